@@ -230,7 +230,7 @@ export function missing(reason: string): Missing {
 }
 
 /** The value, or undefined when it is not known. */
-export function valueOf<T>(fact: Fact<T>): T | undefined {
+export function factValue<T>(fact: Fact<T>): T | undefined {
   return 'source' in fact ? fact.value : undefined;
 }
 
