@@ -18,7 +18,10 @@ export class ForgeError extends Error {
   readonly where: string;
 
   constructor(info: ErrorInfo) {
-    super(info.fix ? `${info.message}\n  fix: ${info.fix}` : info.message, info.cause === undefined ? {} : { cause: info.cause });
+    super(
+      info.fix ? `${info.message}\n  fix: ${info.fix}` : info.message,
+      info.cause === undefined ? {} : { cause: info.cause },
+    );
     this.name = new.target.name;
     this.code = info.code;
     this.fix = info.fix;

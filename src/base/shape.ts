@@ -1,0 +1,105 @@
+// Shapes: validation, broadcasting, axes. Pure functions over readonly number arrays.
+
+import { ShapeError } from '../errors.ts';
+
+export type Shape = readonly number[];
+
+export const show = (shape: Shape): string => `[${shape.join(', ')}]`;
+
+export function sizeOf(shape: Shape): number {
+  let n = 1;
+  for (const d of shape) n *= d;
+  return n;
+}
+
+export function sameShape(a: Shape, b: Shape): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Row-major strides in elements. */
+export function stridesOf(shape: Shape): number[] {
+  const strides = new Array<number>(shape.length);
+  let n = 1;
+  for (let i = shape.length - 1; i >= 0; i--) {
+    strides[i] = n;
+    n *= shape[i]!;
+  }
+  return strides;
+}
+
+/** Checks that every size is a whole number ≥ 0 and that the total can be counted exactly. */
+export function checkShape(shape: Shape, where: string): void {
+  for (const d of shape) {
+    if (!Number.isSafeInteger(d) || d < 0) {
+      throw new ShapeError({
+        code: 'BAD_SIZE',
+        message: `${where}: shape ${show(shape)} has the size ${d}`,
+        fix: 'Every size must be a whole number, zero or more.',
+        where,
+      });
+    }
+  }
+  if (!Number.isSafeInteger(sizeOf(shape))) {
+    throw new ShapeError({
+      code: 'TOO_LARGE',
+      message: `${where}: shape ${show(shape)} has more elements than can be counted exactly`,
+      fix: 'Use smaller sizes, or process the data in parts.',
+      where,
+    });
+  }
+}
+
+/** NumPy broadcasting of two shapes. */
+export function broadcast(a: Shape, b: Shape, where: string): Shape {
+  if (sameShape(a, b)) return a;
+  const rank = Math.max(a.length, b.length);
+  const out = new Array<number>(rank);
+  for (let i = 0; i < rank; i++) {
+    const x = a[a.length - rank + i] ?? 1;
+    const y = b[b.length - rank + i] ?? 1;
+    if (x !== y && x !== 1 && y !== 1) {
+      throw new ShapeError({
+        code: 'SHAPE_MISMATCH',
+        message: `${where}: shapes ${show(a)} and ${show(b)} do not broadcast: ${x} against ${y} on axis ${i - rank}`,
+        fix: 'Sizes must be equal or 1 on every axis, counted from the right; reshape one of the operands.',
+        where,
+      });
+    }
+    out[i] = x === 1 ? y : x;
+  }
+  return out;
+}
+
+/** Turns an axis, possibly negative, into 0 … rank-1. */
+export function normalizeAxis(axis: number, rank: number, where: string): number {
+  if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
+    throw new ShapeError({
+      code: 'BAD_AXIS',
+      message: `${where}: axis ${axis} does not exist in a tensor of rank ${rank}`,
+      fix: rank === 0 ? 'A scalar has no axes.' : `Use a whole number from ${-rank} to ${rank - 1}.`,
+      where,
+    });
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+/** Normalised, sorted, distinct axes; `undefined` means all of them. */
+export function normalizeAxes(axes: number | readonly number[] | undefined, rank: number, where: string): number[] {
+  if (axes === undefined) return Array.from({ length: rank }, (_, i) => i);
+  const list = (typeof axes === 'number' ? [axes] : axes).map((a) => normalizeAxis(a, rank, where));
+  list.sort((a, b) => a - b);
+  for (let i = 1; i < list.length; i++) {
+    if (list[i] === list[i - 1]) {
+      throw new ShapeError({
+        code: 'BAD_AXIS',
+        message: `${where}: axis ${list[i]} is named twice`,
+        fix: 'Name each axis once; -1 and rank-1 are the same axis.',
+        where,
+      });
+    }
+  }
+  return list;
+}

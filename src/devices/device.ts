@@ -1,0 +1,109 @@
+// The device contract: everything the runtime asks of a device, and nothing else.
+//
+// A device owns bytes and runs kernels on them, in the order of the calls. It does not know tensors, graphs, pools or
+// routing. Calls return as soon as the work is enqueued; only `read` waits. A device that computes on the calling thread
+// (the CPU) may simply be done when a call returns.
+
+import type { DType } from '../base/dtype.ts';
+import type { Kernel, Routine, RoutineOp } from '../kernel/kernel.ts';
+import type { AluOp } from '../kernel/ops.ts';
+
+/** `cpu`, `webgpu:0`, `cuda:1`, `reference`. */
+export type DeviceId = string;
+
+export interface Capabilities {
+  readonly name: string;
+  /** Element types that can be stored and computed on. */
+  readonly dtypes: ReadonlySet<DType>;
+  /** Ops the renderer expresses by itself, per dtype. Anything missing is decomposed before `prepare` sees it. */
+  readonly native: Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
+  readonly routines: ReadonlySet<RoutineOp>;
+  /** Whether matmul takes an epilogue; else the planner adds a kernel behind it. */
+  readonly matmulEpilogue: boolean;
+  /** Most buffers one launch can bind, inputs and outputs together. */
+  readonly maxBuffers: number;
+  /** Largest single buffer, in bytes. */
+  readonly maxBufferBytes: number;
+  /** `readSync` exists. */
+  readonly syncRead: boolean;
+  /** Anything else worth showing, for people: driver, architecture, threads, features. */
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Bytes on a device. Opaque: only its own device looks inside. */
+export interface DeviceBuffer {
+  readonly bytes: number;
+  /** The garbage collector frees it by itself: nobody has to release it (small buffers on the JavaScript heap). */
+  readonly collected: boolean;
+}
+
+/** A kernel or routine made ready for one device. Lives until the device closes or its cache drops it. */
+export interface Program {
+  readonly name: string;
+  /** What was generated, for `explain` and error messages: WAT-like text, WGSL, PTX. */
+  readonly source: string;
+}
+
+export interface Launch {
+  readonly program: Program;
+  /** Index into the bindings of a replay, inputs then outputs. */
+  readonly buffers: readonly number[];
+  /** Index into the scalars of a replay. */
+  readonly scalars: readonly number[];
+}
+
+/** Recorded launches that can be replayed with other buffers and scalars. */
+export interface Recording {
+  replay(bindings: readonly DeviceBuffer[], scalars: readonly number[]): void;
+  dispose(): void;
+}
+
+/** A point on the device's timeline: everything enqueued before it. */
+export interface Mark {
+  done(): boolean;
+  whenDone(): Promise<void>;
+  /** Device time in ms between an earlier mark and this one, once both are done; null where it cannot be measured. */
+  since(earlier: Mark): number | null;
+}
+
+/** Measured or absent, never invented. */
+export interface Telemetry {
+  readonly utilization?: number;
+  readonly memoryUsed?: number;
+  readonly memoryTotal?: number;
+  readonly temperature?: number;
+  readonly power?: number;
+  readonly clocks?: Readonly<Record<string, number>>;
+  readonly processes?: readonly { readonly pid: number; readonly memory: number }[];
+}
+
+export interface DeviceLoss {
+  readonly reason: string;
+  readonly cause?: unknown;
+}
+
+export interface Device {
+  readonly id: DeviceId;
+  readonly caps: Capabilities;
+  /** Throws OutOfMemory with nothing half-done. `bytes` may be 0. Contents are undefined. */
+  allocate(bytes: number): DeviceBuffer;
+  /** Safe while work on the buffer is enqueued: the bytes are reused only after it. */
+  release(buffer: DeviceBuffer): void;
+  /** Copies from the host; `bytes` may be changed by the caller as soon as this returns. */
+  write(dst: DeviceBuffer, bytes: Uint8Array, offset?: number): void;
+  /** A fresh copy of the bytes, after all work enqueued before. */
+  read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array>;
+  readSync?(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
+  /** Cached by structure. Errors carry the rendered source. */
+  prepare(work: Kernel | Routine): Program;
+  /** Buffers: inputs, then outputs, as the kernel or routine lists them. Enqueues; an error may surface at the next read. */
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void;
+  record?(steps: readonly Launch[]): Recording;
+  mark(): Mark;
+  memory(): { readonly total: number; readonly free: number };
+  telemetry?(): Telemetry;
+  /** Gives back to the system what is held only for reuse. */
+  trim(): void;
+  readonly lost: Promise<DeviceLoss>;
+  close(): Promise<void>;
+}

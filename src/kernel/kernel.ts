@@ -1,0 +1,146 @@
+// What a device runs: a fused loop nest (Kernel) or a named routine.
+//
+// A kernel computes one or more outputs over one index space, with at most one reduction and an epilogue after it.
+// Axes are numbered outermost first: axes 0 … space.length-1 are the output's, the ones after them are reduced.
+// Each output is written whole, row-major and contiguous: element (i0 … in) lands at its linear position in `space`.
+// Launch buffers come in the order inputs, then outputs. An output may share its buffer with an input only if the
+// kernel lists that input's slot in `inPlace`.
+
+import type { DType } from '../base/dtype.ts';
+import type { Expr } from './expr.ts';
+import type { ReduceOp } from './ops.ts';
+
+export interface BufferParam {
+  readonly type: DType;
+  readonly elements: number;
+}
+
+export interface Accumulator {
+  readonly op: ReduceOp;
+  /** The type in which values are combined; `value` has this type. The result of argmax and argmin is i32. */
+  readonly type: DType;
+  /** Over all axes, the reduced ones included. */
+  readonly value: Expr;
+}
+
+export interface Output {
+  readonly type: DType;
+  /** Over the output axes; reads accumulators through `acc` expressions. */
+  readonly value: Expr;
+}
+
+/** The work of one launch: the router's input, and the profiler's GB/s and GFLOP/s. */
+export interface Estimate {
+  readonly flops: number;
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+}
+
+export interface Kernel {
+  readonly kind: 'kernel';
+  /** Says what it does, as in `mul_add_tanh_f32_1048576`; the same name appears in traces, caches and errors. */
+  readonly name: string;
+  readonly space: readonly number[];
+  readonly reduced: readonly number[];
+  readonly accumulators: readonly Accumulator[];
+  readonly outputs: readonly Output[];
+  readonly inputs: readonly BufferParam[];
+  readonly scalars: readonly DType[];
+  /** Inputs that are only read at the very position being written, and so may be overwritten. */
+  readonly inPlace: readonly number[];
+  readonly estimate: Estimate;
+}
+
+/**
+ * C[b] = A[b] · B[b], with A as m×k (k×m if transposeA), B as k×n (n×k if transposeB), C as m×n, all contiguous.
+ * The operands' batch counts are `batch` or 1 (shared by all). Buffers: A, B, the epilogue's inputs, C.
+ */
+export interface Matmul {
+  readonly kind: 'routine';
+  readonly op: 'matmul';
+  readonly name: string;
+  readonly type: DType;
+  readonly batch: number;
+  readonly batchA: number;
+  readonly batchB: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly transposeA: boolean;
+  readonly transposeB: boolean;
+  /** How f32 products may be computed; other types accumulate as `accumulatorFor` says. */
+  readonly precision: 'exact' | 'tf32' | 'bf16';
+  readonly epilogue: Epilogue | null;
+  readonly estimate: Estimate;
+}
+
+/** Elementwise work fused behind a routine: over axes [batch, m, n], with `acc` 0 as the routine's own result. */
+export interface Epilogue {
+  readonly inputs: readonly BufferParam[];
+  readonly scalars: readonly DType[];
+  readonly output: Output;
+}
+
+/** Stable sort of each row; NaN last, as NumPy. Buffers: input, sorted values, their positions (i32). */
+export interface Sort {
+  readonly kind: 'routine';
+  readonly op: 'sort';
+  readonly name: string;
+  readonly type: DType;
+  readonly rows: number;
+  readonly columns: number;
+  readonly descending: boolean;
+  readonly estimate: Estimate;
+}
+
+/** Inclusive scan along the middle of [outer, length, inner]. Buffers: input, output. */
+export interface Scan {
+  readonly kind: 'routine';
+  readonly op: 'scan';
+  readonly name: string;
+  readonly type: DType;
+  readonly combine: 'sum' | 'prod' | 'max' | 'min';
+  readonly outer: number;
+  readonly length: number;
+  readonly inner: number;
+  readonly reverse: boolean;
+  readonly estimate: Estimate;
+}
+
+/**
+ * A copy of `base` [outer, length, inner] in which, for every o, j, n in order of j:
+ * out[o, at[j], n] = combine(out[o, at[j], n], updates[o, j, n]). With `perElement`, `at` has the shape of `updates`.
+ * Positions are within 0 … length-1. For `set` the last j wins. Buffers: base, at (i32), updates, output.
+ */
+export interface Scatter {
+  readonly kind: 'routine';
+  readonly op: 'scatter';
+  readonly name: string;
+  readonly type: DType;
+  readonly combine: 'set' | 'sum' | 'prod' | 'max' | 'min';
+  readonly outer: number;
+  readonly length: number;
+  readonly inner: number;
+  readonly count: number;
+  readonly perElement: boolean;
+  readonly estimate: Estimate;
+}
+
+/** Code in a device's own language, launched as given. Buffers and scalars as the caller lists them. */
+export interface RawKernel {
+  readonly kind: 'routine';
+  readonly op: 'raw';
+  readonly name: string;
+  readonly language: 'ptx' | 'wgsl' | 'wasm';
+  readonly source: string;
+  readonly entry: string;
+  readonly inputs: readonly BufferParam[];
+  readonly outputs: readonly BufferParam[];
+  readonly scalars: readonly DType[];
+  readonly grid: readonly [number, number, number];
+  readonly block: readonly [number, number, number];
+  readonly estimate: Estimate;
+}
+
+export type Routine = Matmul | Sort | Scan | Scatter | RawKernel;
+export type RoutineOp = Routine['op'];

@@ -1,0 +1,87 @@
+// The scalar operations of the kernel language, as a table.
+//
+// Operands of one op share one type, except `where` (its first operand is bool). Comparisons give bool, the rest the
+// type of their operands. Meaning, the same on every device:
+//
+//   int        add, sub, mul, neg, abs wrap around. idiv and imod round towards minus infinity; by zero they give 0;
+//              the most negative value idiv -1 gives itself.
+//   shl, shr   counts of at least the width (or negative) give 0, or -1 for shr of a negative value; shr of a signed
+//              type keeps the sign.
+//   float      IEEE; max and min give NaN if either operand is NaN; round is half to even; mod has the sign of the divisor.
+//   bool       and, or, xor, not, comparisons and where only.
+//   index      the type of positions: add, sub, mul, idiv, imod (both operands ≥ 0), max, min, comparisons, where. Its
+//              width is the renderer's choice: 32 bits if the kernel's positions fit, else 64.
+//
+// `cost` is in units of one addition; the fusion rules and the router use it.
+
+export type AluOp = keyof typeof aluOps;
+
+export interface AluInfo {
+  readonly arity: 1 | 2 | 3;
+  readonly classes: readonly ('bool' | 'int' | 'float' | 'index')[];
+  readonly cost: number;
+  readonly compares?: true;
+  readonly commutes?: true;
+}
+
+const all = ['bool', 'int', 'float', 'index'] as const;
+const numeric = ['int', 'float', 'index'] as const;
+const bits = ['bool', 'int'] as const;
+const float = ['float'] as const;
+
+const table = {
+  add: { arity: 2, classes: numeric, cost: 1, commutes: true },
+  sub: { arity: 2, classes: numeric, cost: 1 },
+  mul: { arity: 2, classes: numeric, cost: 1, commutes: true },
+  div: { arity: 2, classes: float, cost: 4 },
+  idiv: { arity: 2, classes: ['int', 'index'], cost: 8 },
+  imod: { arity: 2, classes: ['int', 'index'], cost: 8 },
+  mod: { arity: 2, classes: float, cost: 8 },
+  pow: { arity: 2, classes: ['int', 'float'], cost: 40 },
+  max: { arity: 2, classes: numeric, cost: 1, commutes: true },
+  min: { arity: 2, classes: numeric, cost: 1, commutes: true },
+  atan2: { arity: 2, classes: float, cost: 30 },
+  and: { arity: 2, classes: bits, cost: 1, commutes: true },
+  or: { arity: 2, classes: bits, cost: 1, commutes: true },
+  xor: { arity: 2, classes: bits, cost: 1, commutes: true },
+  shl: { arity: 2, classes: ['int'], cost: 2 },
+  shr: { arity: 2, classes: ['int'], cost: 2 },
+  eq: { arity: 2, classes: all, cost: 1, compares: true, commutes: true },
+  ne: { arity: 2, classes: all, cost: 1, compares: true, commutes: true },
+  lt: { arity: 2, classes: all, cost: 1, compares: true },
+  le: { arity: 2, classes: all, cost: 1, compares: true },
+  where: { arity: 3, classes: all, cost: 1 },
+  neg: { arity: 1, classes: ['int', 'float'], cost: 1 },
+  abs: { arity: 1, classes: ['int', 'float'], cost: 1 },
+  not: { arity: 1, classes: bits, cost: 1 },
+  floor: { arity: 1, classes: float, cost: 1 },
+  ceil: { arity: 1, classes: float, cost: 1 },
+  trunc: { arity: 1, classes: float, cost: 1 },
+  round: { arity: 1, classes: float, cost: 1 },
+  sqrt: { arity: 1, classes: float, cost: 4 },
+  exp: { arity: 1, classes: float, cost: 16 },
+  exp2: { arity: 1, classes: float, cost: 14 },
+  expm1: { arity: 1, classes: float, cost: 24 },
+  log: { arity: 1, classes: float, cost: 18 },
+  log2: { arity: 1, classes: float, cost: 18 },
+  log10: { arity: 1, classes: float, cost: 18 },
+  log1p: { arity: 1, classes: float, cost: 22 },
+  sin: { arity: 1, classes: float, cost: 24 },
+  cos: { arity: 1, classes: float, cost: 24 },
+  tan: { arity: 1, classes: float, cost: 30 },
+  asin: { arity: 1, classes: float, cost: 20 },
+  acos: { arity: 1, classes: float, cost: 20 },
+  atan: { arity: 1, classes: float, cost: 20 },
+  sinh: { arity: 1, classes: float, cost: 30 },
+  cosh: { arity: 1, classes: float, cost: 30 },
+  tanh: { arity: 1, classes: float, cost: 20 },
+  asinh: { arity: 1, classes: float, cost: 30 },
+  acosh: { arity: 1, classes: float, cost: 30 },
+  atanh: { arity: 1, classes: float, cost: 30 },
+  erf: { arity: 1, classes: float, cost: 30 },
+} as const satisfies Record<string, AluInfo>;
+
+export const aluOps: Readonly<Record<keyof typeof table, AluInfo>> = table;
+
+/** How an accumulator combines values. `argmax`/`argmin` give the first position of the extreme (of the first NaN if any), as i32. */
+export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'any' | 'all' | 'argmax' | 'argmin';
