@@ -1,0 +1,87 @@
+// The reference device: the oracle of all tests. Plain arrays, one element at a time, everything at once and in order.
+
+import { type DType, dtypes } from '../../base/dtype.ts';
+import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { type AluOp, aluOps } from '../../kernel/ops.ts';
+import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } from '../device.ts';
+import { elementsOf } from './elements.ts';
+import { interpret } from './interpret.ts';
+import { runRoutine } from './routines.ts';
+
+interface HostBuffer extends DeviceBuffer {
+  readonly data: Uint8Array;
+}
+
+interface ReferenceProgram extends Program {
+  readonly work: Kernel | Routine;
+}
+
+const everyOp: ReadonlySet<AluOp> = new Set(Object.keys(aluOps) as AluOp[]);
+
+const caps: Capabilities = {
+  name: 'reference interpreter (double precision)',
+  dtypes: new Set(dtypes),
+  native: Object.fromEntries(dtypes.map((t) => [t, everyOp])),
+  routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
+  matmulEpilogue: true,
+  maxBuffers: 1024,
+  maxBufferBytes: 2 ** 32,
+  syncRead: true,
+  details: {},
+};
+
+const doneMark: Mark = { done: () => true, whenDone: () => Promise.resolve(), since: () => null };
+
+export function createReferenceDevice(): Device {
+  const scratch = (type: DType, n: number) => elementsOf(new Uint8Array(n * 8), type);
+  const typesOf = (work: Kernel | Routine, count: number): DType[] => {
+    switch (work.kind === 'kernel' ? 'kernel' : work.op) {
+      case 'kernel': {
+        const k = work as Kernel;
+        return [...k.inputs, ...k.outputs].map((p) => p.type);
+      }
+      case 'matmul': {
+        const m = work as Extract<Routine, { op: 'matmul' }>;
+        return [m.type, m.type, ...(m.epilogue?.inputs.map((i) => i.type) ?? []), m.epilogue?.output.type ?? m.type];
+      }
+      case 'sort':
+        return [
+          (work as Extract<Routine, { op: 'sort' }>).type,
+          (work as Extract<Routine, { op: 'sort' }>).type,
+          'i32',
+        ];
+      case 'scatter': {
+        const { type } = work as Extract<Routine, { op: 'scatter' }>;
+        return [type, 'i32', type, type];
+      }
+      default:
+        return new Array<DType>(count).fill((work as Extract<Routine, { op: 'scan' }>).type);
+    }
+  };
+  return {
+    id: 'reference',
+    caps,
+    allocate: (bytes): HostBuffer => ({ bytes, collected: true, data: new Uint8Array(bytes) }),
+    release: () => {},
+    write: (dst, bytes, offset = 0) => (dst as HostBuffer).data.set(bytes, offset),
+    read: async (src, offset = 0, length = src.bytes - offset) =>
+      (src as HostBuffer).data.slice(offset, offset + length),
+    readSync: (src, offset = 0, length = src.bytes - offset) => (src as HostBuffer).data.slice(offset, offset + length),
+    prepare: (work): ReferenceProgram => ({ name: work.name, source: '', work }),
+    launch: (program, buffers, scalars) => {
+      const { work } = program as ReferenceProgram;
+      const types = typesOf(work, buffers.length);
+      const elements = buffers.map((b, i) => elementsOf((b as HostBuffer).data, types[i]!));
+      if (work.kind === 'kernel') {
+        interpret(work, elements.slice(0, work.inputs.length), elements.slice(work.inputs.length), scalars);
+      } else {
+        runRoutine(work, elements, scalars, scratch);
+      }
+    },
+    mark: () => doneMark,
+    memory: () => ({ total: Number.POSITIVE_INFINITY, free: Number.POSITIVE_INFINITY }),
+    trim: () => {},
+    lost: new Promise<DeviceLoss>(() => {}),
+    close: async () => {},
+  };
+}

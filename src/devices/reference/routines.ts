@@ -1,0 +1,172 @@
+// The routines, one element at a time, straight from their definitions in kernel.ts.
+
+import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
+import { Exprs } from '../../kernel/expr.ts';
+import type { Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
+import { type Elements, interpret } from './interpret.ts';
+
+type Run<R extends Routine> = (
+  routine: R,
+  buffers: readonly Elements[],
+  scalars: readonly number[],
+  scratch: (type: DType, n: number) => Elements,
+) => void;
+
+const add = (t: DType) => meaning('add', t)!;
+const mul = (t: DType) => meaning('mul', t)!;
+const wrap = (t: DType): ((v: Value) => Value) => (isFloat(t) ? (v) => v : roundTo[t]);
+
+const matmul: Run<Matmul> = (r, buffers, scalars, scratch) => {
+  const [a, b] = buffers as [Elements, Elements];
+  const out = buffers[buffers.length - 1]!;
+  const product = r.epilogue ? scratch(accumulatorFor(r.type), r.batch * r.m * r.n) : out;
+  const type = r.type;
+  const [plus, times, fix] = [add(type), mul(type), wrap(type)];
+  const zero = type === 'i64' || type === 'u64' ? 0n : 0;
+  for (let batch = 0; batch < r.batch; batch++) {
+    const atA = (r.batchA === 1 ? 0 : batch) * r.m * r.k;
+    const atB = (r.batchB === 1 ? 0 : batch) * r.k * r.n;
+    for (let i = 0; i < r.m; i++) {
+      for (let j = 0; j < r.n; j++) {
+        let sum: Value = zero;
+        for (let k = 0; k < r.k; k++) {
+          const x = a.get(atA + (r.transposeA ? k * r.m + i : i * r.k + k));
+          const y = b.get(atB + (r.transposeB ? j * r.k + k : k * r.n + j));
+          sum = fix(plus(sum, fix(times(x, y, 0)), 0));
+        }
+        product.set((batch * r.m + i) * r.n + j, sum);
+      }
+    }
+  }
+  if (r.epilogue) runEpilogue(r, product, buffers.slice(2, -1), out, scalars);
+};
+
+// The epilogue as a kernel of its own: its accumulator is read from the product.
+function runEpilogue(
+  r: Matmul,
+  product: Elements,
+  inputs: readonly Elements[],
+  out: Elements,
+  scalars: readonly number[],
+): void {
+  const { epilogue } = r;
+  const space = [r.batch, r.m, r.n];
+  const b = new Exprs();
+  const axes = space.map((size, i) => b.axis(i, size));
+  const position = b.alu(
+    'add',
+    b.alu('mul', b.alu('add', b.alu('mul', axes[0]!, b.const('index', r.m)), axes[1]!), b.const('index', r.n)),
+    axes[2]!,
+  );
+  const acc = accumulatorFor(r.type);
+  const elements = r.batch * r.m * r.n;
+  const kernel: Kernel = {
+    kind: 'kernel',
+    name: `${r.name}_epilogue`,
+    space,
+    reduced: [],
+    // Slot 0 holds the product; `one` reduces over nothing, so the accumulator is the element itself.
+    accumulators: [{ op: 'max', type: acc, value: b.load(acc, 0, position) }],
+    outputs: [shiftSlots(epilogue!.output, 1)],
+    inputs: [{ type: acc, elements }, ...epilogue!.inputs],
+    scalars: epilogue!.scalars,
+    inPlace: [],
+    estimate: { flops: 0, bytesRead: 0, bytesWritten: 0 },
+  };
+  interpret(kernel, [product, ...inputs], [out], scalars);
+}
+
+function shiftSlots(output: Kernel['outputs'][number], by: number): Kernel['outputs'][number] {
+  const shift = (e: Kernel['outputs'][number]['value']): typeof e => {
+    switch (e.kind) {
+      case 'load':
+        return { ...e, slot: e.slot + by, index: shift(e.index), gate: e.gate && shift(e.gate) };
+      case 'alu':
+        return { ...e, src: e.src.map(shift) };
+      case 'cast':
+        return { ...e, src: [shift(e.src[0])] };
+      default:
+        return e;
+    }
+  };
+  return { ...output, value: shift(output.value) };
+}
+
+const isNaNValue = (v: Value): boolean => typeof v === 'number' && Number.isNaN(v);
+
+const sort: Run<Sort> = (r, buffers) => {
+  const [input, values, positions] = buffers as [Elements, Elements, Elements];
+  for (let row = 0; row < r.rows; row++) {
+    const at = row * r.columns;
+    const order = Array.from({ length: r.columns }, (_, i) => i);
+    // NaN is last in both directions; equal values keep their order.
+    order.sort((i, j) => {
+      const [x, y] = [input.get(at + i), input.get(at + j)];
+      if (isNaNValue(x) || isNaNValue(y)) return Number(isNaNValue(x)) - Number(isNaNValue(y)) || i - j;
+      return (x < y ? -1 : x > y ? 1 : 0) * (r.descending ? -1 : 1) || i - j;
+    });
+    order.forEach((from, to) => {
+      values.set(at + to, input.get(at + from));
+      positions.set(at + to, from);
+    });
+  }
+};
+
+const combiners = { sum: 'add', prod: 'mul', max: 'max', min: 'min' } as const;
+
+const scan: Run<Scan> = (r, buffers) => {
+  const [input, out] = buffers as [Elements, Elements];
+  const combine = meaning(combiners[r.combine], r.type)!;
+  const fix = wrap(r.type);
+  for (let o = 0; o < r.outer; o++) {
+    for (let n = 0; n < r.inner; n++) {
+      let acc: Value | undefined;
+      for (let step = 0; step < r.length; step++) {
+        const i = r.reverse ? r.length - 1 - step : step;
+        const at = (o * r.length + i) * r.inner + n;
+        const v = input.get(at);
+        acc = acc === undefined ? v : fix(combine(acc, v, 0));
+        out.set(at, acc);
+      }
+    }
+  }
+};
+
+const scatter: Run<Scatter> = (r, buffers) => {
+  const [base, at, updates, out] = buffers as [Elements, Elements, Elements, Elements];
+  const combine = r.combine === 'set' ? (_: Value, v: Value) => v : meaning(combiners[r.combine], r.type)!;
+  const total = r.outer * r.length * r.inner;
+  for (let i = 0; i < total; i++) out.set(i, base.get(i));
+  for (let o = 0; o < r.outer; o++) {
+    for (let j = 0; j < r.count; j++) {
+      for (let n = 0; n < r.inner; n++) {
+        const u = (o * r.count + j) * r.inner + n;
+        const to = (o * r.length + Number(at.get(r.perElement ? u : j))) * r.inner + n;
+        out.set(to, combine(out.get(to), updates.get(u), 0));
+      }
+    }
+  }
+};
+
+export function runRoutine(
+  routine: Routine,
+  buffers: readonly Elements[],
+  scalars: readonly number[],
+  scratch: (type: DType, n: number) => Elements,
+): void {
+  switch (routine.op) {
+    case 'matmul':
+      return matmul(routine, buffers, scalars, scratch);
+    case 'sort':
+      return sort(routine, buffers, scalars, scratch);
+    case 'scan':
+      return scan(routine, buffers, scalars, scratch);
+    case 'scatter':
+      return scatter(routine, buffers, scalars, scratch);
+    case 'raw':
+      throw new Error(`reference: ${routine.name}: raw ${routine.language} kernels run on their own device only`);
+    default:
+      return routine satisfies never;
+  }
+}
