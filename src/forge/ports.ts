@@ -90,11 +90,22 @@ export interface NvmlPort {
   query(library: string, timeoutMs: number): Promise<NvmlAnswer>;
 }
 
+/** A folder of small files for cached results. Nothing throws; what cannot be written is not written. */
+export interface CachePort {
+  readonly folder: string;
+  read(name: string): string | undefined;
+  /** Atomic: a temporary file, then a rename. */
+  write(name: string, text: string): void;
+  list(): readonly { readonly name: string; readonly size: number; readonly mtimeMs: number }[];
+  remove(name: string): void;
+}
+
 /** The machine as this process sees it. */
 export interface Ports {
   readonly files: FilePort;
   readonly processes: ProcessPort;
   readonly nvml: NvmlPort;
+  readonly cache: CachePort;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: Platform;
   readonly arch: Arch;
@@ -107,6 +118,8 @@ export interface Ports {
   readonly cpuModel: string;
   readonly cores: number;
   readonly memoryBytes: number;
+  /** Changes with every start of the machine; empty where the system tells none. */
+  readonly bootId: string;
   /** Milliseconds since the epoch. */
   now(): number;
 }

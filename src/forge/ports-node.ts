@@ -1,0 +1,288 @@
+// The port on the real machine: Node's own file and process calls.
+//
+// Existence is asked before reading, because a thrown ENOENT costs more than the whole probe it stands for. Values that
+// cost something are read when first used. Nothing happens at import.
+
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Arch, Platform } from './machine.ts';
+import type {
+  CachePort,
+  FilePort,
+  FileStat,
+  NvmlAnswer,
+  NvmlDevice,
+  NvmlPort,
+  Ports,
+  ProcessPort,
+  RunResult,
+} from './ports.ts';
+
+const MOST_BYTES = 1024 * 1024;
+const MOST_OUTPUT = 4 * 1024 * 1024;
+
+export interface NodePortOptions {
+  /** Path of the built nvml-child.js; looked for beside this file when not given. */
+  readonly nvmlChild?: string;
+  readonly cacheFolder?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+export function nodePorts(options: NodePortOptions = {}): Ports {
+  const env = options.env ?? process.env;
+  const platform = platformOf(process.platform);
+  const processes = nodeProcesses();
+  return {
+    files: nodeFiles,
+    processes,
+    nvml: childNvml(processes, options.nvmlChild ?? findChild()),
+    cache: folderCache(options.cacheFolder ?? cacheFolder(platform, env)),
+    env,
+    platform,
+    arch: archOf(process.arch),
+    get user() {
+      if (!process.getuid || !process.getgroups || !process.getgid) return undefined;
+      return { uid: process.getuid(), gids: [process.getgid(), ...process.getgroups()] };
+    },
+    home: env.HOME ?? env.USERPROFILE ?? '',
+    node: process.version,
+    get kernel() {
+      return os.release();
+    },
+    get cpuModel() {
+      return platform === 'linux' ? linuxCpu() : (os.cpus()[0]?.model.trim() ?? '');
+    },
+    get cores() {
+      return os.availableParallelism();
+    },
+    get memoryBytes() {
+      return os.totalmem();
+    },
+    get bootId() {
+      return bootId(platform);
+    },
+    now: () => Date.now(),
+  };
+}
+
+function platformOf(name: NodeJS.Platform): Platform {
+  return name === 'linux' ? 'linux' : name === 'win32' ? 'windows' : name === 'darwin' ? 'macos' : 'other';
+}
+
+function archOf(name: string): Arch {
+  return name === 'x64' || name === 'arm64' ? name : 'other';
+}
+
+/** The first record of /proc/cpuinfo; the rest repeats it once a core. */
+function linuxCpu(): string {
+  const text = readUpTo('/proc/cpuinfo', 4096) ?? '';
+  return /^model name\s*:\s*(.+)$/m.exec(text)?.[1]?.trim() ?? '';
+}
+
+function bootId(platform: Platform): string {
+  if (platform === 'linux') return nodeFiles.read('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
+  // The start of the machine to the half minute: uptime and clock drift apart a little.
+  return String(Math.round((Date.now() / 1000 - os.uptime()) / 30));
+}
+
+/** The folder for cached results: XDG, or the platform's own. */
+export function cacheFolder(platform: Platform, env: Readonly<Record<string, string | undefined>>): string {
+  const home = env.HOME ?? env.USERPROFILE ?? os.tmpdir();
+  if (env.GPUFORGE_CACHE_DIR) return env.GPUFORGE_CACHE_DIR;
+  switch (platform) {
+    case 'windows':
+      return path.join(env.LOCALAPPDATA ?? path.join(home, 'AppData', 'Local'), 'gpuforge', 'cache');
+    case 'macos':
+      return path.join(home, 'Library', 'Caches', 'gpuforge');
+    case 'linux':
+    case 'other':
+      return path.join(env.XDG_CACHE_HOME || path.join(home, '.cache'), 'gpuforge');
+    default:
+      return platform satisfies never;
+  }
+}
+
+const scratch = Buffer.allocUnsafeSlow(4096);
+
+function readUpTo(file: string, most: number): string | undefined {
+  if (!fs.existsSync(file)) return undefined;
+  let handle: number | undefined;
+  try {
+    handle = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    let count = fs.readSync(handle, scratch, 0, scratch.length, null);
+    const head = scratch.toString('utf8', 0, count);
+    if (count < scratch.length || most <= scratch.length) return head;
+    const chunks = [Buffer.from(scratch.subarray(0, count))];
+    for (let total = count; total < most && count > 0; total += count) {
+      const chunk = Buffer.allocUnsafe(64 * 1024);
+      count = fs.readSync(handle, chunk, 0, chunk.length, null);
+      chunks.push(chunk.subarray(0, count));
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  } catch {
+    return undefined;
+  } finally {
+    if (handle !== undefined) fs.closeSync(handle);
+  }
+}
+
+const nodeFiles: FilePort = {
+  read: (file) => readUpTo(file, MOST_BYTES),
+  list(folder) {
+    if (!fs.existsSync(folder)) return undefined;
+    try {
+      return fs.readdirSync(folder).sort();
+    } catch {
+      return undefined;
+    }
+  },
+  link(file) {
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+    return stat?.isSymbolicLink() ? attempt(() => fs.readlinkSync(file)) : undefined;
+  },
+  resolve(file) {
+    return fs.existsSync(file) ? attempt(() => fs.realpathSync(file)) : undefined;
+  },
+  stat(file) {
+    const stat = attempt(() => fs.statSync(file, { throwIfNoEntry: false }));
+    return stat ? toStat(stat) : undefined;
+  },
+};
+
+function toStat(stat: fs.Stats): FileStat {
+  const kind = stat.isFile()
+    ? 'file'
+    : stat.isDirectory()
+      ? 'directory'
+      : stat.isCharacterDevice() || stat.isBlockDevice()
+        ? 'device'
+        : 'other';
+  return { kind, size: stat.size, mtimeMs: stat.mtimeMs, mode: stat.mode, uid: stat.uid, gid: stat.gid };
+}
+
+function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
+}
+
+function nodeProcesses(): ProcessPort {
+  let spawned = 0;
+  return {
+    get spawned() {
+      return spawned;
+    },
+    run(file, args, { timeoutMs }) {
+      spawned++;
+      return runProcess(file, args, timeoutMs);
+    },
+  };
+}
+
+/** The child leads its own group, so that what it started ends with it; after the limit nothing of it keeps us alive. */
+function runProcess(file: string, args: readonly string[], timeoutMs: number): Promise<RunResult> {
+  const start = performance.now();
+  const group = process.platform !== 'win32';
+  return new Promise((resolve) => {
+    const out: string[] = [];
+    const err: string[] = [];
+    let size = 0;
+    let settled = false;
+    const finish = (outcome: RunResult['outcome'], status: number | null) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      resolve({ outcome, status, stdout: out.join(''), stderr: err.join(''), ms: performance.now() - start });
+    };
+    const child = spawn(file, [...args], { stdio: ['ignore', 'pipe', 'pipe'], detached: group, windowsHide: true });
+    const collect = (into: string[]) => (chunk: string) => {
+      size += chunk.length;
+      if (size <= MOST_OUTPUT) into.push(chunk);
+    };
+    child.stdout.setEncoding('utf8').on('data', collect(out));
+    child.stderr.setEncoding('utf8').on('data', collect(err));
+    child.on('error', (error: NodeJS.ErrnoException) => finish(error.code === 'ENOENT' ? 'not-found' : 'failed', null));
+    child.on('close', (status) => finish(status === null ? 'failed' : 'exited', status));
+    const timer = setTimeout(() => {
+      finish('timeout', null);
+      attempt(() => (group && child.pid ? process.kill(-child.pid, 'SIGKILL') : child.kill('SIGKILL')));
+      child.stdout.destroy();
+      child.stderr.destroy();
+      child.unref();
+    }, timeoutMs);
+  });
+}
+
+/** The built child lies beside the bundle, or one folder up when this code is in a chunk folder. */
+export function findChild(): string | undefined {
+  const beside = ['./nvml-child.js', '../nvml-child.js'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+  return beside.find((file) => fs.existsSync(file));
+}
+
+function childNvml(processes: ProcessPort, script: string | undefined): NvmlPort {
+  return {
+    async query(library, timeoutMs): Promise<NvmlAnswer> {
+      if (script === undefined) return { outcome: 'no-ffi', detail: 'nvml-child.js is not beside this program', ms: 0 };
+      const result = await processes.run(process.execPath, [script, 'query', library], { timeoutMs });
+      if (result.outcome === 'timeout') {
+        return { outcome: 'timeout', detail: `no answer within ${timeoutMs} ms; ended`, ms: result.ms };
+      }
+      return parseAnswer(result);
+    },
+  };
+}
+
+interface ChildLine {
+  readonly error?: string;
+  readonly kind?: 'no-ffi' | 'failed';
+  readonly driver?: string | null;
+  readonly cuda?: string | null;
+  readonly devices?: readonly NvmlDevice[];
+}
+
+function parseAnswer(result: RunResult): NvmlAnswer {
+  const line = attempt(() => JSON.parse(result.stdout.trim().split('\n').at(-1) ?? '') as ChildLine);
+  if (line?.devices) {
+    return {
+      outcome: 'ok',
+      driver: line.driver ?? null,
+      cuda: line.cuda ?? null,
+      devices: line.devices,
+      ms: result.ms,
+    };
+  }
+  const detail = line?.error ?? (result.stderr.trim().split('\n')[0] || `exit status ${result.status ?? 'none'}`);
+  return { outcome: line?.kind ?? 'failed', detail, ms: result.ms };
+}
+
+function folderCache(folder: string): CachePort {
+  return {
+    folder,
+    read: (name) => readUpTo(path.join(folder, name), MOST_BYTES),
+    write(name, text) {
+      attempt(() => {
+        fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+        const temporary = path.join(
+          folder,
+          `${name}.${process.pid}.${performance.now().toString(36).replace('.', '')}.tmp`,
+        );
+        fs.writeFileSync(temporary, text, { mode: 0o600 });
+        fs.renameSync(temporary, path.join(folder, name));
+      });
+    },
+    list() {
+      return (nodeFiles.list(folder) ?? []).flatMap((name) => {
+        const stat = nodeFiles.stat(path.join(folder, name));
+        return stat?.kind === 'file' ? [{ name, size: stat.size, mtimeMs: stat.mtimeMs }] : [];
+      });
+    },
+    remove(name) {
+      attempt(() => fs.rmSync(path.join(folder, name), { force: true }));
+    },
+  };
+}
