@@ -57,22 +57,6 @@ export const schemas = {
       }),
     ),
   }),
-  gpus: file({
-    gpus: list(
-      row({
-        name: text(),
-        aliases: list(text()),
-        vendor: oneOf('nvidia', 'amd', 'intel', 'apple'),
-        cc: nullable(cc),
-        gfx: nullable(gfx),
-        family: nullable(family),
-        memoryGiB: nullable(number({ min: 1 })),
-        kind: oneOf('discrete', 'integrated'),
-        arch: nullable(oneOf('x64', 'arm64')),
-        tegra: flag,
-      }),
-    ),
-  }),
   pytorch: file({
     releases: list(
       row({
@@ -206,6 +190,5 @@ export type Tables = { readonly [K in TableName]: Infer<(typeof schemas)[K]> };
 export type Framework = Infer<typeof framework>;
 export type Backend = Infer<typeof backend>;
 export type PlatformTag = Infer<typeof platformTag>;
-export type GpuRow = Tables['gpus']['gpus'][number];
 export type PackageRow = Tables['packages']['packages'][number];
 export type ProfileRow = Tables['profiles']['profiles'][number];

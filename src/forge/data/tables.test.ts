@@ -27,7 +27,7 @@ describe('the shipped tables', () => {
         }
       }
     }
-    expect(rows).toBeGreaterThan(400);
+    expect(rows).toBeGreaterThan(200);
   });
 
   it('name only releases that exist', () => {
@@ -58,18 +58,11 @@ describe('the shipped tables', () => {
     ]);
   });
 
-  it('give every compute capability, gfx target and alias one meaning', () => {
+  it('give every compute capability and gfx target one meaning', () => {
     const unique = (values: readonly string[]): void => expect(new Set(values).size).toBe(values.length);
     unique(tables.compute.capabilities.map((row) => row.cc));
     unique(tables.rocm.targets.map((row) => row.gfx));
-    unique(tables.gpus.gpus.flatMap((row) => [row.name, ...row.aliases]).map((name) => name.toLowerCase()));
-    const known = new Set(tables.compute.capabilities.map((row) => row.cc));
     const targets = new Set(tables.rocm.targets.map((row) => row.gfx));
-    for (const gpu of tables.gpus.gpus) {
-      if (gpu.vendor === 'nvidia') expect(known, gpu.name).toContain(gpu.cc);
-      if (gpu.vendor === 'amd') expect(targets, gpu.name).toContain(gpu.gfx);
-      if (gpu.vendor === 'intel') expect(gpu.family, gpu.name).not.toBeNull();
-    }
     for (const row of [...tables.pytorch.rocm, ...tables.rocm.wheels])
       for (const gfx of row.gfx) expect(targets).toContain(gfx);
   });

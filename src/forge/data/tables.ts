@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs';
 import { ArgumentError, FormatError } from '../../errors.ts';
 import compute from './compute.json' with { type: 'json' };
 import cuda from './cuda.json' with { type: 'json' };
-import gpus from './gpus.json' with { type: 'json' };
 import jax from './jax.json' with { type: 'json' };
 import { parseJson } from './json.ts';
 import packages from './packages.json' with { type: 'json' };
@@ -24,7 +23,6 @@ import xid from './xid.json' with { type: 'json' };
 export const shipped: Readonly<Record<TableName, unknown>> = {
   cuda,
   compute,
-  gpus,
   pytorch,
   rocm,
   tensorflow,

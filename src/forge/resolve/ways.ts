@@ -1,0 +1,156 @@
+// Ways out when nothing fits. Each way is tried before it is named: the request is changed in one point and resolved again,
+// so a way out that is printed is one that works.
+
+import type { Framework, Tables } from '../data/schemas.ts';
+import { factValue, known, type Machine } from '../machine.ts';
+import { branchOf } from './drivers.ts';
+import { nameOfGpu } from './facts.ts';
+import { resolveWith } from './resolve.ts';
+import type { Choice, Rejection, ResolveRequest, WayOut } from './types.ts';
+import { nameOf } from './wheels.ts';
+
+export function waysOut(tables: Tables, request: ResolveRequest, rejected: readonly Rejection[]): readonly WayOut[] {
+  return rules.flatMap((rule) => rule(tables, request, rejected) ?? []);
+}
+
+type Rule = (
+  tables: Tables,
+  request: ResolveRequest,
+  rejected: readonly Rejection[],
+) => WayOut | readonly WayOut[] | undefined;
+
+const rules: readonly Rule[] = [
+  anotherVariant,
+  anotherDriver,
+  anotherPython,
+  containerImage,
+  anotherFramework,
+  otherSystem,
+  cpuBuild,
+];
+
+const attempt = (tables: Tables, request: ResolveRequest): Choice | undefined => {
+  const result = resolveWith(tables, request, '', false);
+  return result.status === 'ok' ? result.choice : undefined;
+};
+
+const onGpu = (choice: Choice | undefined): Choice | undefined =>
+  choice && choice.backend !== 'cpu' ? choice : undefined;
+
+/** The request named a version or variant; without it something may fit. */
+function anotherVariant(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  if (request.version === undefined && request.variant === undefined) return undefined;
+  const { version: _version, variant: _variant, ...free } = request;
+  const choice = attempt(tables, free);
+  return choice && { kind: 'variant', text: `take ${nameOf(choice)} instead`, choice };
+}
+
+function anotherDriver(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  const nvidia = request.machine.drivers.nvidia;
+  const now = nvidia ? factValue(nvidia.version) : undefined;
+  if (!nvidia || now === undefined) return undefined;
+  const branches = tables.cuda.branches.map((row) => row.branch);
+  const nearestFirst = [
+    ...branches.filter((branch) => branch > branchOf(now)),
+    ...branches.filter((branch) => branch < branchOf(now)).reverse(),
+  ];
+  for (const branch of nearestFirst) {
+    const machine: Machine = {
+      ...request.machine,
+      drivers: {
+        ...request.machine.drivers,
+        nvidia: {
+          ...nvidia,
+          version: known(String(branch), 'override'),
+          cuda: { value: null, reason: 'another branch' },
+        },
+      },
+    };
+    const choice = onGpu(attempt(tables, { ...request, machine }));
+    if (!choice) continue;
+    const support = tables.cuda.support.find((row) => row.branch === branch);
+    const life = support ? ` (${support.kind} branch${support.until ? `, supported to ${support.until}` : ''})` : '';
+    const verb = branch > branchOf(now) ? 'update the driver to' : 'go back to driver';
+    return { kind: 'driver', text: `${verb} R${branch}${life}: then ${nameOf(choice)} runs`, choice };
+  }
+  return undefined;
+}
+
+function anotherPython(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  if (request.python === undefined) return undefined;
+  const { python: _python, ...free } = request;
+  const choice = attempt(tables, free);
+  return (
+    choice && {
+      kind: 'python',
+      text: `use Python ${choice.python} (${choice.pythonRange.join(' to ')} fit): then ${nameOf(choice)} runs`,
+      choice,
+    }
+  );
+}
+
+function containerImage(tables: Tables, request: ResolveRequest): readonly WayOut[] {
+  const ways: WayOut[] = [];
+  const { machine, framework } = request;
+  const tegra = machine.gpus.find((gpu) => gpu.tegra);
+  if (tegra) {
+    ways.push({
+      kind: 'container',
+      text: `use NVIDIA's build for Jetson (${nameOfGpu(tegra)}): the ${framework} container of NGC for its JetPack release`,
+      source: 'https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html',
+    });
+  } else if (
+    framework === 'tensorflow' &&
+    machine.gpus.some((gpu) => (factValue(gpu.computeCapability)?.major ?? 0) >= 10)
+  ) {
+    ways.push({
+      kind: 'container',
+      text: "use NVIDIA's TensorFlow container from NGC, which is built for Blackwell",
+      source: 'https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tensorflow',
+    });
+  }
+  for (const row of tables.rocm.containers) {
+    const gpu = machine.gpus.find((candidate) => row.gfx.includes(factValue(candidate.gfx) ?? ''));
+    if (row.framework === framework && gpu && machine.host.platform === 'linux') {
+      ways.push({
+        kind: 'container',
+        text: `use the ${row.image} container: AMD lists ${framework} ${row.versions} on Python ${row.python} for ${factValue(gpu.gfx)}`,
+        source: row.source,
+      });
+    }
+  }
+  return ways;
+}
+
+function anotherFramework(tables: Tables, request: ResolveRequest): readonly WayOut[] {
+  const others: readonly Framework[] = ['pytorch', 'jax', 'tensorflow'];
+  const { version: _version, variant: _variant, ...free } = request;
+  return others
+    .filter((framework) => framework !== request.framework)
+    .flatMap((framework) => {
+      const choice = onGpu(attempt(tables, { ...free, framework }));
+      return choice
+        ? [{ kind: 'framework' as const, text: `use ${framework}: ${nameOf(choice)} runs here`, choice }]
+        : [];
+    });
+}
+
+/** GPU builds of TensorFlow and JAX exist for Linux only; Windows users run them in WSL2. */
+function otherSystem(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  if (request.machine.host.platform !== 'windows') return undefined;
+  const machine: Machine = { ...request.machine, host: { ...request.machine.host, platform: 'linux', wsl: 2 } };
+  const choice = onGpu(attempt(tables, { ...request, machine }));
+  return (
+    choice && {
+      kind: 'platform',
+      text: `use WSL2 on this machine: ${nameOf(choice)} runs there with the Windows driver`,
+      choice,
+    }
+  );
+}
+
+function cpuBuild(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  const { version: _version, variant: _variant, ...free } = request;
+  const choice = attempt(tables, { ...free, cpuOnly: true });
+  return choice && { kind: 'cpu', text: `compute on the CPU: ${nameOf(choice)} (--cpu-only)`, choice };
+}
