@@ -32,6 +32,8 @@ export function mergeNvidia(state: NvidiaState, answer: DriverAnswer, source: 'n
 }
 
 function isSame(gpu: Gpu, device: NvmlDevice, told: number, found: number): boolean {
+  // Windows' registry gives no address; cards of one name are taken in order.
+  if (gpu.pci?.address === '') return 'source' in gpu.name && gpu.name.value === device.name;
   if (gpu.pci && device.busId !== null) return gpu.pci.address === normalizeAddress(device.busId);
   if ('source' in gpu.uuid && device.uuid !== null) return gpu.uuid.value === device.uuid;
   // A Tegra GPU has neither address nor UUID in the files; it is the only one there is.

@@ -59,11 +59,16 @@ export function gpuFromText(text: string, index: number): Gpu {
   const target = fromTarget(plain, index);
   if (target) return target;
   const candidates = catalogue();
-  const match =
+  const exact =
     candidates.find((entry) => entry.pciId === text.trim().toLowerCase()) ??
     candidates.find((entry) => entry.keys.includes(plain)) ??
-    shortest(candidates.filter((entry) => entry.keys.some((key) => key.includes(plain))));
-  if (match) return { ...match.gpu(index) };
+    shortest(candidates.filter((entry) => entry.keys.some((key) => key.endsWith(plain))));
+  if (exact && plain !== '') return exact.gpu(index);
+  const family = oneFamily(
+    candidates.filter((entry) => plain !== '' && entry.keys.some((key) => key.startsWith(plain))),
+    index,
+  );
+  if (family) return family;
   const near = [...new Set(candidates.filter((entry) => isNear(entry.label, text)).map((entry) => entry.label))];
   throw new ArgumentError({
     code: 'UNKNOWN_GPU',
@@ -74,6 +79,20 @@ export function gpuFromText(text: string, index: number): Gpu {
         : 'Give a product name ("RTX 4090"), a PCI id ("10de:2684"), a compute capability ("sm_89") or a gfx id ("gfx1100").',
     where: 'override',
   });
+}
+
+/** "A100" covers several products: usable when all are one target, and the size is then not known unless they share it. */
+function oneFamily(entries: readonly Candidate[], index: number): Gpu | undefined {
+  const gpus = entries.map((entry) => entry.gpu(index));
+  const first = gpus[0];
+  if (first === undefined || new Set(gpus.map(targetOf)).size !== 1) return undefined;
+  const sizes = new Set(gpus.map(({ memoryBytes }) => memoryBytes.value));
+  const chosen = shortest(entries)?.gpu(index) ?? first;
+  return sizes.size === 1 ? chosen : { ...chosen, memoryBytes: missing('this name covers products of several sizes') };
+}
+
+function targetOf(gpu: Gpu): string {
+  return JSON.stringify([gpu.computeCapability.value, gpu.gfx.value, gpu.intelFamily.value]);
 }
 
 interface Candidate {
