@@ -63,6 +63,7 @@ export interface NvmlDevice {
 export interface NvmlTelemetry {
   readonly index: number;
   readonly name: string | null;
+  readonly uuid: string | null;
   readonly utilization: number | null;
   readonly memoryUtilization: number | null;
   readonly memoryUsed: number | null;

@@ -57,7 +57,7 @@ export function cacheKey(ports: Ports, variant: string): string {
     files.list('/proc/driver/nvidia/gpus')?.join(' '),
     files.list('/dev')?.filter(isGpuNode).join(' '),
     files.list('/dev/dri')?.join(' '),
-    ...visibilityNames.map((name) => env[name] ?? ''),
+    ...visibilityNames.map((name) => env[name]),
   ];
   return JSON.stringify(parts.map((part) => part ?? null));
 }

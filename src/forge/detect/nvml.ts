@@ -75,7 +75,7 @@ const CLOCK_SM = 1;
 const CLOCK_MEMORY = 2;
 
 export function openNvml(ffi: Ffi, path: string): Nvml {
-  const library = ffi.load(path);
+  const library = load(ffi, path);
   const bound = new Map<Call, Native | null>();
 
   function native(name: Call): Native | null {
@@ -185,6 +185,7 @@ export function openNvml(ffi: Ffi, path: string): Nvml {
     return {
       index,
       name: string('nvmlDeviceGetName', 96, handle),
+      uuid: string('nvmlDeviceGetUUID', 96, handle),
       utilization: hasRates ? rates[0]! : null,
       memoryUtilization: hasRates ? rates[1]! : null,
       memoryUsed: size?.used ?? null,
@@ -208,6 +209,14 @@ export function openNvml(ffi: Ffi, path: string): Nvml {
       native('nvmlShutdown')?.();
     },
   };
+}
+
+function load(ffi: Ffi, path: string): ReturnType<Ffi['load']> {
+  try {
+    return ffi.load(path);
+  } catch (error) {
+    throw new Error(`${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** CUDA cores of one multiprocessor, from NVIDIA's programming guide. */
