@@ -3,6 +3,7 @@
 // A kernel computes one or more outputs over one index space, with at most one reduction and an epilogue after it.
 // Axes are numbered outermost first: axes 0 … space.length-1 are the output's, the ones after them are reduced.
 // Each output is written whole, row-major and contiguous: element (i0 … in) lands at its linear position in `space`.
+// `space` has at least one axis ([1] for a single element); `reduced` is empty exactly if there are no accumulators.
 // Launch buffers come in the order inputs, then outputs. An output may share its buffer with an input only if the
 // kernel lists that input's slot in `inPlace`.
 

@@ -1,0 +1,195 @@
+// Lazy nodes: what a tensor stands for before (op and sources) and after (storage) it has been computed.
+//
+// A node is kept alive by handles (tensors) and by uses (nodes that still need it as a source). When both are gone its
+// storage is let go; when it is computed it lets go of its sources. So `x.dispose()` right after `y = x.add(1)` is safe,
+// and memory is freed at the earliest moment nobody can ask for it.
+//
+// Op arguments are tuples of whole numbers; `args` below writes and reads them.
+
+import { type DType, dtypeInfo } from '../base/dtype.ts';
+import { type Shape, sizeOf } from '../base/shape.ts';
+import type { AluOp } from '../kernel/ops.ts';
+import { aluOps, type ReduceOp } from '../kernel/ops.ts';
+import { type Ints, internInts, noInts } from './intern.ts';
+import type { Storage } from './storage.ts';
+
+export const nodeOps = [
+  'leaf',
+  'const',
+  'iota',
+  'alu',
+  'cast',
+  'bitcast',
+  'reshape',
+  'permute',
+  'expand',
+  'slice',
+  'pad',
+  'roll',
+  'concat',
+  'window',
+  'gather',
+  'takeAlong',
+  'reduce',
+  'matmul',
+  'scan',
+  'sort',
+  'positions',
+  'scatter',
+] as const;
+export type NodeOp = (typeof nodeOps)[number];
+
+const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<NodeOp, number>;
+
+export class Node {
+  readonly op: NodeOp;
+  /** Op and dtype in one number, for cache keys. */
+  readonly code: number;
+  readonly dtype: DType;
+  readonly shape: Ints;
+  readonly size: number;
+  readonly arg: Ints;
+  /** The value of a `const`. */
+  readonly value: number | bigint;
+  /** Longest way down to computed values; bounds how much lazy work piles up. */
+  readonly depth: number;
+  /** Something below holds memory that the garbage collector does not see. */
+  tracked: boolean;
+  sources: readonly Node[];
+  storage: Storage | null = null;
+  handles = 0;
+  uses = 0;
+  /** Scratch of the current trace. */
+  mark = 0;
+  number = 0;
+
+  constructor(op: NodeOp, dtype: DType, shape: Ints, sources: readonly Node[], arg: Ints, value: number | bigint = 0) {
+    this.op = op;
+    this.code = opIds[op] * 16 + dtypeInfo[dtype].id;
+    this.dtype = dtype;
+    this.shape = shape;
+    this.size = sizeOf(shape.values);
+    this.sources = sources;
+    this.arg = arg;
+    this.value = value;
+    let depth = 0;
+    let tracked = false;
+    for (let i = 0; i < sources.length; i++) {
+      const s = sources[i]!;
+      s.uses++;
+      if (s.depth >= depth) depth = s.depth + 1;
+      tracked ||= s.tracked;
+    }
+    this.depth = depth;
+    this.tracked = tracked;
+  }
+}
+
+/** The node has been computed: it holds its bytes from now on and no longer needs its sources. */
+export function settle(node: Node, storage: Storage): void {
+  storage.owners++;
+  node.storage = storage;
+  node.tracked = storage.tracked;
+  const sources = node.sources;
+  node.sources = none;
+  for (const s of sources) dropUse(s);
+}
+
+const none: readonly Node[] = [];
+
+export function dropHandle(node: Node): void {
+  node.handles--;
+  free(node);
+}
+
+function dropUse(node: Node): void {
+  node.uses--;
+  free(node);
+}
+
+function free(node: Node): void {
+  // A stack, not recursion: chains of lazy nodes can be long.
+  const pending = [node];
+  for (let n = pending.pop(); n; n = pending.pop()) {
+    if (n.handles > 0 || n.uses > 0) continue;
+    n.storage?.disown();
+    n.storage = null;
+    const sources = n.sources;
+    n.sources = none;
+    for (const s of sources) {
+      s.uses--;
+      pending.push(s);
+    }
+  }
+}
+
+const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
+const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
+const precisions = ['exact', 'tf32', 'bf16'] as const;
+
+export type Combine = (typeof combines)[number];
+export type Precision = (typeof precisions)[number];
+
+const aluNames = Object.keys(aluOps) as AluOp[];
+const aluArgs = Object.fromEntries(aluNames.map((op, i) => [op, internInts([i])])) as Record<AluOp, Ints>;
+
+/** Writing and reading op arguments. */
+export const args = {
+  alu: (op: AluOp): Ints => aluArgs[op],
+  aluOf: (n: { arg: Ints }): AluOp => aluNames[n.arg.values[0]!]!,
+  axis: (axis: number): Ints => internInts([axis]),
+  axisOf: (n: { arg: Ints }): number => n.arg.values[0]!,
+  list: (values: readonly number[]): Ints => internInts(values),
+  listOf: (n: { arg: Ints }): readonly number[] => n.arg.values,
+  /** First position and step per axis. */
+  slice: (starts: readonly number[], steps: readonly number[]): Ints => internInts([...starts, ...steps]),
+  sliceOf: (n: { arg: Ints }): { starts: readonly number[]; steps: readonly number[] } => {
+    const rank = n.arg.values.length / 2;
+    return { starts: n.arg.values.slice(0, rank), steps: n.arg.values.slice(rank) };
+  },
+  reduce: (op: ReduceOp, axes: readonly number[]): Ints => internInts([reduceOps.indexOf(op), ...axes]),
+  reduceOf: (n: { arg: Ints }): { op: ReduceOp; axes: readonly number[] } => ({
+    op: reduceOps[n.arg.values[0]!]!,
+    axes: n.arg.values.slice(1),
+  }),
+  /** Per windowed axis: the axis, its window, stride and dilation. The windows become new last axes. */
+  window: (rows: readonly WindowAxis[]): Ints =>
+    internInts(rows.flatMap((r) => [r.axis, r.size, r.stride, r.dilation])),
+  windowOf: (n: { arg: Ints }): WindowAxis[] => {
+    const v = n.arg.values;
+    return Array.from({ length: v.length / 4 }, (_, i) => ({
+      axis: v[4 * i]!,
+      size: v[4 * i + 1]!,
+      stride: v[4 * i + 2]!,
+      dilation: v[4 * i + 3]!,
+    }));
+  },
+  matmul: (precision: Precision): Ints => internInts([precisions.indexOf(precision)]),
+  matmulOf: (n: { arg: Ints }): Precision => precisions[n.arg.values[0]!]!,
+  scan: (combine: Combine, axis: number, reverse: boolean): Ints =>
+    internInts([combines.indexOf(combine), axis, reverse ? 1 : 0]),
+  scanOf: (n: { arg: Ints }): { combine: Combine; axis: number; reverse: boolean } => ({
+    combine: combines[n.arg.values[0]!]!,
+    axis: n.arg.values[1]!,
+    reverse: n.arg.values[2] === 1,
+  }),
+  sort: (descending: boolean): Ints => internInts([descending ? 1 : 0]),
+  sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
+  scatter: (combine: Combine, axis: number, perElement: boolean): Ints =>
+    internInts([combines.indexOf(combine), axis, perElement ? 1 : 0]),
+  scatterOf: (n: { arg: Ints }): { combine: Combine; axis: number; perElement: boolean } => ({
+    combine: combines[n.arg.values[0]!]!,
+    axis: n.arg.values[1]!,
+    perElement: n.arg.values[2] === 1,
+  }),
+};
+
+export interface WindowAxis {
+  readonly axis: number;
+  readonly size: number;
+  readonly stride: number;
+  readonly dilation: number;
+}
+
+export const makeNode = (op: NodeOp, dtype: DType, shape: Shape, sources: readonly Node[], arg: Ints = noInts): Node =>
+  new Node(op, dtype, internInts(shape), sources, arg);

@@ -1,0 +1,125 @@
+// A plan: the launches of one program on one kind of device, with every buffer's life decided.
+//
+// Buffers of a plan are numbered: first the leaves, then what the plan makes. Each made buffer is allocated right before
+// the step that writes it and released right after the last step that reads it, unless it is a result.
+
+import { byteSize, type DType } from '../base/dtype.ts';
+import type { Capabilities } from '../devices/device.ts';
+import { decompose } from '../kernel/decompose/index.ts';
+import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
+import { canonicalize, type Vertex } from './canonical.ts';
+import type { Node } from './node.ts';
+import { routineOf, routineSources } from './routines.ts';
+import { schedule, storedAs, type Work } from './schedule.ts';
+import type { Trace } from './trace.ts';
+
+export interface Step {
+  readonly work: Kernel | Routine;
+  /** The kernel as fused, before functions were decomposed for the device: what `explain` shows. */
+  readonly fused: Kernel | Routine;
+  /** Plan buffers, inputs then outputs. */
+  readonly buffers: readonly number[];
+  readonly outputs: number;
+  readonly scalars: readonly number[];
+  /** Plan buffers that nobody reads after this step. */
+  readonly frees: readonly number[];
+}
+
+export interface Made {
+  readonly bytes: number;
+  readonly type: DType;
+}
+
+export interface Plan {
+  readonly leaves: number;
+  readonly made: readonly Made[];
+  readonly steps: readonly Step[];
+  /** Per requested output the plan buffer that holds it; -1 for an empty tensor. */
+  readonly outputs: readonly number[];
+  /** Computed values that tensors hold although they were not asked for: trace number and plan buffer. */
+  readonly kept: readonly { readonly number: number; readonly buffer: number }[];
+  readonly dtypes: ReadonlySet<DType>;
+  readonly estimate: Estimate;
+}
+
+export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
+  const graph = canonicalize(trace, outputs);
+  const work = schedule(graph, caps);
+  const ids = new Map<Vertex, number>();
+  const made: Made[] = [];
+  for (const v of graph.vertices) if (v.op === 'leaf') ids.set(v, v.slot);
+  const leaves = ids.size;
+  const make = (v: Vertex, type: DType = v.dtype): number => {
+    const id = leaves + made.length;
+    made.push({ bytes: v.size * byteSize(type), type });
+    ids.set(v, id);
+    return id;
+  };
+  const draft = work.map((w) => draftStep(w, ids, make, made, leaves, caps));
+  const results = graph.outputs.map((v) => (v.size === 0 ? -1 : ids.get(storedAs(v))!));
+  const kept = graph.vertices.flatMap((v) => {
+    const buffer = v.size > 0 && v.op !== 'leaf' && v.op !== 'const' ? ids.get(storedAs(v)) : undefined;
+    if (buffer === undefined || !v.held || buffer < leaves) return [];
+    return v.numbers.map((number) => ({ number, buffer }));
+  });
+  const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
+  const lastUse = new Map<number, number>();
+  draft.forEach((s, i) => {
+    for (const b of s.buffers) lastUse.set(b, i);
+  });
+  const steps = draft.map((s, i) => ({
+    ...s,
+    frees: [...new Set(s.buffers)].filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b)),
+  }));
+  return {
+    leaves,
+    made,
+    steps,
+    outputs: results,
+    kept,
+    dtypes: new Set([...graph.vertices].filter((v) => v.op !== 'const').map((v) => v.dtype)),
+    estimate: total(steps.map((s) => s.fused.estimate)),
+  };
+}
+
+function draftStep(
+  w: Work,
+  ids: Map<Vertex, number>,
+  make: (v: Vertex, type?: DType) => number,
+  made: Made[],
+  leaves: number,
+  caps: Capabilities,
+): Omit<Step, 'frees'> {
+  if (w.kind === 'kernel') {
+    const { kernel, group, inputs, scalars } = w.lowered;
+    const buffers = [...inputs.map((v) => ids.get(v)!), ...group.roots.map((r) => make(r))];
+    return { work: decompose(kernel, caps.native), fused: kernel, buffers, outputs: group.roots.length, scalars };
+  }
+  const { vertex } = w;
+  const routine = routineOf(vertex);
+  const buffers = routineSources(vertex).map((s) => ids.get(s.vertex)!);
+  buffers.push(make(vertex));
+  let outputs = 1;
+  if (vertex.op === 'sort') {
+    // Sorting always writes the positions too; a `positions` vertex names them.
+    const positions = [...vertex.users].find((u) => u.op === 'positions');
+    if (positions) buffers.push(make(positions, 'i32'));
+    else {
+      buffers.push(leaves + made.length);
+      made.push({ bytes: vertex.size * 4, type: 'i32' });
+    }
+    outputs = 2;
+  }
+  return { work: routine, fused: routine, buffers, outputs, scalars: [] };
+}
+
+function total(parts: readonly Estimate[]): Estimate {
+  return parts.reduce(
+    (a, e) => ({
+      flops: a.flops + e.flops,
+      bytesRead: a.bytesRead + e.bytesRead,
+      bytesWritten: a.bytesWritten + e.bytesWritten,
+    }),
+    { flops: 0, bytesRead: 0, bytesWritten: 0 },
+  );
+}

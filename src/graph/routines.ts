@@ -1,0 +1,118 @@
+// From routine vertices to the routines devices implement, and the buffers they read.
+
+import { stridesOf } from '../base/shape.ts';
+import { estimateRoutine } from '../kernel/estimate.ts';
+import type { BufferParam, Routine } from '../kernel/kernel.ts';
+import type { Vertex } from './canonical.ts';
+import { args } from './node.ts';
+import { storedAs } from './schedule.ts';
+
+export interface RoutineSource {
+  /** The vertex whose buffer is read. */
+  readonly vertex: Vertex;
+  /** Read as the transpose of its last two axes. */
+  readonly transposed: boolean;
+}
+
+/** What a routine reads, with transposes of matmul operands seen through instead of copied. */
+export function routineSources(v: Vertex): RoutineSource[] {
+  return v.sources.map((s) => {
+    if (v.op === 'matmul') {
+      const inner = s.op === 'permute' && swapsLastTwo(args.listOf(s)) ? s.sources[0]! : undefined;
+      if (inner) return { vertex: storedAs(inner), transposed: true };
+    }
+    return { vertex: storedAs(s), transposed: false };
+  });
+}
+
+function swapsLastTwo(order: readonly number[]): boolean {
+  const rank = order.length;
+  return (
+    rank >= 2 && order.every((from, to) => from === (to === rank - 1 ? rank - 2 : to === rank - 2 ? rank - 1 : to))
+  );
+}
+
+const param = (v: Vertex): BufferParam => ({ type: v.dtype, elements: v.size });
+
+export function routineOf(v: Vertex): Routine {
+  const dims = v.shape.join('x');
+  switch (v.op) {
+    case 'matmul': {
+      const [a, b] = v.sources as [Vertex, Vertex];
+      const [sa, sb] = routineSources(v);
+      const rank = v.shape.length;
+      const [m, n, k] = [v.shape[rank - 2]!, v.shape[rank - 1]!, a.shape[a.shape.length - 1]!];
+      const batch = v.size / (m * n);
+      return {
+        kind: 'routine',
+        op: 'matmul',
+        name: `matmul_${v.dtype}_${batch > 1 ? `${batch}x` : ''}${m}x${k}x${n}`,
+        type: v.dtype,
+        batch,
+        batchA: a.size / (m * k),
+        batchB: b.size / (k * n),
+        m,
+        n,
+        k,
+        transposeA: sa!.transposed,
+        transposeB: sb!.transposed,
+        precision: args.matmulOf(v),
+        epilogue: null,
+        estimate: estimateRoutine(2 * batch * m * n * k, [param(a), param(b)], [param(v)]),
+      };
+    }
+    case 'sort': {
+      const columns = v.shape[v.shape.length - 1]!;
+      const positions: BufferParam = { type: 'i32', elements: v.size };
+      return {
+        kind: 'routine',
+        op: 'sort',
+        name: `sort_${v.dtype}_${dims}`,
+        type: v.dtype,
+        rows: v.size / columns,
+        columns,
+        descending: args.sortOf(v),
+        estimate: estimateRoutine(v.size * Math.ceil(Math.log2(columns + 1)), [param(v)], [param(v), positions]),
+      };
+    }
+    case 'scan': {
+      const { combine, axis, reverse } = args.scanOf(v);
+      const inner = stridesOf(v.shape)[axis]!;
+      const length = v.shape[axis]!;
+      return {
+        kind: 'routine',
+        op: 'scan',
+        name: `cum${combine}_${v.dtype}_${dims}`,
+        type: v.dtype,
+        combine: combine as Exclude<typeof combine, 'set'>,
+        outer: v.size / (inner * length),
+        length,
+        inner,
+        reverse,
+        estimate: estimateRoutine(v.size, [param(v)], [param(v)]),
+      };
+    }
+    case 'scatter': {
+      const { combine, axis, perElement } = args.scatterOf(v);
+      const [base, at, updates] = v.sources as [Vertex, Vertex, Vertex];
+      const inner = stridesOf(v.shape)[axis]!;
+      const length = v.shape[axis]!;
+      const outer = v.size / (inner * length);
+      return {
+        kind: 'routine',
+        op: 'scatter',
+        name: `scatter_${combine}_${v.dtype}_${dims}`,
+        type: v.dtype,
+        combine,
+        outer,
+        length,
+        inner,
+        count: updates.size / (outer * inner),
+        perElement,
+        estimate: estimateRoutine(updates.size, [param(base), param(at), param(updates)], [param(v)]),
+      };
+    }
+    default:
+      throw new Error(`${v.op} is not a routine`);
+  }
+}

@@ -1,0 +1,189 @@
+// The order of work for a graph: kernels and routines, sources before users.
+//
+// Groups are lowered, then judged: a value that a kernel would compute again and again, at a cost above that of writing and
+// reading it, is stored after all and the grouping is done anew. Kernels over one index space that share an input, or
+// of which one reads the other's result element by element, become one kernel with several outputs.
+
+import { sizeOf } from '../base/shape.ts';
+import { axesOf } from '../kernel/bounds.ts';
+import { costOf } from '../kernel/estimate.ts';
+import type { Expr } from '../kernel/expr.ts';
+import type { Graph, Vertex } from './canonical.ts';
+import { type Group, isRoutine, type Limits, reductionGroups, requiredStores } from './fuse.ts';
+import { type LoweredGroup, lowerGroup } from './kernels.ts';
+import { PositionConflict } from './lower.ts';
+import { routineSources } from './routines.ts';
+
+export type Work =
+  | { readonly kind: 'kernel'; readonly lowered: LoweredGroup }
+  | { readonly kind: 'routine'; readonly vertex: Vertex };
+
+/** The vertex whose buffer holds this one's elements in the same order. */
+export function storedAs(v: Vertex): Vertex {
+  while ((v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const')
+    v = v.sources[0]!;
+  return v;
+}
+
+export function schedule(graph: Graph, limits: Limits): Work[] {
+  const live = reachable(graph);
+  const wanted = new Set(graph.outputs.map(storedAs));
+  for (const v of live) {
+    if (isRoutine(v)) for (const s of routineSources(v)) wanted.add(s.vertex);
+  }
+  for (const v of [...wanted]) if (v.op === 'leaf' || v.size === 0) wanted.delete(v);
+  for (;;) {
+    const stored = requiredStores(live, wanted, limits);
+    const groups = reductionGroups(live, stored).filter((g) => g.roots.length > 0 && g.reduces[0]!.size > 0);
+    const inGroup = new Set(groups.flatMap((g) => g.roots));
+    for (const v of live) {
+      if (!stored.has(v) || isRoutine(v) || v.op === 'positions' || inGroup.has(v)) continue;
+      groups.push({ roots: [v], reduces: [], members: new Set([v]), space: v.shape });
+    }
+    const lowered = merge(
+      groups.map((g) => lowerGroup(g, stored)),
+      stored,
+      limits,
+    );
+    const costly = findRecomputed(lowered);
+    if (costly) {
+      wanted.add(costly);
+      continue;
+    }
+    return order(graph, live, lowered);
+  }
+}
+
+function reachable(graph: Graph): Vertex[] {
+  const seen = new Set<Vertex>();
+  const stack = graph.outputs.filter((v) => v.size > 0);
+  for (let v = stack.pop(); v; v = stack.pop()) {
+    if (seen.has(v)) continue;
+    seen.add(v);
+    stack.push(...v.sources);
+  }
+  const live = graph.vertices.filter((v) => seen.has(v));
+  // Users that nobody asks for would only keep values stored.
+  for (const v of live) for (const u of v.users) if (!seen.has(u)) v.users.delete(u);
+  return live;
+}
+
+// Costs in additions per element: writing and reading a stored value, and one more kernel.
+const storeCost = 8;
+const kernelCost = 1 << 14;
+
+/** The topmost vertex that is cheaper to store than to compute again wherever it is needed. */
+function findRecomputed(lowered: readonly LoweredGroup[]): Vertex | undefined {
+  let found: Vertex | undefined;
+  for (const { group, kernel, evaluations } of lowered) {
+    const outputs = sizeOf(kernel.space);
+    const iterations = outputs * sizeOf(kernel.reduced);
+    for (const [v, exprs] of evaluations) {
+      if (group.roots.includes(v) || (found && v.id < found.id)) continue;
+      const cost = costOf([exprs.values().next().value!]);
+      if (cost < storeCost && exprs.size === 1) continue;
+      let times = 0;
+      for (const e of exprs) times += inLoop(e, group.space.length) ? iterations : outputs;
+      if ((times - v.size) * cost > storeCost * v.size + kernelCost) found = v;
+    }
+  }
+  return found;
+}
+
+/** Whether an expression changes along a reduced axis; else it is computed once per output. */
+function inLoop(e: Expr, outputAxes: number): boolean {
+  for (const axis of axesOf(e)) if (axis >= outputAxes) return true;
+  return false;
+}
+
+function merge(all: LoweredGroup[], stored: ReadonlySet<Vertex>, limits: Limits): LoweredGroup[] {
+  if (all.length < 2) return all;
+  const done: LoweredGroup[] = [];
+  for (const next of all) {
+    let result = next;
+    for (let i = 0; i < done.length; i++) {
+      const joined = tryMerge(done[i]!, result, [...done, ...all], stored, limits);
+      if (!joined) continue;
+      done.splice(i--, 1);
+      result = joined;
+    }
+    done.push(result);
+  }
+  return done;
+}
+
+function tryMerge(
+  a: LoweredGroup,
+  b: LoweredGroup,
+  all: readonly LoweredGroup[],
+  stored: ReadonlySet<Vertex>,
+  limits: Limits,
+): LoweredGroup | undefined {
+  if (!sameNest(a.group, b.group)) return undefined;
+  const produced = new Set([...a.group.roots, ...b.group.roots]);
+  const inputs = new Set([...a.inputs, ...b.inputs]);
+  const shared =
+    a.inputs.some((v) => b.inputs.includes(v) || b.group.roots.includes(v)) ||
+    b.inputs.some((v) => a.group.roots.includes(v));
+  if (!shared || inputs.size + produced.size > limits.maxBuffers) return undefined;
+  // Whatever is read must not depend on what is written here through another kernel or routine.
+  const producer = new Map<Vertex, LoweredGroup>();
+  for (const g of all) for (const r of g.group.roots) producer.set(r, g);
+  const seen = new Set<Vertex>();
+  const stack = [...inputs].filter((v) => !produced.has(v));
+  for (let v = stack.pop(); v; v = stack.pop()) {
+    if (produced.has(v)) return undefined;
+    if (seen.has(v)) continue;
+    seen.add(v);
+    stack.push(
+      ...(producer.get(v)?.inputs ??
+        (v.op === 'positions' ? v.sources : isRoutine(v) ? routineSources(v).map((s) => s.vertex) : [])),
+    );
+  }
+  const group: Group = {
+    roots: [...new Set([...a.group.roots, ...b.group.roots])],
+    reduces: [...new Set([...a.group.reduces, ...b.group.reduces])],
+    members: new Set([...a.group.members, ...b.group.members]),
+    space: a.group.space,
+  };
+  try {
+    return lowerGroup(group, stored);
+  } catch (e) {
+    if (e instanceof PositionConflict) return undefined;
+    throw e;
+  }
+}
+
+function sameNest(a: Group, b: Group): boolean {
+  const same = (p: readonly number[], q: readonly number[]) => p.length === q.length && p.every((d, i) => d === q[i]);
+  if (a.reduces.length > 0 !== b.reduces.length > 0 || !same(a.space, b.space)) return false;
+  const [x, y] = [a.reduces[0], b.reduces[0]];
+  return (
+    !x || !y || (same(x.sources[0]!.shape, y.sources[0]!.shape) && same(x.arg.values.slice(1), y.arg.values.slice(1)))
+  );
+}
+
+function order(graph: Graph, live: readonly Vertex[], lowered: readonly LoweredGroup[]): Work[] {
+  const producer = new Map<Vertex, LoweredGroup>();
+  for (const g of lowered) for (const r of g.group.roots) producer.set(r, g);
+  const placed = new Set<LoweredGroup | Vertex>();
+  const work: Work[] = [];
+  const place = (v: Vertex): void => {
+    if (v.op === 'leaf') return;
+    if (v.op === 'positions') return place(v.sources[0]!);
+    const group = producer.get(v);
+    const unit = group ?? v;
+    if (placed.has(unit)) return;
+    placed.add(unit);
+    if (group) {
+      for (const i of group.inputs) place(i);
+      work.push({ kind: 'kernel', lowered: group });
+    } else if (isRoutine(v)) {
+      for (const s of routineSources(v)) place(s.vertex);
+      work.push({ kind: 'routine', vertex: v });
+    }
+  };
+  const alive = new Set(live);
+  for (const o of graph.outputs) if (alive.has(o)) place(storedAs(o));
+  return work;
+}

@@ -1,0 +1,132 @@
+// Reads the lazy graph below some outputs into a flat key of whole numbers.
+//
+// Equal keys mean equal programs: the key holds every op, dtype, shape, argument and edge, with computed nodes as numbered
+// leaves and most constants as numbered scalars, so that `x.mul(0.98)` and `x.mul(0.99)` are one program. Finding a
+// program again costs one pass over the graph and one map lookup that compares the whole key.
+
+import { is64BitInt } from '../base/dtype.ts';
+import type { Node } from './node.ts';
+
+export interface Trace {
+  /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
+  readonly nodes: readonly Node[];
+  readonly leaves: readonly Node[];
+  readonly scalars: readonly number[];
+  readonly key: Int32Array;
+}
+
+// Values worth a program of their own, because simplification rules look at them.
+const baked = new Map<number, number>([-2, -1, 0, 1, 2, 3, 0.5].map((v, i) => [v, i + 2]));
+const bakedBig = new Map<string, number>();
+
+/** 0 for a launch scalar, else a number that stands for this very value. */
+export function bakedId(node: Node): number {
+  const v = node.value;
+  if (typeof v === 'number') {
+    if (Object.is(v, -0)) return 1;
+    const known = baked.get(v);
+    if (known !== undefined) return known;
+    if (Number.isFinite(v) && !(is64BitInt(node.dtype) && !Number.isSafeInteger(v))) return 0;
+  } else if (v >= Number.MIN_SAFE_INTEGER && v <= Number.MAX_SAFE_INTEGER) {
+    return baked.get(Number(v)) ?? 0;
+  }
+  // Infinities, NaN and integers that a double cannot carry.
+  const text = String(v);
+  let id = bakedBig.get(text);
+  if (id === undefined) bakedBig.set(text, (id = 100 + bakedBig.size));
+  return id;
+}
+
+let epoch = 0;
+let key = new Int32Array(256);
+let length = 0;
+
+function push(v: number): void {
+  if (length === key.length) {
+    const larger = new Int32Array(2 * length);
+    larger.set(key);
+    key = larger;
+  }
+  key[length++] = v;
+}
+
+/** Traces the graph below `outputs`. The returned key is only valid until the next trace: copy it to keep it. */
+export function trace(outputs: readonly Node[]): Trace {
+  epoch++;
+  length = 0;
+  const nodes: Node[] = [];
+  const leaves: Node[] = [];
+  const scalars: number[] = [];
+  for (const output of outputs) visit(output, nodes, leaves, scalars);
+  push(-1);
+  for (const output of outputs) push(output.number);
+  return { nodes, leaves, scalars, key: key.subarray(0, length) };
+}
+
+// Depth is bounded by the runtime (it computes what has piled up), so recursion is safe.
+function visit(node: Node, nodes: Node[], leaves: Node[], scalars: number[]): void {
+  if (node.mark === epoch) return;
+  node.mark = epoch;
+  if (node.storage || node.op === 'leaf') {
+    node.number = nodes.length;
+    nodes.push(node);
+    leaves.push(node);
+    push(node.code & 15);
+    push(node.shape.id);
+    return;
+  }
+  const sources = node.sources;
+  for (let i = 0; i < sources.length; i++) visit(sources[i]!, nodes, leaves, scalars);
+  node.number = nodes.length;
+  nodes.push(node);
+  push(node.code);
+  push(node.shape.id);
+  if (node.op === 'const') {
+    const id = bakedId(node);
+    push(id);
+    if (id === 0) scalars.push(Number(node.value));
+    return;
+  }
+  push(node.arg.id);
+  // A computed value that a tensor still holds is kept if the program stores it anyway.
+  push(2 * sources.length + (node.handles > 0 ? 1 : 0));
+  for (let i = 0; i < sources.length; i++) push(sources[i]!.number);
+}
+
+/** Programs by key. A hit compares every word of the key. */
+export class KeyedCache<T> {
+  readonly #buckets = new Map<number, { readonly key: Int32Array; readonly value: T }[]>();
+  size = 0;
+
+  get(key: Int32Array): T | undefined {
+    const bucket = this.#buckets.get(hash(key));
+    if (!bucket) return undefined;
+    for (const entry of bucket) if (equal(entry.key, key)) return entry.value;
+    return undefined;
+  }
+
+  set(key: Int32Array, value: T): void {
+    const h = hash(key);
+    let bucket = this.#buckets.get(h);
+    if (!bucket) this.#buckets.set(h, (bucket = []));
+    bucket.push({ key: key.slice(), value });
+    this.size++;
+  }
+
+  clear(): void {
+    this.#buckets.clear();
+    this.size = 0;
+  }
+}
+
+function hash(key: Int32Array): number {
+  let h = key.length;
+  for (let i = 0; i < key.length; i++) h = (Math.imul(h, 31) + key[i]!) | 0;
+  return h;
+}
+
+function equal(a: Int32Array, b: Int32Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
