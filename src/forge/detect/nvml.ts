@@ -5,6 +5,7 @@
 // the CUDA version included (asked earlier it answers 1, "uninitialised").
 
 import type { NvmlDevice, NvmlTelemetry } from '../ports.ts';
+import { coresPerUnit } from './tables/nvidia-chips.ts';
 
 type Native = (...args: (number | bigint | Uint8Array | Uint32Array | BigUint64Array)[]) => number;
 
@@ -217,13 +218,6 @@ function load(ffi: Ffi, path: string): ReturnType<Ffi['load']> {
   } catch (error) {
     throw new Error(`${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-/** CUDA cores of one multiprocessor, from NVIDIA's programming guide. */
-function coresPerUnit(cc: { readonly major: number; readonly minor: number }): number {
-  if (cc.major === 3) return 192;
-  if (cc.major === 7 || (cc.minor === 0 && (cc.major === 6 || cc.major === 8))) return 64;
-  return 128;
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -27,6 +27,7 @@ export interface StreamOptions {
   readonly library: string;
   readonly child: string;
   readonly intervalMs: number;
+  readonly signal?: AbortSignal;
 }
 
 /** NVML readings, one array each interval. */
@@ -36,6 +37,7 @@ export async function* telemetryStream(options: StreamOptions): AsyncGenerator<r
   const args = [options.child, 'watch', options.library, String(options.intervalMs)];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] });
   child.on('error', () => {});
+  options.signal?.addEventListener('abort', () => child.kill('SIGKILL'));
   try {
     for await (const line of createInterface({ input: child.stdout })) {
       const told = JSON.parse(line) as { devices?: readonly NvmlTelemetry[] };

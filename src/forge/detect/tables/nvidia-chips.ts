@@ -122,3 +122,10 @@ export function cudaOfDriver(version: string): string | undefined {
   const major = Number.parseInt(version, 10);
   return branches.find(([branch]) => major >= branch)?.[1];
 }
+
+/** Single-precision cores of one streaming multiprocessor, from NVIDIA's programming guide. */
+export function coresPerUnit(cc: ComputeCapability): number {
+  if (cc.major === 3) return 192;
+  if (cc.major === 7 || (cc.minor === 0 && (cc.major === 6 || cc.major === 8))) return 64;
+  return 128;
+}
