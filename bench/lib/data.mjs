@@ -1,0 +1,43 @@
+// The inputs of every library, the same numbers in each: a multiplicative hash of the position.
+
+/** Whole 32-bit numbers, well mixed. */
+export function words(n, seed = 0) {
+  const out = new Uint32Array(n);
+  for (let i = 0; i < n; i++) out[i] = Math.imul(i + seed, 2654435761);
+  return out;
+}
+
+/** Numbers from -1 to 1. */
+export function floats(n, seed = 0) {
+  const out = new Float32Array(n);
+  for (let i = 0; i < n; i++) out[i] = (Math.imul(i + seed, 2654435761) >>> 0) / 2 ** 31 - 1;
+  return out;
+}
+
+/** Numbers from 0 to 1: their sums do not cancel, so libraries that add in different orders agree on them. */
+export function fractions(n, seed = 0) {
+  const out = new Float32Array(n);
+  for (let i = 0; i < n; i++) out[i] = (Math.imul(i + seed, 2654435761) >>> 0) / 2 ** 32;
+  return out;
+}
+
+/** A few elements and the mean of them all: enough to tell a right result from a wrong one, small enough to send. */
+export function digest(array) {
+  const n = array.length;
+  const count = Math.min(n, 64);
+  const samples = Array.from({ length: count }, (_, k) =>
+    Number(array[Math.floor((k * (n - 1)) / Math.max(count - 1, 1))]),
+  );
+  let sum = 0;
+  for (let i = 0; i < n; i++) sum += Number(array[i]);
+  return { length: n, samples, mean: sum / n };
+}
+
+/** What is wrong with a digest when held against another, or null. */
+export function disagreement(got, want, tolerance = 2e-4) {
+  if (got.length !== want.length) return `${got.length} elements against ${want.length}`;
+  const far = (a, b) => !(Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(b)));
+  const i = got.samples.findIndex((v, k) => far(v, want.samples[k]));
+  if (i >= 0) return `sample ${i} is ${got.samples[i]} against ${want.samples[i]}`;
+  return far(got.mean, want.mean) ? `the mean is ${got.mean} against ${want.mean}` : null;
+}
