@@ -19,6 +19,8 @@ export interface Passed {
 export interface Failed {
   readonly ok: false;
   readonly reason: string;
+  /** See Rejection.brief. */
+  readonly brief?: string;
   readonly source: string;
 }
 
@@ -32,7 +34,8 @@ const passed = (check: CheckName, fact: string, source: string): Passed => ({
   steps: [{ check, fact, source }],
 });
 const nothing: Passed = { ok: true, steps: [] };
-const failed = (reason: string, source: string): Failed => ({ ok: false, reason, source });
+const failed = (reason: string, source: string, brief?: string): Failed =>
+  brief === undefined ? { ok: false, reason, source } : { ok: false, reason, source, brief };
 
 export const checks: readonly Check[] = [
   { name: 'platform', run: platform },
@@ -79,7 +82,11 @@ function kernelsFor(wheel: Wheel, gpu: TargetGpu, target: Target, tables: Tables
     if (gpu.gfx === undefined) return failed(`the gfx target of ${gpu.name} is not known`, wheel.source);
     return wheel.gfx.includes(gpu.gfx)
       ? passed('kernels', `${wheel.variant} holds kernels for ${gpu.gfx} (${gpu.name})`, wheel.source)
-      : failed(`${wheel.variant} holds no kernels for ${gpu.gfx} (${gpu.name})`, wheel.source);
+      : failed(
+          `${wheel.variant} holds no kernels for ${gpu.gfx} (${gpu.name})`,
+          wheel.source,
+          `${gpu.gfx} is not in {}`,
+        );
   }
   if (wheel.families) {
     if (gpu.family === undefined) return failed(`the family of ${gpu.name} is not known`, wheel.source);
@@ -111,6 +118,7 @@ function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Ta
       : failed(
           `${wheel.variant} needs compute capability ${cuda.minCc}; ${gpu.name} has ${formatCc(cc)}`,
           wheel.source,
+          `{} would need compute capability ${cuda.minCc}`,
         );
   }
   const tegra = new Set(tables.compute.capabilities.filter((row) => row.tegra).map((row) => row.cc));
@@ -138,7 +146,11 @@ function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Ta
   }
   const held = cuda.cubins.map((text) => `sm_${text.replace('.', '')}`).join(', ');
   const why = gpu.tegra ? '; kernels of desktop parts do not run on Tegra' : '';
-  return failed(`${wheel.variant} holds no kernels for ${sm} (${gpu.name}): it has ${held}${why}`, wheel.source);
+  return failed(
+    `${wheel.variant} holds no kernels for ${sm} (${gpu.name}): it has ${held}${why}`,
+    wheel.source,
+    `${sm} is not in {}`,
+  );
 }
 
 function gpuDriver(wheel: Wheel, target: Target, tables: Tables): Passed | Failed {
@@ -174,7 +186,11 @@ function driver(wheel: Wheel, target: Target, tables: Tables): Passed | Failed {
   if (target.driver === undefined) return failed('the driver is not known', source);
   if (!driverAtLeast(target.driver, minimum)) {
     const where = target.wsl ? ' (WSL2 uses the Windows driver)' : '';
-    return failed(`${wheel.variant} needs driver ${minimum} or newer${where}; here it is ${target.driver}`, source);
+    return failed(
+      `${wheel.variant} needs driver ${minimum} or newer${where}; here it is ${target.driver}`,
+      source,
+      `{} would need driver ${minimum} or newer`,
+    );
   }
   const says = target.driverAssumed ? `driver R${target.driver} (assumed)` : `driver ${target.driver}`;
   if (target.driverCuda !== undefined && compareVersions(target.driverCuda, cuda.version) >= 0) {
@@ -223,5 +239,6 @@ function python(wheel: Wheel, target: Target): Passed | Failed {
     : failed(
         `${wheel.framework} ${wheel.version} ${wheel.variant} needs Python ${range}; ${target.python} was asked for`,
         wheel.source,
+        `{} would need Python ${range}`,
       );
 }

@@ -266,10 +266,10 @@ describe('TensorFlow and JAX', () => {
 describe('the proof', () => {
   it('says in one line why nothing newer was taken', () => {
     expect(ask(one('6.1', '580')).summary).toMatch(
-      /^driver 580 → CUDA 13\.0 → torch 2\.14\.1 cu126, because cu132 holds no kernels for sm_61/,
+      /^driver 580 → CUDA 13\.0 → torch 2\.14\.1 cu126, because sm_61 is not in cu132 and cu130$/,
     );
     expect(ask(one('8.9', '570')).summary).toMatch(
-      /^driver 570 → CUDA 12\.8 → torch 2\.14\.1 cu126, because cu132 needs driver 580 or newer/,
+      /^driver 570 → CUDA 12\.8 → torch 2\.14\.1 cu126, because cu132 and cu130 would need driver 580 or newer$/,
     );
   });
 

@@ -139,7 +139,13 @@ export function judge(tables: Tables, wheels: readonly Wheel[], target: Target):
     for (const check of checks) {
       const result = check.run(wheel, target, tables);
       if (!result.ok) {
-        fault = { build: nameOf(wheel), check: check.name, reason: result.reason, source: result.source };
+        fault = {
+          build: nameOf(wheel),
+          check: check.name,
+          reason: result.reason,
+          brief: result.brief ?? result.reason,
+          source: result.source,
+        };
         break;
       }
       steps.push(...result.steps);
@@ -340,14 +346,12 @@ function summarise(target: Target, candidate: Candidate, rejected: readonly Reje
     );
   chain.push(nameOf(wheel));
   const better = rejected.filter((row) => row.check !== 'platform' && isBetter(row, wheel));
-  const seen = new Set<string>();
-  const because: string[] = [];
+  const grouped = new Map<string, Set<string>>();
   for (const row of better) {
-    const key = `${row.check}:${row.reason}`;
-    if (seen.has(key) || because.length >= 2) continue;
-    seen.add(key);
-    because.push(row.reason);
+    const variants = grouped.get(row.brief) ?? new Set<string>();
+    grouped.set(row.brief, variants.add(row.build.split(' ')[2] ?? row.build));
   }
+  const because = [...grouped].slice(0, 2).map(([brief, variants]) => brief.replace('{}', [...variants].join(' and ')));
   return `${chain.join(' → ')}${because.length > 0 ? `, because ${because.join('; ')}` : ''}`;
 }
 

@@ -116,6 +116,8 @@ export interface Rejection {
   readonly build: string;
   readonly check: CheckName;
   readonly reason: string;
+  /** The same reason for several variants at once; {} stands for their names. */
+  readonly brief: string;
   readonly source: string;
 }
 
