@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { clock } from './clock.ts';
 import type { Arch, Platform } from './machine.ts';
 import type {
   CachePort,
@@ -21,7 +22,6 @@ import type {
   RunResult,
 } from './ports.ts';
 
-const MOST_BYTES = 1024 * 1024;
 const MOST_OUTPUT = 4 * 1024 * 1024;
 
 export interface NodePortOptions {
@@ -38,7 +38,7 @@ export function nodePorts(options: NodePortOptions = {}): Ports {
   return {
     files: nodeFiles,
     processes,
-    nvml: childNvml(processes, options.nvmlChild ?? findChild()),
+    nvml: childNvml(processes, () => options.nvmlChild ?? findChild()),
     cache: folderCache(options.cacheFolder ?? cacheFolder(platform, env)),
     env,
     platform,
@@ -78,7 +78,7 @@ function archOf(name: string): Arch {
 
 /** The first record of /proc/cpuinfo; the rest repeats it once a core. */
 function linuxCpu(): string {
-  const text = readUpTo('/proc/cpuinfo', 4096) ?? '';
+  const text = readHead('/proc/cpuinfo', 4096) ?? '';
   return /^model name\s*:\s*(.+)$/m.exec(text)?.[1]?.trim() ?? '';
 }
 
@@ -105,32 +105,26 @@ export function cacheFolder(platform: Platform, env: Readonly<Record<string, str
   }
 }
 
-const scratch = Buffer.allocUnsafeSlow(4096);
-
-function readUpTo(file: string, most: number): string | undefined {
-  if (!fs.existsSync(file)) return undefined;
-  let handle: number | undefined;
-  try {
-    handle = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
-    let count = fs.readSync(handle, scratch, 0, scratch.length, null);
-    const head = scratch.toString('utf8', 0, count);
-    if (count < scratch.length || most <= scratch.length) return head;
-    const chunks = [Buffer.from(scratch.subarray(0, count))];
-    for (let total = count; total < most && count > 0; total += count) {
-      const chunk = Buffer.allocUnsafe(64 * 1024);
-      count = fs.readSync(handle, chunk, 0, chunk.length, null);
-      chunks.push(chunk.subarray(0, count));
+/** The beginning of a file that would be long to generate. */
+function readHead(file: string, bytes: number): string | undefined {
+  return attempt(() => {
+    const handle = fs.openSync(file, 'r');
+    try {
+      const buffer = Buffer.alloc(bytes);
+      return buffer.toString('utf8', 0, fs.readSync(handle, buffer, 0, bytes, null));
+    } finally {
+      fs.closeSync(handle);
     }
-    return Buffer.concat(chunks).toString('utf8');
-  } catch {
-    return undefined;
-  } finally {
-    if (handle !== undefined) fs.closeSync(handle);
-  }
+  });
+}
+
+function readText(file: string): string | undefined {
+  return fs.existsSync(file) ? attempt(() => fs.readFileSync(file, 'utf8')) : undefined;
 }
 
 const nodeFiles: FilePort = {
-  read: (file) => readUpTo(file, MOST_BYTES),
+  read: readText,
+  exists: (file) => fs.existsSync(file),
   list(folder) {
     if (!fs.existsSync(folder)) return undefined;
     try {
@@ -186,7 +180,7 @@ function nodeProcesses(): ProcessPort {
 
 /** The child leads its own group, so that what it started ends with it; after the limit nothing of it keeps us alive. */
 function runProcess(file: string, args: readonly string[], timeoutMs: number): Promise<RunResult> {
-  const start = performance.now();
+  const start = clock();
   const group = process.platform !== 'win32';
   return new Promise((resolve) => {
     const out: string[] = [];
@@ -197,7 +191,7 @@ function runProcess(file: string, args: readonly string[], timeoutMs: number): P
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      resolve({ outcome, status, stdout: out.join(''), stderr: err.join(''), ms: performance.now() - start });
+      resolve({ outcome, status, stdout: out.join(''), stderr: err.join(''), ms: clock() - start });
     };
     const child = spawn(file, [...args], { stdio: ['ignore', 'pipe', 'pipe'], detached: group, windowsHide: true });
     const collect = (into: string[]) => (chunk: string) => {
@@ -224,9 +218,10 @@ export function findChild(): string | undefined {
   return beside.find((file) => fs.existsSync(file));
 }
 
-function childNvml(processes: ProcessPort, script: string | undefined): NvmlPort {
+function childNvml(processes: ProcessPort, find: () => string | undefined): NvmlPort {
   return {
     async query(library, timeoutMs): Promise<NvmlAnswer> {
+      const script = find();
       if (script === undefined) return { outcome: 'no-ffi', detail: 'nvml-child.js is not beside this program', ms: 0 };
       const result = await processes.run(process.execPath, [script, 'query', library], { timeoutMs });
       if (result.outcome === 'timeout') {
@@ -263,14 +258,11 @@ function parseAnswer(result: RunResult): NvmlAnswer {
 function folderCache(folder: string): CachePort {
   return {
     folder,
-    read: (name) => readUpTo(path.join(folder, name), MOST_BYTES),
+    read: (name) => readText(`${folder}${path.sep}${name}`),
     write(name, text) {
       attempt(() => {
         fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-        const temporary = path.join(
-          folder,
-          `${name}.${process.pid}.${performance.now().toString(36).replace('.', '')}.tmp`,
-        );
+        const temporary = path.join(folder, `${name}.${process.pid}.${process.hrtime.bigint().toString(36)}.tmp`);
         fs.writeFileSync(temporary, text, { mode: 0o600 });
         fs.renameSync(temporary, path.join(folder, name));
       });

@@ -15,8 +15,9 @@ export interface FileStat {
 }
 
 export interface FilePort {
-  /** The text of a file; undefined when it is absent or cannot be read. Reads at most 1 MiB. */
+  /** The text of a file; undefined when it is absent or cannot be read. */
   read(path: string): string | undefined;
+  exists(path: string): boolean;
   /** Names in a folder, sorted; undefined when it is absent or cannot be read. */
   list(path: string): readonly string[] | undefined;
   /** The target of a symbolic link as written; undefined when it is no link. */

@@ -68,7 +68,7 @@ function readDriver(ports: Ports): AmdDriver {
   const { files } = ports;
   const version = files.read('/sys/module/amdgpu/version')?.trim();
   const rocm = files.read('/opt/rocm/.info/version')?.trim().split('-')[0];
-  const loaded = files.stat('/sys/module/amdgpu') !== undefined;
+  const loaded = files.exists('/sys/module/amdgpu');
   return {
     version: version
       ? known(version, 'sysfs')

@@ -38,7 +38,14 @@ const DRIVERS = ['nvidia', 'nouveau', 'vfio-pci', 'amdgpu', 'i915', 'xe'];
 /** Everything the result depends on, as one string; compared whole, never by its hash alone. */
 export function cacheKey(ports: Ports, variant: string): string {
   const { files, env } = ports;
-  const library = files.stat('/usr/lib/wsl/lib/libnvidia-ml.so.1') ?? files.stat('C:\\Windows\\System32\\nvml.dll');
+  // Without a kernel module to ask, the driver is known by its library.
+  const libraryPath =
+    ports.platform === 'windows'
+      ? 'C:\\Windows\\System32\\nvml.dll'
+      : files.exists('/dev/dxg')
+        ? '/usr/lib/wsl/lib/libnvidia-ml.so.1'
+        : undefined;
+  const library = libraryPath === undefined ? undefined : files.stat(libraryPath);
   const parts: readonly (string | number | undefined)[] = [
     MACHINE_SCHEMA,
     variant,
@@ -49,7 +56,7 @@ export function cacheKey(ports: Ports, variant: string): string {
     files.read('/sys/module/nvidia/version')?.trim(),
     files.read('/sys/module/amdgpu/version')?.trim(),
     library && `${library.size}@${library.mtimeMs}`,
-    files.stat('/.dockerenv') ? 'docker' : files.stat('/run/.containerenv') ? 'podman' : '',
+    files.exists('/.dockerenv') ? 'docker' : files.exists('/run/.containerenv') ? 'podman' : '',
     ports.user?.uid,
     ports.user?.gids.join(' '),
     files.list(PCI_ROOT)?.join(' '),

@@ -3,6 +3,7 @@
 // Never throws for the state of the machine: a probe that fails, hangs or finds nonsense becomes a line in `probes`, and the
 // facts of the other vendors stand. A card that sleeps is left asleep unless `wake` is set. Only a wrong override is an error.
 
+import { clock } from '../clock.ts';
 import {
   type Drivers,
   type Gpu,
@@ -55,13 +56,13 @@ export interface Detection {
 const TIMEOUT_MS = 2500;
 
 export async function detect(ports: Ports, options: DetectOptions = {}): Promise<Detection> {
-  const start = performance.now();
+  const start = clock();
   const before = ports.processes.spawned;
   const override = { ...overrideFromEnv(ports.env), ...options.override };
   const done = (machine: Machine, cached: boolean): Detection => ({
     machine,
     cached,
-    ms: performance.now() - start,
+    ms: clock() - start,
     spawned: ports.processes.spawned - before,
   });
   const useCache = options.cache ?? true;
@@ -170,14 +171,14 @@ async function findDevices(
 
 /** One vendor's failure never stops another's. */
 function guard<T>(name: string, probes: Probe[], otherwise: T, read: () => T): T {
-  const start = performance.now();
+  const start = clock();
   try {
     const result = read();
-    probes.push({ tier: 0, name, outcome: 'ok', ms: performance.now() - start, detail: '' });
+    probes.push({ tier: 0, name, outcome: 'ok', ms: clock() - start, detail: '' });
     return result;
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    probes.push({ tier: 0, name, outcome: 'failed', ms: performance.now() - start, detail });
+    probes.push({ tier: 0, name, outcome: 'failed', ms: clock() - start, detail });
     return otherwise;
   }
 }
@@ -223,9 +224,9 @@ async function askNvidia(
     return state;
   }
   const program = host.wsl === 2 ? `${WSL_LIBRARIES}/nvidia-smi` : 'nvidia-smi';
-  const start = performance.now();
+  const start = clock();
   const answer = await querySmi(ports.processes, program, timeoutMs);
-  const ms = performance.now() - start;
+  const ms = clock() - start;
   if (answer.outcome === 'ok') {
     probes.push({ tier: 2, name: 'nvidia-smi', outcome: 'ok', ms, detail: `${answer.devices.length} devices` });
     return mergeNvidia(state, { driver: answer.driver, cuda: null, devices: answer.devices }, 'smi', host);

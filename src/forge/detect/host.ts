@@ -67,21 +67,18 @@ export function macosVersion(darwin: string): number {
 
 function wslVersion(ports: Ports): 0 | 1 | 2 {
   if (!/microsoft/i.test(ports.kernel)) return 0;
-  return ports.files.stat('/dev/dxg') !== undefined || /wsl2/i.test(ports.kernel) ? 2 : 1;
+  return ports.files.exists('/dev/dxg') || /wsl2/i.test(ports.kernel) ? 2 : 1;
 }
 
-/** The loader carries its version since glibc 2.33; before that the library's file was named after it. */
+/** `ldd` is a script of glibc that names its version; reading the library itself would cost more than all else together. */
 function glibcVersion(ports: Ports): Fact<string> {
-  const loader = ports.arch === 'arm64' ? '/lib/ld-linux-aarch64.so.1' : '/lib64/ld-linux-x86-64.so.2';
-  const text = ports.files.read(loader);
-  if (text === undefined) return missing(`no ${loader}: not a glibc system`);
-  const inside = /stable release version (\d+\.\d+)/.exec(text);
-  if (inside) return known(inside[1]!, 'file');
+  const script = /\((?:.*GLIBC.*|GNU libc)\) (\d+\.\d+)/.exec(ports.files.read('/usr/bin/ldd') ?? '');
+  if (script) return known(script[1]!, 'file');
   for (const folder of libraryFolders(ports)) {
     const named = /libc-(\d+\.\d+)\.so/.exec(ports.files.link(`${folder}/libc.so.6`) ?? '');
     if (named) return known(named[1]!, 'file');
   }
-  return missing(`${loader} does not tell its version`);
+  return missing('not a glibc system, or one without ldd');
 }
 
 /** Folders that hold shared libraries, the usual ones of this architecture first. */
@@ -94,8 +91,8 @@ type Marker<T> = { readonly value: T; readonly here: (ports: Ports) => boolean }
 
 const containers: readonly Marker<Container>[] = [
   { value: 'kubernetes', here: (p) => p.env.KUBERNETES_SERVICE_HOST !== undefined },
-  { value: 'podman', here: (p) => p.files.stat('/run/.containerenv') !== undefined },
-  { value: 'docker', here: (p) => p.files.stat('/.dockerenv') !== undefined },
+  { value: 'podman', here: (p) => p.files.exists('/run/.containerenv') },
+  { value: 'docker', here: (p) => p.files.exists('/.dockerenv') },
   { value: 'kubernetes', here: (p) => /kubepods/.test(p.files.read('/proc/1/cgroup') ?? '') },
   { value: 'docker', here: (p) => /\/docker\//.test(p.files.read('/proc/1/cgroup') ?? '') },
   { value: 'lxc', here: (p) => p.env.container === 'lxc' || /\/lxc/.test(p.files.read('/proc/1/cgroup') ?? '') },

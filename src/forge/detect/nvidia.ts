@@ -22,7 +22,7 @@ export interface NvidiaTier0 {
 export function readNvidia(ports: Ports, host: Host, pci: readonly PciFacts[]): NvidiaTier0 {
   const cards = pci.filter((device) => device.vendorId === '10de');
   const soc = 'source' in host.board ? (host.board.value.soc ?? undefined) : undefined;
-  const wsl = host.wsl === 2 && ports.files.stat('/dev/dxg') !== undefined;
+  const wsl = host.wsl === 2 && ports.files.exists('/dev/dxg');
   const tegra = soc === undefined ? undefined : tegraSocs[soc];
   const driver = readDriver(ports, wsl, tegra !== undefined);
   const gpus = cards.map((card) => pciCard(ports, host, card, driver));
@@ -40,7 +40,7 @@ function readDriver(ports: Ports, wsl: boolean, tegra: boolean): NvidiaDriver {
   const version = moduleVersion(files.read('/sys/module/nvidia/version'), procText, wsl);
   const loaded = wsl
     ? libraries.length > 0
-    : 'source' in version || files.stat(PROC) !== undefined || files.stat('/dev/nvidiactl') !== undefined;
+    : 'source' in version || files.exists(PROC) || files.exists('/dev/nvidiactl');
   return {
     version,
     cuda: cudaFact(version),
@@ -155,7 +155,7 @@ function cardBlockers(gpu: Gpu, driver: NvidiaDriver, host: Host): readonly stri
 function tegraGpu(ports: Ports, host: Host, chip: NvidiaChip): Gpu {
   const model = 'source' in host.board ? host.board.value.model : chip.chip;
   const nodes = ['/dev/nvhost-gpu', '/dev/nvgpu/igpu0/ctrl', '/dev/nvhost-ctrl-gpu'];
-  const present = nodes.find((node) => ports.files.stat(node) !== undefined);
+  const present = nodes.find((node) => ports.files.exists(node));
   const access = checkNodes(ports, [present ?? '/dev/nvhost-gpu']);
   const gpu = newGpu({
     id: `soc:${chip.chip}`,

@@ -33,7 +33,7 @@ export async function readWindows(ports: Ports, host: Host, timeoutMs: number): 
     cuda: cudaFact(version),
     module: missing('Windows has one driver'),
     loaded: 'source' in version,
-    libraries: ports.files.stat(nvml) ? [{ soname: 'nvml.dll', path: nvml, version: null }] : [],
+    libraries: ports.files.exists(nvml) ? [{ soname: 'nvml.dll', path: nvml, version: null }] : [],
     mismatch: null,
   };
   return { gpus, nvidia: driver, run };
