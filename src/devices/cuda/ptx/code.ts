@@ -1,0 +1,135 @@
+// PTX text: registers, labels, and blocks of lines.
+//
+// A `Block` is a run of instructions under construction. Blocks nest: code that does not change inside a loop is put into
+// the block around it while the loop's own block is still open, and lands before the loop when that is appended.
+
+import type { Target } from './target.ts';
+
+/** Register files: predicate, 16, 32 and 64 bits, single and double floats. */
+export type RegKind = 'p' | 'h' | 'r' | 'd' | 'f' | 'g';
+
+const declared: Readonly<Record<RegKind, string>> = {
+  p: '.pred',
+  h: '.b16',
+  r: '.b32',
+  d: '.b64',
+  f: '.f32',
+  g: '.f64',
+};
+
+export interface SharedArray {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+/** One kernel entry: its parameters, registers, labels and shared memory. */
+export class Entry {
+  readonly name: string;
+  readonly target: Target;
+  readonly params: string[] = [];
+  readonly body: Block;
+  readonly shared: SharedArray[] = [];
+  readonly #counts: Record<RegKind, number> = { p: 0, h: 0, r: 0, d: 0, f: 0, g: 0 };
+  #labels = 0;
+
+  constructor(name: string, target: Target) {
+    this.name = name;
+    this.target = target;
+    this.body = new Block(this);
+  }
+
+  reg(kind: RegKind): string {
+    return `%${kind}${this.#counts[kind]++}`;
+  }
+
+  label(hint: string): string {
+    return `$${hint}_${this.#labels++}`;
+  }
+
+  /** An 8-byte parameter; offsets are 8 times the position, whatever the type. */
+  param(): string {
+    const name = `p${this.params.length}`;
+    this.params.push(`.param .u64 ${name}`);
+    return name;
+  }
+
+  sharedArray(bytes: number, align = 16): string {
+    const name = `s${this.shared.length}`;
+    this.shared.push({ name: `.shared .align ${align} .b8 ${name}[${bytes}]`, bytes });
+    return name;
+  }
+
+  render(threads: number, minBlocks = 0): string {
+    const registers = (Object.keys(declared) as RegKind[])
+      .filter((k) => this.#counts[k] > 0)
+      .map((k) => `  .reg ${declared[k]} %${k}<${this.#counts[k]}>;`);
+    return [
+      `.visible .entry ${this.name}(${this.params.map((p) => `\n  ${p}`).join(',')}\n)`,
+      `.maxntid ${threads}, 1, 1${minBlocks > 0 ? `\n.minnctapersm ${minBlocks}` : ''}`,
+      '{',
+      ...registers,
+      ...this.shared.map((s) => `  ${s.name};`),
+      ...this.body.lines,
+      '}',
+    ].join('\n');
+  }
+}
+
+export class Block {
+  readonly lines: string[] = [];
+  readonly entry: Entry;
+
+  constructor(entry: Entry) {
+    this.entry = entry;
+  }
+
+  emit(line: string): void {
+    this.lines.push(`  ${line};`);
+  }
+
+  label(name: string): void {
+    this.lines.push(`${name}:`);
+  }
+
+  comment(text: string): void {
+    this.lines.push(`  // ${text}`);
+  }
+
+  /** A new register set by one instruction. */
+  def(kind: RegKind, op: string, ...operands: readonly (string | number)[]): string {
+    const r = this.entry.reg(kind);
+    this.lines.push(`  ${op} ${r}, ${operands.join(', ')};`);
+    return r;
+  }
+
+  /** Sets a register that exists: for values that change in a loop. */
+  set(register: string, op: string, ...operands: readonly (string | number)[]): void {
+    this.lines.push(`  ${op} ${register}, ${operands.join(', ')};`);
+  }
+
+  append(block: Block): void {
+    for (const line of block.lines) this.lines.push(line);
+  }
+
+  child(): Block {
+    return new Block(this.entry);
+  }
+}
+
+/** A whole module: the header that the driver's assembler needs, then the entries. */
+export function moduleText(target: Target, entries: readonly string[], suffix: '' | 'a' = ''): string {
+  const version = suffix === 'a' ? Math.max(target.ptx, 80) : target.ptx;
+  return [
+    `.version ${Math.floor(version / 10)}.${version % 10}`,
+    `.target sm_${target.sm}${suffix}`,
+    '.address_size 64',
+    ...entries,
+    '',
+  ].join('\n');
+}
+
+/** A name as PTX allows it. */
+export function entryName(name: string): string {
+  const clean = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 120);
+  return /^[A-Za-z]/.test(clean) ? clean : `k_${clean}`;
+}

@@ -1,0 +1,15 @@
+// Kernel to PTX.
+
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { moduleText } from './code.ts';
+import { type Rendered, renderElementwise } from './elementwise.ts';
+import { renderReduction } from './reduce.ts';
+import type { Target } from './target.ts';
+
+export type { Rendered } from './elementwise.ts';
+
+export function renderKernel(kernel: Kernel, target: Target): Rendered {
+  return kernel.accumulators.length > 0 ? renderReduction(kernel, target) : renderElementwise(kernel, target);
+}
+
+export const kernelModule = (rendered: Rendered, target: Target): string => moduleText(target, [rendered.text]);

@@ -1,0 +1,235 @@
+// Loads and stores of elements, as wide as their alignment allows: up to 16 bytes in one instruction.
+
+import { type DType, dtypeInfo } from '../../../base/dtype.ts';
+import { linear, strideAlong } from '../../../kernel/bounds.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
+import { type AluContext, narrow, widen } from './alu.ts';
+import type { Block, RegKind } from './code.ts';
+import type { Scope } from './scope.ts';
+import { memorySuffix } from './types.ts';
+import { dependencies, lane, type Values } from './values.ts';
+
+const gcd = (a: number, b: number): number => (b === 0 ? Math.abs(a) : gcd(b, a % b));
+
+/** A number that divides every value of an index expression; 0 if it is always 0. */
+function divisorOf(e: Expr): number {
+  if (e.kind === 'const') return Math.abs(Number(e.value));
+  if (e.kind !== 'alu') return 1;
+  const [a, b, c] = e.src as [Expr, Expr, Expr];
+  switch (e.op) {
+    case 'add':
+    case 'sub':
+    case 'max':
+    case 'min':
+      return gcd(divisorOf(a), divisorOf(b));
+    case 'mul':
+      return divisorOf(a) * divisorOf(b);
+    case 'where':
+      return gcd(divisorOf(b), divisorOf(c));
+    default:
+      return 1;
+  }
+}
+
+/** The largest power of two, up to `width`, that divides the index at lane 0 (which is itself a multiple of `width`). */
+function alignment(index: Expr, laneAxis: number, width: number): number {
+  const form = linear(index);
+  let common = gcd(width, form.offset);
+  for (const [term, k] of form.terms) {
+    if (term.kind === 'axis' && term.axis === laneAxis) continue;
+    common = gcd(common, k * divisorOf(term));
+  }
+  return common & -common;
+}
+
+/** The elements a load gives to each lane. */
+export function emitLoad(scope: Scope, e: Load): Values {
+  const { bindings, width, laneAxis } = scope;
+  const size = dtypeInfo[e.type].bytes;
+  const pointer = bindings.inputs[e.slot]!;
+  const gates = e.gate ? scope.values(e.gate) : null;
+  const op = bindings.readOnly[e.slot] ? 'ld.global.nc' : 'ld.global';
+  const varies = width > 1 && dependencies(e).has(laneAxis);
+  if (!varies) {
+    const { register, offset } = scope.address(pointer, e.index, size);
+    return [loadOne(scope, op, e.type, register, offset, gates && gates[0]!)];
+  }
+  const stride = strideAlong(e.index, laneAxis);
+  if (stride === null) {
+    // Looked up or wrapped: every lane has an address of its own.
+    const at = scope.values(e.index);
+    return Array.from({ length: width }, (_, i) => {
+      const address = plainAddress(scope, pointer, lane(at, i), size);
+      return loadOne(scope, op, e.type, address, 0, gates && lane(gates, i));
+    });
+  }
+  const { register, offset } = scope.address(pointer, e.index, size);
+  const sameGate = !gates || gates.length === 1;
+  const chunk = stride === 1 && sameGate ? Math.min(alignment(e.index, laneAxis, width), 16 / size) : 1;
+  if (chunk > 1) {
+    const values: string[] = [];
+    for (let i = 0; i < width; i += chunk) {
+      values.push(...loadChunk(scope, op, e.type, chunk, register, offset + i * size, gates && gates[0]!));
+    }
+    return values;
+  }
+  return Array.from({ length: width }, (_, i) =>
+    loadOne(scope, op, e.type, register, offset + i * stride * size, gates && lane(gates, i)),
+  );
+}
+
+function plainAddress(scope: Scope, pointer: string, index: string, size: number): string {
+  return scope.bindings.bits === 32
+    ? scope.block.def('d', 'mad.wide.s32', index, size, pointer)
+    : scope.block.def('d', 'mad.lo.s64', index, size, pointer);
+}
+
+const at = (register: string, offset: number): string => (offset === 0 ? `[${register}]` : `[${register}+${offset}]`);
+
+const memoryKind: Readonly<Record<DType, RegKind>> = {
+  bool: 'r',
+  u8: 'r',
+  i32: 'r',
+  u32: 'r',
+  i64: 'd',
+  u64: 'd',
+  f16: 'h',
+  bf16: 'h',
+  f32: 'f',
+  f64: 'g',
+};
+
+const zeroOf: Readonly<Record<RegKind, string>> = {
+  p: '0',
+  h: '0',
+  r: '0',
+  d: '0',
+  f: '0f00000000',
+  g: '0d0000000000000000',
+};
+
+const moveOf: Readonly<Record<RegKind, string>> = {
+  p: 'mov.pred',
+  h: 'mov.b16',
+  r: 'mov.b32',
+  d: 'mov.b64',
+  f: 'mov.f32',
+  g: 'mov.f64',
+};
+
+/** Addresses may not carry offsets beyond 32 bits: larger ones are added. */
+function reach(block: Block, register: string, offset: number): { register: string; offset: number } {
+  if (offset >= -(2 ** 31) && offset < 2 ** 31) return { register, offset };
+  return { register: block.def('d', 'add.s64', register, offset), offset: 0 };
+}
+
+function loadOne(scope: Scope, op: string, type: DType, register: string, offset: number, gate: string | null): string {
+  const { block } = scope;
+  const kind = memoryKind[type];
+  const r = block.entry.reg(kind);
+  const place = reach(block, register, offset);
+  if (gate) block.set(r, moveOf[kind], zeroOf[kind]);
+  block.emit(`${gate ? `@${gate} ` : ''}${op}.${memorySuffix[type]} ${r}, ${at(place.register, place.offset)}`);
+  return fromMemory(scope.context, type, r);
+}
+
+function loadChunk(
+  scope: Scope,
+  op: string,
+  type: DType,
+  count: number,
+  register: string,
+  offset: number,
+  gate: string | null,
+): string[] {
+  const { block, context } = scope;
+  const size = dtypeInfo[type].bytes;
+  const place = reach(block, register, offset);
+  if (size * count < 4) {
+    // Two bytes: one 16-bit load.
+    const h = block.entry.reg('h');
+    if (gate) block.set(h, 'mov.b16', 0);
+    block.emit(`${gate ? `@${gate} ` : ''}${op}.b16 ${h}, ${at(place.register, place.offset)}`);
+    return unpackBytes(context, type, block.def('r', 'cvt.u32.u16', h), 2);
+  }
+  const kind: RegKind = size >= 4 ? memoryKind[type] : 'r';
+  const suffix = size >= 4 ? memorySuffix[type] : 'b32';
+  const words = size >= 4 ? count : (size * count) / 4;
+  const registers = Array.from({ length: words }, () => block.entry.reg(kind));
+  if (gate) for (const r of registers) block.set(r, moveOf[kind], zeroOf[kind]);
+  const list = words === 1 ? registers[0]! : `{${registers.join(', ')}}`;
+  const wide = words === 1 ? '' : `.v${words}`;
+  block.emit(`${gate ? `@${gate} ` : ''}${op}${wide}.${suffix} ${list}, ${at(place.register, place.offset)}`);
+  if (size >= 4) return registers.map((r) => fromMemory(context, type, r));
+  if (size === 2) {
+    return registers.flatMap((r) => {
+      const [low, high] = [block.entry.reg('h'), block.entry.reg('h')];
+      block.emit(`mov.b32 {${low}, ${high}}, ${r}`);
+      return [fromMemory(context, type, low), fromMemory(context, type, high)];
+    });
+  }
+  return registers.flatMap((r) => unpackBytes(context, type, r, 4));
+}
+
+function unpackBytes(c: AluContext, type: DType, word: string, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => fromMemory(c, type, c.block.def('r', 'bfe.u32', word, 8 * i, 8)));
+}
+
+/** What was loaded, as this type lives in registers. */
+function fromMemory(c: AluContext, type: DType, r: string): string {
+  if (type === 'bool') return c.block.def('p', 'setp.ne.u32', r, 0);
+  return type === 'f16' || type === 'bf16' ? widen(c, type, r) : r;
+}
+
+function toMemory(c: AluContext, type: DType, value: string): string {
+  if (type === 'bool') return c.block.def('r', 'selp.b32', 1, 0, value);
+  return type === 'f16' || type === 'bf16' ? narrow(c, type, value) : value;
+}
+
+/** Stores `width` neighbours, the first at a multiple of `width` elements. */
+export function emitStore(
+  scope: Scope,
+  type: DType,
+  values: Values,
+  width: number,
+  register: string,
+  offset: number,
+): void {
+  const { block, context } = scope;
+  const size = dtypeInfo[type].bytes;
+  const stored = Array.from({ length: width }, (_, i) => toMemory(context, type, lane(values, i)));
+  const chunk = Math.min(width, 16 / size);
+  for (let i = 0; i < width; i += chunk) {
+    storeChunk(block, type, stored.slice(i, i + chunk), register, offset + i * size);
+  }
+}
+
+function storeChunk(block: Block, type: DType, values: readonly string[], register: string, offset: number): void {
+  const size = dtypeInfo[type].bytes;
+  const place = at(register, offset);
+  if (values.length === 1) {
+    block.emit(`st.global.${memorySuffix[type]} ${place}, ${values[0]}`);
+    return;
+  }
+  if (size * values.length < 4) {
+    const word = packWord(block, type, values);
+    block.emit(`st.global.b16 ${place}, ${block.def('h', 'cvt.u16.u32', word)}`);
+    return;
+  }
+  const perWord = size >= 4 ? 1 : 4 / size;
+  const words: string[] = [];
+  for (let i = 0; i < values.length; i += perWord) {
+    words.push(perWord === 1 ? values[i]! : packWord(block, type, values.slice(i, i + perWord)));
+  }
+  const suffix = size >= 4 ? memorySuffix[type] : 'b32';
+  const wide = words.length === 1 ? '' : `.v${words.length}`;
+  block.emit(`st.global${wide}.${suffix} ${place}, ${words.length === 1 ? words[0] : `{${words.join(', ')}}`}`);
+}
+
+function packWord(block: Block, type: DType, values: readonly string[]): string {
+  if (dtypeInfo[type].bytes === 2) return block.def('r', 'mov.b32', `{${values[0]}, ${values[1]}}`);
+  // Constant bytes come as immediates; bfi wants registers or immediates alike.
+  let word = values[0]!;
+  for (let i = 1; i < values.length; i++) word = block.def('r', 'bfi.b32', values[i]!, word, 8 * i, 8);
+  return word;
+}

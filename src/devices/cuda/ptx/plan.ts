@@ -1,0 +1,106 @@
+// How a reduction is laid over the device: which threads share a row, how long each works, how it is split.
+//
+//   row      the reduced axes are the contiguous ones: a group of threads (part of a warp, a warp, a block) walks one row
+//   column   the output's last axis is contiguous: neighbouring threads take neighbouring columns
+//
+// Few and long rows are split into `splits` parts of `chunk` positions; the block that finishes last combines the parts in
+// their order. All numbers depend on the kernel's sizes and the device only, never on timing.
+
+import { dtypeInfo } from '../../../base/dtype.ts';
+import { sizeOf } from '../../../base/shape.ts';
+import { strideAlong } from '../../../kernel/bounds.ts';
+import type { Expr } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { stateKinds, widthOf } from './combine.ts';
+import { reachable } from './shape.ts';
+import type { Target } from './target.ts';
+
+export interface ReducePlan {
+  readonly form: 'row' | 'column';
+  readonly threads: number;
+  /** row: threads per row. column: threads side by side along the columns. */
+  readonly group: number;
+  readonly vector: number;
+  readonly unroll: number;
+  readonly splits: number;
+  readonly chunk: number;
+}
+
+const threads = 256;
+const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
+const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
+
+export function planReduction(kernel: Kernel, target: Target): ReducePlan {
+  const values = kernel.accumulators.map((a) => a.value);
+  const exprs = reachable(values);
+  const form = formOf(kernel, exprs);
+  const bytes = Math.max(1, ...exprs.filter((e) => e.kind === 'load').map((e) => dtypeInfo[e.type as 'f32'].bytes));
+  const stateBytes = kernel.accumulators.flatMap((a) => stateKinds(a, 64)).reduce((n, k) => n + widthOf[k], 0);
+  const operations = exprs.length + 2 * kernel.accumulators.length;
+  return form === 'row'
+    ? rowPlan(kernel, target, bytes, operations, stateBytes)
+    : columnPlan(kernel, target, bytes, operations, stateBytes);
+}
+
+function formOf(kernel: Kernel, exprs: readonly Expr[]): 'row' | 'column' {
+  const lastSpace = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
+  const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
+  if (lastSpace < 0) return 'row';
+  let score = 0;
+  for (const e of exprs) {
+    if (e.kind !== 'load') continue;
+    if (strideAlong(e.index, lastReduced) === 1) score++;
+    else if (strideAlong(e.index, lastSpace) === 1) score--;
+  }
+  return score < 0 ? 'column' : 'row';
+}
+
+/** How many independent accumulators a thread may keep without spilling. */
+function unrollFor(vector: number, operations: number, stateBytes: number): number {
+  let unroll = 4;
+  while (unroll > 1 && (vector * unroll * stateBytes > 128 || vector * unroll * operations > 800)) unroll /= 2;
+  return unroll;
+}
+
+function rowPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {
+  const rows = sizeOf(kernel.space);
+  const columns = sizeOf(kernel.reduced);
+  const wide = kernel.reduced.filter((d) => d !== 1);
+  let vector = Math.min(16 / bytes, 8);
+  while (vector > 1 && ((wide.length > 1 && wide[wide.length - 1]! % vector !== 0) || columns < vector * 2))
+    vector /= 2;
+  while (vector > 1 && vector * stateBytes > 64) vector /= 2;
+  const enoughRows = rows >= target.processors * 32;
+  let group: number;
+  if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
+  else group = Math.min(32, powerBelow(columns / vector));
+  let unroll = unrollFor(vector, operations, stateBytes);
+  while (unroll > 1 && columns < group * vector * unroll) unroll /= 2;
+  const step = group * vector * unroll;
+  const wanted = Math.floor((target.processors * 4) / rows);
+  let chunk = columns;
+  if (group === threads && wanted > 1 && columns >= step * 4) {
+    chunk = Math.max(2, Math.ceil(columns / wanted / step)) * step;
+  }
+  return { form: 'row', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
+}
+
+function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {
+  const rows = sizeOf(kernel.space);
+  const columns = sizeOf(kernel.reduced);
+  const width = kernel.space.reduce((n, d) => (d === 1 ? n : d), 1);
+  let vector = Math.min(16 / bytes, 4);
+  while (vector > 1 && (width % vector !== 0 || vector * stateBytes > 32)) vector /= 2;
+  // Narrow or few columns: threads along the reduction matter more than wide loads.
+  while (vector > 1 && rows / vector < target.processors * 32 && width / vector < 32) vector /= 2;
+  const group = Math.min(32, powerAbove(width / vector));
+  const deep = threads / group;
+  let unroll = unrollFor(vector, operations, stateBytes);
+  while (unroll > 1 && columns < deep * unroll) unroll /= 2;
+  const step = deep * unroll;
+  const blocks = (rows / width) * Math.ceil(width / (group * vector));
+  const wanted = Math.floor((target.processors * 4) / blocks);
+  let chunk = columns;
+  if (wanted > 1 && columns >= step * 4) chunk = Math.max(2, Math.ceil(columns / wanted / step)) * step;
+  return { form: 'column', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
+}

@@ -1,0 +1,212 @@
+// Expressions as registers.
+//
+// A scope is a stretch of code in which some axes have a position. Scopes nest: a loop body is a scope inside the code
+// around it, with more axes bound. An expression is computed once, in the outermost scope where everything it depends on is
+// known, so what does not change in a loop is computed before it.
+//
+// A scope may be `width` elements wide along one axis (`laneAxis`): its values are then lists of registers, one per
+// lane, or of one register where all lanes agree.
+
+import { linear } from '../../../kernel/bounds.ts';
+import type { Expr } from '../../../kernel/expr.ts';
+import { type AluContext, emitAlu } from './alu.ts';
+import { emitBitcast, emitCast } from './cast.ts';
+import type { Block, Entry } from './code.ts';
+import { emitLoad } from './memory.ts';
+import { bitsSuffix, type IndexBits, kindOf, literal } from './types.ts';
+import { accumulatorKey, dependencies, lane, type Values } from './values.ts';
+
+export interface Bindings {
+  /** Address registers of the input buffers. */
+  readonly inputs: readonly string[];
+  /** Names of the scalar parameters. */
+  readonly scalars: readonly string[];
+  /** Inputs that no output of this kernel may overlap: they can be read through the read-only path. */
+  readonly readOnly: readonly boolean[];
+  readonly bits: IndexBits;
+}
+
+export interface ScopeOptions {
+  /** Positions of the axes bound here: for the lane axis, of lane 0. */
+  readonly axes?: ReadonlyMap<number, string>;
+  readonly accumulators?: readonly Values[];
+  readonly width?: number;
+  readonly laneAxis?: number;
+}
+
+export class Scope {
+  readonly parent: Scope | null;
+  readonly block: Block;
+  readonly bindings: Bindings;
+  readonly width: number;
+  readonly laneAxis: number;
+  readonly #axes: ReadonlyMap<number, string>;
+  readonly #accumulators: readonly Values[];
+  readonly #available: ReadonlySet<number>;
+  readonly #memo = new Map<Expr | string, Values>();
+
+  private constructor(parent: Scope | null, block: Block, bindings: Bindings, options: ScopeOptions) {
+    this.parent = parent;
+    this.block = block;
+    this.bindings = bindings;
+    // Lanes are inherited: what a loop computes for a row of columns is as wide as the row.
+    this.width = options.width ?? parent?.width ?? 1;
+    this.laneAxis = options.laneAxis ?? parent?.laneAxis ?? -1;
+    this.#axes = options.axes ?? new Map();
+    this.#accumulators = options.accumulators ?? [];
+    this.#available = new Set([
+      ...(parent ? parent.#available : []),
+      ...this.#axes.keys(),
+      ...this.#accumulators.map((_, i) => accumulatorKey(i)),
+    ]);
+  }
+
+  static root(entry: Entry, bindings: Bindings): Scope {
+    return new Scope(null, entry.body, bindings, {});
+  }
+
+  /** Code that follows in the same block, with more bound. */
+  extend(options: ScopeOptions): Scope {
+    return new Scope(this, this.block, this.bindings, options);
+  }
+
+  /** Code in a block of its own, which the caller appends when it is complete. */
+  nest(options: ScopeOptions = {}): Scope {
+    return new Scope(this, this.block.child(), this.bindings, options);
+  }
+
+  get context(): AluContext {
+    return { block: this.block, target: this.block.entry.target, bits: this.bindings.bits };
+  }
+
+  /** The register of a one-lane value. */
+  value(e: Expr): string {
+    return this.values(e)[0]!;
+  }
+
+  values(e: Expr): Values {
+    if (e.kind === 'const' && e.type !== 'bool') return [literal(this.block, e.type, e.value)];
+    const home = this.#homeOf(dependencies(e));
+    let known = home.#memo.get(e);
+    if (!known) home.#memo.set(e, (known = home.#build(e)));
+    return known;
+  }
+
+  /** Computes once per scope under a name, in the outermost scope that knows these dependencies. */
+  once(key: string, depends: ReadonlySet<number>, make: (scope: Scope) => Values): Values {
+    const home = this.#homeOf(depends);
+    let known = home.#memo.get(key);
+    if (!known) home.#memo.set(key, (known = make(home)));
+    return known;
+  }
+
+  /** The position of lane 0 on an axis. */
+  position(axis: number): string {
+    for (let s: Scope | null = this; s; s = s.parent) {
+      const found = s.#axes.get(axis);
+      if (found) return found;
+    }
+    throw new Error(`ptx: axis ${axis} has no position here`);
+  }
+
+  #homeOf(depends: ReadonlySet<number>): Scope {
+    let home: Scope = this;
+    outer: while (home.parent) {
+      for (const d of depends) if (!home.parent.#available.has(d)) break outer;
+      home = home.parent;
+    }
+    return home;
+  }
+
+  #build(e: Expr): Values {
+    switch (e.kind) {
+      case 'const':
+        return [literal(this.block, e.type, e.value)];
+      case 'scalar': {
+        const name = this.bindings.scalars[e.slot]!;
+        if (e.type === 'bool')
+          return [this.block.def('p', 'setp.ne.u32', this.block.def('r', 'ld.param.u32', `[${name}]`), 0)];
+        const kind = kindOf(e.type, this.bindings.bits);
+        return [this.block.def(kind, `ld.param.${bitsSuffix[kind]}`, `[${name}]`)];
+      }
+      case 'axis': {
+        const base = this.position(e.axis);
+        if (e.axis !== this.laneAxis) return [base];
+        const suffix = this.bindings.bits === 32 ? 's32' : 's64';
+        const kind = kindOf('index', this.bindings.bits);
+        return Array.from({ length: this.width }, (_, i) =>
+          i === 0 ? base : this.block.def(kind, `add.${suffix}`, base, i),
+        );
+      }
+      case 'acc': {
+        for (let s: Scope | null = this; s; s = s.parent) {
+          const found = s.#accumulators[e.slot];
+          if (found) return found;
+        }
+        throw new Error(`ptx: accumulator ${e.slot} has no value here`);
+      }
+      case 'load':
+        return emitLoad(this, e);
+      case 'alu': {
+        const src = e.src.map((s) => this.values(s));
+        const type = e.src[e.src.length - 1]!.type;
+        return this.#lanes(src, (args) => emitAlu(this.context, e.op, type, args));
+      }
+      case 'cast': {
+        const from = e.src[0].type;
+        const emit = e.bits ? emitBitcast : emitCast;
+        return this.#lanes([this.values(e.src[0])], ([v]) => emit(this.context, from, e.type, v!));
+      }
+      default:
+        return e satisfies never;
+    }
+  }
+
+  #lanes(src: readonly Values[], make: (args: readonly string[]) => string): Values {
+    const width = src.reduce((w, v) => Math.max(w, v.length), 1);
+    return Array.from({ length: width }, (_, i) => make(src.map((v) => lane(v, i))));
+  }
+
+  /**
+   * Where element `index` of a buffer lies: an address register and a byte offset for lane 0. Terms are summed where
+   * they become known, so a row's part of an address is computed once per row.
+   */
+  address(pointer: string, index: Expr, elementBytes: number): { readonly register: string; readonly offset: number } {
+    const form = linear(index);
+    const terms = [...form.terms];
+    const key = `address ${pointer} ${elementBytes} ${terms.map(([t, k]) => `${t.id}*${k}`).join(' ')}`;
+    const all = new Set(terms.flatMap(([t]) => [...dependencies(t)]));
+    const [register] = this.once(key, all, (home) => [home.#addressOf(pointer, terms, elementBytes)]);
+    return { register: register!, offset: form.offset * elementBytes };
+  }
+
+  #addressOf(pointer: string, terms: readonly (readonly [Expr, number])[], elementBytes: number): string {
+    const { bits } = this.bindings;
+    if (this.parent) {
+      // What the scope around knows goes into a base address there.
+      const known = this.parent.#available;
+      const outer = terms.filter(([t]) => [...dependencies(t)].every((d) => known.has(d)));
+      if (outer.length > 0 && outer.length < terms.length) {
+        const inner = terms.filter((t) => !outer.includes(t));
+        const key = `address ${pointer} ${elementBytes} ${outer.map(([t, k]) => `${t.id}*${k}`).join(' ')}`;
+        const depends = new Set(outer.flatMap(([t]) => [...dependencies(t)]));
+        const [base] = this.once(key, depends, (home) => [home.#addressOf(pointer, outer, elementBytes)]);
+        return this.#addressOf(base!, inner, elementBytes);
+      }
+    }
+    const suffix = bits === 32 ? 's32' : 's64';
+    const kind = kindOf('index', bits);
+    let sum: string | undefined;
+    for (const [t, k] of terms) {
+      const v = lane(this.values(t), 0);
+      if (sum === undefined) sum = k === 1 ? v : this.block.def(kind, `mul.lo.${suffix}`, v, k);
+      else
+        sum =
+          k === 1 ? this.block.def(kind, `add.${suffix}`, sum, v) : this.block.def(kind, `mad.lo.${suffix}`, v, k, sum);
+    }
+    if (sum === undefined) return pointer;
+    return bits === 32
+      ? this.block.def('d', 'mad.wide.s32', sum, elementBytes, pointer)
+      : this.block.def('d', 'mad.lo.s64', sum, elementBytes, pointer);
+  }
+}

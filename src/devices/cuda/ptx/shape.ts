@@ -1,0 +1,111 @@
+// Where a kernel's positions come from: its buffers and scalars as parameters, its axes from a flat element number.
+
+import type { DType } from '../../../base/dtype.ts';
+import { bounds, linear } from '../../../kernel/bounds.ts';
+import { type Expr, operands } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import type { Block, Entry } from './code.ts';
+import { type Bindings, Scope } from './scope.ts';
+import { type IndexBits, kindOf } from './types.ts';
+
+/** All distinct expressions reachable from the roots, operands first. */
+export function reachable(roots: readonly Expr[]): Expr[] {
+  const seen = new Set<Expr>();
+  const order: Expr[] = [];
+  const visit = (e: Expr): void => {
+    if (seen.has(e)) return;
+    seen.add(e);
+    for (const s of operands(e)) visit(s);
+    order.push(e);
+  };
+  for (const r of roots) visit(r);
+  return order;
+}
+
+export const rootsOf = (kernel: Kernel): Expr[] => [
+  ...kernel.accumulators.map((a) => a.value),
+  ...kernel.outputs.map((o) => o.value),
+];
+
+// Half of what 31 bits hold: partial sums of an address may run past the final position by as much again.
+const limit = 2 ** 30;
+
+/** 32 bits where every position, and every partial sum on the way to one, fits. */
+export function indexBitsFor(kernel: Pick<Kernel, 'inputs' | 'space' | 'reduced'>, exprs: readonly Expr[]): IndexBits {
+  const total = [...kernel.space, ...kernel.reduced].reduce((n, d) => n * d, 1);
+  if (total > limit || kernel.inputs.some((i) => i.elements > limit)) return 64;
+  for (const e of exprs) {
+    if (e.type !== 'index') continue;
+    const { min, max } = bounds(e);
+    // Unknown bounds come from looked-up positions, which are within their buffers.
+    if ((Number.isFinite(min) && min < -limit) || (Number.isFinite(max) && max > limit)) return 64;
+    if (Math.abs(linear(e).offset) > limit) return 64;
+  }
+  return 32;
+}
+
+export interface Frame {
+  readonly root: Scope;
+  /** Address registers of the outputs. */
+  readonly outputs: readonly string[];
+  /** Address register of the scratch memory, if asked for. */
+  readonly scratch: string | null;
+}
+
+/** Declares the parameters (inputs, outputs, scratch, scalars, 8 bytes each) and loads the pointers. */
+export function openFrame(
+  entry: Entry,
+  shape: {
+    readonly inputs: readonly unknown[];
+    readonly outputs: number;
+    readonly scalars: readonly DType[];
+    readonly inPlace: readonly number[];
+    readonly scratch: boolean;
+    readonly bits: IndexBits;
+  },
+): Frame {
+  const { body } = entry;
+  const pointer = (): string => {
+    const p = body.def('d', 'ld.param.u64', `[${entry.param()}]`);
+    return body.def('d', 'cvta.to.global.u64', p);
+  };
+  const inputs = shape.inputs.map(pointer);
+  const outputs = Array.from({ length: shape.outputs }, pointer);
+  const scratch = shape.scratch ? pointer() : null;
+  const scalars = shape.scalars.map(() => entry.param());
+  const readOnly = shape.inputs.map((_, i) => !shape.inPlace.includes(i));
+  const bindings: Bindings = { inputs, scalars, readOnly, bits: shape.bits };
+  return { root: Scope.root(entry, bindings), outputs, scratch };
+}
+
+/** Splits a flat position into one per axis, row-major; `first` numbers the axes. */
+export function unravel(
+  block: Block,
+  flat: string,
+  sizes: readonly number[],
+  first: number,
+  bits: IndexBits,
+): Map<number, string> {
+  const unsigned = bits === 32 ? 'u32' : 'u64';
+  const signed = bits === 32 ? 's32' : 's64';
+  const kind = kindOf('index', bits);
+  const positions = new Map<number, string>();
+  let rest = flat;
+  for (let d = sizes.length - 1; d >= 0; d--) {
+    const size = sizes[d]!;
+    if (size === 1) {
+      positions.set(first + d, '0');
+      continue;
+    }
+    if (sizes.slice(0, d).every((s) => s === 1)) {
+      positions.set(first + d, rest);
+      rest = '0';
+      continue;
+    }
+    const quotient = block.def(kind, `div.${unsigned}`, rest, size);
+    const product = block.def(kind, `mul.lo.${signed}`, quotient, size);
+    positions.set(first + d, block.def(kind, `sub.${signed}`, rest, product));
+    rest = quotient;
+  }
+  return positions;
+}
