@@ -1,0 +1,98 @@
+// How values lie in vector registers.
+//
+// A body of the generated loops handles `lanes` neighbouring elements at once. A value of w-bit lanes then takes
+// lanes·w/128 registers, its parts; if that is less than one, the low lanes of one register. f16 and bf16 are held as the f32
+// values they stand for. A bool is a mask of all ones or zeros, of whatever width its user wants.
+
+import { byteSize, type DType } from '../../../base/dtype.ts';
+import type { ScalarType } from '../../../kernel/expr.ts';
+
+export type Width = 8 | 16 | 32 | 64;
+
+/** The type of arithmetic that a scalar type is computed in. */
+export type LaneType = 'u8' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64';
+
+const laneTypes: Readonly<Record<Exclude<ScalarType, 'bool'>, LaneType>> = {
+  u8: 'u8',
+  i32: 'i32',
+  u32: 'u32',
+  i64: 'i64',
+  u64: 'u64',
+  f16: 'f32',
+  bf16: 'f32',
+  f32: 'f32',
+  f64: 'f64',
+  index: 'i32',
+};
+
+export const laneType = (t: ScalarType): LaneType => laneTypes[t as Exclude<ScalarType, 'bool'>];
+
+const widths: Readonly<Record<ScalarType, Width>> = {
+  bool: 8,
+  u8: 8,
+  i32: 32,
+  u32: 32,
+  f16: 32,
+  bf16: 32,
+  f32: 32,
+  index: 32,
+  i64: 64,
+  u64: 64,
+  f64: 64,
+};
+
+/** Lane width of a type while it is computed with. */
+export const widthOf = (t: ScalarType): Width => widths[t];
+
+/** Lane width of a type in memory. */
+export const storedWidth = (t: DType): Width => (8 * byteSize(t)) as Width;
+
+/** Registers that `lanes` lanes of a width take. */
+export const partsFor = (lanes: number, width: number): number => Math.max(1, (lanes * width) / 128);
+
+export const shapes = { 8: 'i8x16', 16: 'i16x8', 32: 'i32x4', 64: 'i64x2' } as const;
+
+/** The instruction prefix of a lane type. */
+export const shapeOf = {
+  u8: 'i8x16',
+  i32: 'i32x4',
+  u32: 'i32x4',
+  i64: 'i64x2',
+  u64: 'i64x2',
+  f32: 'f32x4',
+  f64: 'f64x2',
+} as const satisfies Record<LaneType, string>;
+
+const bytes16 = new Uint8Array(16);
+const view = new DataView(bytes16.buffer);
+
+/** The 16 bytes of a vector with one value in all lanes. */
+export function splatBytes(type: ScalarType, value: number | bigint): Uint8Array {
+  switch (type) {
+    case 'bool':
+      return bytes16.fill(value ? 255 : 0);
+    case 'u8':
+      return bytes16.fill(Number(value));
+    case 'i64':
+    case 'u64':
+      for (let i = 0; i < 16; i += 8) view.setBigInt64(i, BigInt(value), true);
+      return bytes16;
+    case 'f64':
+      for (let i = 0; i < 16; i += 8) view.setFloat64(i, Number(value), true);
+      return bytes16;
+    case 'f32':
+    case 'f16':
+    case 'bf16':
+      for (let i = 0; i < 16; i += 4) view.setFloat32(i, Number(value), true);
+      return bytes16;
+    default:
+      for (let i = 0; i < 16; i += 4) view.setInt32(i, Number(BigInt.asIntN(32, BigInt(value))), true);
+      return bytes16;
+  }
+}
+
+/** Byte lists for `i8x16.shuffle`: lanes of a width, named by number over both operands. */
+export function shuffleOf(width: Width, lanes: readonly number[]): number[] {
+  const n = width / 8;
+  return lanes.flatMap((lane) => Array.from({ length: n }, (_, i) => lane * n + i));
+}

@@ -1,0 +1,141 @@
+// Kernels without a reduction: each element of the output from its own position.
+
+import type { Expr, Exprs } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { Code } from '../wasm/code.ts';
+import type { WasmModule } from '../wasm/module.ts';
+import { Emitter } from './emitter.ts';
+import { storedWidth } from './lanes.ts';
+import { argsLayout, type RenderOptions } from './module.ts';
+import { type Counted, emitCase, itemLoops, vectorLoop } from './nest.ts';
+import { bodiesFor, bodiesNeeded, chunksOf, grainOf, outputAxis, survey } from './plan.ts';
+import { Scope } from './scope.ts';
+import { casesOf, loopsOf } from './segments.ts';
+import { emitStores, type Target } from './store.ts';
+
+export interface Rendered {
+  readonly items: number;
+  readonly grain: number;
+  readonly parts: number;
+  readonly scratchBytes: number;
+  readonly lanes: number;
+}
+
+/** Number of a pseudo axis: the chunks of the vector axis. */
+export const chunkAxis = -2;
+
+export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
+  const roots = kernel.outputs.map((o) => o.value);
+  const found = survey(roots);
+  const v = outputAxis(kernel);
+  const bodies = bodiesFor(
+    found,
+    kernel.outputs.map((o) => storedWidth(o.type)),
+  );
+  const chunks = chunksOf(v.size, found.cost, bodies[0]!);
+  const func = module.func(['i32', 'i32', 'i32'], [], 'run');
+  const axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== v.axis);
+  if (chunks.count > 1) axes.push({ axis: chunkAxis, size: chunks.count });
+  const depths = new Map(axes.map((a, k) => [a.axis, k + 1]));
+  depths.set(v.axis, axes.length + 1);
+  const em = new Emitter({
+    func,
+    exprs,
+    layout: argsLayout(kernel),
+    depths,
+    vectorAxis: v.axis,
+    accVaries: false,
+    relaxed: options.relaxed ?? false,
+  });
+  const loops: Counted[] = axes.map((a) => {
+    const position = em.local('i32');
+    em.positions.set(a.axis, position);
+    return { position, size: a.size };
+  });
+  const scopes = [new Scope(0, null)];
+  for (let k = 0; k < axes.length; k++) scopes.push(new Scope(k + 1, scopes[k]!));
+  const row = scopes[scopes.length - 1]!;
+  const index = positionOf(kernel, exprs);
+  const cases = casesOf(roots, {
+    exprs,
+    axis: v.axis,
+    size: v.size,
+    uniform: (e) => !em.info(e).varying,
+  });
+  for (const loop of loopsOf(cases)) em.count(loop.roots);
+
+  const inner = new Code();
+  const range = chunkRange(em, v.size, chunks, inner);
+  const position = em.local('i32');
+  em.positions.set(v.axis, position);
+  const whole = cases.kind === 'loop';
+  emitCase(em, cases, range, v.size, row, inner, (loop, { lo, hi }, out) => {
+    const targets: Target[] = kernel.outputs.map((o, k) => ({
+      output: { type: o.type, value: loop.roots[k]! },
+      buffer: kernel.inputs.length + k,
+      index,
+    }));
+    const fixed = whole ? v.size : chunks.count === 1 && isFixed(cases) ? loop.to - loop.from : null;
+    out.get(lo).set(position);
+    for (const lanes of bodiesNeeded(bodies, fixed)) {
+      const body = new Scope(axes.length + 1, row, lanes);
+      emitStores(em, targets, body);
+      vectorLoop(position, hi, lanes, body.code, out);
+    }
+  });
+  func.code.append(itemLoops(em, loops, scopes, inner));
+  return {
+    items: axes.reduce((n, a) => n * a.size, 1),
+    grain: grainOf(chunks.size, found.cost),
+    parts: 0,
+    scratchBytes: 0,
+    lanes: bodiesNeeded(bodies, v.size)[0]!,
+  };
+}
+
+/** Whether all ranges are known when the kernel is made. */
+function isFixed(c: ReturnType<typeof casesOf>): boolean {
+  switch (c.kind) {
+    case 'loop':
+      return true;
+    case 'sequence':
+      return c.cases.every(isFixed);
+    case 'branch':
+      return isFixed(c.yes) && isFixed(c.no);
+    case 'split':
+      return false;
+    default:
+      return c satisfies never;
+  }
+}
+
+/** The row-major position of an element of the output. */
+export function positionOf(kernel: Kernel, exprs: Exprs): Expr {
+  let index: Expr = exprs.const('index', 0);
+  let stride = 1;
+  for (let axis = kernel.space.length - 1; axis >= 0; axis--) {
+    const size = kernel.space[axis]!;
+    index = exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', stride)));
+    stride *= size;
+  }
+  return index;
+}
+
+/** Locals with the part of the vector axis that the present item handles. */
+function chunkRange(
+  em: Emitter,
+  size: number,
+  chunks: { size: number; count: number },
+  out: Code,
+): { lo: number; hi: number } {
+  const [lo, hi] = [em.local('i32'), em.local('i32')];
+  if (chunks.count === 1) {
+    out.i32(0).set(lo).i32(size).set(hi);
+    return { lo, hi };
+  }
+  out.get(em.positions.get(chunkAxis)!).i32(chunks.size).op('i32.mul').tee(lo).i32(chunks.size).op('i32.add').set(hi);
+  // The last chunk ends with the axis; compared by what is left, which cannot wrap around.
+  out.i32(size).get(lo).op('i32.sub').i32(chunks.size).op('i32.lt_u').if();
+  out.i32(size).set(hi).end();
+  return { lo, hi };
+}

@@ -1,0 +1,106 @@
+// How a kernel is run: which axis is vectorised, in what order the others are looped over, how work is cut into items.
+
+import { sizeOf } from '../../../base/shape.ts';
+import { axesOf, strideAlong } from '../../../kernel/bounds.ts';
+import { type Expr, operands } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { aluOps } from '../../../kernel/ops.ts';
+import { storedWidth, widthOf } from './lanes.ts';
+
+/** Loop over an axis of the kernel. */
+export interface AxisLoop {
+  readonly axis: number;
+  readonly size: number;
+}
+
+/** What the expressions of a kernel need, gathered once. */
+export interface Survey {
+  readonly loads: readonly Extract<Expr, { kind: 'load' }>[];
+  /** Estimated work of one element, in units of one addition. */
+  readonly cost: number;
+  readonly widest: number;
+  readonly narrowest: number;
+}
+
+export function survey(roots: readonly Expr[]): Survey {
+  const seen = new Set<Expr>();
+  const loads: Extract<Expr, { kind: 'load' }>[] = [];
+  let cost = 0;
+  let widest = 8;
+  let narrowest = 64;
+  const visit = (e: Expr): void => {
+    if (seen.has(e)) return;
+    seen.add(e);
+    if (e.kind === 'load') {
+      loads.push(e);
+      cost += 1;
+      narrowest = Math.min(narrowest, storedWidth(e.type));
+    }
+    if (e.kind === 'alu' && e.type !== 'index') cost += aluOps[e.op].cost;
+    if (e.kind === 'cast') cost += 2;
+    if (e.kind !== 'const' && e.type !== 'bool' && axesOf(e).size > 0) widest = Math.max(widest, widthOf(e.type));
+    for (const s of operands(e)) visit(s);
+  };
+  roots.forEach(visit);
+  return { loads, cost, widest, narrowest };
+}
+
+/** Element counts of the bodies of a vector loop, largest first, ending in 1. */
+export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
+  const widest = Math.max(s.widest, ...widths);
+  if (widest === 8) return [64, 16, 1];
+  const one = 128 / widest;
+  // Long bodies gain nothing from being repeated: the processor overlaps what is independent by itself.
+  const unroll = s.cost > 60 ? 1 : s.cost > 24 ? 2 : 4;
+  return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
+}
+
+/** The bodies that a range of `count` elements needs. */
+export function bodiesNeeded(bodies: readonly number[], count: number | null): number[] {
+  if (count === null) return [...bodies];
+  let rest = count;
+  return bodies.filter((lanes) => {
+    const needed = rest >= lanes;
+    rest %= lanes;
+    return needed;
+  });
+}
+
+/** The axis along which outputs are vectorised: the last, unless it is so short that another one makes longer loops. */
+export function outputAxis(kernel: Kernel): AxisLoop {
+  const axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1);
+  const last = axes[axes.length - 1];
+  if (!last) return { axis: -1, size: 1 };
+  if (last.size >= 16) return last;
+  const longest = axes.reduce((a, b) => (b.size > a.size ? b : a));
+  return longest.size >= 4 * last.size ? longest : last;
+}
+
+/** Elements of the vector axis that one item takes, and how many items that makes. */
+export interface Chunks {
+  readonly size: number;
+  readonly count: number;
+}
+
+const itemWork = 16384;
+
+/** Cuts the vector axis where a row alone would be too much for one item. */
+export function chunksOf(length: number, cost: number, lanes: number): Chunks {
+  const wanted = Math.max(lanes, Math.ceil(itemWork / (4 + cost) / lanes) * lanes * 4);
+  if (length <= wanted * 2) return { size: length, count: 1 };
+  return { size: wanted, count: Math.ceil(length / wanted) };
+}
+
+/** Items that make about 30 µs of work, at roughly 3 additions of one element per ns. */
+export function grainOf(elementsPerItem: number, cost: number): number {
+  const nanoseconds = (elementsPerItem * (4 + cost)) / 6;
+  return Math.max(1, Math.round(30000 / nanoseconds));
+}
+
+/** Whether an index moves by one element, or not at all, along an axis. */
+export function isSmooth(index: Expr, axis: number): boolean {
+  const stride = strideAlong(index, axis);
+  return stride === 0 || stride === 1;
+}
+
+export const total = sizeOf;

@@ -1,0 +1,31 @@
+// The loop nest as scopes: each holds the code that runs at the head of one loop and the values computed there.
+//
+// Generating an inner loop asks for values; those that do not change in it are generated in the scope of the loop where
+// they do, and kept in a local. So everything is hoisted as far out as it goes, by construction.
+
+import { Code } from '../wasm/code.ts';
+
+export class Scope {
+  readonly code = new Code();
+  readonly memo = new Map<string, number>();
+  readonly depth: number;
+  readonly parent: Scope | null;
+  /** Elements handled at once here; 1 outside the vector loop. */
+  readonly lanes: number;
+
+  constructor(depth: number, parent: Scope | null, lanes = parent?.lanes ?? 1) {
+    this.depth = depth;
+    this.parent = parent;
+    this.lanes = lanes;
+  }
+
+  /** The scope in which something of this depth is computed. */
+  at(depth: number): Scope {
+    let s: Scope = this;
+    while (s.depth > depth && s.parent) s = s.parent;
+    return s;
+  }
+}
+
+/** The scope in which the epilogue runs: after all loops. */
+export const epilogueDepth = 1000;

@@ -1,0 +1,105 @@
+// Stores: the lanes of one body into the output, neighbours with one instruction, spaced ones lane by lane.
+
+import { byteSize } from '../../../base/dtype.ts';
+import { strideAlong } from '../../../kernel/bounds.ts';
+import type { Expr } from '../../../kernel/expr.ts';
+import type { Output } from '../../../kernel/kernel.ts';
+import { type Emitter, isHalf } from './emitter.ts';
+import { f32ToBf16, f32ToF16 } from './half.ts';
+import { partsFor, splatBytes, storedWidth } from './lanes.ts';
+import type { Scope } from './scope.ts';
+
+const laneStores = {
+  8: 'v128.store8_lane',
+  16: 'v128.store16_lane',
+  32: 'v128.store32_lane',
+  64: 'v128.store64_lane',
+} as const;
+
+export interface Target {
+  readonly output: Output;
+  /** Number of the buffer in the argument block. */
+  readonly buffer: number;
+  /** Position of the element, over the output axes. */
+  readonly index: Expr;
+}
+
+/** Computes and stores all outputs for the lanes of a body. */
+export function emitStores(em: Emitter, targets: readonly Target[], s: Scope): void {
+  if (targets.length === 1) {
+    const only = targets[0]!;
+    const parts = partsFor(s.lanes, storedWidth(only.output.type));
+    for (let p = 0; p < parts; p++) store(em, only, p, s, () => emitStored(em, only.output, p, s));
+    return;
+  }
+  // An output may lie over an input that another output still reads: all are computed before any is stored.
+  const values = targets.map((t) =>
+    Array.from({ length: partsFor(s.lanes, storedWidth(t.output.type)) }, (_, p) => {
+      const local = em.temp();
+      emitStored(em, t.output, p, s);
+      s.code.set(local);
+      return local;
+    }),
+  );
+  targets.forEach((t, k) => {
+    values[k]!.forEach((local, p) => {
+      store(em, t, p, s, () => s.code.get(local));
+    });
+  });
+}
+
+/** Pushes part `p` of an output as it lies in memory. */
+function emitStored(em: Emitter, output: Output, p: number, s: Scope): void {
+  const e = output.value;
+  if (output.type === 'bool') {
+    em.mask(e, p, 8, s);
+    s.code.v128(splatBytes('u8', 1)).op('v128.and');
+    return;
+  }
+  if (!isHalf(output.type)) return em.vec(e, p, s);
+  const toBits = output.type === 'f16' ? f32ToF16 : f32ToBf16;
+  em.vec(e, 2 * p, s);
+  toBits(s.code, em.temp);
+  if (em.parts(s, 32) > 1) {
+    em.vec(e, 2 * p + 1, s);
+    toBits(s.code, em.temp);
+  } else {
+    const t = em.temp();
+    s.code.tee(t).get(t);
+  }
+  s.code.op('i16x8.narrow_i32x4_u');
+}
+
+function store(em: Emitter, t: Target, p: number, s: Scope, value: () => void): void {
+  const width = storedWidth(t.output.type);
+  const shift = Math.log2(byteSize(t.output.type));
+  const lanes = Math.min(s.lanes, 128 / width);
+  const stride = lanes === 1 ? 1 : strideAlong(t.index, em.vectorAxis)!;
+  em.address(t.buffer, t.index, shift, s);
+  value();
+  if (stride !== 1) {
+    const [address, v] = [em.local('i32'), em.temp()];
+    s.code.set(v).set(address);
+    for (let lane = 0; lane < lanes; lane++) {
+      const offset = (p * (128 / width) + lane) * stride * (width / 8);
+      s.code.get(address).get(v).memLane(laneStores[width], lane, offset);
+    }
+    return;
+  }
+  switch (lanes * width) {
+    case 128:
+      s.code.mem('v128.store', p * 16, shift);
+      return;
+    case 64:
+      s.code.memLane('v128.store64_lane', 0, 0, shift);
+      return;
+    case 32:
+      s.code.memLane('v128.store32_lane', 0, 0, shift);
+      return;
+    case 16:
+      s.code.memLane('v128.store16_lane', 0, 0, shift);
+      return;
+    default:
+      s.code.memLane('v128.store8_lane', 0);
+  }
+}

@@ -1,0 +1,134 @@
+// Arithmetic and comparisons on vector parts: one instruction where WebAssembly has it, a short exact sequence where not.
+
+import { bounds } from '../../../kernel/bounds.ts';
+import type { Alu, Expr } from '../../../kernel/expr.ts';
+import type { AluOp } from '../../../kernel/ops.ts';
+import type { PlainOp } from '../wasm/ops.ts';
+import { emitDivision } from './division.ts';
+import { type Emitter, isHalf } from './emitter.ts';
+import { roundHalf } from './half.ts';
+import { type LaneType, laneType, shapeOf, splatBytes, widthOf } from './lanes.ts';
+import type { Scope } from './scope.ts';
+import { emitShift } from './shifts.ts';
+
+type Direct = Readonly<Partial<Record<AluOp, PlainOp>>>;
+
+const bitOps: Direct = { and: 'v128.and', or: 'v128.or', xor: 'v128.xor', not: 'v128.not' };
+
+const floatOps = <const S extends 'f32x4' | 'f64x2'>(shape: S): Direct => ({
+  add: `${shape}.add`,
+  sub: `${shape}.sub`,
+  mul: `${shape}.mul`,
+  div: `${shape}.div`,
+  max: `${shape}.max`,
+  min: `${shape}.min`,
+  neg: `${shape}.neg`,
+  abs: `${shape}.abs`,
+  floor: `${shape}.floor`,
+  ceil: `${shape}.ceil`,
+  trunc: `${shape}.trunc`,
+  round: `${shape}.nearest`,
+  sqrt: `${shape}.sqrt`,
+});
+
+const intOps = <const S extends 'i8x16' | 'i32x4' | 'i64x2'>(shape: S): Direct => ({
+  ...bitOps,
+  add: `${shape}.add`,
+  sub: `${shape}.sub`,
+  neg: `${shape}.neg`,
+});
+
+/** Ops that are one instruction. */
+const direct: Readonly<Record<LaneType, Direct>> = {
+  u8: { ...intOps('i8x16'), max: 'i8x16.max_u', min: 'i8x16.min_u' },
+  i32: { ...intOps('i32x4'), mul: 'i32x4.mul', max: 'i32x4.max_s', min: 'i32x4.min_s', abs: 'i32x4.abs' },
+  u32: { ...intOps('i32x4'), mul: 'i32x4.mul', max: 'i32x4.max_u', min: 'i32x4.min_u' },
+  i64: { ...intOps('i64x2'), mul: 'i64x2.mul', abs: 'i64x2.abs' },
+  u64: { ...intOps('i64x2'), mul: 'i64x2.mul' },
+  f32: floatOps('f32x4'),
+  f64: floatOps('f64x2'),
+};
+
+const inexact = new Set<AluOp>(['add', 'sub', 'mul', 'div', 'sqrt']);
+
+/** Positions beyond 2^31 compare unsigned. */
+const effective = (e: Expr): LaneType => (e.type === 'index' && bounds(e).min >= 0 ? 'u32' : laneType(e.type));
+
+/** The one instruction that combines two vectors of a type, or undefined. */
+export const directOp = (op: AluOp, type: LaneType): PlainOp | undefined => direct[type][op];
+
+export function emitAlu(em: Emitter, e: Alu, p: number, s: Scope): void {
+  const type = e.src.every((x) => effective(x) === 'u32') ? 'u32' : laneType(e.type);
+  const [a, b] = e.src as [Expr, Expr, Expr];
+  if (e.op === 'where') {
+    const w = widthOf(e.type);
+    em.vec(b, p, s);
+    em.vec(e.src[2]!, p, s);
+    em.mask(a, p, w, s);
+    em.select(s, w);
+    return;
+  }
+  if (e.op === 'shl' || e.op === 'shr') return emitShift(em, e.op, type, a, b, p, s);
+  if (e.op === 'idiv' || e.op === 'imod') return emitDivision(em, e.op, type, a, b, p, s);
+  const op = direct[type][e.op];
+  if (op) {
+    for (const x of e.src) em.vec(x, p, s);
+    s.code.op(op);
+    if (isHalf(e.type) && inexact.has(e.op)) roundHalf(s.code, e.type, em.temp);
+    return;
+  }
+  if (e.op === 'mul' && type === 'u8') {
+    const [x, y] = [em.vecLocal(a, p, s), em.vecLocal(b, p, s)];
+    for (const half of ['low', 'high'] as const) {
+      s.code.get(x).get(y).op(`i16x8.extmul_${half}_i8x16_u`).v128(splatBytes('i32', 0x00ff00ff)).op('v128.and');
+    }
+    s.code.op('i8x16.narrow_i16x8_u');
+    return;
+  }
+  if (e.op === 'max' || e.op === 'min') {
+    const [x, y] = [em.vecLocal(a, p, s), em.vecLocal(b, p, s)];
+    const [first, second] = e.op === 'max' ? [y, x] : [x, y];
+    s.code.get(x).get(y).get(first);
+    flipped(s, type);
+    s.code.get(second);
+    flipped(s, type);
+    s.code.op('i64x2.lt_s').op('v128.bitselect');
+    return;
+  }
+  // abs of an unsigned type: its value.
+  if (e.op === 'abs') return em.vec(a, p, s);
+  throw new Error(`cpu: ${e.op} on ${e.type} has no instruction`);
+}
+
+/** Unsigned 64-bit order is signed order with the top bit flipped. */
+function flipped(s: Scope, type: LaneType): void {
+  if (type === 'u64') s.code.v128(splatBytes('u64', 1n << 63n)).op('v128.xor');
+}
+
+/** Leaves the mask of a comparison at the width of its operands. */
+export function emitCompare(em: Emitter, e: Alu, p: number, s: Scope): void {
+  const [a, b] = e.src as [Expr, Expr];
+  const type = effective(a) === 'u32' && effective(b) === 'u32' ? 'u32' : laneType(a.type);
+  for (const x of [a, b]) {
+    em.vec(x, p, s);
+    if (e.op === 'lt' || e.op === 'le') flipped(s, type);
+  }
+  s.code.op(compareOp(e.op, type));
+}
+
+/** The comparison of two vectors; u64 operands must have their top bit flipped. */
+export function compareOp(op: AluOp, type: LaneType): PlainOp {
+  const shape = shapeOf[type];
+  switch (op) {
+    case 'eq':
+    case 'ne':
+      return `${shape}.${op}`;
+    case 'lt':
+    case 'le':
+      if (shape === 'f32x4' || shape === 'f64x2') return `${shape}.${op}`;
+      if (shape === 'i64x2') return `i64x2.${op}_s`;
+      return `${shape}.${op}_${type === 'i32' ? 's' : 'u'}`;
+    default:
+      throw new Error(`cpu: ${op} is no comparison`);
+  }
+}
