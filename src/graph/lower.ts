@@ -105,7 +105,8 @@ export class Lowering {
       case 'iota':
         return b.cast(v.dtype, at[args.axisOf(v)]!);
       case 'alu':
-        return b.alu(args.aluOf(v), ...v.sources.map((s) => this.#value(s, at, gate)));
+        // A source of rank 0 serves every position.
+        return b.alu(args.aluOf(v), ...v.sources.map((s) => this.#value(s, s.shape.length === 0 ? [] : at, gate)));
       case 'cast':
         return b.cast(v.dtype, this.#value(first, at, gate));
       case 'bitcast':

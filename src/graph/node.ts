@@ -41,6 +41,12 @@ export type NodeOp = (typeof nodeOps)[number];
 
 const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<NodeOp, number>;
 
+/** A run-time check of indices: `bad` is a bool scalar. */
+export interface IndexCheck {
+  readonly bad: Node;
+  readonly message: string;
+}
+
 export class Node {
   readonly op: NodeOp;
   /** Op and dtype in one number, for cache keys. */
@@ -57,6 +63,8 @@ export class Node {
   tracked: boolean;
   sources: readonly Node[];
   storage: Storage | null = null;
+  /** A flag computed along with this node; if it is true, an index was out of range. */
+  check: IndexCheck | null = null;
   handles = 0;
   uses = 0;
   /** Scratch of the current trace. */
@@ -122,6 +130,9 @@ function free(node: Node): void {
     }
   }
 }
+
+/** The argument of a `const` whose value is part of the program rather than an argument of its launches. */
+export const fixedArg: Ints = internInts([1]);
 
 const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
 const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;

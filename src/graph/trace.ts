@@ -5,7 +5,7 @@
 // program again costs one pass over the graph and one map lookup that compares the whole key.
 
 import { is64BitInt } from '../base/dtype.ts';
-import type { Node } from './node.ts';
+import { fixedArg, type IndexCheck, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
@@ -13,6 +13,10 @@ export interface Trace {
   readonly leaves: readonly Node[];
   readonly scalars: readonly number[];
   readonly key: Int32Array;
+  /** Index checks of the traced nodes; their flags are traced as outputs behind the requested ones. */
+  readonly checks: readonly IndexCheck[];
+  /** One bit per dtype that occurs, by dtype id. */
+  readonly dtypes: number;
 }
 
 // Values worth a program of their own, because simplification rules look at them.
@@ -26,11 +30,11 @@ export function bakedId(node: Node): number {
     if (Object.is(v, -0)) return 1;
     const known = baked.get(v);
     if (known !== undefined) return known;
-    if (Number.isFinite(v) && !(is64BitInt(node.dtype) && !Number.isSafeInteger(v))) return 0;
-  } else if (v >= Number.MIN_SAFE_INTEGER && v <= Number.MAX_SAFE_INTEGER) {
+    if (node.arg !== fixedArg && Number.isFinite(v) && !(is64BitInt(node.dtype) && !Number.isSafeInteger(v))) return 0;
+  } else if (node.arg !== fixedArg && v >= Number.MIN_SAFE_INTEGER && v <= Number.MAX_SAFE_INTEGER) {
     return baked.get(Number(v)) ?? 0;
   }
-  // Infinities, NaN and integers that a double cannot carry.
+  // Infinities, NaN, integers that a double cannot carry, and what was asked to be fixed.
   const text = String(v);
   let id = bakedBig.get(text);
   if (id === undefined) bakedBig.set(text, (id = 100 + bakedBig.size));
@@ -40,6 +44,9 @@ export function bakedId(node: Node): number {
 let epoch = 0;
 let key = new Int32Array(256);
 let length = 0;
+const none: IndexCheck[] = [];
+let checks: IndexCheck[] = none;
+let dtypes = 0;
 
 function push(v: number): void {
   if (length === key.length) {
@@ -57,16 +64,22 @@ export function trace(outputs: readonly Node[]): Trace {
   const nodes: Node[] = [];
   const leaves: Node[] = [];
   const scalars: number[] = [];
-  for (const output of outputs) visit(output, nodes, leaves, scalars);
+  checks = none;
+  dtypes = 0;
+  for (let i = 0; i < outputs.length; i++) visit(outputs[i]!, nodes, leaves, scalars);
+  // The list grows while it is walked: an index that is itself looked up brings a check of its own.
+  for (let i = 0; i < checks.length; i++) visit(checks[i]!.bad, nodes, leaves, scalars);
   push(-1);
-  for (const output of outputs) push(output.number);
-  return { nodes, leaves, scalars, key: key.subarray(0, length) };
+  for (let i = 0; i < outputs.length; i++) push(outputs[i]!.number);
+  for (const c of checks) push(c.bad.number);
+  return { nodes, leaves, scalars, key: key.subarray(0, length), checks, dtypes };
 }
 
 // Depth is bounded by the runtime (it computes what has piled up), so recursion is safe.
 function visit(node: Node, nodes: Node[], leaves: Node[], scalars: number[]): void {
   if (node.mark === epoch) return;
   node.mark = epoch;
+  dtypes |= 1 << (node.code & 15);
   if (node.storage || node.op === 'leaf') {
     node.number = nodes.length;
     nodes.push(node);
@@ -74,6 +87,10 @@ function visit(node: Node, nodes: Node[], leaves: Node[], scalars: number[]): vo
     push(node.code & 15);
     push(node.shape.id);
     return;
+  }
+  if (node.check) {
+    if (checks === none) checks = [];
+    checks.push(node.check);
   }
   const sources = node.sources;
   for (let i = 0; i < sources.length; i++) visit(sources[i]!, nodes, leaves, scalars);

@@ -1,0 +1,160 @@
+// Binary ops as a table: how operands are converted, and what is computed.
+
+import { type DType, dtypeInfo, dtypes, floatFor, isFloat, promote } from '../base/dtype.ts';
+import { show } from '../base/shape.ts';
+import { DTypeError } from '../errors.ts';
+import { Node } from '../graph/node.ts';
+import type { AluOp } from '../kernel/ops.ts';
+import { alu, cast, constant, operandsOf, type ScalarInput, weakType } from './build.ts';
+
+export interface BinaryOp {
+  readonly build: (a: Node, b: Node | ScalarInput, where: string) => Node;
+  /** The single op this is for operands of equal shape and one of the `plain` dtypes. */
+  readonly op?: AluOp;
+  readonly plain?: ReadonlySet<DType>;
+}
+
+const isNode = (x: Node | ScalarInput): x is Node => x instanceof Node;
+const typeOf = (b: Node | ScalarInput, a: Node, where: string): DType =>
+  isNode(b) ? b.dtype : weakType(b, a.dtype, where);
+const joined = (a: Node, b: Node | ScalarInput, where: string): DType => promote(a.dtype, typeOf(b, a, where));
+const ofClass = (...classes: string[]): ReadonlySet<DType> =>
+  new Set(dtypes.filter((t) => classes.includes(dtypeInfo[t].class)));
+
+/** Numbers in their common dtype; what bool does instead. */
+function arithmetic(op: AluOp, bool: AluOp | null): BinaryOp {
+  return {
+    op,
+    plain: ofClass('int', 'float'),
+    build: (a, b, where) => {
+      const dtype = joined(a, b, where);
+      if (dtype !== 'bool') return alu(op, ...operandsOf(a, b, where, dtype));
+      if (!bool) throw refused(where, a, b, "Use logicalXor, or cast to 'i32' first.");
+      return alu(bool, ...operandsOf(a, b, where, dtype));
+    },
+  };
+}
+
+/** In the float dtype of the operands. */
+function floating(op: AluOp): BinaryOp {
+  return {
+    op,
+    plain: ofClass('float'),
+    build: (a, b, where) => alu(op, ...operandsOf(a, b, where, floatFor(joined(a, b, where)))),
+  };
+}
+
+/** One op for integers, another for floats; bool counts as u8. */
+function split(int: AluOp, float: (x: Node, y: Node) => Node): BinaryOp {
+  return {
+    op: int,
+    plain: ofClass('int'),
+    build: (a, b, where) => {
+      const common = joined(a, b, where);
+      // Divisors and exponents that are known make for much better code.
+      const [x, y] = operandsOf(a, b, where, common === 'bool' ? 'u8' : common, !isFloat(common));
+      return isFloat(x.dtype) ? float(x, y) : alu(int, x, y);
+    },
+  };
+}
+
+function bitwise(op: AluOp, plain: ReadonlySet<DType>): BinaryOp {
+  return {
+    op,
+    plain,
+    build: (a, b, where) => {
+      const dtype = joined(a, b, where);
+      const usable = dtype === 'bool' && !plain.has('bool') ? 'i32' : dtype;
+      if (!plain.has(usable))
+        throw refused(where, a, b, "Cast both operands to an integer dtype first: x.cast('i32').");
+      // Shift counts that are known make for much better code.
+      return alu(op, ...operandsOf(a, b, where, usable, op === 'shl' || op === 'shr'));
+    },
+  };
+}
+
+function logical(op: AluOp): BinaryOp {
+  return {
+    op,
+    plain: new Set<DType>(['bool']),
+    build: (a, b, where) =>
+      alu(op, ...operandsOf(cast(a, 'bool'), isNode(b) ? cast(b, 'bool') : Boolean(b), where, 'bool')),
+  };
+}
+
+/** `swap` turns > and ≥ into < and ≤. */
+function comparison(op: AluOp, swap: boolean): BinaryOp {
+  return {
+    ...(swap ? {} : { op, plain: new Set(dtypes) }),
+    build: (a, b, where) => {
+      const [x, y] = operandsOf(a, b, where, joined(a, b, where));
+      return swap ? alu(op, y, x) : alu(op, x, y);
+    },
+  };
+}
+
+// The larger side is factored out, so that squares of large values do not overflow and of small ones do not vanish.
+const hypot: BinaryOp = {
+  build: (a, b, where) => {
+    const [x, y] = operandsOf(a, b, where, floatFor(joined(a, b, where))).map((s) => alu('abs', s)) as [Node, Node];
+    const hi = alu('max', x, y);
+    const lo = alu('min', x, y);
+    const ratio = alu('div', lo, hi);
+    const one = constant(hi.dtype, 1);
+    const length = alu('mul', hi, alu('sqrt', alu('add', alu('mul', ratio, ratio), one)));
+    const infinity = constant(hi.dtype, Number.POSITIVE_INFINITY);
+    const either = alu('or', alu('eq', x, infinity), alu('eq', y, infinity));
+    return alu('where', either, infinity, alu('where', alu('eq', hi, constant(hi.dtype, 0)), hi, length));
+  },
+};
+
+export const binaryOps = {
+  add: arithmetic('add', 'or'),
+  sub: arithmetic('sub', null),
+  mul: arithmetic('mul', 'and'),
+  maximum: arithmetic('max', 'or'),
+  minimum: arithmetic('min', 'and'),
+  div: floating('div'),
+  atan2: floating('atan2'),
+  hypot,
+  floorDivide: split('idiv', (x, y) => floorQuotient(x, y)),
+  mod: split('imod', (x, y) => alu('mod', x, y)),
+  pow: split('pow', (x, y) => alu('pow', x, y)),
+  bitwiseAnd: bitwise('and', ofClass('bool', 'int')),
+  bitwiseOr: bitwise('or', ofClass('bool', 'int')),
+  bitwiseXor: bitwise('xor', ofClass('bool', 'int')),
+  leftShift: bitwise('shl', ofClass('int')),
+  rightShift: bitwise('shr', ofClass('int')),
+  logicalAnd: logical('and'),
+  logicalOr: logical('or'),
+  logicalXor: logical('xor'),
+  equal: comparison('eq', false),
+  notEqual: comparison('ne', false),
+  less: comparison('lt', false),
+  lessEqual: comparison('le', false),
+  greater: comparison('lt', true),
+  greaterEqual: comparison('le', true),
+} satisfies Record<string, BinaryOp>;
+
+// NumPy's float floor division: (a - mod(a, b)) / b, rounded to the whole number it stands for. Division by zero and
+// infinities keep what the plain quotient gives.
+function floorQuotient(x: Node, y: Node): Node {
+  const quotient = alu('div', x, y);
+  const whole = alu('div', alu('sub', x, alu('mod', x, y)), y);
+  const rounded = alu('floor', alu('add', whole, constant(x.dtype, 0.5)));
+  const zero = constant(x.dtype, 0);
+  const divisorIsZero = alu('eq', y, zero);
+  // A quotient of zero keeps the sign of a/b.
+  const signed = alu('where', alu('eq', rounded, zero), alu('mul', quotient, zero), rounded);
+  return alu('where', divisorIsZero, quotient, signed);
+}
+
+function refused(where: string, a: Node, b: Node | ScalarInput, fix: string): DTypeError {
+  const right = isNode(b) ? `${b.dtype} ${show(b.shape.values)}` : `the scalar ${b}`;
+  return new DTypeError({
+    code: 'UNSUPPORTED_DTYPE',
+    message: `${where}: not defined for ${a.dtype} ${show(a.shape.values)} and ${right}`,
+    fix,
+    where,
+  });
+}

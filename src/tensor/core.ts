@@ -1,0 +1,193 @@
+// The part of a tensor that is not an op: identity, lifetime, reading.
+
+import { type DType, dtypeInfo, type HostArrays } from '../base/dtype.ts';
+import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
+import { type Shape, show } from '../base/shape.ts';
+import { ArgumentError, DisposedError } from '../errors.ts';
+import { dropHandle, type Node } from '../graph/node.ts';
+import type { Host } from './host.ts';
+import type { Tensor } from './tensor.ts';
+
+/** A tensor's elements as nested arrays; a plain value for rank 0. */
+export type Nested = number | bigint | boolean | Nested[];
+
+export abstract class TensorCore<D extends DType = DType> {
+  readonly #host: Host;
+  readonly #node: Node;
+  #disposed: false | true | string = false;
+
+  /** Tensors are made by a runtime: `rt.tensor(…)`. */
+  constructor(host: Host, node: Node) {
+    this.#host = host;
+    this.#node = node;
+    node.handles++;
+    host.adopt(this, node);
+  }
+
+  get dtype(): D {
+    return this.#node.dtype as D;
+  }
+
+  get shape(): Shape {
+    return this.#node.shape.values;
+  }
+
+  get rank(): number {
+    return this.#node.shape.values.length;
+  }
+
+  /** Number of elements. */
+  get size(): number {
+    return this.#node.size;
+  }
+
+  get disposed(): boolean {
+    return this.#disposed !== false;
+  }
+
+  /** The lazy node behind this tensor. For the library's own layers. */
+  get node(): Node {
+    if (this.#disposed !== false) throw usedAfterDispose(this, this.#disposed);
+    return this.#node;
+  }
+
+  /** The runtime behind this tensor. For the library's own layers. */
+  get host(): Host {
+    return this.#host;
+  }
+
+  /** A tensor of the same runtime for another node. */
+  protected make<E extends DType>(node: Node): Tensor<E> {
+    const Made = this.constructor as new (host: Host, node: Node) => Tensor<E>;
+    const made = new Made(this.#host, node);
+    if (node.depth > this.#host.maxDepth) this.#host.compute([node]);
+    return made;
+  }
+
+  /** Another operand, checked to belong to the same runtime. */
+  protected sibling<T extends TensorCore>(other: T, where: string): T {
+    if (other.host === this.#host) return other;
+    throw new ArgumentError({
+      code: 'FOREIGN_TENSOR',
+      message: `${where}: ${this.toString()} and ${other.toString()} belong to different runtimes`,
+      fix: 'Use one runtime for both, or copy the data: rt.tensor(await other.data(), other.shape).',
+      where,
+    });
+  }
+
+  /**
+   * Frees this tensor. What was computed from it, or still waits to be, stays valid. Disposing twice does nothing.
+   * @example (() => { const t = rt.tensor([1]); t.dispose(); return t.disposed; })() // → true
+   */
+  dispose(): void {
+    if (this.#disposed !== false) return;
+    this.#disposed = this.#host.development ? callerLine() : true;
+    this.#host.forget(this);
+    dropHandle(this.#node);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  /**
+   * The elements, in row-major order, as a fresh typed array. Runs what is needed and waits for it.
+   * @example await rt.tensor([1, 2]).add(1).data() // → [2, 3]
+   */
+  async data(): Promise<HostArrays[D]> {
+    const node = this.node;
+    return toHostArray(await this.#host.read(node), node.dtype) as HostArrays[D];
+  }
+
+  /**
+   * As `data`, without a promise. Only on devices that can wait synchronously (CPU, CUDA).
+   * @example rt.tensor([1, 2]).mul(2).dataSync() // → [2, 4]
+   */
+  dataSync(): HostArrays[D] {
+    const node = this.node;
+    return toHostArray(this.#host.readSync(node), node.dtype) as HostArrays[D];
+  }
+
+  /**
+   * The only element of a tensor of size 1.
+   * @example rt.tensor([1, 2, 3]).sum().item() // → 6
+   */
+  item(): number | bigint {
+    if (this.size !== 1) {
+      throw new ArgumentError({
+        code: 'NOT_A_SCALAR',
+        message: `item: a tensor of shape ${show(this.shape)} has ${this.size} elements`,
+        fix: 'Reduce it to one element first, or read it with data().',
+        where: 'item',
+      });
+    }
+    return this.dataSync()[0]!;
+  }
+
+  /**
+   * The elements as nested arrays.
+   * @example await rt.tensor([[1, 2], [3, 4]]).array() // → [[1, 2], [3, 4]]
+   */
+  async array(): Promise<Nested> {
+    return nest(await this.data(), this.shape, this.dtype);
+  }
+
+  /**
+   * Computes this tensor now instead of when it is read. Returns at once; the device may still be busy.
+   * @example rt.tensor([1]).add(1).compute().dataSync() // → [2]
+   */
+  compute(): this {
+    this.#host.compute([this.node]);
+    return this;
+  }
+
+  toString(): string {
+    return `Tensor(${this.dtype} ${show(this.shape)}${this.disposed ? ', disposed' : ''})`;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
+  }
+}
+
+const widen: Readonly<Partial<Record<DType, (bits: number) => number>>> = { f16: f16ToNumber, bf16: bf16ToNumber };
+
+function toHostArray(bytes: Uint8Array, dtype: DType): HostArrays[DType] {
+  const half = widen[dtype];
+  const raw = new dtypeInfo[dtype].storage(bytes.buffer, bytes.byteOffset, bytes.byteLength / dtypeInfo[dtype].bytes);
+  return half ? Float32Array.from(raw as Uint16Array, half) : (raw as HostArrays[DType]);
+}
+
+function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nested {
+  let at = 0;
+  const level = (axis: number): Nested => {
+    if (axis === shape.length) {
+      const v = data[at++]!;
+      return dtype === 'bool' ? v !== 0 : v;
+    }
+    return Array.from({ length: shape[axis]! }, () => level(axis + 1));
+  };
+  return level(0);
+}
+
+/** The first line of the stack outside this library. */
+export function callerLine(): string {
+  const lines = new Error().stack?.split('\n').slice(1) ?? [];
+  const outside = lines.find(
+    (l) => !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph))[\\/]/.test(l) && !l.includes('node:internal'),
+  );
+  return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
+}
+
+function usedAfterDispose(t: TensorCore, line: true | string): DisposedError {
+  const place = typeof line === 'string' ? `; it was disposed at ${line}` : '';
+  return new DisposedError({
+    code: 'USE_AFTER_DISPOSE',
+    message: `${t.toString()} was used after it was disposed${place}`,
+    fix:
+      typeof line === 'string'
+        ? 'Dispose it after its last use, or return it from the scope that frees it.'
+        : 'Dispose it after its last use. createRuntime({ development: true }) tells the line that disposed it.',
+    where: 'tensor',
+  });
+}

@@ -1,0 +1,219 @@
+// Making tensors from host data and from rules.
+
+import { byteSize, type DType, dtypeInfo, isFloat } from '../base/dtype.ts';
+import { numberToBf16, numberToF16 } from '../base/half.ts';
+import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
+import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
+import { args, makeNode, type Node } from '../graph/node.ts';
+import { castValue } from '../kernel/semantics.ts';
+import { alu, cast, constant, expand, type ScalarInput } from './build.ts';
+
+/** Numbers, bigints or booleans, nested to any depth. */
+export type NestedInput = ScalarInput | readonly NestedInput[];
+
+/** What `rt.tensor` takes. */
+export type TensorInput = NestedInput | ArrayBufferView;
+
+interface Flat {
+  readonly values: ArrayLike<number | bigint | boolean>;
+  readonly shape: Shape;
+  readonly dtype: DType;
+}
+
+/** Typed arrays and the dtype their elements have; narrower integers are widened, which is exact. */
+const arrayTypes: ReadonlyMap<string, DType> = new Map([
+  ['Float32Array', 'f32'],
+  ['Float64Array', 'f64'],
+  ['Float16Array', 'f16'],
+  ['Int32Array', 'i32'],
+  ['Uint32Array', 'u32'],
+  ['BigInt64Array', 'i64'],
+  ['BigUint64Array', 'u64'],
+  ['Uint8Array', 'u8'],
+  ['Uint8ClampedArray', 'u8'],
+  ['Int8Array', 'i32'],
+  ['Int16Array', 'i32'],
+  ['Uint16Array', 'i32'],
+]);
+
+/** The elements of some input in storage form. */
+export function encode(
+  input: TensorInput,
+  shape: Shape | undefined,
+  dtype: DType | undefined,
+): { bytes: Uint8Array; dtype: DType; shape: Shape } {
+  if (dtype !== undefined) checkDType(dtype, 'tensor');
+  const flat = ArrayBuffer.isView(input) ? fromTypedArray(input) : fromNested(input);
+  const target = shape ?? flat.shape;
+  checkShape(target, 'tensor');
+  if (sizeOf(target) !== flat.values.length) {
+    throw new ShapeError({
+      code: 'SHAPE_MISMATCH',
+      message: `tensor: ${flat.values.length} values do not fit the shape ${show(target)} (${sizeOf(target)} elements)`,
+      fix: 'Give as many values as the shape has elements.',
+      where: 'tensor',
+    });
+  }
+  const type = dtype ?? flat.dtype;
+  const raw =
+    ArrayBuffer.isView(input) && flat.dtype === type && input.constructor === dtypeInfo[type].storage ? input : null;
+  const bytes = raw ? new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength) : convert(flat, type);
+  return { bytes, dtype: type, shape: target };
+}
+
+function fromTypedArray(view: ArrayBufferView): Flat {
+  const name = view.constructor.name === 'Buffer' ? 'Uint8Array' : view.constructor.name;
+  const dtype = arrayTypes.get(name);
+  if (!dtype) {
+    throw new DTypeError({
+      code: 'UNSUPPORTED_ARRAY',
+      message: `tensor: a ${name} has no dtype`,
+      fix: `Use one of ${[...arrayTypes.keys()].join(', ')}.`,
+      where: 'tensor',
+    });
+  }
+  const values = view as unknown as ArrayLike<number | bigint>;
+  return { values, shape: [values.length], dtype };
+}
+
+function fromNested(input: NestedInput): Flat {
+  const shape: number[] = [];
+  for (let level: NestedInput | undefined = input; Array.isArray(level); level = level[0]) shape.push(level.length);
+  const values: ScalarInput[] = [];
+  const walk = (v: NestedInput | undefined, depth: number): void => {
+    if (Array.isArray(v)) {
+      if (depth >= shape.length || v.length !== shape[depth]) throw ragged(shape, depth, v.length);
+      for (const x of v) walk(x, depth + 1);
+      return;
+    }
+    if (depth !== shape.length) throw ragged(shape, depth, 0);
+    if (typeof v !== 'number' && typeof v !== 'bigint' && typeof v !== 'boolean') {
+      throw new ArgumentError({
+        code: 'NOT_A_NUMBER',
+        message: `tensor: element ${values.length} is ${v === null ? 'null' : typeof v}`,
+        fix: 'Elements must be numbers, bigints or booleans.',
+        where: 'tensor',
+      });
+    }
+    values.push(v);
+  };
+  walk(input, 0);
+  const kind = typeof values[0];
+  const mixed = values.findIndex((v) => typeof v !== kind);
+  if (mixed > 0) {
+    throw new ArgumentError({
+      code: 'MIXED_KINDS',
+      message: `tensor: element ${mixed} is a ${typeof values[mixed]}, the ones before are ${kind}s`,
+      fix: 'Use one kind of value for all elements.',
+      where: 'tensor',
+    });
+  }
+  return { values, shape, dtype: kind === 'boolean' ? 'bool' : kind === 'bigint' ? 'i64' : 'f32' };
+}
+
+function ragged(shape: Shape, depth: number, found: number): ArgumentError {
+  return new ArgumentError({
+    code: 'RAGGED_ARRAY',
+    message: `tensor: the nested array is ragged: depth ${depth} has rows of length ${shape[depth] ?? 0} and ${found}`,
+    fix: 'Every row must have the same length; pad the shorter ones.',
+    where: 'tensor',
+  });
+}
+
+function convert(flat: Flat, type: DType): Uint8Array {
+  const { values } = flat;
+  const out = new dtypeInfo[type].storage(new ArrayBuffer(values.length * byteSize(type)));
+  const half = type === 'f16' ? numberToF16 : type === 'bf16' ? numberToBf16 : null;
+  if (half) {
+    for (let i = 0; i < values.length; i++) out[i] = half(Number(values[i]));
+  } else if (type === 'f32' || type === 'f64') {
+    for (let i = 0; i < values.length; i++) out[i] = Number(values[i]);
+  } else {
+    for (let i = 0; i < values.length; i++) {
+      const v = values[i]!;
+      const from = typeof v === 'bigint' ? 'i64' : isFloat(flat.dtype) ? 'f64' : flat.dtype;
+      if (from === 'f64' && type !== 'bool' && !Number.isFinite(v)) throw notWhole(i, v, type);
+      out[i] = castValue(typeof v === 'boolean' ? Number(v) : v, from, type);
+    }
+  }
+  return new Uint8Array(out.buffer);
+}
+
+function notWhole(i: number, v: unknown, type: DType): ArgumentError {
+  return new ArgumentError({
+    code: 'NOT_AN_INTEGER',
+    message: `tensor: element ${i} is ${v}, which no ${type} can hold`,
+    fix: "Replace it, or use a float dtype such as 'f32'.",
+    where: 'tensor',
+  });
+}
+
+export function checkDType(dtype: DType, where: string): void {
+  if (dtypeInfo[dtype] !== undefined) return;
+  throw new DTypeError({
+    code: 'UNKNOWN_DTYPE',
+    message: `${where}: there is no dtype '${String(dtype)}'`,
+    fix: `Use one of ${Object.keys(dtypeInfo).join(', ')}.`,
+    where,
+  });
+}
+
+export function full(shape: Shape, value: ScalarInput, dtype: DType, where: string): Node {
+  checkShape(shape, where);
+  checkDType(dtype, where);
+  return expand(constant(dtype, value), shape);
+}
+
+/** start, start + step, … below stop. */
+export function arange(start: number, stop: number, step: number, dtype: DType): Node {
+  const count = Math.max(0, Math.ceil((stop - start) / step));
+  if (!Number.isSafeInteger(count) || step === 0) {
+    throw new ArgumentError({
+      code: 'BAD_RANGE',
+      message: `arange: from ${start} to ${stop} by ${step}`,
+      fix: 'Use finite numbers and a step that is not zero.',
+      where: 'arange',
+    });
+  }
+  const type = dtype === 'bool' ? 'i32' : dtype;
+  const wide = type === 'f16' || type === 'bf16' ? 'f32' : type;
+  const i = makeNode('iota', wide, [count], [], args.axis(0));
+  return cast(alu('add', alu('mul', i, constant(wide, step)), constant(wide, start)), dtype);
+}
+
+/** `count` values from start to stop, both included. */
+export function linspace(start: number, stop: number, count: number, dtype: DType): Node {
+  checkShape([count], 'linspace');
+  if (!isFloat(dtype)) {
+    throw new DTypeError({
+      code: 'UNSUPPORTED_DTYPE',
+      message: `linspace: ${dtype} cannot hold evenly spaced values`,
+      fix: "Use a float dtype such as 'f32', and cast afterwards.",
+      where: 'linspace',
+    });
+  }
+  const wide = dtype === 'f64' ? 'f64' : 'f32';
+  const i = makeNode('iota', wide, [count], [], args.axis(0));
+  const step = count > 1 ? (stop - start) / (count - 1) : 0;
+  const value = alu('add', alu('mul', i, constant(wide, step)), constant(wide, start));
+  // The last value is the end itself, whatever rounding did on the way.
+  const last = alu('eq', i, constant(wide, count - 1));
+  return cast(count > 1 ? alu('where', last, expand(constant(wide, stop), [count]), value) : value, dtype);
+}
+
+/** Ones on diagonal k. */
+export function eye(rows: number, columns: number, k: number, dtype: DType): Node {
+  return onDiagonal([rows, columns], k, dtype, 'eq', 'eye');
+}
+
+/** Ones on and below diagonal k. */
+export function tri(rows: number, columns: number, k: number, dtype: DType): Node {
+  return onDiagonal([rows, columns], k, dtype, 'le', 'tri');
+}
+
+function onDiagonal(shape: Shape, k: number, dtype: DType, op: 'eq' | 'le', where: string): Node {
+  checkShape(shape, where);
+  checkDType(dtype, where);
+  const row = alu('add', makeNode('iota', 'i32', shape, [], args.axis(0)), constant('i32', k));
+  return cast(alu(op, makeNode('iota', 'i32', shape, [], args.axis(1)), row), dtype);
+}

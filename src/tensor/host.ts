@@ -1,0 +1,22 @@
+// What tensors ask of the runtime they belong to.
+
+import type { DType } from '../base/dtype.ts';
+import type { Shape } from '../base/shape.ts';
+import type { Node } from '../graph/node.ts';
+
+export interface Host {
+  /** Capture the lines that create and dispose tensors, for error messages and the leak report. */
+  readonly development: boolean;
+  /** Nodes deeper than this are computed at once instead of piling up. */
+  readonly maxDepth: number;
+  /** A handle was made: scopes, leak backstop and counters take note. */
+  adopt(tensor: object, node: Node): void;
+  /** A handle was disposed. */
+  forget(tensor: object): void;
+  compute(nodes: readonly Node[]): void;
+  readSync(node: Node): Uint8Array;
+  read(node: Node): Promise<Uint8Array>;
+  /** A computed node from bytes in storage form; the bytes are copied. */
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape): Node;
+  checkOpen(where: string): void;
+}

@@ -1,0 +1,108 @@
+// Scans and sorting along an axis.
+
+import { accumulatorFor, type DType, sumTypeFor } from '../base/dtype.ts';
+import { normalizeAxis, type Shape, show } from '../base/shape.ts';
+import { ArgumentError } from '../errors.ts';
+import { args, type Combine, makeNode, type Node } from '../graph/node.ts';
+import { cast, permute } from './build.ts';
+import { Reductions } from './reductions.ts';
+import type { Tensor } from './tensor.ts';
+
+export interface SortOptions {
+  readonly descending?: boolean | undefined;
+}
+
+export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
+  /**
+   * Running sum along an axis.
+   * @example rt.tensor([1, 2, 3]).cumsum(0) // → [1, 3, 6]
+   */
+  cumsum(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
+    return this.#scan('sum', axis, sumTypeFor(this.dtype), options.reverse);
+  }
+
+  /**
+   * Running product along an axis.
+   * @example rt.tensor([1, 2, 3]).cumprod(0) // → [1, 2, 6]
+   */
+  cumprod(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
+    return this.#scan('prod', axis, sumTypeFor(this.dtype), options.reverse);
+  }
+
+  /**
+   * Running maximum along an axis.
+   * @example rt.tensor([1, 3, 2]).cummax(0) // → [1, 3, 3]
+   */
+  cummax(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
+    return this.#scan('max', axis, this.dtype, options.reverse) as Tensor<D>;
+  }
+
+  /**
+   * Running minimum along an axis.
+   * @example rt.tensor([3, 1, 2]).cummin(0) // → [3, 1, 1]
+   */
+  cummin(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
+    return this.#scan('min', axis, this.dtype, options.reverse) as Tensor<D>;
+  }
+
+  #scan(combine: Combine, axis: number, result: DType, reverse = false): Tensor {
+    const a = normalizeAxis(axis, this.rank, `cum${combine}`);
+    const type = result === 'bool' ? 'u8' : accumulatorFor(result);
+    const x = cast(this.node, type);
+    if (this.size === 0) return this.make(cast(x, result));
+    return this.make(cast(makeNode('scan', type, this.shape, [x], args.scan(combine, a, reverse)), result));
+  }
+
+  /**
+   * Elements in order along an axis (the last by default); NaN comes last, equal elements keep their order.
+   * @example rt.tensor([3, 1, 2]).sort() // → [1, 2, 3]
+   */
+  sort(axis = -1, options: SortOptions = {}): Tensor<D> {
+    return this.make<D>(sorted(this.node, axis, options, 'sort').values);
+  }
+
+  /**
+   * The positions that would put the elements in order.
+   * @example rt.tensor([3, 1, 2]).argsort() // → [1, 2, 0]
+   */
+  argsort(axis = -1, options: SortOptions = {}): Tensor<'i32'> {
+    return this.make(sorted(this.node, axis, options, 'argsort').positions());
+  }
+
+  /**
+   * The k largest elements along an axis and their positions, largest first.
+   * @example rt.tensor([3, 1, 2]).topk(2).values // → [3, 2]
+   */
+  topk(k: number, axis = -1): { readonly values: Tensor<D>; readonly indices: Tensor<'i32'> } {
+    const a = normalizeAxis(axis, this.rank, 'topk');
+    if (!Number.isInteger(k) || k < 0 || k > this.shape[a]!) {
+      throw new ArgumentError({
+        code: 'BAD_K',
+        message: `topk: k is ${k} for axis ${a} of ${show(this.shape)}`,
+        fix: `Use a whole number from 0 to ${this.shape[a]}.`,
+        where: 'topk',
+      });
+    }
+    const { values, positions } = sorted(this.node, axis, { descending: true }, 'topk');
+    const first = this.shape.map((_, i) => (i === a ? ([0, k] as const) : null));
+    return { values: this.make<D>(values).slice(first), indices: this.make<'i32'>(positions()).slice(first) };
+  }
+}
+
+// Devices sort rows: the axis is moved to the end and back.
+function sorted(x: Node, axis: number, options: SortOptions, where: string): { values: Node; positions: () => Node } {
+  const rank = x.shape.values.length;
+  const a = normalizeAxis(axis, rank, where);
+  const there = x.shape.values.map((_, i) => i).filter((i) => i !== a);
+  there.push(a);
+  const back = there.map((_, i) => there.indexOf(i));
+  const rows = permute(x.dtype === 'bool' ? cast(x, 'u8') : x, there);
+  if (x.size === 0) {
+    return { values: x, positions: () => cast(x, 'i32') };
+  }
+  const node = makeNode('sort', rows.dtype, rows.shape.values as Shape, [rows], args.sort(options.descending === true));
+  return {
+    values: permute(cast(node, x.dtype), back),
+    positions: () => permute(makeNode('positions', 'i32', node.shape.values, [node]), back),
+  };
+}

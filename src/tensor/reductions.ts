@@ -1,0 +1,270 @@
+// Reductions over any axes, and what is built from them.
+
+import { accumulatorFor, type DType, floatFor, isFloat, sumTypeFor } from '../base/dtype.ts';
+import { normalizeAxes, type Shape, show, sizeOf } from '../base/shape.ts';
+import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
+import { args, makeNode, type Node } from '../graph/node.ts';
+import type { ReduceOp } from '../kernel/ops.ts';
+import { alu, cast, constant, expand, reshape } from './build.ts';
+import type { FloatOf } from './elementwise.ts';
+import { Indexing } from './indexing.ts';
+import type { Tensor } from './tensor.ts';
+
+export interface ReduceOptions {
+  /** The axes to reduce; all of them if not given. */
+  readonly axis?: number | readonly number[] | undefined;
+  /** Keep reduced axes with size 1. */
+  readonly keepdims?: boolean | undefined;
+}
+
+export interface SumOptions extends ReduceOptions {
+  /** The dtype of the result, and of the sum on the way. */
+  readonly dtype?: DType | undefined;
+}
+
+export interface VarianceOptions extends ReduceOptions {
+  /** Divide by N - ddof. */
+  readonly ddof?: number | undefined;
+}
+
+export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
+  /**
+   * Sum. Integers are summed in 64 bits, f16 and bf16 in f32.
+   * @example rt.tensor([[1, 2], [3, 4]]).sum({ axis: 0 }) // → [4, 6]
+   */
+  sum(options: SumOptions = {}): Tensor {
+    return this.make(total('sum', this.node, options));
+  }
+
+  /**
+   * Product, in the dtype `sum` would have.
+   * @example rt.tensor([2, 3, 4]).prod() // → 24
+   */
+  prod(options: SumOptions = {}): Tensor {
+    return this.make(total('prod', this.node, options));
+  }
+
+  /**
+   * Arithmetic mean.
+   * @example rt.tensor([1, 2, 3]).mean() // → 2
+   */
+  mean(options: ReduceOptions = {}): Tensor<FloatOf<D>> {
+    return this.make(meanOf(this.node, options, 'mean'));
+  }
+
+  /**
+   * Mean squared distance from the mean.
+   * @example rt.tensor([1, 2, 3, 4]).variance() // → 1.25
+   */
+  variance(options: VarianceOptions = {}): Tensor<FloatOf<D>> {
+    return this.make(varianceOf(this.node, options));
+  }
+
+  /**
+   * Square root of the variance.
+   * @example rt.tensor([1, 3]).std() // → 1
+   */
+  std(options: VarianceOptions = {}): Tensor<FloatOf<D>> {
+    const v = varianceOf(this.node, options, accumulatorFor(floatFor(this.dtype)));
+    return this.make(cast(alu('sqrt', v), floatFor(this.dtype)));
+  }
+
+  /**
+   * Largest element; NaN if there is one.
+   * @example rt.tensor([1, 3, 2]).max() // → 3
+   */
+  max(options: ReduceOptions = {}): Tensor<D> {
+    return this.make(extreme('max', this.node, options));
+  }
+
+  /**
+   * Smallest element; NaN if there is one.
+   * @example rt.tensor([1, 3, 2]).min() // → 1
+   */
+  min(options: ReduceOptions = {}): Tensor<D> {
+    return this.make(extreme('min', this.node, options));
+  }
+
+  /**
+   * Whether any element is not zero.
+   * @example rt.tensor([0, 2]).any() // → true
+   */
+  any(options: ReduceOptions = {}): Tensor<'bool'> {
+    return this.make(reduce('any', cast(this.node, 'bool'), options, 'any'));
+  }
+
+  /**
+   * Whether all elements are not zero.
+   * @example rt.tensor([0, 2]).all() // → false
+   */
+  all(options: ReduceOptions = {}): Tensor<'bool'> {
+    return this.make(reduce('all', cast(this.node, 'bool'), options, 'all'));
+  }
+
+  /**
+   * Position of the largest element (of the first NaN if there is one) along an axis, or in the flattened tensor.
+   * @example rt.tensor([1, 3, 2]).argmax() // → 1
+   */
+  argmax(options: { readonly axis?: number | undefined; readonly keepdims?: boolean | undefined } = {}): Tensor<'i32'> {
+    return this.make(position('argmax', this.node, options));
+  }
+
+  /**
+   * Position of the smallest element (of the first NaN if there is one) along an axis, or in the flattened tensor.
+   * @example rt.tensor([3, 1, 2]).argmin() // → 1
+   */
+  argmin(options: { readonly axis?: number | undefined; readonly keepdims?: boolean | undefined } = {}): Tensor<'i32'> {
+    return this.make(position('argmin', this.node, options));
+  }
+
+  /**
+   * Number of elements that are not zero.
+   * @example rt.tensor([0, 2, 3]).countNonzero() // → 2
+   */
+  countNonzero(options: ReduceOptions = {}): Tensor<'i32'> {
+    const ones = cast(alu('ne', this.node, constant(this.dtype, 0)), 'i32');
+    return this.make(reduce('sum', ones, options, 'countNonzero'));
+  }
+
+  /**
+   * Vector norm: `ord` 2 (default), 1, 0, Infinity, -Infinity, or any other power.
+   * @example rt.tensor([3, 4]).norm() // → 5
+   */
+  norm(options: ReduceOptions & { readonly ord?: number | undefined } = {}): Tensor<FloatOf<D>> {
+    const { ord = 2 } = options;
+    if (typeof ord !== 'number' || Number.isNaN(ord)) {
+      throw new ArgumentError({
+        code: 'BAD_ORD',
+        message: `norm: ord ${ord}`,
+        fix: 'Use a number or ±Infinity.',
+        where: 'norm',
+      });
+    }
+    const type = floatFor(this.dtype);
+    const wide = accumulatorFor(type);
+    const magnitude = alu('abs', cast(this.node, wide));
+    return this.make(cast(normOf(magnitude, ord, options), type));
+  }
+
+  /**
+   * `log(sum(exp(x)))` without overflow.
+   * @example rt.tensor([0]).logsumexp() // → 0
+   */
+  logsumexp(options: ReduceOptions = {}): Tensor<FloatOf<D>> {
+    const type = floatFor(this.dtype);
+    const x = cast(this.node, accumulatorFor(type));
+    const top = finite(extreme('max', x, { axis: options.axis, keepdims: true }, 'logsumexp'));
+    const sum = reduce('sum', alu('exp', alu('sub', x, expand(top, this.shape))), options, 'logsumexp');
+    const log = alu('log', sum);
+    return this.make(cast(alu('add', log, reshape(top, log.shape.values)), type));
+  }
+}
+
+function normOf(magnitude: Node, ord: number, options: ReduceOptions): Node {
+  if (ord === Number.POSITIVE_INFINITY) return extreme('max', magnitude, options, 'norm');
+  if (ord === Number.NEGATIVE_INFINITY) return extreme('min', magnitude, options, 'norm');
+  if (ord === 1) return reduce('sum', magnitude, options, 'norm');
+  if (ord === 0) {
+    const ones = cast(alu('ne', magnitude, constant(magnitude.dtype, 0)), magnitude.dtype);
+    return reduce('sum', ones, options, 'norm');
+  }
+  if (ord === 2) return alu('sqrt', reduce('sum', alu('mul', magnitude, magnitude), options, 'norm'));
+  const sum = reduce('sum', alu('pow', magnitude, constant(magnitude.dtype, ord)), options, 'norm');
+  return alu('pow', sum, constant(sum.dtype, 1 / ord));
+}
+
+/** The shape after reducing, with and without the reduced axes. */
+function shapes(shape: Shape, axes: readonly number[]): { kept: Shape; dropped: Shape } {
+  const kept = shape.map((d, i) => (axes.includes(i) ? 1 : d));
+  return { kept, dropped: shape.filter((_, i) => !axes.includes(i)) };
+}
+
+const identities: Readonly<Record<'sum' | 'prod' | 'any' | 'all', number>> = { sum: 0, prod: 1, any: 0, all: 1 };
+
+/** A reduction of a node in its own dtype; an empty one gives the identity, or an error where there is none. */
+export function reduce(op: ReduceOp, x: Node, options: ReduceOptions, where: string): Node {
+  const { values: shape } = x.shape;
+  const axes = normalizeAxes(options.axis, shape.length, where);
+  const { kept, dropped } = shapes(shape, axes);
+  const target = options.keepdims ? kept : dropped;
+  const dtype: DType = op === 'argmax' || op === 'argmin' ? 'i32' : x.dtype;
+  if (axes.length === 0 && op !== 'argmax' && op !== 'argmin') return x;
+  if (sizeOf(axes.map((a) => shape[a]!)) === 0) {
+    if (!(op in identities)) {
+      throw new ShapeError({
+        code: 'EMPTY_REDUCTION',
+        message: `${where}: nothing to reduce in ${show(shape)}`,
+        fix: 'An empty range has no largest or smallest element; check the size first.',
+        where,
+      });
+    }
+    return expand(constant(dtype, identities[op as keyof typeof identities]), target);
+  }
+  return reshape(makeNode('reduce', dtype, dropped, [x], args.reduce(op, axes)), target);
+}
+
+function total(op: 'sum' | 'prod', x: Node, options: SumOptions): Node {
+  const type = options.dtype ?? sumTypeFor(x.dtype);
+  const wide = type === 'bool' ? 'i64' : accumulatorFor(type);
+  return cast(reduce(op, cast(x, wide), options, op), type);
+}
+
+function extreme(op: 'max' | 'min', x: Node, options: ReduceOptions, where: string = op): Node {
+  return x.dtype === 'bool' ? reduce(op === 'max' ? 'any' : 'all', x, options, where) : reduce(op, x, options, where);
+}
+
+function position(
+  op: 'argmax' | 'argmin',
+  x: Node,
+  options: { axis?: number | undefined; keepdims?: boolean | undefined },
+): Node {
+  const value = x.dtype === 'bool' ? cast(x, 'u8') : x;
+  if (options.axis !== undefined) return reduce(op, value, options, op);
+  const flat = reduce(op, reshape(value, [x.size]), { axis: 0 }, op);
+  return options.keepdims
+    ? reshape(
+        flat,
+        x.shape.values.map(() => 1),
+      )
+    : flat;
+}
+
+function countOf(x: Node, options: ReduceOptions, where: string): number {
+  const { values } = x.shape;
+  return sizeOf(normalizeAxes(options.axis, values.length, where).map((a) => values[a]!));
+}
+
+export function meanOf(x: Node, options: ReduceOptions, where: string, result: DType = floatFor(x.dtype)): Node {
+  const wide = accumulatorFor(floatFor(x.dtype));
+  const sum = reduce('sum', cast(x, wide), options, where);
+  return cast(alu('div', sum, constant(wide, countOf(x, options, where))), result);
+}
+
+/** Two passes: the mean, then the squared distances from it. One pass would lose the digits that the mean has in common. */
+export function varianceOf(x: Node, options: VarianceOptions, result: DType = floatFor(x.dtype)): Node {
+  const { ddof = 0 } = options;
+  if (!Number.isFinite(ddof)) {
+    throw new DTypeError({
+      code: 'BAD_DDOF',
+      message: `variance: ddof ${ddof}`,
+      fix: 'Use a finite number.',
+      where: 'variance',
+    });
+  }
+  const wide = accumulatorFor(floatFor(x.dtype));
+  const value = cast(x, wide);
+  const mean = meanOf(value, { axis: options.axis, keepdims: true }, 'variance', wide);
+  const distance = alu('sub', value, expand(mean, x.shape.values));
+  const sum = reduce('sum', alu('mul', distance, distance), options, 'variance');
+  const count = Math.max(0, countOf(x, options, 'variance') - ddof);
+  return cast(alu('div', sum, constant(wide, count)), result);
+}
+
+/** Infinite maxima would make `x - max` NaN; zero serves as well. */
+export function finite(top: Node): Node {
+  if (!isFloat(top.dtype)) return top;
+  const ok = alu('lt', alu('abs', top), constant(top.dtype, Number.POSITIVE_INFINITY));
+  // NaN must stay NaN.
+  const zero = alu('where', alu('eq', top, top), constant(top.dtype, 0), top);
+  return alu('where', ok, top, zero);
+}
