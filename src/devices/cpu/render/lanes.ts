@@ -63,32 +63,20 @@ export const shapeOf = {
   f64: 'f64x2',
 } as const satisfies Record<LaneType, string>;
 
-const bytes16 = new Uint8Array(16);
-const view = new DataView(bytes16.buffer);
-
 /** The 16 bytes of a vector with one value in all lanes. */
 export function splatBytes(type: ScalarType, value: number | bigint): Uint8Array {
-  switch (type) {
-    case 'bool':
-      return bytes16.fill(value ? 255 : 0);
-    case 'u8':
-      return bytes16.fill(Number(value));
-    case 'i64':
-    case 'u64':
-      for (let i = 0; i < 16; i += 8) view.setBigInt64(i, BigInt(value), true);
-      return bytes16;
-    case 'f64':
-      for (let i = 0; i < 16; i += 8) view.setFloat64(i, Number(value), true);
-      return bytes16;
-    case 'f32':
-    case 'f16':
-    case 'bf16':
-      for (let i = 0; i < 16; i += 4) view.setFloat32(i, Number(value), true);
-      return bytes16;
-    default:
-      for (let i = 0; i < 16; i += 4) view.setInt32(i, Number(BigInt.asIntN(32, BigInt(value))), true);
-      return bytes16;
+  const bytes = new Uint8Array(16);
+  if (type === 'bool') return bytes.fill(value ? 255 : 0);
+  if (type === 'u8') return bytes.fill(Number(value));
+  const view = new DataView(bytes.buffer);
+  const lane = laneType(type);
+  for (let i = 0; i < 16; i += widthOf(type) / 8) {
+    if (lane === 'f32') view.setFloat32(i, Number(value), true);
+    else if (lane === 'f64') view.setFloat64(i, Number(value), true);
+    else if (lane === 'i64' || lane === 'u64') view.setBigInt64(i, BigInt(value), true);
+    else view.setInt32(i, Number(BigInt.asIntN(32, BigInt(value))), true);
   }
+  return bytes;
 }
 
 /** Byte lists for `i8x16.shuffle`: lanes of a width, named by number over both operands. */
