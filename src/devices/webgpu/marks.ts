@@ -1,0 +1,126 @@
+// Points on the device's timeline, with the time of the GPU where it can be read.
+//
+// A mark ends the compute pass and, with timestamp queries, writes one from an empty pass. The times of a batch are
+// resolved and read back together when it is submitted; a mark is done when they have arrived.
+
+import type { Mark } from '../device.ts';
+import { mapMode, usage } from './constants.ts';
+import type { Batch, Rider, WorkQueue } from './queue.ts';
+
+const slots = 256;
+
+export class GpuMark implements Mark {
+  readonly #owner: Marks;
+  /** Nanoseconds on the GPU's clock, once known. */
+  time: bigint | null = null;
+  finished = false;
+  readonly arrival: Promise<void>;
+  readonly finish: () => void;
+
+  constructor(owner: Marks) {
+    this.#owner = owner;
+    let finish = (): void => {};
+    this.arrival = new Promise((resolve) => (finish = resolve));
+    this.finish = () => {
+      this.finished = true;
+      finish();
+    };
+  }
+
+  done(): boolean {
+    return this.finished;
+  }
+
+  async whenDone(): Promise<void> {
+    await this.#owner.reach(this);
+  }
+
+  since(earlier: Mark): number | null {
+    const other = earlier instanceof GpuMark ? earlier.time : null;
+    return this.time === null || other === null ? null : Number(this.time - other) / 1e6;
+  }
+}
+
+export class Marks implements Rider {
+  readonly #device: GPUDevice;
+  readonly #queue: WorkQueue;
+  readonly #ensureAlive: () => void;
+  readonly #queries: GPUQuerySet | null;
+  readonly #resolved: GPUBuffer | null;
+  readonly #idle: GPUBuffer[] = [];
+  #pending: GpuMark[] = [];
+  #landing: GPUBuffer | null = null;
+  #closed = false;
+
+  constructor(device: GPUDevice, queue: WorkQueue, timestamps: boolean, ensureAlive: () => void) {
+    this.#device = device;
+    this.#queue = queue;
+    this.#ensureAlive = ensureAlive;
+    this.#queries = timestamps ? device.createQuerySet({ type: 'timestamp', count: slots }) : null;
+    this.#resolved = timestamps
+      ? device.createBuffer({ size: slots * 8, usage: usage.queryResolve | usage.copySrc })
+      : null;
+  }
+
+  mark(): GpuMark {
+    if (this.#pending.length === slots) this.#queue.flush();
+    const mark = new GpuMark(this);
+    const encoder = this.#queue.endPass();
+    if (this.#queries) {
+      const timestampWrites = { querySet: this.#queries, endOfPassWriteIndex: this.#pending.length };
+      encoder.beginComputePass({ timestampWrites }).end();
+    }
+    this.#pending.push(mark);
+    return mark;
+  }
+
+  async reach(mark: GpuMark): Promise<void> {
+    if (!mark.finished) this.#queue.flush();
+    await mark.arrival;
+    if (mark.time === null) this.#ensureAlive();
+  }
+
+  beforeSubmit(encoder: GPUCommandEncoder): void {
+    const n = this.#pending.length;
+    if (n === 0 || !this.#queries) return;
+    this.#landing =
+      this.#idle.pop() ?? this.#device.createBuffer({ size: slots * 8, usage: usage.mapRead | usage.copyDst });
+    encoder.resolveQuerySet(this.#queries, 0, n, this.#resolved!, 0);
+    encoder.copyBufferToBuffer(this.#resolved!, 0, this.#landing, 0, n * 8);
+  }
+
+  afterSubmit(_: Batch): void {
+    const marks = this.#pending;
+    if (marks.length === 0) return;
+    this.#pending = [];
+    const landing = this.#landing;
+    this.#landing = null;
+    const finish = (): void => {
+      for (const m of marks) m.finish();
+    };
+    if (!landing) {
+      this.#device.queue.onSubmittedWorkDone().then(finish, finish);
+      return;
+    }
+    landing.mapAsync(mapMode.read).then(() => {
+      const times = new BigUint64Array(landing.getMappedRange(0, marks.length * 8));
+      marks.forEach((m, i) => {
+        m.time = times[i]!;
+      });
+      landing.unmap();
+      if (this.#closed) landing.destroy();
+      else this.#idle.push(landing);
+      finish();
+    }, finish);
+  }
+
+  /** Lets nobody wait for marks that were never submitted. */
+  close(): void {
+    this.#closed = true;
+    for (const m of this.#pending) m.finish();
+    this.#pending = [];
+    for (const b of this.#idle) b.destroy();
+    this.#queries?.destroy();
+    this.#resolved?.destroy();
+  }
+}

@@ -1,0 +1,152 @@
+// Finds and opens WebGPU devices: `navigator.gpu` where a browser has one, Dawn in Node. Never throws; what cannot be
+// opened is listed with the reason and what would help.
+
+import type { Device } from '../device.ts';
+import { dtypesOf, WebGpuDevice } from './device.ts';
+import { messageOf } from './errors.ts';
+import { type Environment, openDawn } from './node.ts';
+import type { Traits } from './plan.ts';
+import { nativeOps } from './wgsl/ops.ts';
+
+export interface WebGpuOptions {
+  /** A WebGPU implementation to use instead of the one found. */
+  readonly gpu?: GPU;
+  readonly powerPreference?: GPUPowerPreference;
+  /** Memory the device may use, in bytes. WebGPU does not tell; without this a cautious figure is assumed. */
+  readonly memoryBytes?: number;
+  /** Time marks with timestamp queries where the adapter has them. Default: yes. */
+  readonly timestamps?: boolean;
+}
+
+export interface Refusal {
+  readonly id: string;
+  readonly reason: string;
+  readonly fix: string;
+}
+
+export interface Opened {
+  readonly devices: Device[];
+  readonly refused: Refusal[];
+}
+
+const id = 'webgpu:0';
+
+/** Opens the WebGPU device of this browser or Node process. */
+export async function openWebGpuDevices(options: WebGpuOptions = {}): Promise<Opened> {
+  try {
+    const found = await findGpu(options);
+    if ('reason' in found) return { devices: [], refused: [{ id, reason: found.reason, fix: found.fix }] };
+    return { devices: [await openDevice(found, options)], refused: [] };
+  } catch (error) {
+    const fix = 'Update the browser or the GPU driver; in Node, npm install webgpu@latest.';
+    return { devices: [], refused: [{ id, reason: `WebGPU could not be opened: ${messageOf(error)}`, fix }] };
+  }
+}
+
+interface Source {
+  readonly gpu: GPU;
+  /** Memory of the host where it is known: a software adapter's own. */
+  readonly hostBytes: number | null;
+  readonly driver: string | null;
+}
+
+async function findGpu(options: WebGpuOptions): Promise<Source | { reason: string; fix: string }> {
+  const scope = globalThis as { navigator?: { gpu?: GPU }; process?: Environment & { versions?: { node?: string } } };
+  const gpu = options.gpu ?? scope.navigator?.gpu;
+  if (gpu) return { gpu, hostBytes: null, driver: null };
+  if (scope.process?.versions?.node) {
+    const found = await openDawn(scope.process, options.powerPreference ?? 'high-performance');
+    return found.kind === 'gpu' ? found : { reason: found.reason, fix: found.fix };
+  }
+  const secure = (globalThis as { isSecureContext?: boolean }).isSecureContext !== false;
+  return {
+    reason: secure ? 'this browser has no WebGPU (navigator.gpu is missing)' : 'WebGPU exists in secure contexts only',
+    fix: secure ? 'Use a current Chrome, Edge, Firefox or Safari.' : 'Serve the page over https, or from localhost.',
+  };
+}
+
+async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGpuDevice> {
+  const powerPreference = options.powerPreference ?? 'high-performance';
+  const adapter = await source.gpu.requestAdapter({ powerPreference });
+  if (!adapter)
+    throw new Error('no adapter: the browser has WebGPU but no GPU it would use; enable hardware acceleration');
+  const wanted: GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
+  const features = wanted.filter((f) => adapter.features.has(f));
+  const gpu = await adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) });
+  const traits = traitsOf(adapter, gpu);
+  const dtypes = dtypesOf(traits.f16);
+  const { info } = adapter;
+  const software = traits.cpu;
+  const memoryBytes = options.memoryBytes ?? assumedMemory(gpu, software, source.hostBytes);
+  const holder: { source: Source | null } = { source };
+  return new WebGpuDevice({
+    id,
+    gpu,
+    traits,
+    memoryBytes,
+    timestamps: features.includes('timestamp-query') && options.timestamps !== false,
+    caps: {
+      name: info.description || info.device || `${info.vendor} ${info.architecture}`.trim() || 'WebGPU',
+      dtypes,
+      native: nativeOps(dtypes),
+      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
+      matmulEpilogue: true,
+      maxBuffers: gpu.limits.maxStorageBuffersPerShaderStage,
+      maxBufferBytes: Math.min(gpu.limits.maxBufferSize, gpu.limits.maxStorageBufferBindingSize),
+      syncRead: false,
+      details: {
+        vendor: info.vendor,
+        architecture: info.architecture,
+        software,
+        features: features.join(', '),
+        memory: options.memoryBytes === undefined ? 'assumed' : 'given',
+        ...(source.driver ? { driver: source.driver } : {}),
+      },
+    },
+    // Dawn keeps the process alive as long as somebody holds it.
+    onClose: () => {
+      holder.source = null;
+    },
+    reopen: () => openDevice(source, options),
+  });
+}
+
+const limitNames = [
+  'maxBufferSize',
+  'maxStorageBufferBindingSize',
+  'maxStorageBuffersPerShaderStage',
+  'maxComputeWorkgroupStorageSize',
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupSizeX',
+  'maxComputeWorkgroupSizeY',
+  'maxComputeWorkgroupSizeZ',
+  'maxComputeWorkgroupsPerDimension',
+] as const;
+
+/** All the adapter has: WebGPU gives the defaults to those who do not ask. */
+function limitsOf(adapter: GPUAdapter): Record<string, number> {
+  return Object.fromEntries(limitNames.map((n) => [n, adapter.limits[n]]));
+}
+
+function traitsOf(adapter: GPUAdapter, gpu: GPUDevice): Traits {
+  const { info, limits } = { info: adapter.info, limits: gpu.limits };
+  const cpu = /swiftshader|llvmpipe|lavapipe|basic render/i.test(
+    `${info.architecture} ${info.device} ${info.description}`,
+  );
+  return {
+    cpu,
+    f16: gpu.features.has('shader-f16'),
+    subgroups: gpu.features.has('subgroups'),
+    maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
+    maxInvocations: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
+    workgroupBytes: limits.maxComputeWorkgroupStorageSize,
+    maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+    exactDivision: cpu,
+  };
+}
+
+/** Half the host's memory for a software adapter, else twice the largest buffer and at least 1 GiB. */
+function assumedMemory(gpu: GPUDevice, software: boolean, hostBytes: number | null): number {
+  if (software && hostBytes !== null) return Math.floor(hostBytes / 2);
+  return Math.max(2 * gpu.limits.maxBufferSize, 2 ** 30);
+}

@@ -1,0 +1,44 @@
+// Kernels made ready: plans, their compiled passes, and the variants for outputs that overwrite inputs.
+
+import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { Program } from '../device.ts';
+import type { Compiled, Pipelines } from './pipelines.ts';
+import { type Plan, sourceOf, type Traits } from './plan.ts';
+import { render } from './render.ts';
+import type { InPlace } from './wgsl/buffers.ts';
+
+export interface Variant {
+  readonly plan: Plan;
+  readonly compiled: readonly Compiled[];
+}
+
+export class WebGpuProgram implements Program {
+  readonly name: string;
+  readonly source: string;
+  readonly work: Kernel | Routine;
+  readonly plain: Variant;
+  readonly #pipelines: Pipelines;
+  readonly #traits: Traits;
+  readonly #variants = new Map<string, Variant>();
+
+  constructor(work: Kernel | Routine, traits: Traits, pipelines: Pipelines) {
+    this.work = work;
+    this.#traits = traits;
+    this.#pipelines = pipelines;
+    this.plain = this.#compile(render(work, traits));
+    this.name = work.name;
+    this.source = sourceOf(this.plain.plan);
+  }
+
+  /** The variant in which these inputs share the buffers of these outputs. */
+  inPlace(pairs: InPlace): Variant {
+    const key = [...pairs].map(([i, o]) => `${i}>${o}`).join();
+    let known = this.#variants.get(key);
+    if (!known) this.#variants.set(key, (known = this.#compile(render(this.work, this.#traits, pairs))));
+    return known;
+  }
+
+  #compile(plan: Plan): Variant {
+    return { plan, compiled: plan.passes.map((p) => this.#pipelines.compile(p, plan.scalars.length)) };
+  }
+}

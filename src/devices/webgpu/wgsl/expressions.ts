@@ -1,0 +1,179 @@
+// Expressions to WGSL statements.
+//
+// Every value becomes one `let`, computed once where all it depends on is known: a scope is a list of statements, and an
+// inner scope hands outwards what does not change inside it. With lanes, a value that four lanes share stays scalar and
+// the rest are vectors of four; positions are also known at lane 0, which is all an aligned load needs.
+
+import { isFloat } from '../../../base/dtype.ts';
+import { bounds } from '../../../kernel/bounds.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
+import { castText } from './casts.ts';
+import type { Lanes } from './lanes.ts';
+import { literal, needsBits } from './literals.ts';
+import type { Module, Storage } from './module.ts';
+import { rows } from './ops.ts';
+import { heldAs, valueName, vectorOf, type Width } from './types.ts';
+
+export interface Names {
+  /** The position on an axis, as i32: at lane 0, or of all four lanes. */
+  readonly axis: (axis: number, width: Width) => string;
+  readonly acc: (slot: number) => string;
+  readonly input: (slot: number) => Storage;
+}
+
+/** Statements of one block. `hoists` tells what belongs to the block around it. */
+export class Scope {
+  readonly lines: string[] = [];
+  readonly parent: Scope | null;
+  readonly hoists: (e: Expr) => boolean;
+  readonly #values = new Map<Expr, string>();
+  readonly #firstLanes = new Map<Expr, string>();
+
+  constructor(parent: Scope | null = null, hoists: (e: Expr) => boolean = () => false) {
+    this.parent = parent;
+    this.hoists = hoists;
+  }
+
+  find(e: Expr, firstLane: boolean): string | undefined {
+    return (firstLane ? this.#firstLanes : this.#values).get(e) ?? this.parent?.find(e, firstLane);
+  }
+
+  keep(e: Expr, firstLane: boolean, text: string): void {
+    (firstLane ? this.#firstLanes : this.#values).set(e, text);
+  }
+}
+
+export class ExpressionWriter {
+  readonly #module: Module;
+  readonly #lanes: Lanes | null;
+  readonly #names: Names;
+  #next = 0;
+
+  constructor(module: Module, lanes: Lanes | null, names: Names) {
+    this.#module = module;
+    this.#lanes = lanes;
+    this.#names = names;
+  }
+
+  width(e: Expr): Width {
+    return this.#lanes === null || this.#lanes.uniform(e) ? 1 : 4;
+  }
+
+  /** The value at its own width. */
+  value(e: Expr, scope: Scope): string {
+    return this.#place(e, scope, false);
+  }
+
+  /** The value as wide as asked. */
+  wide(e: Expr, scope: Scope, width: Width): string {
+    const text = this.value(e, scope);
+    return width === 4 && this.width(e) === 1 ? `${valueName(e.type, 4)}(${text})` : text;
+  }
+
+  /** A position at lane 0, as i32. */
+  #first(e: Expr, scope: Scope): string {
+    return this.#place(e, scope, this.width(e) === 4);
+  }
+
+  #place(e: Expr, scope: Scope, firstLane: boolean): string {
+    const known = scope.find(e, firstLane);
+    if (known !== undefined) return known;
+    if (scope.parent && scope.hoists(e)) return this.#place(e, scope.parent, firstLane);
+    const text = this.#text(e, scope, firstLane);
+    const kept = e.kind === 'const' || e.kind === 'axis' || e.kind === 'acc' ? text : this.#bind(text, scope);
+    scope.keep(e, firstLane, kept);
+    return kept;
+  }
+
+  #bind(text: string, scope: Scope): string {
+    if (/^[a-z_][a-z0-9_]*$/.test(text)) return text;
+    const name = `v${this.#next++}`;
+    scope.lines.push(`let ${name} = ${text};`);
+    return name;
+  }
+
+  #text(e: Expr, scope: Scope, firstLane: boolean): string {
+    const width = firstLane ? 1 : this.width(e);
+    const use = (name: Parameters<Module['use']>[0]): string => this.#module.use(name, width);
+    const operand = (s: Expr): string => (firstLane ? this.#first(s, scope) : this.wide(s, scope, width));
+    switch (e.kind) {
+      case 'const':
+        if (e.type !== 'index' && isFloat(e.type) && needsBits(Number(e.value))) this.#module.use('from_bits');
+        return literal(e.type, e.value);
+      case 'scalar':
+        return this.#module.scalar(e.slot);
+      case 'axis':
+        return this.#names.axis(e.axis, width);
+      case 'acc':
+        return this.#names.acc(e.slot);
+      case 'load':
+        return this.#load(e, scope, width);
+      case 'cast':
+        return castText(operand(e.src[0]), e.src[0].type, e.type, e.bits, width, use);
+      case 'alu': {
+        const type = e.src[e.src.length - 1]!.type;
+        const quick = this.#indexDivision(e, operand, width);
+        if (quick) return quick;
+        const row = rows[type]?.[e.op];
+        if (!row) throw new Error(`webgpu: ${e.op} of ${type} is not native and was not decomposed`);
+        const [a, b, c] = e.src.map((s, i) =>
+          e.op === 'where' && i === 0 && !firstLane ? this.value(s, scope) : operand(s),
+        );
+        // Two constants side by side would be a constant expression, which WGSL evaluates and may refuse.
+        const first = e.src.every((s) => s.kind === 'const') ? this.#letOf(a!, scope) : a!;
+        return row({ use, byte: `${vectorOf('u32', width)}(255u)` }, first, b ?? '', c ?? '');
+      }
+      default:
+        return e satisfies never;
+    }
+  }
+
+  #letOf(text: string, scope: Scope): string {
+    const name = `v${this.#next++}`;
+    scope.lines.push(`let ${name} = ${text};`);
+    return name;
+  }
+
+  /** Positions divided by a constant: both are non-negative, so unsigned division by a literal is right and fast. */
+  #indexDivision(e: Expr & { kind: 'alu' }, operand: (s: Expr) => string, width: Width): string | null {
+    if (e.type !== 'index' || (e.op !== 'idiv' && e.op !== 'imod')) return null;
+    const [a, b] = e.src as [Expr, Expr];
+    if (b.kind !== 'const' || Number(b.value) <= 0 || bounds(a).min < 0) return null;
+    const [U, I] = [vectorOf('u32', width), vectorOf('i32', width)];
+    return `${I}(${U}(${operand(a)}) ${e.op === 'idiv' ? '/' : '%'} ${U}(${b.value}u))`;
+  }
+
+  #load(e: Load, scope: Scope, width: Width): string {
+    const { gate } = e;
+    if (!gate) return this.#element(e, scope, width);
+    const zero = `${valueName(e.type, width)}(${zeroOf(e)})`;
+    const open = this.value(gate, scope);
+    // Lanes with closed gates read some element of the buffer: access is always within bounds in WebGPU.
+    if (this.width(gate) === 4) return `select(${zero}, ${this.#element(e, scope, width)}, ${open})`;
+    const name = `v${this.#next++}`;
+    const inside = new Scope(scope);
+    const text = this.#element(e, inside, width);
+    scope.lines.push(`var ${name} = ${zero};`, `if (${open}) {`, ...inside.lines, `${name} = ${text};`, '}');
+    return name;
+  }
+
+  #element(e: Load, scope: Scope, width: Width): string {
+    const storage = this.#names.input(e.slot);
+    const lanes = this.#lanes;
+    if (width === 1 || lanes === null) return storage.at(this.value(e.index, scope));
+    const vector = valueName(e.type, 4);
+    const stride = lanes.stride(e.index);
+    if (stride === 0) return `${vector}(${storage.at(this.value(e.index, scope))})`;
+    if (stride === null) {
+      const at = this.value(e.index, scope);
+      return `${vector}(${['x', 'y', 'z', 'w'].map((l) => storage.at(`${at}.${l}`)).join(', ')})`;
+    }
+    const first = this.#first(e.index, scope);
+    if (stride === 1 && lanes.aligned(e.index)) return storage.four(first);
+    const each = [0, 1, 2, 3].map((l) => storage.at(l === 0 ? first : `${first} + ${l * stride}`));
+    return `${vector}(${each.join(', ')})`;
+  }
+}
+
+const zeroOf = (e: Load): string =>
+  ({ f32: '0.0f', f16: '0.0', i32: '0i', u32: '0u', bool: 'false' })[heldAs(e.type).value];

@@ -1,0 +1,31 @@
+// The device checks on Dawn in Node with SwiftShader, or on whatever adapter VK_ICD_FILENAMES names.
+
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { ensureChromium } from '../../scripts/setup-chromium.mjs';
+import type { Device } from '../../src/devices/device.ts';
+import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
+import { allChecks } from './checks/index.ts';
+
+let device: Device;
+
+beforeAll(async () => {
+  process.env.VK_ICD_FILENAMES ??= ensureChromium().icd;
+  const { devices, refused } = await openWebGpuDevices();
+  if (!devices[0]) throw new Error(refused.map((r) => `${r.reason}; ${r.fix}`).join('\n'));
+  device = devices[0];
+});
+
+afterAll(async () => {
+  await device?.close();
+});
+
+for (const [group, checks] of Object.entries(allChecks)) {
+  describe(group, () => {
+    for (const c of checks) {
+      it(c.name, async (context) => {
+        if (!device.caps.dtypes.has(c.needs)) context.skip(`this adapter has no ${c.needs}`);
+        await c.run(device);
+      }, 60_000);
+    }
+  });
+}
