@@ -1,0 +1,73 @@
+// sinh, cosh, tanh and their inverses.
+
+import type { Expr } from '../expr.ts';
+import { clampExponent, expm1From, expReduced, reduce } from './exp.ts';
+import type { Float, FloatType } from './float.ts';
+import { log1p } from './log.ts';
+
+/** From here on e^-x no longer counts beside e^x. */
+const oneSided: Readonly<Record<FloatType, number>> = { f32: 10, f64: 20 };
+
+/** e^x / 2, which overflows only where the hyperbolic functions do. */
+function halfExp(f: Float, r: Expr, bits: Expr): Expr {
+  return f.scale(expReduced(f, r), f.isub(bits, f.int(1)));
+}
+
+export function sinh(f: Float, x: Expr): Expr {
+  const a = f.abs(x);
+  const { r, n, bits } = reduce(f, clampExponent(f, a));
+  const e = expm1From(f, r, n, bits);
+  const near = f.mul(f.add(e, f.div(e, f.add(e, 1))), 0.5);
+  return f.withSign(f.where(f.lt(oneSided[f.type], a), halfExp(f, r, bits), near), x);
+}
+
+export function cosh(f: Float, x: Expr): Expr {
+  const { r, bits } = reduce(f, clampExponent(f, f.abs(x)));
+  const e = halfExp(f, r, bits);
+  return f.add(e, f.div(0.25, e));
+}
+
+// In f32, tanh(x/2) ≈ u/2Q with u = x·P(x²), Q = Q(x²), and tanh x = 2t/(1 + t²) of that: near 1, where a unit in the last place is
+// smallest, errors of u and Q cancel. P(0) = Q(0) = 1, so x near 0 stays x.
+const numerator = [1, 0.02977951297814641, 0.00011437835877926247];
+const denominator = [1, 0.11311281239275858, 0.0012071484267630838, 1.2316523840620717e-6];
+
+export function tanh(f: Float, x: Expr): Expr {
+  if (f.type === 'f32') {
+    const y = f.min(f.max(x, -9.02), 9.02);
+    const z = f.mul(y, y);
+    const u = f.mul(y, f.poly(z, numerator));
+    const q = f.poly(z, denominator);
+    return f.div(f.mul(u, q), f.add(f.mul(q, q), f.mul(f.mul(u, u), 0.25)));
+  }
+  const a = f.min(f.abs(x), 20);
+  const { r, n, bits } = reduce(f, f.add(a, a));
+  const e = expm1From(f, r, n, bits);
+  return f.withSign(f.div(e, f.add(e, 2)), x);
+}
+
+/** Above this the argument of log1p below is 2x to the last bit, and squares are about to overflow. */
+const huge: Readonly<Record<FloatType, number>> = { f32: 2 ** 60, f64: 2 ** 500 };
+
+/** log(1 + near), or log(2x) where x is huge. */
+function inverse(f: Float, x: Expr, near: Expr): Expr {
+  const far = f.lt(huge[f.type], x);
+  return f.add(log1p(f, f.where(far, x, near)), f.where(far, Math.LN2, 0));
+}
+
+export function asinh(f: Float, x: Expr): Expr {
+  const a = f.abs(x);
+  const z = f.mul(a, a);
+  return f.withSign(inverse(f, a, f.add(a, f.div(z, f.add(f.sqrt(f.add(z, 1)), 1)))), x);
+}
+
+export function acosh(f: Float, x: Expr): Expr {
+  const t = f.sub(x, 1);
+  const result = inverse(f, x, f.add(t, f.sqrt(f.add(f.mul(t, t), f.add(t, t)))));
+  return f.where(f.lt(x, 1), Number.NaN, result);
+}
+
+export function atanh(f: Float, x: Expr): Expr {
+  const a = f.abs(x);
+  return f.withSign(f.mul(log1p(f, f.div(f.add(a, a), f.sub(1, a))), 0.5), x);
+}

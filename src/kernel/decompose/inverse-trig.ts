@@ -1,0 +1,107 @@
+// asin, acos, atan and atan2: polynomials near 0, and identities that bring every argument there.
+
+import type { Expr } from '../expr.ts';
+import type { Float, FloatType } from './float.ts';
+
+interface Table {
+  /** π/2 = high + low to twice the precision. */
+  readonly halfPi: readonly [number, number];
+  /** asin x = x + x·z·A(z), z = x² ≤ ¼. */
+  readonly asin: readonly number[];
+  /** atan x = x + x·z·A(z), z = x² ≤ 1. */
+  readonly atan: readonly number[];
+}
+
+const tables: Readonly<Record<FloatType, Table>> = {
+  f32: {
+    halfPi: [1.5707963705062866, -4.371139000186243e-8],
+    asin: [0.16666753590106964, 0.07495247572660446, 0.045477259904146194, 0.024142790585756302, 0.04223303496837616],
+    atan: [
+      -0.33333298563957214, 0.1999852955341339, -0.14264042675495148, 0.10951545089483261, -0.08403562754392624,
+      0.0579993799328804, -0.03125985711812973, 0.01097920723259449, -0.0018122757319360971,
+    ],
+  },
+  f64: {
+    halfPi: [Math.PI / 2, 6.123233995736766e-17],
+    asin: [
+      0.16666666666666763, 0.07499999999970093, 0.04464285717532326, 0.030381942671980144, 0.022372216040554525,
+      0.017351592354237312, 0.013981064689640698, 0.011396848562502395, 0.010792175316179781, 0.0036600756049987365,
+      0.021823248202341095, -0.0211671698821729, 0.03273633788979255,
+    ],
+    atan: [
+      -0.33333333333333287, 0.19999999999990617, -0.14285714285044968, 0.11111111086670052, -0.09090908550981733,
+      0.07692299754169468, -0.06666584068337748, 0.05881718245466812, -0.052594434276551014, 0.047449605411405076,
+      -0.04286487314311007, 0.03821219527814421, -0.03278915979734694, 0.026156830360467676, -0.018619812177358277,
+      0.011322383009050556, -0.005615416517060777, 0.0021530097400831055, -0.0005933544074846227,
+      0.00010396423434183661, -8.662803124584278e-6,
+    ],
+  },
+};
+
+/** asin(x) - x for |x| ≤ ½. */
+const asinTail = (f: Float, x: Expr, z: Expr): Expr => f.mul(f.mul(x, z), f.poly(z, tables[f.type].asin));
+
+interface Halved {
+  /** |x| > ½: asin|x| = π/2 - 2·asin(root + low) with root = √((1-|x|)/2). Else root is x. */
+  readonly far: Expr;
+  readonly root: Expr;
+  readonly low: Expr;
+  /** asin(root) - root. */
+  readonly tail: Expr;
+}
+
+function halve(f: Float, x: Expr): Halved {
+  const a = f.abs(x);
+  const far = f.lt(0.5, a);
+  const z = f.where(far, f.mul(f.sub(1, a), 0.5), f.mul(a, a));
+  const sqrt = f.sqrt(z);
+  const root = f.where(far, sqrt, x);
+  // What the square root was rounded by.
+  const head = f.head(sqrt);
+  const low = f.sub(f.div(f.sub(z, f.mul(head, head)), f.add(sqrt, head)), f.sub(sqrt, head));
+  return { far, root, low: f.where(f.eq(z, 0), 0, low), tail: asinTail(f, root, z) };
+}
+
+export function asin(f: Float, x: Expr): Expr {
+  const [high, lowPi] = tables[f.type].halfPi;
+  const { far, root, low, tail } = halve(f, x);
+  const twice = f.add(root, root);
+  const rest = f.sub(f.mul(f.add(tail, low), 2), lowPi);
+  return f.where(far, f.withSign(f.sub(high, f.add(twice, rest)), x), f.add(root, tail));
+}
+
+export function acos(f: Float, x: Expr): Expr {
+  const [high, lowPi] = tables[f.type].halfPi;
+  const { far, root, low, tail } = halve(f, x);
+  const near = f.sub(high, f.sub(root, f.sub(lowPi, tail)));
+  const twice = f.mul(f.add(root, f.add(tail, low)), 2);
+  const beyond = f.where(f.lt(x, 0), f.sub(2 * high, f.sub(twice, 2 * lowPi)), twice);
+  return f.where(far, beyond, near);
+}
+
+/** atan(t) for 0 ≤ t ≤ 1. */
+function atanUnit(f: Float, t: Expr): Expr {
+  const z = f.mul(t, t);
+  return f.add(t, f.mul(f.mul(t, z), f.poly(z, tables[f.type].atan)));
+}
+
+export function atan(f: Float, x: Expr): Expr {
+  const [high, low] = tables[f.type].halfPi;
+  const a = f.abs(x);
+  const far = f.lt(1, a);
+  const r = atanUnit(f, f.where(far, f.div(1, a), a));
+  return f.withSign(f.where(far, f.sub(high, f.sub(r, low)), r), x);
+}
+
+export function atan2(f: Float, y: Expr, x: Expr): Expr {
+  const [high, low] = tables[f.type].halfPi;
+  const [ax, ay] = [f.abs(x), f.abs(y)];
+  const large = f.max(ax, ay);
+  const small = f.min(ax, ay);
+  // 0/0 and ∞/∞ stand for the diagonal's ends: 0 and 1.
+  const t = f.where(f.eq(ax, ay), f.where(f.eq(ax, 0), 0, 1), f.div(small, large));
+  const r = atanUnit(f, t);
+  const first = f.where(f.lt(ax, ay), f.sub(high, f.sub(r, low)), r);
+  const turned = f.where(f.signed(x), f.sub(2 * high, f.sub(first, 2 * low)), first);
+  return f.withSign(turned, y);
+}

@@ -1,0 +1,65 @@
+// What each op is built from where a device lacks it: one row an op.
+
+import type { DType } from '../../base/dtype.ts';
+import type { Expr } from '../expr.ts';
+import type { AluOp } from '../ops.ts';
+import { abs, eq, le, lt, max, min, ne, neg } from './basic.ts';
+import { erf } from './erf.ts';
+import { exp, exp2, expm1 } from './exp.ts';
+import { Float } from './float.ts';
+import { acosh, asinh, atanh, cosh, sinh, tanh } from './hyperbolic.ts';
+import { idiv, imod, pow as integerPow, shl, shr } from './integer.ts';
+import { acos, asin, atan, atan2 } from './inverse-trig.ts';
+import { log, log1p, log2, log10 } from './log.ts';
+import type { Lowering } from './lowering.ts';
+import { mod } from './mod.ts';
+import { pow } from './pow.ts';
+import { cos, sin, tan } from './trig.ts';
+
+/** Builds the op of this type from others; undefined where it does not handle the type. */
+export type Decomposition = (b: Lowering, type: DType, src: readonly Expr[]) => Expr | undefined;
+
+const float =
+  (build: (f: Float, x: Expr, y: Expr) => Expr): Decomposition =>
+  (b, type, src) =>
+    type === 'f32' || type === 'f64' ? build(new Float(b, type), src[0]!, src[1]!) : undefined;
+
+const floatPow = float(pow);
+
+export const decompositions: Readonly<Partial<Record<AluOp, Decomposition>>> = {
+  exp: float(exp),
+  exp2: float(exp2),
+  expm1: float(expm1),
+  log: float(log),
+  log2: float(log2),
+  log10: float(log10),
+  log1p: float(log1p),
+  sin: float(sin),
+  cos: float(cos),
+  tan: float(tan),
+  asin: float(asin),
+  acos: float(acos),
+  atan: float(atan),
+  atan2: float(atan2),
+  sinh: float(sinh),
+  cosh: float(cosh),
+  tanh: float(tanh),
+  asinh: float(asinh),
+  acosh: float(acosh),
+  atanh: float(atanh),
+  erf: float(erf),
+  mod: float(mod),
+  pow: (b, type, src) => floatPow(b, type, src) ?? integerPow(b, type, src),
+  max: float(max),
+  min: float(min),
+  neg: float(neg),
+  abs: float(abs),
+  idiv,
+  imod,
+  shl,
+  shr,
+  eq,
+  ne,
+  lt,
+  le,
+};

@@ -1,0 +1,104 @@
+// sin, cos and tan, right for every finite argument.
+//
+// Up to a limit the multiple of π/2 nearest to x is subtracted in parts (Cody and Waite). Beyond it the product of x with
+// 2/π is formed in integers from just the bits of 2/π that matter for the exponent of x (Payne and Hanek). Both are
+// computed and one is chosen; a device may skip the second where no argument is large: its subexpressions are used only
+// under `where(large, …)`.
+
+import type { Expr } from '../expr.ts';
+import type { Float, FloatType } from './float.ts';
+import { largeReduction } from './payne-hanek.ts';
+
+interface Table {
+  /** Largest argument of the subtraction in parts. */
+  readonly limit: number;
+  /** π/2 in parts, so few bits each that a product with the multiple is exact (but for the last). */
+  readonly halfPi: readonly number[];
+  /** sin r = r + r³·S(r²), cos r = 1 - r²/2 + r⁴·C(r²), |r| ≤ π/4. */
+  readonly sin: readonly number[];
+  readonly cos: readonly number[];
+}
+
+const tables: Readonly<Record<FloatType, Table>> = {
+  f32: {
+    limit: 256,
+    halfPi: [1.570770263671875, 2.6063062250614166e-5, 6.077100506506192e-11],
+    sin: [-0.16666655242443085, 0.008332187309861183, -0.00019517895998433232],
+    cos: [0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-5],
+  },
+  f64: {
+    limit: 2 ** 20,
+    halfPi: [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21],
+    sin: [
+      -0.1666666666666663, 0.00833333333332184, -0.00019841269829358525, 2.755731353851222e-6, -2.5050734388872477e-8,
+      1.589543327554343e-10,
+    ],
+    cos: [
+      0.041666666666666595, -0.0013888888888873307, 2.4801587288965233e-5, -2.755731420308168e-7, 2.0875703140020156e-9,
+      -1.1358617035149809e-11,
+    ],
+  },
+};
+
+/** x = q·π/2 + r + low: the quadrant counts in the low two bits of `q`. */
+export interface Reduced {
+  readonly q: Expr;
+  readonly r: Expr;
+  readonly low: Expr;
+}
+
+function reduce(f: Float, x: Expr): Reduced {
+  const { limit, halfPi } = tables[f.type];
+  const large = f.lt(limit, f.abs(x));
+  const { n, bits } = f.nearest(f.mul(x, 2 / Math.PI));
+  const [p1, p2, p3] = halfPi as [number, number, number];
+  const head = f.sub(f.sub(x, f.mul(n, p1)), f.mul(n, p2));
+  const last = f.mul(n, p3);
+  const r = f.sub(head, last);
+  const low = f.sub(f.sub(head, r), last);
+  const far = largeReduction(f, x);
+  return { q: f.where(large, far.q, bits), r: f.where(large, far.r, r), low: f.where(large, far.low, low) };
+}
+
+interface Values {
+  readonly q: Expr;
+  readonly sin: Expr;
+  readonly cos: Expr;
+}
+
+/** Sine and cosine of the reduced argument, and its quadrant. NaN for infinities and NaN. */
+function values(f: Float, x: Expr): Values {
+  const t = tables[f.type];
+  const { q, r, low } = reduce(f, f.where(f.lt(f.abs(x), Number.POSITIVE_INFINITY), x, Number.NaN));
+  const z = f.mul(r, r);
+  // sin(r + low) = sin r + low·cos r, and cos(r + low) = cos r - low·sin r, to the precision that matters.
+  const sin = f.add(f.add(f.mul(f.mul(r, z), f.poly(z, t.sin)), low), r);
+  const half = f.mul(z, 0.5);
+  const head = f.sub(1, half);
+  const lost = f.sub(f.sub(1, head), half);
+  const cos = f.add(head, f.add(lost, f.sub(f.mul(f.mul(z, z), f.poly(z, t.cos)), f.mul(r, low))));
+  return { q, sin, cos };
+}
+
+const bit = (f: Float, q: Expr, mask: number): Expr => f.b.alu('ne', f.iand(q, f.int(mask)), f.int(0));
+
+export function sin(f: Float, x: Expr): Expr {
+  const v = values(f, x);
+  const magnitude = f.where(bit(f, v.q, 1), v.cos, v.sin);
+  const result = f.where(bit(f, v.q, 2), f.neg(magnitude), magnitude);
+  return f.where(f.eq(x, 0), x, result);
+}
+
+export function cos(f: Float, x: Expr): Expr {
+  const v = values(f, x);
+  const next = f.iadd(v.q, f.int(1));
+  const magnitude = f.where(bit(f, v.q, 1), v.sin, v.cos);
+  return f.where(bit(f, next, 2), f.neg(magnitude), magnitude);
+}
+
+export function tan(f: Float, x: Expr): Expr {
+  const v = values(f, x);
+  const odd = bit(f, v.q, 1);
+  const result = f.div(f.where(odd, f.neg(v.cos), v.sin), f.where(odd, v.sin, v.cos));
+  return f.where(f.eq(x, 0), x, result);
+}
