@@ -1,0 +1,91 @@
+// The argument block of a launch: pointers of the buffers, scratch, scalars, as render/module.ts lays them out.
+//
+// Small buffers are copied into the staging area before the launch and out of it afterwards; one that is bound twice has
+// one copy. Launches run one at a time, so one block and one staging area serve them all.
+
+import { byteSize, type DType } from '../../base/dtype.ts';
+import { castValue } from '../../kernel/semantics.ts';
+import type { CpuBuffer } from './buffer.ts';
+import { argsAddress, type CpuMemory, stagingAddress } from './memory.ts';
+
+/** Buffers that one launch can bind. */
+export const maxBuffers = 64;
+
+/** A pointer for each buffer; the first `inputs` of them are copied in where they are small. */
+export function stage(memory: CpuMemory, buffers: readonly CpuBuffer[], inputs: number, pointers: number[]): void {
+  let next = stagingAddress;
+  const { u8 } = memory.views;
+  for (let i = 0; i < buffers.length; i++) {
+    const b = buffers[i]!;
+    if (!b.small) {
+      pointers[i] = b.address;
+      continue;
+    }
+    const earlier = buffers.indexOf(b);
+    if (earlier < i) {
+      pointers[i] = pointers[earlier]!;
+      continue;
+    }
+    pointers[i] = next;
+    if (i < inputs) copy(b.small.u8, b.address, u8, next, b.bytes);
+    next += (b.bytes + 63) & ~63;
+  }
+}
+
+/** Brings small outputs back. */
+export function unstage(memory: CpuMemory, buffers: readonly CpuBuffer[], inputs: number, pointers: number[]): void {
+  const { u8 } = memory.views;
+  for (let i = inputs; i < buffers.length; i++) {
+    const b = buffers[i]!;
+    if (b.small) copy(u8, pointers[i]!, b.small.u8, b.address, b.bytes);
+  }
+}
+
+function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, bytes: number): void {
+  if (bytes > 128) to.set(from.subarray(at, at + bytes), into);
+  else for (let i = 0; i < bytes; i++) to[into + i] = from[at + i]!;
+}
+
+export function writePointers(memory: CpuMemory, pointers: readonly number[], count: number, scratch: number): void {
+  const { u32 } = memory.views;
+  const at = argsAddress >>> 2;
+  for (let i = 0; i < count; i++) u32[at + i] = pointers[i]!;
+  u32[at + count] = scratch;
+}
+
+const scalarWriters: Readonly<Record<DType, (m: CpuMemory, at: number, v: number | bigint) => void>> = {
+  bool: (m, at, v) => (m.views.i32[at >>> 2] = Number(v)),
+  u8: (m, at, v) => (m.views.i32[at >>> 2] = Number(v)),
+  i32: (m, at, v) => (m.views.i32[at >>> 2] = Number(v)),
+  u32: (m, at, v) => (m.views.u32[at >>> 2] = Number(v)),
+  i64: (m, at, v) => (m.views.i64[at / 8] = BigInt(v)),
+  u64: (m, at, v) => (m.views.u64[at / 8] = BigInt(v)),
+  f16: (m, at, v) => (m.views.f32[at >>> 2] = Number(v)),
+  bf16: (m, at, v) => (m.views.f32[at >>> 2] = Number(v)),
+  f32: (m, at, v) => (m.views.f32[at >>> 2] = Number(v)),
+  f64: (m, at, v) => (m.views.f64[at / 8] = Number(v)),
+};
+
+/** `offset` is from the start of the block. */
+export function writeScalars(
+  memory: CpuMemory,
+  offset: number,
+  types: readonly DType[],
+  values: readonly number[],
+): void {
+  for (let i = 0; i < types.length; i++) {
+    const type = types[i]!;
+    scalarWriters[type](memory, argsAddress + offset + 8 * i, castValue(values[i]!, 'f64', type));
+  }
+}
+
+/** Whether an output shares its memory with an input. */
+export function overlaps(buffers: readonly CpuBuffer[], inputs: number): boolean {
+  for (let i = inputs; i < buffers.length; i++) {
+    const at = buffers.indexOf(buffers[i]!);
+    if (at < inputs) return true;
+  }
+  return false;
+}
+
+export const bytesOf = (type: DType, elements: number): number => byteSize(type) * elements;

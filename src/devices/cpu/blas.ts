@@ -1,0 +1,131 @@
+// A system BLAS for large matrix products, where one is installed.
+//
+// Found and loaded through `koffi` when first wanted, synchronously; until then, and where there is none, the built-in
+// WebAssembly kernels do the work. Matrices are passed as views of the device's memory: nothing is copied. A reference
+// BLAS would be slower than the built-in kernels, so a library counts only if it can say how many threads it may use.
+
+import type { Host } from './host.ts';
+
+/** C = A · B, row-major; a transposed operand is given as it lies. */
+export interface Product {
+  readonly type: 'f32' | 'f64';
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly transposeA: boolean;
+  readonly transposeB: boolean;
+}
+
+type Gemm = (...args: readonly (number | ArrayBufferView)[]) => void;
+
+interface Library {
+  readonly name: string;
+  readonly f32: Gemm;
+  readonly f64: Gemm;
+}
+
+interface Koffi {
+  load(path: string): { func(prototype: string): (...args: readonly unknown[]) => unknown };
+}
+
+interface Candidate {
+  readonly name: string;
+  readonly paths: readonly string[];
+  /** The function that sets the number of threads; Accelerate has none and chooses by itself. */
+  readonly threads: string | null;
+}
+
+const candidates: readonly Candidate[] = [
+  {
+    name: 'Accelerate',
+    paths: ['/System/Library/Frameworks/Accelerate.framework/Accelerate'],
+    threads: null,
+  },
+  { name: 'MKL', paths: ['libmkl_rt.so.2', 'libmkl_rt.so', 'mkl_rt.2.dll'], threads: 'MKL_Set_Num_Threads' },
+  {
+    name: 'OpenBLAS',
+    paths: ['libopenblas.so.0', 'libopenblas.so', 'libblas.so.3', 'libopenblas.dylib', 'libopenblas.dll'],
+    threads: 'openblas_set_num_threads',
+  },
+  { name: 'BLIS', paths: ['libblis.so.4', 'libblis.so', 'libblas.so.3'], threads: 'bli_thread_set_num_threads' },
+];
+
+const gemmPrototype = (name: string, scalar: string): string =>
+  `void ${name}(int order, int ta, int tb, int m, int n, int k, ${scalar} alpha, void *a, int lda, void *b, int ldb, ` +
+  `${scalar} beta, void *c, int ldc)`;
+
+const rowMajor = 101;
+const asItIs = 111;
+const transposed = 112;
+const intLimit = 2 ** 31;
+
+export class Blas {
+  readonly #host: Host;
+  readonly #wanted: boolean | string;
+  readonly #threads: number;
+  #library: Library | null | undefined;
+
+  constructor(host: Host, wanted: boolean | string, threads: number) {
+    this.#host = host;
+    this.#wanted = wanted;
+    this.#threads = threads;
+  }
+
+  /** The library in use, looked for now if it was not before; null if there is none. */
+  get name(): string | null {
+    return this.#open()?.name ?? null;
+  }
+
+  /** Whether this product should go to the library. */
+  serves(p: Product): boolean {
+    // Below about 64³ the call itself costs more than the faster kernel saves.
+    return (
+      p.m * p.n * p.k >= 262_144 &&
+      Math.max(p.m, p.n, p.k) < intLimit &&
+      this.#wanted !== false &&
+      this.#open() !== null
+    );
+  }
+
+  run(p: Product, a: ArrayBufferView, b: ArrayBufferView, c: ArrayBufferView): void {
+    const gemm = this.#open()![p.type];
+    const [ta, tb] = [p.transposeA ? transposed : asItIs, p.transposeB ? transposed : asItIs];
+    gemm(rowMajor, ta, tb, p.m, p.n, p.k, 1, a, p.transposeA ? p.m : p.k, b, p.transposeB ? p.k : p.n, 0, c, p.n);
+  }
+
+  #open(): Library | null {
+    if (this.#library === undefined) this.#library = this.#wanted === false ? null : this.#find();
+    return this.#library;
+  }
+
+  #find(): Library | null {
+    let koffi: Koffi;
+    try {
+      if (!this.#host.require) return null;
+      koffi = this.#host.require('koffi') as Koffi;
+    } catch {
+      return null;
+    }
+    const asked = this.#wanted;
+    const list =
+      typeof asked === 'string' ? candidates.map((c) => ({ ...c, name: asked, paths: [asked] })) : candidates;
+    for (const candidate of list) {
+      for (const path of candidate.paths) {
+        try {
+          return this.#load(koffi, candidate, path);
+        } catch {
+          // Not installed, or without the functions that are needed: the next one.
+        }
+      }
+    }
+    return null;
+  }
+
+  #load(koffi: Koffi, candidate: Candidate, path: string): Library {
+    const library = koffi.load(path);
+    const f32 = library.func(gemmPrototype('cblas_sgemm', 'float')) as Gemm;
+    const f64 = library.func(gemmPrototype('cblas_dgemm', 'double')) as Gemm;
+    if (candidate.threads) library.func(`void ${candidate.threads}(int n)`)(this.#threads);
+    return { name: `${candidate.name} (${path})`, f32, f64 };
+  }
+}

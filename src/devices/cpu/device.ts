@@ -1,0 +1,294 @@
+// The CPU as a device: WebAssembly kernels on one shared memory, worker threads, small work without a compiler.
+//
+// Every call has done its work when it returns; `read` never waits. Opening the device loads nothing and starts
+// nothing: workers start at the first launch that is worth them, a system BLAS is looked for at the first large matmul.
+// Workers do not keep the process alive, and end when the device is closed or garbage-collected.
+
+import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
+import { ArgumentError, DisposedError } from '../../errors.ts';
+import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } from '../device.ts';
+import { maxBuffers } from './arguments.ts';
+import { Blas } from './blas.ts';
+import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
+import { canonical } from './canonical.ts';
+import { Engine } from './engine.ts';
+import { openHost } from './host.ts';
+import { KernelProgram } from './kernel-program.ts';
+import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
+import type { WorkerPool } from './pool/pool.ts';
+import type { CpuProgram } from './program.ts';
+import { cpuNative } from './render/native.ts';
+import { prepareRoutine } from './routines/prepare.ts';
+import { viewOf } from './views.ts';
+
+export interface CpuOptions {
+  /** Threads that compute, the calling one included. Default: as many as the machine, or its container, offers. */
+  readonly threads?: number;
+  /** The most memory tensors may take, in bytes. Default and upper end: a little under 4 GiB. */
+  readonly memoryBytes?: number;
+  /** Whether large matmuls may use a system BLAS, or the path of the library to use. Default: true. */
+  readonly blas?: boolean | string;
+  /** Kernels up to this many loop iterations are interpreted instead of compiled. Default: 4096. */
+  readonly tinyElements?: number;
+  /** How long a worker may show no progress before it is given up, in ms. Default: 10 s. */
+  readonly patience?: number;
+}
+
+export interface CpuDevice extends Device {
+  readSync(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
+  /** Elements as an array of the type that stores them (f16 and bf16 as 16 bits), without a detour through bytes. */
+  readTyped(src: DeviceBuffer, type: DType, first?: number, count?: number): TypedArray;
+  /** The workers, for tests and reports; null until a launch has started them. */
+  readonly pool: WorkerPool | null;
+}
+
+/** Programs kept for reuse; the ones used longest ago go first. */
+const programLimit = 4096;
+
+const whole = (v: number, name: string, least: number, most: number): number => {
+  if (Number.isInteger(v) && v >= least && v <= most) return v;
+  throw new ArgumentError({
+    code: 'BAD_OPTION',
+    message: `createCpuDevice: ${name} is ${v}`,
+    fix: `Use a whole number from ${least} to ${most}.`,
+    where: 'createCpuDevice',
+  });
+};
+
+export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevice> {
+  const host = await openHost();
+  const sharing = canShare();
+  const asked = whole(options.threads ?? Math.min(256, Math.max(1, host.parallelism)), 'threads', 1, 256);
+  const threads = sharing ? asked : 1;
+  const limit = Math.min(
+    whole(options.memoryBytes ?? defaultMemoryBytes, 'memoryBytes', 1, 2 ** 53 - 1),
+    defaultMemoryBytes,
+  );
+  const tiny = whole(options.tinyElements ?? 4096, 'tinyElements', 0, 2 ** 31);
+  const patience = whole(options.patience ?? 10_000, 'patience', 1, 2 ** 31);
+  const engine = new Engine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
+  const blas = new Blas(host, options.blas ?? true, threads);
+  return new Cpu(engine, blas, tiny);
+}
+
+class Cpu implements CpuDevice {
+  readonly id = 'cpu';
+  readonly caps: Capabilities;
+  readonly lost = new Promise<DeviceLoss>(() => {});
+  readonly #engine: Engine;
+  readonly #blas: Blas;
+  readonly #small = new SmallBuffers();
+  readonly #tiny: number;
+  readonly #byIdentity = new WeakMap<Kernel | Routine, CpuProgram>();
+  readonly #programs = new Map<string, CpuProgram>();
+  #closed = false;
+
+  constructor(engine: Engine, blas: Blas, tiny: number) {
+    this.#engine = engine;
+    this.#blas = blas;
+    this.#tiny = tiny;
+    const { memory, threads } = engine;
+    this.caps = {
+      name: `CPU, ${threads} ${threads === 1 ? 'thread' : 'threads'}, WebAssembly SIMD`,
+      dtypes: new Set(dtypes),
+      native: cpuNative,
+      routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
+      matmulEpilogue: false,
+      maxBuffers,
+      maxBufferBytes: memory.heap.capacity,
+      syncRead: true,
+      details: {
+        threads,
+        simd: 'simd128',
+        shared: memory.shared,
+        // Looking for the library takes time, so it waits until somebody asks.
+        get blas() {
+          return blas.name ?? 'none';
+        },
+      },
+    };
+    forgotten().register(this, engine, this);
+  }
+
+  get pool(): WorkerPool | null {
+    return this.#engine.pool;
+  }
+
+  allocate(bytes: number): CpuBuffer {
+    if (bytes <= smallBytes && bytes >= 0) return this.#small.make(bytes);
+    this.#open('allocate');
+    if (!Number.isSafeInteger(bytes) || bytes < 0) {
+      throw new ArgumentError({
+        code: 'BAD_SIZE',
+        message: `allocate: ${bytes} bytes (cpu)`,
+        fix: 'Ask for a whole number of bytes, zero or more.',
+        where: 'allocate',
+      });
+    }
+    const block = this.#engine.memory.take(bytes, 'allocate');
+    return new CpuBuffer(bytes, null, block.address, block);
+  }
+
+  release(buffer: DeviceBuffer): void {
+    const b = buffer as CpuBuffer;
+    if (b.small || b.released) return;
+    b.released = true;
+    if (!this.#closed) this.#engine.release(b.block!);
+    b.block = null;
+  }
+
+  write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
+    const b = this.#own(dst, offset, bytes.length, 'write');
+    (b.small ?? this.#engine.memory.views).u8.set(bytes, b.address + offset);
+  }
+
+  readSync(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Uint8Array {
+    const b = this.#own(src, offset, length, 'read');
+    const at = b.address + offset;
+    return (b.small ?? this.#engine.memory.views).u8.slice(at, at + length);
+  }
+
+  async read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array> {
+    return this.readSync(src, offset, length);
+  }
+
+  readTyped(src: DeviceBuffer, type: DType, first = 0, count?: number): TypedArray {
+    const size = byteSize(type);
+    const n = count ?? Math.floor(src.bytes / size) - first;
+    const b = this.#own(src, first * size, n * size, 'read');
+    const view = viewOf[type](b.small ?? this.#engine.memory.views);
+    const at = b.address / size + first;
+    return view.slice(at, at + n);
+  }
+
+  prepare(work: Kernel | Routine): Program {
+    let program = this.#byIdentity.get(work);
+    if (program) return program;
+    this.#open('prepare');
+    const key = canonical(work);
+    program = this.#programs.get(key);
+    if (program) this.#programs.delete(key);
+    else {
+      program =
+        work.kind === 'kernel'
+          ? new KernelProgram(work, this.#engine, this.#tiny)
+          : prepareRoutine(work, this.#engine, this.#blas);
+    }
+    // Last in the map is used last.
+    this.#programs.set(key, program);
+    if (this.#programs.size > programLimit) {
+      const [oldest, dropped] = this.#programs.entries().next().value!;
+      this.#programs.delete(oldest);
+      dropped.dispose();
+    }
+    this.#byIdentity.set(work, program);
+    return program;
+  }
+
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
+    const p = program as CpuProgram;
+    const list = buffers as readonly CpuBuffer[];
+    if (this.#closed) this.#open(p.name);
+    if (list.length !== p.needs.length || scalars.length !== p.scalars)
+      this.#refuseCount(p, list.length, scalars.length);
+    for (let i = 0; i < list.length; i++) {
+      const b = list[i]!;
+      if (b.released || b.bytes < p.needs[i]!) this.#refuseBuffer(p, b, i);
+    }
+    p.run(list, scalars);
+  }
+
+  mark(): Mark {
+    return new DoneMark();
+  }
+
+  memory(): { readonly total: number; readonly free: number } {
+    const { heap } = this.#engine.memory;
+    return { total: heap.capacity, free: heap.capacity - heap.used };
+  }
+
+  trim(): void {
+    this.#engine.memory.heap.trim();
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    forgotten().unregister(this);
+    this.#programs.clear();
+    await this.#engine.close();
+  }
+
+  #open(where: string): void {
+    if (!this.#closed) return;
+    throw new DisposedError({
+      code: 'DEVICE_CLOSED',
+      message: `${where}: the cpu device is closed`,
+      fix: 'Create a new runtime, or close this one later.',
+      where,
+    });
+  }
+
+  #own(buffer: DeviceBuffer, offset: number, length: number, where: string): CpuBuffer {
+    if (this.#closed) this.#open(where);
+    const b = buffer as CpuBuffer;
+    if (b.released) throw releasedError(where);
+    if (offset < 0 || length < 0 || offset + length > b.bytes) {
+      throw new ArgumentError({
+        code: 'OUT_OF_BOUNDS',
+        message: `${where}: bytes ${offset} to ${offset + length} of a buffer of ${b.bytes} (cpu)`,
+        fix: 'Stay within the buffer.',
+        where,
+      });
+    }
+    return b;
+  }
+
+  #refuseCount(p: CpuProgram, buffers: number, scalars: number): never {
+    throw new ArgumentError({
+      code: 'BAD_LAUNCH',
+      message: `${p.name}: launched with ${buffers} buffers and ${scalars} scalars, takes ${p.needs.length} and ${p.scalars} (cpu)`,
+      fix: 'Pass the inputs, then the outputs, as the kernel lists them.',
+      where: p.name,
+    });
+  }
+
+  #refuseBuffer(p: CpuProgram, b: CpuBuffer, i: number): never {
+    if (b.released) throw releasedError(p.name);
+    throw new ArgumentError({
+      code: 'BUFFER_TOO_SMALL',
+      message: `${p.name}: buffer ${i} has ${b.bytes} bytes, needs ${p.needs[i]} (cpu)`,
+      fix: 'Allocate the buffer for the shape the kernel was made for.',
+      where: p.name,
+    });
+  }
+}
+
+const releasedError = (where: string): DisposedError =>
+  new DisposedError({
+    code: 'BUFFER_RELEASED',
+    message: `${where}: the buffer was released (cpu)`,
+    fix: 'Release a buffer only after its last use.',
+    where,
+  });
+
+/** Work is done when a call returns, so a mark is a time. */
+class DoneMark implements Mark {
+  readonly #at = performance.now();
+  done(): boolean {
+    return true;
+  }
+  async whenDone(): Promise<void> {}
+  since(earlier: Mark): number | null {
+    return earlier instanceof DoneMark ? this.#at - earlier.#at : null;
+  }
+}
+
+let registry: FinalizationRegistry<Engine> | null = null;
+
+/** Ends the workers of devices that were dropped without being closed. */
+const forgotten = (): FinalizationRegistry<Engine> =>
+  (registry ??= new FinalizationRegistry((engine) => {
+    engine.close().catch(() => {});
+  }));

@@ -1,0 +1,180 @@
+// Runs WebAssembly code on the device's memory, on one thread or on all of them.
+//
+// Splits work into chunks only where the estimate says that waking workers pays. Work that lost a worker is repeated on
+// the calling thread if that cannot change the result; else it fails, and says so.
+
+import { DeviceLost, KernelError } from '../../errors.ts';
+import type { Estimate } from '../../kernel/kernel.ts';
+import type { Block } from './heap.ts';
+import type { Host } from './host.ts';
+import { argsAddress, type CpuMemory } from './memory.ts';
+import { WorkerPool } from './pool/pool.ts';
+
+interface Exports {
+  readonly run: (args: number, begin: number, end: number) => void;
+  readonly finish?: (args: number) => void;
+}
+
+let codes = 0;
+
+/** A module, compiled when first run; workers find its bytes in the shared memory. */
+export class WasmCode {
+  readonly id = ++codes;
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly #text: () => string;
+  #exports: Exports | null = null;
+  #block: Block | null = null;
+
+  constructor(name: string, bytes: Uint8Array, text: () => string) {
+    this.name = name;
+    this.bytes = bytes;
+    this.#text = text;
+  }
+
+  get text(): string {
+    return this.#text();
+  }
+
+  exports(memory: CpuMemory): Exports {
+    if (this.#exports) return this.#exports;
+    try {
+      const module = new WebAssembly.Module(this.bytes as Uint8Array<ArrayBuffer>);
+      const instance = new WebAssembly.Instance(module, { env: { memory: memory.memory } });
+      return (this.#exports = instance.exports as unknown as Exports);
+    } catch (cause) {
+      throw new KernelError({
+        code: 'COMPILE_FAILED',
+        message: `${this.name}: the WebAssembly engine refused the module: ${(cause as Error).message} (cpu)`,
+        fix: 'This is a fault of the library: please report it with the source of the kernel.',
+        where: this.name,
+        source: this.text,
+        cause,
+      });
+    }
+  }
+
+  /** Where the workers read the bytes. */
+  address(memory: CpuMemory): number {
+    if (!this.#block) {
+      this.#block = memory.take(this.bytes.length, this.name);
+      memory.views.u8.set(this.bytes, this.#block.address);
+    }
+    return this.#block.address;
+  }
+
+  dispose(memory: CpuMemory): void {
+    if (this.#block) memory.heap.free(this.#block);
+    this.#block = null;
+    this.#exports = null;
+  }
+}
+
+export interface Work {
+  readonly code: WasmCode;
+  readonly items: number;
+  /** Items below which a split does not pay. */
+  readonly grain: number;
+  readonly nanoseconds: number;
+  /** Call `finish` when all items are done. */
+  readonly finish: boolean;
+  /** Running some items twice gives the same result: no output shares memory with an input. */
+  readonly repeatable: boolean;
+}
+
+/** Below this, waking workers costs more than it saves. */
+const parallelNanoseconds = 60_000;
+const chunksPerThread = 8;
+
+/** A rough time on one thread: vector arithmetic against memory. */
+export const nanosecondsOf = (e: Estimate): number => Math.max(e.flops / 4, (e.bytesRead + e.bytesWritten) / 8);
+
+export class Engine {
+  readonly memory: CpuMemory;
+  readonly threads: number;
+  readonly #host: Host;
+  readonly #patience: number;
+  readonly #deferred: Block[] = [];
+  #pool: WorkerPool | null = null;
+
+  constructor(memory: CpuMemory, host: Host, threads: number, patience: number) {
+    this.memory = memory;
+    this.threads = memory.shared ? threads : 1;
+    this.#host = host;
+    this.#patience = patience;
+  }
+
+  /** The workers, once a launch has started them. */
+  get pool(): WorkerPool | null {
+    return this.#pool;
+  }
+
+  run(work: Work): void {
+    const { code } = work;
+    const exports = code.exports(this.memory);
+    try {
+      if (this.threads > 1 && work.items > work.grain && work.nanoseconds > parallelNanoseconds) {
+        this.#spread(work, exports);
+      } else exports.run(argsAddress, 0, work.items);
+      if (work.finish) exports.finish!(argsAddress);
+    } catch (cause) {
+      if (!(cause instanceof WebAssembly.RuntimeError)) throw cause;
+      throw new KernelError({
+        code: 'KERNEL_TRAPPED',
+        message: `${code.name}: the kernel trapped: ${cause.message} (cpu)`,
+        fix: 'This is a fault of the library: please report it with the source of the kernel.',
+        where: code.name,
+        source: code.text,
+        cause,
+      });
+    }
+  }
+
+  /** Frees a block, now or when no lost worker can write to it any more. */
+  release(block: Block): void {
+    if (this.#pool && !this.#pool.settled) this.#deferred.push(block);
+    else this.memory.heap.free(block);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool?.close();
+    this.#pool = null;
+  }
+
+  #spread(work: Work, exports: Exports): void {
+    const { code, items } = work;
+    const chunkItems = Math.max(work.grain, Math.ceil(items / (this.threads * chunksPerThread)));
+    const chunks = Math.ceil(items / chunkItems);
+    const worthwhile = Math.ceil((2 * work.nanoseconds) / parallelNanoseconds);
+    const helpers = Math.min(this.threads, chunks, worthwhile) - 1;
+    const codeAddress = code.address(this.memory);
+    const complete = this.#open().run({
+      code: code.id,
+      codeAddress,
+      codeBytes: code.bytes.length,
+      run: exports.run,
+      args: argsAddress,
+      items,
+      chunkItems,
+      helpers,
+      chunkMs: work.nanoseconds / chunks / 1e6,
+    });
+    if (complete) return;
+    if (work.repeatable) {
+      exports.run(argsAddress, 0, items);
+      return;
+    }
+    throw new DeviceLost({
+      code: 'WORKER_DIED',
+      message: `${code.name}: a worker thread ended in the middle of work that overwrites its input (cpu)`,
+      fix: 'The input is lost: compute it again. The worker has been replaced, and other tensors are untouched.',
+      where: code.name,
+    });
+  }
+
+  #open(): WorkerPool {
+    return (this.#pool ??= new WorkerPool(this.#host, this.memory, this.threads - 1, this.#patience, () => {
+      for (const block of this.#deferred.splice(0)) this.memory.heap.free(block);
+    }));
+  }
+}

@@ -1,0 +1,237 @@
+// The allocator of the WebAssembly memory: a two-level segregated fit (Masmano et al., TLSF, ECRTS 2004) over addresses.
+//
+// Hands out 64-byte aligned blocks in constant time and merges free neighbours at once, so fragmentation stays bounded.
+// Its bookkeeping is in JavaScript objects: the memory itself holds nothing but data, and a kernel gone wrong cannot
+// corrupt the allocator. Freed blocks come first; only then does the top move into memory that was never touched.
+// `commit` is asked before the top moves and may refuse; nothing has changed then.
+
+const unit = 64;
+const subdivisions = 16;
+const rows = 24;
+
+/** A stretch of memory. Owned by the heap; `address` and `bytes` are for its user to read. */
+export class Block {
+  readonly address: number;
+  units: number;
+  free = false;
+  /** Neighbours in memory. */
+  before: Block | null;
+  after: Block | null = null;
+  /** Neighbours in the free list. */
+  previous: Block | null = null;
+  next: Block | null = null;
+
+  constructor(address: number, units: number, before: Block | null) {
+    this.address = address;
+    this.units = units;
+    this.before = before;
+  }
+
+  /** The room in the block, at least what was asked for. */
+  get bytes(): number {
+    return this.units * unit;
+  }
+}
+
+export interface HeapOptions {
+  /** First address to hand out, a multiple of 64. */
+  readonly base: number;
+  /** End of what may be handed out. */
+  readonly limit: number;
+  /** Makes the memory below this address usable. */
+  readonly commit: (end: number) => boolean;
+}
+
+export class Heap {
+  readonly #lists: (Block | null)[] = new Array(rows * subdivisions).fill(null);
+  readonly #bitmaps = new Uint32Array(rows);
+  readonly #base: number;
+  readonly #limit: number;
+  readonly #commit: (end: number) => boolean;
+  #rowBitmap = 0;
+  #top: number;
+  #last: Block | null = null;
+  #used = 0;
+
+  constructor(options: HeapOptions) {
+    this.#base = options.base;
+    this.#limit = Math.floor((options.limit - options.base) / unit) * unit + options.base;
+    this.#commit = options.commit;
+    this.#top = options.base;
+  }
+
+  /** Bytes in blocks that are handed out. */
+  get used(): number {
+    return this.#used;
+  }
+
+  get capacity(): number {
+    return Math.max(0, this.#limit - this.#base);
+  }
+
+  /** End of the memory that was ever handed out since the last `trim`. */
+  get top(): number {
+    return this.#top;
+  }
+
+  /** The largest request that would succeed, as far as the limit goes. */
+  get largest(): number {
+    let most = this.#limit - this.#top + (this.#last?.free ? this.#last.bytes : 0);
+    const row = 31 - Math.clz32(this.#rowBitmap);
+    if (row >= 0) {
+      const sub = 31 - Math.clz32(this.#bitmaps[row]!);
+      for (let b = this.#lists[row * subdivisions + sub]!; b; b = b.next!) most = Math.max(most, b.bytes);
+    }
+    return most;
+  }
+
+  /** A block of at least `bytes`, or null if there is no room. */
+  allocate(bytes: number): Block | null {
+    const units = Math.max(1, Math.ceil(bytes / unit));
+    if (units * unit > this.capacity) return null;
+    const found = this.#find(units);
+    // A small piece cut out of a large block would cost the next user of the large one a fresh stretch.
+    if (found && (found.units <= 16 * units || this.#top + units * unit > this.#limit)) return this.#take(found, units);
+    return this.#extend(units) ?? (found ? this.#take(found, units) : this.#searchOwnClass(units));
+  }
+
+  free(block: Block): void {
+    if (block.free) throw new Error('cpu heap: block freed twice');
+    this.#used -= block.bytes;
+    let merged = block;
+    const { before, after } = block;
+    if (after?.free) {
+      this.#unlink(after);
+      this.#absorb(block, after);
+    }
+    if (before?.free) {
+      this.#unlink(before);
+      this.#absorb(before, block);
+      merged = before;
+    }
+    this.#link(merged);
+  }
+
+  /** Forgets the free block at the top, so that the next growth starts lower. */
+  trim(): void {
+    const last = this.#last;
+    if (!last?.free) return;
+    this.#unlink(last);
+    this.#top = last.address;
+    this.#last = last.before;
+    if (last.before) last.before.after = null;
+  }
+
+  /** Every block in order of address, for tests and reports. */
+  *blocks(): Generator<Block> {
+    const list: Block[] = [];
+    for (let b = this.#last; b; b = b.before) list.push(b);
+    yield* list.reverse();
+  }
+
+  /** A free block large enough: the first few of its own class, then any of a larger class. */
+  #find(units: number): Block | null {
+    const own = classOf(units);
+    let tries = 8;
+    for (let b = this.#lists[own]!; b && tries > 0; b = b.next!, tries--) if (b.units >= units) return b;
+    const from = own + 1;
+    let row = (from / subdivisions) | 0;
+    if (row >= rows) return null;
+    let subs = this.#bitmaps[row]! & (-1 << (from % subdivisions));
+    if (subs === 0) {
+      const above = row + 1 < 32 ? this.#rowBitmap & (-1 << (row + 1)) : 0;
+      if (above === 0) return null;
+      row = 31 - Math.clz32(above & -above);
+      subs = this.#bitmaps[row]!;
+    }
+    return this.#lists[row * subdivisions + 31 - Math.clz32(subs & -subs)]!;
+  }
+
+  /** The last resort before refusing: all of the request's own class. */
+  #searchOwnClass(units: number): Block | null {
+    for (let b = this.#lists[classOf(units)]!; b; b = b.next!) if (b.units >= units) return this.#take(b, units);
+    return null;
+  }
+
+  #take(block: Block, units: number): Block {
+    this.#unlink(block);
+    if (block.units > units) {
+      const rest = new Block(block.address + units * unit, block.units - units, block);
+      rest.after = block.after;
+      if (rest.after) rest.after.before = rest;
+      else this.#last = rest;
+      block.after = rest;
+      block.units = units;
+      this.#link(rest);
+    }
+    this.#used += block.bytes;
+    return block;
+  }
+
+  /** Moves the top; a free block just below it becomes part of the new one. */
+  #extend(units: number): Block | null {
+    const last = this.#last;
+    const grown = last?.free ? last : null;
+    const missing = units - (grown?.units ?? 0);
+    const end = this.#top + missing * unit;
+    // A free block at the top that already fits is a matter of `take`.
+    if (missing <= 0 || end > this.#limit || !this.#commit(end)) return null;
+    this.#top = end;
+    if (grown) {
+      this.#unlink(grown);
+      grown.units = units;
+      this.#used += grown.bytes;
+      return grown;
+    }
+    const made = new Block(end - units * unit, units, last);
+    if (last) last.after = made;
+    this.#last = made;
+    this.#used += made.bytes;
+    return made;
+  }
+
+  #absorb(into: Block, gone: Block): void {
+    into.units += gone.units;
+    into.after = gone.after;
+    if (gone.after) gone.after.before = into;
+    else this.#last = into;
+  }
+
+  #link(block: Block): void {
+    const c = classOf(block.units);
+    const head = this.#lists[c]!;
+    block.free = true;
+    block.previous = null;
+    block.next = head;
+    if (head) head.previous = block;
+    this.#lists[c] = block;
+    const row = (c / subdivisions) | 0;
+    this.#bitmaps[row] = this.#bitmaps[row]! | (1 << (c % subdivisions));
+    this.#rowBitmap |= 1 << row;
+  }
+
+  #unlink(block: Block): void {
+    const { previous, next } = block;
+    block.free = false;
+    block.previous = null;
+    block.next = null;
+    if (next) next.previous = previous;
+    if (previous) {
+      previous.next = next;
+      return;
+    }
+    const c = classOf(block.units);
+    this.#lists[c] = next;
+    if (next) return;
+    const row = (c / subdivisions) | 0;
+    this.#bitmaps[row] = this.#bitmaps[row]! & ~(1 << (c % subdivisions));
+    if (this.#bitmaps[row] === 0) this.#rowBitmap &= ~(1 << row);
+  }
+}
+
+/** Sizes below 16 units have a class each, then 16 classes per power of two. */
+function classOf(units: number): number {
+  if (units < subdivisions) return units;
+  const log = 31 - Math.clz32(units);
+  return (log - 3) * subdivisions + ((units >>> (log - 4)) & 15);
+}

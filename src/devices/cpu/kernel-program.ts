@@ -1,0 +1,105 @@
+// A fused kernel on the CPU: interpreted while it is tiny, WebAssembly otherwise.
+//
+// Which of the two is decided by the kernel alone where they could differ in the last bit (float sums), so results
+// never depend on how often something ran. Where both give the same bits, an interpreted kernel that turns out to be
+// launched often is compiled after all.
+
+import { sizeOf } from '../../base/shape.ts';
+import type { Kernel } from '../../kernel/kernel.ts';
+import { bytesOf, overlaps, stage, unstage, writePointers, writeScalars } from './arguments.ts';
+import type { CpuBuffer } from './buffer.ts';
+import { type Engine, nanosecondsOf, WasmCode } from './engine.ts';
+import type { CpuProgram } from './program.ts';
+import { argsLayout, type WasmKernel } from './render/module.ts';
+import { renderKernel } from './render/render.ts';
+import { compileTiny, type TinyKernel, tinyWork } from './tiny/compile.ts';
+
+/** Launches after which an interpreted kernel of some size is worth compiling. */
+const hotLaunches = 32;
+/** Loop iterations below which WebAssembly cannot win: a launch of it costs as much. */
+const smallWork = 512;
+
+export class KernelProgram implements CpuProgram {
+  readonly name: string;
+  readonly needs: readonly number[];
+  readonly scalars: number;
+  readonly #kernel: Kernel;
+  readonly #engine: Engine;
+  #tiny: TinyKernel | null = null;
+  #compiled: { readonly wasm: WasmKernel; readonly code: WasmCode } | null = null;
+  readonly #pointers: number[] = [];
+  readonly #layout;
+  readonly #inputs: number;
+  readonly #nanoseconds: number;
+  #launches = 0;
+
+  /** `tinyElements`: the most loop iterations that are interpreted. */
+  constructor(kernel: Kernel, engine: Engine, tinyElements: number) {
+    this.name = kernel.name;
+    this.#kernel = kernel;
+    this.#engine = engine;
+    this.#inputs = kernel.inputs.length;
+    this.#layout = argsLayout(kernel);
+    this.#nanoseconds = nanosecondsOf(kernel.estimate);
+    this.scalars = kernel.scalars.length;
+    const elements = sizeOf(kernel.space);
+    this.needs = [
+      ...kernel.inputs.map((p) => bytesOf(p.type, p.elements)),
+      ...kernel.outputs.map((o) => bytesOf(o.type, elements)),
+    ];
+    if (tinyWork(kernel) <= tinyElements) this.#tiny = compileTiny(kernel);
+    else this.#compile();
+  }
+
+  get source(): string {
+    return this.#tiny ? `;; interpreted: ${this.#tiny.work} loop iterations\n` : this.#compile().wasm.text;
+  }
+
+  /** Elements per step of the main loop; 0 while interpreted. */
+  get lanes(): number {
+    return this.#compiled?.wasm.lanes ?? 0;
+  }
+
+  run(buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
+    const tiny = this.#tiny;
+    if (!tiny) this.#launch(buffers, scalars);
+    else {
+      tiny.run(buffers, scalars, this.#engine.memory.views);
+      if (tiny.work > smallWork && tiny.exact && ++this.#launches === hotLaunches) this.#tiny = null;
+    }
+  }
+
+  dispose(): void {
+    this.#compiled?.code.dispose(this.#engine.memory);
+    this.#compiled = null;
+  }
+
+  #compile(): { readonly wasm: WasmKernel; readonly code: WasmCode } {
+    if (this.#compiled) return this.#compiled;
+    const wasm = renderKernel(this.#kernel, { shared: this.#engine.memory.shared });
+    const code = new WasmCode(this.name, wasm.bytes, () => wasm.text);
+    return (this.#compiled = { wasm, code });
+  }
+
+  #launch(buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
+    const { wasm, code } = this.#compile();
+    const { memory } = this.#engine;
+    const scratch = wasm.scratchBytes > 0 ? memory.take(wasm.scratchBytes, this.name) : null;
+    try {
+      stage(memory, buffers, this.#inputs, this.#pointers);
+      writePointers(memory, this.#pointers, buffers.length, scratch?.address ?? 0);
+      if (scalars.length > 0) writeScalars(memory, this.#layout.scalars, this.#kernel.scalars, scalars);
+      this.#engine.run({
+        code,
+        items: wasm.items,
+        grain: wasm.grain,
+        nanoseconds: this.#nanoseconds,
+        finish: wasm.parts > 0,
+        repeatable: this.#kernel.inPlace.length === 0 || !overlaps(buffers, this.#inputs),
+      });
+      unstage(memory, buffers, this.#inputs, this.#pointers);
+    } finally {
+      if (scratch) this.#engine.release(scratch);
+    }
+  }
+}

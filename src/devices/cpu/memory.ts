@@ -1,0 +1,112 @@
+// The WebAssembly memory of one CPU device: a fixed region for control and staging, then the heap.
+//
+//   0          never used, so that a zero pointer is always wrong
+//   control    what the worker pool and its workers tell each other (pool/control.ts)
+//   args       the argument block of the launch in progress
+//   staging    copies of small buffers while a launch needs them in this memory
+//   heap       everything else
+//
+// The memory starts small and grows in steps; address space for 4 GiB is reserved, pages cost nothing until touched.
+// Shared where threads are wanted and the platform allows it. Growing changes `views`, so nobody may keep them.
+
+import { OutOfMemory } from '../../errors.ts';
+import { type Block, Heap } from './heap.ts';
+import { Views } from './views.ts';
+
+export const pageBytes = 65536;
+export const controlAddress = 64;
+export const argsAddress = 32768;
+export const argsBytes = 8192;
+export const stagingAddress = argsAddress + argsBytes;
+export const stagingBytes = 64 * 4160;
+const heapBase = Math.ceil((stagingAddress + stagingBytes) / pageBytes) * pageBytes;
+const stepBytes = 16 << 20;
+
+/** The most a device holds if nothing else is asked for: 4 GiB less a margin for the regions in front of the heap. */
+export const defaultMemoryBytes = 4096 * 2 ** 20 - (16 << 20);
+
+export const canShare = (): boolean =>
+  typeof SharedArrayBuffer !== 'undefined' &&
+  (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated !== false;
+
+export class CpuMemory {
+  readonly memory: WebAssembly.Memory;
+  readonly shared: boolean;
+  readonly heap: Heap;
+  /** The whole memory; replaced when it grows. */
+  views: Views;
+  readonly #maximum: number;
+
+  constructor(limit: number, shared: boolean) {
+    this.shared = shared;
+    const wanted = Math.min(65536, Math.ceil((heapBase + limit) / pageBytes));
+    const { memory, maximum } = reserve(wanted, shared);
+    this.memory = memory;
+    this.#maximum = maximum * pageBytes;
+    this.views = new Views(memory.buffer);
+    this.heap = new Heap({
+      base: heapBase,
+      limit: Math.min(heapBase + limit, this.#maximum),
+      commit: (end) => this.#commit(end),
+    });
+  }
+
+  /** A block, or OutOfMemory with nothing changed. */
+  take(bytes: number, where: string): Block {
+    const block = this.heap.allocate(bytes);
+    if (block) return block;
+    const available = this.heap.capacity - this.heap.used;
+    const scattered = bytes <= available;
+    throw new OutOfMemory({
+      code: 'OUT_OF_MEMORY',
+      message:
+        `${where}: ${bytes} bytes do not fit: ${available} of ${this.heap.capacity} are free` +
+        `${scattered ? `, the largest stretch has ${this.heap.largest}` : ''} (cpu)`,
+      fix: scattered
+        ? 'Release tensors that are no longer needed, or work in smaller pieces.'
+        : 'Release tensors that are no longer needed, work in smaller pieces, or raise memoryBytes (4 GiB at most).',
+      where,
+      requested: bytes,
+      available,
+    });
+  }
+
+  #commit(end: number): boolean {
+    const have = this.views.buffer.byteLength;
+    if (end <= have) return true;
+    const step = Math.min(this.#maximum, Math.max(end, have + Math.max(stepBytes, have >>> 2)));
+    if (!this.#grow(step) && !this.#grow(end)) return false;
+    this.views = new Views(this.memory.buffer);
+    return true;
+  }
+
+  #grow(end: number): boolean {
+    const missing = Math.ceil((end - this.memory.buffer.byteLength) / pageBytes);
+    try {
+      this.memory.grow(missing);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Reserves address space; where that is scarce (32-bit browsers), less of it. */
+function reserve(pages: number, shared: boolean): { memory: WebAssembly.Memory; maximum: number } {
+  for (let maximum = pages; ; maximum = Math.max(64, maximum >>> 1)) {
+    try {
+      return { memory: new WebAssembly.Memory({ initial: heapBase / pageBytes, maximum, shared }), maximum };
+    } catch (cause) {
+      if (maximum > 64) continue;
+      throw new OutOfMemory({
+        code: 'OUT_OF_MEMORY',
+        message: 'cpu: the platform refused to reserve address space for a WebAssembly memory',
+        fix: 'Close other pages or runtimes, or lift the limit on virtual memory (ulimit -v).',
+        where: 'createCpuDevice',
+        requested: maximum * pageBytes,
+        available: 0,
+        cause,
+      });
+    }
+  }
+}

@@ -1,0 +1,187 @@
+// Matrix products: a plain loop when tiny, a system BLAS when large and present, the built-in kernel otherwise.
+//
+// f16, bf16, u8 and bool are computed in a wider type: the operands are converted first and the product is converted
+// back, by ordinary kernels. Integers wrap, so u8 may be computed modulo 2^32; a bool product is whether any pair was true.
+
+import { byteSize, type DType, type TypedArray } from '../../../base/dtype.ts';
+import type { Matmul } from '../../../kernel/kernel.ts';
+import { stage, unstage } from '../arguments.ts';
+import type { Blas } from '../blas.ts';
+import type { CpuBuffer } from '../buffer.ts';
+import { type Engine, WasmCode } from '../engine.ts';
+import type { CpuProgram } from '../program.ts';
+import { viewOf } from '../views.ts';
+import { moduleText } from '../wasm/text.ts';
+import { CodeProgram } from './code-program.ts';
+import { type GemmShape, renderGemm } from './gemm.ts';
+import { relaxedSimd } from './relaxed.ts';
+import { Widened } from './widened.ts';
+
+/** Multiplications below which a loop in JavaScript is done before WebAssembly has started. */
+const tinyProducts = 2048;
+
+/** The type products are computed in, and the one whose instructions do it. */
+const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly machine: GemmShape['type'] }>> = {
+  f32: { type: 'f32', machine: 'f32' },
+  f64: { type: 'f64', machine: 'f64' },
+  f16: { type: 'f32', machine: 'f32' },
+  bf16: { type: 'f32', machine: 'f32' },
+  i32: { type: 'i32', machine: 'i32' },
+  u32: { type: 'u32', machine: 'i32' },
+  i64: { type: 'i64', machine: 'i64' },
+  u64: { type: 'u64', machine: 'i64' },
+  u8: { type: 'i32', machine: 'i32' },
+  bool: { type: 'i32', machine: 'i32' },
+};
+
+export function prepareMatmul(routine: Matmul, engine: Engine, blas: Blas): CpuProgram {
+  const { type } = computeTypes[routine.type];
+  if (type !== routine.type && routine.k > 0) {
+    const wide: Matmul = { ...routine, type };
+    return new Widened(prepareMatmul(wide, engine, blas), routine.type, type, elementsOf(routine), 2, engine);
+  }
+  if (routine.batch * routine.m * routine.n * routine.k <= tinyProducts) {
+    return new TinyMatmul(routine, engine);
+  }
+  if ((type === 'f32' || type === 'f64') && blas.serves({ ...routine, type })) {
+    return new BlasMatmul(routine, type, engine, blas);
+  }
+  return builtIn(routine, engine);
+}
+
+const elementsOf = (r: Matmul): readonly number[] => [r.batchA * r.m * r.k, r.batchB * r.k * r.n, r.batch * r.m * r.n];
+const sizes = (r: Matmul): readonly number[] => elementsOf(r).map((n) => n * byteSize(r.type));
+
+function builtIn(r: Matmul, engine: Engine): CpuProgram {
+  const { machine } = computeTypes[r.type];
+  const gemm = renderGemm({ ...r, type: machine }, engine.memory.shared, relaxedSimd());
+  const code = new WasmCode(r.name, gemm.bytes, () => moduleText(gemm.bytes));
+  const products = r.batch * r.m * r.n * r.k;
+  return new CodeProgram(
+    {
+      code,
+      needs: sizes(r),
+      inputs: 2,
+      items: gemm.items,
+      grain: 1,
+      nanoseconds: (products * byteSize(r.type)) / 50,
+      scratchBytes: gemm.scratchBytes,
+    },
+    engine,
+  );
+}
+
+class TinyMatmul implements CpuProgram {
+  readonly name: string;
+  readonly source: string;
+  readonly needs: readonly number[];
+  readonly scalars = 0;
+  readonly #routine: Matmul;
+  readonly #engine: Engine;
+
+  constructor(routine: Matmul, engine: Engine) {
+    this.name = routine.name;
+    this.needs = sizes(routine);
+    this.#routine = routine;
+    this.#engine = engine;
+    this.source = `;; interpreted: ${routine.batch} × ${routine.m}×${routine.k} · ${routine.k}×${routine.n}\n`;
+  }
+
+  run(buffers: readonly CpuBuffer[]): void {
+    const { type } = this.#routine;
+    const view = viewOf[type];
+    const shift = byteSize(type);
+    const { views } = this.#engine.memory;
+    const [a, b, c] = buffers.map((x) => view(x.small ?? views)) as [TypedArray, TypedArray, TypedArray];
+    const [atA, atB, atC] = buffers.map((x) => x.address / shift) as [number, number, number];
+    if (this.#routine.k === 0) {
+      // A sum of nothing, in whatever type.
+      (c as Uint8Array).fill(
+        c instanceof BigInt64Array || c instanceof BigUint64Array ? (0n as never) : 0,
+        atC,
+        atC + this.needs[2]! / shift,
+      );
+      return;
+    }
+    tinyLoops[type]!(this.#routine, a as never, atA, b as never, atB, c as never, atC);
+  }
+
+  dispose(): void {}
+}
+
+type TinyLoop<A> = (r: Matmul, a: A, atA: number, b: A, atB: number, c: A, atC: number) => void;
+
+/** Sums in the order of k, rounded at each step, as the built-in kernel takes them. */
+const loop =
+  <A extends { [i: number]: V }, V>(zero: V, step: (sum: V, x: V, y: V) => V): TinyLoop<A> =>
+  (r, a, atA, b, atB, c, atC) => {
+    const { m, n, k } = r;
+    const [rowA, depthA] = r.transposeA ? [1, m] : [k, 1];
+    const [depthB, columnB] = r.transposeB ? [1, k] : [n, 1];
+    for (let batch = 0; batch < r.batch; batch++) {
+      const a0 = atA + (r.batchA === 1 ? 0 : batch * m * k);
+      const b0 = atB + (r.batchB === 1 ? 0 : batch * k * n);
+      for (let i = 0; i < m; i++) {
+        for (let j = 0; j < n; j++) {
+          let sum = zero;
+          for (let x = 0, ia = a0 + i * rowA, ib = b0 + j * columnB; x < k; x++, ia += depthA, ib += depthB) {
+            sum = step(sum, a[ia]!, b[ib]!);
+          }
+          c[atC++] = sum;
+        }
+      }
+    }
+  };
+
+const { fround, imul } = Math;
+const tinyLoops: Readonly<Partial<Record<DType, TinyLoop<never>>>> = {
+  f32: loop<Float32Array, number>(0, (s, x, y) => fround(s + fround(x * y))),
+  f64: loop<Float64Array, number>(0, (s, x, y) => s + x * y),
+  i32: loop<Int32Array, number>(0, (s, x, y) => (s + imul(x, y)) | 0),
+  u32: loop<Uint32Array, number>(0, (s, x, y) => (s + imul(x, y)) | 0),
+  i64: loop<BigInt64Array, bigint>(0n, (s, x, y) => BigInt.asIntN(64, s + x * y)),
+  u64: loop<BigUint64Array, bigint>(0n, (s, x, y) => BigInt.asUintN(64, s + x * y)),
+};
+
+class BlasMatmul implements CpuProgram {
+  readonly name: string;
+  readonly source: string;
+  readonly needs: readonly number[];
+  readonly scalars = 0;
+  readonly #routine: Matmul;
+  readonly #type: 'f32' | 'f64';
+  readonly #engine: Engine;
+  readonly #blas: Blas;
+  readonly #pointers: number[] = [];
+
+  constructor(routine: Matmul, type: 'f32' | 'f64', engine: Engine, blas: Blas) {
+    this.name = routine.name;
+    this.needs = sizes(routine);
+    this.#routine = routine;
+    this.#type = type;
+    this.#engine = engine;
+    this.#blas = blas;
+    this.source = `;; ${type === 'f32' ? 'cblas_sgemm' : 'cblas_dgemm'} of ${blas.name}\n`;
+  }
+
+  run(buffers: readonly CpuBuffer[]): void {
+    const r = this.#routine;
+    const { memory } = this.#engine;
+    stage(memory, buffers, 2, this.#pointers);
+    const [a, b, c] = this.#pointers as [number, number, number];
+    const size = byteSize(this.#type);
+    // OpenBLAS asks for no alignment beyond the element's; views say where an operand ends.
+    const view = (at: number, elements: number): Uint8Array => new Uint8Array(memory.views.buffer, at, elements * size);
+    for (let batch = 0; batch < r.batch; batch++) {
+      this.#blas.run(
+        { ...r, type: this.#type },
+        view(a + (r.batchA === 1 ? 0 : batch * r.m * r.k * size), r.m * r.k),
+        view(b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n),
+        view(c + batch * r.m * r.n * size, r.m * r.n),
+      );
+    }
+    unstage(memory, buffers, 2, this.#pointers);
+  }
+
+  dispose(): void {}
+}

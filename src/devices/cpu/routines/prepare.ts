@@ -1,0 +1,33 @@
+// Routines on the CPU: which program does which.
+
+import { DeviceUnavailable } from '../../../errors.ts';
+import type { Routine } from '../../../kernel/kernel.ts';
+import type { Blas } from '../blas.ts';
+import type { Engine } from '../engine.ts';
+import type { CpuProgram } from '../program.ts';
+import { prepareMatmul } from './matmul.ts';
+import { prepareScan } from './scan.ts';
+import { prepareScatter } from './scatter.ts';
+import { prepareSort } from './sort.ts';
+
+export function prepareRoutine(routine: Routine, engine: Engine, blas: Blas): CpuProgram {
+  switch (routine.op) {
+    case 'matmul':
+      return prepareMatmul(routine, engine, blas);
+    case 'sort':
+      return prepareSort(routine, engine);
+    case 'scan':
+      return prepareScan(routine, engine);
+    case 'scatter':
+      return prepareScatter(routine, engine);
+    case 'raw':
+      throw new DeviceUnavailable({
+        code: 'RAW_KERNEL',
+        message: `${routine.name}: raw ${routine.language} kernels do not run on the CPU (cpu)`,
+        fix: 'Run it on the device it was written for, or write it as an expression with rt.kernel.',
+        where: routine.name,
+      });
+    default:
+      return routine satisfies never;
+  }
+}

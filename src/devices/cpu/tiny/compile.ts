@@ -1,0 +1,319 @@
+// Tiny kernels, interpreted op by op over whole arrays: no code is generated, so a first launch costs microseconds.
+//
+// A kernel becomes a list of steps; each is one loop over all positions. Everything that depends on axes and constants
+// only is computed here, once. Loads of neighbouring elements read the buffer itself, and the last step writes the output
+// itself, so a single op over plain operands is a single loop. Results equal the WebAssembly kernel's bit for bit, except
+// float sums and products, whose order is their own.
+
+import { byteSize, type DType, dtypeInfo, isFloat, type TypedArray } from '../../../base/dtype.ts';
+import { sizeOf } from '../../../base/shape.ts';
+import { axesOf } from '../../../kernel/bounds.ts';
+import { type Expr, operands, type ScalarType } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { castValue } from '../../../kernel/semantics.ts';
+import type { CpuBuffer } from '../buffer.ts';
+import { type Views, viewOf } from '../views.ts';
+import { type Fold, folds } from './folds.ts';
+import { aluLoop, castLoop, copyLoop, gatedLoop, gatherLoop, type Loop, narrow, widen } from './loops.ts';
+
+export interface TinyKernel {
+  /** Loop iterations of one launch. */
+  readonly work: number;
+  /** The WebAssembly kernel gives the same bits. */
+  readonly exact: boolean;
+  run(buffers: readonly CpuBuffer[], scalars: readonly number[], memory: Views): void;
+}
+
+/** A value: entry `table` of the run's arrays, from element `base` on; step 0 repeats one element. */
+interface Operand {
+  readonly table: number;
+  readonly base: number;
+  readonly step: 0 | 1;
+}
+
+interface LoopStep {
+  readonly loop: Loop;
+  readonly n: number;
+  readonly to: Operand;
+  readonly a: Operand;
+  readonly b: Operand;
+  readonly c: Operand;
+}
+
+interface FoldStep {
+  readonly fold: Fold;
+  readonly from: Operand;
+  readonly rows: number;
+  readonly length: number;
+  readonly to: number;
+}
+
+type Step = LoopStep | FoldStep;
+
+/** Rough count of the loop iterations a kernel would take, without compiling it. */
+export function tinyWork(kernel: Kernel): number {
+  const seen = new Set<Expr>();
+  const count = (e: Expr): number => {
+    if (seen.has(e)) return 0;
+    seen.add(e);
+    let ops = e.kind === 'alu' || e.kind === 'cast' || e.kind === 'load' ? 1 : 0;
+    for (const s of operands(e)) ops += count(s);
+    return ops;
+  };
+  const positions = sizeOf(kernel.space);
+  let work = 0;
+  for (const a of kernel.accumulators) work += (count(a.value) + 1) * positions * sizeOf(kernel.reduced);
+  for (const o of kernel.outputs) work += count(o.value) * positions;
+  return work;
+}
+
+/** Halves are computed with as floats, `index` as doubles. */
+const arrayFor = (type: ScalarType, n: number): TypedArray => {
+  if (type === 'index') return new Float64Array(n);
+  const bytes = type === 'f16' || type === 'bf16' ? 4 : byteSize(type);
+  const storage = type === 'f16' || type === 'bf16' ? Float32Array : dtypeInfo[type].storage;
+  return new storage(new ArrayBuffer(n * bytes), 0, n);
+};
+
+const isHalf = (t: ScalarType): boolean => t === 'f16' || t === 'bf16';
+
+const isStatic = (e: Expr, memo: Map<Expr, boolean>): boolean => {
+  let known = memo.get(e);
+  if (known === undefined) {
+    known = e.kind !== 'load' && e.kind !== 'scalar' && e.kind !== 'acc' && operands(e).every((s) => isStatic(s, memo));
+    memo.set(e, known);
+  }
+  return known;
+};
+
+class Compiler {
+  readonly steps: Step[] = [];
+  readonly arrays: (TypedArray | null)[] = [];
+  readonly #kernel: Kernel;
+  readonly #scalars: number;
+  readonly #accumulators = new Map<number, Operand>();
+  readonly #static = new Map<Expr, boolean>();
+  readonly #acc = new Map<Expr, boolean>();
+  readonly #nothing: Operand;
+  work = 0;
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+    const buffers = kernel.inputs.length + kernel.outputs.length;
+    for (let i = 0; i < buffers; i++) this.arrays.push(null);
+    this.#scalars = this.arrays.length;
+    for (const type of kernel.scalars) this.arrays.push(arrayFor(type, 1));
+    this.#nothing = this.#temp(new Uint8Array(1), 0);
+  }
+
+  compile(): void {
+    const kernel = this.#kernel;
+    const rows = sizeOf(kernel.space);
+    const length = sizeOf(kernel.reduced);
+    if (kernel.accumulators.length > 0) {
+      const inner = this.#stage([...kernel.space, ...kernel.reduced]);
+      kernel.accumulators.forEach((acc, slot) => {
+        const from = inner(acc.value);
+        const type = acc.op === 'argmax' || acc.op === 'argmin' ? 'i32' : acc.type;
+        const to = this.#temp(arrayFor(type, rows), 1);
+        this.steps.push({ fold: folds[acc.op](acc.type), from, rows, length, to: to.table });
+        this.work += rows * length;
+        this.#accumulators.set(slot, to);
+      });
+    }
+    const outer = this.#stage(kernel.space);
+    // All outputs are computed before any is stored: an output may share its buffer with an input.
+    const results = kernel.outputs.map((o) => outer(o.value));
+    kernel.outputs.forEach((o, i) => {
+      const to: Operand = { table: kernel.inputs.length + i, base: 0, step: 1 };
+      const from = results[i]!;
+      const last = this.steps[this.steps.length - 1];
+      const direct =
+        kernel.outputs.length === 1 &&
+        !isHalf(o.type) &&
+        last !== undefined &&
+        'loop' in last &&
+        last.to.table === from.table &&
+        last.n === rows;
+      if (direct) this.steps[this.steps.length - 1] = { ...last, to };
+      else this.#emit(narrow[o.type] ?? copyLoop, rows, to, from);
+    });
+  }
+
+  /** An evaluator of expressions over all positions of some sizes. */
+  #stage(sizes: readonly number[]): (e: Expr) => Operand {
+    const n = sizeOf(sizes);
+    const known = new Map<Expr, Operand>();
+    const evaluate = (e: Expr): Operand => {
+      let made = known.get(e);
+      if (!made) {
+        made = isStatic(e, this.#static) ? this.#fixed(e, sizes, n) : this.#build(e, n, evaluate);
+        known.set(e, made);
+      }
+      return made;
+    };
+    return evaluate;
+  }
+
+  #build(e: Expr, n: number, evaluate: (e: Expr) => Operand): Operand {
+    // What is the same at every position is computed once.
+    const count = axesOf(e).size === 0 && !this.#readsAcc(e) ? 1 : n;
+    switch (e.kind) {
+      case 'scalar':
+        return { table: this.#scalars + e.slot, base: 0, step: 0 };
+      case 'acc':
+        return this.#accumulators.get(e.slot)!;
+      case 'load':
+        return this.#load(e, count, n, evaluate);
+      case 'cast': {
+        const from = e.src[0].type;
+        const a = evaluate(e.src[0]);
+        return this.#into(e.type, count, castLoop(from, e.type, e.bits), a);
+      }
+      case 'alu': {
+        const type = e.src[e.src.length - 1]!.type;
+        const loop = aluLoop(e.op, type);
+        if (!loop) throw new Error(`cpu: ${this.#kernel.name}: ${e.op} has no meaning for ${type}`);
+        const [a, b, c] = e.src.map(evaluate) as [Operand, Operand?, Operand?];
+        return this.#into(e.type, count, loop, a, b, c);
+      }
+      case 'const':
+      case 'axis':
+        throw new Error('cpu: constants and axes are static');
+      default:
+        return e satisfies never;
+    }
+  }
+
+  #load(e: Expr & { kind: 'load' }, count: number, n: number, evaluate: (e: Expr) => Operand): Operand {
+    const at = evaluate(e.index);
+    const gate = e.gate && evaluate(e.gate);
+    const fixed = this.arrays[at.table];
+    const half = widen[e.type];
+    if (!gate && fixed && isStatic(e.index, this.#static)) {
+      const first = Number(fixed[at.base]);
+      const run = at.step === 0 ? null : neighbours(fixed, n);
+      if (at.step === 0 || run) {
+        const direct: Operand = { table: e.slot, base: first, step: at.step };
+        return half ? this.#into(e.type, at.step === 0 ? 1 : n, half, direct) : direct;
+      }
+    }
+    const source: Operand = { table: e.slot, base: 0, step: 1 };
+    const storage = half ? new Uint16Array(count) : arrayFor(e.type, count);
+    const to = this.#temp(storage, count === 1 ? 0 : 1);
+    this.#emit(gate ? gatedLoop : gatherLoop, count, to, source, at, gate ?? this.#nothing);
+    return half ? this.#into(e.type, count, half, to) : to;
+  }
+
+  #readsAcc(e: Expr): boolean {
+    let known = this.#acc.get(e);
+    if (known === undefined) {
+      known = e.kind === 'acc' || operands(e).some((s) => this.#readsAcc(s));
+      this.#acc.set(e, known);
+    }
+    return known;
+  }
+
+  /** A static expression, computed now. */
+  #fixed(e: Expr, sizes: readonly number[], n: number): Operand {
+    const axes = axesOf(e);
+    const count = axes.size === 0 ? 1 : n;
+    const value = (x: Expr): TypedArray => {
+      const out = arrayFor(x.type, count);
+      if (x.kind === 'const') out.fill(x.value as never);
+      else if (x.kind === 'axis') fillAxis(out, sizes, x.axis);
+      else if (x.kind === 'cast') {
+        const a = value(x.src[0]);
+        castLoop(x.src[0].type, x.type, x.bits)(count, out, 0, a, 0, 1, a, 0, 0, a, 0, 0);
+      } else if (x.kind === 'alu') {
+        const [a, b, c] = x.src.map(value) as [TypedArray, TypedArray?, TypedArray?];
+        aluLoop(x.op, x.src[x.src.length - 1]!.type)!(count, out, 0, a, 0, 1, b ?? a, 0, 1, c ?? a, 0, 1);
+      }
+      return out;
+    };
+    return this.#temp(value(e), axes.size === 0 ? 0 : 1);
+  }
+
+  #into(type: ScalarType, n: number, loop: Loop, a: Operand, b?: Operand, c?: Operand): Operand {
+    const to = this.#temp(arrayFor(type, n), n === 1 ? 0 : 1);
+    this.#emit(loop, n, to, a, b, c);
+    return to;
+  }
+
+  #emit(loop: Loop, n: number, to: Operand, a: Operand, b = this.#nothing, c = this.#nothing): void {
+    this.steps.push({ loop, n, to, a, b, c });
+    this.work += n;
+  }
+
+  #temp(array: TypedArray, step: 0 | 1): Operand {
+    return { table: this.arrays.push(array) - 1, base: 0, step };
+  }
+}
+
+function neighbours(at: TypedArray, n: number): boolean {
+  for (let i = 1; i < n; i++) if (Number(at[i]) !== Number(at[0]) + i) return false;
+  return true;
+}
+
+function fillAxis(out: TypedArray, sizes: readonly number[], axis: number): void {
+  let inner = 1;
+  for (let d = axis + 1; d < sizes.length; d++) inner *= sizes[d]!;
+  for (let i = 0; i < out.length; i++) out[i] = Math.floor(i / inner) % sizes[axis]!;
+}
+
+export function compileTiny(kernel: Kernel): TinyKernel {
+  const compiler = new Compiler(kernel);
+  compiler.compile();
+  const types: DType[] = [...kernel.inputs.map((p) => p.type), ...kernel.outputs.map((o) => o.type)];
+  const views = types.map((t) => viewOf[t]);
+  const shifts = types.map((t) => Math.log2(byteSize(t)));
+  const { steps } = compiler;
+  const arrays = compiler.arrays as TypedArray[];
+  const offsets = new Array<number>(arrays.length).fill(0);
+  const scalarAt = types.length;
+  const count = types.length;
+  const scalarTypes = kernel.scalars;
+  return {
+    work: compiler.work,
+    exact: !kernel.accumulators.some((a) => isFloat(a.type) && (a.op === 'sum' || a.op === 'prod')),
+    run(buffers, scalars, memory) {
+      for (let i = 0; i < count; i++) {
+        const buffer = buffers[i]!;
+        arrays[i] = views[i]!(buffer.small ?? memory);
+        offsets[i] = buffer.address / (1 << shifts[i]!);
+      }
+      for (let i = 0; i < scalarTypes.length; i++) {
+        arrays[scalarAt + i]![0] = castValue(scalars[i]!, 'f64', scalarTypes[i]!) as never;
+      }
+      for (let i = 0; i < steps.length; i++) {
+        const s = steps[i]!;
+        if ('fold' in s) {
+          const values = arrays[s.from.table]!;
+          const at = offsets[s.from.table]! + s.from.base;
+          const from = at === 0 ? values : values.subarray(at);
+          s.fold(from, s.from.step, s.rows, s.length, arrays[s.to]!);
+          continue;
+        }
+        const { to, a, b, c } = s;
+        s.loop(
+          s.n,
+          arrays[to.table]!,
+          offsets[to.table]! + to.base,
+          arrays[a.table]!,
+          offsets[a.table]! + a.base,
+          a.step,
+          arrays[b.table]!,
+          offsets[b.table]! + b.base,
+          b.step,
+          arrays[c.table]!,
+          offsets[c.table]! + c.base,
+          c.step,
+        );
+      }
+      // The interpreter must not keep the last launch's buffers alive.
+      for (let i = 0; i < count; i++) arrays[i] = nothing;
+    },
+  };
+}
+
+const nothing: TypedArray = new Uint8Array(0);
