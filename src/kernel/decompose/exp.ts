@@ -84,9 +84,7 @@ const dominant: Readonly<Record<FloatType, number>> = { f32: 26, f64: 55 };
 
 export function expm1(f: Float, x: Expr): Expr {
   const { r, n, bits } = reduce(f, clampExponent(f, x));
-  const result = expm1From(f, r, n, bits);
-  // Keeps the sign of zero, and subnormals as they are.
-  return f.where(f.eq(n, 0), expm1Reduced(f, r), result);
+  return f.where(f.eq(x, 0), x, expm1From(f, r, n, bits));
 }
 
 /** e^x - 1 for a reduced argument: 2^n·(e^r - 1) + (2^n - 1). */

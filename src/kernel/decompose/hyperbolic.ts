@@ -27,18 +27,20 @@ export function cosh(f: Float, x: Expr): Expr {
   return f.add(e, f.div(0.25, e));
 }
 
-// In f32, tanh(x/2) ≈ u/2Q with u = x·P(x²), Q = Q(x²), and tanh x = 2t/(1 + t²) of that: near 1, where a unit in the last place is
-// smallest, errors of u and Q cancel. P(0) = Q(0) = 1, so x near 0 stays x.
-const numerator = [1, 0.02977951297814641, 0.00011437835877926247];
-const denominator = [1, 0.11311281239275858, 0.0012071484267630838, 1.2316523840620717e-6];
+// In f32, tanh x = 2t/(1 + t²) with t = tanh(x/2) ≈ u/2q, u = x·(1 + …), q = 1 + e, e small near 0. Near 1, where a unit in the
+// last place is smallest, errors of u and q cancel; near 0 the ones are added late, so x stays x.
+const numerator = [0.02977951297814641, 0.00011437835877926247];
+const denominator = [0.11311281239275858, 0.0012071484267630838, 1.2316523840620717e-6];
 
 export function tanh(f: Float, x: Expr): Expr {
   if (f.type === 'f32') {
     const y = f.min(f.max(x, -9.02), 9.02);
     const z = f.mul(y, y);
-    const u = f.mul(y, f.poly(z, numerator));
-    const q = f.poly(z, denominator);
-    return f.div(f.mul(u, q), f.add(f.mul(q, q), f.mul(f.mul(u, u), 0.25)));
+    const u = f.add(y, f.mul(y, f.mul(z, f.poly(z, numerator))));
+    const e = f.mul(z, f.poly(z, denominator));
+    const q = f.add(e, 1);
+    // u·q / (q² + u²/4)
+    return f.div(f.mul(u, q), f.add(q, f.add(f.mul(e, q), f.mul(f.mul(u, u), 0.25))));
   }
   const a = f.min(f.abs(x), 20);
   const { r, n, bits } = reduce(f, f.add(a, a));
