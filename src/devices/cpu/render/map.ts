@@ -122,7 +122,7 @@ export function positionOf(kernel: Kernel, exprs: Exprs): Expr {
 }
 
 /** Locals with the part of the vector axis that the present item handles. */
-function chunkRange(
+export function chunkRange(
   em: Emitter,
   size: number,
   chunks: { size: number; count: number },

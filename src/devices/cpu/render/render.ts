@@ -7,6 +7,7 @@ import { WasmModule } from '../wasm/module.ts';
 import { moduleText } from '../wasm/text.ts';
 import { renderMap } from './map.ts';
 import type { RenderOptions, WasmKernel } from './module.ts';
+import { renderReduction } from './reduce.ts';
 import { substitute } from './segments.ts';
 
 export function renderKernel(kernel: Kernel, options: RenderOptions): WasmKernel {
@@ -29,7 +30,7 @@ function render(given: Kernel, options: RenderOptions): WasmKernel {
   const exprs = new Exprs();
   const kernel = reintern(given, exprs);
   const module = new WasmModule({ module: 'env', name: 'memory', shared: options.shared });
-  const rendered = renderMap(kernel, exprs, module, options);
+  const rendered = (kernel.accumulators.length > 0 ? renderReduction : renderMap)(kernel, exprs, module, options);
   const bytes = module.bytes();
   return {
     ...rendered,

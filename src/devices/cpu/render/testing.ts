@@ -68,7 +68,12 @@ export class Run {
   readonly wasm: WasmKernel;
   readonly #memory: WebAssembly.Memory;
   readonly #exports: KernelExports;
-  readonly #outputs: { readonly at: number; readonly bytes: number; readonly elements: Elements; readonly n: number }[] = [];
+  readonly #outputs: {
+    readonly at: number;
+    readonly bytes: number;
+    readonly elements: Elements;
+    readonly n: number;
+  }[] = [];
 
   constructor(spec: Spec, options: { shared?: boolean } = {}) {
     this.kernel = kernelOf(spec);
@@ -98,7 +103,8 @@ export class Run {
     });
     u32[(args + layout.scratch) / 4] = scratch;
     (spec.scalars ?? []).forEach((s, i) => {
-      const type = s.type === 'f16' || s.type === 'bf16' ? 'f32' : s.type === 'bool' || s.type === 'u8' ? 'i32' : s.type;
+      const type =
+        s.type === 'f16' || s.type === 'bf16' ? 'f32' : s.type === 'bool' || s.type === 'u8' ? 'i32' : s.type;
       const value = type === 'i64' || type === 'u64' ? BigInt(s.value) : s.value;
       elementsOf(type, buffer, args + layout.scalars + 8 * i, 1).set(0, value);
     });
@@ -149,7 +155,12 @@ export function reference(spec: Spec): Value[][] {
   };
   const inputs = (spec.inputs ?? []).map((d) => make(d.type, d.values, d.values.length));
   const outputs = kernel.outputs.map((o) => make(o.type, [], n));
-  interpret(kernel, inputs, outputs, (spec.scalars ?? []).map((s) => s.value));
+  interpret(
+    kernel,
+    inputs,
+    outputs,
+    (spec.scalars ?? []).map((s) => s.value),
+  );
   return outputs.map((o) => Array.from({ length: n }, (_, i) => o.get(i)));
 }
 
@@ -164,7 +175,25 @@ export function randomSource(seed: number): () => number {
   };
 }
 
-const floatSpecials = [0, -0, 1, -1, 0.5, -1.5, 2.5, 3.7, -3.7, Infinity, -Infinity, NaN, 1e-40, 65504, 65520, 1e30, -1e38];
+const floatSpecials = [
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -1.5,
+  2.5,
+  3.7,
+  -3.7,
+  Infinity,
+  -Infinity,
+  NaN,
+  1e-40,
+  65504,
+  65520,
+  1e30,
+  -1e38,
+];
 const intSpecials: Partial<Record<DType, readonly Value[]>> = {
   u8: [0, 1, 2, 7, 8, 127, 128, 255],
   i32: [0, 1, -1, 2, 31, 32, 33, -7, 7, 2 ** 31 - 1, -(2 ** 31), 255, 256, -256],

@@ -1,0 +1,132 @@
+// How a reduction is run: along which axis the vector lies, and how the work is cut into items.
+
+import { sizeOf } from '../../../base/shape.ts';
+import { strideAlong } from '../../../kernel/bounds.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { chunkAxis } from './map.ts';
+import { type AxisLoop, bodiesFor, type Chunks, outputAxis, type Survey, survey } from './plan.ts';
+
+/** Number of a pseudo axis: the slices of a reduced axis. */
+export const sliceAxis = -3;
+
+export interface ReductionPlan {
+  readonly form: 'rows' | 'columns';
+  readonly vector: AxisLoop;
+  /** Loops over items: output axes, then chunks or slices. */
+  readonly loops: readonly AxisLoop[];
+  /** Reduced axes other than the vector's. */
+  readonly reduced: readonly AxisLoop[];
+  readonly bodies: readonly number[];
+  readonly chunks: Chunks;
+  /** 1 if the reduction is not cut. */
+  readonly slices: number;
+  readonly sliced: number;
+  readonly sliceLength: number;
+  readonly outputs: number;
+  readonly items: number;
+  readonly itemElements: number;
+  /** Values one lane of the main body takes in, at most. */
+  readonly perLane: number;
+  readonly cost: number;
+}
+
+/** Items wanted of a reduction with few outputs, and the least work of one. */
+const wantedItems = 64;
+const leastElements = 16384;
+
+export function planReduction(kernel: Kernel): ReductionPlan {
+  const found = survey(kernel.accumulators.map((a) => a.value));
+  const rank = kernel.space.length;
+  const reducedAxes = kernel.reduced.map((size, k) => ({ axis: rank + k, size })).filter((a) => a.size > 1);
+  const outputAxes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1);
+  const row = bestReduced(found, reducedAxes);
+  const column = outputAxis(kernel);
+  const form = choose(found, row, column);
+  const vector = form === 'rows' ? row! : column;
+  const bodies = bodiesOf(kernel, found);
+  const main = bodies[0]!;
+  const reduced = reducedAxes.filter((a) => a.axis !== vector.axis);
+  const loops = outputAxes.filter((a) => a.axis !== vector.axis);
+  const outputs = sizeOf(kernel.space);
+  const count = sizeOf(kernel.reduced);
+
+  let chunks: Chunks = { size: vector.size, count: 1 };
+  if (form === 'columns' && vector.size > main) {
+    // Each item keeps about 16K values busy, in whole bodies.
+    const size = Math.max(1, Math.ceil(leastElements / count / main)) * main;
+    if (size < vector.size) chunks = { size, count: Math.ceil(vector.size / size) };
+    if (chunks.count > 1) loops.push({ axis: chunkAxis, size: chunks.count });
+  }
+  const whole = loops.reduce((n, a) => n * a.size, 1);
+  const perItem = (outputs / whole) * count;
+  const longest = reducedAxes.reduce((a, b) => (b.size > a.size ? b : a), { axis: -1, size: 1 });
+  const wanted = Math.min(Math.ceil(wantedItems / whole), Math.floor(perItem / leastElements), longest.size);
+  let slices = 1;
+  let sliceLength = longest.size;
+  if (whole < wantedItems / 2 && wanted > 1 && outputs * wanted <= 65536) {
+    const unit = longest.axis === vector.axis ? main : 1;
+    sliceLength = Math.ceil(longest.size / wanted / unit) * unit;
+    slices = Math.ceil(longest.size / sliceLength);
+    if (slices > 1) loops.push({ axis: sliceAxis, size: slices });
+  }
+  const items = whole * slices;
+  return {
+    form,
+    vector,
+    loops,
+    reduced,
+    bodies,
+    chunks,
+    slices,
+    sliced: longest.axis,
+    sliceLength,
+    outputs,
+    items,
+    itemElements: (outputs * count) / items,
+    perLane: form === 'rows' ? Math.ceil(count / main) : count,
+    cost: found.cost,
+  };
+}
+
+/** Loads that cannot be read as whole vectors along an axis. */
+function roughLoads(s: Survey, axis: number): number {
+  return s.loads.filter((l) => {
+    const stride = strideAlong(l.index, axis);
+    return stride !== 0 && stride !== 1;
+  }).length;
+}
+
+/** The reduced axis along which most is read in vectors; the last of those. */
+function bestReduced(s: Survey, axes: readonly AxisLoop[]): AxisLoop | undefined {
+  let best: AxisLoop | undefined;
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const a of [...axes].reverse()) {
+    const rough = roughLoads(s, a.axis);
+    if (rough < fewest) {
+      fewest = rough;
+      best = a;
+    }
+  }
+  return best;
+}
+
+function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' | 'columns' {
+  if (!row) return 'columns';
+  if (column.size < 4) return 'rows';
+  if (row.size < 8) return 'columns';
+  const [r, c] = [roughLoads(s, row.axis), roughLoads(s, column.axis)];
+  if (r !== c) return r < c ? 'rows' : 'columns';
+  return row.size >= 32 ? 'rows' : 'columns';
+}
+
+function bodiesOf(kernel: Kernel, s: Survey): number[] {
+  const widths = kernel.accumulators.map((a) =>
+    a.type === 'f64' || a.type.endsWith('64') ? 64 : a.type === 'u8' || a.type === 'bool' ? 8 : 32,
+  );
+  const arg = kernel.accumulators.some((a) => a.op === 'argmax' || a.op === 'argmin');
+  const bodies = bodiesFor(s, arg ? [...widths, 32] : widths);
+  const main = bodies[0]!;
+  // One simple accumulator: twice the registers hide the latency of an addition.
+  if (kernel.accumulators.length === 1 && !arg && s.cost <= 4 && main <= 16) return [2 * main, ...bodies.slice(1)];
+  return bodies;
+}

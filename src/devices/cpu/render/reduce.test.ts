@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { type DType, dtypes, isFloat } from '../../../base/dtype.ts';
+import { type Expr, Exprs } from '../../../kernel/expr.ts';
+import type { Accumulator } from '../../../kernel/kernel.ts';
+import type { ReduceOp } from '../../../kernel/ops.ts';
+import type { Value } from '../../../kernel/semantics.ts';
+import { data, Run, randomSource, reference, type Spec, samples } from './testing.ts';
+
+const ops: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'argmax', 'argmin'];
+const opsOf = (t: DType): readonly ReduceOp[] =>
+  t === 'bool' ? ['any', 'all', 'max', 'min', 'argmax', 'argmin'] : ops;
+
+/** Reduces [outer, middle, inner] over the axes named; the output keeps the others in order. */
+function reduction(
+  op: ReduceOp,
+  type: DType,
+  shape: readonly number[],
+  over: readonly number[],
+  values: readonly Value[],
+): Spec {
+  const b = new Exprs();
+  const kept = shape.map((_, k) => k).filter((k) => !over.includes(k));
+  const order = [...kept, ...over];
+  let index: Expr = b.const('index', 0);
+  let stride = 1;
+  for (let k = shape.length - 1; k >= 0; k--) {
+    const axis = b.axis(order.indexOf(k), shape[k]!);
+    index = b.alu('add', index, b.alu('mul', axis, b.const('index', stride)));
+    stride *= shape[k]!;
+  }
+  const accumulators: Accumulator[] = [{ op, type, value: b.load(type, 0, index) }];
+  const result: DType = op === 'argmax' || op === 'argmin' ? 'i32' : type;
+  return {
+    space: kept.map((k) => shape[k]!),
+    reduced: over.map((k) => shape[k]!),
+    accumulators,
+    outputs: [b.acc(result, 0)],
+    inputs: [data(type, values)],
+  };
+}
+
+/** Float sums and products may round differently; everything else must be the same. */
+function expectReduced(spec: Spec, label: string): void {
+  const { op, type } = spec.accumulators![0]!;
+  const expected = reference(spec)[0]!;
+  const got = new Run(spec).run().values();
+  if (!isFloat(type) || (op !== 'sum' && op !== 'prod')) {
+    expect(got, label).toEqual(expected);
+    return;
+  }
+  const tolerance = { f16: 2e-3, bf16: 2e-2, f32: 2e-5, f64: 1e-12 }[type as 'f32'];
+  expected.forEach((e, i) => {
+    const [x, y] = [got[i] as number, e as number];
+    if (Number.isFinite(y))
+      expect(Math.abs(x - y), `${label} [${i}] ${x} ${y}`).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(y)));
+    else expect(x, label).toBe(y);
+  });
+}
+
+const shapes: readonly (readonly [readonly number[], readonly number[]])[] = [
+  [[1], [0]],
+  [[3], [0]],
+  [[40], [0]],
+  [[131], [0]],
+  [[5, 37], [1]],
+  [[37, 5], [1]],
+  [[37, 5], [0]],
+  [[9, 70], [0]],
+  [
+    [3, 5, 33],
+    [0, 2],
+  ],
+  [
+    [3, 33, 5],
+    [0, 1],
+  ],
+  [[4, 6, 3], [1]],
+  [
+    [2, 3, 4],
+    [0, 1, 2],
+  ],
+];
+
+describe('reductions', () => {
+  for (const type of dtypes) {
+    it(`of ${type} give what the reference gives, for every op and shape`, () => {
+      for (const op of opsOf(type)) {
+        for (const [shape, over] of shapes) {
+          const n = shape.reduce((a, b) => a * b, 1);
+          const random = randomSource(n + 1);
+          const mild = isFloat(type) && (op === 'sum' || op === 'prod');
+          const values = mild
+            ? Array.from({ length: n }, () => random() + 0.5 - (op === 'prod' ? 0 : 0.5))
+            : samples(type, n, n + 5);
+          expectReduced(reduction(op, type, shape, over, values), `${op} ${type} ${shape} over ${over}`);
+        }
+      }
+    });
+  }
+});
