@@ -54,13 +54,13 @@ export class WasmCode {
     }
   }
 
-  /** Where the workers read the bytes. */
-  address(memory: CpuMemory): number {
+  /** Where the workers read the bytes; null if there is no room for them. */
+  address(memory: CpuMemory): number | null {
     if (!this.#block) {
-      this.#block = memory.take(this.bytes.length, this.name);
-      memory.views.u8.set(this.bytes, this.#block.address);
+      this.#block = memory.heap.allocate(this.bytes.length);
+      if (this.#block) memory.views.u8.set(this.bytes, this.#block.address);
     }
-    return this.#block.address;
+    return this.#block?.address ?? null;
   }
 
   dispose(memory: CpuMemory): void {
@@ -148,6 +148,10 @@ export class Engine {
     const worthwhile = Math.ceil((2 * work.nanoseconds) / parallelNanoseconds);
     const helpers = Math.min(this.threads, chunks, worthwhile) - 1;
     const codeAddress = code.address(this.memory);
+    if (codeAddress === null) {
+      exports.run(argsAddress, 0, items);
+      return;
+    }
     const complete = this.#open().run({
       code: code.id,
       codeAddress,

@@ -1,0 +1,226 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { DType } from '../../../base/dtype.ts';
+import { DeviceLost, KernelError } from '../../../errors.ts';
+import { Exprs } from '../../../kernel/expr.ts';
+import type { Kernel, Routine } from '../../../kernel/kernel.ts';
+import { type CpuDevice, type CpuOptions, createCpuDevice } from '../device.ts';
+import { bytesOf, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from '../testing.ts';
+
+const opened: CpuDevice[] = [];
+async function open(options: CpuOptions): Promise<CpuDevice> {
+  const device = await createCpuDevice({ blas: false, ...options });
+  opened.push(device);
+  return device;
+}
+afterEach(async () => {
+  for (const d of opened.splice(0)) await d.close();
+});
+
+const n = 400_000;
+const chain = elementwise(n, ['f32', 'f32'], 'f32', (b, [x, y]) =>
+  b.alu('add', b.alu('mul', x!, y!), b.alu('sqrt', b.alu('abs', x!))),
+);
+const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
+
+function rowSums(type: DType, rows: number, columns: number): Kernel {
+  const b = new Exprs();
+  const at = b.alu('add', b.alu('mul', b.axis(0, rows), b.const('index', columns)), b.axis(1, columns));
+  return makeKernel({
+    space: [rows],
+    reduced: [columns],
+    inputs: [{ type, elements: rows * columns }],
+    accumulators: [{ op: 'sum', type, value: b.load(type, 0, at) }],
+    outputs: [{ type, value: b.acc(type, 0) }],
+  });
+}
+
+const matmul: Routine = {
+  kind: 'routine',
+  op: 'matmul',
+  name: 'matmul',
+  type: 'f32',
+  batch: 2,
+  batchA: 2,
+  batchB: 1,
+  m: 131,
+  n: 157,
+  k: 300,
+  transposeA: false,
+  transposeB: true,
+  precision: 'exact',
+  epilogue: null,
+  estimate,
+};
+const sort: Routine = {
+  kind: 'routine',
+  op: 'sort',
+  name: 'sort',
+  type: 'f32',
+  rows: 200,
+  columns: 300,
+  descending: false,
+  estimate,
+};
+
+/** Launches until the workers have started, so that a test of them tests something. */
+async function warm(device: CpuDevice, workers: number): Promise<void> {
+  const inputs = [sample('f32', n, 1), sample('f32', n, 2)];
+  for (let i = 0; i < 500; i++) {
+    runOn(device, chain, inputs, [n * 4]);
+    if (device.pool!.ready === workers) return;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  throw new Error('the workers did not start');
+}
+
+describe('worker threads', () => {
+  it('give the same bits for any number of threads', async () => {
+    const works: [Kernel | Routine, readonly Parameters<typeof sample>[], number[]][] = [
+      [
+        chain,
+        [
+          ['f32', n, 1],
+          ['f32', n, 2],
+        ],
+        [n * 4],
+      ],
+      [rowSums('f32', 1, 1_000_003), [['f32', 1_000_003, 3]], [4]],
+      [rowSums('f32', 500, 777), [['f32', 500 * 777, 4]], [2000]],
+      [
+        matmul,
+        [
+          ['f32', 2 * 131 * 300, 5],
+          ['f32', 157 * 300, 6],
+        ],
+        [2 * 131 * 157 * 4],
+      ],
+      [sort, [['f32', 60_000, 7]], [240_000, 240_000]],
+    ];
+    const results: Uint8Array[][] = [];
+    for (const threads of [1, 2, 4]) {
+      const device = await open({ threads });
+      if (threads > 1) await warm(device, threads - 1);
+      results.push(
+        works.flatMap(([work, inputs, outputs]) =>
+          runOn(
+            device,
+            work,
+            inputs.map((i) => sample(...i)),
+            outputs,
+          ),
+        ),
+      );
+    }
+    for (const other of results.slice(1)) {
+      for (const [i, bytes] of other.entries()) expect(sameBytes(bytes, results[0]![i]!), `result ${i}`).toBe(true);
+    }
+  });
+
+  it('start only when work is worth them, and never with one thread', async () => {
+    const device = await open({ threads: 2 });
+    runOn(
+      device,
+      elementwise(3000, ['f32'], 'f32', (b, [x]) => b.alu('neg', x!)),
+      [sample('f32', 3000, 1)],
+      [12_000],
+    );
+    expect(device.pool).toBeNull();
+    const single = await open({ threads: 1 });
+    runOn(single, chain, [sample('f32', n, 1), sample('f32', n, 2)], [n * 4]);
+    expect(single.pool).toBeNull();
+    expect(single.caps.details).toMatchObject({ threads: 1, shared: false });
+  });
+
+  it('take part in the work', async () => {
+    const device = await open({ threads: 3 });
+    await warm(device, 2);
+    expect(device.pool!.size).toBe(2);
+    expect(device.pool!.settled).toBe(true);
+  });
+});
+
+describe('a worker that dies', () => {
+  const inputs = [sample('f32', n, 1), sample('f32', n, 2)];
+  const expected = async (): Promise<Uint8Array> => runOn(await open({ threads: 1 }), chain, inputs, [n * 4])[0]!;
+
+  it('between calls is replaced', async () => {
+    const device = await open({ threads: 2 });
+    const want = await expected();
+    await warm(device, 1);
+    await device.pool!.terminateOne();
+    expect(device.pool!.size).toBe(0);
+    expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
+    expect(device.pool!.size).toBe(1);
+    await warm(device, 1);
+  });
+
+  it.each([
+    ['by ending inside a chunk', 1],
+    ['by a trap inside a chunk', 2],
+    ['by not coming back from a chunk', 3],
+  ] as const)('%s costs nothing but time', async (_, fault) => {
+    const device = await open({ threads: 2, patience: 150 });
+    const want = await expected();
+    await warm(device, 1);
+    device.pool!.injectFault(fault);
+    // The calling thread may take all chunks itself; go on until the worker was hit.
+    for (let i = 0; i < 200 && device.pool!.settled; i++) {
+      expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
+    }
+    expect(device.pool!.settled).toBe(false);
+    // Memory that the lost worker might still write to is not given out again before it has ended.
+    const held = device.memory().free;
+    const buffer = device.allocate(1 << 20);
+    device.release(buffer);
+    expect(device.memory().free).toBe(held - (1 << 20));
+    for (let i = 0; i < 300 && !device.pool!.settled; i++) await new Promise((done) => setTimeout(done, 10));
+    expect(device.pool!.settled).toBe(true);
+    expect(device.memory().free).toBeGreaterThanOrEqual(held);
+    await warm(device, 1);
+    expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
+  });
+
+  it('in work that overwrites its input is a typed error, and the device goes on', async () => {
+    const device = await open({ threads: 2, patience: 150 });
+    const want = await expected();
+    const double = elementwise(n, ['f32'], 'f32', (b, [x]) => b.alu('add', x!, x!), [0]);
+    await warm(device, 1);
+    const buffer = device.allocate(n * 4);
+    device.write(buffer, bytesOf(elementsOf('f32', n, () => 0)));
+    const program = device.prepare(double);
+    device.pool!.injectFault(2);
+    let error: unknown;
+    for (let i = 0; i < 500 && !error; i++) {
+      try {
+        device.launch(program, [buffer, buffer], []);
+      } catch (e) {
+        error = e;
+      }
+    }
+    expect(error).toBeInstanceOf(DeviceLost);
+    expect(error).toMatchObject({ code: 'WORKER_DIED' });
+    expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
+  });
+
+  it('does not hide a kernel that traps everywhere', async () => {
+    const device = await open({ threads: 2, patience: 150 });
+    await warm(device, 1);
+    const scatter: Routine = {
+      kind: 'routine',
+      op: 'scatter',
+      name: 'scatter',
+      type: 'f32',
+      combine: 'set',
+      outer: 400,
+      length: 500,
+      inner: 1,
+      count: 10,
+      perElement: false,
+      estimate,
+    };
+    const bad = elementsOf('i32', 10, () => 500);
+    expect(() => runOn(device, scatter, [sample('f32', 200_000, 1), bad, sample('f32', 4000, 2)], [800_000])).toThrow(
+      KernelError,
+    );
+  });
+});
