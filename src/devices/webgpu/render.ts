@@ -5,6 +5,7 @@ import type { Plan, Traits } from './plan.ts';
 import { renderRaw } from './routines/raw.ts';
 import { type InPlace, nothingInPlace } from './wgsl/buffers.ts';
 import { renderElementwise } from './wgsl/elementwise.ts';
+import { renderReduction } from './wgsl/reduce.ts';
 
 export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace = nothingInPlace): Plan {
   if (work.kind === 'kernel') return renderKernel(work, traits, inPlace);
@@ -17,10 +18,14 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
 }
 
 function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace): Plan {
+  const { passes, scratch } =
+    kernel.accumulators.length > 0
+      ? renderReduction(kernel, traits, inPlace)
+      : { passes: [renderElementwise(kernel, traits, inPlace)], scratch: [] };
   return {
     name: kernel.name,
-    passes: [renderElementwise(kernel, traits, inPlace)],
-    scratch: [],
+    passes,
+    scratch,
     scalars: kernel.scalars,
     buffers: kernel.inputs.length + kernel.outputs.length,
     firstOutput: kernel.inputs.length,

@@ -2,5 +2,6 @@
 
 import type { Check } from '../support.ts';
 import { elementwise } from './elementwise.ts';
+import { reductions } from './reductions.ts';
 
-export const allChecks: Readonly<Record<string, readonly Check[]>> = { elementwise };
+export const allChecks: Readonly<Record<string, readonly Check[]>> = { elementwise, reductions };

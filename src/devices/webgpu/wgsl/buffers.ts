@@ -18,7 +18,7 @@ export interface OutputBinding {
   readonly vector: boolean;
 }
 
-/** Binds what a kernel reads and writes. `first` is the launch buffer that input 0 is. */
+/** Binds what a kernel writes, and what it reads at the first use of it. `first` is the launch buffer that input 0 is. */
 export function bindBuffers(
   module: Module,
   inputs: readonly BufferParam[],
@@ -27,13 +27,19 @@ export function bindBuffers(
   first = 0,
 ): KernelBuffers {
   const views = new Map<number, Storage>();
-  inputs.forEach((p, slot) => {
-    if (inPlace.has(slot)) return;
-    views.set(slot, module.buffer(`in${slot}`, p.type, { from: 'buffer', index: first + slot, access: 'read' }));
-  });
   const written = outputs.map(({ param, vector }, k) =>
     module.buffer(`out${k}`, param.type, { from: 'buffer', index: first + inputs.length + k, access: 'write' }, vector),
   );
-  for (const [slot, k] of inPlace) views.set(slot, module.alias(`in${slot}`, inputs[slot]!.type, `out${k}`));
-  return { input: (slot) => views.get(slot)!, outputs: written };
+  const bind = (slot: number): Storage => {
+    const { type } = inputs[slot]!;
+    const shared = outputs.length > 0 ? inPlace.get(slot) : undefined;
+    if (shared !== undefined) return module.alias(`in${slot}`, type, `out${shared}`);
+    return module.buffer(`in${slot}`, type, { from: 'buffer', index: first + slot, access: 'read' });
+  };
+  const input = (slot: number): Storage => {
+    let known = views.get(slot);
+    if (!known) views.set(slot, (known = bind(slot)));
+    return known;
+  };
+  return { input, outputs: written };
 }
