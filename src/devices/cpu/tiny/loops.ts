@@ -117,8 +117,16 @@ const byClass: Readonly<Record<'bool' | 'int' | 'float', Readonly<Partial<Record
   float: floatLoops,
 };
 
+/** Arithmetic of half types is rounded to them at every step; the rest only selects or compares. */
+const roundsHalves: ReadonlySet<AluOp> = new Set(['add', 'sub', 'mul', 'div', 'sqrt']);
+
 /** The loop of an op on operands of a type; undefined where the op has no meaning for it. */
 export function aluLoop(op: AluOp, type: ScalarType): Loop | undefined {
+  if ((type === 'f16' || type === 'bf16') && roundsHalves.has(op)) {
+    const apply = meaning(op, type)!;
+    const round = roundTo[type];
+    return generic((a, b, c) => round(apply(a, b, c)));
+  }
   if (type === 'index') {
     if (op in shared) return shared[op as keyof typeof shared] as unknown as Loop;
   } else if (!is64BitInt(type)) {

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { byteSize, type DType, dtypes, isFloat, type TypedArray } from '../../../base/dtype.ts';
+import { bf16ToNumber, f16ToNumber } from '../../../base/half.ts';
+import { type Expr, Exprs } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { type AluOp, aluOps, type ReduceOp } from '../../../kernel/ops.ts';
+import { createReferenceDevice } from '../../reference/device.ts';
+import { type CpuDevice, createCpuDevice } from '../device.ts';
+import { cpuNative } from '../render/native.ts';
+import { asType, elementsOf, elementwise, makeKernel, random, runOn, sameBytes } from '../testing.ts';
+
+let interpreted: CpuDevice;
+let compiled: CpuDevice;
+const reference = createReferenceDevice();
+beforeAll(async () => {
+  interpreted = await createCpuDevice({ threads: 1, tinyElements: 1 << 24, blas: false });
+  compiled = await createCpuDevice({ threads: 1, tinyElements: 0, blas: false });
+});
+afterAll(async () => {
+  await interpreted.close();
+  await compiled.close();
+});
+
+const special = [0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, 1e-40, 3e38, -3e38, 65504, Infinity, -Infinity, Number.NaN, 33, -7];
+/** Values of a type that reach its edges. */
+function values(type: DType, n: number, seed: number): TypedArray {
+  const next = random(seed);
+  if (type === 'i64' || type === 'u64') {
+    const a = new BigInt64Array(n).map(() => BigInt(Math.floor((next() - 0.5) * 2 ** (1 + next() * 62))));
+    return type === 'i64' ? a : new BigUint64Array(a.buffer);
+  }
+  return elementsOf(type, n, (i) => {
+    if (isFloat(type))
+      return i < special.length
+        ? special[(i * (seed + 1)) % special.length]!
+        : (next() - 0.5) * 2 ** (next() * 40 - 20);
+    return Math.floor((next() - 0.5) * 2 ** (next() * 33));
+  });
+}
+
+/** NaN is one value: its bits are the engine's choice. */
+function clean(type: DType, bytes: Uint8Array): (number | bigint)[] {
+  const a = asType(type, bytes);
+  if (type === 'f16') return Array.from(a as Uint16Array, f16ToNumber);
+  if (type === 'bf16') return Array.from(a as Uint16Array, bf16ToNumber);
+  return Array.from(a as Float64Array);
+}
+
+function same(kernel: Kernel, inputs: readonly TypedArray[], scalars: readonly number[] = []): void {
+  const count = kernel.space.reduce((a, b) => a * b, 1);
+  const sizes = kernel.outputs.map((o) => count * byteSize(o.type));
+  const a = runOn(interpreted, kernel, inputs, sizes, scalars);
+  const b = runOn(compiled, kernel, inputs, sizes, scalars);
+  kernel.outputs.forEach((o, i) => {
+    expect(clean(o.type, a[i]!)).toEqual(clean(o.type, b[i]!));
+  });
+}
+
+const n = 67;
+const ops = (Object.keys(aluOps) as AluOp[]).flatMap((op) =>
+  dtypes.filter((t) => cpuNative[t].has(op)).map((t) => [op, t] as const),
+);
+
+describe('interpreted and compiled kernels', () => {
+  it.each(ops)('agree on the bits of %s of %s', (op, type) => {
+    const { arity, compares } = aluOps[op];
+    const types: DType[] = op === 'where' ? ['bool', type, type] : new Array<DType>(arity).fill(type);
+    const kernel = elementwise(n, types, compares ? 'bool' : type, (b, src) => b.raw(op, src));
+    // Shift counts within and just beyond the width, and anything else for the rest.
+    const shift = op === 'shl' || op === 'shr';
+    const inputs = types.map((t, i) => (shift && i === 1 ? elementsOf(t, n, (j) => j) : values(t, n, i + 1)));
+    same(kernel, inputs);
+  });
+
+  it.each(dtypes.flatMap((from) => dtypes.map((to) => [from, to] as const)))(
+    'agree on casts from %s to %s',
+    (from, to) => {
+      same(
+        elementwise(n, [from], to, (b, [x]) => b.cast(to, x!)),
+        [values(from, n, 3)],
+      );
+    },
+  );
+
+  it.each([
+    ['f32', 'i32'],
+    ['i32', 'f32'],
+    ['f32', 'u32'],
+    ['u32', 'f32'],
+    ['f64', 'i64'],
+    ['i64', 'f64'],
+    ['u64', 'f64'],
+  ] as const)('agree on the bits of %s as %s', (from, to) => {
+    same(
+      elementwise(n, [from], to, (b, [x]) => b.bitcast(to, x!)),
+      [values(from, n, 3)],
+    );
+  });
+
+  it('agree on chains in every float type', () => {
+    for (const t of ['f32', 'f64', 'f16', 'bf16'] as const) {
+      const kernel = elementwise(n, [t, t], t, (b, [x, y]) =>
+        b.alu(
+          'add',
+          b.alu('mul', b.alu('sub', x!, y!), b.const(t, 0.3)),
+          b.alu('div', x!, b.alu('max', y!, b.const(t, 1))),
+        ),
+      );
+      same(kernel, [values(t, n, 1), values(t, n, 2)]);
+    }
+  });
+});
+
+describe('interpreted kernels', () => {
+  const flat = (b: Exprs, sizes: readonly number[], axes: readonly Expr[]): Expr =>
+    axes.reduce(
+      (sum, axis, i) => b.alu('add', b.alu('mul', sum, b.const('index', sizes[i]!)), axis),
+      b.const('index', 0) as Expr,
+    );
+
+  it('follow index expressions: transposed, rolled, padded, gathered, repeated', () => {
+    const b = new Exprs();
+    const [rows, columns] = [6, 9];
+    const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+    const elements = rows * columns;
+    const inside = b.alu('lt', j, b.const('index', 7));
+    const rolled = b.alu(
+      'add',
+      j,
+      b.alu('where', b.alu('lt', j, b.const('index', 5)), b.const('index', 4), b.const('index', -5)),
+    );
+    const looked = b.cast('index', b.load('i32', 1, j));
+    const value = [
+      b.load('f32', 0, b.alu('add', b.alu('mul', j, b.const('index', rows)), i)),
+      b.load('f32', 0, b.alu('add', b.alu('mul', i, b.const('index', columns)), rolled)),
+      b.load('f32', 0, b.alu('add', b.alu('mul', i, b.const('index', columns)), j), inside),
+      b.load('f32', 0, b.alu('add', b.alu('mul', i, b.const('index', columns)), looked)),
+      b.load('f32', 0, b.const('index', 11)),
+      b.cast('f32', b.cast('i32', j)),
+    ].reduce((x, y) => b.alu('add', x, y));
+    const kernel = makeKernel({
+      space: [rows, columns],
+      inputs: [
+        { type: 'f32', elements },
+        { type: 'i32', elements: columns },
+      ],
+      outputs: [
+        { type: 'f32', value },
+        { type: 'f32', value: b.load('f32', 0, flat(b, [rows, columns], [i, j])) },
+        { type: 'i32', value: b.const('i32', 4) },
+      ],
+    });
+    const inputs = [elementsOf('f32', elements, (k) => k), Int32Array.of(8, 0, 3, 3, 1, 2, 7, 6, 5)];
+    const sizes = [elements * 4, elements * 4, elements * 4];
+    const got = runOn(interpreted, kernel, inputs, sizes);
+    const want = runOn(reference, kernel, inputs, sizes);
+    got.forEach((g, k) => {
+      expect(sameBytes(g, want[k]!)).toBe(true);
+    });
+  });
+
+  const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
+  it.each(
+    reduceOps.flatMap((op) =>
+      dtypes
+        .filter((t) => (op === 'any' || op === 'all' ? t === 'bool' : t !== 'bool' && t !== 'f16' && t !== 'bf16'))
+        .map((t) => [op, t] as const),
+    ),
+  )('reduce by %s over %s as the reference does', (op, type) => {
+    for (const [rows, columns] of [
+      [1, 1],
+      [1, 50],
+      [7, 3],
+      [4, 129],
+    ] as const) {
+      const b = new Exprs();
+      const at = flat(b, [rows, columns], [b.axis(0, rows), b.axis(1, columns)]);
+      const out: DType = op === 'argmax' || op === 'argmin' ? 'i32' : type;
+      const kernel = makeKernel({
+        space: [rows],
+        reduced: [columns],
+        inputs: [{ type, elements: rows * columns }],
+        accumulators: [{ op, type, value: b.load(type, 0, at) }],
+        outputs: [{ type: out, value: b.acc(out, 0) }],
+      });
+      const input = elementsOf(type, rows * columns, (i) => (op === 'prod' ? [1, 2, 1, 0.5][i % 4]! : (i * 7919) % 23));
+      const sizes = [rows * byteSize(out)];
+      expect(clean(out, runOn(interpreted, kernel, [input], sizes)[0]!)).toEqual(
+        clean(out, runOn(reference, kernel, [input], sizes)[0]!),
+      );
+    }
+  });
+
+  it('give the position of the first NaN, and keep the sum of many small values', () => {
+    const b = new Exprs();
+    const kernel = makeKernel({
+      space: [],
+      reduced: [4096],
+      inputs: [{ type: 'f32', elements: 4096 }],
+      accumulators: [
+        { op: 'argmax', type: 'f32', value: b.load('f32', 0, b.axis(0, 4096)) },
+        { op: 'sum', type: 'f32', value: b.const('f32', 0.1) },
+      ],
+      outputs: [
+        { type: 'i32', value: b.acc('i32', 0) },
+        { type: 'f32', value: b.acc('f32', 1) },
+      ],
+    });
+    const input = elementsOf('f32', 4096, (i) => (i === 700 || i === 900 ? Number.NaN : i));
+    const [position, sum] = runOn(interpreted, kernel, [input], [4, 4]);
+    expect(asType('i32', position!)[0]).toBe(700);
+    expect(Math.abs(Number(asType('f32', sum!)[0]) - 4096 * Math.fround(0.1))).toBeLessThan(1e-4);
+  });
+
+  it('are compiled once they turn out to be used often, with the same result', async () => {
+    const device = await createCpuDevice({ threads: 1, blas: false });
+    const kernel = elementwise(900, ['f32'], 'f32', (b, [x]) => b.alu('sqrt', b.alu('abs', x!)));
+    const input = elementsOf('f32', 900, (i) => i - 450);
+    const program = device.prepare(kernel);
+    expect(program.source).toContain('interpreted');
+    const first = runOn(device, kernel, [input], [3600])[0]!;
+    for (let i = 0; i < 40; i++) expect(sameBytes(runOn(device, kernel, [input], [3600])[0]!, first)).toBe(true);
+    expect(program.source).toContain('(module');
+    await device.close();
+  });
+
+  it('read scalars and pass uniform values through', () => {
+    const b = new Exprs();
+    const kernel = makeKernel({
+      space: [10],
+      inputs: [],
+      scalars: ['f32', 'i64', 'bf16'],
+      outputs: [
+        { type: 'f32', value: b.alu('mul', b.scalar('f32', 0), b.const('f32', 2)) },
+        { type: 'i64', value: b.alu('add', b.scalar('i64', 1), b.cast('i64', b.cast('i32', b.axis(0, 10)))) },
+        { type: 'bf16', value: b.scalar('bf16', 2) },
+      ],
+    });
+    const got = runOn(interpreted, kernel, [], [40, 80, 20], [1.5, -3, 1.005]);
+    const want = runOn(reference, kernel, [], [40, 80, 20], [1.5, -3, 1.005]);
+    expect(got).toEqual(want);
+    same(kernel, [], [1.5, -3, 1.005]);
+  });
+});
