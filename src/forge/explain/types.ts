@@ -1,0 +1,84 @@
+// What an explanation is made of. Plain data on the outside; the catalogue's rows are data with two small functions.
+
+import type { Framework } from '../data/schemas.ts';
+import type { Machine } from '../machine.ts';
+import type { Resolution } from '../resolve/types.ts';
+
+export const EXPLAIN_SCHEMA = 1;
+
+export type Severity = 'critical' | 'error' | 'warning' | 'information';
+
+export interface Step {
+  readonly text: string;
+  /** Arguments, never a shell string: a program runs it without a shell. */
+  readonly command?: readonly string[];
+  readonly needsRoot: boolean;
+  /** Safe for a tool to do after the user agreed. */
+  readonly automatic: boolean;
+}
+
+/**
+ * How much a pattern tells: `code` is a number or name that only this fault has, `capture` a sentence with values in it,
+ * `phrase` fixed words, `weak` words that other faults print too.
+ */
+export type Kind = 'code' | 'capture' | 'phrase' | 'weak';
+
+export interface Pattern {
+  readonly kind: Kind;
+  readonly re: RegExp;
+  /** Must occur somewhere in the text as well. */
+  readonly along?: RegExp;
+}
+
+export interface Facts {
+  readonly machine: Machine;
+  readonly nvidia: boolean;
+  readonly amd: boolean;
+  readonly intel: boolean;
+  readonly gpus: readonly string[];
+  readonly driver: string | undefined;
+  readonly wsl: boolean;
+  readonly inContainer: boolean;
+}
+
+export interface Context {
+  /** Values from the text: named groups of the pattern that matched, and what the extractors found. */
+  readonly got: Readonly<Record<string, string>>;
+  readonly facts: Facts | undefined;
+  /** The right build for this machine; undefined without facts. */
+  readonly resolve: (framework: Framework) => Resolution | undefined;
+}
+
+export interface ErrorClass {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly title: string;
+  readonly patterns: readonly Pattern[];
+  /** cudaError_t or CUresult numbers with this meaning. */
+  readonly cuda?: readonly number[];
+  /** A line that fits this belongs to another class. */
+  readonly unless?: RegExp;
+  /** False rules the class out on this machine, true confirms it, undefined says nothing. */
+  readonly holds?: (facts: Facts) => boolean | undefined;
+  readonly cause: (context: Context) => string;
+  readonly fix: (context: Context) => readonly Step[];
+  readonly links: readonly string[];
+}
+
+export interface Explanation {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly title: string;
+  readonly cause: string;
+  readonly evidence: {
+    readonly line: string;
+    readonly lineNumber: number;
+    readonly values: Readonly<Record<string, string>>;
+    readonly facts: readonly string[];
+  };
+  readonly fix: readonly Step[];
+  /** 0 to 1: how specific the match was and whether the machine confirms it. */
+  readonly score: number;
+  readonly confidence: 'high' | 'medium' | 'low';
+  readonly links: readonly string[];
+}

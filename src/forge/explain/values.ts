@@ -1,0 +1,71 @@
+// Values that error texts carry, whatever class they belong to. A value is taken from the text or is absent.
+
+interface Extractor {
+  readonly name: string;
+  readonly re: RegExp;
+  readonly read?: (raw: string) => string;
+}
+
+const size = (raw: string): string => raw.replace(/\s+/g, ' ');
+
+/** CUDA numbers its versions 1000 × major + 10 × minor. */
+const cudaNumber = (raw: string): string =>
+  `${Math.floor(Number(raw) / 1000)}.${Math.floor((Number(raw) % 1000) / 10)}`;
+
+const extractors: readonly Extractor[] = [
+  { name: 'sm', re: /\b(sm_\d{2,3}[af]?)\b/ },
+  { name: 'gfx', re: /\b(gfx[0-9a-f]{3,4})\b/ },
+  { name: 'tried', re: /Tried to allocate (\d+(?:\.\d+)? ?[KMGT]i?B)/i, read: size },
+  {
+    name: 'total',
+    re: /total capac(?:ity|ty) of (\d+(?:\.\d+)? ?[KMGT]i?B)|(\d+(?:\.\d+)? ?[KMGT]i?B) total capacity/i,
+    read: size,
+  },
+  { name: 'free', re: /of which (\d+(?:\.\d+)? ?[KMGT]i?B) is free|(\d+(?:\.\d+)? ?[KMGT]i?B) free/i, read: size },
+  {
+    name: 'allocated',
+    re: /(\d+(?:\.\d+)? ?[KMGT]i?B) is allocated by PyTorch|(\d+(?:\.\d+)? ?[KMGT]i?B) already allocated/i,
+    read: size,
+  },
+  {
+    name: 'reserved',
+    re: /(\d+(?:\.\d+)? ?[KMGT]i?B) is reserved by PyTorch but unallocated|(\d+(?:\.\d+)? ?[KMGT]i?B) reserved in total/i,
+    read: size,
+  },
+  { name: 'torch', re: /\btorch(?:[-=: ]|==| version:? )v?(\d+\.\d+\.\d+(?:\+[a-z]+[\d.]*)?)/i },
+  { name: 'variant', re: /\+(cu\d{2,3}|rocm[\d.]+|cpu|xpu)\b/ },
+  {
+    name: 'python',
+    re: /\bPython (3\.\d{1,2})\b|\bcp(3\d{1,2})\b/i,
+    read: (raw) => (raw.includes('.') ? raw : `3.${raw.slice(1)}`),
+  },
+  { name: 'found', re: /found version (\d{4,5})\b/i, read: cudaNumber },
+  { name: 'driver', re: /driver version:? (\d{3}\.\d+(?:\.\d+)?)/i },
+];
+
+export function valuesIn(text: string): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const { name, re, read } of extractors) {
+    const match = re.exec(text);
+    const raw = match?.slice(1).find((group) => group !== undefined);
+    if (raw !== undefined) found[name] = read ? read(raw) : raw;
+  }
+  return found;
+}
+
+/** Bytes of "23.65 GiB"; undefined when it is no size. */
+export function bytesOf(text: string | undefined): number | undefined {
+  const match = /^(\d+(?:\.\d+)?) ?([KMGT])i?B$/i.exec(text ?? '');
+  return match ? Number(match[1]) * 1024 ** ('KMGT'.indexOf(match[2]!.toUpperCase()) + 1) : undefined;
+}
+
+const CUDA_NUMBER =
+  /(?:\b(?:cuda|CUDA)\w*|\bCUresult|\bcuInit|\bcu[A-Z]\w+)[^\n]{0,60}?\b(?:[Ee]rror|code|returned|status|failed)\b[ :=#(]{0,4}(\d{1,3})\b(?!\.)|\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device)/g;
+
+/** CUDA error numbers that the text clearly gives as such, with their place. */
+export function cudaNumbers(text: string): readonly { readonly number: number; readonly offset: number }[] {
+  return [...text.matchAll(CUDA_NUMBER)].map((match) => ({
+    number: Number(match[1] ?? match[2]),
+    offset: match.index,
+  }));
+}
