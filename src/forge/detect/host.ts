@@ -11,6 +11,7 @@ export function readHost(ports: Ports): Host {
   const linux = ports.platform === 'linux';
   const release = linux ? osRelease(ports) : {};
   const wsl = linux ? wslVersion(ports) : 0;
+  const dmi = linux ? firmware(ports) : '';
   const rosetta = ports.platform === 'macos' && ports.arch === 'x64' && /apple/i.test(ports.cpuModel);
   return {
     platform: ports.platform,
@@ -25,8 +26,8 @@ export function readHost(ports: Ports): Host {
     memoryBytes: ports.memoryBytes > 0 ? known(ports.memoryBytes, 'os') : missing('not told by the operating system'),
     wsl,
     container: linux ? containerKind(ports) : missing('not a Linux system'),
-    hypervisor: linux ? hypervisor(ports) : missing('only told on Linux'),
-    cloud: linux ? cloud(ports) : missing('only told on Linux'),
+    hypervisor: linux ? hypervisor(dmi) : missing('only told on Linux'),
+    cloud: linux ? cloud(dmi) : missing('only told on Linux'),
     board: linux ? board(files.read('/proc/device-tree/model'), ports) : missing('not a Linux system'),
   };
 }
@@ -93,54 +94,67 @@ const containers: readonly Marker<Container>[] = [
   { value: 'kubernetes', here: (p) => p.env.KUBERNETES_SERVICE_HOST !== undefined },
   { value: 'podman', here: (p) => p.files.exists('/run/.containerenv') },
   { value: 'docker', here: (p) => p.files.exists('/.dockerenv') },
-  { value: 'kubernetes', here: (p) => /kubepods/.test(p.files.read('/proc/1/cgroup') ?? '') },
-  { value: 'docker', here: (p) => /\/docker\//.test(p.files.read('/proc/1/cgroup') ?? '') },
-  { value: 'lxc', here: (p) => p.env.container === 'lxc' || /\/lxc/.test(p.files.read('/proc/1/cgroup') ?? '') },
+  { value: 'lxc', here: (p) => p.env.container === 'lxc' },
   { value: 'other', here: (p) => p.env.container !== undefined },
+];
+
+/** The first process's control group, where the runtime left its name in it. */
+const groups: readonly (readonly [name: Container, word: string])[] = [
+  ['kubernetes', 'kubepods'],
+  ['docker', '/docker/'],
+  ['lxc', '/lxc'],
 ];
 
 function containerKind(ports: Ports): Fact<Container> {
   const found = containers.find((marker) => marker.here(ports));
-  return found ? known(found.value, 'file') : missing('no sign of a container');
+  if (found) return known(found.value, 'file');
+  const group = ports.files.read('/proc/1/cgroup') ?? '';
+  const name = groups.find(([, word]) => group.includes(word))?.[0];
+  return name ? known(name, 'proc') : missing('no sign of a container');
 }
 
 const DMI = '/sys/class/dmi/id';
 /** Every instance on Azure carries this chassis tag. */
 const AZURE_TAG = '7783-7084-3265-9085-8269-3286-77';
 
-const hypervisors: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ['VMware', /vmware/i],
-  ['VirtualBox', /virtualbox/i],
-  ['Hyper-V', /microsoft corporation.*virtual machine/is],
-  ['Xen', /\bxen\b/i],
-  ['Amazon EC2', /amazon ec2/i],
-  ['Google Compute Engine', /google compute engine/i],
-  ['KVM/QEMU', /qemu|kvm|bochs|rhev|openstack/i],
+/** Words of the firmware, in lower case, looked for in this order. */
+const hypervisors: readonly (readonly [name: string, words: readonly string[]])[] = [
+  ['VMware', ['vmware']],
+  ['VirtualBox', ['virtualbox']],
+  ['Hyper-V', ['microsoft corporation\nvirtual machine']],
+  ['Amazon EC2', ['amazon ec2']],
+  ['Google Compute Engine', ['google compute engine']],
+  ['KVM/QEMU', ['qemu', 'kvm', 'bochs', 'rhev', 'openstack']],
+  ['Xen', ['xen']],
 ];
 
-const clouds: readonly (readonly [name: Cloud, pattern: RegExp])[] = [
-  ['aws', /amazon ec2/i],
-  ['gcp', /google/i],
-  ['azure', new RegExp(AZURE_TAG)],
-  ['oracle', /oraclecloud/i],
-  ['digitalocean', /digitalocean/i],
-  ['alibaba', /alibaba cloud/i],
+const clouds: readonly (readonly [name: Cloud, words: readonly string[]])[] = [
+  ['aws', ['amazon ec2']],
+  ['gcp', ['google']],
+  ['azure', [AZURE_TAG]],
+  ['oracle', ['oraclecloud']],
+  ['digitalocean', ['digitalocean']],
+  ['alibaba', ['alibaba cloud']],
 ];
 
-function dmiText(ports: Ports, names: readonly string[]): string {
-  return names.map((name) => ports.files.read(`${DMI}/${name}`)?.trim() ?? '').join('\n');
+function firmware(ports: Ports): string {
+  const names = ['sys_vendor', 'product_name', 'bios_vendor', 'chassis_asset_tag', 'board_asset_tag'];
+  if (!ports.files.exists(DMI)) return '';
+  return names.map((name) => ports.files.read(`${DMI}/${name}`)?.trim().toLowerCase() ?? '').join('\n');
 }
 
-function hypervisor(ports: Ports): Fact<string> {
-  const dmi = dmiText(ports, ['sys_vendor', 'product_name', 'bios_vendor']);
-  const found = hypervisors.find(([, pattern]) => pattern.test(dmi));
-  return found ? known(found[0], 'sysfs') : missing('the firmware names no hypervisor');
+function named<T>(rows: readonly (readonly [T, readonly string[]])[], text: string): T | undefined {
+  return rows.find(([, words]) => words.some((word) => text.includes(word)))?.[0];
 }
 
-function cloud(ports: Ports): Fact<Cloud> {
-  const dmi = dmiText(ports, ['sys_vendor', 'product_name', 'chassis_asset_tag', 'board_asset_tag', 'bios_vendor']);
-  const found = clouds.find(([, pattern]) => pattern.test(dmi));
-  return found ? known(found[0], 'sysfs') : missing('the firmware names no cloud provider');
+function hypervisor(dmi: string): Fact<string> {
+  const name = named(hypervisors, dmi);
+  return name ? known(name, 'sysfs') : missing('the firmware names no hypervisor');
+}
+
+function cloud(dmi: string): Fact<Cloud> {
+  const name = named(clouds, dmi);
+  return name ? known(name, 'sysfs') : missing('the firmware names no cloud provider');
 }
 
 function board(modelText: string | undefined, ports: Ports): Host['board'] {

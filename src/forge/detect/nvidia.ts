@@ -24,12 +24,15 @@ export function readNvidia(ports: Ports, host: Host, pci: readonly PciFacts[]): 
   const soc = 'source' in host.board ? (host.board.value.soc ?? undefined) : undefined;
   const wsl = host.wsl === 2 && ports.files.exists('/dev/dxg');
   const tegra = soc === undefined ? undefined : tegraSocs[soc];
+  const traces = ['/sys/module/nvidia', PROC, '/dev/nvidiactl'];
+  if (cards.length === 0 && !wsl && !tegra && !traces.some((trace) => ports.files.exists(trace))) {
+    return { driver: null, gpus: [] };
+  }
   const driver = readDriver(ports, wsl, tegra !== undefined);
   const gpus = cards.map((card) => pciCard(ports, host, card, driver));
   // Thor's GPU is on PCI as well as in the device tree; it is one GPU.
   if (tegra && gpus.length === 0) gpus.push(tegraGpu(ports, host, tegra));
-  const nothing = gpus.length === 0 && !driver.loaded && driver.libraries.length === 0;
-  return { driver: nothing ? null : driver, gpus };
+  return { driver, gpus };
 }
 
 function readDriver(ports: Ports, wsl: boolean, tegra: boolean): NvidiaDriver {

@@ -1,0 +1,328 @@
+// Area driver: version, branch, module flavour, mismatch, Secure Boot, and which branch to install where none is.
+
+import { type ComputeCapability, compareCc, compareVersions, type Gpu } from '../machine.ts';
+import { nameOf } from './checks-gpu.ts';
+import { type Context, type Finding, type Fix, finding, fix } from './types.ts';
+
+const SECURE_BOOT = '/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c';
+const TURING: ComputeCapability = { major: 7, minor: 5 };
+const BLACKWELL: ComputeCapability = { major: 10, minor: 0 };
+
+/** Branches and their support, from NVIDIA's page of supported drivers (reviewed 2026-11). */
+const LONG_TERM = 580;
+const PRODUCTION = 595;
+const SHORT_LIVED: readonly number[] = [590, 610, 615];
+/** The first branch that knows Blackwell. */
+const FIRST_BLACKWELL = '570';
+
+export function checkDrivers(context: Context): readonly Finding[] {
+  const { nvidia, amd, intel } = context.machine.drivers;
+  const found = [
+    ...(nvidia ? checkNvidia(context) : []),
+    ...(amd ? checkAmd(context) : []),
+    ...(intel ? checkIntel(context) : []),
+  ];
+  if (found.length > 0) return found;
+  return [finding('DRV-NONE', 'driver', 'skipped', 'no GPU that needs a driver')];
+}
+
+function capabilities(gpus: readonly Gpu[]): readonly ComputeCapability[] {
+  return gpus.flatMap((gpu) => ('source' in gpu.computeCapability ? [gpu.computeCapability.value] : []));
+}
+
+function checkNvidia(context: Context): readonly Finding[] {
+  const { machine } = context;
+  const driver = machine.drivers.nvidia!;
+  const gpus = machine.gpus.filter((gpu) => gpu.vendor === 'nvidia');
+  if (gpus.every((gpu) => gpu.tegra)) return [tegraDriver(context)];
+  const passed = gpus.filter((gpu) => !('source' in gpu.boundDriver) || gpu.boundDriver.value !== 'vfio-pci');
+  if (!driver.loaded) return passed.length === 0 ? [] : [notLoaded(context, passed)];
+  if (driver.mismatch) {
+    return [
+      finding('DRV-MISMATCH', 'driver', 'error', 'the kernel module and the library are of different versions', {
+        evidence: [driver.mismatch, 'every NVML and CUDA call fails with "Driver/library version mismatch"'],
+        fix: fix(
+          'Reboot. Without a reboot: stop what uses the GPU, then reload the modules.',
+          'sudo reboot',
+          'sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia',
+        ),
+      }),
+    ];
+  }
+  const found = [...probeTrouble(context), ...versionTrouble(context, gpus)];
+  if (found.some(({ status }) => status === 'error' || status === 'warning')) return found;
+  const version = 'source' in driver.version ? driver.version.value : 'of unknown version';
+  const cuda = 'source' in driver.cuda ? `, CUDA up to ${driver.cuda.value}` : '';
+  const flavour = 'source' in driver.module ? `, ${driver.module.value} module` : '';
+  const evidence = driver.libraries.map(({ path, version: own }) => `${path}${own ? ` is ${own}` : ''}`);
+  return [finding('DRV-OK', 'driver', 'ok', `NVIDIA ${version}${flavour}${cuda}`, { evidence }), ...found];
+}
+
+function tegraDriver({ machine }: Context): Finding {
+  const board = 'source' in machine.host.board ? machine.host.board.value : undefined;
+  return finding('DRV-TEGRA', 'driver', 'ok', `the driver of the board: L4T ${board?.l4t ?? 'of unknown version'}`, {
+    evidence: board ? [board.model] : [],
+  });
+}
+
+function notLoaded(context: Context, gpus: readonly Gpu[]): Finding {
+  const { ports, machine } = context;
+  const names = gpus.map(nameOf).join(', ');
+  if (machine.host.platform === 'windows') {
+    return finding('DRV-MISSING', 'driver', 'error', `no NVIDIA driver for ${names}`, {
+      fix: fix('Install the driver from nvidia.com/drivers.'),
+    });
+  }
+  const evidence = ['/sys/module/nvidia does not exist'];
+  if (machine.drivers.nvidia!.libraries.length === 0) {
+    return finding('DRV-MISSING', 'driver', 'error', `no NVIDIA driver is installed for ${names}`, {
+      evidence,
+      fix: installation(context, gpus),
+    });
+  }
+  const modules = moduleFiles(context);
+  const ubuntu = 'source' in machine.host.distribution && machine.host.distribution.value === 'ubuntu';
+  const key = ubuntu ? '/var/lib/shim-signed/mok/MOK.der' : '/var/lib/dkms/mok.pub';
+  if (secureBoot(ports.files.read(SECURE_BOOT)) && modules.length > 0) {
+    return finding(
+      'DRV-SECURE-BOOT',
+      'driver',
+      'error',
+      'the module is installed but not loaded, and Secure Boot is on',
+      {
+        evidence: [...evidence, ...modules, 'Secure Boot refuses modules that are not signed by an enrolled key'],
+        fix: fix('Enrol the key that signed the module, then reboot.', `sudo mokutil --import ${key}`, 'sudo reboot'),
+      },
+    );
+  }
+  if (modules.length > 0) {
+    return finding('DRV-NOT-LOADED', 'driver', 'error', 'the module is installed but not loaded', {
+      evidence: [...evidence, ...modules],
+      fix: fix('Load it; the kernel log tells why it would not.', 'sudo modprobe nvidia', 'sudo dmesg | grep -i nvrm'),
+    });
+  }
+  return finding(
+    'DRV-NO-MODULE',
+    'driver',
+    'error',
+    `the libraries are installed, but there is no module for kernel ${ports.kernel}`,
+    {
+      evidence: [...evidence, `no nvidia.ko under /lib/modules/${ports.kernel}`],
+      fix: fix(
+        'Build it for the running kernel, then load it.',
+        `sudo apt install linux-headers-${ports.kernel}`,
+        'sudo dkms autoinstall',
+        'sudo modprobe nvidia',
+      ),
+    },
+  );
+}
+
+function moduleFiles({ ports }: Context): readonly string[] {
+  const root = `/lib/modules/${ports.kernel}`;
+  const own = (ports.files.list(`${root}/kernel`) ?? [])
+    .filter((name) => name.startsWith('nvidia'))
+    .map((name) => `kernel/${name}`);
+  return ['updates/dkms', 'updates', 'extra', 'extra/nvidia', 'kernel/drivers/video', ...own].flatMap((folder) =>
+    (ports.files.list(`${root}/${folder}`) ?? [])
+      .filter((name) => name.startsWith('nvidia.ko'))
+      .map((name) => `${root}/${folder}/${name}`),
+  );
+}
+
+/** Four bytes of attributes, then the value. */
+function secureBoot(text: string | undefined): boolean {
+  return text !== undefined && text.charCodeAt(4) === 1;
+}
+
+interface Packages {
+  readonly legacy: readonly string[];
+  readonly turing: readonly string[];
+  readonly blackwell: readonly string[];
+}
+
+/** Only where the distribution's own package is known to fit; elsewhere the branch is named and no command guessed. */
+const packages: Readonly<Record<string, Packages>> = {
+  ubuntu: {
+    legacy: ['sudo apt install nvidia-driver-580'],
+    turing: ['sudo apt install nvidia-driver-580-open'],
+    blackwell: ['sudo apt install nvidia-driver-580-open'],
+  },
+  debian: {
+    legacy: ['sudo apt install nvidia-driver'],
+    turing: ['sudo apt install nvidia-open-kernel-dkms nvidia-driver'],
+    blackwell: [],
+  },
+  fedora: { legacy: [], turing: ['sudo dnf install akmod-nvidia'], blackwell: ['sudo dnf install akmod-nvidia'] },
+  arch: {
+    legacy: [],
+    turing: ['sudo pacman -S nvidia-open nvidia-utils'],
+    blackwell: ['sudo pacman -S nvidia-open nvidia-utils'],
+  },
+};
+
+/** Maxwell, Pascal and Volta end with R580 and know no open module; Blackwell needs the open one. */
+function installation({ machine }: Context, gpus: readonly Gpu[]): Fix {
+  const ccs = capabilities(gpus);
+  const legacy = ccs.some((cc) => compareCc(cc, TURING) < 0);
+  const kepler = ccs.some((cc) => cc.major === 3);
+  const branch = kepler
+    ? 'branch 470, the last for Kepler'
+    : legacy
+      ? `branch ${LONG_TERM} with the proprietary module, the last for Maxwell, Pascal and Volta`
+      : `branch ${LONG_TERM} (long-term) or ${PRODUCTION}, with the open module`;
+  const distribution = 'source' in machine.host.distribution ? machine.host.distribution.value : '';
+  const generation = legacy ? 'legacy' : ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0) ? 'blackwell' : 'turing';
+  const commands = kepler ? [] : (packages[distribution]?.[generation] ?? []);
+  return fix(`Install ${branch}, then reboot.`, ...commands);
+}
+
+/** A probe that hung or failed is the first sign of a driver in trouble. */
+function probeTrouble({ machine }: Context): readonly Finding[] {
+  return machine.probes
+    .filter(({ tier, outcome }) => tier > 0 && (outcome === 'timeout' || outcome === 'failed'))
+    .map((probe) =>
+      probe.outcome === 'timeout'
+        ? finding('DRV-HUNG', 'driver', 'error', `${probe.name} did not answer: the driver hangs`, {
+            evidence: [probe.detail],
+            fix: fix(
+              'Look for Xid and NVRM lines in the kernel log; a reboot clears most hangs.',
+              'sudo dmesg | grep -iE "xid|nvrm"',
+              'sudo reboot',
+            ),
+          })
+        : finding('DRV-PROBE', 'driver', 'warning', `${probe.name} failed`, {
+            evidence: [probe.detail],
+            fix: fix(
+              'Run it by hand and pass what it says to gpuforge explain.',
+              'nvidia-smi 2>&1 | gpuforge explain -',
+            ),
+          }),
+    );
+}
+
+function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Finding[] {
+  const driver = machine.drivers.nvidia!;
+  const version = 'source' in driver.version ? driver.version.value : undefined;
+  const ccs = capabilities(gpus);
+  const found: Finding[] = [];
+  if (version === undefined) return found;
+  const branch = Number.parseInt(version, 10);
+  const blackwell = ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0);
+  const legacy = ccs.some((cc) => compareCc(cc, TURING) < 0);
+  const flavour = 'source' in driver.module ? driver.module.value : undefined;
+  if (blackwell && compareVersions(version, FIRST_BLACKWELL) < 0) {
+    found.push(
+      finding(
+        'DRV-TOO-OLD',
+        'driver',
+        'error',
+        `driver ${version} is older than this GPU, which needs ${FIRST_BLACKWELL} or newer`,
+        {
+          fix: fix(`Install branch ${LONG_TERM} or ${PRODUCTION} with the open module.`),
+        },
+      ),
+    );
+  }
+  if (legacy && branch > LONG_TERM) {
+    found.push(
+      finding('DRV-LEGACY', 'driver', 'error', `driver ${version} no longer knows Maxwell, Pascal and Volta cards`, {
+        fix: fix(`Go back to branch ${LONG_TERM}, which is supported to June 2028.`),
+      }),
+    );
+  }
+  if (blackwell && flavour === 'proprietary') {
+    found.push(
+      finding(
+        'DRV-MODULE',
+        'driver',
+        'error',
+        'Blackwell cards need the open kernel module; the proprietary one is loaded',
+        {
+          fix: fix(
+            'Install the open variant of the same driver, then reboot.',
+            `sudo apt install nvidia-driver-${branch}-open`,
+          ),
+        },
+      ),
+    );
+  }
+  if (SHORT_LIVED.includes(branch)) {
+    found.push(
+      finding(
+        'DRV-BRANCH',
+        'driver',
+        'info',
+        `branch ${branch} is a short-lived feature branch; ${LONG_TERM} and ${PRODUCTION} are kept longer`,
+      ),
+    );
+  } else if (branch < 535 && branch > 0) {
+    found.push(
+      finding('DRV-BRANCH', 'driver', 'warning', `branch ${branch} is no longer maintained`, {
+        evidence: [`kernel module ${version}`],
+        fix: fix(
+          ccs.some((cc) => cc.major === 3)
+            ? 'It is the last one for Kepler cards: keep it, and expect old frameworks only.'
+            : `Install branch ${LONG_TERM}.`,
+        ),
+      }),
+    );
+  }
+  return found;
+}
+
+function checkAmd({ machine }: Context): readonly Finding[] {
+  const amd = machine.drivers.amd!;
+  const cards = machine.gpus.filter((gpu) => gpu.vendor === 'amd');
+  if (!amd.loaded) {
+    return [
+      finding('AMD-NOT-LOADED', 'driver', 'error', `amdgpu is not loaded for ${cards.map(nameOf).join(', ')}`, {
+        evidence: ['/sys/module/amdgpu does not exist'],
+        fix: fix(
+          'Load it; it is part of the kernel, its firmware of linux-firmware.',
+          'sudo modprobe amdgpu',
+          'sudo apt install linux-firmware',
+        ),
+      }),
+    ];
+  }
+  const rocm = 'source' in amd.rocm ? `, ROCm ${amd.rocm.value}` : '; no ROCm installed, the wheels bring their own';
+  return [finding('AMD-OK', 'driver', 'ok', `amdgpu${'source' in amd.version ? ` ${amd.version.value}` : ''}${rocm}`)];
+}
+
+function checkIntel({ machine }: Context): readonly Finding[] {
+  const intel = machine.drivers.intel!;
+  const discrete = machine.gpus.filter(
+    (gpu) => gpu.vendor === 'intel' && 'source' in gpu.kind && gpu.kind.value === 'discrete',
+  );
+  const module = 'source' in intel.module ? intel.module.value : undefined;
+  if (module === undefined) {
+    if (machine.host.platform !== 'linux') return [];
+    return [
+      finding('INTEL-UNBOUND', 'driver', 'warning', 'no driver is bound to the Intel GPU', {
+        fix: fix(
+          'A kernel from 6.8 on has xe and i915; the firmware package must be installed.',
+          'sudo modprobe xe || sudo modprobe i915',
+        ),
+      }),
+    ];
+  }
+  if (discrete.length > 0 && intel.libraries.length < 2) {
+    return [
+      finding('INTEL-RUNTIME', 'driver', 'warning', `${module} is bound, but the compute runtime is not installed`, {
+        evidence: [
+          intel.libraries.length === 0
+            ? 'neither libze_loader.so.1 nor libze_intel_gpu.so.1 was found'
+            : 'one of the Level Zero libraries is missing',
+        ],
+        fix: fix(
+          'Install the loader and the driver of Level Zero.',
+          'sudo apt install libze1 libze-intel-gpu1 intel-opencl-icd',
+        ),
+      }),
+    ];
+  }
+  return [
+    finding('INTEL-OK', 'driver', 'ok', `Intel ${module}`, { evidence: intel.libraries.map(({ path }) => path) }),
+  ];
+}

@@ -1,0 +1,177 @@
+// Areas gpu and access: what is there, what keeps it from being used, and which node or group is in the way.
+
+import { formatCc, type Gpu } from '../machine.ts';
+import { formatBytes } from '../style.ts';
+import { type Context, type Finding, finding, fix } from './types.ts';
+
+export function nameOf(gpu: Gpu): string {
+  return 'source' in gpu.name ? gpu.name.value : gpu.id;
+}
+
+export function describeGpu(gpu: Gpu): string {
+  const parts = [
+    'source' in gpu.memoryBytes ? formatBytes(gpu.memoryBytes.value) : 'memory unknown',
+    'source' in gpu.computeCapability ? `sm_${formatCc(gpu.computeCapability.value).replace('.', '')}` : '',
+    'source' in gpu.gfx ? gpu.gfx.value : '',
+    'source' in gpu.intelFamily ? gpu.intelFamily.value : '',
+  ].filter((part) => part !== '');
+  return `${nameOf(gpu)} (${parts.join(', ')})`;
+}
+
+export function checkGpus({ machine, ports }: Context): readonly Finding[] {
+  const gpus = machine.gpus.filter((gpu) => gpu.vendor !== 'other');
+  if (gpus.length === 0) {
+    const adapters = machine.gpus.map((gpu) => `${nameOf(gpu)} shows pictures only`);
+    return [finding('GPU-NONE', 'gpu', 'info', 'no GPU: work runs on the processor', { evidence: adapters })];
+  }
+  const found: Finding[] = [
+    finding('GPU-FOUND', 'gpu', 'ok', gpus.map(describeGpu).join('; '), { evidence: gpus.map(evidenceOf) }),
+  ];
+  for (const gpu of gpus) {
+    const bound = 'source' in gpu.boundDriver ? gpu.boundDriver.value : undefined;
+    const name = nameOf(gpu);
+    if (bound === 'vfio-pci') {
+      found.push(
+        finding('GPU-VFIO', 'gpu', 'warning', `${name} is bound to vfio-pci and reserved for a virtual machine`, {
+          evidence: [`/sys/bus/pci/devices/${gpu.pci?.address}/driver points to vfio-pci`],
+          fix: fix('Use it inside the virtual machine, or give it back to its driver.', ...rebind(gpu)),
+        }),
+      );
+    } else if (bound === 'nouveau' || bound === 'nova-core') {
+      found.push(
+        finding('GPU-NOUVEAU', 'gpu', 'error', `${name} is bound to ${bound}, which has no CUDA`, {
+          evidence: [`/sys/bus/pci/devices/${gpu.pci?.address}/driver points to ${bound}`],
+          fix: fix("Install NVIDIA's driver (see the driver area) and reboot; its package keeps nouveau away."),
+        }),
+      );
+    }
+    if (gpu.vendor === 'nvidia' && !('source' in gpu.computeCapability)) {
+      found.push(
+        finding('GPU-UNKNOWN', 'gpu', 'warning', `${gpu.id} is newer than the tables of this version`, {
+          evidence: [`PCI id ${gpu.pci?.vendorId}:${gpu.pci?.deviceId}`, gpu.computeCapability.reason],
+          fix: fix(
+            'Update gpuforge, or install koffi so that the driver can be asked.',
+            'npm install gpuforge@latest koffi',
+          ),
+        }),
+      );
+    }
+    if (gpu.pci?.power === 'suspended') {
+      found.push(finding('GPU-ASLEEP', 'gpu', 'info', `${name} sleeps; it was not asked, so as not to wake it`));
+    }
+    if ('source' in gpu.mig && gpu.mig.value.enabled) {
+      const count = gpu.mig.value.instances.length;
+      found.push(
+        count === 0
+          ? finding('GPU-MIG-EMPTY', 'gpu', 'error', `${name} has MIG on but no instance: nothing can run on it`, {
+              fix: fix('Create instances, or turn MIG off.', 'sudo nvidia-smi mig -cgi 0 -C', 'sudo nvidia-smi -mig 0'),
+            })
+          : finding('GPU-MIG', 'gpu', 'info', `${name} is split by MIG into ${count} instances`),
+      );
+    }
+  }
+  found.push(...mixed(gpus), ...hidden(machine, ports.env));
+  return found;
+}
+
+function evidenceOf(gpu: Gpu): string {
+  const place =
+    gpu.pci && gpu.pci.address !== '' ? `${gpu.pci.address} ${gpu.pci.vendorId}:${gpu.pci.deviceId}` : gpu.id;
+  return `${place}: ${nameOf(gpu)}, ${gpu.usable ? 'usable' : gpu.blockers.join('; ')}`;
+}
+
+function rebind(gpu: Gpu): readonly string[] {
+  const address = gpu.pci?.address ?? '';
+  const driver = gpu.vendor === 'nvidia' ? 'nvidia' : gpu.vendor === 'amd' ? 'amdgpu' : 'i915';
+  return [
+    `echo ${address} | sudo tee /sys/bus/pci/drivers/vfio-pci/unbind`,
+    `echo ${address} | sudo tee /sys/bus/pci/drivers/${driver}/bind`,
+  ];
+}
+
+function mixed(gpus: readonly Gpu[]): readonly Finding[] {
+  const targets = gpus.flatMap((gpu) =>
+    'source' in gpu.computeCapability ? [formatCc(gpu.computeCapability.value)] : [],
+  );
+  const kinds = [...new Set(targets)];
+  if (kinds.length < 2) return [];
+  const summary = `NVIDIA cards of different generations (${kinds.join(', ')}): a build must serve all of them`;
+  return [
+    finding('GPU-MIXED', 'gpu', 'info', summary, {
+      fix: fix(
+        'gpuforge resolve finds a build for all, or the CUDA_VISIBLE_DEVICES that leaves one out.',
+        'gpuforge resolve',
+      ),
+    }),
+  ];
+}
+
+function hidden(machine: Context['machine'], env: Readonly<Record<string, string | undefined>>): readonly Finding[] {
+  if (machine.warnings.length === 0) return [];
+  const names = machine.visibility.map(({ name }) => name).filter((name) => env[name] !== undefined);
+  return [
+    finding('GPU-HIDDEN', 'gpu', 'warning', 'variables hide devices or make their order uncertain', {
+      evidence: machine.warnings,
+      fix: fix('Correct the variable, or unset it.', ...names.map((name) => `unset ${name}`)),
+    }),
+  ];
+}
+
+export function checkAccess(context: Context): readonly Finding[] {
+  const { machine, ports } = context;
+  const gpus = machine.gpus.filter((gpu) => gpu.vendor !== 'other' && 'source' in gpu.access);
+  const found: Finding[] = [];
+  const seen = new Set<string>();
+  for (const gpu of gpus) {
+    const access = 'source' in gpu.access ? gpu.access.value : undefined;
+    if (!access || access.state === 'ok' || seen.has(access.detail)) continue;
+    if (gpu.vendor === 'nvidia' && machine.drivers.nvidia?.loaded === false) continue;
+    seen.add(access.detail);
+    found.push(access.state === 'denied' ? denied(access.detail) : absent(context, gpu, access.detail));
+  }
+  const nvidia = machine.gpus.some((gpu) => gpu.vendor === 'nvidia' && gpu.usable && !gpu.tegra && gpu.pci?.address);
+  if (nvidia && ports.platform === 'linux' && machine.host.wsl === 0 && !ports.files.exists('/dev/nvidia-uvm')) {
+    found.push(
+      finding('ACC-UVM', 'access', 'error', '/dev/nvidia-uvm does not exist: CUDA cannot start', {
+        fix: fix('Load the module and make its node.', 'sudo modprobe nvidia-uvm', 'sudo nvidia-modprobe -u -c=0'),
+      }),
+    );
+  }
+  if (found.length > 0) return found;
+  if (gpus.length === 0) return [finding('ACC-NONE', 'access', 'skipped', 'no device nodes to check')];
+  const evidence = gpus.flatMap((gpu) => ('source' in gpu.access ? [gpu.access.value.detail] : []));
+  return [
+    finding('ACC-OK', 'access', 'ok', 'the device nodes may be read and written', { evidence: [...new Set(evidence)] }),
+  ];
+}
+
+function denied(detail: string): Finding {
+  const group = /group (\S+)/.exec(detail)?.[1] ?? 'render';
+  return finding('ACC-DENIED', 'access', 'error', `no permission: ${detail}`, {
+    fix: fix(
+      'Join the group, then log in again.',
+      `sudo usermod -aG ${group === '0' || group === 'root' ? 'render,video' : group} "$USER"`,
+    ),
+  });
+}
+
+function absent({ machine }: Context, gpu: Gpu, detail: string): Finding {
+  if (!('source' in machine.host.container)) {
+    const module = gpu.vendor === 'nvidia' ? 'nvidia' : 'amdgpu';
+    return finding('ACC-NODES', 'access', 'error', `${detail}`, {
+      fix: fix(
+        'Load the module and make its nodes.',
+        `sudo modprobe ${module}`,
+        ...(gpu.vendor === 'nvidia' ? ['sudo nvidia-modprobe -c=0 -u'] : []),
+      ),
+    });
+  }
+  const flags =
+    gpu.vendor === 'nvidia'
+      ? ['docker run --gpus all IMAGE', 'podman run --device nvidia.com/gpu=all IMAGE']
+      : ['docker run --device /dev/kfd --device /dev/dri --group-add render IMAGE'];
+  return finding('ACC-CONTAINER', 'access', 'error', `this container was given no GPU: ${detail}`, {
+    evidence: [`${nameOf(gpu)} is in the host, and visible in sysfs`],
+    fix: fix('Start the container with the GPU.', ...flags),
+  });
+}

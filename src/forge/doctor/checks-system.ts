@@ -1,0 +1,165 @@
+// Areas tools, disk, network, data and compute.
+
+import { describeCache } from '../detect/cache.ts';
+import { formatBytes } from '../style.ts';
+import { findProgram } from './programs.ts';
+import { type Context, type DeviceVerdict, type Finding, finding, fix } from './types.ts';
+
+const GIB = 1024 ** 3;
+const NETWORK_LIMIT_MS = 1500;
+const STALE_MONTHS = 6;
+
+const installers = ['uv', 'pixi', 'conda', 'mamba', 'micromamba', 'pip', 'pip3'];
+const engines = ['docker', 'podman'];
+
+export function checkTools({ ports }: Context): readonly Finding[] {
+  const present = [...installers, ...engines].flatMap((name) => {
+    const path = findProgram(ports, name);
+    return path === undefined ? [] : [{ name, path }];
+  });
+  const evidence = present.map(({ path }) => path);
+  if (!present.some(({ name }) => installers.includes(name))) {
+    return [
+      finding('TOOLS-NONE', 'tools', 'info', 'no Python installer on the path (uv, pixi, conda or pip)', {
+        evidence,
+        fix: fix('Needed only for the Python frameworks.', 'pipx install uv'),
+      }),
+    ];
+  }
+  return [finding('TOOLS-FOUND', 'tools', 'ok', present.map(({ name }) => name).join(', '), { evidence })];
+}
+
+/** A CUDA environment of a framework takes 5 to 8 GB. */
+export function checkDisk({ world, ports }: Context): readonly Finding[] {
+  const places = [...new Set([world.cwd, ports.home].filter((place) => place !== ''))];
+  const measured = places.flatMap((place) => {
+    const free = world.freeBytes(place);
+    return free === undefined ? [] : [{ place, free }];
+  });
+  if (measured.length === 0) return [finding('DISK-UNKNOWN', 'disk', 'skipped', 'free space could not be read')];
+  const least = measured.reduce((a, b) => (b.free < a.free ? b : a));
+  const evidence = measured.map(({ place, free }) => `${formatBytes(free)} free at ${place}`);
+  const cleaning = fix(
+    'Free some space; package caches are the usual place.',
+    'uv cache clean',
+    'pip cache purge',
+    'conda clean --all',
+  );
+  if (least.free < 2 * GIB) {
+    return [
+      finding('DISK-FULL', 'disk', 'error', `only ${formatBytes(least.free)} free: no framework can be installed`, {
+        evidence,
+        fix: cleaning,
+      }),
+    ];
+  }
+  if (least.free < 5 * GIB) {
+    return [
+      finding('DISK-LOW', 'disk', 'warning', `${formatBytes(least.free)} free: a CUDA environment takes more`, {
+        evidence,
+        fix: cleaning,
+      }),
+    ];
+  }
+  return [finding('DISK-OK', 'disk', 'ok', `${formatBytes(least.free)} free`, { evidence })];
+}
+
+const hosts = ['pypi.org', 'download.pytorch.org', 'conda.anaconda.org', 'registry.npmjs.org'];
+
+export async function checkNetwork({ world, ports, options }: Context): Promise<readonly Finding[]> {
+  if (options.offline) return [finding('NET-OFFLINE', 'network', 'skipped', 'not checked (--offline)')];
+  const proxy = ports.env.HTTPS_PROXY ?? ports.env.https_proxy;
+  if (proxy)
+    return [finding('NET-PROXY', 'network', 'skipped', 'a proxy is set; the tools reach the indexes through it')];
+  const results = await Promise.all(
+    hosts.map(async (host) => ({ host, ...(await world.reach(host, NETWORK_LIMIT_MS)) })),
+  );
+  const evidence = results.map(({ host, ok, detail }) => `${host}: ${ok ? 'reached' : detail}`);
+  const failed = results.filter(({ ok }) => !ok);
+  if (failed.length === 0) return [finding('NET-OK', 'network', 'ok', 'the package indexes answer', { evidence })];
+  return [
+    finding('NET-UNREACHABLE', 'network', 'warning', `${failed.map(({ host }) => host).join(', ')} cannot be reached`, {
+      evidence,
+      fix: fix('Check the connection, or set HTTPS_PROXY or a mirror; --offline leaves this check out.'),
+    }),
+  ];
+}
+
+export async function checkData({ ports, options }: Context): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  const broken = describeCache(ports, ports.cache).filter(({ state }) => state === 'unreadable');
+  if (broken.length > 0) {
+    found.push(
+      finding(
+        'CACHE-BROKEN',
+        'data',
+        'warning',
+        `${broken.length} cached detection${broken.length === 1 ? ' is' : 's are'} unreadable and ignored`,
+        {
+          evidence: broken.map(({ file }) => `${ports.cache.folder}/${file}`),
+          fix: { text: 'Remove them.', commands: ['gpuforge cache clear'], action: 'clear-broken-cache' },
+        },
+      ),
+    );
+  }
+  const { loadTables, staleness } = await import('../data/tables.ts');
+  const { reviewed } = loadTables();
+  const old = staleness(reviewed, new Date(ports.now()), options.staleMonths ?? STALE_MONTHS);
+  if (old !== undefined) {
+    found.push(
+      finding('DATA-OLD', 'data', 'warning', old, { fix: fix('Update gpuforge.', 'npm install gpuforge@latest') }),
+    );
+  }
+  if (found.length > 0) return found;
+  return [finding('DATA-OK', 'data', 'ok', `tables reviewed on ${reviewed}`)];
+}
+
+export interface ComputeResult {
+  readonly findings: readonly Finding[];
+  readonly verdict: 'verified' | 'failed' | 'unverified';
+  readonly devices: readonly DeviceVerdict[];
+}
+
+/** The only proof that GPUForge computes here is that it did. */
+export async function checkCompute({ options }: Context): Promise<ComputeResult> {
+  if (!options.computeProbe) {
+    const summary = 'not verified: this build of the doctor ran no kernel';
+    return {
+      findings: [finding('COMPUTE-UNVERIFIED', 'compute', 'unverified', summary)],
+      verdict: 'unverified',
+      devices: [],
+    };
+  }
+  let devices: readonly DeviceVerdict[];
+  try {
+    devices = await options.computeProbe();
+  } catch (error) {
+    devices = [{ device: 'runtime', ok: false, detail: error instanceof Error ? error.message : String(error) }];
+  }
+  const evidence = devices.map(({ device, ok, detail }) => `${device}: ${ok ? 'computed' : 'failed'}, ${detail}`);
+  const working = devices.filter(({ ok }) => ok);
+  const failed = devices.filter(({ ok }) => !ok);
+  if (working.length === 0) {
+    const summary = devices.length === 0 ? 'no device could be opened' : `no device computes: ${failed[0]!.detail}`;
+    return {
+      findings: [
+        finding('COMPUTE-FAILED', 'compute', 'error', summary, {
+          evidence,
+          fix: fix('Start with the areas above that show an error.'),
+        }),
+      ],
+      verdict: 'failed',
+      devices,
+    };
+  }
+  const summary = `${working.map(({ device }) => device).join(', ')} computed and gave the right result`;
+  const findings = [finding('COMPUTE-OK', 'compute', 'ok', summary, { evidence })];
+  for (const { device, detail } of failed) {
+    findings.push(
+      finding('COMPUTE-DEVICE', 'compute', 'warning', `${device} does not compute: ${detail}`, {
+        fix: fix('The areas above tell what it lacks.'),
+      }),
+    );
+  }
+  return { findings, verdict: 'verified', devices };
+}
