@@ -70,18 +70,22 @@ export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>
     }
     if (!inOrder.has(v.op)) continue;
     const joined = [...new Set(v.sources.map((s) => groupOf.get(s)).filter((g) => g !== undefined))];
-    const [first] = joined;
-    if (!first || joined.some((g) => sizeOf(g) !== v.size || !sameLoop(g, first))) continue;
-    const members = new Set(joined.flatMap((g) => [...g.members]));
-    members.add(v);
-    if (dependsOnItself(members, groupOf)) continue;
-    for (const other of joined.slice(1)) {
-      first.reduces.push(...other.reduces);
-      groups.delete(other);
-    }
-    for (const m of members) {
-      first.members.add(m);
-      groupOf.set(m, first);
+    const fitting = joined.filter((g) => sizeOf(g) === v.size);
+    // All of them in one loop if that works; else the value joins the last one and reads the others.
+    for (const choice of [fitting, ...fitting.map((g) => [g]).reverse()]) {
+      const [first] = choice;
+      if (!first || choice.some((g) => !sameLoop(g, first))) continue;
+      const members = new Set([...choice.flatMap((g) => [...g.members]), v]);
+      if (dependsOnItself(members, groupOf)) continue;
+      for (const other of choice.slice(1)) {
+        first.reduces.push(...other.reduces);
+        groups.delete(other);
+      }
+      for (const m of members) {
+        first.members.add(m);
+        groupOf.set(m, first);
+      }
+      break;
     }
   }
   for (const group of groups) {

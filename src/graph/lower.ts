@@ -12,7 +12,7 @@ import type { Accumulator, BufferParam } from '../kernel/kernel.ts';
 import type { Vertex } from './canonical.ts';
 import { args } from './node.ts';
 
-/** Raised when a root of the kernel is needed at another position than the one being written. */
+/** Raised when a value of the kernel itself is needed at another position, or before its loop has ended. */
 export class PositionConflict extends Error {}
 
 export interface LowerContext {
@@ -37,6 +37,7 @@ export class Lowering {
   readonly #memo = new Map<string, Expr>();
   readonly #reduceSlots = new Map<Vertex, number>();
   readonly #here: Expr;
+  #inLoop = false;
 
   constructor(context: LowerContext) {
     this.#context = context;
@@ -79,6 +80,8 @@ export class Lowering {
   #value(v: Vertex, position: readonly Expr[], gate: Expr | null): Expr {
     if (v.op === 'const') return this.#constant(v);
     const { stored, roots, reduces } = this.#context;
+    // Inside the loop nothing is known yet of what the loop is for.
+    if (this.#inLoop && (reduces.has(v) || roots.has(v))) throw new PositionConflict();
     if (reduces.has(v)) return this.#reduction(v, position);
     if (v.op === 'leaf' || (stored.has(v) && !roots.has(v))) return this.#load(v, position, gate);
     if (roots.has(v) && this.linear(position, v.shape) !== this.#here) throw new PositionConflict();
@@ -246,7 +249,10 @@ export class Lowering {
         const r = axes.indexOf(i);
         return r >= 0 ? this.b.axis(this.#context.space.length + r, size) : kept[k++]!;
       });
-      this.accumulators.push({ op, type: source.dtype, value: this.#value(source, at, null) });
+      this.#inLoop = true;
+      const value = this.#value(source, at, null);
+      this.#inLoop = false;
+      this.accumulators.push({ op, type: source.dtype, value });
     }
     return this.b.acc(type, slot);
   }

@@ -65,6 +65,8 @@ export class Node {
   storage: Storage | null = null;
   /** A flag computed along with this node; if it is true, an index was out of range. */
   check: IndexCheck | null = null;
+  /** Told when nobody holds the node any more. */
+  onFree: (() => void) | null = null;
   handles = 0;
   uses = 0;
   /** Scratch of the current trace. */
@@ -110,7 +112,7 @@ export function dropHandle(node: Node): void {
   free(node);
 }
 
-function dropUse(node: Node): void {
+export function dropUse(node: Node): void {
   node.uses--;
   free(node);
 }
@@ -120,6 +122,8 @@ function free(node: Node): void {
   const pending = [node];
   for (let n = pending.pop(); n; n = pending.pop()) {
     if (n.handles > 0 || n.uses > 0) continue;
+    n.onFree?.();
+    n.onFree = null;
     n.storage?.disown();
     n.storage = null;
     const sources = n.sources;

@@ -23,6 +23,8 @@ export interface Step {
   readonly scalars: readonly number[];
   /** Plan buffers that nobody reads after this step. */
   readonly frees: readonly number[];
+  /** A plan buffer that ends with this step and whose bytes become the output's; -1 if there is none. */
+  readonly reuse: number;
 }
 
 export interface Made {
@@ -67,10 +69,11 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
   draft.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);
   });
-  const steps = draft.map((s, i) => ({
-    ...s,
-    frees: [...new Set(s.buffers)].filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b)),
-  }));
+  const steps = draft.map((s, i) => {
+    const frees = [...new Set(s.buffers)].filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b));
+    const reuse = reusable(s, frees, made, leaves);
+    return { ...s, frees: frees.filter((b) => b !== reuse), reuse };
+  });
   return {
     leaves,
     made,
@@ -82,6 +85,18 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
   };
 }
 
+type Draft = Omit<Step, 'frees' | 'reuse'>;
+
+/** An input that may be overwritten in place: it ends here, is as large as the output, and is read element by element. */
+function reusable(s: Draft, frees: readonly number[], made: readonly Made[], leaves: number): number {
+  if (s.work.kind !== 'kernel' || s.outputs !== 1) return -1;
+  const out = made[s.buffers[s.buffers.length - 1]! - leaves]!;
+  const found = s.work.inPlace
+    .map((slot) => s.buffers[slot]!)
+    .find((b) => frees.includes(b) && made[b - leaves]!.bytes === out.bytes);
+  return found ?? -1;
+}
+
 function draftStep(
   w: Work,
   ids: Map<Vertex, number>,
@@ -89,7 +104,7 @@ function draftStep(
   made: Made[],
   leaves: number,
   caps: Capabilities,
-): Omit<Step, 'frees'> {
+): Draft {
   if (w.kind === 'kernel') {
     const { kernel, group, inputs, scalars } = w.lowered;
     const buffers = [...inputs.map((v) => ids.get(v)!), ...group.roots.map((r) => make(r))];

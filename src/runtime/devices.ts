@@ -1,0 +1,89 @@
+// Finding and opening devices: what works is opened, for the rest the reason is kept.
+
+import { type CpuOptions, createCpuDevice } from '../devices/cpu/device.ts';
+import type { CudaOptions } from '../devices/cuda/discover.ts';
+import type { Device } from '../devices/device.ts';
+import { createReferenceDevice } from '../devices/reference/device.ts';
+import type { WebGpuOptions } from '../devices/webgpu/open.ts';
+import { ArgumentError, DeviceUnavailable } from '../errors.ts';
+
+export type DeviceKind = 'cuda' | 'webgpu' | 'cpu' | 'reference';
+
+export interface DeviceOptions {
+  /** Kinds of devices to look for, best first. Default: CUDA (in Node), WebGPU, CPU. */
+  readonly devices?: readonly DeviceKind[] | undefined;
+  readonly cpu?: CpuOptions | undefined;
+  readonly cuda?: CudaOptions | undefined;
+  readonly webgpu?: WebGpuOptions | undefined;
+}
+
+/** One line of `rt.devices()`. */
+export interface DeviceReport {
+  readonly id: string;
+  readonly open: boolean;
+  readonly name: string;
+  /** Why it was not opened, and what would help. */
+  readonly reason?: string;
+  readonly fix?: string;
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+interface Opened {
+  readonly devices: readonly Device[];
+  readonly refused: readonly { readonly id: string; readonly reason: string; readonly fix: string }[];
+}
+
+const isNode = (): boolean => typeof process !== 'undefined' && Boolean(process.versions?.node);
+
+const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<Opened>>> = {
+  cuda: async (o) => {
+    if (!isNode()) {
+      const refused = [{ id: 'cuda', reason: 'browsers have no access to CUDA', fix: 'Use WebGPU here.' }];
+      return { devices: [], refused };
+    }
+    const { openCudaDevices } = await import('../devices/cuda/discover.ts');
+    return openCudaDevices(o.cuda);
+  },
+  webgpu: async (o) => {
+    const { openWebGpuDevices } = await import('../devices/webgpu/open.ts');
+    return openWebGpuDevices(o.webgpu);
+  },
+  cpu: async (o) => ({ devices: [await createCpuDevice(o.cpu)], refused: [] }),
+  reference: async () => ({ devices: [createReferenceDevice()], refused: [] }),
+};
+
+const defaults: readonly DeviceKind[] = ['cuda', 'webgpu', 'cpu'];
+
+export async function openDevices(options: DeviceOptions): Promise<{ devices: Device[]; reports: DeviceReport[] }> {
+  const kinds = options.devices ?? defaults;
+  const unknown = kinds.find((k) => !(k in openers));
+  if (unknown !== undefined || kinds.length === 0) {
+    throw new ArgumentError({
+      code: 'UNKNOWN_DEVICE',
+      message:
+        unknown === undefined
+          ? 'createRuntime: the list of devices is empty'
+          : `createRuntime: there is no device '${unknown}'`,
+      fix: `Use some of ${Object.keys(openers).join(', ')}.`,
+      where: 'createRuntime',
+    });
+  }
+  const opened = await Promise.all(kinds.map((k) => openers[k](options)));
+  // A GPU emulated on the CPU is slower than the CPU device: it goes last.
+  const devices = opened.flatMap((o) => [...o.devices]).sort((a, b) => rank(a) - rank(b));
+  const reports: DeviceReport[] = [
+    ...devices.map((d) => ({ id: d.id, open: true, name: d.caps.name, details: d.caps.details })),
+    ...opened.flatMap((o) => o.refused.map((r) => ({ ...r, open: false, name: '', details: {} }))),
+  ];
+  if (devices.length === 0) {
+    throw new DeviceUnavailable({
+      code: 'NO_DEVICE',
+      message: `createRuntime: no device could be opened: ${reports.map((r) => `${r.id}: ${r.reason}`).join('; ')}`,
+      fix: reports.map((r) => r.fix).join(' '),
+      where: 'createRuntime',
+    });
+  }
+  return { devices, reports };
+}
+
+const rank = (d: Device): number => (d.caps.details.software === true ? 1 : 0);

@@ -1,0 +1,45 @@
+// Typed events: every stage reports, whoever wants listens. With no listener for an event, nothing is built or called.
+
+import type { DeviceId } from '../devices/device.ts';
+import type { Estimate } from '../kernel/kernel.ts';
+
+export interface Events {
+  /** A program was planned and its kernels prepared. */
+  compile: { readonly kernels: readonly string[]; readonly device: DeviceId; readonly ms: number };
+  /** One kernel or routine was enqueued. `hostMs` is the time of the call, not of the work. */
+  launch: { readonly name: string; readonly device: DeviceId; readonly hostMs: number; readonly estimate: Estimate };
+  /** The host waited for data. */
+  read: { readonly device: DeviceId; readonly bytes: number; readonly ms: number; readonly line: string };
+  upload: { readonly device: DeviceId; readonly bytes: number };
+  /** Tensors moved between devices because a program needed them elsewhere. */
+  move: { readonly from: DeviceId; readonly to: DeviceId; readonly bytes: number };
+  /** A tensor was collected that nobody had disposed. */
+  leak: { readonly shape: readonly number[]; readonly dtype: string; readonly line: string };
+  /** A step of a recurrence that had been given up was read after all, and computed again. */
+  recompute: { readonly steps: number };
+}
+
+export type Listener<K extends keyof Events> = (event: Events[K]) => void;
+
+export class Emitter {
+  readonly #listeners = new Map<keyof Events, Set<Listener<never>>>();
+
+  /** Whether anybody listens; check before building an event. */
+  has(kind: keyof Events): boolean {
+    return this.#listeners.has(kind);
+  }
+
+  on<K extends keyof Events>(kind: K, listener: Listener<K>): () => void {
+    let set = this.#listeners.get(kind);
+    if (!set) this.#listeners.set(kind, (set = new Set()));
+    set.add(listener as Listener<never>);
+    return () => {
+      set.delete(listener as Listener<never>);
+      if (set.size === 0) this.#listeners.delete(kind);
+    };
+  }
+
+  emit<K extends keyof Events>(kind: K, event: Events[K]): void {
+    for (const listener of this.#listeners.get(kind) ?? []) (listener as Listener<K>)(event);
+  }
+}

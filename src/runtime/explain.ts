@@ -1,0 +1,74 @@
+// What will run, in words: the kernels of a tensor, their work, and the device.
+
+import { show } from '../base/shape.ts';
+import type { Node } from '../graph/node.ts';
+import type { Kernel, Routine } from '../kernel/kernel.ts';
+import { printKernel } from '../kernel/print.ts';
+import type { Engine } from './engine.ts';
+
+export interface Explanation {
+  /** The device, and why this one. */
+  readonly device: string;
+  readonly reason: string;
+  readonly kernels: readonly {
+    readonly name: string;
+    readonly flops: number;
+    readonly bytes: number;
+    readonly body: string;
+  }[];
+  /** Bytes of intermediate results. */
+  readonly temporaryBytes: number;
+  toString(): string;
+}
+
+export function explain(engine: Engine, node: Node, why: (device: string) => string): Explanation {
+  if (node.storage) {
+    const { device, buffer } = node.storage;
+    const reason = `already computed: ${buffer.bytes} bytes on ${device.id}`;
+    return { device: device.id, reason, kernels: [], temporaryBytes: 0, toString: () => `${title(node)}: ${reason}` };
+  }
+  const { plan, device } = engine.plan([node]);
+  const kernels = plan.steps.map(({ fused }) => ({
+    name: fused.name,
+    flops: fused.estimate.flops,
+    bytes: fused.estimate.bytesRead + fused.estimate.bytesWritten,
+    body: describe(fused),
+  }));
+  const results = new Set(plan.outputs.map((b) => b - plan.leaves));
+  const temporaryBytes = plan.made.reduce((sum, m, i) => sum + (results.has(i) ? 0 : m.bytes), 0);
+  const reason = why(device.id);
+  const head = `${title(node)} on ${device.id} (${reason}): ${count(kernels.length, 'kernel')}, ${bytes(temporaryBytes)} of temporaries`;
+  const lines = kernels.flatMap((k, i) => [
+    `  ${i + 1}. ${k.name}   ${count(k.flops, 'flop')}, ${bytes(k.bytes)} moved`,
+    ...k.body.split('\n').map((l) => `       ${l}`),
+  ]);
+  return { device: device.id, reason, kernels, temporaryBytes, toString: () => [head, ...lines].join('\n') };
+}
+
+const title = (node: Node): string => `${node.dtype} ${show(node.shape.values)}`;
+
+function describe(work: Kernel | Routine): string {
+  return work.kind === 'kernel' ? printKernel(work) : `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
+}
+
+const units = ['', ' thousand', ' million', ' billion', ' trillion'];
+
+function count(n: number, what: string): string {
+  let k = 0;
+  while (n >= 10_000 && k < units.length - 1) {
+    n /= 1000;
+    k++;
+  }
+  const text = k === 0 ? `${n}` : `${n.toFixed(n < 100 ? 1 : 0)}${units[k]}`;
+  return `${text} ${what}${n === 1 && k === 0 ? '' : 's'}`;
+}
+
+function bytes(n: number): string {
+  const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let k = 0;
+  while (n >= 1024 && k < names.length - 1) {
+    n /= 1024;
+    k++;
+  }
+  return `${k === 0 ? n : n.toFixed(1)} ${names[k]}`;
+}

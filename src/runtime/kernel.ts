@@ -1,0 +1,114 @@
+// rt.kernel: a user's own elementwise, stencil or reduction kernel, written with values rather than source text.
+//
+// The body gets its inputs as tensors that can also be read at a neighbour's place: `x.at(-1)` is the element one before on
+// the last axis, `x.at(0, 1)` one further on the last axis of a matrix. It must fuse into one kernel, or it is refused.
+
+import type { DType } from '../base/dtype.ts';
+import { show } from '../base/shape.ts';
+import { ArgumentError, ShapeError } from '../errors.ts';
+import { args, makeNode, type Node } from '../graph/node.ts';
+import { alu, constant } from '../tensor/build.ts';
+import type { Host } from '../tensor/host.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { compile } from './compile.ts';
+import type { Engine } from './engine.ts';
+import type { RuntimeHost } from './host.ts';
+
+/** What neighbours beyond the border are: the other end, zero, or the nearest element. */
+export type Border = 'wrap' | 'zero' | 'clamp';
+
+export interface KernelOptions {
+  readonly border?: Border | undefined;
+  readonly name?: string | undefined;
+}
+
+/** An input of a kernel: a tensor that can be read at an offset. */
+export interface KernelValue<D extends DType = DType> extends Tensor<D> {
+  /** The value at an offset per axis; fewer offsets than axes count from the last axis. */
+  at(...offsets: number[]): Tensor<D>;
+}
+
+export function kernel(
+  engine: Engine,
+  host: RuntimeHost,
+  body: (...inputs: KernelValue[]) => Tensor,
+  options: KernelOptions,
+): (...inputs: Tensor[]) => Tensor {
+  const border = options.border ?? 'wrap';
+  if (border !== 'wrap' && border !== 'zero' && border !== 'clamp') {
+    throw new ArgumentError({
+      code: 'BAD_BORDER',
+      message: `kernel: there is no border '${String(border)}'`,
+      fix: "Use 'wrap', 'zero' or 'clamp'.",
+      where: 'kernel',
+    });
+  }
+  const compiled = compile(host, engine, (...inputs: Tensor[]) => {
+    const result = body(...inputs.map((t) => stencilInput(host, t.node, border)));
+    const { kernels } = { kernels: engine.plan([result.node]).plan.steps };
+    if (kernels.length > 1) {
+      throw new ArgumentError({
+        code: 'NOT_ONE_KERNEL',
+        message: `kernel${options.name ? ` ${options.name}` : ''}: the body takes ${kernels.length} kernels: ${kernels.map((k) => k.fused.name).join(', ')}`,
+        fix: 'A kernel is elementwise work with at most one reduction at its end; use rt.compile for more.',
+        where: 'kernel',
+      });
+    }
+    return result;
+  });
+  return (...inputs) => compiled(...inputs);
+}
+
+function stencilInput(host: Host, node: Node, border: Border): KernelValue {
+  const tensor = new Tensor(host, node);
+  const at = (...offsets: number[]): Tensor => {
+    const shape = node.shape.values;
+    if (offsets.length > shape.length || offsets.some((o) => !Number.isSafeInteger(o))) {
+      throw new ShapeError({
+        code: 'BAD_OFFSET',
+        message: `kernel: offsets ${show(offsets)} for an input of shape ${show(shape)}`,
+        fix: 'Give at most one whole number per axis.',
+        where: 'kernel',
+      });
+    }
+    const all = shape.map((_, i) => offsets[i - (shape.length - offsets.length)] ?? 0);
+    return new Tensor(host, borders[border](node, all));
+  };
+  return Object.assign(tensor, { at }) as KernelValue;
+}
+
+const borders: Readonly<Record<Border, (x: Node, offsets: readonly number[]) => Node>> = {
+  wrap: (x, offsets) => {
+    const { values } = x.shape;
+    const shifts = offsets.map((o, i) => (values[i] === 0 ? 0 : ((-o % values[i]!) + values[i]!) % values[i]!));
+    return shifts.every((s) => s === 0) ? x : makeNode('roll', x.dtype, values, [x], args.list(shifts));
+  },
+  zero: (x, offsets) => {
+    const { values } = x.shape;
+    const before = offsets.map((o) => Math.max(0, -o));
+    const grown = values.map((d, i) => d + Math.abs(offsets[i]!));
+    const padded = makeNode('pad', x.dtype, grown, [x, constant(x.dtype, 0)], args.list(before));
+    const starts = offsets.map((o) => Math.max(0, o));
+    return makeNode(
+      'slice',
+      x.dtype,
+      values,
+      [padded],
+      args.slice(
+        starts,
+        values.map(() => 1),
+      ),
+    );
+  },
+  clamp: (x, offsets) => {
+    let node = x;
+    offsets.forEach((o, axis) => {
+      if (o === 0) return;
+      const n = x.shape.values[axis]!;
+      const i = alu('add', makeNode('iota', 'i32', [n], [], args.axis(0)), constant('i32', o, true));
+      const inside = alu('max', alu('min', i, constant('i32', n - 1, true)), constant('i32', 0));
+      node = makeNode('gather', node.dtype, node.shape.values, [node, inside], args.axis(axis));
+    });
+    return node;
+  },
+};

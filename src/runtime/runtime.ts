@@ -1,0 +1,380 @@
+// The runtime: devices, tensors and everything that is not a method of a tensor.
+
+import { byteSize, type DType } from '../base/dtype.ts';
+import { normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import type { Device, DeviceId } from '../devices/device.ts';
+import { ArgumentError, ShapeError } from '../errors.ts';
+import { args, makeNode, type Node } from '../graph/node.ts';
+import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
+import { TensorCore } from '../tensor/core.ts';
+import { arange, checkDType, encode, eye, full, linspace, type TensorInput, tri } from '../tensor/create.ts';
+import { Random } from '../tensor/random.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
+import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts';
+import { Engine } from './engine.ts';
+import { Emitter, type Events, type Listener } from './events.ts';
+import { type Explanation, explain } from './explain.ts';
+import { RuntimeHost } from './host.ts';
+import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
+import type { Stats } from './ledger.ts';
+import { createScopeStore } from './scope.ts';
+
+export interface RuntimeOptions extends DeviceOptions {
+  /** Remember the lines that make, read and dispose tensors, for errors and reports. Default: NODE_ENV is 'development'. */
+  readonly development?: boolean | undefined;
+  /** Seed of `rt.random` where none is given. Default: a new one each time. */
+  readonly seed?: number | undefined;
+}
+
+export interface TensorOptions<D extends DType = DType> {
+  readonly dtype?: D | undefined;
+}
+
+const known = new Set(['devices', 'cpu', 'cuda', 'webgpu', 'development', 'seed']);
+
+/**
+ * Finds the devices of this machine, opens what works, and returns a runtime on them.
+ *
+ * ```ts
+ * import { createRuntime } from 'gpuforge';
+ * await using rt = await createRuntime();
+ * console.log(await rt.tensor([1, 2, 3]).mul(2).data()); // Float32Array [2, 4, 6]
+ * ```
+ */
+export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  const bad = Object.keys(options).find((k) => !known.has(k));
+  if (bad !== undefined) {
+    throw new ArgumentError({
+      code: 'UNKNOWN_OPTION',
+      message: `createRuntime: there is no option '${bad}'`,
+      fix: `Options are ${[...known].join(', ')}.`,
+      where: 'createRuntime',
+    });
+  }
+  const development =
+    options.development ?? (typeof process !== 'undefined' && process.env?.NODE_ENV === 'development');
+  const scopes = await createScopeStore();
+  const { devices, reports } = await openDevices(options);
+  const events = new Emitter();
+  const host = new RuntimeHost(development, events, scopes);
+  const engine = new Engine(devices, host.ledger, events);
+  host.attach(engine);
+  const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
+  return new Runtime(host, engine, devices, reports, events, seed);
+}
+
+export class Runtime {
+  /** Counter-based random numbers, the same on every device. */
+  readonly random: Random;
+  readonly #host: RuntimeHost;
+  readonly #engine: Engine;
+  readonly #devices: readonly Device[];
+  readonly #reports: readonly DeviceReport[];
+  readonly #events: Emitter;
+  #closed = false;
+
+  /** Use `createRuntime`. */
+  constructor(
+    host: RuntimeHost,
+    engine: Engine,
+    devices: readonly Device[],
+    reports: readonly DeviceReport[],
+    events: Emitter,
+    seed: number,
+  ) {
+    this.#host = host;
+    this.#engine = engine;
+    this.#devices = devices;
+    this.#reports = reports;
+    this.#events = events;
+    this.random = new Random(host, seed);
+  }
+
+  /**
+   * The devices that were found, and for those that were not opened the reason.
+   * @example rt.devices().some((d) => d.id === 'cpu' && d.open) // → true
+   */
+  devices(): readonly DeviceReport[] {
+    return this.#reports;
+  }
+
+  /**
+   * An open device, for the library's own layers and for tests.
+   * @example rt.device('cpu').id // → 'cpu'
+   */
+  device(id: DeviceId): Device {
+    const found = this.#devices.find((d) => d.id === id);
+    if (found) return found;
+    throw new ArgumentError({
+      code: 'UNKNOWN_DEVICE',
+      message: `device: '${id}' is not open`,
+      fix: `Open devices are ${this.#devices.map((d) => d.id).join(', ')}; rt.devices() tells why others are not.`,
+      where: 'device',
+    });
+  }
+
+  /**
+   * A tensor from numbers (nested to any depth) or a typed array. The data is copied.
+   * @example rt.tensor([[1, 2], [3, 4]]) // → [[1, 2], [3, 4]]
+   */
+  tensor<D extends DType = DType>(
+    data: TensorInput,
+    shape?: Shape | undefined,
+    options: TensorOptions<D> = {},
+  ): Tensor<D> {
+    this.#host.checkOpen('tensor');
+    const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
+    return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, target));
+  }
+
+  /**
+   * A tensor from elements in storage form (little-endian, row-major), as files hold them.
+   * @example rt.fromBytes(new Uint8Array([1, 2]), 'u8', [2]) // → [1, 2]
+   */
+  fromBytes<D extends DType>(bytes: Uint8Array, dtype: D, shape: Shape): Tensor<D> {
+    checkDType(dtype, 'fromBytes');
+    const { bytes: checked } = encode(bytes, [bytes.byteLength], 'u8');
+    const need = shape.reduce((n, d) => n * d, 1) * byteSize(dtype);
+    if (checked.byteLength !== need) {
+      throw new ShapeError({
+        code: 'SHAPE_MISMATCH',
+        message: `fromBytes: ${bytes.byteLength} bytes for ${dtype} ${show(shape)}, which takes ${need}`,
+        fix: 'Give exactly the bytes of the shape.',
+        where: 'fromBytes',
+      });
+    }
+    return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, shape));
+  }
+
+  /**
+   * Zeros.
+   * @example rt.zeros([2]) // → [0, 0]
+   */
+  zeros<D extends DType = 'f32'>(shape: Shape, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.full(shape, 0, options);
+  }
+
+  /**
+   * Ones.
+   * @example rt.ones([2]) // → [1, 1]
+   */
+  ones<D extends DType = 'f32'>(shape: Shape, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.full(shape, 1, options);
+  }
+
+  /**
+   * One value everywhere.
+   * @example rt.full([2], 7) // → [7, 7]
+   */
+  full<D extends DType = 'f32'>(shape: Shape, value: ScalarInput, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.#make(full(shape, value, options.dtype ?? ('f32' as D), 'full'));
+  }
+
+  /**
+   * Evenly spaced values below `stop`; i32 if all of them are whole numbers, else f32.
+   * @example rt.arange(1, 4) // → [1, 2, 3]
+   */
+  arange<D extends DType = DType>(start: number, stop?: number, step = 1, options: TensorOptions<D> = {}): Tensor<D> {
+    const [from, to] = stop === undefined ? [0, start] : [start, stop];
+    const whole = Number.isInteger(from) && Number.isInteger(step);
+    return this.#make(arange(from, to, step, options.dtype ?? (whole ? 'i32' : 'f32')));
+  }
+
+  /**
+   * `count` values from start to stop, both included.
+   * @example rt.linspace(0, 1, 3) // → [0, 0.5, 1]
+   */
+  linspace<D extends DType = 'f32'>(
+    start: number,
+    stop: number,
+    count: number,
+    options: TensorOptions<D> = {},
+  ): Tensor<D> {
+    return this.#make(linspace(start, stop, count, options.dtype ?? 'f32'));
+  }
+
+  /**
+   * Ones on diagonal k.
+   * @example rt.eye(2) // → [[1, 0], [0, 1]]
+   */
+  eye<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.#make(eye(rows, columns, k, options.dtype ?? 'f32'));
+  }
+
+  /**
+   * Ones on and below diagonal k.
+   * @example rt.tri(2) // → [[1, 0], [1, 1]]
+   */
+  tri<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.#make(tri(rows, columns, k, options.dtype ?? 'f32'));
+  }
+
+  /**
+   * The position along an axis, at every position of a shape.
+   * @example rt.iota([2, 2], 1) // → [[0, 1], [0, 1]]
+   */
+  iota<D extends DType = 'i32'>(shape: Shape, axis = 0, options: TensorOptions<D> = {}): Tensor<D> {
+    const a = normalizeAxis(axis, shape.length, 'iota');
+    const dtype = options.dtype ?? 'i32';
+    return this.#make(makeNode('iota', dtype, full(shape, 0, dtype, 'iota').shape.values, [], args.axis(a)));
+  }
+
+  /**
+   * Elements of `a` where the condition holds, of `b` elsewhere; all three broadcast.
+   * @example rt.where(rt.tensor([true, false]), 1, rt.tensor([5, 6])) // → [1, 6]
+   */
+  where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor {
+    const nodeOf = (x: Tensor | ScalarInput): Node | ScalarInput => (x instanceof TensorCore ? x.node : x);
+    const [p, q] = [nodeOf(a), nodeOf(b)];
+    const first = typeof p === 'object' ? p : typeof q === 'object' ? null : scalarNode(p);
+    const [x, y] = first
+      ? operandsOf(first, q, 'where')
+      : (operandsOf(q as Node, p, 'where').reverse() as [Node, Node]);
+    const [c, d] = operandsOf(cast(condition.node, 'bool'), cast(x, 'bool'), 'where');
+    const shape = c.shape.values.length >= d.shape.values.length ? c.shape.values : d.shape.values;
+    const target = operandsOf(expand(c, shape), cast(y, 'bool'), 'where')[0].shape.values;
+    return this.#make(alu('where', expand(c, target), expand(x, target), expand(y, target)));
+  }
+
+  /**
+   * Tensors one behind the other along an axis.
+   * @example rt.concat([rt.tensor([1]), rt.tensor([2, 3])], 0) // → [1, 2, 3]
+   */
+  concat(tensors: readonly Tensor[], axis = 0): Tensor {
+    const [first] = tensors;
+    if (!first) {
+      throw new ArgumentError({
+        code: 'NO_TENSORS',
+        message: 'concat: no tensors were given',
+        fix: 'Give at least one.',
+        where: 'concat',
+      });
+    }
+    const a = normalizeAxis(axis, first.rank, 'concat');
+    for (const t of tensors) {
+      if (t.rank === first.rank && t.shape.every((d, i) => i === a || d === first.shape[i])) continue;
+      throw new ShapeError({
+        code: 'SHAPE_MISMATCH',
+        message: `concat: ${show(t.shape)} does not fit ${show(first.shape)} along axis ${a}`,
+        fix: 'All sizes but that of the axis must be equal.',
+        where: 'concat',
+      });
+    }
+    const dtype = tensors
+      .map((t) => t.dtype)
+      .reduce((p, q) => operandsOf(constant(p, 0), constant(q, 0), 'concat')[0].dtype);
+    const nodes = tensors.map((t) => cast(t.node, dtype));
+    const shape = first.shape.map((d, i) => (i === a ? tensors.reduce((n, t) => n + t.shape[a]!, 0) : d));
+    return this.#make(nodes.length === 1 ? nodes[0]! : makeNode('concat', dtype, shape, nodes, args.axis(a)));
+  }
+
+  /**
+   * Tensors of one shape along a new axis.
+   * @example rt.stack([rt.tensor([1, 2]), rt.tensor([3, 4])], 1) // → [[1, 3], [2, 4]]
+   */
+  stack(tensors: readonly Tensor[], axis = 0): Tensor {
+    const bad = tensors.find((t) => !sameShape(t.shape, tensors[0]!.shape));
+    if (bad) {
+      throw new ShapeError({
+        code: 'SHAPE_MISMATCH',
+        message: `stack: ${show(bad.shape)} does not fit ${show(tensors[0]!.shape)}`,
+        fix: 'All shapes must be equal.',
+        where: 'stack',
+      });
+    }
+    return this.concat(
+      tensors.map((t) => t.unsqueeze(axis)),
+      axis,
+    );
+  }
+
+  /**
+   * Einstein summation.
+   * @example rt.einsum('ij,jk->ik', rt.ones([2, 3]), rt.ones([3, 2])) // → [[3, 3], [3, 3]]
+   */
+  einsum(spec: string, ...operands: readonly [Tensor, ...Tensor[]]): Tensor {
+    return Tensor.einsum(spec, operands);
+  }
+
+  /**
+   * Traces a function of tensors once per signature and replays it after; see docs/architecture.md for recurrences.
+   * @example rt.compile((x) => x.mul(2).add(1))(rt.tensor([1, 2])) // → [3, 5]
+   */
+  compile<A extends readonly CompileArgument[], R extends CompileResult>(body: (...args: A) => R): Compiled<A, R> {
+    this.#host.checkOpen('compile');
+    return compile(this.#host, this.#engine, body);
+  }
+
+  /**
+   * A kernel of your own, written as an expression of its inputs and their neighbours. Guaranteed to run as one kernel.
+   * @example rt.kernel((x) => x.at(-1).add(x.at(1)).mul(0.5))(rt.tensor([1, 2, 3, 4])) // → [3, 2, 3, 2]
+   */
+  kernel(body: (...inputs: KernelValue[]) => Tensor, options: KernelOptions = {}): (...inputs: Tensor[]) => Tensor {
+    return kernel(this.#engine, this.#host, body, options);
+  }
+
+  /**
+   * Computes tensors now; without arguments, waits until every device has finished what was enqueued.
+   * @example await rt.flush() // → undefined
+   */
+  async flush(...tensors: readonly Tensor[]): Promise<void> {
+    if (tensors.length > 0) await this.#engine.computeAsync(tensors.map((t) => t.node));
+    await Promise.all(this.#devices.map((d) => d.mark().whenDone()));
+    await this.#engine.settleChecks();
+  }
+
+  /**
+   * Runs a function and disposes every tensor it made, except those it returns. Also for async functions.
+   * @example rt.scope(() => rt.tensor([1]).add(1)) // → [2]
+   */
+  scope<T>(body: () => T): T {
+    return this.#host.scope(body);
+  }
+
+  /**
+   * Which kernels a tensor takes, on which device, and why there.
+   * @example rt.explain(rt.ones([4]).add(1).mul(2)).kernels.length // → 1
+   */
+  explain(tensor: Tensor): Explanation {
+    const reason = (id: string) =>
+      id === this.#devices[0]!.id ? 'the first device' : 'the first device that has all dtypes';
+    return explain(this.#engine, tensor.node, reason);
+  }
+
+  /**
+   * Counters: live tensors and bytes, launches, programs, waits, leaks.
+   * @example rt.stats().launches >= 0 // → true
+   */
+  stats(): Stats {
+    return this.#host.ledger.snapshot();
+  }
+
+  /**
+   * Listens to an event; returns a function that stops listening. Events nobody listens to cost nothing.
+   * @example typeof rt.on('launch', () => {}) // → 'function'
+   */
+  on<K extends keyof Events>(kind: K, listener: Listener<K>): () => void {
+    return this.#events.on(kind, listener);
+  }
+
+  /** Closes all devices. Tensors of this runtime cannot be used afterwards. Closing twice does nothing. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#host.close();
+    await Promise.all(this.#devices.map((d) => d.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #make<D extends DType>(node: Node): Tensor<D> {
+    this.#host.checkOpen('runtime');
+    return new Tensor<D>(this.#host, node);
+  }
+}
+
+const scalarNode = (v: ScalarInput): Node =>
+  constant(typeof v === 'boolean' ? 'bool' : typeof v === 'bigint' ? 'i64' : 'f32', v);

@@ -1,0 +1,77 @@
+// Scopes: tensors made inside are disposed when the scope ends, except those it returns.
+//
+// In Node a scope follows asynchronous calls (AsyncLocalStorage). Where that is missing (browsers), what is made after the
+// first `await` is not seen by the scope: dispose it, or make it in a scope of its own.
+
+interface Disposable {
+  dispose(): void;
+}
+
+export interface ScopeStore {
+  run<T>(scope: Scope, body: () => T): T;
+  current(): Scope | undefined;
+}
+
+export class Scope {
+  readonly parent: Scope | undefined;
+  readonly #members = new Set<Disposable>();
+
+  constructor(parent: Scope | undefined) {
+    this.parent = parent;
+  }
+
+  add(tensor: Disposable): void {
+    this.#members.add(tensor);
+  }
+
+  delete(tensor: Disposable): void {
+    this.#members.delete(tensor);
+  }
+
+  /** Disposes everything but what `result` holds, which moves to the scope around. */
+  end(result: unknown): void {
+    const kept = new Set<unknown>();
+    collect(result, kept, 0);
+    for (const tensor of this.#members) {
+      if (kept.has(tensor)) this.parent?.add(tensor);
+      else tensor.dispose();
+    }
+    this.#members.clear();
+  }
+}
+
+/** Values inside arrays and plain objects of a result, to a sensible depth. */
+function collect(value: unknown, into: Set<unknown>, depth: number): void {
+  if (typeof value !== 'object' || value === null || into.has(value) || depth > 8) return;
+  into.add(value);
+  if (ArrayBuffer.isView(value)) return;
+  const prototype = Object.getPrototypeOf(value);
+  if (Array.isArray(value) || prototype === Object.prototype || prototype === null) {
+    for (const v of Object.values(value)) collect(v, into, depth + 1);
+  }
+}
+
+/** A store that follows asynchronous calls where the platform can, and plain calls elsewhere. */
+export async function createScopeStore(): Promise<ScopeStore> {
+  if (typeof process !== 'undefined' && process.versions?.node) {
+    const { AsyncLocalStorage } = await import(/* @vite-ignore */ nodeModule('async_hooks'));
+    const storage = new (AsyncLocalStorage as typeof import('node:async_hooks').AsyncLocalStorage)<Scope>();
+    return { run: (scope, body) => storage.run(scope, body), current: () => storage.getStore() };
+  }
+  let current: Scope | undefined;
+  return {
+    run: (scope, body) => {
+      const outer = current;
+      current = scope;
+      try {
+        return body();
+      } finally {
+        current = outer;
+      }
+    },
+    current: () => current,
+  };
+}
+
+/** Built at run time, so that bundlers for browsers do not try to resolve it. */
+const nodeModule = (name: string): string => `node:${name}`;

@@ -1,0 +1,17 @@
+import { defineConfig } from 'tsdown';
+
+export default defineConfig({
+  entry: {
+    index: 'src/index.ts',
+    devices: 'src/devices/index.ts',
+    io: 'src/io/index.ts',
+    forge: 'src/forge/index.ts',
+    cli: 'src/cli/main.ts',
+  },
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2022',
+  dts: true,
+  clean: true,
+  external: [/^node:/, 'koffi', 'webgpu', 'commander'],
+});
