@@ -109,6 +109,9 @@ const intOps: Readonly<Partial<Record<AluOp, Apply<number>>>> = {
   not: (a) => ~a,
 };
 
+/** ~1 is not 0: bool has its own. */
+const boolNot: Apply<number> = (a) => (a ? 0 : 1);
+
 const bigOps: Readonly<Partial<Record<AluOp, Apply<bigint>>>> = {
   add: (a, b) => a + b,
   sub: (a, b) => a - b,
@@ -160,15 +163,17 @@ const intPow: Apply<number> = (a, b) => Number(BigInt.asIntN(32, powBig(BigInt(a
  */
 export function meaning(op: AluOp, type: ScalarType): Apply | undefined {
   const found =
-    type === 'index' || type === 'bool'
-      ? intOps[op]
-      : is64BitInt(type)
-        ? (bigOps[op] ?? bigCompare[op] ?? bigShift[op])
-        : dtypeInfo[type].class === 'int'
-          ? op === 'pow'
-            ? intPow
-            : (intOps[op] ?? shiftOps[type]?.[op])
-          : floatOps[op];
+    type === 'bool' && op === 'not'
+      ? boolNot
+      : type === 'index' || type === 'bool'
+        ? intOps[op]
+        : is64BitInt(type)
+          ? (bigOps[op] ?? bigCompare[op] ?? bigShift[op])
+          : dtypeInfo[type].class === 'int'
+            ? op === 'pow'
+              ? intPow
+              : (intOps[op] ?? shiftOps[type]?.[op])
+            : floatOps[op];
   return found as Apply | undefined;
 }
 
