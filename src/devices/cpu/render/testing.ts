@@ -3,7 +3,7 @@
 import { byteSize, type DType, dtypeInfo } from '../../../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../../../base/half.ts';
 import { sizeOf } from '../../../base/shape.ts';
-import type { Expr, Exprs } from '../../../kernel/expr.ts';
+import type { Expr } from '../../../kernel/expr.ts';
 import type { Accumulator, Kernel, Output } from '../../../kernel/kernel.ts';
 import type { Value } from '../../../kernel/semantics.ts';
 import { type Elements, interpret } from '../../reference/interpret.ts';
@@ -75,7 +75,7 @@ export class Run {
     readonly n: number;
   }[] = [];
 
-  constructor(spec: Spec, options: { shared?: boolean } = {}) {
+  constructor(spec: Spec, options: { shared?: boolean; overlay?: boolean } = {}) {
     this.kernel = kernelOf(spec);
     this.wasm = renderKernel(this.kernel, { shared: options.shared ?? false });
     const n = sizeOf(this.kernel.space);
@@ -87,7 +87,10 @@ export class Run {
       return here;
     };
     const inputs = (spec.inputs ?? []).map((d) => ({ d, at: place(d.values.length * byteSize(d.type)) }));
-    const outputs = this.kernel.outputs.map((o) => ({ o, at: place(n * byteSize(o.type)) }));
+    const outputs = this.kernel.outputs.map((o, k) => ({
+      o,
+      at: options.overlay ? inputs[k]!.at : place(n * byteSize(o.type)),
+    }));
     const scratch = place(this.wasm.scratchBytes);
     const pages = Math.ceil(at / 65536);
     this.#memory = options.shared
@@ -227,6 +230,3 @@ export function samples(type: DType, n: number, seed: number, scale = 100): Valu
     }
   });
 }
-
-/** Index of axis `a` of size `n` as an expression. */
-export const at = (b: Exprs, axis: number, size: number): Expr => b.axis(axis, size);

@@ -1,0 +1,382 @@
+import { describe, expect, it } from 'vitest';
+import type { DType } from '../../../base/dtype.ts';
+import { type Expr, Exprs } from '../../../kernel/expr.ts';
+import type { Value } from '../../../kernel/semantics.ts';
+import { data, kernelOf, Run, randomSource, reference, type Spec, samples } from './testing.ts';
+
+function expectSame(spec: Spec, label = ''): void {
+  const expected = reference(spec);
+  const run = new Run(spec).run();
+  expected.forEach((values, k) => {
+    expect(run.values(k), label).toEqual(values);
+  });
+}
+
+/** The row-major index of positions in a shape. */
+function indexOf(b: Exprs, shape: readonly number[], positions: readonly Expr[]): Expr {
+  return positions.reduce(
+    (sum, p, k) => b.alu('add', b.alu('mul', sum, b.const('index', shape[k]!)), p),
+    b.const('index', 0) as Expr,
+  );
+}
+
+const n$ = (b: Exprs, n: number): Expr => b.const('index', n);
+
+/** i + s modulo n, as the planner writes it. */
+function rolled(b: Exprs, i: Expr, n: number, s: number): Expr {
+  return b.alu('add', i, b.alu('where', b.alu('lt', i, n$(b, n - s)), n$(b, s), n$(b, s - n)));
+}
+
+const count = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
+
+describe('index expressions', () => {
+  it('roll along every axis', () => {
+    for (const shape of [[37], [5, 19], [4, 3, 33], [3, 3, 3, 16]]) {
+      for (const [axis, n] of shape.entries()) {
+        for (const s of [1, 2, n - 1]) {
+          if (s < 1 || s >= n) continue;
+          for (const type of ['f32', 'u8', 'f64', 'f16', 'bool'] as const) {
+            const b = new Exprs();
+            const pos = shape.map((size, k) => b.axis(k, size));
+            pos[axis] = rolled(b, pos[axis]!, n, s);
+            const inputs = [data(type, samples(type, count(shape), 3))];
+            expectSame(
+              { space: shape, outputs: [b.load(type, 0, indexOf(b, shape, pos))], inputs },
+              `${shape} ${axis} ${s} ${type}`,
+            );
+          }
+        }
+      }
+    }
+  });
+
+  it('read rolled neighbours on all axes at once', () => {
+    const shape = [4, 5, 18];
+    const b = new Exprs();
+    const pos = shape.map((size, k) => b.axis(k, size));
+    let sum: Expr = b.load('f64', 0, indexOf(b, shape, pos));
+    for (const [k, n] of shape.entries()) {
+      for (const s of [1, n - 1]) {
+        const moved = pos.map((p, j) => (j === k ? rolled(b, p, n, s) : p));
+        sum = b.alu('add', sum, b.load('f64', 0, indexOf(b, shape, moved)));
+      }
+    }
+    expectSame({ space: shape, outputs: [sum], inputs: [data('f64', samples('i32', count(shape), 4).map(Number))] });
+  });
+
+  it('pad and concatenate with gates on the vector axis and on outer axes', () => {
+    for (const axis of [0, 1]) {
+      for (const type of ['f32', 'u8', 'i64', 'bf16', 'bool'] as const) {
+        const inner = [6, 21];
+        const lo = 2;
+        const outer = inner.map((n, k) => (k === axis ? n + 5 : n));
+        const b = new Exprs();
+        const pos = outer.map((size, k) => b.axis(k, size));
+        const p = pos[axis]!;
+        const gate = b.alu('and', b.alu('le', n$(b, lo), p), b.alu('lt', p, n$(b, lo + inner[axis]!)));
+        const shifted = pos.map((x, k) => (k === axis ? b.alu('sub', x, n$(b, lo)) : x));
+        const padded = b.load(type, 0, indexOf(b, inner, shifted), gate);
+        const values = samples(type, count(inner), 8);
+        expectSame({ space: outer, outputs: [padded], inputs: [data(type, values)] }, `pad ${axis} ${type}`);
+        // Concat: the first operand up to a cut, the second behind it.
+        const cut = inner[axis]!;
+        const first = b.alu('lt', p, n$(b, cut));
+        const rest = inner.map((n, k) => (k === axis ? 5 : n));
+        const behind = pos.map((x, k) => (k === axis ? b.alu('sub', x, n$(b, cut)) : x));
+        const joined = b.alu(
+          'where',
+          first,
+          b.load(type, 0, indexOf(b, inner, pos), first),
+          b.load(type, 1, indexOf(b, rest, behind), b.alu('not', first)),
+        );
+        const inputs = [data(type, values), data(type, samples(type, count(rest), 9))];
+        expectSame({ space: outer, outputs: [joined], inputs }, `concat ${axis} ${type}`);
+      }
+    }
+  });
+
+  it('look up positions that come from memory, forwards along any axis', () => {
+    const [rows, columns] = [7, 23];
+    for (const type of ['f32', 'u8', 'i64', 'f16', 'bool'] as const) {
+      for (const at of ['i32', 'i64', 'u8'] as const) {
+        const b = new Exprs();
+        const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+        const random = randomSource(5);
+        const pick = (n: number, from: number): Value[] =>
+          Array.from({ length: n }, () =>
+            at === 'i64' ? BigInt(Math.floor(random() * from)) : Math.floor(random() * from),
+          );
+        const byRow = b.load(type, 0, indexOf(b, [9, columns], [b.cast('index', b.load(at, 1, i)), j]));
+        const byColumn = b.load(type, 0, indexOf(b, [9, columns], [i, b.cast('index', b.load(at, 2, j))]));
+        const inputs = [
+          data(type, samples(type, 9 * columns, 6)),
+          data(at, pick(rows, 9)),
+          data(at, pick(columns, columns)),
+        ];
+        expectSame({ space: [rows, columns], outputs: [byRow, byColumn], inputs }, `${type} ${at}`);
+      }
+    }
+  });
+
+  it('transpose, flip, step, broadcast and leave divisions of a reshape', () => {
+    for (const type of ['f32', 'u8', 'i64', 'f16', 'bool'] as const) {
+      const [rows, columns] = [11, 37];
+      const b = new Exprs();
+      const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+      const values = data(type, samples(type, 2 * rows * columns, 2));
+      const flat = b.alu('add', b.alu('mul', i, n$(b, columns)), j);
+      const outputs = [
+        b.load(type, 0, b.alu('add', b.alu('mul', j, n$(b, rows)), i)),
+        b.load(type, 0, b.alu('sub', n$(b, columns - 1), j)),
+        b.load(type, 0, b.alu('sub', n$(b, 2 * (columns - 1)), b.alu('mul', j, n$(b, 2)))),
+        b.load(type, 0, b.alu('mul', j, n$(b, 2))),
+        b.load(type, 0, i),
+        b.load(type, 0, b.alu('idiv', b.alu('mul', flat, n$(b, 2)), n$(b, 3))),
+        b.load(type, 0, b.alu('imod', b.alu('add', flat, n$(b, 5)), n$(b, 13))),
+      ];
+      for (const e of outputs)
+        expectSame({ space: [rows, columns], outputs: [e], inputs: [values] }, `${type} ${e.id}`);
+    }
+  });
+
+  it('compare a position with another axis, as triangles and diagonals do', () => {
+    const [rows, columns] = [9, 41];
+    const b = new Exprs();
+    const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+    const x = b.load('f32', 0, b.alu('add', b.alu('mul', i, n$(b, columns)), j));
+    const zero = b.const('f32', 0);
+    const outputs = [
+      b.alu('where', b.alu('le', j, i), x, zero),
+      b.alu('where', b.alu('lt', i, b.alu('add', j, n$(b, -3))), x, zero),
+      b.alu('where', b.alu('eq', i, j), x, zero),
+      b.alu('where', b.alu('lt', b.alu('mul', j, n$(b, 3)), n$(b, 50)), x, zero),
+      b.alu('where', b.alu('lt', n$(b, 50), b.alu('mul', j, n$(b, 3))), x, zero),
+      b.alu('where', b.alu('lt', b.alu('mul', j, n$(b, 2)), i), x, zero),
+    ];
+    expectSame({ space: [rows, columns], outputs, inputs: [data('f32', samples('f32', rows * columns, 1))] });
+  });
+
+  it('turn positions into numbers of every type', () => {
+    const [rows, columns] = [3, 37];
+    for (const type of ['u8', 'i32', 'u32', 'i64', 'u64', 'f16', 'bf16', 'f32', 'f64'] as const) {
+      const b = new Exprs();
+      const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+      const outputs = [b.cast(type, b.alu('add', b.alu('mul', i, n$(b, 100)), j)), b.cast(type, i)];
+      expectSame({ space: [rows, columns], outputs }, type);
+    }
+  });
+
+  it('vectorise along a longer axis when the last one is short', () => {
+    for (const shape of [
+      [50, 3],
+      [5, 40, 2],
+      [70, 7],
+    ]) {
+      const b = new Exprs();
+      const pos = shape.map((size, k) => b.axis(k, size));
+      const last = shape.length - 1;
+      for (const type of ['f32', 'bool', 'f16', 'i64'] as DType[]) {
+        const x = b.load(type, 0, indexOf(b, shape, pos));
+        const y = b.load(type, 1, pos[last]!);
+        const e = type === 'bool' ? b.alu('xor', x, y) : b.alu('max', x, y);
+        const inputs = [data(type, samples(type, count(shape), 2)), data(type, samples(type, shape[last]!, 3))];
+        const spec = { space: shape, outputs: [e], inputs };
+        expectSame(spec, `${shape} ${type}`);
+        expect(new Run(spec).wasm.lanes).toBeGreaterThan(1);
+      }
+    }
+  });
+});
+
+/** Byte by byte; the matcher for arrays is slow on long ones. */
+const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+
+describe('items', () => {
+  const long = (): Spec => {
+    const n = 40003;
+    const b = new Exprs();
+    const i = b.axis(0, n);
+    const x = b.load('f32', 0, rolled(b, i, n, 777));
+    const e = b.alu('div', b.alu('add', x, b.scalar('f32', 0)), b.alu('max', x, b.const('f32', 0.5)));
+    return {
+      space: [n],
+      outputs: [e],
+      inputs: [data('f32', samples('f32', n, 12))],
+      scalars: [{ type: 'f32', value: 0.25 }],
+    };
+  };
+
+  it('give the same bits however they are split', () => {
+    const b = new Exprs();
+    const shape = [3, 4, 29];
+    const pos = shape.map((size, k) => b.axis(k, size));
+    pos[1] = rolled(b, pos[1]!, 4, 1);
+    const x = b.load('f32', 0, indexOf(b, shape, pos));
+    const rows: Spec = {
+      space: shape,
+      outputs: [b.alu('sqrt', b.alu('mul', x, x))],
+      inputs: [data('f32', samples('f32', count(shape), 5))],
+    };
+    for (const spec of [rows, long()]) {
+      const run = new Run(spec);
+      expect(run.wasm.items).toBeGreaterThan(4);
+      const expected = new Run(spec).run().bytes();
+      for (let cut = 0; cut <= run.wasm.items; cut++) {
+        expect(same(new Run(spec).run(cut).bytes(), expected), `cut ${cut}`).toBe(true);
+      }
+      expect(same(new Run(spec).run(1, 2, 3).bytes(), expected)).toBe(true);
+    }
+  });
+
+  it('of a split reduction give the same bits however they are split, and what the reference gives', () => {
+    for (const [space, reduced, strides] of [
+      [[], [50000], [1]],
+      [[3], [33000], [33000, 1]],
+      [[7], [6000], [1, 7]],
+      [
+        [2, 5],
+        [100, 80],
+        [5, 1, 800, 10],
+      ],
+    ] as const) {
+      for (const [op, types] of [
+        ['sum', ['f32', 'i64']],
+        ['max', ['f64', 'u8']],
+        ['argmax', ['f32', 'i64']],
+        ['argmin', ['u8']],
+      ] as const) {
+        for (const type of types) {
+          const b = new Exprs();
+          const sizes = [...space, ...reduced];
+          let index: Expr = b.const('index', 0);
+          sizes.forEach((n, k) => {
+            index = b.alu('add', index, b.alu('mul', b.axis(k, n), n$(b, strides[k]!)));
+          });
+          const n = sizes.reduce((sum, size, k) => sum + (size - 1) * strides[k]!, 1);
+          const random = randomSource(9);
+          const values = Array.from({ length: n }, (): Value => {
+            const r = Math.floor(random() * 200);
+            return type === 'i64' ? BigInt(r) : r;
+          });
+          const result: DType = op.startsWith('arg') ? 'i32' : type;
+          const spec: Spec = {
+            space,
+            reduced,
+            accumulators: [{ op, type, value: b.load(type, 0, index) }],
+            outputs: [b.alu('add', b.acc(result, 0), b.const(result, 1))],
+            inputs: [data(type, values)],
+          };
+          const run = new Run(spec);
+          const label = `${op} ${type} ${space} ${reduced}`;
+          expect(run.wasm.parts, label).toBeGreaterThan(1);
+          const bytes = run.run().bytes();
+          expect(run.values(), label).toEqual(reference(spec)[0]);
+          expect(new Run(spec).run(1, Math.floor(run.wasm.items / 2)).bytes(), label).toEqual(bytes);
+        }
+      }
+    }
+  });
+});
+
+describe('kernels', () => {
+  it('may write over an input, with several outputs', () => {
+    const n = 45;
+    const b = new Exprs();
+    const i = b.axis(0, n);
+    const [x, y] = [b.load('f32', 0, i), b.load('f32', 1, i)];
+    const spec: Spec = {
+      space: [n],
+      outputs: [b.alu('add', x, y), b.alu('sub', x, y)],
+      inputs: [data('f32', samples('i32', n, 1).map(Number)), data('f32', samples('i32', n, 2).map(Number))],
+      inPlace: [0, 1],
+    };
+    expect(new Run(spec, { overlay: true }).run().values(0)).toEqual(reference(spec)[0]);
+    expect(new Run(spec, { overlay: true }).run().values(1)).toEqual(reference(spec)[1]);
+  });
+
+  it('run on shared memory and take scalars of every type', () => {
+    const n = 9;
+    const b = new Exprs();
+    const types = ['bool', 'u8', 'i32', 'u32', 'i64', 'u64', 'f16', 'bf16', 'f32', 'f64'] as const;
+    const spec: Spec = {
+      space: [n],
+      outputs: types.map((t, k) => b.scalar(t, k)),
+      scalars: types.map((type) => ({ type, value: type === 'bool' ? 1 : 3 })),
+    };
+    const run = new Run(spec, { shared: true }).run();
+    types.forEach((_, k) => {
+      expect(run.values(k)).toEqual(reference(spec)[k]);
+    });
+  });
+
+  it('of rank 0 compute one element', () => {
+    const b = new Exprs();
+    const x = b.load('f32', 0, n$(b, 0));
+    expectSame({ space: [], outputs: [b.alu('mul', x, x)], inputs: [data('f32', [3])] });
+    expectSame({ space: [1, 1], outputs: [b.alu('neg', x)], inputs: [data('f32', [3])] });
+  });
+
+  it('reduce with several accumulators, values computed on the way and an epilogue that reads memory', () => {
+    for (const [rows, columns] of [
+      [13, 50],
+      [3, 700],
+      [40, 6],
+    ] as const) {
+      const b = new Exprs();
+      const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+      const x = b.load('f64', 0, b.alu('add', b.alu('mul', i, n$(b, columns)), j));
+      const spec: Spec = {
+        space: [rows],
+        reduced: [columns],
+        accumulators: [
+          { op: 'sum', type: 'f64', value: x },
+          { op: 'sum', type: 'f64', value: b.alu('mul', x, x) },
+          { op: 'argmax', type: 'f64', value: b.alu('neg', x) },
+          { op: 'any', type: 'bool', value: b.alu('lt', b.const('f64', 90), x) },
+        ],
+        outputs: [
+          b.alu('sub', b.acc('f64', 1), b.alu('mul', b.acc('f64', 0), b.load('f64', 1, i))),
+          b.acc('i32', 2),
+          b.acc('bool', 3),
+        ],
+        inputs: [
+          data(
+            'f64',
+            samples('i32', rows * columns, 3, 50).map((v) => Number(v) % 100),
+          ),
+          data('f64', samples('u8', rows, 4).map(Number)),
+        ],
+      };
+      expectSame(spec, `${rows} × ${columns}`);
+    }
+  });
+
+  it('sum 4M random f32 within 2 ulp', () => {
+    const n = 1 << 22;
+    const random = randomSource(77);
+    const values = Float32Array.from({ length: n }, () => random());
+    const b = new Exprs();
+    const spec: Spec = {
+      space: [],
+      reduced: [n],
+      accumulators: [{ op: 'sum', type: 'f32', value: b.load('f32', 0, b.axis(0, n)) }],
+      outputs: [b.acc('f32', 0)],
+      inputs: [data('f32', values as unknown as Value[])],
+    };
+    const exact = values.reduce((sum, v) => sum + v, 0);
+    const ulp = 2 ** (Math.floor(Math.log2(exact)) - 23);
+    expect(Math.abs((new Run(spec).run().values()[0] as number) - exact)).toBeLessThanOrEqual(2 * ulp);
+  });
+
+  it('show what they became, and say which kernel could not be rendered', () => {
+    const b = new Exprs();
+    const spec: Spec = {
+      space: [8],
+      outputs: [b.load('f32', 0, b.axis(0, 8))],
+      inputs: [data('f32', [1, 2, 3, 4, 5, 6, 7, 8])],
+    };
+    expect(new Run(spec).wasm.text).toContain('v128.load');
+    const bad = kernelOf({ ...spec, outputs: [b.alu('exp', b.load('f32', 0, b.axis(0, 8)))] });
+    expect(() => new Run({ ...spec, outputs: bad.outputs })).toThrow('kernel test could not be rendered');
+  });
+});
