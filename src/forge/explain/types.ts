@@ -4,7 +4,7 @@ import type { Framework } from '../data/schemas.ts';
 import type { Machine } from '../machine.ts';
 import type { Resolution } from '../resolve/types.ts';
 
-export const EXPLAIN_SCHEMA = 1;
+export const EXPLAIN_SCHEMA = 'gpuforge.explain/1';
 
 export type Severity = 'critical' | 'error' | 'warning' | 'information';
 

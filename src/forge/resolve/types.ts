@@ -3,7 +3,7 @@
 import type { Backend, Framework, PlatformTag } from '../data/schemas.ts';
 import type { ComputeCapability, IntelFamily, Machine } from '../machine.ts';
 
-export const RESOLVE_SCHEMA = 1;
+export const RESOLVE_SCHEMA = 'gpuforge.resolve/1';
 
 export interface ResolveRequest {
   readonly machine: Machine;

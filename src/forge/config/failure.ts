@@ -1,0 +1,28 @@
+// How a command ends when it cannot do what was asked: a clear message, a status that tells, and pure JSON for --json.
+
+import { ForgeError } from '../../errors.ts';
+import type { Output } from '../style.ts';
+
+/** Exit status of the commands: 0 done, 1 done but the answer is no, 2 the request itself is wrong or failed. */
+export const EXIT = { done: 0, no: 1, failed: 2 } as const;
+
+/** Runs a command; a ForgeError becomes its message and status, anything else is a fault of ours and passes through. */
+export async function guarded(
+  schema: string,
+  json: boolean,
+  output: Output,
+  command: () => Promise<number> | number,
+): Promise<number> {
+  try {
+    return await command();
+  } catch (error) {
+    if (!(error instanceof ForgeError)) throw error;
+    if (json) {
+      const { code, fix, where } = error;
+      output.write(
+        `${JSON.stringify({ schema, error: { code, message: error.message.split('\n  fix: ')[0], fix, where } }, null, 2)}\n`,
+      );
+    } else output.warn(`error: ${error.message}\n`);
+    return error.code === 'FORGE_NO_BUILD' ? EXIT.no : EXIT.failed;
+  }
+}
