@@ -3,7 +3,6 @@
 // Existence is asked before reading, because a thrown ENOENT costs more than the whole probe it stands for. Values that
 // cost something are read when first used. Nothing happens at import.
 
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -179,8 +178,10 @@ function nodeProcesses(): ProcessPort {
 }
 
 /** The child leads its own group, so that what it started ends with it; after the limit nothing of it keeps us alive. */
-function runProcess(file: string, args: readonly string[], timeoutMs: number): Promise<RunResult> {
+async function runProcess(file: string, args: readonly string[], timeoutMs: number): Promise<RunResult> {
   const start = clock();
+  // Loading this costs as much as a whole detection, and most detections start nothing.
+  const { spawn } = await import('node:child_process');
   const group = process.platform !== 'win32';
   return new Promise((resolve) => {
     const out: string[] = [];

@@ -9,8 +9,9 @@ export function findLibraries(
   ports: Ports,
   sonames: readonly string[],
   first: readonly string[] = [],
+  last: readonly string[] = [],
 ): readonly LibraryFile[] {
-  const folders = [...first, ...libraryFolders(ports)];
+  const folders = [...first, ...libraryFolders(ports), ...last];
   return sonames.flatMap((soname) => {
     for (const folder of folders) {
       const file = libraryAt(ports, `${folder}/${soname}`, soname);

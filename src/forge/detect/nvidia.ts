@@ -13,6 +13,8 @@ import { nvidiaProduct } from './tables/nvidia-products.ts';
 
 export const WSL_LIBRARIES = '/usr/lib/wsl/lib';
 const PROC = '/proc/driver/nvidia';
+/** Where distributions and container hosts put the driver's libraries beside the usual folders. */
+const DRIVER_FOLDERS = ['/usr/local/nvidia/lib64', '/usr/local/nvidia/lib', '/usr/lib64/nvidia', '/usr/lib/nvidia'];
 
 export interface NvidiaTier0 {
   readonly driver: NvidiaDriver | null;
@@ -38,7 +40,7 @@ export function readNvidia(ports: Ports, host: Host, pci: readonly PciFacts[]): 
 function readDriver(ports: Ports, wsl: boolean, tegra: boolean): NvidiaDriver {
   const { files } = ports;
   const first = wsl ? [WSL_LIBRARIES] : tegra ? ['/usr/lib/aarch64-linux-gnu/nvidia'] : [];
-  const libraries = findLibraries(ports, ['libnvidia-ml.so.1', 'libcuda.so.1'], first);
+  const libraries = findLibraries(ports, ['libnvidia-ml.so.1', 'libcuda.so.1'], first, DRIVER_FOLDERS);
   const procText = files.read(`${PROC}/version`);
   const version = moduleVersion(files.read('/sys/module/nvidia/version'), procText, wsl);
   const loaded = wsl
