@@ -152,6 +152,30 @@ describe('sort', () => {
     },
   );
 
+  it.each(dtypes.flatMap((t) => [false, true].map((d) => [t, d] as const)))(
+    '%s, long rows, descending %s',
+    (type, descending) => {
+      const columns = 33_000;
+      const next = random(9);
+      for (const clean of [true, false]) {
+        const input = elementsOf(type, columns, () => {
+          if (!isFloat(type)) return Math.floor((next() - (type.startsWith('i') ? 0.5 : 0)) * 2 ** 31);
+          const x = next();
+          return clean || x < 0.9
+            ? Math.round((next() - 0.5) * 1e6) / 7 + 0.01
+            : x < 0.93
+              ? Number.NaN
+              : x < 0.97
+                ? -0
+                : 0;
+        });
+        for (const [got, want] of both(sort(type, 1, columns, descending), [input], [input.byteLength, 4 * columns])) {
+          expect(sameBytes(got, want)).toBe(true);
+        }
+      }
+    },
+  );
+
   it('keeps the full range of wide integers in order', () => {
     const big = new BigInt64Array(500).map((_, i) => BigInt.asIntN(64, BigInt(i) * 0x9e3779b97f4a7c15n));
     for (const [got, want] of both(sort('i64', 1, 500, false), [big], [4000, 2000]))

@@ -1,11 +1,10 @@
 // Stable sort of rows with positions: insertion for short rows, radix by bytes for the rest, as a WebAssembly module.
 //
-// Values become unsigned keys in the order wanted: the sign bit of integers flips, negative floats are complemented, -0
-// counts as 0, a descending sort complements the key, and NaN is the largest key in either direction. Bytes that are the
-// same in the whole row are skipped, so small integers and clustered values take fewer passes. An item is a group of
-// rows with a scratch of its own; the outputs serve as half of the space that passes alternate between.
+// Bytes of the keys that are the same in the whole row are skipped, so small integers and clustered values take fewer
+// passes. An item is a group of rows with a scratch of its own; the outputs serve as half of the space that passes
+// alternate between. Few long rows are sorted by all threads together: sort-long.ts.
 
-import { byteSize, type DType } from '../../../base/dtype.ts';
+import { byteSize } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
 import { type Engine, WasmCode } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
@@ -14,30 +13,8 @@ import { type Func, WasmModule } from '../wasm/module.ts';
 import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
 import { address, machines, rising } from './emit.ts';
-
-interface KeyInfo {
-  readonly word: 'i32' | 'i64';
-  /** Bits of the value's own type are moved up by this many, so that the sign is on top. */
-  readonly shift: number;
-  /** The bytes of the key that can differ. */
-  readonly digits: readonly number[];
-  readonly kind: 'unsigned' | 'signed' | 'float';
-  /** The bits of infinity, moved up. */
-  readonly infinity?: bigint;
-}
-
-const keys: Readonly<Record<DType, KeyInfo>> = {
-  bool: { word: 'i32', shift: 0, digits: [0], kind: 'unsigned' },
-  u8: { word: 'i32', shift: 0, digits: [0], kind: 'unsigned' },
-  i32: { word: 'i32', shift: 0, digits: [0, 1, 2, 3], kind: 'signed' },
-  u32: { word: 'i32', shift: 0, digits: [0, 1, 2, 3], kind: 'unsigned' },
-  i64: { word: 'i64', shift: 0, digits: [0, 1, 2, 3, 4, 5, 6, 7], kind: 'signed' },
-  u64: { word: 'i64', shift: 0, digits: [0, 1, 2, 3, 4, 5, 6, 7], kind: 'unsigned' },
-  f16: { word: 'i32', shift: 16, digits: [2, 3], kind: 'float', infinity: 0x7c000000n },
-  bf16: { word: 'i32', shift: 16, digits: [2, 3], kind: 'float', infinity: 0x7f800000n },
-  f32: { word: 'i32', shift: 0, digits: [0, 1, 2, 3], kind: 'float', infinity: 0x7f800000n },
-  f64: { word: 'i64', shift: 0, digits: [0, 1, 2, 3, 4, 5, 6, 7], kind: 'float', infinity: 0x7ff0000000000000n },
-};
+import { emitKey, type KeyInfo, keys } from './sort-keys.ts';
+import { isLong, LongSort } from './sort-long.ts';
 
 /** Rows up to this length are sorted by insertion. */
 const shortRow = 32;
@@ -78,6 +55,7 @@ function plan(r: Sort): Plan {
 }
 
 export function prepareSort(routine: Sort, engine: Engine): CpuProgram {
+  if (isLong(routine)) return new LongSort(routine, engine);
   const p = plan(routine);
   const bytes = render(p, engine.memory.shared);
   const elements = routine.rows * routine.columns;
@@ -159,53 +137,6 @@ function render(p: Plan, shared: boolean): Uint8Array {
     },
   );
   return module.bytes();
-}
-
-/** Leaves the key of the value at input[i] on the stack. */
-function emitKey(c: Code, p: Plan, l: Locals): void {
-  const { word, kind, shift, infinity } = p.key;
-  const load = machines[p.type];
-  const number = (v: bigint): Code => (word === 'i64' ? c.i64(v) : c.i32(Number(BigInt.asIntN(32, v))));
-  const sign = word === 'i64' ? 1n << 63n : 1n << 31n;
-  const flip = (): void => {
-    if (p.descending) {
-      number(-1n);
-      c.op(`${word}.xor`);
-    }
-  };
-  address(c, l.input, l.i, load.bytes);
-  if (kind !== 'float') {
-    c.mem(load.load);
-    if (kind === 'signed') {
-      number(sign);
-      c.op(`${word}.xor`);
-    }
-    flip();
-    return;
-  }
-  c.mem(load.bytes === 2 ? 'i32.load16_u' : word === 'i64' ? 'i64.load' : 'i32.load');
-  if (shift) c.i32(shift).op('i32.shl');
-  c.set(l.bits);
-  // -0 counts as 0.
-  number(0n);
-  c.get(l.bits).get(l.bits);
-  number(sign);
-  c.ops(`${word}.eq`, 'select').set(l.bits);
-  // Negative: bits ^ -1; else bits ^ sign.
-  c.get(l.bits);
-  number(-1n);
-  number(sign);
-  c.get(l.bits);
-  number(0n);
-  c.ops(`${word}.lt_s`, 'select', `${word}.xor`);
-  flip();
-  // NaN: the largest key.
-  number(-1n);
-  c.get(l.bits);
-  number(sign - 1n);
-  c.op(`${word}.and`);
-  number(infinity!);
-  c.ops(`${word}.le_u`, 'select');
 }
 
 function writeKeys(f: Func, p: Plan, l: Locals, count: (key: number) => void): void {
