@@ -107,6 +107,7 @@ export class WebGpuDevice implements Device {
     const to = this.#own(dst, 'write');
     this.#checkRange(to, offset, bytes.length, 'write');
     if (bytes.length === 0) return;
+    this.#launcher.settleUnsure([to]);
     this.#uploads.write(to, bytes, offset);
     const whole = offset === 0 && bytes.length === to.bytes;
     this.#queue.note({ name: 'write', reads: whole ? [] : [to], writes: [to], compiled: [] });

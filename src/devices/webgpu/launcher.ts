@@ -32,6 +32,13 @@ export class Launcher {
   }
 
   launch(program: WebGpuProgram, buffers: readonly GpuBuffer[], scalars: readonly number[]): void {
+    const doubtful = program.doubtful;
+    if (doubtful) this.#queue.flush();
+    this.#launch(program, buffers, scalars);
+    if (doubtful) this.#queue.flush();
+  }
+
+  #launch(program: WebGpuProgram, buffers: readonly GpuBuffer[], scalars: readonly number[]): void {
     const shared = sharedBuffers(buffers, program.plain.plan.firstOutput);
     if (shared === null) {
       this.#run(program.plain, buffers, scalars);
@@ -55,6 +62,7 @@ export class Launcher {
   /** Encodes a prepared launch. */
   encode(prepared: Prepared, buffers: readonly GpuBuffer[], scalars: readonly number[]): void {
     const { plan, compiled } = prepared.variant;
+    this.settleUnsure(buffers);
     let offset: number | null = null;
     if (plan.scalars.length > 0) {
       if (!this.#scalars.hasRoomFor(plan.scalars.length)) this.#queue.flush();
@@ -71,6 +79,18 @@ export class Launcher {
     const reads = buffers.slice(0, plan.firstOutput);
     this.#queue.note({ name: plan.name, reads, writes: buffers.slice(plan.firstOutput), compiled });
     this.#queue.breathe();
+  }
+
+  /**
+   * Submits what came before the first use of a block that may turn out not to exist: a batch that fails is lost whole,
+   * and what does not need the block must not be lost with it.
+   */
+  settleUnsure(buffers: readonly GpuBuffer[]): void {
+    for (const b of buffers) {
+      if (!b.block!.unsure) continue;
+      b.block!.unsure = false;
+      this.#queue.flush();
+    }
   }
 
   #run(variant: Variant, buffers: readonly GpuBuffer[], scalars: readonly number[]): void {

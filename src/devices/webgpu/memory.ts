@@ -16,6 +16,8 @@ export interface Block {
   readonly gpu: GPUBuffer;
   readonly size: number;
   failure: OutOfMemory | null;
+  /** Large, and the GPU has not said yet whether it could be had. */
+  unsure: boolean;
 }
 
 /** What the runtime holds. `fault` says why its contents cannot be trusted. */
@@ -32,6 +34,9 @@ export class GpuBuffer implements DeviceBuffer {
 }
 
 const smallest = 256;
+
+/** Blocks from this size on are worth a submit of their own until the GPU has confirmed them. */
+const unsureBytes = 16 << 20;
 
 /** Powers of two in quarter steps, at least 256 bytes, never above the largest binding. */
 export function sizeClass(bytes: number, largest: number): number {
@@ -123,9 +128,12 @@ export class Pool {
     const id = this.#nextId++;
     this.#device.pushErrorScope('out-of-memory');
     const gpu = this.#device.createBuffer({ size, usage: usage.storage | usage.copySrc | usage.copyDst });
-    const block: Block = { id, gpu, size, failure: null };
+    const block: Block = { id, gpu, size, failure: null, unsure: size >= unsureBytes };
     this.#device.popErrorScope().then(
-      (error) => error && this.#refused(block, error),
+      (error) => {
+        block.unsure = false;
+        if (error) this.#refused(block, error);
+      },
       () => {},
     );
     return block;

@@ -22,6 +22,7 @@ export interface Compiled {
   readonly pipeline: GPUComputePipeline;
   readonly layout: Layout;
   failure: KernelError | null;
+  accepted: boolean;
   /** Resolves when it is known whether the shader was accepted. */
   readonly checked: Promise<void>;
 }
@@ -119,9 +120,11 @@ export class Pipelines {
       pipeline,
       layout,
       failure: null,
+      accepted: false,
       checked: Promise.all(errors).then(
         async ([validation, internal]) => {
           const error = validation ?? internal;
+          made.accepted = !error;
           if (error) made.failure = shaderError(this.#id, pass.name, pass.source, error, await compilerLines(module));
         },
         () => {},

@@ -30,6 +30,11 @@ export class WebGpuProgram implements Program {
     this.source = sourceOf(this.plain.plan);
   }
 
+  /** Written by hand and not yet accepted by the GPU: launched in a batch of its own. */
+  get doubtful(): boolean {
+    return this.work.kind === 'routine' && this.work.op === 'raw' && !this.plain.compiled.every((c) => c.accepted);
+  }
+
   /** The variant in which these inputs share the buffers of these outputs. */
   inPlace(pairs: InPlace): Variant {
     const key = [...pairs].map(([i, o]) => `${i}>${o}`).join();

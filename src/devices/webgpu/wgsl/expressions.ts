@@ -95,7 +95,8 @@ export class ExpressionWriter {
   #text(e: Expr, scope: Scope, firstLane: boolean): string {
     const width = firstLane ? 1 : this.width(e);
     const use = (name: Parameters<Module['use']>[0]): string => this.#module.use(name, width);
-    const operand = (s: Expr): string => (firstLane ? this.#first(s, scope) : this.wide(s, scope, width));
+    // What lanes share can come of positions they do not share: all lanes of a group are below 64, or none is.
+    const operand = (s: Expr): string => (width === 1 ? this.#first(s, scope) : this.wide(s, scope, width));
     switch (e.kind) {
       case 'const':
         if (e.type !== 'index' && isFloat(e.type) && needsBits(Number(e.value))) this.#module.use('from_bits');
@@ -117,7 +118,7 @@ export class ExpressionWriter {
         const row = rows[type]?.[e.op];
         if (!row) throw new Error(`webgpu: ${e.op} of ${type} is not native and was not decomposed`);
         const [a, b, c] = e.src.map((s, i) =>
-          e.op === 'where' && i === 0 && !firstLane ? this.value(s, scope) : operand(s),
+          e.op === 'where' && i === 0 && width === 4 ? this.value(s, scope) : operand(s),
         );
         // Two constants side by side would be a constant expression, which WGSL evaluates and may refuse.
         const first = e.src.every((s) => s.kind === 'const') ? this.#letOf(a!, scope) : a!;
