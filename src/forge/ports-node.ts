@@ -8,6 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { clock } from './clock.ts';
+import type { Ffi } from './detect/nvml.ts';
 import type { Arch, Platform } from './machine.ts';
 import type {
   CachePort,
@@ -26,6 +27,11 @@ const MOST_OUTPUT = 4 * 1024 * 1024;
 export interface NodePortOptions {
   /** Path of the built nvml-child.js; looked for beside this file when not given. */
   readonly nvmlChild?: string;
+  /**
+   * Where NVML runs. `child` (the default) survives a driver that never answers; `none` asks in this process, which spares
+   * a process start and hangs with the driver.
+   */
+  readonly isolation?: 'child' | 'none';
   readonly cacheFolder?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -37,7 +43,7 @@ export function nodePorts(options: NodePortOptions = {}): Ports {
   return {
     files: nodeFiles,
     processes,
-    nvml: childNvml(processes, () => options.nvmlChild ?? findChild()),
+    nvml: options.isolation === 'none' ? directNvml : childNvml(processes, () => options.nvmlChild ?? findChild()),
     cache: folderCache(options.cacheFolder ?? cacheFolder(platform, env)),
     env,
     platform,
@@ -232,6 +238,26 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
     },
   };
 }
+
+const directNvml: NvmlPort = {
+  async query(library): Promise<NvmlAnswer> {
+    const start = clock();
+    try {
+      const [{ openNvml }, { default: ffi }] = await Promise.all([
+        import('./detect/nvml.ts'),
+        import('koffi') as unknown as Promise<{ default: Ffi }>,
+      ]);
+      const nvml = openNvml(ffi, library);
+      const devices = nvml.devices();
+      nvml.close();
+      return { outcome: 'ok', driver: nvml.driver, cuda: nvml.cuda, devices, ms: clock() - start };
+    } catch (error) {
+      const absent = (error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND';
+      const detail = error instanceof Error ? error.message : String(error);
+      return { outcome: absent ? 'no-ffi' : 'failed', detail, ms: clock() - start };
+    }
+  },
+};
 
 interface ChildLine {
   readonly error?: string;

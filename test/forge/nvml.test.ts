@@ -93,6 +93,14 @@ describe.skipIf(compiler === undefined)('the driver library in its child process
     expect(absent).toMatchObject({ outcome: 'failed', detail: expect.stringContaining('absent.so') });
   });
 
+  it('can be asked in this process too, by those who accept that it may hang', async () => {
+    const direct = nodePorts({ isolation: 'none', cacheFolder: folder, env: process.env });
+    const [here, there] = await Promise.all([direct.nvml.query(library, 5000), ports().nvml.query(library, 5000)]);
+    expect({ ...here, ms: 0 }).toEqual({ ...there, ms: 0 });
+    expect(direct.processes.spawned).toBe(0);
+    expect(await direct.nvml.query(path.join(folder, 'absent.so'), 5000)).toMatchObject({ outcome: 'failed' });
+  });
+
   it('completes a detection whose files name the same cards', async () => {
     const real = ports();
     const fixture = play(machine('h200'));

@@ -1,0 +1,170 @@
+// What Forge costs: detection fresh and cached, with and without the driver, beside one spawned nvidia-smi.
+//
+//   npm run build && node bench/forge.mjs [--runs N] [--json FILE]
+//
+// Every figure is from fresh processes: "work" is the time from the first line of the program to the answer, without Node's own
+// start; "wall" is the whole command as a shell sees it. Where there is no nvidia-smi, a stand-in that sleeps one second and
+// then prints a GPU takes its place, and the table says so.
+
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const dist = path.resolve(path.dirname(fileURLToPath(import.meta.url)), process.env.FORGE_DIST ?? '../dist');
+const forge = path.join(dist, 'forge.js');
+const cli = path.join(dist, 'cli.js');
+const runs = Number(option('--runs') ?? 15);
+const jsonFile = option('--json');
+
+if (!fs.existsSync(forge)) {
+  console.error(`${forge} does not exist: run "npm run build" first`);
+  process.exit(1);
+}
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'gpuforge-bench-'));
+process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+
+function option(name) {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return { median: sorted[Math.floor(sorted.length / 2)], least: sorted[0], most: sorted.at(-1) };
+}
+
+/** A fresh process that runs `body` and prints its own milliseconds. */
+function inside(body, env = {}) {
+  const program = `
+    const start = process.hrtime();
+    const { detect, nodePorts } = await import(${JSON.stringify(`file://${forge}`)});
+    const loaded = process.hrtime(start);
+    const begin = process.hrtime();
+    ${body}
+    const took = process.hrtime(begin);
+    const ms = ([s, n]) => s * 1e3 + n / 1e6;
+    console.log(JSON.stringify({ load: ms(loaded), work: ms(took), cached: result.cached, spawned: result.spawned, gpus: result.machine.gpus.length }));`;
+  const file = path.join(folder, 'inside.mjs');
+  fs.writeFileSync(file, program);
+  const run = spawnSync(process.execPath, [file], {
+    encoding: 'utf8',
+    env: { ...process.env, GPUFORGE_CACHE_DIR: folder, ...env },
+  });
+  if (run.status !== 0) throw new Error(run.stderr);
+  return JSON.parse(run.stdout);
+}
+
+function wall(file, args, env = {}) {
+  const start = process.hrtime.bigint();
+  const run = spawnSync(file, args, { stdio: 'ignore', env: { ...process.env, GPUFORGE_CACHE_DIR: folder, ...env } });
+  if (run.error) throw run.error;
+  return Number(process.hrtime.bigint() - start) / 1e6;
+}
+
+function repeat(count, action) {
+  action();
+  return Array.from({ length: count }, action);
+}
+
+const rows = [];
+function add(name, values, limit) {
+  const figure = median(values);
+  rows.push({ name, ...figure, runs: values.length, ...(limit === undefined ? {} : { limit }) });
+}
+
+const first = inside('const result = await detect(nodePorts(), { cache: false });');
+const library = first.gpus > 0 && fs.existsSync('/dev/nvidiactl');
+
+const tier0 = repeat(runs, () => inside('const result = await detect(nodePorts(), { cache: false, tier: 0 });'));
+add(
+  'detect, files only: work',
+  tier0.map(({ work }) => work),
+  library ? undefined : 3,
+);
+add(
+  'detect, files only: loading the module',
+  tier0.map(({ load }) => load),
+);
+if (library) {
+  const direct = repeat(runs, () =>
+    inside("const result = await detect(nodePorts({ isolation: 'none' }), { cache: false });"),
+  );
+  add(
+    'detect, NVML in this process: work',
+    direct.map(({ work }) => work),
+    25,
+  );
+  const child = repeat(runs, () => inside('const result = await detect(nodePorts(), { cache: false });'));
+  add(
+    `detect, NVML in a child: work (${child[0].spawned} process)`,
+    child.map(({ work }) => work),
+  );
+}
+inside('const result = await detect(nodePorts());');
+const cached = repeat(runs, () => inside('const result = await detect(nodePorts());'));
+if (cached.some((run) => !run.cached || run.spawned !== 0)) throw new Error('the cache did not answer');
+add(
+  'detect, cached: work',
+  cached.map(({ work }) => work),
+  1.5,
+);
+
+add(
+  'node -e 0: wall',
+  repeat(runs, () => wall(process.execPath, ['-e', '0'])),
+);
+if (fs.existsSync(cli)) {
+  const bare = rows.at(-1).median;
+  add(
+    'gpuforge --version: wall',
+    repeat(runs, () => wall(process.execPath, [cli, '--version'])),
+    bare * 1.5,
+  );
+  add(
+    'gpuforge detect, no cache: wall',
+    repeat(runs, () => wall(process.execPath, [cli, 'detect', '--no-cache'])),
+  );
+  add(
+    'gpuforge detect, cached: wall',
+    repeat(runs, () => wall(process.execPath, [cli, 'detect'])),
+  );
+}
+
+const real = spawnSync('nvidia-smi', ['-L'], { encoding: 'utf8' });
+if (real.status === 0) {
+  const query = ['--query-gpu=name,memory.total,compute_cap', '--format=csv,noheader'];
+  add(
+    'one spawned nvidia-smi: wall',
+    repeat(Math.min(runs, 9), () => wall('nvidia-smi', query)),
+  );
+} else {
+  const stand = path.join(folder, 'nvidia-smi');
+  fs.writeFileSync(
+    stand,
+    '#!/bin/sh\nsleep 1\necho "0, GPU-0, 00000000:01:00.0, Stand-in, 580.95.05, 8.9, 24564, 24000, [N/A]"\n',
+    { mode: 0o755 },
+  );
+  add(
+    'one spawned stand-in for nvidia-smi (sleeps 1 s): wall',
+    repeat(2, () => wall(stand, [])),
+  );
+}
+
+const width = Math.max(...rows.map(({ name }) => name.length));
+console.log(
+  `${os.cpus()[0]?.model ?? 'unknown processor'}, ${os.availableParallelism()} cores, Node ${process.version}, ${first.gpus} GPU${first.gpus === 1 ? '' : 's'}\n`,
+);
+console.log(`${'ms'.padEnd(width)}    median     least      most     limit`);
+const cell = (value) => (value === undefined ? '' : value.toFixed(2)).padStart(10);
+for (const { name, median: middle, least, most, limit } of rows) {
+  const verdict = limit === undefined ? '' : middle <= limit ? '  within' : '  OVER';
+  console.log(`${name.padEnd(width)}${cell(middle)}${cell(least)}${cell(most)}${cell(limit)}${verdict}`);
+}
+if (jsonFile)
+  fs.writeFileSync(
+    jsonFile,
+    `${JSON.stringify({ schema: 'gpuforge.bench.forge/1', node: process.version, rows }, null, 2)}\n`,
+  );
