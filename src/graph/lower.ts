@@ -114,6 +114,8 @@ export class Lowering {
         return b.cast(v.dtype, this.#value(first, at, gate));
       case 'bitcast':
         return b.bitcast(v.dtype, this.#value(first, at, gate));
+      case 'sorted':
+        return this.#value(first, at, gate);
       case 'reshape':
         return this.#value(first, this.reshaped(at, v.shape, first.shape), gate);
       case 'permute': {

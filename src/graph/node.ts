@@ -34,6 +34,7 @@ export const nodeOps = [
   'matmul',
   'scan',
   'sort',
+  'sorted',
   'positions',
   'scatter',
 ] as const;

@@ -20,9 +20,14 @@ export type Work =
 
 /** The vertex whose buffer holds this one's elements in the same order. */
 export function storedAs(v: Vertex): Vertex {
-  while ((v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const')
-    v = v.sources[0]!;
+  while (isAlias(v)) v = v.sources[0]!;
   return v;
+}
+
+// A sort has two results, which two vertices name: its own buffer holds the sorted values.
+function isAlias(v: Vertex): boolean {
+  if (v.op === 'sorted') return true;
+  return (v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const';
 }
 
 export function schedule(graph: Graph, limits: Limits): Work[] {

@@ -103,7 +103,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
 
 function describe(arg: CompileArgument): string {
   if (arg instanceof TensorCore) return `${arg.dtype}${arg.node.shape.id}`;
-  return `${typeof arg}:${Object.is(arg, -0) ? '-0' : String(arg)}`;
+  return Object.is(arg, -0) ? '-0' : typeof arg === 'number' ? `${arg}` : JSON.stringify(arg);
 }
 
 function traceBody<A extends readonly CompileArgument[], R extends CompileResult>(

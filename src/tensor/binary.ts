@@ -136,17 +136,23 @@ export const binaryOps = {
   greaterEqual: comparison('le', true),
 } satisfies Record<string, BinaryOp>;
 
-// NumPy's float floor division: (a - mod(a, b)) / b, rounded to the whole number it stands for. Division by zero and
-// infinities keep what the plain quotient gives.
+// NumPy's float floor division: (a - mod(a, b)) / b, rounded to the whole number it stands for. Division by zero keeps
+// what the plain quotient gives; by an infinity it is 0, or -1 if the signs differ.
 function floorQuotient(x: Node, y: Node): Node {
+  const value = (v: number) => constant(x.dtype, v);
   const quotient = alu('div', x, y);
   const whole = alu('div', alu('sub', x, alu('mod', x, y)), y);
-  const rounded = alu('floor', alu('add', whole, constant(x.dtype, 0.5)));
-  const zero = constant(x.dtype, 0);
-  const divisorIsZero = alu('eq', y, zero);
-  // A quotient of zero keeps the sign of a/b.
-  const signed = alu('where', alu('eq', rounded, zero), alu('mul', quotient, zero), rounded);
-  return alu('where', divisorIsZero, quotient, signed);
+  const floor = alu('floor', whole);
+  const rounded = alu('where', alu('lt', value(0.5), alu('sub', whole, floor)), alu('add', floor, value(1)), floor);
+  // A quotient of zero keeps the sign of a / b.
+  const signed = alu('where', alu('eq', rounded, value(0)), alu('mul', quotient, value(0)), rounded);
+  const infinity = value(Number.POSITIVE_INFINITY);
+  const below = alu('and', alu('lt', x, value(0)), alu('eq', y, infinity));
+  const above = alu('and', alu('lt', value(0), x), alu('eq', y, value(Number.NEGATIVE_INFINITY)));
+  const differ = alu('and', alu('or', below, above), alu('eq', quotient, quotient));
+  const byInfinity = alu('where', differ, value(-1), quotient);
+  const special = alu('where', alu('eq', alu('abs', y), infinity), byInfinity, signed);
+  return alu('where', alu('eq', y, value(0)), quotient, special);
 }
 
 function refused(where: string, a: Node, b: Node | ScalarInput, fix: string): DTypeError {

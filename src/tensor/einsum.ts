@@ -5,7 +5,7 @@
 
 import { promote } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
-import { ArgumentError } from '../errors.ts';
+import { ArgumentError, ShapeError } from '../errors.ts';
 import type { Node, Precision } from '../graph/node.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { triangleMask } from './movement.ts';
@@ -43,7 +43,7 @@ function contract(a: Term, b: Term, needed: ReadonlySet<string>, matmul: Matmul,
     t.labels.forEach((l, i) => {
       const d = t.node.shape.values[i]!;
       const known = sizes.get(l) ?? 1;
-      if (known !== 1 && d !== 1 && known !== d) throw bad(spec, `label '${l}' has the sizes ${known} and ${d}`);
+      if (known !== 1 && d !== 1 && known !== d) throw differing(spec, l, known, d);
       sizes.set(l, Math.max(known, d));
     });
   }
@@ -85,8 +85,7 @@ function diagonalOf(t: Term, spec: string): Term {
   if (twice < 0) return t;
   const first = t.labels.indexOf(t.labels[twice]!);
   const { values } = t.node.shape;
-  if (values[first] !== values[twice])
-    throw bad(spec, `label '${t.labels[twice]}' has the sizes ${values[first]} and ${values[twice]}`);
+  if (values[first] !== values[twice]) throw differing(spec, t.labels[twice]!, values[first]!, values[twice]!);
   const order = values.map((_, i) => i).filter((i) => i !== first && i !== twice);
   const moved = permute(t.node, [...order, first, twice]);
   const shape = moved.shape.values;
@@ -133,6 +132,15 @@ function parse(spec: string, operands: readonly Node[]): { inputs: string[][]; o
   if (unknown !== undefined) throw bad(spec, `the result names '${unknown}', which no operand has`);
   if (new Set(output).size !== output.length) throw bad(spec, 'the result names a label twice');
   return { inputs, output };
+}
+
+function differing(spec: string, label: string, a: number, b: number): ShapeError {
+  return new ShapeError({
+    code: 'SHAPE_MISMATCH',
+    message: `einsum: '${spec}': label '${label}' has the sizes ${a} and ${b}`,
+    fix: 'Axes with one label must have one size.',
+    where: 'einsum',
+  });
 }
 
 function bad(spec: string, why: string): ArgumentError {

@@ -102,7 +102,7 @@ function sorted(x: Node, axis: number, options: SortOptions, where: string): { v
   }
   const node = makeNode('sort', rows.dtype, rows.shape.values as Shape, [rows], args.sort(options.descending === true));
   return {
-    values: permute(cast(node, x.dtype), back),
+    values: permute(cast(makeNode('sorted', node.dtype, node.shape.values, [node]), x.dtype), back),
     positions: () => permute(makeNode('positions', 'i32', node.shape.values, [node]), back),
   };
 }

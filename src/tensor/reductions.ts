@@ -210,7 +210,7 @@ function total(op: 'sum' | 'prod', x: Node, options: SumOptions): Node {
 }
 
 function extreme(op: 'max' | 'min', x: Node, options: ReduceOptions, where: string = op): Node {
-  return x.dtype === 'bool' ? reduce(op === 'max' ? 'any' : 'all', x, options, where) : reduce(op, x, options, where);
+  return x.dtype === 'bool' ? cast(reduce(op, cast(x, 'u8'), options, where), 'bool') : reduce(op, x, options, where);
 }
 
 function position(
