@@ -1,7 +1,7 @@
 // Arithmetic and comparisons on vector parts: one instruction where WebAssembly has it, a short exact sequence where not.
 
 import { bounds } from '../../../kernel/bounds.ts';
-import type { Alu, Expr } from '../../../kernel/expr.ts';
+import type { Alu, Const, Expr } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
 import type { PlainOp } from '../wasm/ops.ts';
 import { emitDivision } from './division.ts';
@@ -70,6 +70,16 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: Scope): void {
   }
   if (e.op === 'shl' || e.op === 'shr') return emitShift(em, e.op, type, a, b, p, s);
   if (e.op === 'idiv' || e.op === 'imod') return emitDivision(em, e.op, type, a, b, p, s);
+  const cheap = limitOp(e.op, type, b);
+  if (cheap) {
+    em.vec(a, p, s);
+    em.vec(b, p, s);
+    s.code.op(cheap);
+    // The comparison lets -0 pass a limit of +0; adding +0 makes it +0 and changes nothing else.
+    if (e.op === 'max' && Object.is((b as Const).value, 0))
+      s.code.v128(splatBytes(e.type, 0)).op(`${shapeOf[type] as 'f32x4'}.add`);
+    return;
+  }
   const op = direct[type][e.op];
   if (op) {
     for (const x of e.src) em.vec(x, p, s);
@@ -98,6 +108,17 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: Scope): void {
   // abs of an unsigned type: its value.
   if (e.op === 'abs') return em.vec(a, p, s);
   throw new Error(`cpu: ${e.op} on ${e.type} has no instruction`);
+}
+
+/**
+ * max and min with a constant as one comparison: pmax(x, c) is x < c ? c : x, so a NaN in x stays. Processors have that as an
+ * instruction, while the full max must look for NaN on both sides. min with -0 is not among them: it would let +0 pass.
+ */
+function limitOp(op: AluOp, type: LaneType, limit: Expr | undefined): PlainOp | undefined {
+  if (type !== 'f32' && type !== 'f64') return undefined;
+  if ((op !== 'max' && op !== 'min') || limit?.kind !== 'const' || Number.isNaN(limit.value)) return undefined;
+  if (op === 'min' && Object.is(limit.value, -0)) return undefined;
+  return `${type === 'f32' ? 'f32x4' : 'f64x2'}.${op === 'max' ? 'pmax' : 'pmin'}`;
 }
 
 /** Unsigned 64-bit order is signed order with the top bit flipped. */
