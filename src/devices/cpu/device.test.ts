@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import type { DType } from '../../base/dtype.ts';
 import { ArgumentError, DisposedError, OutOfMemory } from '../../errors.ts';
 import { Exprs } from '../../kernel/expr.ts';
+import type { Routine } from '../../kernel/kernel.ts';
 import { createReferenceDevice } from '../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from './device.ts';
 import { asType, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from './testing.ts';
@@ -16,6 +18,30 @@ afterAll(async () => {
 });
 
 const add = (n: number) => elementwise(n, ['f32', 'f32'], 'f32', (b, [x, y]) => b.alu('add', x!, y!));
+
+const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
+const sortOf = (columns: number): Routine => ({
+  kind: 'routine',
+  op: 'sort',
+  name: 'sort',
+  type: 'f32',
+  rows: 2,
+  columns,
+  descending: false,
+  estimate,
+});
+const scanOf = (type: DType, length: number): Routine => ({
+  kind: 'routine',
+  op: 'scan',
+  name: 'scan',
+  type,
+  combine: 'sum',
+  outer: 1,
+  length,
+  inner: 1,
+  reverse: false,
+  estimate,
+});
 
 describe('the cpu device', () => {
   it('opens in a few milliseconds and starts no thread', async () => {
@@ -90,6 +116,40 @@ describe('the cpu device', () => {
     expect(device.prepare(add(2000))).not.toBe(device.prepare(add(2001)));
     expect(device.prepare(add(20_000)).source).toContain('(module');
     expect(device.prepare(add(2)).source).toContain('interpreted');
+  });
+
+  it('drops the programs used longest ago, which still run if somebody kept them', async () => {
+    const device = await open({ programs: 2 });
+    const matmul = (m: number): Routine => ({
+      kind: 'routine',
+      op: 'matmul',
+      name: 'matmul',
+      type: 'f32',
+      batch: 1,
+      batchA: 1,
+      batchB: 1,
+      m,
+      n: 40,
+      k: 40,
+      transposeA: false,
+      transposeB: false,
+      precision: 'exact',
+      epilogue: null,
+      estimate,
+    });
+    const works = [add(5000), matmul(40), sortOf(100), sortOf(40_000), scanOf('bf16', 9000)];
+    const first = works.map((w) => device.prepare(w));
+    expect(first.every((p) => p.source.includes('(module'))).toBe(true);
+    // Equal work in other objects: only the last two are still known.
+    expect(device.prepare(scanOf('bf16', 9000))).toBe(first[4]);
+    expect(device.prepare(add(5000))).not.toBe(first[0]);
+    const [x, y] = [sample('f32', 5000, 1), sample('f32', 5000, 2)];
+    expect(
+      sameBytes(
+        runOn(device, works[0]!, [x, y], [20_000])[0]!,
+        runOn(createReferenceDevice(), works[0]!, [x, y], [20_000])[0]!,
+      ),
+    ).toBe(true);
   });
 
   it('accounts for memory exactly and takes everything back', async () => {

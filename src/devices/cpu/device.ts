@@ -31,6 +31,8 @@ export interface CpuOptions {
   readonly blas?: boolean | string;
   /** Kernels up to this many loop iterations are interpreted instead of compiled. Default: 4096. */
   readonly tinyElements?: number;
+  /** Programs kept for reuse. Default: 4096. */
+  readonly programs?: number;
   /** How long a worker may show no progress before it is given up, in ms. Default: 10 s. */
   readonly patience?: number;
 }
@@ -42,9 +44,6 @@ export interface CpuDevice extends Device {
   /** The workers, for tests and reports; null until a launch has started them. */
   readonly pool: WorkerPool | null;
 }
-
-/** Programs kept for reuse; the ones used longest ago go first. */
-const programLimit = 4096;
 
 const whole = (v: number, name: string, least: number, most: number): number => {
   if (Number.isInteger(v) && v >= least && v <= most) return v;
@@ -69,7 +68,8 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   const patience = whole(options.patience ?? 10_000, 'patience', 1, 2 ** 31);
   const engine = new Engine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
   const blas = new Blas(host, options.blas ?? true, threads);
-  return new Cpu(engine, blas, tiny);
+  const programs = whole(options.programs ?? 4096, 'programs', 1, 2 ** 31);
+  return new Cpu(engine, blas, tiny, programs);
 }
 
 class Cpu implements CpuDevice {
@@ -80,14 +80,17 @@ class Cpu implements CpuDevice {
   readonly #blas: Blas;
   readonly #small = new SmallBuffers();
   readonly #tiny: number;
+  /** The ones used longest ago go first. */
+  readonly #programLimit: number;
   readonly #byIdentity = new WeakMap<Kernel | Routine, CpuProgram>();
   readonly #programs = new Map<string, CpuProgram>();
   #closed = false;
 
-  constructor(engine: Engine, blas: Blas, tiny: number) {
+  constructor(engine: Engine, blas: Blas, tiny: number, programs: number) {
     this.#engine = engine;
     this.#blas = blas;
     this.#tiny = tiny;
+    this.#programLimit = programs;
     const { memory, threads } = engine;
     this.caps = {
       name: `CPU, ${threads} ${threads === 1 ? 'thread' : 'threads'}, WebAssembly SIMD`,
@@ -177,7 +180,7 @@ class Cpu implements CpuDevice {
     }
     // Last in the map is used last.
     this.#programs.set(key, program);
-    if (this.#programs.size > programLimit) {
+    if (this.#programs.size > this.#programLimit) {
       const [oldest, dropped] = this.#programs.entries().next().value!;
       this.#programs.delete(oldest);
       dropped.dispose();
@@ -209,7 +212,7 @@ class Cpu implements CpuDevice {
   }
 
   trim(): void {
-    this.#engine.memory.heap.trim();
+    if (!this.#closed) this.#engine.trim();
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,8 @@ export class WasmCode {
   readonly bytes: Uint8Array;
   readonly #text: () => string;
   #exports: Exports | null = null;
+  /** The memory the instance is bound to. */
+  #memory: WebAssembly.Memory | null = null;
   #block: Block | null = null;
 
   constructor(name: string, bytes: Uint8Array, text: () => string) {
@@ -37,10 +39,11 @@ export class WasmCode {
   }
 
   exports(memory: CpuMemory): Exports {
-    if (this.#exports) return this.#exports;
+    if (this.#exports && this.#memory === memory.memory) return this.#exports;
     try {
       const module = new WebAssembly.Module(this.bytes as Uint8Array<ArrayBuffer>);
       const instance = new WebAssembly.Instance(module, { env: { memory: memory.memory } });
+      this.#memory = memory.memory;
       return (this.#exports = instance.exports as unknown as Exports);
     } catch (cause) {
       throw new KernelError({
@@ -63,9 +66,14 @@ export class WasmCode {
     return this.#block?.address ?? null;
   }
 
-  dispose(memory: CpuMemory): void {
+  /** Takes the bytes out of the shared memory; the next job puts them there again. */
+  withdraw(memory: CpuMemory): void {
     if (this.#block) memory.heap.free(this.#block);
     this.#block = null;
+  }
+
+  dispose(memory: CpuMemory): void {
+    this.withdraw(memory);
     this.#exports = null;
   }
 }
@@ -95,6 +103,8 @@ export class Engine {
   readonly #host: Host;
   readonly #patience: number;
   readonly #deferred: Block[] = [];
+  /** Modules whose bytes are in the shared memory. */
+  readonly #published = new Set<WasmCode>();
   #pool: WorkerPool | null = null;
 
   constructor(memory: CpuMemory, host: Host, threads: number, patience: number) {
@@ -136,6 +146,30 @@ export class Engine {
     else this.memory.heap.free(block);
   }
 
+  /**
+   * Gives memory back to the system. A WebAssembly memory cannot shrink, so this takes effect once no buffer is left in
+   * it: it is then replaced by a new one, and workers start again when they are needed.
+   */
+  trim(): void {
+    if (this.#pool && !this.#pool.settled) return;
+    for (const code of this.#published) code.withdraw(this.memory);
+    this.#published.clear();
+    // Workers know modules by number, not by address: those that have one keep it.
+    if (this.memory.heap.used > 0) {
+      this.memory.heap.trim();
+      return;
+    }
+    this.#pool?.close().catch(() => {});
+    this.#pool = null;
+    this.memory.renew();
+  }
+
+  /** Forgets the instance and the bytes of a module; running it again makes them anew. */
+  drop(code: WasmCode): void {
+    code.dispose(this.memory);
+    this.#published.delete(code);
+  }
+
   async close(): Promise<void> {
     await this.#pool?.close();
     this.#pool = null;
@@ -152,6 +186,7 @@ export class Engine {
       exports.run(argsAddress, 0, items);
       return;
     }
+    this.#published.add(code);
     const complete = this.#open().run({
       code: code.id,
       codeAddress,

@@ -70,7 +70,7 @@ export class KernelProgram implements CpuProgram {
   }
 
   dispose(): void {
-    this.#compiled?.code.dispose(this.#engine.memory);
+    if (this.#compiled) this.#engine.drop(this.#compiled.code);
     this.#compiled = null;
   }
 

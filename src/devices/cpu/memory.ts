@@ -30,23 +30,30 @@ export const canShare = (): boolean =>
   (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated !== false;
 
 export class CpuMemory {
-  readonly memory: WebAssembly.Memory;
-  readonly shared: boolean;
-  readonly heap: Heap;
+  memory!: WebAssembly.Memory;
+  heap!: Heap;
   /** The whole memory; replaced when it grows. */
-  views: Views;
-  readonly #maximum: number;
+  views!: Views;
+  readonly shared: boolean;
+  readonly #limit: number;
+  #maximum = 0;
 
   constructor(limit: number, shared: boolean) {
     this.shared = shared;
-    const wanted = Math.min(65536, Math.ceil((heapBase + limit) / pageBytes));
-    const { memory, maximum } = reserve(wanted, shared);
+    this.#limit = limit;
+    this.renew();
+  }
+
+  /** A fresh, empty memory. Only while nothing is held in the old one, whose pages go back to the system. */
+  renew(): void {
+    const wanted = Math.min(65536, Math.ceil((heapBase + this.#limit) / pageBytes));
+    const { memory, maximum } = reserve(wanted, this.shared);
     this.memory = memory;
     this.#maximum = maximum * pageBytes;
     this.views = new Views(memory.buffer);
     this.heap = new Heap({
       base: heapBase,
-      limit: Math.min(heapBase + limit, this.#maximum),
+      limit: Math.min(heapBase + this.#limit, this.#maximum),
       commit: (end) => this.#commit(end),
     });
   }

@@ -224,3 +224,32 @@ describe('a worker that dies', () => {
     );
   });
 });
+
+describe('trimming', () => {
+  const inputs = [sample('f32', n, 1), sample('f32', n, 2)];
+
+  it('replaces the memory once nothing is left in it, and everything goes on working', async () => {
+    const device = await open({ threads: 2 });
+    await warm(device, 1);
+    const want = runOn(device, chain, inputs, [n * 4])[0]!;
+    const pool = device.pool;
+    device.trim();
+    expect(device.pool).toBeNull();
+    expect(device.memory().free).toBe(device.memory().total);
+    expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
+    expect(device.pool).not.toBe(pool);
+    await warm(device, 1);
+  });
+
+  it('keeps what is in use', async () => {
+    const device = await open({ threads: 2 });
+    await warm(device, 1);
+    const want = runOn(device, chain, inputs, [n * 4])[0]!;
+    const kept = device.allocate(n * 4);
+    device.write(kept, bytesOf(inputs[0]!));
+    device.trim();
+    expect(device.pool).not.toBeNull();
+    expect(sameBytes(device.readSync(kept), bytesOf(inputs[0]!))).toBe(true);
+    expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
+  });
+});

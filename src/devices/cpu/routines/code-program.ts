@@ -51,6 +51,6 @@ export class CodeProgram implements CpuProgram {
   }
 
   dispose(): void {
-    this.#info.code.dispose(this.#engine.memory);
+    this.#engine.drop(this.#info.code);
   }
 }

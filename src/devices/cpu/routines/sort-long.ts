@@ -105,7 +105,7 @@ export class LongSort implements CpuProgram {
   }
 
   dispose(): void {
-    this.#code.dispose(this.#engine.memory);
+    this.#engine.drop(this.#code);
   }
 
   #sortRow(

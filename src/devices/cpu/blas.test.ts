@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import type { Routine } from '../../kernel/kernel.ts';
+import { Blas, type Product } from './blas.ts';
+import { createCpuDevice } from './device.ts';
+import { type Host, openHost } from './host.ts';
+import { asType, runOn, sample } from './testing.ts';
+
+interface Call {
+  readonly name: string;
+  readonly args: readonly unknown[];
+}
+
+/** A host whose only libraries are the given ones, each with the functions it exports. */
+function hostWith(libraries: Readonly<Record<string, readonly string[]>>, calls: Call[]): Host {
+  const koffi = {
+    load: (path: string) => {
+      const exported = libraries[path];
+      if (!exported) throw new Error(`no ${path}`);
+      return {
+        func: (prototype: string) => {
+          const name = /(\w+)\(/.exec(prototype)![1]!;
+          if (!exported.includes(name)) throw new Error(`no ${name}`);
+          return (...args: unknown[]) => calls.push({ name, args });
+        },
+      };
+    },
+  };
+  return {
+    parallelism: 2,
+    spawn: () => null,
+    require: (name) => {
+      if (name !== 'koffi') throw new Error(`no ${name}`);
+      return koffi;
+    },
+  };
+}
+
+const product: Product = { type: 'f32', m: 100, n: 90, k: 80, transposeA: true, transposeB: false };
+const gemm = ['cblas_sgemm', 'cblas_dgemm'];
+
+describe('a system BLAS', () => {
+  it('is taken from the first library that has what is needed, with the threads of the device', () => {
+    const calls: Call[] = [];
+    const blas = new Blas(
+      hostWith({ 'libblas.so.3': gemm, 'libblis.so.4': [...gemm, 'bli_thread_set_num_threads'] }, calls),
+      true,
+      3,
+    );
+    expect(blas.name).toBe('BLIS (libblis.so.4)');
+    expect(calls).toEqual([{ name: 'bli_thread_set_num_threads', args: [3] }]);
+  });
+
+  it('gets leading dimensions of operands as they lie', () => {
+    const calls: Call[] = [];
+    const blas = new Blas(hostWith({ 'libopenblas.so.0': [...gemm, 'openblas_set_num_threads'] }, calls), true, 1);
+    const [a, b, c] = [new Float32Array(1), new Float32Array(1), new Float32Array(1)];
+    expect(blas.serves(product)).toBe(true);
+    blas.run(product, a, b, c);
+    blas.run({ ...product, type: 'f64', transposeA: false, transposeB: true }, a, b, c);
+    expect(calls.slice(1).map((x) => [x.name, x.args.filter((v) => typeof v === 'number')])).toEqual([
+      ['cblas_sgemm', [101, 112, 111, 100, 90, 80, 1, 100, 90, 0, 90]],
+      ['cblas_dgemm', [101, 111, 112, 100, 90, 80, 1, 80, 80, 0, 90]],
+    ]);
+  });
+
+  it('is not used for small products, nor where it is missing or not wanted', () => {
+    const libraries = { 'libopenblas.so.0': [...gemm, 'openblas_set_num_threads'] };
+    expect(new Blas(hostWith(libraries, []), true, 1).serves({ ...product, m: 8, n: 8 })).toBe(false);
+    expect(new Blas(hostWith(libraries, []), false, 1).serves(product)).toBe(false);
+    expect(new Blas(hostWith(libraries, []), false, 1).name).toBeNull();
+    expect(new Blas(hostWith({}, []), true, 1).name).toBeNull();
+    expect(new Blas({ parallelism: 1, spawn: () => null, require: null }, true, 1).name).toBeNull();
+    const noKoffi: Host = {
+      parallelism: 1,
+      spawn: () => null,
+      require: () => {
+        throw new Error('not installed');
+      },
+    };
+    expect(new Blas(noKoffi, true, 1).name).toBeNull();
+  });
+
+  it('can be given by its path', () => {
+    const host = hostWith({ '/opt/mine.so': [...gemm, 'openblas_set_num_threads'] }, []);
+    expect(new Blas(host, '/opt/mine.so', 1).name).toContain('/opt/mine.so');
+  });
+
+  it('agrees with the built-in kernel where one is installed, on shared and unshared memory', async (context) => {
+    const found = new Blas(await openHost(), true, 1).name;
+    if (!found) context.skip('no system BLAS on this machine');
+    for (const threads of [1, 2]) {
+      const [with_, without] = [await createCpuDevice({ threads }), await createCpuDevice({ threads, blas: false })];
+      for (const type of ['f32', 'f64', 'f16'] as const) {
+        for (const [transposeA, transposeB] of [
+          [false, false],
+          [true, false],
+          [false, true],
+          [true, true],
+        ] as const) {
+          const work: Routine = {
+            kind: 'routine',
+            op: 'matmul',
+            name: 'matmul',
+            type,
+            batch: 2,
+            batchA: 2,
+            batchB: 1,
+            m: 70,
+            n: 65,
+            k: 90,
+            transposeA,
+            transposeB,
+            precision: 'exact',
+            epilogue: null,
+            estimate: { flops: 0, bytesRead: 0, bytesWritten: 0 },
+          };
+          const inputs = [sample(type, 2 * 70 * 90, 1), sample(type, 90 * 65, 2)];
+          const bytes = 2 * 70 * 65 * { f32: 4, f64: 8, f16: 2 }[type];
+          expect(with_.prepare(work).source).toContain('cblas');
+          expect(without.prepare(work).source).not.toContain('cblas');
+          const [x, y] = [with_, without].map((d) => asType(type, runOn(d, work, inputs, [bytes])[0]!)) as [
+            Float64Array,
+            Float64Array,
+          ];
+          // f16 is compared by its bits: one step apart at most.
+          const tolerance = { f32: 1e-3, f64: 1e-11, f16: 1 }[type];
+          for (let i = 0; i < x.length; i++)
+            if (!(Math.abs(x[i]! - y[i]!) <= tolerance)) expect(x[i], `element ${i}`).toBe(y[i]);
+        }
+      }
+      expect(with_.caps.details.blas).toBe(found);
+      expect(without.caps.details.blas).toBe('none');
+      await with_.close();
+      await without.close();
+    }
+  });
+});
