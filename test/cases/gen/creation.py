@@ -62,11 +62,15 @@ def write(w):
     refuse("squeeze", [(2, 3)], [0], "ShapeError")
     refuse("pad", [(2, 3)], [[[1, 1]]], "ShapeError")
     refuse("pad", [(2,)], [[[-3, 0]]], "ShapeError")
-    refuse("slice", [(4,)], [[[0, 4, 0]]], "ShapeError")
+    refuse("slice", [(4,)], [[[0, 4, 0]]], "ArgumentError")
+    refuse("slice", [(4,)], [[[0.5, 2]]], "ArgumentError")
+    refuse("roll", [(4,)], [0.5, 0], "ArgumentError")
     refuse("slice", [(4,)], [[[0, 2], [0, 1]]], "ShapeError")
     refuse("einsum", [(2, 3), (4, 5)], ["ij,jk->ik"], "ShapeError")
     refuse("conv2d", [(1, 3, 4, 4), (2, 2, 3, 3)], [], "ShapeError")
-    refuse("topk", [(3,)], [4, 0], "ShapeError")
+    refuse("topk", [(3,)], [4, 0], "ArgumentError")
+    refuse("scatter", [(3,), (2,), (3,)], [{"axis": 0}], "ShapeError", ["f32", "i32", "f32"])
+    refuse("takeAlongAxis", [(3, 2), (3,)], [0], "ShapeError", ["f32", "i32"])
     for op in ["sub", "neg"]:
         refuse(op, [(3,)] * (2 if op == "sub" else 1), [], "DTypeError", ["bool", "bool"])
     for op in ["bitwiseAnd", "bitwiseOr", "bitwiseXor", "leftShift", "rightShift"]:

@@ -265,6 +265,13 @@ def tensors(w):
                     continue
                 a, b = operands(op, dtype, rng_for("binary", op, dtype, i), sa, sb)
                 w.add(op, [a, b], binary(op, a, b))
+    # Quotients that have no room for a half: rounding by adding 0.5 would move them.
+    for dtype, top in [("f32", 2.0**23), ("f64", 2.0**52)]:
+        x = make(dtype, np.array([top + 1, top + 3, -top - 1, 0.49999997, top - 0.5, 1.0, 6.0, 7.0]))
+        for d in [1.0, 0.1, -1.0, 3.0]:
+            y = make(dtype, np.full(8, d))
+            w.add("floorDivide", [x, y], binary("floorDivide", x, y))
+            w.add("mod", [x, y], binary("mod", x, y))
     w.file("binary-views")
     for op in ["add", "sub", "mul", "div", "maximum", "less", "pow", "bitwiseXor", "mod", "logicalAnd"]:
         for how in VIEWS:
@@ -342,7 +349,7 @@ def casts(w):
 def choices(w):
     w.file("where")
     for dtype in DTYPES:
-        for sc, sa, sb in [((3, 4), (3, 4), (3, 4)), ((4,), (3, 1), ()), ((3, 1), (1, 4), (3, 4)), ((), (2, 2), (2, 2)), ((0,), (0,), (1,)), ((2, 1, 1, 2, 1), (2, 1, 3), (1,))]:
+        for sc, sa, sb in [((3, 4), (3, 4), (3, 4)), ((4,), (3, 1), ()), ((3, 1), (1, 4), (3, 4)), ((), (2, 2), (2, 2)), ((0,), (0,), (1,)), ((2, 1, 1, 2, 1), (2, 1, 3), (1,)), ((), (), (3,)), ((), (2, 1), ()), ((2,), (), ())]:
             rng = rng_for("where", dtype, sc, sa)
             c, a, b = sample(rng, "bool", sc), sample(rng, dtype, sa), sample(rng, dtype, sb)
             w.add("where", [c, a, b], T(dtype, np.where(c.a, a.a, b.a)))
@@ -360,8 +367,9 @@ def choices(w):
         lo, hi = (1, 3) if dtype in INTS else (-1.5, 2)
         y = binary("minimum", binary("maximum", x, make(dtype, np.array(lo))), make(dtype, np.array(hi)))
         w.add("clip", [x], y, [lo, hi])
-        w.add("clip", [x], binary("maximum", x, make(dtype, np.array(lo))), [lo, None])
-        w.add("clip", [x], binary("minimum", x, make(dtype, np.array(hi))), [None, hi])
+        if dtype in FLOATS:
+            w.add("clip", [x], binary("maximum", x, make(dtype, np.array(lo))), [lo, math.inf])
+            w.add("clip", [x], binary("minimum", x, make(dtype, np.array(hi))), [-math.inf, hi])
 
 
 def write(w):

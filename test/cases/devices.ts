@@ -1,0 +1,70 @@
+// The devices that the shared suites run on: every one that this machine has, and the CPU in its different ways of running.
+//
+// A device that cannot be opened is listed with the reason, which the suites print; nothing is skipped in silence.
+
+import type { DType } from '../../src/base/dtype.ts';
+import { createRuntime, type Runtime, type RuntimeOptions } from '../../src/index.ts';
+import type { Allowances } from './tolerance.ts';
+
+export interface Target {
+  readonly name: string;
+  readonly options: RuntimeOptions;
+  readonly allow: Allowances;
+  /** Also run elementwise cases on repeated data, so that vector loops and threads see it. */
+  readonly wide: boolean;
+  readonly dtypes: (rt: Runtime) => ReadonlySet<DType>;
+}
+
+const dtypesOf = (rt: Runtime): ReadonlySet<DType> => rt.device(rt.devices().find((d) => d.open)!.id).caps.dtypes;
+
+const target = (name: string, options: RuntimeOptions, wide: boolean, allow: Allowances = {}): Target => ({
+  name,
+  options,
+  wide,
+  allow,
+  dtypes: dtypesOf,
+});
+
+// WGSL promises 2.5 ulp for division, inherited by what is made of it, and lets a device flush subnormals.
+const wgsl: Allowances = {
+  flushes: true,
+  ulp: { div: 3, reciprocal: 3, sqrt: 3, rsqrt: 4, mod: 4, floorDivide: 0, hypot: 6 },
+};
+
+const always: readonly Target[] = [
+  target('reference', { devices: ['reference'] }, false),
+  target('cpu', { devices: ['cpu'] }, false),
+  // Without the interpreter of tiny kernels, so that the smallest case runs as WebAssembly.
+  target('cpu compiled', { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } }, true),
+];
+
+const optional: readonly Target[] = [
+  target('webgpu', { devices: ['webgpu'] }, true, wgsl),
+  target('cuda', { devices: ['cuda'] }, true),
+];
+
+/** Devices that were looked for and not found, with the reason. */
+export const absent: { readonly name: string; readonly reason: string }[] = [];
+
+async function present(): Promise<Target[]> {
+  const found: Target[] = [];
+  for (const t of optional) {
+    try {
+      const rt = await createRuntime(t.options);
+      await rt.close();
+      found.push(t);
+    } catch (e) {
+      absent.push({ name: t.name, reason: e instanceof Error ? e.message.split('\n')[0]! : `${e}` });
+    }
+  }
+  return found;
+}
+
+const wanted = process.env.GPUFORGE_TEST_DEVICES?.split(',');
+
+/** GPUFORGE_TEST_DEVICES=cpu,webgpu limits the suites to some of them. */
+export const targets: readonly Target[] = [...always, ...(await present())].filter(
+  (t) => !wanted || wanted.includes(t.name),
+);
+
+export const openRuntime = (t: Target): Promise<Runtime> => createRuntime({ ...t.options, seed: 1 });

@@ -1,0 +1,308 @@
+// Elementwise ops of the fuzzer's evaluator: the value from the definition of the scalar op, the bound from the ends of the
+// operands' intervals.
+
+import { type DType, dtypeInfo, floatFor, isFloat, promote } from '../../src/base/dtype.ts';
+import { broadcast } from '../../src/base/shape.ts';
+import type { AluOp } from '../../src/kernel/ops.ts';
+import { castValue, meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
+import { type Bounded, broadcastIndex, exactly, fill, interval, rounded, undecided, whole } from './value.ts';
+
+/** How an op treats the ends of an interval: its extremes are there (monotone), or its slope is at most 1. */
+type Shape = 'monotone' | 'lipschitz' | 'step';
+
+interface UnaryRow {
+  readonly op: AluOp | ((x: number) => number);
+  readonly shape: Shape;
+  readonly ulps: number;
+}
+
+const steep = (op: AluOp | ((x: number) => number), ulps: number): UnaryRow => ({ op, shape: 'monotone', ulps });
+
+/** Float functions: where the extremes of an interval lie, and the rounding error of a device. */
+export const floatUnary: Readonly<Record<string, UnaryRow>> = {
+  neg: steep('neg', 0),
+  abs: { op: 'abs', shape: 'lipschitz', ulps: 0 },
+  sqrt: steep('sqrt', 1),
+  rsqrt: steep((x) => 1 / Math.sqrt(x), 4),
+  reciprocal: steep((x) => 1 / x, 1),
+  exp: steep('exp', 4),
+  exp2: steep('exp2', 4),
+  expm1: steep('expm1', 4),
+  log: steep('log', 4),
+  log2: steep('log2', 4),
+  log10: steep('log10', 4),
+  log1p: steep('log1p', 4),
+  sin: { op: 'sin', shape: 'lipschitz', ulps: 4 },
+  cos: { op: 'cos', shape: 'lipschitz', ulps: 4 },
+  asin: steep('asin', 4),
+  acos: steep('acos', 4),
+  atan: steep('atan', 4),
+  sinh: steep('sinh', 6),
+  tanh: steep('tanh', 6),
+  asinh: steep('asinh', 6),
+  acosh: steep('acosh', 6),
+  atanh: steep('atanh', 6),
+  erf: steep('erf', 6),
+  sigmoid: steep((x) => 1 / (1 + Math.exp(-x)), 8),
+  relu: steep((x) => Math.max(x, 0), 0),
+  floor: { op: 'floor', shape: 'step', ulps: 0 },
+  ceil: { op: 'ceil', shape: 'step', ulps: 0 },
+  trunc: { op: 'trunc', shape: 'step', ulps: 0 },
+  round: { op: 'round', shape: 'step', ulps: 0 },
+  sign: { op: (x) => (Number.isNaN(x) ? x : x > 0 ? 1 : x < 0 ? -1 : 0), shape: 'step', ulps: 0 },
+};
+
+/** Functions that keep integers as they are, or wrap around. */
+const intUnary: Readonly<Record<string, (x: Value) => Value>> = {
+  neg: (x) => -x,
+  abs: (x) => (x < 0 ? -x : x),
+  square: (x) => (typeof x === 'bigint' ? x * x : Number(BigInt.asIntN(32, BigInt(x) * BigInt(x)))),
+  floor: (x) => x,
+  ceil: (x) => x,
+  trunc: (x) => x,
+  round: (x) => x,
+  sign: (x) => (typeof x === 'bigint' ? (x > 0n ? 1n : x < 0n ? -1n : 0n) : Math.sign(x)),
+  relu: (x) => (x < 0 ? (typeof x === 'bigint' ? 0n : 0) : x),
+  bitwiseNot: (x) => ~(x as number),
+};
+
+const tests: Readonly<Record<string, (x: number) => boolean>> = {
+  isnan: Number.isNaN,
+  isinf: (x) => x === Infinity || x === -Infinity,
+  isfinite: Number.isFinite,
+};
+
+/** What makes an op sensitive to the sign of zero: the evaluator does not track it. */
+const divides = new Set(['reciprocal', 'rsqrt', 'div', 'atan2']);
+
+export function cast(x: Bounded, dtype: DType): Bounded {
+  if (x.dtype === dtype) return x;
+  const from = x.dtype;
+  return fill(dtype, x.shape, (i) => {
+    const v = x.values[i]!;
+    const e = x.errors[i]!;
+    if (e === undecided) return whole(0, e)[1] === 0 ? [0, 0] : [zeroOf(dtype), undecided];
+    if (!isFloat(from)) return isFloat(dtype) ? [castValue(v, from, dtype), 0] : [castValue(v, from, dtype), 0];
+    if (isFloat(dtype)) return exactly(dtype, v as number, e);
+    if (e === 0) return [castValue(v, from, dtype), 0];
+    const [lo, hi] = interval(v as number, e);
+    const [a, b] = [castValue(lo, from, dtype), castValue(hi, from, dtype)];
+    // A bool also changes inside the interval, where it crosses zero.
+    const steady = a === b && !(dtype === 'bool' && lo <= 0 && hi >= 0);
+    return steady ? [a, 0] : [zeroOf(dtype), undecided];
+  });
+}
+
+const zeroOf = (t: DType): Value => (t === 'i64' || t === 'u64' ? 0n : 0);
+
+export function unary(name: string, x: Bounded): Bounded {
+  if (name === 'logicalNot') {
+    const b = cast(x, 'bool');
+    return fill('bool', x.shape, (i) => whole(b.values[i] ? 0 : 1, b.errors[i]!));
+  }
+  const test = tests[name];
+  if (test) {
+    return fill('bool', x.shape, (i) =>
+      whole(
+        isFloat(x.dtype) && test(x.values[i] as number) ? 1 : !isFloat(x.dtype) && name === 'isfinite' ? 1 : 0,
+        x.errors[i] === undecided ? undecided : 0,
+      ),
+    );
+  }
+  if (name === 'bitwiseNot' && x.dtype === 'bool') return unary('logicalNot', x);
+  const exact = intUnary[name];
+  if (!isFloat(x.dtype) && exact) {
+    return fill(x.dtype, x.shape, (i) => whole(roundTo[x.dtype](exact(x.values[i]!)), x.errors[i]!));
+  }
+  if (name === 'square') return binary('mul', x, x);
+  const row = floatUnary[name]!;
+  const y = cast(x, floatFor(x.dtype));
+  const f = typeof row.op === 'function' ? row.op : (meaning(row.op, y.dtype) as unknown as (x: number) => number);
+  return fill(y.dtype, y.shape, (i) => unaryElement(y.dtype, name, row, f, y.values[i] as number, y.errors[i]!));
+}
+
+function unaryElement(
+  dtype: DType,
+  name: string,
+  row: UnaryRow,
+  f: (x: number) => number,
+  v: number,
+  e: number,
+): readonly [number, number] {
+  if (e === undecided || (divides.has(name) && Math.abs(v) <= e)) return [0, undecided];
+  const c = f(v);
+  if (e === 0) return row.shape === 'step' || row.ulps === 0 ? [c, 0] : rounded(dtype, c, 0, row.ulps);
+  const [lo, hi] = interval(v, e);
+  const [a, b] = [f(lo), f(hi)];
+  if (Number.isNaN(a) || Number.isNaN(b) || !Number.isFinite(a) || !Number.isFinite(b)) return [0, undecided];
+  if (row.shape === 'step') return a === b ? [c, 0] : [0, undecided];
+  const spread = row.shape === 'lipschitz' ? e : Math.max(Math.abs(a - c), Math.abs(b - c));
+  return rounded(dtype, c, spread, Math.max(row.ulps, 1));
+}
+
+interface BinaryRow {
+  readonly float?: AluOp | ((a: number, b: number) => number);
+  readonly int?: AluOp;
+  readonly bool?: AluOp;
+  readonly ulps: number;
+  /** The result is in the float dtype of the operands. */
+  readonly divides?: true;
+  /** Only decided where the operands are exact. */
+  readonly brittle?: true;
+}
+
+export const binaryRows: Readonly<Record<string, BinaryRow>> = {
+  add: { float: 'add', int: 'add', bool: 'or', ulps: 1 },
+  sub: { float: 'sub', int: 'sub', ulps: 1 },
+  mul: { float: 'mul', int: 'mul', bool: 'and', ulps: 1 },
+  maximum: { float: 'max', int: 'max', bool: 'or', ulps: 0 },
+  minimum: { float: 'min', int: 'min', bool: 'and', ulps: 0 },
+  div: { float: 'div', ulps: 1, divides: true },
+  floorDivide: { int: 'idiv', ulps: 0 },
+  mod: { float: 'mod', int: 'imod', ulps: 1, brittle: true },
+  pow: { float: 'pow', int: 'pow', ulps: 6, brittle: true },
+  atan2: { float: 'atan2', ulps: 6, divides: true, brittle: true },
+  hypot: { float: (a, b) => Math.hypot(a, b), ulps: 6, divides: true },
+  bitwiseAnd: { int: 'and', bool: 'and', ulps: 0 },
+  bitwiseOr: { int: 'or', bool: 'or', ulps: 0 },
+  bitwiseXor: { int: 'xor', bool: 'xor', ulps: 0 },
+  leftShift: { int: 'shl', ulps: 0 },
+  rightShift: { int: 'shr', ulps: 0 },
+};
+
+const comparisons: Readonly<Record<string, (a: Value, b: Value) => boolean>> = {
+  equal: (a, b) => a === b,
+  notEqual: (a, b) => a !== b,
+  less: (a, b) => a < b,
+  lessEqual: (a, b) => a <= b,
+  greater: (a, b) => a > b,
+  greaterEqual: (a, b) => a >= b,
+};
+export const comparisonNames = Object.keys(comparisons);
+
+const logic: Readonly<Record<string, (a: Value, b: Value) => boolean>> = {
+  logicalAnd: (a, b) => Boolean(a) && Boolean(b),
+  logicalOr: (a, b) => Boolean(a) || Boolean(b),
+  logicalXor: (a, b) => Boolean(a) !== Boolean(b),
+};
+export const logicNames = Object.keys(logic);
+
+/** Whether the op is defined for operands of this common dtype. */
+export function binaryAllows(name: string, dtype: DType): boolean {
+  if (comparisons[name] || logic[name]) return true;
+  const row = binaryRows[name]!;
+  const kind = dtypeInfo[dtype].class;
+  return kind === 'float' || row.divides
+    ? row.float !== undefined
+    : (kind === 'int' ? row.int : row.bool) !== undefined;
+}
+
+function pairs(
+  a: Bounded,
+  b: Bounded,
+): { shape: readonly number[]; left: (i: number) => number; right: (i: number) => number } {
+  const shape = broadcast(a.shape, b.shape, 'fuzz');
+  return { shape, left: broadcastIndex(a.shape, shape), right: broadcastIndex(b.shape, shape) };
+}
+
+export function binary(name: string, a: Bounded, b: Bounded): Bounded {
+  const common = promote(a.dtype, b.dtype);
+  const { shape, left, right } = pairs(a, b);
+  if (logic[name]) {
+    const [x, y] = [cast(a, 'bool'), cast(b, 'bool')];
+    return fill('bool', shape, (i) =>
+      whole(logic[name]!(x.values[left(i)]!, y.values[right(i)]!) ? 1 : 0, x.errors[left(i)]!, y.errors[right(i)]!),
+    );
+  }
+  if (comparisons[name]) return compare(name, cast(a, common), cast(b, common));
+  const row = binaryRows[name]!;
+  const dtype = row.divides ? floatFor(common) : common;
+  const [x, y] = [cast(a, dtype), cast(b, dtype)];
+  if (isFloat(dtype)) {
+    const f =
+      typeof row.float === 'function'
+        ? row.float
+        : (meaning(row.float!, dtype) as unknown as (p: number, q: number) => number);
+    return fill(dtype, shape, (i) =>
+      binaryElement(
+        dtype,
+        name,
+        row,
+        f,
+        [x.values[left(i)] as number, x.errors[left(i)]!],
+        [y.values[right(i)] as number, y.errors[right(i)]!],
+      ),
+    );
+  }
+  const f = meaning((dtype === 'bool' ? row.bool : row.int)!, dtype)!;
+  return fill(dtype, shape, (i) =>
+    whole(roundTo[dtype](f(x.values[left(i)]!, y.values[right(i)]!, 0)), x.errors[left(i)]!, y.errors[right(i)]!),
+  );
+}
+
+function compare(name: string, x: Bounded, y: Bounded): Bounded {
+  const { shape, left, right } = pairs(x, y);
+  const test = comparisons[name]!;
+  return fill('bool', shape, (i) => {
+    const [v, e, w, f] = [x.values[left(i)]!, x.errors[left(i)]!, y.values[right(i)]!, y.errors[right(i)]!];
+    if (e === undecided || f === undecided) return [0, undecided];
+    if (e + f === 0 || Number.isNaN(v) || Number.isNaN(w)) return [test(v, w) ? 1 : 0, 0];
+    // Decided if the intervals do not touch.
+    return Math.abs((v as number) - (w as number)) > e + f ? [test(v, w) ? 1 : 0, 0] : [0, undecided];
+  });
+}
+
+function binaryElement(
+  dtype: DType,
+  name: string,
+  row: BinaryRow,
+  f: (a: number, b: number) => number,
+  [v, e]: readonly [number, number],
+  [w, g]: readonly [number, number],
+): readonly [number, number] {
+  if (e === undecided || g === undecided) return [0, undecided];
+  if (name === 'div' && Math.abs(w) <= g) return [0, undecided];
+  if (name === 'atan2' && (v === 0 || w === 0)) return [0, undecided];
+  // A zero base or an infinite power depends on the sign of zero.
+  if (name === 'pow' && (v === 0 || !Number.isFinite(w))) return [0, undecided];
+  if (name === 'mod' && (w === 0 || Math.abs(v / w) > 2 ** 20)) return [0, undecided];
+  const c = f(v, w);
+  if (e === 0 && g === 0) {
+    const [r, bound] = row.ulps === 0 ? [c, 0] : rounded(dtype, c, 0, row.ulps);
+    // The remainder of nearly equal operands is small against the rounding of either.
+    return [r, name === 'mod' && bound > 0 ? bound + 2 ** -20 * Math.abs(w) : bound];
+  }
+  if (row.brittle) return [0, undecided];
+  const corners = [f(v - e, w - g), f(v - e, w + g), f(v + e, w - g), f(v + e, w + g)];
+  if (corners.some((k) => !Number.isFinite(k)) || !Number.isFinite(c)) return [0, undecided];
+  const spread = name === 'hypot' ? e + g : Math.max(...corners.map((k) => Math.abs(k - c)));
+  return rounded(dtype, c, spread, Math.max(row.ulps, 1));
+}
+
+export function where(condition: Bounded, a: Bounded, b: Bounded): Bounded {
+  const dtype = promote(a.dtype, b.dtype);
+  const [c, x, y] = [cast(condition, 'bool'), cast(a, dtype), cast(b, dtype)];
+  const shape = broadcast(broadcast(c.shape, x.shape, 'fuzz'), y.shape, 'fuzz');
+  const [at, left, right] = [c, x, y].map((t) => broadcastIndex(t.shape, shape)) as [
+    (i: number) => number,
+    (i: number) => number,
+    (i: number) => number,
+  ];
+  return fill(dtype, shape, (i) => {
+    if (c.errors[at(i)]! > 0) return [zeroOf(dtype), undecided];
+    return c.values[at(i)] ? [x.values[left(i)]!, x.errors[left(i)]!] : [y.values[right(i)]!, y.errors[right(i)]!];
+  });
+}
+
+/** A JavaScript number beside a tensor: whole ones take its dtype, fractions make integers f64. */
+export function scalarBeside(x: Bounded, value: number): Bounded {
+  const dtype: DType = isFloat(x.dtype)
+    ? x.dtype
+    : Number.isInteger(value)
+      ? x.dtype === 'bool'
+        ? 'i32'
+        : x.dtype
+      : 'f64';
+  const v = dtype === 'i64' || dtype === 'u64' ? BigInt(value) : roundTo[dtype](value);
+  return { dtype, shape: [], values: [v], errors: new Float64Array(1) };
+}

@@ -1,0 +1,187 @@
+// The fuzzer's evaluator against NumPy: what it calls exact must be what NumPy says, and its bounds must hold NumPy's value.
+
+import { describe, expect, it } from 'vitest';
+import { normalizeAxes, normalizeAxis } from '../../src/base/shape.ts';
+import { type Case, type HostTensor, readCases } from '../cases/format.ts';
+import * as acc from './accumulate.ts';
+import {
+  binary,
+  binaryAllows,
+  binaryRows,
+  cast,
+  comparisonNames,
+  logicNames,
+  scalarBeside,
+  unary,
+  where,
+} from './elementwise.ts';
+import { check, type Tally } from './program.ts';
+import * as move from './rearrange.ts';
+import type { Bounded } from './value.ts';
+
+const given = (t: HostTensor): Bounded => ({
+  dtype: t.dtype,
+  shape: t.shape,
+  values: Array.from(t.data as ArrayLike<number | bigint>),
+  errors: new Float64Array(t.data.length),
+});
+
+interface Options {
+  readonly axis?: number | readonly number[];
+  readonly keepdims?: boolean;
+  readonly descending?: boolean;
+  readonly mode?: string;
+  readonly ord?: number;
+  readonly ddof?: number;
+}
+
+const kept = (x: Bounded, axes: readonly number[], y: Bounded, keepdims?: boolean): Bounded =>
+  keepdims
+    ? move.reshape(
+        y,
+        x.shape.map((d, i) => (axes.includes(i) ? 1 : d)),
+      )
+    : y;
+
+const binaries = new Set([...Object.keys(binaryRows), ...comparisonNames, ...logicNames]);
+
+/** What the evaluator says of a case, or null where it has no such op. */
+function evaluate(c: Case): Bounded[] | null {
+  const xs = c.inputs.map(given);
+  const [x, y, z] = xs as [Bounded, Bounded, Bounded];
+  const options = (c.args.find((a) => typeof a === 'object' && !Array.isArray(a)) ?? {}) as Options;
+  if (binaries.has(c.op)) {
+    const other = xs.length === 2 ? y : scalarBeside(x, c.args[0] as number);
+    const common = binary('equal', x, other) && c.outputs[0]!.dtype;
+    return binaryAllows(c.op, common === 'bool' ? x.dtype : common) ? [binary(c.op, x, other)] : null;
+  }
+  switch (c.op) {
+    case 'cast':
+      return [cast(x, c.args[0] as Bounded['dtype'])];
+    case 'where':
+      return [where(x, y, z)];
+    case 'sum':
+    case 'prod':
+    case 'max':
+    case 'min':
+    case 'any':
+    case 'all':
+    case 'countNonzero':
+    case 'mean':
+    case 'variance':
+    case 'std':
+    case 'norm':
+    case 'logsumexp': {
+      if (options.ddof || (options.ord && options.ord !== 2) || (c.op === 'mean' && x.dtype === 'bool')) return null;
+      const axes = normalizeAxes(options.axis, x.shape.length, c.op);
+      if (x.values.length === 0) return null;
+      const result =
+        c.op === 'sum' || c.op === 'prod'
+          ? acc.total(c.op, x, axes)
+          : c.op === 'max' || c.op === 'min'
+            ? acc.extreme(c.op, x, axes)
+            : c.op === 'any' || c.op === 'all'
+              ? acc.truth(c.op, x, axes)
+              : c.op === 'countNonzero'
+                ? acc.countNonzero(x, axes)
+                : acc.statistic(c.op, x, axes);
+      return [kept(x, axes, result, options.keepdims)];
+    }
+    case 'argmax':
+    case 'argmin':
+      return options.axis === undefined || options.keepdims || x.values.length === 0
+        ? null
+        : [acc.position(c.op, x, normalizeAxis(options.axis as number, x.shape.length, c.op))];
+    case 'cumsum':
+    case 'cumprod':
+      return [
+        acc.runningTotal(
+          c.op === 'cumsum' ? 'sum' : 'prod',
+          x,
+          normalizeAxis(c.args[0] as number, x.shape.length, c.op),
+        ),
+      ];
+    case 'cummax':
+    case 'cummin':
+      return [
+        move.runningExtreme(
+          x,
+          normalizeAxis(c.args[0] as number, x.shape.length, c.op),
+          c.op === 'cummax' ? 'max' : 'min',
+        ),
+      ];
+    case 'softmax':
+    case 'logSoftmax':
+      return [acc.softmax(x, normalizeAxis(c.args[0] as number, x.shape.length, c.op), c.op === 'logSoftmax')];
+    case 'matmul':
+      return x.shape.length < 2 ||
+        y.shape.length < 2 ||
+        (x.shape.length > 2 && y.shape.length > 2 && `${x.shape.slice(0, -2)}` !== `${y.shape.slice(0, -2)}`)
+        ? null
+        : [acc.matmul(x, y)];
+    case 'sort':
+    case 'argsort': {
+      const { values, positions } = move.sorted(
+        x,
+        normalizeAxis(c.args[0] as number, x.shape.length, c.op),
+        options.descending ?? false,
+      );
+      return [c.op === 'sort' ? values : positions];
+    }
+    case 'gather':
+      return [move.gather(x, y, normalizeAxis(c.args[0] as number, x.shape.length, c.op))];
+    case 'takeAlongAxis':
+      return [move.takeAlongAxis(x, y, normalizeAxis(c.args[0] as number, x.shape.length, c.op))];
+    case 'conv2d':
+      return c.args.length > 0 ? null : [acc.conv2d(x, y, 1, 0)];
+    case 'zeros':
+      return null;
+    default:
+      return xs.length === 1 && c.args.length === 0 && known(c.op) ? [unary(c.op, x)] : null;
+  }
+}
+
+const unaries = new Set(
+  'neg abs sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos asin acos atan sinh tanh asinh acosh atanh erf sigmoid relu floor ceil trunc round sign square logicalNot isnan isinf isfinite bitwiseNot'.split(
+    ' ',
+  ),
+);
+const known = (op: string): boolean => unaries.has(op);
+
+const files = [
+  'unary',
+  'binary',
+  'promotion',
+  'scalars',
+  'cast',
+  'where',
+  'reductions',
+  'statistics',
+  'scans',
+  'layers',
+  'matmul',
+  'ordering',
+  'indexing',
+  'conv',
+];
+
+describe("the fuzzer's evaluator agrees with NumPy", () => {
+  it.each(files)('%s', (file) => {
+    const tally: Tally = { compared: 0, undecided: 0 };
+    const problems: string[] = [];
+    let evaluated = 0;
+    for (const c of readCases(file)) {
+      if (c.throws || c.inputs.some((i) => i.via.length > 0)) continue;
+      const got = evaluate(c);
+      if (!got) continue;
+      evaluated++;
+      for (const [i, want] of c.outputs.entries()) {
+        const problem = check(got[i]!, want, tally);
+        if (problem) problems.push(`${c.at} ${c.op}: NumPy's ${problem}`);
+      }
+    }
+    expect(problems.slice(0, 10)).toEqual([]);
+    expect(evaluated).toBeGreaterThan(5);
+    expect(tally.compared).toBeGreaterThan(tally.undecided);
+  });
+});

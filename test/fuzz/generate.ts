@@ -1,0 +1,127 @@
+// Random graphs from fast-check choices: small numbers that shrink towards the simplest graph that still fails.
+
+import fc from 'fast-check';
+import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
+import { sizeOf } from '../../src/base/shape.ts';
+import { roundTo, type Value } from '../../src/kernel/semantics.ts';
+import { admits, type Dice, type Operand, rows, type Scene } from './moves.ts';
+import type { Program } from './program.ts';
+import { type Bounded, fill } from './value.ts';
+
+/** What fast-check draws; `build` reads it as a graph, whatever the numbers. */
+interface Choices {
+  readonly seed: number;
+  readonly inputs: readonly { readonly dtype: number; readonly sizes: readonly number[]; readonly kind: number }[];
+  readonly steps: readonly {
+    readonly row: number;
+    readonly value: number;
+    readonly dice: readonly number[];
+    readonly output: boolean;
+    readonly compute: boolean;
+  }[];
+}
+
+const sizes = [3, 1, 2, 4, 5, 7, 8, 0, 16, 17, 33];
+const elementLimit = 2000;
+
+export interface Wishes {
+  readonly dtypes: ReadonlySet<DType>;
+  readonly maxSteps?: number;
+  /** Ops to leave out. */
+  readonly without?: ReadonlySet<string>;
+}
+
+export function programs({ dtypes: has, maxSteps = 40, without = new Set() }: Wishes): fc.Arbitrary<Program> {
+  const step = fc.record({
+    row: fc.nat(rows.length - 1),
+    value: fc.nat(9),
+    dice: fc.array(fc.nat(30), { minLength: 8, maxLength: 8 }),
+    output: fc.integer({ min: 0, max: 3 }).map((n) => n === 3),
+    compute: fc.integer({ min: 0, max: 11 }).map((n) => n === 11),
+  });
+  const input = fc.record({
+    dtype: fc.nat(dtypes.length + 5),
+    sizes: fc.array(fc.nat(sizes.length - 1), { maxLength: 4 }),
+    kind: fc.nat(9),
+  });
+  return fc
+    .record({
+      seed: fc.nat(2 ** 31 - 1),
+      inputs: fc.array(input, { minLength: 1, maxLength: 4 }),
+      steps: fc.array(step, { minLength: 1, maxLength: maxSteps, size: 'max' }),
+    })
+    .map((choices) => build(choices, has, without));
+}
+
+/** Numbers from a seed: the data of a graph does not shrink, its structure does. */
+function randomFrom(seed: number): () => number {
+  let s = seed | 0;
+  return () => {
+    s = (s + 0x6d2b79f5) | 0;
+    let t = Math.imul(s ^ (s >>> 15), 1 | s);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const specialFloats = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0, 1e-30, 65504, -1];
+
+function element(dtype: DType, kind: number, random: () => number): Value {
+  if (dtype === 'bool') return random() < 0.5 ? 1 : 0;
+  if (isFloat(dtype)) {
+    if (kind === 9 && random() < 0.25)
+      return roundTo[dtype](specialFloats[Math.floor(random() * specialFloats.length)]!);
+    if (kind <= 3) return Math.floor(random() * 9) - 4;
+    return roundTo[dtype]((random() + random() + random() - 1.5) * 4);
+  }
+  const big = dtype === 'i64' || dtype === 'u64';
+  if (kind === 9) {
+    const bits = BigInt(Math.floor(random() * 2 ** 32)) * 2n ** 32n + BigInt(Math.floor(random() * 2 ** 32));
+    return big ? roundTo[dtype](bits) : roundTo[dtype](Number(bits & 0xffffffffn));
+  }
+  const v = Math.floor(random() * 19) - (dtype.startsWith('u') ? 0 : 9);
+  return big ? BigInt(v) : v;
+}
+
+function build(choices: Choices, has: ReadonlySet<DType>, without: ReadonlySet<string>): Program {
+  const random = randomFrom(choices.seed);
+  const usable = dtypes.filter((t) => has.has(t));
+  const items: Program['items'][number][] = [];
+  const values: Bounded[] = [];
+  const outputs: number[] = [];
+  const addInput = (value: Bounded): number => {
+    items.push({ kind: 'input', value });
+    return values.push(value) - 1;
+  };
+  const made = (dtype: DType, shape: readonly number[], kind: number): Bounded =>
+    fill(dtype, shape, () => [element(dtype, kind, random), 0]);
+  for (const i of choices.inputs) {
+    // f32 first, and more often than the rest.
+    const dtype = i.dtype < 6 && has.has('f32') ? 'f32' : usable[i.dtype % usable.length]!;
+    let shape = i.sizes.map((s) => sizes[s]!);
+    while (sizeOf(shape) > elementLimit / 4) shape = shape.slice(1);
+    addInput(made(dtype, shape, i.kind));
+  }
+  const scene: Scene = {
+    values,
+    fresh: (dtype, shape, kind = 'any') => made(dtype, shape, kind === 'whole' ? 0 : 5),
+    indices: (shape, n) => fill('i32', shape, () => [Math.floor(random() * n), 0]),
+  };
+  for (const s of choices.steps) {
+    const x = values[values.length - 1 - (s.value % values.length)]!;
+    let next = 0;
+    const dice: Dice = (sides) => (sides <= 1 ? 0 : s.dice[next++ % s.dice.length]! % sides);
+    const move = rows[s.row]!(x, dice, scene);
+    if (!move || without.has(move.op) || !admits(move, elementLimit, has)) continue;
+    const number = (o: Operand): number => (typeof o === 'number' ? o : addInput(o));
+    const others = move.others.map(number);
+    const inputs = move.op === 'where' ? others : [values.lastIndexOf(x), ...others];
+    items.push({ kind: 'step', op: move.op, inputs, args: move.args, results: move.results, compute: s.compute });
+    for (const r of move.results) {
+      values.push(r);
+      if (s.output) outputs.push(values.length - 1);
+    }
+  }
+  if (!outputs.includes(values.length - 1)) outputs.push(values.length - 1);
+  return { items, outputs };
+}
