@@ -1,0 +1,14 @@
+// npm start: builds what is missing, then takes the tour.
+
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { ensureBuilt } from './build.mjs';
+
+ensureBuilt();
+const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], { stdio: 'inherit' });
+// An interrupt reaches the child by itself; this process only waits for it to clean up.
+process.on('SIGINT', () => {});
+child.on('exit', (code, signal) => {
+  process.exitCode = code ?? (signal ? 1 : 0);
+});

@@ -1,0 +1,75 @@
+// npm test: everything, with its own set-up, ending in the counts.
+//
+//   node scripts/test.mjs            all of it
+//   node scripts/test.mjs FILTER …   only test files whose path contains a filter, without lint, build and coverage
+
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureBuilt } from './build.mjs';
+import { ensureChromium } from './setup-chromium.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const filters = process.argv.slice(2);
+const bin = (path) => fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url));
+const start = performance.now();
+
+function step(name, run) {
+  const from = performance.now();
+  process.stdout.write(`== ${name}\n`);
+  const result = run();
+  process.stdout.write(`== ${name}: ${((performance.now() - from) / 1000).toFixed(1)} s\n\n`);
+  return result;
+}
+
+function node(args, env = {}) {
+  const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+  if (run.status !== 0) {
+    process.stdout.write(`\nFailed: ${args[0].replace(root, '')} ended with status ${run.status ?? run.signal}.\n`);
+    process.exitCode = 1;
+  }
+  return run.status === 0;
+}
+
+const chromium = step('Chromium with SwiftShader, the software GPU of the WebGPU tests', ensureChromium);
+const lintOk =
+  filters.length > 0 ||
+  step('Lint and types', () => {
+    const lint = node([bin('@biomejs/biome/bin/biome'), 'check', '.']);
+    return node([bin('typescript/bin/tsc'), '--noEmit']) && lint;
+  });
+step('Build', () => ensureBuilt({ quiet: true }));
+const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
+const report = join(folder, 'report.json');
+step('Tests', () =>
+  node(
+    [
+      bin('vitest/vitest.mjs'),
+      'run',
+      ...(filters.length > 0 ? filters : ['--coverage']),
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${report}`,
+    ],
+    {
+      VK_ICD_FILENAMES: chromium.icd,
+      GPUFORGE_TEST_BROWSER: chromium.browser,
+    },
+  ),
+);
+let counts;
+try {
+  counts = JSON.parse(readFileSync(report, 'utf8'));
+} catch {
+  process.exitCode = 1;
+}
+rmSync(folder, { recursive: true, force: true });
+if (!lintOk) process.stdout.write('Lint or types failed.\n');
+process.stdout.write(`${((performance.now() - start) / 1000).toFixed(0)} s in all\n`);
+if (counts) {
+  process.stdout.write(
+    `${counts.numPassedTests} passed, ${counts.numFailedTests} failed, ${counts.numPendingTests + counts.numTodoTests} skipped\n`,
+  );
+}

@@ -1,0 +1,28 @@
+// All commands, in the order `--help` lists them.
+
+import type { Command } from 'commander';
+import { register as cache } from './forge/cache.ts';
+import { register as completion } from './forge/completion.ts';
+import { register as config } from './forge/config.ts';
+import { register as detect } from './forge/detect.ts';
+import { register as doctor } from './forge/doctor.ts';
+import { register as env } from './forge/env.ts';
+import { register as explain } from './forge/explain.ts';
+import { register as report } from './forge/report.ts';
+import { register as resolve } from './forge/resolve.ts';
+import { register as tour } from './tour/command.ts';
+
+const loadProbe = async () => (await import('./probe.ts')).computeProbe;
+
+export const commands: readonly ((program: Command) => void)[] = [
+  tour,
+  detect,
+  (program) => doctor(program, loadProbe),
+  (program) => report(program, loadProbe),
+  resolve,
+  env,
+  explain,
+  config,
+  cache,
+  completion,
+];

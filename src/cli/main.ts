@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+// The command line. Every command loads its own code when it runs, so that starting costs nearly nothing.
+
+const version = '0.1.0';
+
+async function main(): Promise<void> {
+  const [first] = process.argv.slice(2);
+  // Before anything is loaded: this is what scripts ask for.
+  if (first === '--version' || first === '-V') {
+    process.stdout.write(`${version}\n`);
+    return;
+  }
+  const { Command } = await import('commander');
+  const program = new Command('gpuforge')
+    .description('GPU computing for TypeScript: what this machine can do, and a tour of it.')
+    .version(version)
+    .showHelpAfterError('(gpuforge --help lists the commands)')
+    .enablePositionalOptions();
+  const { commands } = await import('./commands.ts');
+  for (const register of commands) register(program);
+  await program.parseAsync();
+}
+
+main().catch((error: unknown) => {
+  const { message } = error instanceof Error ? error : { message: String(error) };
+  process.stderr.write(`gpuforge: ${message}\n`);
+  process.exitCode = 1;
+});
