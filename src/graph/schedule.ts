@@ -65,7 +65,8 @@ function reachable(graph: Graph): Vertex[] {
   for (let v = stack.pop(); v; v = stack.pop()) {
     if (seen.has(v)) continue;
     seen.add(v);
-    stack.push(...v.sources);
+    // Empty values are never computed: what reads them (a pad, a concatenation) does not look inside.
+    stack.push(...v.sources.filter((s) => s.size > 0));
   }
   const live = graph.vertices.filter((v) => seen.has(v));
   // Users that nobody asks for would only keep values stored.

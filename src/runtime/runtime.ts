@@ -1,10 +1,10 @@
 // The runtime: devices, tensors and everything that is not a method of a tensor.
 
 import { byteSize, type DType } from '../base/dtype.ts';
-import { normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { broadcast, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args, makeNode, Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { arange, checkDType, encode, eye, full, linspace, type TensorInput, tri } from '../tensor/create.ts';
@@ -227,14 +227,14 @@ export class Runtime {
   where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor {
     const nodeOf = (x: Tensor | ScalarInput): Node | ScalarInput => (x instanceof TensorCore ? x.node : x);
     const [p, q] = [nodeOf(a), nodeOf(b)];
-    const first = typeof p === 'object' ? p : typeof q === 'object' ? null : scalarNode(p);
-    const [x, y] = first
-      ? operandsOf(first, q, 'where')
-      : (operandsOf(q as Node, p, 'where').reverse() as [Node, Node]);
-    const [c, d] = operandsOf(cast(condition.node, 'bool'), cast(x, 'bool'), 'where');
-    const shape = c.shape.values.length >= d.shape.values.length ? c.shape.values : d.shape.values;
-    const target = operandsOf(expand(c, shape), cast(y, 'bool'), 'where')[0].shape.values;
-    return this.#make(alu('where', expand(c, target), expand(x, target), expand(y, target)));
+    // Whichever branch is a tensor decides how a scalar in the other is taken.
+    const [x, y] =
+      p instanceof Node
+        ? operandsOf(p, q, 'where')
+        : swap(operandsOf(q instanceof Node ? q : scalarNode(q), p, 'where'));
+    const c = cast(condition.node, 'bool');
+    const shape = [x, y].reduce<Shape>((s, n) => broadcast(s, n.shape.values, 'where'), c.shape.values);
+    return this.#make(alu('where', expand(c, shape), expand(x, shape), expand(y, shape)));
   }
 
   /**
@@ -375,6 +375,8 @@ export class Runtime {
     return new Tensor<D>(this.#host, node);
   }
 }
+
+const swap = ([a, b]: [Node, Node]): [Node, Node] => [b, a];
 
 const scalarNode = (v: ScalarInput): Node =>
   constant(typeof v === 'boolean' ? 'bool' : typeof v === 'bigint' ? 'i64' : 'f32', v);
