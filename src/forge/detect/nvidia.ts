@@ -121,11 +121,14 @@ function pciCard(ports: Ports, host: Host, card: PciFacts, driver: NvidiaDriver)
   return block(gpu, cardBlockers(gpu, driver, host));
 }
 
-/** BAR 1 spans all of the memory when resizable BAR is on: an upper bound, and no answer when it is a small window. */
+/**
+ * With resizable BAR on, the largest region spans all of the memory: an upper bound, and no answer when it is a small window.
+ * Which line of `resource` holds it differs: BAR 0 of a Hopper card is 64 bits wide and takes two.
+ */
 function cardMemory(card: PciFacts, tableGiB: number | null): Fact<number> {
   if (tableGiB !== null) return known(tableGiB * GIB, 'pci-table', 'nominal size of the product');
-  const aperture = card.regions[1] ?? 0;
-  if (aperture > GIB) return known(aperture, 'sysfs', 'size of BAR 1: an upper bound');
+  const largest = Math.max(0, ...card.regions);
+  if (largest > GIB) return known(largest, 'sysfs', 'size of its largest memory region: an upper bound');
   return missing('not in sysfs: NVML tells it');
 }
 

@@ -5,12 +5,13 @@
 //
 // Standard output carries JSON lines only. A failure is a line with `error` and exit status 1.
 
+import { clock } from '../clock.ts';
 import { type Ffi, openNvml } from './nvml.ts';
 
 async function main(mode: string | undefined, library: string | undefined, interval: string | undefined) {
   if (!library) throw new Error('usage: nvml-child query|watch LIBRARY [MS]');
   const loaded = (await import('koffi')) as unknown as { default: Ffi };
-  const start = performance.now();
+  const start = clock();
   const nvml = openNvml(loaded.default, library);
   if (mode === 'watch') {
     const tell = () => say({ at: Date.now(), devices: nvml.telemetry() });
@@ -20,9 +21,8 @@ async function main(mode: string | undefined, library: string | undefined, inter
     return;
   }
   const devices = nvml.devices();
-  const answer = { driver: nvml.driver, cuda: nvml.cuda, devices, ms: performance.now() - start };
-  nvml.close();
-  say(answer);
+  // The end of the process closes the library, and sooner than nvmlShutdown would.
+  say({ driver: nvml.driver, cuda: nvml.cuda, devices, ms: clock() - start });
 }
 
 function say(value: unknown): void {
