@@ -28,8 +28,10 @@ interface NodeProcess {
   getBuiltinModule?(name: string): unknown;
 }
 
-export async function openHost(): Promise<Host> {
-  const node = (globalThis as { process?: NodeProcess }).process;
+const nodeProcess = (): NodeProcess | null => (globalThis as { process?: NodeProcess }).process ?? null;
+
+/** The platform this runs on: Node if there is such a process, else a browser. */
+export async function openHost(node: NodeProcess | null = nodeProcess()): Promise<Host> {
   return node?.versions?.node ? nodeHost(node) : browserHost();
 }
 
@@ -60,6 +62,8 @@ async function nodeHost(node: NodeProcess): Promise<Host> {
   };
 }
 
+const terminationMs = 500;
+
 function browserHost(): Host {
   const scope = globalThis as { Worker?: typeof Worker; navigator?: { hardwareConcurrency?: number } };
   return {
@@ -74,7 +78,8 @@ function browserHost(): Host {
         terminate: async () => {
           worker.terminate();
           URL.revokeObjectURL(url);
-          onExit();
+          // Browsers do not say when the thread has ended; it stops at its next loop turn or call.
+          setTimeout(onExit, terminationMs);
         },
       };
     },

@@ -4,7 +4,10 @@ import { DeviceLost, KernelError } from '../../../errors.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Kernel, Routine } from '../../../kernel/kernel.ts';
 import { type CpuDevice, type CpuOptions, createCpuDevice } from '../device.ts';
+import type { Host } from '../host.ts';
+import { CpuMemory } from '../memory.ts';
 import { bytesOf, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from '../testing.ts';
+import { type Job, WorkerPool } from './pool.ts';
 
 const opened: CpuDevice[] = [];
 async function open(options: CpuOptions): Promise<CpuDevice> {
@@ -222,6 +225,64 @@ describe('a worker that dies', () => {
     expect(() => runOn(device, scatter, [sample('f32', 200_000, 1), bad, sample('f32', 4000, 2)], [800_000])).toThrow(
       KernelError,
     );
+  });
+});
+
+describe('a platform that has no threads to give', () => {
+  const job = (calls: [number, number][]): Job => ({
+    code: 1,
+    codeAddress: 0,
+    codeBytes: 0,
+    run: (_, begin, end) => {
+      calls.push([begin, end]);
+    },
+    args: 0,
+    items: 10,
+    chunkItems: 4,
+    helpers: 1,
+    chunkMs: 1,
+  });
+  const none = async (): Promise<void> => {};
+  it.each([
+    [
+      'throws',
+      () => () => {
+        throw new Error('refused');
+      },
+    ],
+    ['says so', () => () => null],
+    [
+      'starts workers that end at once',
+      () => (_: string, __: unknown, onExit: () => void) => {
+        queueMicrotask(onExit);
+        return { terminate: none };
+      },
+    ],
+  ] as const)('%s: the calling thread does the work, and starting is given up', async (_, make) => {
+    let tries = 0;
+    const spawn = make() as Host['spawn'];
+    const host: Host = {
+      parallelism: 2,
+      require: null,
+      spawn: (...args) => {
+        tries++;
+        return spawn(...args);
+      },
+    };
+    const pool = new WorkerPool(host, new CpuMemory(1 << 20, true), 1, 1000, () => {});
+    for (let i = 0; i < 20; i++) {
+      const calls: [number, number][] = [];
+      expect(pool.run(job(calls))).toBe(true);
+      expect(calls).toEqual([
+        [0, 4],
+        [4, 8],
+        [8, 10],
+      ]);
+      await none();
+    }
+    expect(tries).toBe(5);
+    expect(pool.size).toBe(0);
+    await pool.close();
   });
 });
 

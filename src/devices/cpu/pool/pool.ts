@@ -40,6 +40,8 @@ export class WorkerPool {
   readonly #onSettled: () => void;
   #words: Int32Array<ArrayBufferLike>;
   #lost = 0;
+  /** Workers in a row that ended without ever having started. */
+  #stillborn = 0;
   #canWait = true;
   #closed = false;
 
@@ -124,14 +126,23 @@ export class WorkerPool {
     await Promise.all([...this.#workers.values()].map((w) => w.thread.terminate()));
   }
 
-  /** Starts workers up to the pool's size, in slots that nobody holds. */
+  /** Starts workers up to the pool's size, in slots that nobody holds, unless the platform keeps refusing. */
   #fill(): void {
+    if (this.#stillborn > 2 * this.#size + 2) return;
     for (let index = 0; this.size < this.#size && index < maxWorkers; index++) {
       if (this.#workers.has(index)) continue;
       const at = slotWord(index);
       Atomics.store(this.#words, at + slot.state, state.absent);
-      const thread = this.#host.spawn(workerSource, workerData(this.#memory.memory, index), () => this.#gone(index));
-      if (!thread) return;
+      let thread: Thread | null = null;
+      try {
+        thread = this.#host.spawn(workerSource, workerData(this.#memory.memory, index), () => this.#gone(index));
+      } catch {
+        // No threads to be had, or a page that forbids workers from blobs: the calling thread does the work.
+      }
+      if (!thread) {
+        this.#stillborn++;
+        return;
+      }
       this.#workers.set(index, { index, thread, lost: false });
     }
   }
@@ -140,6 +151,8 @@ export class WorkerPool {
     const worker = this.#workers.get(index);
     if (!worker || this.#closed) return;
     this.#workers.delete(index);
+    const started = Atomics.load(this.#words, slotWord(index) + slot.state) !== state.absent;
+    this.#stillborn = started ? 0 : this.#stillborn + 1;
     if (!worker.lost) return;
     this.#lost--;
     if (this.#lost === 0) this.#onSettled();
