@@ -6,6 +6,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
+import type { HelperName } from './helpers.ts';
 import { literal } from './literals.ts';
 import type { Module } from './module.ts';
 import { rows } from './ops.ts';
@@ -83,7 +84,6 @@ export class AccumulatorText {
 
   declare(prefix: string, width: Width): string[] {
     const start = identities[this.#op](this.#type);
-    if (!Number.isFinite(start)) this.#module.use('from_bits');
     const texts = [literal(this.#type, start), '2147483647i'];
     return this.names(prefix).map((n, i) => `var ${n} = ${vectorOf(this.types[i]!, width)}(${texts[i]});`);
   }
@@ -107,8 +107,9 @@ export class AccumulatorText {
   combined(a: string, b: string, width: Width): string {
     const op = combines[this.#op as keyof typeof combines];
     const wide = {
-      use: (n: Parameters<Module['use']>[0]) => this.#module.use(n, width),
+      use: (n: HelperName) => this.#module.use(n, width),
       byte: `${vectorOf('u32', width)}(255u)`,
+      exactDivision: true,
     };
     if (this.#type === 'f16') {
       const [F, H] = [vectorOf('f32', width), vectorOf('f16', width)];

@@ -60,7 +60,7 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
     kernel.space,
     kernel.outputs.some((o) => isPacked(o.type)),
   );
-  const module = new Module(kernel.scalars);
+  const module = new Module(traits, kernel.scalars);
   const outputs = kernel.outputs.map((o) => ({
     param: { type: o.type, elements: total },
     vector: deal.width === 4,

@@ -4,12 +4,12 @@
 // inner scope hands outwards what does not change inside it. With lanes, a value that four lanes share stays scalar and
 // the rest are vectors of four; positions are also known at lane 0, which is all an aligned load needs.
 
-import { isFloat } from '../../../base/dtype.ts';
 import { bounds } from '../../../kernel/bounds.ts';
 import type { Expr, Load } from '../../../kernel/expr.ts';
 import { castText } from './casts.ts';
+import { hiddenOperands } from './hazards.ts';
 import type { Lanes } from './lanes.ts';
-import { literal, needsBits } from './literals.ts';
+import { hiddenConstant, literal } from './literals.ts';
 import type { Module, Storage } from './module.ts';
 import { rows } from './ops.ts';
 import { heldAs, valueName, vectorOf, type Width } from './types.ts';
@@ -47,6 +47,7 @@ export class ExpressionWriter {
   readonly #module: Module;
   readonly #lanes: Lanes | null;
   readonly #names: Names;
+  readonly #hidden = new Map<string, string>();
   #next = 0;
 
   constructor(module: Module, lanes: Lanes | null, names: Names) {
@@ -99,7 +100,6 @@ export class ExpressionWriter {
     const operand = (s: Expr): string => (width === 1 ? this.#first(s, scope) : this.wide(s, scope, width));
     switch (e.kind) {
       case 'const':
-        if (e.type !== 'index' && isFloat(e.type) && needsBits(Number(e.value))) this.#module.use('from_bits');
         return literal(e.type, e.value);
       case 'scalar':
         return this.#module.scalar(e.slot);
@@ -117,16 +117,39 @@ export class ExpressionWriter {
         if (quick) return quick;
         const row = rows[type]?.[e.op];
         if (!row) throw new Error(`webgpu: ${e.op} of ${type} is not native and was not decomposed`);
-        const [a, b, c] = e.src.map((s, i) =>
-          e.op === 'where' && i === 0 && width === 4 ? this.value(s, scope) : operand(s),
-        );
+        const hidden = hiddenOperands(e);
+        const [a, b, c] = e.src.map((s, i) => {
+          if (hidden[i]) return this.#hide(s, operand(s), scope, width);
+          return e.op === 'where' && i === 0 && width === 4 ? this.value(s, scope) : operand(s);
+        });
         // Two constants side by side would be a constant expression, which WGSL evaluates and may refuse.
         const first = e.src.every((s) => s.kind === 'const') ? this.#letOf(a!, scope) : a!;
-        return row({ use, byte: `${vectorOf('u32', width)}(255u)` }, first, b ?? '', c ?? '');
+        const byte = `${vectorOf('u32', width)}(255u)`;
+        return row({ use, byte, exactDivision: this.#module.exactDivision }, first, b ?? '', c ?? '');
       }
       default:
         return e satisfies never;
     }
+  }
+
+  /** The same value, which the optimiser cannot recognise. */
+  #hide(e: Expr, text: string, scope: Scope, width: Width): string {
+    if (e.kind === 'const') {
+      const name = this.#hiddenConstant(Number(e.value), scope);
+      return width === 4 ? `vec4<f32>(${name})` : name;
+    }
+    const [F, U] = [vectorOf('f32', width), vectorOf('u32', width)];
+    return this.#letOf(`bitcast<${F}>(bitcast<${U}>(${text}) | ${U}(zero))`, scope);
+  }
+
+  /** Made once, in the outermost block. */
+  #hiddenConstant(value: number, scope: Scope): string {
+    let outermost = scope;
+    while (outermost.parent) outermost = outermost.parent;
+    const text = hiddenConstant(value);
+    let name = this.#hidden.get(text);
+    if (!name) this.#hidden.set(text, (name = this.#letOf(text, outermost)));
+    return name;
   }
 
   #letOf(text: string, scope: Scope): string {

@@ -20,7 +20,6 @@ interface Helper {
 }
 
 export const helperNames = [
-  'from_bits',
   'is_nan',
   'max_f32',
   'min_f32',
@@ -52,7 +51,6 @@ const extreme = (better: string, sign: string): Helper => ({
 });
 
 const helpers: Readonly<Record<HelperName, Helper>> = {
-  from_bits: { text: (_, name) => `fn ${name}(bits: u32) -> f32 { var b = bits; return bitcast<f32>(b); }` },
   is_nan: {
     text: ({ F, U, B }, name) =>
       `fn ${name}(x: ${F}) -> ${B} { return (bitcast<${U}>(x) & ${U}(0x7fffffffu)) > ${U}(0x7f800000u); }`,
@@ -162,7 +160,7 @@ export class HelperSet {
 
   /** The name to call at this width. */
   use(name: HelperName, width: Width): string {
-    const full = name === 'from_bits' || width === 1 ? name : `${name}_v`;
+    const full = width === 1 ? name : `${name}_v`;
     if (this.#texts.has(full)) return full;
     const helper = helpers[name];
     for (const needed of helper.needs ?? []) this.use(needed, width);

@@ -4,8 +4,9 @@
 // is bound as an array of vectors as soon as anything reads or writes four aligned elements of it at once.
 
 import type { DType } from '../../../base/dtype.ts';
-import type { Binding, Pass } from '../plan.ts';
+import type { Binding, Pass, Traits } from '../plan.ts';
 import { type HelperName, HelperSet } from './helpers.ts';
+import { zeroLine } from './literals.ts';
 import { heldAs, scratchWords, vectorOf, type Width } from './types.ts';
 
 interface Bound {
@@ -90,9 +91,12 @@ export class Module {
   readonly #views: Storage[] = [];
   readonly #globals: string[] = [];
   readonly #scalars: readonly DType[];
+  /** `/` and sqrt round correctly on this adapter. */
+  readonly exactDivision: boolean;
   #usesScalars = false;
 
-  constructor(scalars: readonly DType[] = []) {
+  constructor(traits: Traits, scalars: readonly DType[] = []) {
+    this.exactDivision = traits.exactDivision;
     this.#scalars = scalars;
   }
 
@@ -147,6 +151,7 @@ export class Module {
       ...views,
       `@compute @workgroup_size(${workgroup.join(', ')})`,
       'fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lid: u32) {',
+      ...(/\bzero\b/.test(body) ? [zeroLine] : []),
       body,
       '}',
       '',

@@ -12,6 +12,7 @@ import type { HelperName } from './helpers.ts';
 export interface Wide {
   readonly use: (name: HelperName) => string;
   readonly byte: string;
+  readonly exactDivision: boolean;
 }
 export type Emit = (wide: Wide, a: string, b: string, c: string) => string;
 export type Rows = Readonly<Partial<Record<AluOp, Emit>>>;
@@ -45,7 +46,7 @@ const f32: Rows = {
   add: infix('+'),
   sub: infix('-'),
   mul: infix('*'),
-  div: infix('/'),
+  div: (wide, a, b, c) => (wide.exactDivision ? infix('/') : helper2('div_f32'))(wide, a, b, c),
   max: helper2('max_f32'),
   min: helper2('min_f32'),
   where,
@@ -55,7 +56,7 @@ const f32: Rows = {
   ceil: call('ceil'),
   trunc: call('trunc'),
   round: call('round'),
-  sqrt: call('sqrt'),
+  sqrt: ({ use, exactDivision }, a) => `${exactDivision ? 'sqrt' : use('sqrt_f32')}(${a})`,
 };
 
 const bits: Rows = { and: infix('&'), or: infix('|'), xor: infix('^') };

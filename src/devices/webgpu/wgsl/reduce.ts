@@ -54,7 +54,7 @@ function renderPass(
   const { tx, ty, deal } = plan;
   const rank = space.length;
   const count = stage === 'finish' ? chunks : sizeOf(reduced);
-  const module = new Module(kernel.scalars);
+  const module = new Module(traits, kernel.scalars);
   const total = sizeOf(space);
   const outputs =
     stage === 'fold'
