@@ -1,6 +1,7 @@
 // The tables of chips and products: rows that agree with each other.
 
 import { describe, expect, it } from 'vitest';
+import { loadTables } from '../../data/tables.ts';
 import { amdArchitecture, amdProducts, gfxOfVersion } from './amd-products.ts';
 import { intelProduct, intelProducts } from './intel-products.ts';
 import { architectureOf, coresPerUnit, cudaOfDriver, nvidiaChip } from './nvidia-chips.ts';
@@ -80,5 +81,23 @@ describe('Intel', () => {
     expect(intelProduct('1912')).toMatchObject({ family: 'gen', integrated: true });
     const ids = intelProducts().map(({ deviceId }) => deviceId);
     expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe("the resolver's data", () => {
+  const { tables } = loadTables();
+
+  it('names the same CUDA version for every driver branch', () => {
+    for (const { branch, cuda } of tables.cuda.branches)
+      expect(cudaOfDriver(`${branch}.10`), String(branch)).toBe(cuda);
+  });
+
+  it('names the same architecture for every compute capability detection can yield', () => {
+    const known = new Map(tables.compute.capabilities.map(({ cc, architecture }) => [cc, architecture]));
+    for (const { deviceId, name } of nvidiaProducts()) {
+      const chip = nvidiaChip(deviceId)!;
+      const cc = `${chip.cc.major}.${chip.cc.minor}`;
+      expect(known.get(cc), `${name} ${cc}`).toBe(chip.architecture);
+    }
   });
 });
