@@ -1,10 +1,11 @@
 // Changes of type between vector parts, as `Cast` in kernel/expr.ts defines them.
 //
-// A widening cast takes the low or high half of a source part, a narrowing one joins two. Chains such as f64 → u8 go through
-// one step at a time, each exact or saturating in a way that the next keeps.
+// A widening cast takes the low or high half of a source part, a narrowing one joins two. What has no instruction of its own
+// goes by way of another type, each step exact or saturating in a way that the next one keeps.
 
 import { bounds } from '../../../kernel/bounds.ts';
 import type { Cast } from '../../../kernel/expr.ts';
+import type { PlainOp } from '../wasm/ops.ts';
 import { type Emitter, isHalf } from './emitter.ts';
 import { roundHalf, roundToOdd } from './half.ts';
 import { type LaneType, laneType, shapeOf, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
@@ -13,172 +14,231 @@ import type { Scope } from './scope.ts';
 /** Pushes part `q` of some value of a lane type. */
 type Source = (q: number) => void;
 
+/** Pushes part `p` of a source as another type. */
+type Step = (c: Converter, p: number, source: Source) => void;
+
 export function emitCast(em: Emitter, e: Cast, p: number, s: Scope): void {
   const from = e.src[0];
-  if (e.bits) return em.vec(from, p, s);
+  if (e.bits) {
+    em.vec(from, p, s);
+    return;
+  }
   if (from.type === 'bool') {
     em.mask(from, p, widthOf(e.type), s);
     s.code.v128(splatBytes(e.type, 1)).op('v128.and');
     return;
   }
   // Positions that reach beyond 2^31 are unsigned.
-  const source: LaneType = from.type === 'index' && bounds(from).min >= 0 ? 'u32' : laneType(from.type);
+  const lane: LaneType = from.type === 'index' && bounds(from).min >= 0 ? 'u32' : laneType(from.type);
   const { varying } = em.info(from);
-  const one: Source = (q) => em.vec(from, varying ? q : 0, s);
-  const c = new Casts(em, s, varying);
-  if (isHalf(e.type)) {
-    if (isHalf(from.type) || from.type === 'f32') {
-      one(p);
-      // Every bf16 and f16 is an f32, but neither holds all of the other.
-      if (from.type !== e.type) roundHalf(s.code, e.type, em.temp);
-      return;
-    }
-    c.oddF32(p, (q) => c.to('f64', source, one, q));
-    roundHalf(s.code, e.type, em.temp);
+  const source: Source = (q) => em.vec(from, varying ? q : 0, s);
+  const c = new Converter(em, s, varying);
+  if (!isHalf(e.type)) {
+    convert(c, lane, laneType(e.type), p, source);
     return;
   }
-  c.to(laneType(e.type), source, one, p);
+  if (isHalf(from.type) || from.type === 'f32') source(p);
+  else c.oddF32(p, (q) => convert(c, lane, 'f64', q, source));
+  roundHalf(s.code, e.type, em.temp);
 }
 
 export function emitToBool(em: Emitter, e: Cast, p: number, s: Scope): void {
-  const from = e.src[0];
-  const type = laneType(from.type);
-  em.vec(from, p, s);
-  s.code.v128(splatBytes('u8', 0)).op(`${shapeOf[type]}.ne`);
+  em.vec(e.src[0], p, s);
+  s.code.v128(splatBytes('u8', 0)).op(`${shapeOf[laneType(e.src[0].type)]}.ne`);
 }
 
-class Casts {
-  readonly #em: Emitter;
-  readonly #s: Scope;
-  readonly #varying: boolean;
+function convert(c: Converter, from: LaneType, to: LaneType, p: number, source: Source): void {
+  const step = steps[from][to];
+  if (step) step(c, p, source);
+  else source(p);
+}
 
-  constructor(em: Emitter, s: Scope, varying: boolean) {
-    this.#em = em;
-    this.#s = s;
-    this.#varying = varying;
+/** One instruction on each part. */
+const each =
+  (op: PlainOp): Step =>
+  (c, p, source) => {
+    source(p);
+    c.code.op(op);
+  };
+
+/** Lanes twice as wide, from one half of a part. */
+const halves =
+  (low: PlainOp, high: PlainOp): Step =>
+  (c, p, source) => {
+    source(c.varying ? p >> 1 : 0);
+    c.code.op(c.varying && p & 1 ? high : low);
+  };
+
+/** Lanes twice as wide, by an instruction that takes the low half only. */
+const lowered =
+  (op: PlainOp): Step =>
+  (c, p, source) => {
+    source(c.varying ? p >> 1 : 0);
+    if (c.varying && p & 1) {
+      const t = c.em.temp();
+      c.code
+        .tee(t)
+        .get(t)
+        .shuffle(shuffleOf(64, [1, 1]));
+    }
+    c.code.op(op);
+  };
+
+/** Two parts of 64-bit lanes, each turned into two low 32-bit lanes, as one part. */
+const joined =
+  (op: PlainOp): Step =>
+  (c, p, source) => {
+    c.pair(p, 64, source, () => c.code.op(op));
+    c.code.shuffle(shuffleOf(32, [0, 1, 4, 5]));
+  };
+
+/** The low words of 64-bit lanes. */
+const evens: Step = (c, p, source) => {
+  c.pair(p, 64, source, () => undefined);
+  c.code.shuffle(shuffleOf(32, [0, 2, 4, 6]));
+};
+
+/** 32-bit lanes brought into 0 … 255 by `limit`, packed into bytes. */
+const bytes =
+  (limit: PlainOp): Step =>
+  (c, p, source) => {
+    const words: Source = (q) => {
+      c.pair(q, 32, source, () => c.code.v128(splatBytes('i32', 255)).op(limit));
+      c.code.op('i16x8.narrow_i32x4_u');
+    };
+    c.pair(p, 16, words, () => undefined);
+    c.code.op('i8x16.narrow_i16x8_u');
+  };
+
+/** Both 64-bit lanes by a scalar instruction. */
+const scalars =
+  (from: 'i64x2' | 'f64x2', to: 'i64x2' | 'f64x2', op: PlainOp): Step =>
+  (c, p, source) => {
+    const x = c.em.temp();
+    source(p);
+    c.code.tee(x).lane(`${from}.extract_lane`, 0).op(op).op(`${to}.splat`);
+    if (c.scope.lanes === 1 && c.varying) return;
+    c.code.get(x).lane(`${from}.extract_lane`, 1).op(op).lane(`${to}.replace_lane`, 1);
+  };
+
+/** From one type to another by way of a third. */
+const via =
+  (from: LaneType, middle: LaneType, to: LaneType): Step =>
+  (c, p, source) =>
+    convert(c, middle, to, p, (q) => convert(c, from, middle, q, source));
+
+const byteToWord: Step = (c, p, source) =>
+  halves('i32x4.extend_low_i16x8_u', 'i32x4.extend_high_i16x8_u')(c, p, (q) =>
+    halves('i16x8.extend_low_i8x16_u', 'i16x8.extend_high_i8x16_u')(c, q, source),
+  );
+
+const extendSigned = halves('i64x2.extend_low_i32x4_s', 'i64x2.extend_high_i32x4_s');
+const extendUnsigned = halves('i64x2.extend_low_i32x4_u', 'i64x2.extend_high_i32x4_u');
+
+/** From → to; what is missing keeps its bits. */
+const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, Step>>>>> = {
+  u8: {
+    i32: byteToWord,
+    u32: byteToWord,
+    i64: via('u8', 'i32', 'i64'),
+    u64: via('u8', 'i32', 'u64'),
+    f32: via('u8', 'i32', 'f32'),
+    f64: via('u8', 'i32', 'f64'),
+  },
+  i32: {
+    u8: bytes('v128.and'),
+    i64: extendSigned,
+    u64: extendSigned,
+    f32: each('f32x4.convert_i32x4_s'),
+    f64: lowered('f64x2.convert_low_i32x4_s'),
+  },
+  u32: {
+    u8: bytes('v128.and'),
+    i64: extendUnsigned,
+    u64: extendUnsigned,
+    f32: each('f32x4.convert_i32x4_u'),
+    f64: lowered('f64x2.convert_low_i32x4_u'),
+  },
+  // To f32 by way of f64, as the definition has it.
+  i64: {
+    u8: via('i64', 'i32', 'u8'),
+    i32: evens,
+    u32: evens,
+    f32: via('i64', 'f64', 'f32'),
+    f64: scalars('i64x2', 'f64x2', 'f64.convert_i64_s'),
+  },
+  u64: {
+    u8: via('u64', 'i32', 'u8'),
+    i32: evens,
+    u32: evens,
+    f32: via('u64', 'f64', 'f32'),
+    f64: scalars('i64x2', 'f64x2', 'f64.convert_i64_u'),
+  },
+  // To u8: saturated at 0 … 2^32-1 first, then at 255.
+  f32: {
+    u8: (c, p, source) => bytes('i32x4.min_u')(c, p, (q) => convert(c, 'f32', 'u32', q, source)),
+    i32: each('i32x4.trunc_sat_f32x4_s'),
+    u32: each('i32x4.trunc_sat_f32x4_u'),
+    i64: via('f32', 'f64', 'i64'),
+    u64: via('f32', 'f64', 'u64'),
+    f64: lowered('f64x2.promote_low_f32x4'),
+  },
+  f64: {
+    u8: (c, p, source) => bytes('i32x4.min_u')(c, p, (q) => convert(c, 'f64', 'u32', q, source)),
+    i32: joined('i32x4.trunc_sat_f64x2_s_zero'),
+    u32: joined('i32x4.trunc_sat_f64x2_u_zero'),
+    i64: scalars('f64x2', 'i64x2', 'i64.trunc_sat_f64_s'),
+    u64: scalars('f64x2', 'i64x2', 'i64.trunc_sat_f64_u'),
+    f32: joined('f32x4.demote_f64x2_zero'),
+  },
+};
+
+/** Where a cast is emitted. */
+class Converter {
+  readonly em: Emitter;
+  readonly scope: Scope;
+  /** The source differs between lanes; else its only part serves for all. */
+  readonly varying: boolean;
+
+  constructor(em: Emitter, scope: Scope, varying: boolean) {
+    this.em = em;
+    this.scope = scope;
+    this.varying = varying;
   }
 
-  /** Pushes part `p` of the source as another lane type. */
-  to(type: LaneType, from: LaneType, source: Source, p: number): void {
-    const c = this.#s.code;
-    if (type === from || `${type}${from}`.match(/^[iu]32[iu]32$|^[iu]64[iu]64$/)) return source(p);
-    const via = (middle: LaneType): void => this.to(type, middle, (q) => this.to(middle, from, source, q), p);
-    switch (`${from}>${type}`) {
-      case 'u8>i32':
-      case 'u8>u32':
-        this.#half(
-          p,
-          (q) => this.#half(q, source, 'i16x8.extend_low_i8x16_u', 'i16x8.extend_high_i8x16_u'),
-          'i32x4.extend_low_i16x8_u',
-          'i32x4.extend_high_i16x8_u',
-        );
-        return;
-      case 'u8>f32':
-      case 'u8>f64':
-      case 'u8>i64':
-      case 'u8>u64':
-        return via('i32');
-      case 'i32>i64':
-      case 'i32>u64':
-        return this.#half(p, source, 'i64x2.extend_low_i32x4_s', 'i64x2.extend_high_i32x4_s');
-      case 'u32>i64':
-      case 'u32>u64':
-        return this.#half(p, source, 'i64x2.extend_low_i32x4_u', 'i64x2.extend_high_i32x4_u');
-      case 'i32>u8':
-      case 'u32>u8':
-        return this.#bytes(p, source, () => c.v128(splatBytes('i32', 255)).op('v128.and'));
-      case 'i64>u8':
-      case 'u64>u8':
-        return via('i32');
-      case 'i64>i32':
-      case 'i64>u32':
-      case 'u64>i32':
-      case 'u64>u32':
-        return this.#evens(p, source);
-      case 'i32>f32':
-        source(p);
-        c.op('f32x4.convert_i32x4_s');
-        return;
-      case 'u32>f32':
-        source(p);
-        c.op('f32x4.convert_i32x4_u');
-        return;
-      case 'i32>f64':
-        this.#lowered(p, source);
-        c.op('f64x2.convert_low_i32x4_s');
-        return;
-      case 'u32>f64':
-        this.#lowered(p, source);
-        c.op('f64x2.convert_low_i32x4_u');
-        return;
-      case 'i64>f64':
-        return this.#lanes(p, source, 'i64x2', 'f64x2', () => c.op('f64.convert_i64_s'));
-      case 'u64>f64':
-        return this.#lanes(p, source, 'i64x2', 'f64x2', () => c.op('f64.convert_i64_u'));
-      // By way of f64, as the definition has it.
-      case 'i64>f32':
-      case 'u64>f32':
-        return via('f64');
-      case 'f32>i32':
-        source(p);
-        c.op('i32x4.trunc_sat_f32x4_s');
-        return;
-      case 'f32>u32':
-        source(p);
-        c.op('i32x4.trunc_sat_f32x4_u');
-        return;
-      case 'f32>u8':
-      case 'f64>u8':
-        // Saturated at 0 … 2^32-1 first, then at 255.
-        return this.#bytes(
-          p,
-          (q) => this.to('u32', from, source, q),
-          () => c.v128(splatBytes('i32', 255)).op('i32x4.min_u'),
-        );
-      case 'f32>f64':
-        this.#lowered(p, source);
-        c.op('f64x2.promote_low_f32x4');
-        return;
-      case 'f32>i64':
-      case 'f32>u64':
-        return via('f64');
-      case 'f64>f32':
-        return this.#joined(p, source, () => c.op('f32x4.demote_f64x2_zero'));
-      case 'f64>i32':
-        return this.#joined(p, source, () => c.op('i32x4.trunc_sat_f64x2_s_zero'));
-      case 'f64>u32':
-        return this.#joined(p, source, () => c.op('i32x4.trunc_sat_f64x2_u_zero'));
-      case 'f64>i64':
-        return this.#lanes(p, source, 'f64x2', 'i64x2', () => c.op('i64.trunc_sat_f64_s'));
-      case 'f64>u64':
-        return this.#lanes(p, source, 'f64x2', 'i64x2', () => c.op('i64.trunc_sat_f64_u'));
-      default:
-        throw new Error(`cpu: no cast from ${from} to ${type}`);
+  get code(): Scope['code'] {
+    return this.scope.code;
+  }
+
+  /** Pushes the two source parts of `width`-bit lanes that make part `p` (or the only one twice), each after `then`. */
+  pair(p: number, width: Width, source: Source, then: () => void): void {
+    const two = this.varying && this.em.parts(this.scope, width) > 1;
+    source(two ? 2 * p : 0);
+    then();
+    if (two) {
+      source(2 * p + 1);
+      then();
+    } else {
+      const t = this.em.temp();
+      this.code.tee(t).get(t);
     }
   }
 
   /** f64 → f32 rounded to odd, so that rounding to a half type afterwards rounds only once. */
   oddF32(p: number, source: Source): void {
-    const { code: c } = this.#s;
-    const em = this.#em;
-    const two = this.#two(64);
-    const halves = [0, 1].slice(0, two ? 2 : 1).map((h) => {
-      const x = em.temp();
-      source(this.#varying ? 2 * p + h : 0);
-      c.set(x);
-      return x;
-    });
+    const { code: c, em } = this;
     const values: number[] = [];
     const lost: number[] = [];
     const over: number[] = [];
-    for (const x of halves) {
-      const [f, back] = [em.temp(), em.temp()];
-      c.get(x).op('f32x4.demote_f64x2_zero').tee(f).op('f64x2.promote_low_f32x4').set(back);
-      values.push(f);
-      const [l, o] = [em.temp(), em.temp()];
+    const two = this.varying && em.parts(this.scope, 64) > 1;
+    for (let h = 0; h < (two ? 2 : 1); h++) {
+      const [x, f, back, l, o] = [em.temp(), em.temp(), em.temp(), em.temp(), em.temp()];
+      source(two ? 2 * p + h : 0);
+      c.tee(x).op('f32x4.demote_f64x2_zero').tee(f).op('f64x2.promote_low_f32x4').set(back);
       // NaN differs from itself, but must not be touched.
       c.get(back).get(x).op('f64x2.ne').get(x).get(x).op('f64x2.eq').op('v128.and').set(l);
       c.get(x).op('f64x2.abs').get(back).op('f64x2.abs').op('f64x2.lt').set(o);
+      values.push(f);
       lost.push(l);
       over.push(o);
     }
@@ -195,82 +255,5 @@ class Casts {
     const o = join(over, [0, 2, 4, 6]);
     c.get(f);
     roundToOdd(c, l, o);
-  }
-
-  /** Whether a part of half the width has two source parts. */
-  #two(sourceWidth: Width): boolean {
-    return this.#varying && this.#em.parts(this.#s, sourceWidth) > 1;
-  }
-
-  #half(
-    p: number,
-    source: Source,
-    low: Parameters<Scope['code']['op']>[0],
-    high: Parameters<Scope['code']['op']>[0],
-  ): void {
-    source(this.#varying ? p >> 1 : 0);
-    this.#s.code.op(this.#varying && p & 1 ? high : low);
-  }
-
-  /** The half of a 32-bit source part that becomes part `p` of 64-bit lanes, in the low lanes. */
-  #lowered(p: number, source: Source): void {
-    source(this.#varying ? p >> 1 : 0);
-    if (!(this.#varying && p & 1)) return;
-    const t = this.#em.temp();
-    this.#s.code
-      .tee(t)
-      .get(t)
-      .shuffle(shuffleOf(64, [1, 1]));
-  }
-
-  /** The low words of two parts of 64-bit lanes. */
-  #evens(p: number, source: Source): void {
-    this.#pair(p, 64, source, () => undefined);
-    this.#s.code.shuffle(shuffleOf(32, [0, 2, 4, 6]));
-  }
-
-  /** Two parts of 64-bit lanes, each turned into two 32-bit lanes, as one part. */
-  #joined(p: number, source: Source, convert: () => void): void {
-    this.#pair(p, 64, source, convert);
-    this.#s.code.shuffle(shuffleOf(32, [0, 1, 4, 5]));
-  }
-
-  /** Pushes two neighbouring source parts (or the only one twice). */
-  #pair(p: number, width: Width, source: Source, convert: () => void): void {
-    const two = this.#two(width);
-    source(this.#varying && two ? 2 * p : this.#varying ? p : 0);
-    convert();
-    if (two) {
-      source(2 * p + 1);
-      convert();
-    } else {
-      const t = this.#em.temp();
-      this.#s.code.tee(t).get(t);
-    }
-  }
-
-  /** 32-bit lanes already in 0 … 255 after `limit`, packed into bytes. */
-  #bytes(p: number, source: Source, limit: () => void): void {
-    const c = this.#s.code;
-    const words = (q: number): void => {
-      this.#pair(q, 32, source, limit);
-      c.op('i16x8.narrow_i32x4_u');
-    };
-    this.#pair(p, 16, words, () => undefined);
-    c.op('i8x16.narrow_i16x8_u');
-  }
-
-  /** Both 64-bit lanes by a scalar instruction. */
-  #lanes(p: number, source: Source, from: 'i64x2' | 'f64x2', to: 'i64x2' | 'f64x2', convert: () => void): void {
-    const c = this.#s.code;
-    const x = this.#em.temp();
-    source(p);
-    c.tee(x).lane(`${from}.extract_lane`, 0);
-    convert();
-    c.op(`${to}.splat`);
-    if (this.#s.lanes === 1 && this.#varying) return;
-    c.get(x).lane(`${from}.extract_lane`, 1);
-    convert();
-    c.lane(`${to}.replace_lane`, 1);
   }
 }

@@ -24,8 +24,10 @@ export function emitDivision(
   const y = em.vecLocal(b, p, s);
   if (a.type === 'index' && b.kind === 'const' && bounds(a).max < 2 ** 31) reciprocal(x, Number(b.value), s);
   else if (type === 'u8') bytesByFloat(em, x, y, s);
-  else if (type === 'i64' || type === 'u64') return wide(em, op, type, x, y, s);
-  else byDouble(x, y, type, s);
+  else if (type === 'i64' || type === 'u64') {
+    wide(em, op, type, x, y, s);
+    return;
+  } else byDouble(x, y, type, s);
   const zero = splatBytes('u8', 0);
   if (op === 'idiv') {
     if (type !== 'u8') s.code.get(y).v128(zero).op('i32x4.ne').op('v128.and');

@@ -6,7 +6,7 @@ import { cpuNative } from './native.ts';
 import { data, Run, reference, type Spec, samples } from './testing.ts';
 
 /** Same values; NaN equals NaN, -0 differs from 0. */
-export function expectSame(spec: Spec, label = ''): void {
+function expectSame(spec: Spec, label = ''): void {
   const expected = reference(spec);
   const run = new Run(spec).run();
   expected.forEach((values, k) => {

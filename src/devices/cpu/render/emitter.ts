@@ -145,7 +145,10 @@ export class Emitter {
   #makeScalar(e: Expr, t: Scope): void {
     if (e.kind === 'cast' && e.type === 'index') {
       const from = e.src[0];
-      if (from.type === 'bool') return this.scalar(from, t);
+      if (from.type === 'bool') {
+        this.scalar(from, t);
+        return;
+      }
       this.vec(from, 0, t);
       if (widthOf(from.type) === 8) t.code.lane('i8x16.extract_lane_u', 0);
       else t.code.lane('i32x4.extract_lane', 0);
@@ -333,7 +336,10 @@ export class Emitter {
     varying: boolean,
     source: (q: number, t: Scope) => void,
   ): void {
-    if (from === to) return source(p, s);
+    if (from === to) {
+      source(p, s);
+      return;
+    }
     this.#convertMask(from, (to / 2) as Width, varying ? p >> 1 : 0, s, varying, source);
     this.#widen(to, varying ? p & 1 : 0, s);
   }
@@ -347,13 +353,23 @@ export class Emitter {
           .v128(splatBytes('u8', 0))
           .op('i8x16.ne');
         return;
-      case 'load':
-        return emitLoadMask(this, e, p, t);
-      case 'cast':
-        return emitToBool(this, e, p, t);
+      case 'load': {
+        emitLoadMask(this, e, p, t);
+        return;
+      }
+      case 'cast': {
+        emitToBool(this, e, p, t);
+        return;
+      }
       case 'alu':
-        if (e.src[0]!.type !== 'bool') return emitCompare(this, e, p, t);
-        return this.#makeLogic(e.op, e.src, p, w, t);
+        if (e.src[0]!.type !== 'bool') {
+          emitCompare(this, e, p, t);
+          return;
+        }
+        {
+          this.#makeLogic(e.op, e.src, p, w, t);
+          return;
+        }
       default:
         throw new Error(`cpu: ${e.kind} is no condition`);
     }
@@ -417,7 +433,10 @@ export class Emitter {
 
   /** A term times a constant: kept, since addresses of one loop share it. */
   #scaled(term: Expr, factor: number, t: Scope): void {
-    if (factor === 1) return this.scalar(term, t);
+    if (factor === 1) {
+      this.scalar(term, t);
+      return;
+    }
     const key = `x${term.id}*${factor}`;
     const known = t.memo.get(key);
     if (known !== undefined) {

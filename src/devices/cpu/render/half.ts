@@ -60,7 +60,10 @@ export function f32ToBf16(c: Code, tmp: Temp): void {
 
 /** f32 lanes rounded to what the type can hold. */
 export function roundHalf(c: Code, type: 'f16' | 'bf16', tmp: Temp): void {
-  if (type === 'bf16') return roundBf16(c, tmp);
+  if (type === 'bf16') {
+    roundBf16(c, tmp);
+    return;
+  }
   f32ToF16(c, tmp);
   f16ToF32(c, tmp);
 }

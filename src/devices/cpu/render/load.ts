@@ -32,7 +32,10 @@ const splatLoads = {
 
 /** Part `p` of a load that is not a bool, as lanes to compute with. */
 export function emitLoad(em: Emitter, e: Load, p: number, s: Scope): void {
-  if (e.type !== 'f16' && e.type !== 'bf16') return raw(em, e, p, s);
+  if (e.type !== 'f16' && e.type !== 'bf16') {
+    raw(em, e, p, s);
+    return;
+  }
   const { varying } = em.info(e);
   em.keep(e, `r${e.id}.${varying ? p >> 1 : 0}`, 'v128', s, true, (t) => raw(em, e, varying ? p >> 1 : 0, t));
   s.code.op(varying && p & 1 ? 'i32x4.extend_high_i16x8_u' : 'i32x4.extend_low_i16x8_u');
@@ -60,7 +63,10 @@ function raw(em: Emitter, e: Load, p: number, s: Scope): void {
     return;
   }
   const stride = strideAlong(e.index, em.vectorAxis);
-  if (stride === null || gateVaries) return lookup(em, e, p, s);
+  if (stride === null || gateVaries) {
+    lookup(em, e, p, s);
+    return;
+  }
   const lanes = Math.min(s.lanes, 128 / width);
   const bytes = width / 8;
   if (stride === 1) {

@@ -8,7 +8,7 @@ import { Emitter } from './emitter.ts';
 import { storedWidth } from './lanes.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
 import { type Counted, emitCase, itemLoops, vectorLoop } from './nest.ts';
-import { bodiesFor, bodiesNeeded, chunksOf, grainOf, outputAxis, survey } from './plan.ts';
+import { bodiesFor, bodiesNeeded, chunksOf, grainOf, outputAxis, survey, tileAxis, tileLength } from './plan.ts';
 import { Scope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { emitStores, type Target } from './store.ts';
@@ -32,10 +32,15 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
     found,
     kernel.outputs.map((o) => storedWidth(o.type)),
   );
-  const chunks = chunksOf(v.size, found.cost, bodies[0]!);
   const func = module.func(['i32', 'i32', 'i32'], [], 'run');
-  const axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== v.axis);
-  if (chunks.count > 1) axes.push({ axis: chunkAxis, size: chunks.count });
+  let axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== v.axis);
+  const beside = tileAxis(found, v.axis, axes);
+  const tiled = beside !== undefined && v.size > 2 * tileLength;
+  const chunks = tiled
+    ? { size: Math.max(tileLength, bodies[0]!), count: Math.ceil(v.size / Math.max(tileLength, bodies[0]!)) }
+    : chunksOf(v.size, found.cost, bodies[0]!);
+  if (tiled) axes = [...axes.filter((a) => a !== beside), { axis: chunkAxis, size: chunks.count }, beside];
+  else if (chunks.count > 1) axes.push({ axis: chunkAxis, size: chunks.count });
   const depths = new Map(axes.map((a, k) => [a.axis, k + 1]));
   depths.set(v.axis, axes.length + 1);
   const em = new Emitter({

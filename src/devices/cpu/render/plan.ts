@@ -1,6 +1,5 @@
 // How a kernel is run: which axis is vectorised, in what order the others are looped over, how work is cut into items.
 
-import { sizeOf } from '../../../base/shape.ts';
 import { axesOf, strideAlong } from '../../../kernel/bounds.ts';
 import { type Expr, operands } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
@@ -51,7 +50,7 @@ export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   if (widest === 8) return [64, 16, 1];
   const one = 128 / widest;
   // Long bodies gain nothing from being repeated: the processor overlaps what is independent by itself.
-  const unroll = s.cost > 60 ? 1 : s.cost > 24 ? 2 : 4;
+  const unroll = s.cost > 100 ? 1 : s.cost > 40 ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 
@@ -91,16 +90,25 @@ export function chunksOf(length: number, cost: number, lanes: number): Chunks {
   return { size: wanted, count: Math.ceil(length / wanted) };
 }
 
+/**
+ * The axis that should follow the vector axis in a tile: one along which a load reads neighbours that it does not read along
+ * the vector axis, as in a transpose. Visiting a small tile row by row then uses each cache line whole while it is there.
+ */
+export function tileAxis(s: Survey, vector: number, axes: readonly AxisLoop[]): AxisLoop | undefined {
+  for (const load of s.loads) {
+    const stride = strideAlong(load.index, vector);
+    if (stride === null || Math.abs(stride) <= 1) continue;
+    const other = axes.find((a) => a.size > 1 && Math.abs(strideAlong(load.index, a.axis) ?? 0) === 1);
+    if (other) return other;
+  }
+  return undefined;
+}
+
+/** Elements of the vector axis in a tile: as many cache lines as the nearest cache holds of one set, whatever the stride. */
+export const tileLength = 16;
+
 /** Items that make about 30 µs of work, at roughly 3 additions of one element per ns. */
 export function grainOf(elementsPerItem: number, cost: number): number {
   const nanoseconds = (elementsPerItem * (4 + cost)) / 6;
   return Math.max(1, Math.round(30000 / nanoseconds));
 }
-
-/** Whether an index moves by one element, or not at all, along an axis. */
-export function isSmooth(index: Expr, axis: number): boolean {
-  const stride = strideAlong(index, axis);
-  return stride === 0 || stride === 1;
-}
-
-export const total = sizeOf;

@@ -291,7 +291,10 @@ class Reduction {
   }
 
   #flushEvery(times: number, flush: (c: Code) => void, out: Code): void {
-    if (times === 1) return flush(out);
+    if (times === 1) {
+      flush(out);
+      return;
+    }
     const count = this.#em.local('i32');
     out.get(count).i32(1).op('i32.add').tee(count).i32(times).op('i32.ge_u').if();
     out.i32(0).set(count);

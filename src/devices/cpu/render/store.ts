@@ -56,7 +56,10 @@ function emitStored(em: Emitter, output: Output, p: number, s: Scope): void {
     s.code.v128(splatBytes('u8', 1)).op('v128.and');
     return;
   }
-  if (!isHalf(output.type)) return em.vec(e, p, s);
+  if (!isHalf(output.type)) {
+    em.vec(e, p, s);
+    return;
+  }
   const toBits = output.type === 'f16' ? f32ToF16 : f32ToBf16;
   em.vec(e, 2 * p, s);
   toBits(s.code, em.temp);

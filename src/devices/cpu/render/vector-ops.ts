@@ -68,8 +68,14 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: Scope): void {
     em.select(s, w);
     return;
   }
-  if (e.op === 'shl' || e.op === 'shr') return emitShift(em, e.op, type, a, b, p, s);
-  if (e.op === 'idiv' || e.op === 'imod') return emitDivision(em, e.op, type, a, b, p, s);
+  if (e.op === 'shl' || e.op === 'shr') {
+    emitShift(em, e.op, type, a, b, p, s);
+    return;
+  }
+  if (e.op === 'idiv' || e.op === 'imod') {
+    emitDivision(em, e.op, type, a, b, p, s);
+    return;
+  }
   const cheap = limitOp(e.op, type, b);
   if (cheap) {
     em.vec(a, p, s);
@@ -106,7 +112,10 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: Scope): void {
     return;
   }
   // abs of an unsigned type: its value.
-  if (e.op === 'abs') return em.vec(a, p, s);
+  if (e.op === 'abs') {
+    em.vec(a, p, s);
+    return;
+  }
   throw new Error(`cpu: ${e.op} on ${e.type} has no instruction`);
 }
 
