@@ -2,8 +2,8 @@
 // cuda-version, never the channel that stopped at 2.5); everything else it does not build comes through pip from the proven
 // index, together with the packages that are bound to the framework, so that there is one torch and not two.
 
+import { comments, yaml } from '../text/quote.ts';
 import { type EnvPlan, specOf, spell } from './plan.ts';
-import { comments, yaml } from './quote.ts';
 
 export function writeConda(plan: EnvPlan): string {
   const { choice, selection } = plan;

@@ -1,8 +1,8 @@
 // Dockerfile and devcontainer.json. The image is complete in itself: it copies nothing but verify.py from the folder, so it
 // builds on a machine without a GPU and on another operating system.
 
+import { comments, shell } from '../text/quote.ts';
 import { type EnvPlan, printable, specOf, spell } from './plan.ts';
-import { comments, shell } from './quote.ts';
 
 /** The uv whose pip and Python downloads the image uses. */
 const UV_IMAGE = 'ghcr.io/astral-sh/uv:0.13.6';

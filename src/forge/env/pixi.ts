@@ -4,8 +4,8 @@
 import type { PlatformTag } from '../data/schemas.ts';
 import { compareVersions } from '../machine.ts';
 import type { Choice, Requirement } from '../resolve/types.ts';
+import { comments, key, toml } from '../text/quote.ts';
 import { type EnvPlan, specOf } from './plan.ts';
-import { comments, key, toml } from './quote.ts';
 import { extraOf } from './uv.ts';
 
 const PLATFORM: Readonly<Record<PlatformTag, string>> = {

@@ -1,7 +1,7 @@
 // requirements.txt: exact versions wherever one is confirmed for the chosen Python, and the index of the build.
 
+import { comments } from '../text/quote.ts';
 import { type EnvPlan, specOf, spell } from './plan.ts';
-import { comments } from './quote.ts';
 
 export function writeRequirements(plan: EnvPlan): string {
   const { choice, selection } = plan;

@@ -2,8 +2,8 @@
 
 import type { PlatformTag } from '../data/schemas.ts';
 import type { Choice, Requirement } from '../resolve/types.ts';
+import { comments, key, toml } from '../text/quote.ts';
 import { type EnvPlan, specOf, spell } from './plan.ts';
-import { comments, key, toml } from './quote.ts';
 
 const MARKER: Readonly<Record<PlatformTag, string>> = {
   'linux-x64': "sys_platform == 'linux' and platform_machine == 'x86_64'",

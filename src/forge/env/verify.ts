@@ -2,8 +2,8 @@
 // the CPU, and exits non-zero on any failure. It needs nothing but the framework and Python's own library.
 
 import type { Backend, Framework } from '../data/schemas.ts';
+import { comments } from '../text/quote.ts';
 import type { EnvPlan } from './plan.ts';
-import { comments } from './quote.ts';
 
 export function writeVerify(plan: EnvPlan): string {
   const { choice } = plan;

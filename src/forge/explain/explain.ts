@@ -48,7 +48,7 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
       evidence: { line: shorten(line), lineNumber: number, values: context.got, facts: facts ? factLines(facts) : [] },
       fix: entry.fix(context),
       score: Math.round(score * 100) / 100,
-      confidence: score >= 0.85 ? 'high' : score >= 0.7 ? 'medium' : 'low',
+      confidence: score >= 0.8 ? 'high' : score >= 0.7 ? 'medium' : 'low',
       links: entry.links,
       offset: hit.offset,
     });

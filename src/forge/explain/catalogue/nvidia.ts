@@ -12,7 +12,7 @@ const XID = 'https://docs.nvidia.com/deploy/xid-errors/index.html';
 const bound = (facts: Facts, driver: string): boolean =>
   facts.machine.gpus.some((gpu) => 'source' in gpu.boundDriver && gpu.boundDriver.value === driver);
 
-export const nvidiaClasses: readonly ErrorClass[] = [
+const rows: readonly ErrorClass[] = [
   {
     code: 'no-kernel-image',
     severity: 'error',
@@ -563,3 +563,8 @@ export const nvidiaClasses: readonly ErrorClass[] = [
     links: ['https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/index.html'],
   },
 ];
+
+/** An NVIDIA card in the machine confirms a fault of the NVIDIA stack; its absence proves nothing, the text may come from elsewhere. */
+const onNvidia = (facts: Facts): boolean | undefined => (facts.nvidia ? true : undefined);
+
+export const nvidiaClasses: readonly ErrorClass[] = rows.map((row) => ({ holds: onNvidia, ...row }));

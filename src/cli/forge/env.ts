@@ -1,0 +1,47 @@
+// gpuforge env NAME
+
+import type { Command } from 'commander';
+import { framework, machineOptions } from './resolve.ts';
+
+const examples = `
+Examples:
+  $ gpuforge env demo                                  files for this machine, profile by hardware
+  $ gpuforge env demo --profile nlp --framework jax
+  $ gpuforge env demo --format uv,verify --output .    only these files, into this folder
+  $ gpuforge env demo --dry-run                        show what would be written
+  $ gpuforge env demo --for "RTX 5090" --driver 580 --os linux
+  $ gpuforge env --profiles                            how well each profile suits this machine
+
+Formats: uv, requirements, conda, pixi, docker, devcontainer, verify; all by default.
+Exit status: 0 written, 1 no build fits, 2 the request is wrong or nothing could be written.`;
+
+export function register(program: Command): void {
+  machineOptions(
+    program
+      .command('env')
+      .argument('[name]', 'name of the environment: small letters, digits, dot, dash, underscore')
+      .description('write the files of a GPU environment: uv, pip, conda-forge, pixi, containers and a check')
+      .option(
+        '--profile <name>',
+        'learning, research, computer_vision, nlp, deep_learning, production, lightweight, reinforcement_learning or your own',
+      )
+      .addOption(framework())
+      .option('--python <version>', 'for this Python, such as 3.12')
+      .option('--cpu-only', 'for the CPU, whatever GPU is there')
+      .option('--minimal', 'the framework and numpy only')
+      .option('--format <list>', 'files to write, with commas')
+      .option('--output <folder>', 'where to write (default: a folder of the name)')
+      .option('--dry-run', 'show what would be written, and the difference to what is there')
+      .option('--force', 'replace files that differ')
+      .option('--profiles', 'list the profiles with their scores; writes nothing'),
+  )
+    .addHelpText('after', examples)
+    .action(async (name: string | undefined, flags) => {
+      const [{ runEnv }, { nodePorts }, { processOutput }] = await Promise.all([
+        import('../../forge/env/command.ts'),
+        import('../../forge/ports-node.ts'),
+        import('../../forge/style.ts'),
+      ]);
+      process.exitCode = await runEnv(nodePorts(), name, flags, processOutput());
+    });
+}

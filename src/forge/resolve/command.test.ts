@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nodePorts } from '../ports-node.ts';
+import type { Output } from '../style.ts';
+import { type ResolveFlags, runResolve } from './command.ts';
+import { overrideOf } from './machine-for.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gpuforge-resolve-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function capture(): Output & { out: string; err: string } {
+  const output = {
+    out: '',
+    err: '',
+    isTTY: false,
+    columns: 100,
+    write: (text: string) => void (output.out += text),
+    warn: (text: string) => void (output.err += text),
+  };
+  return output;
+}
+
+async function run(flags: ResolveFlags, env: Record<string, string> = {}) {
+  const output = capture();
+  const ports = nodePorts({
+    env: { HOME: folder, PATH: process.env.PATH, ...env },
+    cacheFolder: join(folder, 'cache'),
+  });
+  const status = await runResolve(ports, flags, output);
+  return { status, out: output.out, err: output.err };
+}
+
+const answer = async (flags: ResolveFlags) => JSON.parse((await run({ ...flags, json: true })).out);
+
+describe('a machine that is not this one', () => {
+  it.each([
+    [{ for: ['RTX 4090'], driver: '570', os: 'linux', arch: 'x64' }, 'cu126'],
+    [{ for: ['rtx4090'], driver: '595', os: 'windows', arch: 'x64' }, 'cu132'],
+    [{ gpu: ['GTX 1080 Ti'], driver: '580', os: 'linux', arch: 'x64' }, 'cu126'],
+    [{ for: ['GTX 1080 Ti,RTX 4090'], driver: '580', os: 'linux', arch: 'x64' }, 'cu126'],
+    [{ for: ['sm_120'], driver: '570', os: 'linux', arch: 'x64' }, 'cu128'],
+    [{ for: ['RX 7900 XTX'], os: 'linux', arch: 'x64' }, 'rocm7.2'],
+    [{ for: ['gfx1103'], os: 'windows', arch: 'x64' }, 'rocm10.0.0'],
+    [{ for: ['Arc B580'], os: 'linux', arch: 'x64' }, 'xpu'],
+    [{ for: ['M3 Max'] }, 'mps'],
+    [{ for: ['GB10'], driver: '580' }, 'cu130'],
+    [{ for: ['H200'], driver: '580.159.04', os: 'linux', arch: 'x64' }, 'cu130'],
+  ] as const)('%o gets %s', async (flags, variant) => {
+    const result = await answer(flags);
+    expect(result.status).toBe('ok');
+    expect(result.choice.variant).toBe(variant);
+    expect(result.overrides.length).toBeGreaterThan(0);
+  });
+
+  it('implies the processor and the system of a product', () => {
+    expect(overrideOf({ for: ['M3 Max'] })).toMatchObject({ platform: 'macos', arch: 'arm64' });
+    expect(overrideOf({ for: ['GB10'] })).toMatchObject({ arch: 'arm64' });
+    expect(overrideOf({ os: 'win32', arch: 'AMD64' })).toEqual({ platform: 'windows', arch: 'x64' });
+    expect(overrideOf({})).toEqual({});
+  });
+
+  it.each([
+    [{ for: ['RTX 9999'] }, 'UNKNOWN_GPU'],
+    [{ for: ['RTX 4090'], driver: 'new' }, 'FORGE_BAD_DRIVER'],
+    [{ for: ['RTX 4090'], os: 'beos' }, 'FORGE_BAD_VALUE'],
+    [{ framework: 'mxnet' }, 'FORGE_UNKNOWN_FRAMEWORK'],
+    [{ python: '3' }, 'FORGE_BAD_PYTHON'],
+    [{ check: 'latest please' }, 'FORGE_BAD_CHECK'],
+    [{ data: '/nonexistent.json' }, 'FORGE_DATA_UNREADABLE'],
+  ] as const)('%o is refused with status 2 and %s', async (flags, code) => {
+    const { status, out } = await run({ ...flags, json: true } as ResolveFlags);
+    expect(status).toBe(2);
+    expect(JSON.parse(out).error.code).toBe(code);
+  });
+});
+
+describe('gpuforge resolve', () => {
+  const card = { for: ['RTX 4090'], driver: '570', os: 'linux', arch: 'x64' };
+
+  it('prints the build, the reason, the command, the proof and the sources', async () => {
+    const { status, out } = await run(card);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^for GPU: RTX 4090, driver: 570/);
+    expect(out).toMatch(/torch 2\.14\.1 cu126 {2}Python 3\.12/);
+    expect(out).toMatch(/driver 570 → CUDA 12\.8 → torch 2\.14\.1 cu126, because cu132 and cu130/);
+    expect(out).toContain(
+      'python -m pip install --extra-index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126',
+    );
+    expect(out).toMatch(/kernels {3}cu126 holds sm_86 kernels/);
+    expect(out).toMatch(/\[1\] https:\/\//);
+    expect(out).not.toContain('\u001b');
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(110);
+  });
+
+  it('-v also shows what was rejected and the time', async () => {
+    const { out } = await run({ ...card, verbose: true });
+    expect(out).toMatch(/Rejected[\s\S]*torch 2\.14\.1 cu130 +driver +cu130 needs driver 580/);
+    expect(out).toMatch(/detect [\d.]+ ms, resolve [\d.]+ ms/);
+  });
+
+  it('--check judges one build', async () => {
+    expect(await answer({ ...card, check: 'torch==2.11.0+cu128' })).toMatchObject({
+      status: 'ok',
+      choice: { version: '2.11.0', variant: 'cu128' },
+    });
+    expect(await answer({ ...card, check: 'cu130' })).toMatchObject({
+      status: 'none',
+      waysOut: expect.arrayContaining([expect.objectContaining({ kind: 'variant' })]),
+    });
+    expect(await answer({ ...card, check: 'jax[cuda12]==0.11.1' })).toMatchObject({ status: 'ok', framework: 'jax' });
+    expect(await answer({ ...card, check: '2.9' })).toMatchObject({ status: 'ok', choice: { version: '2.9.1' } });
+    expect((await run({ ...card, check: 'cu130' })).status).toBe(1);
+  });
+
+  it('--all lists every build', async () => {
+    const { out, status } = await run({ ...card, all: true });
+    expect(status).toBe(0);
+    expect(out.split('\n').length).toBeGreaterThan(10);
+    expect((await answer({ ...card, all: true })).builds[0]).toMatchObject({ version: '2.14.1', variant: 'cu126' });
+    expect((await run({ for: ['RTX 5090'], driver: '550', os: 'linux', all: true })).status).toBe(1);
+  });
+
+  it('says no with status 1 and ways out', async () => {
+    const { status, out } = await run({ for: ['RTX 5090'], driver: '550', os: 'linux', arch: 'x64' });
+    expect(status).toBe(1);
+    expect(out).toMatch(
+      /No build fits[\s\S]*too old for NVIDIA GeForce RTX 5090 itself[\s\S]*Ways out\n {2}- update the driver to R570/,
+    );
+  });
+
+  it('--data replaces tables, and old ones are warned about', async () => {
+    const file = join(folder, 'own.json');
+    const row = { source: 'https://example.org/', reviewed: '2020-01-01' };
+    writeFileSync(
+      file,
+      JSON.stringify({
+        python: { schema: 1, title: 'x', reviewed: '2020-01-01', versions: [{ version: '3.13', ...row }] },
+      }),
+    );
+    const { out, err } = await run({ ...card, data: file });
+    expect(out).toMatch(/Python 3\.13/);
+    expect(err).toMatch(/warning: the compatibility tables were last reviewed on 2020-01-01/);
+  });
+
+  it('takes what the environment describes', async () => {
+    const { out } = await run(
+      { json: true, os: 'linux', arch: 'x64' },
+      { GPUFORGE_GPU: 'RTX 5090', GPUFORGE_DRIVER: '580' },
+    );
+    expect(JSON.parse(out)).toMatchObject({ status: 'ok', choice: { variant: 'cu130' } });
+  });
+
+  it('--cpu-only ignores the GPU', async () => {
+    expect(await answer({ ...card, cpuOnly: true })).toMatchObject({ choice: { backend: 'cpu' } });
+  });
+});

@@ -1,0 +1,165 @@
+// gpuforge resolve: the build to use, with the proof; or why there is none, and the ways out.
+
+import { ArgumentError } from '../../errors.ts';
+import { warnAll } from '../config/command.ts';
+import { EXIT, guarded } from '../config/failure.ts';
+import { type Config, loadConfig, settingOf } from '../config/file.ts';
+import { FRAMEWORKS } from '../config/settings.ts';
+import { nearest } from '../data/schema.ts';
+import type { Framework } from '../data/schemas.ts';
+import { type LoadedTables, loadTables, staleness } from '../data/tables.ts';
+import type { Ports } from '../ports.ts';
+import { type Output, styleFor } from '../style.ts';
+import { type MachineFlags, machineFor } from './machine-for.ts';
+import { renderBuilds, renderResolution } from './render.ts';
+import { listBuilds, resolve } from './resolve.ts';
+import { RESOLVE_SCHEMA, type ResolveRequest } from './types.ts';
+
+export interface ResolveFlags extends MachineFlags {
+  readonly framework?: string;
+  readonly python?: string;
+  readonly cpuOnly?: boolean;
+  readonly all?: boolean;
+  /** A build of the user's choice: "torch==2.14.1+cu130", "2.11", "cu128". */
+  readonly check?: string;
+  readonly data?: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+  readonly color?: boolean;
+}
+
+export function runResolve(ports: Ports, flags: ResolveFlags, output: Output): Promise<number> {
+  return guarded(RESOLVE_SCHEMA, flags.json ?? false, output, async () => {
+    const start = performance.now();
+    const { config, loaded } = prepare(ports, flags);
+    const warnings = [...config.problems, ...stale(config, loaded, ports)];
+    const request: ResolveRequest = { ...wishes(config, flags), machine: await machineOf(ports, flags, config) };
+    const detected = performance.now();
+    if (flags.all) {
+      const builds = listBuilds(loaded.tables, request);
+      if (flags.json)
+        output.write(
+          `${JSON.stringify({ schema: RESOLVE_SCHEMA, framework: request.framework, builds, warnings }, null, 2)}\n`,
+        );
+      else {
+        output.write(renderBuilds(builds, request.framework));
+        warnAll(warnings, output);
+      }
+      return builds.length > 0 ? EXIT.done : EXIT.no;
+    }
+    const result = resolve(loaded.tables, request, loaded.reviewed);
+    const timing = { detectMs: round(detected - start), resolveMs: round(performance.now() - detected) };
+    if (flags.json) {
+      output.write(
+        `${JSON.stringify({ ...result, warnings: [...result.warnings, ...warnings], overrides: request.machine.overrides, timing }, null, 2)}\n`,
+      );
+    } else {
+      const verbose = flags.verbose ?? settingOf<boolean>(config, 'output.verbose');
+      const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
+      output.write(
+        renderResolution(result, request.machine, styleFor(output, { color, env: ports.env }), {
+          verbose,
+          columns: output.columns,
+        }),
+      );
+      if (verbose) output.write(`\ndetect ${timing.detectMs} ms, resolve ${timing.resolveMs} ms\n`);
+      warnAll(warnings, output);
+    }
+    return result.status === 'ok' ? EXIT.done : EXIT.no;
+  });
+}
+
+const round = (ms: number): number => Math.round(ms * 100) / 100;
+
+export function prepare(
+  ports: Ports,
+  flags: { readonly data?: string },
+): { readonly config: Config; readonly loaded: LoadedTables } {
+  const config = loadConfig(ports);
+  const file = flags.data ?? settingOf<string | null>(config, 'data.file') ?? undefined;
+  return { config, loaded: loadTables(file) };
+}
+
+export function stale(config: Config, loaded: LoadedTables, ports: Ports): readonly string[] {
+  const warning = staleness(loaded.reviewed, new Date(ports.now()), settingOf<number>(config, 'data.maxAgeMonths'));
+  return warning === undefined ? [] : [warning];
+}
+
+export function machineOf(ports: Ports, flags: MachineFlags, config: Config): ReturnType<typeof machineFor> {
+  return machineFor(ports, flags, {
+    cache: settingOf<boolean>(config, 'cache.enabled'),
+    cacheLifeMs: settingOf<number>(config, 'cache.lifeHours') * 3_600_000,
+  });
+}
+
+/** What the flags and the configuration ask for, checked. */
+export function wishes(
+  config: Config,
+  flags: Pick<ResolveFlags, 'framework' | 'python' | 'cpuOnly' | 'check'>,
+): Omit<ResolveRequest, 'machine'> {
+  const python = flags.python ?? settingOf<string | null>(config, 'env.python') ?? undefined;
+  if (python !== undefined && !/^3\.\d{1,2}$/.test(python)) {
+    throw new ArgumentError({
+      code: 'FORGE_BAD_PYTHON',
+      message: `--python: "${python}" is no Python version`,
+      fix: 'Give it as 3.12.',
+      where: 'forge.resolve',
+    });
+  }
+  return {
+    framework: frameworkOf(flags.framework ?? settingOf<string>(config, 'env.framework')),
+    ...(python === undefined ? {} : { python }),
+    ...(flags.cpuOnly ? { cpuOnly: true } : {}),
+    ...(flags.check === undefined ? {} : checked(flags.check)),
+  };
+}
+
+const NAMES: Readonly<Record<string, Framework>> = {
+  pytorch: 'pytorch',
+  torch: 'pytorch',
+  tensorflow: 'tensorflow',
+  tf: 'tensorflow',
+  keras: 'tensorflow',
+  jax: 'jax',
+  flax: 'jax',
+};
+
+export function frameworkOf(name: string): Framework {
+  const found = NAMES[name.toLowerCase()];
+  if (found) return found;
+  const near = nearest(name.toLowerCase(), Object.keys(NAMES));
+  throw new ArgumentError({
+    code: 'FORGE_UNKNOWN_FRAMEWORK',
+    message: `unknown framework "${name}"`,
+    fix: `${near ? `Did you mean ${near}? ` : ''}Known are ${FRAMEWORKS.join(', ')}.`,
+    where: 'forge.resolve',
+  });
+}
+
+function checked(text: string): {
+  readonly framework?: Framework;
+  readonly version?: string;
+  readonly variant?: string;
+} {
+  const found =
+    /^(?:(?<name>[a-z]+)(?:\[(?<extra>[\w-]+)\])?(?:==|@|\s)?)?(?<version>\d+\.\d+(?:\.\d+)?)?(?:\+?(?<variant>cu\d{3}|rocm[\d.]+|cpu|xpu|mps|cuda\d\d|and-cuda))?$/i.exec(
+      text.trim(),
+    );
+  const { name, extra, version } = found?.groups ?? {};
+  // "cu130" alone is read as a name; a known variant wins.
+  const alone = name !== undefined && /^(?:cpu|xpu|mps)$/.test(name) ? name : undefined;
+  const variant = found?.groups?.variant ?? extra ?? alone;
+  if (!found || (version === undefined && variant === undefined)) {
+    throw new ArgumentError({
+      code: 'FORGE_BAD_CHECK',
+      message: `--check: "${text}" is no build`,
+      fix: 'Give it as "torch==2.14.1+cu126", "jax[cuda13]==0.11.1", "2.11" or "cu128".',
+      where: 'forge.resolve',
+    });
+  }
+  return {
+    ...(name === undefined || alone !== undefined ? {} : { framework: frameworkOf(name) }),
+    ...(version === undefined ? {} : { version }),
+    ...(variant === undefined ? {} : { variant: variant.toLowerCase() }),
+  };
+}
