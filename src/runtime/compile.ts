@@ -85,7 +85,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     const inputs = tensors.map((t) => t.node);
     recipes.restoreAll(inputs);
     const outputs = run(signature, inputs);
-    recipes.advance(call, signature, inputs, outputs, (nodes) => run(signature, nodes));
+    recipes.advance(call, signature, inputs, outputs, (nodes) => run(signature, nodes), host.recomputed);
     return signature.rebuild(outputs.map((n) => new Tensor(host, n))) as R;
   };
   return Object.defineProperties(call, {

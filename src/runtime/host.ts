@@ -136,6 +136,11 @@ export class RuntimeHost implements Host {
     return node;
   }
 
+  /** A state of a recurrence was computed again. */
+  readonly recomputed = (steps: number): void => {
+    if (this.#events.has('recompute')) this.#events.emit('recompute', { steps });
+  };
+
   /** Runs a body whose tensors stand for values that are not known yet. */
   tracing<T>(body: () => T): T {
     const depth = this.maxDepth;

@@ -11,6 +11,7 @@ interface Family {
   /** The arguments of the first step. */
   readonly first: readonly Node[];
   readonly step: Step;
+  readonly onRecompute: (steps: number) => void;
   /** States that were computed again, by their number of steps. */
   readonly again: Map<number, Node>;
   /** States that exist as a recipe only; as long as there are any, the first arguments are held. */
@@ -27,17 +28,18 @@ const keepers = new WeakSet<object>();
 const recipeOf = new WeakMap<Node, Recipe>();
 /** The state before a state, as long as nobody gave it up. */
 const before = new WeakMap<Node, Node>();
-let onRecompute: ((steps: number) => void) | null = null;
 let givenUp = 0;
 
 export const recipes = {
-  /** Called when a state is computed again. */
-  listen(listener: ((steps: number) => void) | null): void {
-    onRecompute = listener;
-  },
-
   /** Notes a call `outputs = step(inputs)`, and gives up the state before the input if nobody can need it but by reading it. */
-  advance(owner: object, signature: object, inputs: readonly Node[], outputs: readonly Node[], step: Step): void {
+  advance(
+    owner: object,
+    signature: object,
+    inputs: readonly Node[],
+    outputs: readonly Node[],
+    step: Step,
+    onRecompute: (steps: number) => void,
+  ): void {
     const [input] = inputs;
     const [output] = outputs;
     if (!input || !output || outputs.length !== 1 || keepers.has(owner)) return;
@@ -55,7 +57,7 @@ export const recipes = {
       before.set(output, input);
       return;
     }
-    const family: Family = { owner, signature, first: inputs, step, again: new Map(), absent: 0 };
+    const family: Family = { owner, signature, first: inputs, step, onRecompute, again: new Map(), absent: 0 };
     recipeOf.set(output, { family, steps: 1 });
   },
 
@@ -120,5 +122,5 @@ function restore(node: Node): void {
   family.again.set(steps, node);
   node.onFree = null;
   present(family);
-  onRecompute?.(steps - from);
+  family.onRecompute(steps - from);
 }

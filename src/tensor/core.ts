@@ -172,7 +172,11 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
 
 /** The first line of the stack outside this library. */
 export function callerLine(): string {
+  const limit = Error.stackTraceLimit;
+  // The layers of a tensor's class alone take more than the usual ten frames.
+  Error.stackTraceLimit = 40;
   const lines = new Error().stack?.split('\n').slice(1) ?? [];
+  Error.stackTraceLimit = limit;
   const outside = lines.find(
     (l) => !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph))[\\/]/.test(l) && !l.includes('node:internal'),
   );

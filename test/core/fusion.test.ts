@@ -1,0 +1,160 @@
+// The fusion is real: how many kernels common work takes.
+
+import { describe, expect, it } from 'vitest';
+import type { Runtime, Tensor } from '../../src/index.ts';
+import { fixture } from './support.ts';
+
+const runtime = fixture();
+
+const kernels = (rt: Runtime, t: Tensor): string[] => rt.explain(t).kernels.map((k) => k.name);
+
+async function input(rt: Runtime, shape: readonly number[]): Promise<Tensor> {
+  const x = rt.random.normal(shape, { seed: 1 });
+  await rt.flush(x);
+  return x;
+}
+
+describe('kernel counts', () => {
+  it('takes one kernel for a field step with six rolls', async () => {
+    const rt = await runtime();
+    const f = await input(rt, [8, 8, 8, 16]);
+    const near = [0, 1, 2].flatMap((axis) => [f.roll(1, axis), f.roll(-1, axis)]).reduce((a, b) => a.add(b));
+    const step = f
+      .mul(0.99)
+      .add(near.sub(f.mul(6)).mul(0.1))
+      .add(rt.random.normal(f.shape, { seed: 2 }).mul(0.01))
+      .tanh();
+    expect(kernels(rt, step)).toHaveLength(1);
+  });
+
+  it('takes one kernel for a chain of ten elementwise ops', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [1000]);
+    const y = x.mul(2).add(1).abs().sqrt().neg().exp().sub(3).maximum(-2).tanh().div(7);
+    expect(kernels(rt, y)).toEqual([expect.stringMatching(/_f32_1000$/)]);
+  });
+
+  it('takes at most three kernels for softmax and for layer norm', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [64, 128]);
+    expect(kernels(rt, x.softmax()).length).toBeLessThanOrEqual(3);
+    expect(kernels(rt, x.softmax(0)).length).toBeLessThanOrEqual(3);
+    expect(kernels(rt, x.layerNorm()).length).toBeLessThanOrEqual(3);
+  });
+
+  it('takes at most two kernels for mean and variance of one input', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [64, 128]);
+    const both = rt.compile((v: Tensor) => [v.mean({ axis: 1 }), v.variance({ axis: 1 })]);
+    const [mean, variance] = both(x);
+    expect(both.kernels.length).toBeLessThanOrEqual(2);
+    const data = x.dataSync();
+    const row = Array.from(data.subarray(0, 128) as Float32Array);
+    const m = row.reduce((a, b) => a + b) / 128;
+    expect(mean!.dataSync()[0]).toBeCloseTo(m, 5);
+    expect(variance!.dataSync()[0]).toBeCloseTo(row.reduce((a, b) => a + (b - m) ** 2, 0) / 128, 5);
+  });
+
+  it('reduces several ways in one pass over the input', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [64, 128]);
+    const stats = rt.compile((v: Tensor) => ({
+      sum: v.sum({ axis: 1 }),
+      max: v.max({ axis: 1 }),
+      min: v.min({ axis: 1 }),
+    }));
+    const { max, min } = stats(x);
+    expect(stats.kernels).toHaveLength(1);
+    const row = Array.from(x.dataSync().subarray(0, 128) as Float32Array);
+    expect(max.dataSync()[0]).toBe(Math.max(...row));
+    expect(min.dataSync()[0]).toBe(Math.min(...row));
+  });
+
+  it('writes several outputs over one space in one kernel', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [1000]);
+    const both = rt.compile((v: Tensor) => {
+      const y = v.mul(2);
+      return [y, y.add(1).tanh()];
+    });
+    const [a, b] = both(x);
+    expect(both.kernels).toHaveLength(1);
+    const [v] = x.dataSync() as Float32Array;
+    expect(a!.dataSync()[0]).toBe(Math.fround(v! * 2));
+    expect(b!.dataSync()[0]).toBeCloseTo(Math.tanh(v! * 2 + 1), 6);
+  });
+
+  it('moves elements without kernels of their own', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [8, 6]);
+    const y = rt
+      .concat(
+        [
+          x
+            .transpose()
+            .flip(0)
+            .pad([
+              [1, 1],
+              [0, 2],
+            ]),
+          rt.zeros([2, 10]),
+        ],
+        0,
+      )
+      .slice([
+        [1, 7],
+        [2, 9],
+      ])
+      .add(1);
+    expect(kernels(rt, y)).toHaveLength(1);
+  });
+
+  it('stores a costly value that is needed at many positions', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [100_000]);
+    const e = x.exp();
+    const sum = [1, 2, 3, 4].map((s) => e.roll(s, 0)).reduce((a, b) => a.add(b), e);
+    expect(kernels(rt, sum)).toHaveLength(2);
+    const cheap = x.mul(2);
+    expect(kernels(rt, cheap.roll(1, 0).add(cheap))).toHaveLength(1);
+  });
+
+  it('keeps within the number of buffers a device can bind', async () => {
+    const rt = await runtime();
+    const limit = rt.device('cpu').caps.maxBuffers;
+    const many = Array.from({ length: limit + 20 }, (_, i) => rt.full([50], i).compute());
+    const sum = many.reduce((a, b) => a.add(b) as typeof a);
+    expect(kernels(rt, sum).length).toBeGreaterThan(1);
+    expect(sum.dataSync()[3]).toBe(((limit + 20) * (limit + 19)) / 2);
+  });
+
+  it('shares equal computations', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [64, 64]);
+    const y = x.sum({ axis: 0 }).add(x.sum({ axis: 0 }));
+    expect(kernels(rt, y)).toHaveLength(1);
+  });
+
+  it('runs a program again for other constants without planning it again', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [1000]);
+    for (const k of [0.91, 0.92, 0.93]) x.mul(k).tanh().dataSync();
+    const before = rt.stats().programs;
+    x.mul(0.94).tanh().dataSync();
+    expect(rt.stats().programs).toBe(before);
+  });
+});
+
+describe('explain', () => {
+  it('prints kernels with their work and the device', async () => {
+    const rt = await runtime();
+    const text = String(rt.explain(rt.ones([4, 4]).mul(3.5).sum({ axis: 1 })));
+    expect(text).toContain('on cpu (the first device): 1 kernel');
+    expect(text).toContain('sum over');
+  });
+
+  it('says that a tensor is computed already', async () => {
+    const rt = await runtime();
+    expect(String(rt.explain(rt.tensor([1, 2])))).toBe('f32 [2]: already computed: 8 bytes on cpu');
+  });
+});
