@@ -98,8 +98,23 @@ describe('the doctor', () => {
     ];
     expect(troubles(await examined('rtx4090', {}, { computeProbe: half }))).toEqual(['COMPUTE-DEVICE warning']);
 
+    expect(troubles(await examined('noGpu', {}, { computeProbe: half }))).toEqual([]);
+
     const none = await examined('rtx4090', {}, { computeProbe: async () => Promise.reject(new Error('no device')) });
     expect([none.verdict.compute, none.exitStatus]).toEqual(['failed', 2]);
+  });
+});
+
+describe('a driver that hangs', () => {
+  it('is not asked to compute, since that would never return', async () => {
+    let asked = false;
+    const probe: ComputeProbe = async () => {
+      asked = true;
+      return [];
+    };
+    const report = await examined('nvmlHangs', {}, { computeProbe: probe });
+    expect(asked).toBe(false);
+    expect(report.verdict.compute).toBe('unverified');
   });
 });
 

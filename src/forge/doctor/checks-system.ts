@@ -121,15 +121,11 @@ export interface ComputeResult {
 }
 
 /** The only proof that GPUForge computes here is that it did. */
-export async function checkCompute({ options }: Context): Promise<ComputeResult> {
-  if (!options.computeProbe) {
-    const summary = 'not verified: this build of the doctor ran no kernel';
-    return {
-      findings: [finding('COMPUTE-UNVERIFIED', 'compute', 'unverified', summary)],
-      verdict: 'unverified',
-      devices: [],
-    };
-  }
+export async function checkCompute({ options, machine }: Context): Promise<ComputeResult> {
+  if (!options.computeProbe) return unverified('not verified: this build of the doctor ran no kernel');
+  // A run would wait for ever for what detection already waited for in vain.
+  const hung = machine.probes.find(({ tier, outcome }) => tier > 0 && outcome === 'timeout');
+  if (hung) return unverified(`not run: ${hung.name} did not answer, so a kernel would not return either`);
   let devices: readonly DeviceVerdict[];
   try {
     devices = await options.computeProbe();
@@ -141,13 +137,9 @@ export async function checkCompute({ options }: Context): Promise<ComputeResult>
   const failed = devices.filter(({ ok }) => !ok);
   if (working.length === 0) {
     const summary = devices.length === 0 ? 'no device could be opened' : `no device computes: ${failed[0]!.detail}`;
+    const advice = fix('Start with the areas above that show an error.');
     return {
-      findings: [
-        finding('COMPUTE-FAILED', 'compute', 'error', summary, {
-          evidence,
-          fix: fix('Start with the areas above that show an error.'),
-        }),
-      ],
+      findings: [finding('COMPUTE-FAILED', 'compute', 'error', summary, { evidence, fix: advice })],
       verdict: 'failed',
       devices,
     };
@@ -155,11 +147,40 @@ export async function checkCompute({ options }: Context): Promise<ComputeResult>
   const summary = `${working.map(({ device }) => device).join(', ')} computed and gave the right result`;
   const findings = [finding('COMPUTE-OK', 'compute', 'ok', summary, { evidence })];
   for (const { device, detail } of failed) {
+    const expected = hasHardware(machine, device);
     findings.push(
-      finding('COMPUTE-DEVICE', 'compute', 'warning', `${device} does not compute: ${detail}`, {
-        fix: fix('The areas above tell what it lacks.'),
-      }),
+      finding(
+        'COMPUTE-DEVICE',
+        'compute',
+        expected ? 'warning' : 'info',
+        `${device} does not compute: ${firstLine(detail)}`,
+        {
+          evidence: [detail],
+          fix: fix(
+            expected ? 'The areas above tell what it lacks.' : 'Nothing to mend: this machine has no GPU for it.',
+          ),
+        },
+      ),
     );
   }
   return { findings, verdict: 'verified', devices };
+}
+
+function unverified(summary: string): ComputeResult {
+  return {
+    findings: [finding('COMPUTE-UNVERIFIED', 'compute', 'unverified', summary)],
+    verdict: 'unverified',
+    devices: [],
+  };
+}
+
+/** A device that fails is trouble only where the machine has what it runs on. */
+function hasHardware(machine: Context['machine'], device: string): boolean {
+  if (device.startsWith('cuda')) return machine.gpus.some((gpu) => gpu.vendor === 'nvidia');
+  if (device.startsWith('webgpu')) return machine.gpus.some((gpu) => gpu.vendor !== 'other');
+  return true;
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
 }
