@@ -36,6 +36,7 @@ export interface VectorMachine extends Machine {
   readonly extract: LaneOp;
   readonly add: PlainOp;
   readonly scalarAdd: PlainOp;
+  readonly scalarMul: PlainOp;
   readonly mul: PlainOp;
   /** a · b + c with one rounding, where the engine has it. */
   readonly fused: PlainOp | null;
@@ -52,6 +53,7 @@ export const vectorMachines: Readonly<Record<'f32' | 'f64' | 'i32' | 'i64', Vect
     extract: 'f32x4.extract_lane',
     add: 'f32x4.add',
     scalarAdd: 'f32.add',
+    scalarMul: 'f32.mul',
     mul: 'f32x4.mul',
     fused: 'f32x4.relaxed_madd',
   },
@@ -65,6 +67,7 @@ export const vectorMachines: Readonly<Record<'f32' | 'f64' | 'i32' | 'i64', Vect
     extract: 'f64x2.extract_lane',
     add: 'f64x2.add',
     scalarAdd: 'f64.add',
+    scalarMul: 'f64.mul',
     mul: 'f64x2.mul',
     fused: 'f64x2.relaxed_madd',
   },
@@ -78,6 +81,7 @@ export const vectorMachines: Readonly<Record<'f32' | 'f64' | 'i32' | 'i64', Vect
     extract: 'i32x4.extract_lane',
     add: 'i32x4.add',
     scalarAdd: 'i32.add',
+    scalarMul: 'i32.mul',
     mul: 'i32x4.mul',
     fused: null,
   },
@@ -91,6 +95,7 @@ export const vectorMachines: Readonly<Record<'f32' | 'f64' | 'i32' | 'i64', Vect
     extract: 'i64x2.extract_lane',
     add: 'i64x2.add',
     scalarAdd: 'i64.add',
+    scalarMul: 'i64.mul',
     mul: 'i64x2.mul',
     fused: null,
   },

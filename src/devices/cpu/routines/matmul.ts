@@ -15,6 +15,7 @@ import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
 import { type GemmShape, renderGemm } from './gemm.ts';
 import { relaxedSimd } from './relaxed.ts';
+import { renderThin, thinPlan } from './thin.ts';
 import { Widened } from './widened.ts';
 
 /** Multiplications below which a loop in JavaScript is done before WebAssembly has started. */
@@ -54,7 +55,10 @@ const sizes = (r: Matmul): readonly number[] => elementsOf(r).map((n) => n * byt
 
 function builtIn(r: Matmul, engine: Engine): CpuProgram {
   const { machine } = computeTypes[r.type];
-  const gemm = renderGemm({ ...r, type: machine }, engine.memory.shared, relaxedSimd());
+  const shape: GemmShape = { ...r, type: machine };
+  const thin = thinPlan(shape);
+  const { shared } = engine.memory;
+  const gemm = thin ? renderThin(thin, shared) : renderGemm(shape, shared, relaxedSimd());
   const code = new WasmCode(r.name, gemm.bytes, () => moduleText(gemm.bytes));
   const products = r.batch * r.m * r.n * r.k;
   return new CodeProgram(
@@ -64,7 +68,8 @@ function builtIn(r: Matmul, engine: Engine): CpuProgram {
       inputs: 2,
       items: gemm.items,
       grain: 1,
-      nanoseconds: (products * byteSize(r.type)) / 50,
+      // Thin products wait for memory, others for arithmetic.
+      nanoseconds: (products * byteSize(r.type)) / (thin ? 20 : 50),
       scratchBytes: gemm.scratchBytes,
     },
     engine,

@@ -75,6 +75,9 @@ describe('matmul', () => {
     [17, 33, 40],
     [6, 130, 9],
     [70, 20, 300],
+    [1, 70, 67],
+    [3, 1030, 19],
+    [130, 1, 37],
   ] as const;
   it.each(dtypes.flatMap((t) => shapes.map((s) => [t, ...s] as const)))(
     '%s %i×%i over %i, transposed or not',
