@@ -332,6 +332,16 @@ describe('the real parser', () => {
     });
   });
 
+  it('survives a core that cannot be loaded', async () => {
+    const program = new Command('gpuforge').exitOverride();
+    registerDoctor(program, () => Promise.reject(new Error('no such module')));
+    await program.parseAsync(['node', 'gpuforge', 'doctor', '--json', '--offline']);
+    expect(JSON.parse(written.join('')).verdict).toMatchObject({
+      compute: 'failed',
+      devices: [{ detail: 'no such module' }],
+    });
+  });
+
   it.each(['detect', 'doctor', 'report', 'cache'])('has help with examples for %s', async (name) => {
     await expect(gpuforge(name, '--help')).rejects.toMatchObject({ code: 'commander.helpDisplayed' });
     expect(written.join('')).toMatch(/Examples:\n {2}\$ gpuforge/);

@@ -36,7 +36,8 @@ export function register(program: Command, loadProbe?: () => Promise<ComputeProb
         import('../../forge/ports-node.ts'),
         import('../../forge/style.ts'),
       ]);
-      const computeProbe = await loadProbe?.();
+      // Loaded inside the probe: a core that cannot be loaded is a finding, not the end of the command.
+      const computeProbe = loadProbe && (async () => (await loadProbe())());
       process.exitCode = await runDoctor(nodeWorld(nodePorts()), flags, processOutput(), {
         fixPort: nodeFixPort,
         ...(computeProbe ? { computeProbe } : {}),
