@@ -177,18 +177,14 @@ function summary(
     : { new: 'wrote', same: 'unchanged', different: 'replaced' };
   lines.push(
     columns(
-      placements.map((row) => [
-        verb[row.state],
-        join(where, row.path.slice(row.path.length - suffix(row.path).length)),
-        style.dim(`${row.lines} lines`),
-      ]),
+      placements.map((row) => [verb[row.state], join(where, suffix(row.path)), style.dim(`${row.lines} lines`)]),
       2,
       2,
     ).trimEnd(),
   );
   if (flags.dryRun) {
     for (const row of placements.filter((entry) => entry.state === 'different')) {
-      lines.push('', style.dim(`${row.path}: - as it is, + as it would be`));
+      lines.push('', style.dim(`${join(where, suffix(row.path))}: - as it is, + as it would be`));
       for (const line of row.difference.slice(0, 40))
         lines.push(`  ${line.startsWith('+') ? style.green(line) : style.red(line)}`);
       if (row.difference.length > 40) lines.push(style.dim(`  … and ${row.difference.length - 40} more lines`));

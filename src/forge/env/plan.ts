@@ -185,8 +185,15 @@ export function packageTarget(machine: Machine, choice: Choice, platform: Platfo
     platform,
     python: choice.python,
     cc: ccs.length > 0 ? ccs.reduce((low, cc) => (compareCc(cc, low) < 0 ? cc : low)) : undefined,
-    memoryGiB: choice.backend === 'cpu' ? 0 : known.length > 0 ? Math.max(...known) / 1024 ** 3 : undefined,
+    memoryGiB: choice.backend === 'cpu' ? 0 : known.length > 0 ? nominalGiB(Math.max(...known)) : undefined,
   };
+}
+
+/** A card sold with 12 GB tells 11.99 GiB or a little less; the profiles speak of the size on the box. */
+export function nominalGiB(bytes: number): number {
+  const gib = bytes / 1024 ** 3;
+  const whole = Math.ceil(gib);
+  return whole - gib <= gib * 0.05 ? whole : gib;
 }
 
 function driverCudaOf(tables: Tables, machine: Machine): string | null {
