@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Value } from '../../../kernel/semantics.ts';
+import { renderKernel } from './render.ts';
 import { data, kernelOf, Run, randomSource, reference, type Spec, samples } from './testing.ts';
 
 function expectSame(spec: Spec, label = ''): void {
@@ -366,6 +367,90 @@ describe('kernels', () => {
     const exact = values.reduce((sum, v) => sum + v, 0);
     const ulp = 2 ** (Math.floor(Math.log2(exact)) - 23);
     expect(Math.abs((new Run(spec).run().values()[0] as number) - exact)).toBeLessThanOrEqual(2 * ulp);
+  });
+
+  it('keep float sums close over long nested reductions, by rows and by columns', () => {
+    for (const [space, reduced, strides] of [
+      [[2], [500, 40], [20000, 40, 1]],
+      [[2], [3000, 3], [9000, 3, 1]],
+      [[40], [700], [1, 40]],
+      [[40], [300, 5], [1, 200, 40]],
+      [[40], [5, 300], [1, 12000, 40]],
+    ] as const) {
+      const b = new Exprs();
+      const sizes = [...space, ...reduced];
+      let index: Expr = b.const('index', 0);
+      sizes.forEach((n, k) => {
+        index = b.alu('add', index, b.alu('mul', b.axis(k, n), n$(b, strides[k]!)));
+      });
+      const random = randomSource(3);
+      const spec: Spec = {
+        space,
+        reduced,
+        accumulators: [{ op: 'sum', type: 'f32', value: b.load('f32', 0, index) }],
+        outputs: [b.acc('f32', 0)],
+        inputs: [
+          data(
+            'f32',
+            Array.from({ length: count(sizes) }, () => Math.fround(random())),
+          ),
+        ],
+      };
+      const expected = reference(spec)[0]!;
+      new Run(spec)
+        .run()
+        .values()
+        .forEach((v, i) => {
+          const e = expected[i] as number;
+          const ulp = 2 ** (Math.floor(Math.log2(e)) - 23);
+          expect(Math.abs((v as number) - e), `${sizes}`).toBeLessThanOrEqual(3 * ulp);
+        });
+    }
+  });
+
+  it('keep the bits of a bitcast', () => {
+    const n = 21;
+    for (const [from, to] of [
+      ['f32', 'u32'],
+      ['i32', 'f32'],
+      ['f64', 'i64'],
+      ['u64', 'f64'],
+    ] as const) {
+      const b = new Exprs();
+      const values = samples(from, n, 2).filter((v) => !Number.isNaN(v) && v !== 0xffffffff);
+      // Patterns that are NaN as a float need not survive the host's arrays.
+      const safe = values.map((v) =>
+        from === 'i32' ? Math.abs(v as number) % 1e9 : from === 'u64' ? (v as bigint) % 10n ** 15n : v,
+      );
+      const e = b.bitcast(to, b.load(from, 0, b.axis(0, safe.length)));
+      expectSame({ space: [safe.length], outputs: [e], inputs: [data(from, safe)] }, `${from} ${to}`);
+    }
+  });
+
+  it('count positions beyond 2^31', () => {
+    const n = 3_000_000_000;
+    const b = new Exprs();
+    const i = b.axis(0, n);
+    const late = b.cast('u8', b.alu('le', n$(b, n - 5), i));
+    const value = b.alu('add', b.cast('u8', b.alu('imod', i, n$(b, 251))), late);
+    const kernel = kernelOf({ space: [n], outputs: [value] });
+    const wasm = renderKernel(kernel, { shared: false });
+    // Only the pages that are touched take memory.
+    const memory = new WebAssembly.Memory({ initial: Math.ceil(n / 65536) + 2 });
+    new Uint32Array(memory.buffer, 0, 1)[0] = 64;
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(wasm.bytes as BufferSource), { env: { memory } });
+    (instance.exports.run as (args: number, begin: number, end: number) => void)(0, wasm.items - 1, wasm.items);
+    const tail = new Uint8Array(memory.buffer, 64 + n - 40, 40);
+    expect([...tail]).toEqual(Array.from({ length: 40 }, (_, k) => ((n - 40 + k) % 251) + (k >= 35 ? 1 : 0)));
+  });
+
+  it('choose lanes with relaxed SIMD where that is allowed', () => {
+    const b = new Exprs();
+    const x = b.load('f32', 0, b.axis(0, 64));
+    const e = b.alu('where', b.alu('lt', x, b.const('f32', 0)), b.alu('neg', x), x);
+    const kernel = kernelOf({ space: [64], outputs: [e], inputs: [data('f32', samples('f32', 64, 1))] });
+    expect(renderKernel(kernel, { shared: false, relaxed: true }).text).toContain('i32x4.relaxed_laneselect');
+    expect(renderKernel(kernel, { shared: false }).text).not.toContain('relaxed');
   });
 
   it('show what they became, and say which kernel could not be rendered', () => {
