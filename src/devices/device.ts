@@ -4,7 +4,7 @@
 // routing. Calls return as soon as the work is enqueued; only `read` waits. A device that computes on the calling thread
 // (the CPU) may simply be done when a call returns.
 
-import type { DType } from '../base/dtype.ts';
+import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Kernel, Routine, RoutineOp } from '../kernel/kernel.ts';
 import type { AluOp } from '../kernel/ops.ts';
 
@@ -94,6 +94,8 @@ export interface Device {
   /** A fresh copy of the bytes, after all work enqueued before. */
   read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array>;
   readSync?(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
+  /** As `readSync`, but straight into an array of the type that stores `type` (f16 and bf16 as 16 bits). */
+  readTyped?(src: DeviceBuffer, type: DType, first?: number, count?: number): TypedArray;
   /** Cached by structure. Errors carry the rendered source. */
   prepare(work: Kernel | Routine): Program;
   /** Buffers: inputs, then outputs, as the kernel or routine lists them. Enqueues; an error may surface at the next read. */

@@ -1,12 +1,12 @@
 // The runtime as its tensors see it: lifetime, counters, scopes, reading.
 
-import { byteSize, type DType, dtypeInfo } from '../base/dtype.ts';
+import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import { DeviceUnavailable, DisposedError } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
 import { dropHandle, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
-import { callerLine } from '../tensor/core.ts';
+import { callerLine, typed } from '../tensor/core.ts';
 import type { Host } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
@@ -91,7 +91,7 @@ export class RuntimeHost implements Host {
     this.engine.compute(nodes);
   }
 
-  readSync(node: Node): Uint8Array {
+  readSync(node: Node): TypedArray {
     const { engine } = this;
     if (!node.storage) engine.compute([node]);
     const { device, buffer } = node.storage!;
@@ -99,12 +99,14 @@ export class RuntimeHost implements Host {
     const length = node.size * byteSize(node.dtype);
     if (!this.development && !this.#events.has('read')) {
       this.ledger.waits++;
-      return device.readSync(buffer, 0, length);
+      return (
+        device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync(buffer, 0, length), node.dtype)
+      );
     }
     const start = performance.now();
     const bytes = device.readSync(buffer, 0, length);
     this.#waited(device.id, length, start, callerLine());
-    return bytes;
+    return typed(bytes, node.dtype);
   }
 
   async read(node: Node): Promise<Uint8Array> {

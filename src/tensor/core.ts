@@ -1,6 +1,9 @@
 // The part of a tensor that is not an op: identity, lifetime, reading.
+//
+// Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
+// made by the million.
 
-import { type DType, dtypeInfo, type HostArrays } from '../base/dtype.ts';
+import { type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
@@ -96,7 +99,15 @@ export abstract class TensorCore<D extends DType = DType> {
    */
   async data(): Promise<HostArrays[D]> {
     const node = this.node;
-    return toHostArray(await this.#host.read(node), node.dtype) as HostArrays[D];
+    return toHostArray(typed(await this.#host.read(node), node.dtype), node.dtype) as HostArrays[D];
+  }
+
+  /**
+   * The elements in storage form, as files hold them: little-endian, row-major, f16 and bf16 as 16 bits.
+   * @example (await rt.tensor([1]).bytes()).length // → 4
+   */
+  bytes(): Promise<Uint8Array> {
+    return this.#host.read(this.node);
   }
 
   /**
@@ -152,9 +163,13 @@ export abstract class TensorCore<D extends DType = DType> {
 
 const widen: Readonly<Partial<Record<DType, (bits: number) => number>>> = { f16: f16ToNumber, bf16: bf16ToNumber };
 
-function toHostArray(bytes: Uint8Array, dtype: DType): HostArrays[DType] {
+/** Bytes as the array that stores the dtype. */
+export function typed(bytes: Uint8Array, dtype: DType): TypedArray {
+  return new dtypeInfo[dtype].storage(bytes.buffer, bytes.byteOffset, bytes.byteLength / dtypeInfo[dtype].bytes);
+}
+
+function toHostArray(raw: TypedArray, dtype: DType): HostArrays[DType] {
   const half = widen[dtype];
-  const raw = new dtypeInfo[dtype].storage(bytes.buffer, bytes.byteOffset, bytes.byteLength / dtypeInfo[dtype].bytes);
   return half ? Float32Array.from(raw as Uint16Array, half) : (raw as HostArrays[DType]);
 }
 

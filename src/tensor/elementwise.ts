@@ -27,7 +27,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([4, 9]).sqrt() // → [2, 3]
    */
   sqrt(): Tensor<FloatOf<D>> {
-    return this.#float('sqrt');
+    return this.unaryFloat('sqrt');
   }
 
   /**
@@ -35,7 +35,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).exp() // → [1]
    */
   exp(): Tensor<FloatOf<D>> {
-    return this.#float('exp');
+    return this.unaryFloat('exp');
   }
 
   /**
@@ -43,7 +43,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([3]).exp2() // → [8]
    */
   exp2(): Tensor<FloatOf<D>> {
-    return this.#float('exp2');
+    return this.unaryFloat('exp2');
   }
 
   /**
@@ -51,7 +51,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).expm1() // → [0]
    */
   expm1(): Tensor<FloatOf<D>> {
-    return this.#float('expm1');
+    return this.unaryFloat('expm1');
   }
 
   /**
@@ -59,7 +59,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1]).log() // → [0]
    */
   log(): Tensor<FloatOf<D>> {
-    return this.#float('log');
+    return this.unaryFloat('log');
   }
 
   /**
@@ -67,7 +67,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([8]).log2() // → [3]
    */
   log2(): Tensor<FloatOf<D>> {
-    return this.#float('log2');
+    return this.unaryFloat('log2');
   }
 
   /**
@@ -75,7 +75,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1]).log10() // → [0]
    */
   log10(): Tensor<FloatOf<D>> {
-    return this.#float('log10');
+    return this.unaryFloat('log10');
   }
 
   /**
@@ -83,7 +83,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).log1p() // → [0]
    */
   log1p(): Tensor<FloatOf<D>> {
-    return this.#float('log1p');
+    return this.unaryFloat('log1p');
   }
 
   /**
@@ -91,7 +91,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).sin() // → [0]
    */
   sin(): Tensor<FloatOf<D>> {
-    return this.#float('sin');
+    return this.unaryFloat('sin');
   }
 
   /**
@@ -99,7 +99,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).cos() // → [1]
    */
   cos(): Tensor<FloatOf<D>> {
-    return this.#float('cos');
+    return this.unaryFloat('cos');
   }
 
   /**
@@ -107,7 +107,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).tan() // → [0]
    */
   tan(): Tensor<FloatOf<D>> {
-    return this.#float('tan');
+    return this.unaryFloat('tan');
   }
 
   /**
@@ -115,7 +115,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).asin() // → [0]
    */
   asin(): Tensor<FloatOf<D>> {
-    return this.#float('asin');
+    return this.unaryFloat('asin');
   }
 
   /**
@@ -123,7 +123,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1]).acos() // → [0]
    */
   acos(): Tensor<FloatOf<D>> {
-    return this.#float('acos');
+    return this.unaryFloat('acos');
   }
 
   /**
@@ -131,7 +131,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).atan() // → [0]
    */
   atan(): Tensor<FloatOf<D>> {
-    return this.#float('atan');
+    return this.unaryFloat('atan');
   }
 
   /**
@@ -139,7 +139,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).sinh() // → [0]
    */
   sinh(): Tensor<FloatOf<D>> {
-    return this.#float('sinh');
+    return this.unaryFloat('sinh');
   }
 
   /**
@@ -147,7 +147,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).cosh() // → [1]
    */
   cosh(): Tensor<FloatOf<D>> {
-    return this.#float('cosh');
+    return this.unaryFloat('cosh');
   }
 
   /**
@@ -155,7 +155,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).tanh() // → [0]
    */
   tanh(): Tensor<FloatOf<D>> {
-    return this.#float('tanh');
+    return this.unaryFloat('tanh');
   }
 
   /**
@@ -163,7 +163,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).asinh() // → [0]
    */
   asinh(): Tensor<FloatOf<D>> {
-    return this.#float('asinh');
+    return this.unaryFloat('asinh');
   }
 
   /**
@@ -171,7 +171,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1]).acosh() // → [0]
    */
   acosh(): Tensor<FloatOf<D>> {
-    return this.#float('acosh');
+    return this.unaryFloat('acosh');
   }
 
   /**
@@ -179,7 +179,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).atanh() // → [0]
    */
   atanh(): Tensor<FloatOf<D>> {
-    return this.#float('atanh');
+    return this.unaryFloat('atanh');
   }
 
   /**
@@ -187,7 +187,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).erf() // → [0]
    */
   erf(): Tensor<FloatOf<D>> {
-    return this.#float('erf');
+    return this.unaryFloat('erf');
   }
 
   /**
@@ -227,7 +227,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).add(1) // → [2, 3]
    */
   add<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('add', other);
+    return this.arithmetic('add', other);
   }
 
   /**
@@ -235,7 +235,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([3, 4]).sub(rt.tensor([1])) // → [2, 3]
    */
   sub<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('sub', other);
+    return this.arithmetic('sub', other);
   }
 
   /**
@@ -243,7 +243,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).mul(3) // → [3, 6]
    */
   mul<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('mul', other);
+    return this.arithmetic('mul', other);
   }
 
   /**
@@ -251,7 +251,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 5]).maximum(3) // → [3, 5]
    */
   maximum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('maximum', other);
+    return this.arithmetic('maximum', other);
   }
 
   /**
@@ -259,7 +259,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 5]).minimum(3) // → [1, 3]
    */
   minimum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('minimum', other);
+    return this.arithmetic('minimum', other);
   }
 
   /**
@@ -267,7 +267,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([7, -7]).floorDivide(2) // → [3, -4]
    */
   floorDivide<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('floorDivide', other);
+    return this.arithmetic('floorDivide', other);
   }
 
   /**
@@ -275,7 +275,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([7, -7]).mod(3) // → [1, 2]
    */
   mod<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('mod', other);
+    return this.arithmetic('mod', other);
   }
 
   /**
@@ -283,7 +283,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([2, 3]).pow(2) // → [4, 9]
    */
   pow<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('pow', other);
+    return this.arithmetic('pow', other);
   }
 
   /**
@@ -291,7 +291,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).div(4) // → [0.25, 0.5]
    */
   div<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
-    return this.#arithmetic('div', other);
+    return this.arithmetic('div', other);
   }
 
   /**
@@ -299,7 +299,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).atan2(1) // → [0]
    */
   atan2<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
-    return this.#arithmetic('atan2', other);
+    return this.arithmetic('atan2', other);
   }
 
   /**
@@ -307,7 +307,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([3]).hypot(4) // → [5]
    */
   hypot<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
-    return this.#arithmetic('hypot', other);
+    return this.arithmetic('hypot', other);
   }
 
   /**
@@ -315,7 +315,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseAnd(3) // → [2]
    */
   bitwiseAnd<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('bitwiseAnd', other);
+    return this.arithmetic('bitwiseAnd', other);
   }
 
   /**
@@ -323,7 +323,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseOr(3) // → [7]
    */
   bitwiseOr<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('bitwiseOr', other);
+    return this.arithmetic('bitwiseOr', other);
   }
 
   /**
@@ -331,7 +331,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseXor(3) // → [5]
    */
   bitwiseXor<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('bitwiseXor', other);
+    return this.arithmetic('bitwiseXor', other);
   }
 
   /**
@@ -339,7 +339,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([3], [1], { dtype: 'i32' }).leftShift(2) // → [12]
    */
   leftShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('leftShift', other);
+    return this.arithmetic('leftShift', other);
   }
 
   /**
@@ -347,7 +347,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([-8], [1], { dtype: 'i32' }).rightShift(1) // → [-4]
    */
   rightShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.#arithmetic('rightShift', other);
+    return this.arithmetic('rightShift', other);
   }
 
   /**
@@ -355,7 +355,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0, 2]).logicalAnd(1) // → [false, true]
    */
   logicalAnd(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('logicalAnd', other);
+    return this.arithmetic('logicalAnd', other);
   }
 
   /**
@@ -363,7 +363,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0, 2]).logicalOr(0) // → [false, true]
    */
   logicalOr(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('logicalOr', other);
+    return this.arithmetic('logicalOr', other);
   }
 
   /**
@@ -371,7 +371,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0, 2]).logicalXor(1) // → [true, false]
    */
   logicalXor(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('logicalXor', other);
+    return this.arithmetic('logicalXor', other);
   }
 
   /**
@@ -379,7 +379,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).equal(2) // → [false, true]
    */
   equal(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('equal', other);
+    return this.arithmetic('equal', other);
   }
 
   /**
@@ -387,7 +387,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).notEqual(2) // → [true, false]
    */
   notEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('notEqual', other);
+    return this.arithmetic('notEqual', other);
   }
 
   /**
@@ -395,7 +395,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).less(2) // → [true, false]
    */
   less(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('less', other);
+    return this.arithmetic('less', other);
   }
 
   /**
@@ -403,7 +403,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 3]).lessEqual(2) // → [true, false]
    */
   lessEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('lessEqual', other);
+    return this.arithmetic('lessEqual', other);
   }
 
   /**
@@ -411,7 +411,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 3]).greater(2) // → [false, true]
    */
   greater(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('greater', other);
+    return this.arithmetic('greater', other);
   }
 
   /**
@@ -419,7 +419,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, 2]).greaterEqual(2) // → [false, true]
    */
   greaterEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.#arithmetic('greaterEqual', other);
+    return this.arithmetic('greaterEqual', other);
   }
 
   /**
@@ -427,7 +427,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([1, -2]).neg() // → [-1, 2]
    */
   neg(): Tensor<D> {
-    this.#refuse('neg', 'bool');
+    this.refuse('neg', 'bool');
     return this.make<D>(alu('neg', this.node));
   }
 
@@ -444,7 +444,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([-3, 0, 5]).sign() // → [-1, 0, 1]
    */
   sign(): Tensor<D> {
-    this.#refuse('sign', 'bool');
+    this.refuse('sign', 'bool');
     const x = this.node;
     const zero = constant(x.dtype, 0);
     const positive = alu('where', alu('lt', zero, x), constant(x.dtype, 1), zero);
@@ -458,7 +458,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([2, 3]).square() // → [4, 9]
    */
   square(): Tensor<D> {
-    this.#refuse('square', 'bool');
+    this.refuse('square', 'bool');
     return this.make<D>(alu('mul', this.node, this.node));
   }
 
@@ -495,7 +495,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([-1, 2]).relu() // → [0, 2]
    */
   relu(): Tensor<D> {
-    this.#refuse('relu', 'bool');
+    this.refuse('relu', 'bool');
     return this.make<D>(alu('max', this.node, constant(this.dtype, 0)));
   }
 
@@ -512,7 +512,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([Number.NaN, 1]).isnan() // → [true, false]
    */
   isnan(): Tensor<'bool'> {
-    return isFloat(this.dtype) ? this.make(alu('ne', this.node, this.node)) : this.#never();
+    return isFloat(this.dtype) ? this.make(alu('ne', this.node, this.node)) : this.allFalse();
   }
 
   /**
@@ -520,7 +520,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([Number.POSITIVE_INFINITY, 1]).isinf() // → [true, false]
    */
   isinf(): Tensor<'bool'> {
-    if (!isFloat(this.dtype)) return this.#never();
+    if (!isFloat(this.dtype)) return this.allFalse();
     return this.make(alu('eq', alu('abs', this.node), constant(this.dtype, Number.POSITIVE_INFINITY)));
   }
 
@@ -529,7 +529,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([Number.POSITIVE_INFINITY, 1]).isfinite() // → [false, true]
    */
   isfinite(): Tensor<'bool'> {
-    if (!isFloat(this.dtype)) return this.make(alu('not', this.#never().node));
+    if (!isFloat(this.dtype)) return this.make(alu('not', this.allFalse().node));
     return this.make(alu('lt', alu('abs', this.node), constant(this.dtype, Number.POSITIVE_INFINITY)));
   }
 
@@ -546,7 +546,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0], [1], { dtype: 'i32' }).bitwiseNot() // → [-1]
    */
   bitwiseNot(): Tensor<D> {
-    this.#refuse('bitwiseNot', 'float');
+    this.refuse('bitwiseNot', 'float');
     return this.make<D>(alu('not', this.node));
   }
 
@@ -585,15 +585,15 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
     );
   }
 
-  #float<E extends DType>(op: AluOp): Tensor<E> {
+  private unaryFloat<E extends DType>(op: AluOp): Tensor<E> {
     return this.make<E>(alu(op, cast(this.node, floatFor(this.dtype))));
   }
 
-  #never(): Tensor<'bool'> {
+  private allFalse(): Tensor<'bool'> {
     return this.make(alu('ne', this.node, this.node));
   }
 
-  #arithmetic<E extends DType>(name: keyof typeof binaryOps, other: TensorCore | ScalarInput): Tensor<E> {
+  private arithmetic<E extends DType>(name: keyof typeof binaryOps, other: TensorCore | ScalarInput): Tensor<E> {
     const a = this.node;
     const row = binaryOps[name];
     if (other instanceof TensorCore) {
@@ -606,7 +606,7 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
     return this.make<E>(row.build(a, checkScalar(other, name), name));
   }
 
-  #refuse(op: string, what: 'bool' | 'float'): void {
+  private refuse(op: string, what: 'bool' | 'float'): void {
     if (dtypeInfo[this.dtype].class !== what) return;
     throw new DTypeError({
       code: 'UNSUPPORTED_DTYPE',

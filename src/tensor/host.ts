@@ -1,6 +1,6 @@
 // What tensors ask of the runtime they belong to.
 
-import type { DType } from '../base/dtype.ts';
+import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { Node } from '../graph/node.ts';
 
@@ -14,7 +14,8 @@ export interface Host {
   /** A handle was disposed. */
   forget(tensor: object): void;
   compute(nodes: readonly Node[]): void;
-  readSync(node: Node): Uint8Array;
+  /** The elements as stored: f16 and bf16 as 16 bits. */
+  readSync(node: Node): TypedArray;
   read(node: Node): Promise<Uint8Array>;
   /** A computed node from bytes in storage form; the bytes are copied. */
   upload(bytes: Uint8Array, dtype: DType, shape: Shape): Node;

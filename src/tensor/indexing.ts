@@ -30,7 +30,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
    */
   gather(indices: Indices, axis: number): Tensor<D> {
     const a = normalizeAxis(axis, this.rank, 'gather');
-    const at = this.#indices(indices, this.shape[a]!, 'gather');
+    const at = this.indexNode(indices, this.shape[a]!, 'gather');
     const shape = [...this.shape.slice(0, a), ...at.node.shape.values, ...this.shape.slice(a + 1)];
     const node = makeNode('gather', this.dtype, shape, [this.node, at.node], args.axis(a));
     node.check = node.size > 0 ? at.check : null;
@@ -43,7 +43,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
    */
   takeAlongAxis(indices: Indices, axis: number): Tensor<D> {
     const a = normalizeAxis(axis, this.rank, 'takeAlongAxis');
-    const at = this.#indices(indices, this.shape[a]!, 'takeAlongAxis');
+    const at = this.indexNode(indices, this.shape[a]!, 'takeAlongAxis');
     const { values } = at.node.shape;
     if (values.length !== this.rank) throw mismatch('takeAlongAxis', this.shape, values);
     const others = (shape: Shape) => shape.map((d, i) => (i === a ? 1 : d));
@@ -87,7 +87,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
         where: 'scatter',
       });
     }
-    const at = this.#indices(indices, this.shape[a]!, 'scatter');
+    const at = this.indexNode(indices, this.shape[a]!, 'scatter');
     const where = at.node.shape.values;
     const target = (count: number) => this.shape.map((d, i) => (i === a ? count : d));
     const perElement = where.length === this.rank && where.length > 1;
@@ -116,7 +116,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     return this.make<D>(node);
   }
 
-  #indices(indices: Indices, size: number, where: string): { node: Node; check: IndexCheck | null } {
+  private indexNode(indices: Indices, size: number, where: string): { node: Node; check: IndexCheck | null } {
     if (indices instanceof TensorCore) {
       const node = this.sibling(indices, where).node;
       if (dtypeInfo[node.dtype].class !== 'int') {

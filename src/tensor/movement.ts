@@ -163,14 +163,14 @@ export abstract class Movement<D extends DType = DType> extends Elementwise<D> {
       });
     }
     const rows = this.shape.map((size, i) => sliceAxis(spec[i] ?? null, size, i));
-    return this.#slice(
+    return this.strided(
       rows.map((r) => r.start),
       rows.map((r) => r.step),
       rows.map((r) => r.count),
     );
   }
 
-  #slice(starts: readonly number[], steps: readonly number[], counts: readonly number[]): Tensor<D> {
+  private strided(starts: readonly number[], steps: readonly number[], counts: readonly number[]): Tensor<D> {
     if (sameShape(counts, this.shape) && steps.every((s) => s === 1)) return this.make<D>(this.node);
     return this.make<D>(makeNode('slice', this.dtype, counts, [this.node], args.slice(starts, steps)));
   }
@@ -183,7 +183,7 @@ export abstract class Movement<D extends DType = DType> extends Elementwise<D> {
     const flipped = new Set(normalizeAxes(axes, this.rank, 'flip'));
     const starts = this.shape.map((d, i) => (flipped.has(i) ? Math.max(0, d - 1) : 0));
     const steps = this.shape.map((d, i) => (flipped.has(i) && d > 1 ? -1 : 1));
-    return this.#slice(starts, steps, this.shape);
+    return this.strided(starts, steps, this.shape);
   }
 
   /**
@@ -308,7 +308,7 @@ export abstract class Movement<D extends DType = DType> extends Elementwise<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).tril() // → [[1, 0], [3, 4]]
    */
   tril(k = 0): Tensor<D> {
-    return this.#triangle(k, true, 'tril');
+    return this.triangle(k, true, 'tril');
   }
 
   /**
@@ -316,10 +316,10 @@ export abstract class Movement<D extends DType = DType> extends Elementwise<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).triu() // → [[1, 2], [0, 4]]
    */
   triu(k = 0): Tensor<D> {
-    return this.#triangle(k, false, 'triu');
+    return this.triangle(k, false, 'triu');
   }
 
-  #triangle(k: number, lower: boolean, where: string): Tensor<D> {
+  private triangle(k: number, lower: boolean, where: string): Tensor<D> {
     lastTwo(this.shape, where);
     const inside = triangleMask(this.shape, k, lower);
     return this.make<D>(alu('where', inside, this.node, expand(constant(this.dtype, 0), this.shape)));

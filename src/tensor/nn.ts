@@ -32,7 +32,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([[[1, 2, 3]]]).conv1d(rt.tensor([[[1, 1]]])) // → [[[3, 5]]]
    */
   conv1d<E extends DType>(kernel: Tensor<E>, options: ConvOptions = {}): Tensor<Joined<D, E>> {
-    return this.#conv(kernel, options, 1);
+    return this.conv(kernel, options, 1);
   }
 
   /**
@@ -40,7 +40,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.ones([1, 1, 3, 3]).conv2d(rt.ones([1, 1, 2, 2])) // → [[[[4, 4], [4, 4]]]]
    */
   conv2d<E extends DType>(kernel: Tensor<E>, options: ConvOptions = {}): Tensor<Joined<D, E>> {
-    return this.#conv(kernel, options, 2);
+    return this.conv(kernel, options, 2);
   }
 
   /**
@@ -48,10 +48,10 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.ones([1, 1, 2, 2, 2]).conv3d(rt.ones([1, 1, 2, 2, 2])) // → [[[[[8]]]]]
    */
   conv3d<E extends DType>(kernel: Tensor<E>, options: ConvOptions = {}): Tensor<Joined<D, E>> {
-    return this.#conv(kernel, options, 3);
+    return this.conv(kernel, options, 3);
   }
 
-  #conv<E extends DType>(kernel: Tensor<E>, options: ConvOptions, spatial: number): Tensor<Joined<D, E>> {
+  private conv<E extends DType>(kernel: Tensor<E>, options: ConvOptions, spatial: number): Tensor<Joined<D, E>> {
     const where = `conv${spatial}d`;
     return this.make(convNode(this.node, this.sibling(kernel, where).node, options, spatial, where));
   }

@@ -18,7 +18,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 2, 3]).cumsum(0) // → [1, 3, 6]
    */
   cumsum(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
-    return this.#scan('sum', axis, sumTypeFor(this.dtype), options.reverse);
+    return this.scan('sum', axis, sumTypeFor(this.dtype), options.reverse);
   }
 
   /**
@@ -26,7 +26,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 2, 3]).cumprod(0) // → [1, 2, 6]
    */
   cumprod(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
-    return this.#scan('prod', axis, sumTypeFor(this.dtype), options.reverse);
+    return this.scan('prod', axis, sumTypeFor(this.dtype), options.reverse);
   }
 
   /**
@@ -34,7 +34,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 3, 2]).cummax(0) // → [1, 3, 3]
    */
   cummax(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    return this.#scan('max', axis, this.dtype, options.reverse) as Tensor<D>;
+    return this.scan('max', axis, this.dtype, options.reverse) as Tensor<D>;
   }
 
   /**
@@ -42,10 +42,10 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([3, 1, 2]).cummin(0) // → [3, 1, 1]
    */
   cummin(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    return this.#scan('min', axis, this.dtype, options.reverse) as Tensor<D>;
+    return this.scan('min', axis, this.dtype, options.reverse) as Tensor<D>;
   }
 
-  #scan(combine: Combine, axis: number, result: DType, reverse = false): Tensor {
+  private scan(combine: Combine, axis: number, result: DType, reverse = false): Tensor {
     const a = normalizeAxis(axis, this.rank, `cum${combine}`);
     const type = result === 'bool' ? 'u8' : accumulatorFor(result);
     const x = cast(this.node, type);
