@@ -37,8 +37,8 @@ const checks: Readonly<Record<Exclude<Area, 'compute'>, Check>> = {
   data: checkData,
 };
 
-/** Worst last, so that the highest place decides. */
-const order: readonly Status[] = ['skipped', 'ok', 'info', 'unverified', 'warning', 'error'];
+/** The highest place decides. A note beside something good leaves it good. */
+const order: readonly Status[] = ['skipped', 'info', 'ok', 'unverified', 'warning', 'error'];
 
 export async function examine(world: World, detection: Detection, options: DoctorOptions = {}): Promise<DoctorReport> {
   const context: Context = { world, ports: world.ports, machine: detection.machine, options };

@@ -81,10 +81,14 @@ function mark(status: Status, style: Style): string {
   }
 }
 
+function working({ verdict }: DoctorReport): string {
+  return verdict.devices.flatMap(({ device, ok }) => (ok ? [device] : [])).join(', ');
+}
+
 function conclusion(report: DoctorReport, style: Style): string {
   const bad = report.areas.filter(({ status }) => status === 'warning' || status === 'error').length;
   const compute = {
-    verified: 'GPUForge computes here: a kernel ran on each device listed above.',
+    verified: `GPUForge computes here: on ${working(report)}.`,
     failed: 'GPUForge does not compute here.',
     unverified: 'Whether GPUForge computes here was not verified.',
   }[report.verdict.compute];

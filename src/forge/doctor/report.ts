@@ -97,10 +97,14 @@ async function pythonOf(context: Context): Promise<string | undefined> {
 
 function verdictOf({ verdict }: DoctorReport): string {
   if (verdict.compute === 'unverified') return 'not verified';
-  return (
-    verdict.devices.map(({ device, ok, detail }) => `${device} ${ok ? 'ok' : `failed (${detail})`}`).join('; ') ||
-    verdict.compute
+  const devices = verdict.devices.map(
+    ({ device, ok, detail }) => `${device} ${ok ? 'ok' : `failed (${sentence(detail)})`}`,
   );
+  return devices.join('; ') || verdict.compute;
+}
+
+function sentence(text: string): string {
+  return text.split(/\.\s|\n/)[0] ?? '';
 }
 
 /** Takes out what names a person or a device: the home folder, the user, the host, UUIDs, serial-like ids. */
