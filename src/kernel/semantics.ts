@@ -182,7 +182,7 @@ export function castValue(v: Value, from: ScalarType, to: ScalarType): Value {
   if (to === 'bool') return Number.isNaN(v) || v ? 1 : 0;
   if (to === 'index') return Number(v);
   const info = dtypeInfo[to];
-  if (info.class === 'float') return roundTo[to](Number(v));
+  if (info.class === 'float') return roundTo[to](to !== 'f64' && typeof v === 'bigint' ? oddDouble(v) : Number(v));
   const fromFloat = from !== 'index' && dtypeInfo[from].class === 'float';
   if (!fromFloat) return is64BitInt(to) ? roundTo[to](BigInt(v)) : roundTo[to](Number(BigInt.asIntN(32, BigInt(v))));
   const x = Math.trunc(v as number);
@@ -190,6 +190,17 @@ export function castValue(v: Value, from: ScalarType, to: ScalarType): Value {
   const [lo, hi] = intRange[to as keyof typeof intRange];
   const clamped = x <= Number(lo) ? lo : x >= Number(hi) ? hi : BigInt(x);
   return is64BitInt(to) ? clamped : Number(clamped);
+}
+
+/**
+ * A 64-bit integer as a double that a narrower float type can still round right: of the bits that do not fit, it keeps
+ * whether there were any.
+ */
+function oddDouble(v: bigint): number {
+  const magnitude = v < 0n ? -v : v;
+  if (magnitude < 2n ** 53n) return Number(v);
+  const kept = (magnitude >> 11n) | (magnitude & 0x7ffn ? 1n : 0n);
+  return Number(kept) * (v < 0n ? -2048 : 2048);
 }
 
 const bitView = new DataView(new ArrayBuffer(8));
