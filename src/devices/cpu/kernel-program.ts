@@ -5,10 +5,12 @@
 // launched often is compiled after all.
 
 import { sizeOf } from '../../base/shape.ts';
+import { ArgumentError } from '../../errors.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
-import { bytesOf, overlaps, stage, unstage, writePointers, writeScalars } from './arguments.ts';
+import { bytesOf, maxBuffers, overlaps, stage, unstage, writePointers, writeScalars } from './arguments.ts';
 import type { CpuBuffer } from './buffer.ts';
 import { type Engine, nanosecondsOf, WasmCode } from './engine.ts';
+import { argsBytes } from './memory.ts';
 import type { CpuProgram } from './program.ts';
 import { argsLayout, type WasmKernel } from './render/module.ts';
 import { renderKernel } from './render/render.ts';
@@ -47,6 +49,14 @@ export class KernelProgram implements CpuProgram {
       ...kernel.inputs.map((p) => bytesOf(p.type, p.elements)),
       ...kernel.outputs.map((o) => bytesOf(o.type, elements)),
     ];
+    if (this.needs.length > maxBuffers || this.#layout.bytes > argsBytes) {
+      throw new ArgumentError({
+        code: 'TOO_MANY_ARGUMENTS',
+        message: `${kernel.name}: ${this.needs.length} buffers and ${this.scalars} scalars are more than one launch can bind (cpu)`,
+        fix: `Split the kernel: at most ${maxBuffers} buffers, inputs and outputs together.`,
+        where: kernel.name,
+      });
+    }
     if (tinyWork(kernel) <= tinyElements) this.#tiny = compileTiny(kernel);
     else this.#compile();
   }

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { byteSize, type DType, dtypes, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../../../base/half.ts';
 import { KernelError } from '../../../errors.ts';
+import { Exprs } from '../../../kernel/expr.ts';
 import type { Matmul, Routine, Scan, Scatter, Sort } from '../../../kernel/kernel.ts';
 import { createReferenceDevice } from '../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../device.ts';
-import { asType, elementsOf, random, runOn, sameBytes, sample } from '../testing.ts';
+import { asType, elementsOf, elementwise, random, runOn, sameBytes, sample } from '../testing.ts';
 
 const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
 const reference = createReferenceDevice();
@@ -299,6 +300,70 @@ describe('scatter', () => {
     const run = (position: number): unknown =>
       runOn(device, work, [new Float32Array(4), Int32Array.of(position), new Float32Array(1)], [16]);
     for (const bad of [-1, 4]) expect(() => run(bad)).toThrow(KernelError);
+  });
+});
+
+describe('routines on no elements', () => {
+  it('do nothing', () => {
+    const empty = new Float32Array(0);
+    const works: [Routine, number, number][] = [
+      [
+        { kind: 'routine', op: 'sort', name: 'sort', type: 'f32', rows: 3, columns: 0, descending: false, estimate },
+        1,
+        2,
+      ],
+      [
+        {
+          kind: 'routine',
+          op: 'scan',
+          name: 'scan',
+          type: 'f32',
+          combine: 'sum',
+          outer: 2,
+          length: 0,
+          inner: 3,
+          reverse: true,
+          estimate,
+        },
+        1,
+        1,
+      ],
+      [
+        {
+          kind: 'routine',
+          op: 'scatter',
+          name: 'scatter',
+          type: 'f32',
+          combine: 'sum',
+          outer: 2,
+          length: 5,
+          inner: 0,
+          count: 3,
+          perElement: false,
+          estimate,
+        },
+        3,
+        1,
+      ],
+    ];
+    for (const [work, inputs, outputs] of works) {
+      const got = runOn(device, work, new Array<TypedArray>(inputs).fill(empty), new Array<number>(outputs).fill(0));
+      expect(got.every((g) => g.length === 0)).toBe(true);
+    }
+  });
+});
+
+describe('what the device does not take', () => {
+  it('is refused: epilogues, and kernels with more buffers than a launch can bind', () => {
+    const b = new Exprs();
+    const work = matmul('f32', 2, 2, 2, {
+      epilogue: { inputs: [], scalars: [], output: { type: 'f32', value: b.acc('f32', 0) } },
+    });
+    expect(() => device.prepare(work)).toThrow('epilogue');
+    const many = elementwise(4, new Array<DType>(64).fill('f32'), 'f32', (e, loads) =>
+      loads.reduce((x, y) => e.alu('add', x, y)),
+    );
+    expect(() => device.prepare(many)).toThrow('65 buffers');
   });
 });
 
