@@ -91,6 +91,8 @@ export const schemas = {
         families: nullable(list(family)),
       }),
     ),
+    // The last release of a platform that is no longer built for.
+    retired: list(row({ platform: platformTag, version, ...pythonRange, note: text() })),
   }),
   rocm: file({
     targets: list(row({ gfx, architecture: text(), products: text() })),

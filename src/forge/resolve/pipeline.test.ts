@@ -37,7 +37,7 @@ describe('detect, resolve and env on every fixture machine', () => {
         "gb10": "2.14.1 cu130",
         "gtx1080": "2.14.1 cu126",
         "h200": "2.14.1 cu130",
-        "intelMac": "none: undefined",
+        "intelMac": "none: variant",
         "irisXe": "2.14.1 cpu",
         "jetsonNano": "none: container",
         "jetsonOrin": "none: container",

@@ -316,6 +316,12 @@ describe('when nothing fits', () => {
     ).toBe(true);
   });
 
+  it('names the last release of a platform that was left behind', () => {
+    expect(ways(machine({ platform: 'macos', arch: 'x64' }))[0]).toMatch(
+      /torch 2\.2\.2 was the last for this platform \(Intel Macs/,
+    );
+  });
+
   it('names the Python versions that do fit', () => {
     const result = ask(machines['rtx4090-595']!, { python: '3.7' });
     expect(result.status).toBe('none');

@@ -4,7 +4,7 @@
 import type { Framework, Tables } from '../data/schemas.ts';
 import { factValue, known, type Machine } from '../machine.ts';
 import { branchOf } from './drivers.ts';
-import { nameOfGpu } from './facts.ts';
+import { hostTarget, nameOfGpu } from './facts.ts';
 import { resolveWith } from './resolve.ts';
 import type { Choice, Rejection, ResolveRequest, WayOut } from './types.ts';
 import { nameOf } from './wheels.ts';
@@ -26,6 +26,7 @@ const rules: readonly Rule[] = [
   containerImage,
   anotherFramework,
   otherSystem,
+  retiredPlatform,
   cpuBuild,
 ];
 
@@ -147,6 +148,18 @@ function otherSystem(tables: Tables, request: ResolveRequest): WayOut | undefine
       choice,
     }
   );
+}
+
+/** A platform that newer releases left behind: the last one that served it, to install by hand. */
+function retiredPlatform(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  const { platform } = hostTarget(request.machine, undefined);
+  const row = tables.pytorch.retired.find((candidate) => candidate.platform === platform);
+  if (!row || request.framework !== 'pytorch') return undefined;
+  return {
+    kind: 'variant',
+    text: `torch ${row.version} was the last for this platform (${row.note}; Python ${row.pythonMin} to ${row.pythonMax})`,
+    source: row.source,
+  };
 }
 
 function cpuBuild(tables: Tables, request: ResolveRequest): WayOut | undefined {
