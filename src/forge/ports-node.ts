@@ -8,7 +8,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { clock } from './clock.ts';
-import type { Ffi } from './detect/nvml.ts';
 import type { Arch, Platform } from './machine.ts';
 import type {
   CachePort,
@@ -243,11 +242,8 @@ const directNvml: NvmlPort = {
   async query(library): Promise<NvmlAnswer> {
     const start = clock();
     try {
-      const [{ openNvml }, { default: ffi }] = await Promise.all([
-        import('./detect/nvml.ts'),
-        import('koffi') as unknown as Promise<{ default: Ffi }>,
-      ]);
-      const nvml = openNvml(ffi, library);
+      const [{ openNvml }, { loadFfi }] = await Promise.all([import('./detect/nvml.ts'), import('./detect/ffi.ts')]);
+      const nvml = openNvml(await loadFfi(), library);
       const devices = nvml.devices();
       nvml.close();
       return { outcome: 'ok', driver: nvml.driver, cuda: nvml.cuda, devices, ms: clock() - start };

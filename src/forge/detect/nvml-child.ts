@@ -6,13 +6,14 @@
 // Standard output carries JSON lines only. A failure is a line with `error` and exit status 1.
 
 import { clock } from '../clock.ts';
-import { type Ffi, openNvml } from './nvml.ts';
+import { loadFfi } from './ffi.ts';
+import { openNvml } from './nvml.ts';
 
 async function main(mode: string | undefined, library: string | undefined, interval: string | undefined) {
   if (!library) throw new Error('usage: nvml-child query|watch LIBRARY [MS]');
-  const loaded = (await import('koffi')) as unknown as { default: Ffi };
+  const ffi = await loadFfi();
   const start = clock();
-  const nvml = openNvml(loaded.default, library);
+  const nvml = openNvml(ffi, library);
   if (mode === 'watch') {
     const tell = () => say({ at: Date.now(), devices: nvml.telemetry() });
     tell();
