@@ -59,10 +59,11 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
   };
   const draft = work.map((w) => draftStep(w, ids, make, made, leaves, caps));
   const results = graph.outputs.map((v) => (v.size === 0 ? -1 : ids.get(storedAs(v))!));
+  const asked = new Set(outputs.map((o) => o.number));
   const kept = graph.vertices.flatMap((v) => {
     const buffer = v.size > 0 && v.op !== 'leaf' && v.op !== 'const' ? ids.get(storedAs(v)) : undefined;
     if (buffer === undefined || !v.held || buffer < leaves) return [];
-    return v.numbers.map((number) => ({ number, buffer }));
+    return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
   const lastUse = new Map<number, number>();

@@ -7,12 +7,15 @@
 import { is64BitInt } from '../base/dtype.ts';
 import { fixedArg, type IndexCheck, type Node } from './node.ts';
 
+/** One object serves all traces: it is valid until the next one, so copy what you keep. */
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
   readonly nodes: readonly Node[];
   readonly leaves: readonly Node[];
   readonly scalars: readonly number[];
+  /** The key is the first `length` words. */
   readonly key: Int32Array;
+  readonly length: number;
   /** Index checks of the traced nodes; their flags are traced as outputs behind the requested ones. */
   readonly checks: readonly IndexCheck[];
   /** One bit per dtype that occurs, by dtype id. */
@@ -44,9 +47,12 @@ export function bakedId(node: Node): number {
 let epoch = 0;
 let key = new Int32Array(256);
 let length = 0;
-const none: IndexCheck[] = [];
-let checks: IndexCheck[] = none;
 let dtypes = 0;
+const nodes: Node[] = [];
+const leaves: Node[] = [];
+const scalars: number[] = [];
+const checks: IndexCheck[] = [];
+const current = { nodes, leaves, scalars, checks, key, length, dtypes };
 
 function push(v: number): void {
   if (length === key.length) {
@@ -57,26 +63,29 @@ function push(v: number): void {
   key[length++] = v;
 }
 
-/** Traces the graph below `outputs`. The returned key is only valid until the next trace: copy it to keep it. */
+/** Traces the graph below `outputs`. */
 export function trace(outputs: readonly Node[]): Trace {
   epoch++;
   length = 0;
-  const nodes: Node[] = [];
-  const leaves: Node[] = [];
-  const scalars: number[] = [];
-  checks = none;
   dtypes = 0;
-  for (let i = 0; i < outputs.length; i++) visit(outputs[i]!, nodes, leaves, scalars);
+  nodes.length = 0;
+  leaves.length = 0;
+  scalars.length = 0;
+  checks.length = 0;
+  for (let i = 0; i < outputs.length; i++) visit(outputs[i]!);
   // The list grows while it is walked: an index that is itself looked up brings a check of its own.
-  for (let i = 0; i < checks.length; i++) visit(checks[i]!.bad, nodes, leaves, scalars);
+  for (let i = 0; i < checks.length; i++) visit(checks[i]!.bad);
   push(-1);
   for (let i = 0; i < outputs.length; i++) push(outputs[i]!.number);
-  for (const c of checks) push(c.bad.number);
-  return { nodes, leaves, scalars, key: key.subarray(0, length), checks, dtypes };
+  for (let i = 0; i < checks.length; i++) push(checks[i]!.bad.number);
+  current.key = key;
+  current.length = length;
+  current.dtypes = dtypes;
+  return current;
 }
 
 // Depth is bounded by the runtime (it computes what has piled up), so recursion is safe.
-function visit(node: Node, nodes: Node[], leaves: Node[], scalars: number[]): void {
+function visit(node: Node): void {
   if (node.mark === epoch) return;
   node.mark = epoch;
   dtypes |= 1 << (node.code & 15);
@@ -88,12 +97,9 @@ function visit(node: Node, nodes: Node[], leaves: Node[], scalars: number[]): vo
     push(node.shape.id);
     return;
   }
-  if (node.check) {
-    if (checks === none) checks = [];
-    checks.push(node.check);
-  }
+  if (node.check) checks.push(node.check);
   const sources = node.sources;
-  for (let i = 0; i < sources.length; i++) visit(sources[i]!, nodes, leaves, scalars);
+  for (let i = 0; i < sources.length; i++) visit(sources[i]!);
   node.number = nodes.length;
   nodes.push(node);
   push(node.code);
@@ -115,18 +121,18 @@ export class KeyedCache<T> {
   readonly #buckets = new Map<number, { readonly key: Int32Array; readonly value: T }[]>();
   size = 0;
 
-  get(key: Int32Array): T | undefined {
-    const bucket = this.#buckets.get(hash(key));
+  get(key: Int32Array, length: number): T | undefined {
+    const bucket = this.#buckets.get(hash(key, length));
     if (!bucket) return undefined;
-    for (const entry of bucket) if (equal(entry.key, key)) return entry.value;
+    for (let i = 0; i < bucket.length; i++) if (equal(bucket[i]!.key, key, length)) return bucket[i]!.value;
     return undefined;
   }
 
-  set(key: Int32Array, value: T): void {
-    const h = hash(key);
+  set(key: Int32Array, length: number, value: T): void {
+    const h = hash(key, length);
     let bucket = this.#buckets.get(h);
     if (!bucket) this.#buckets.set(h, (bucket = []));
-    bucket.push({ key: key.slice(), value });
+    bucket.push({ key: key.slice(0, length), value });
     this.size++;
   }
 
@@ -136,14 +142,14 @@ export class KeyedCache<T> {
   }
 }
 
-function hash(key: Int32Array): number {
-  let h = key.length;
-  for (let i = 0; i < key.length; i++) h = (Math.imul(h, 31) + key[i]!) | 0;
+function hash(key: Int32Array, length: number): number {
+  let h = length;
+  for (let i = 0; i < length; i++) h = (Math.imul(h, 31) + key[i]!) | 0;
   return h;
 }
 
-function equal(a: Int32Array, b: Int32Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+function equal(a: Int32Array, b: Int32Array, length: number): boolean {
+  if (a.length !== length) return false;
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return false;
   return true;
 }

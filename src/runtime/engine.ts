@@ -74,8 +74,10 @@ export class Engine {
     recipes.restoreAll(nodes);
     const wanted = nodes.filter((n) => !n.storage);
     if (wanted.length === 0) return;
-    const { device } = this.#stateFor(trace(wanted).dtypes);
-    for (const leaf of trace(wanted).leaves) {
+    const t = trace(wanted);
+    const { device } = this.#stateFor(t.dtypes);
+    // A copy: while a read is awaited, others trace.
+    for (const leaf of [...t.leaves]) {
       const { storage } = leaf;
       if (!storage || storage.on(device) || storage.device.readSync) continue;
       this.#addCopy(storage, device, await storage.device.read(storage.buffer));
@@ -159,6 +161,10 @@ export class Engine {
     for (let i = 0; i < leaves.length; i++) leaves[i] = t.leaves[i]!.storage!.on(device)!;
     const buffers = this.launch(executable, leaves, t.scalars);
     if (t.checks.length > 0) this.#check(t, executable, buffers, outputs.length);
+    if (outputs.length === 1 && plan.kept.length === 0) {
+      settle(outputs[0]!, this.#storageFor(plan.outputs[0]!, executable, t, buffers, null));
+      return;
+    }
     const made = new Map<number, Storage>();
     for (let i = 0; i < outputs.length; i++)
       settle(outputs[i]!, this.#storageFor(plan.outputs[i]!, executable, t, buffers, made));
@@ -174,13 +180,13 @@ export class Engine {
     { plan, device }: Executable,
     t: Trace,
     buffers: (DeviceBuffer | undefined)[],
-    made: Map<number, Storage>,
+    made: Map<number, Storage> | null,
   ): Storage {
     if (id >= 0 && id < plan.leaves) return t.leaves[id]!.storage!;
-    let storage = made.get(id);
+    let storage = made?.get(id);
     if (!storage) {
       storage = new Storage(device, id < 0 ? device.allocate(0) : buffers[id]!, this.#ledger);
-      made.set(id, storage);
+      made?.set(id, storage);
     }
     return storage;
   }
@@ -234,17 +240,16 @@ export class Engine {
 
   #executable(t: Trace, outputs: readonly Node[]): Executable {
     const { device, cache } = this.#stateFor(t.dtypes);
-    const known = cache.get(t.key);
+    const known = cache.get(t.key, t.length);
     if (known) {
       this.#ledger.programHits++;
       return known;
     }
     const start = performance.now();
-    const key = t.key.slice();
     const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], device.caps);
     const executable = this.#prepare(plan, device);
     if (cache.size >= maxPrograms) cache.clear();
-    cache.set(key, executable);
+    cache.set(t.key, t.length, executable);
     this.#ledger.programs++;
     if (this.#events.has('compile')) {
       const kernels = executable.programs.map((p) => p.name);
