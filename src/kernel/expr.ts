@@ -168,7 +168,8 @@ export function operands(e: Expr): readonly Expr[] {
 }
 
 function canonical(type: ScalarType, value: number | bigint): number | bigint {
-  if (type === 'index') return Number(value);
+  // A product such as 0 · -1 is -0 in JavaScript; positions have one zero.
+  if (type === 'index') return Number(value) + 0;
   if (is64BitInt(type)) {
     const v = BigInt(value);
     return type === 'i64' ? BigInt.asIntN(64, v) : BigInt.asUintN(64, v);
