@@ -100,6 +100,12 @@ describe('the doctor', () => {
 
     expect(troubles(await examined('noGpu', {}, { computeProbe: half }))).toEqual([]);
 
+    const spare: ComputeProbe = async () => [
+      { device: 'cuda:0', ok: true, detail: '1 ms' },
+      { device: 'webgpu:0', ok: false, detail: 'not installed' },
+    ];
+    expect(troubles(await examined('rtx4090', {}, { computeProbe: spare }))).toEqual([]);
+
     const none = await examined('rtx4090', {}, { computeProbe: async () => Promise.reject(new Error('no device')) });
     expect([none.verdict.compute, none.exitStatus]).toEqual(['failed', 2]);
   });
@@ -227,10 +233,12 @@ describe('the other areas', () => {
     expect(troubles(await examined('h200', { files: { [icd]: '{"ICD":{"library_path":"/opt/gone.so"}}' } }))).toEqual([
       'VK-BROKEN-ICD warning',
     ]);
-    expect(troubles(await examined('h200', { without: ['/usr/lib/x86_64-linux-gnu/libvulkan.so.1'] }))).toEqual([
+    expect(troubles(await examined('rx7900xtx', { without: ['/usr/lib/x86_64-linux-gnu/libvulkan.so.1'] }))).toEqual([
       'VK-LOADER warning',
     ]);
-    expect(troubles(await examined('h200', { without: [icd] }))).toEqual(['VK-NO-ICD warning']);
+    expect(troubles(await examined('rx7900xtx', { without: [icd] }))).toEqual(['VK-NO-ICD warning']);
+    // CUDA does without Vulkan.
+    expect(troubles(await examined('h200', { without: [icd] }))).toEqual([]);
   });
 
   it('see a full disk, an unreachable index and old tables', async () => {

@@ -92,10 +92,12 @@ export function checkVulkan(context: Context): readonly Finding[] {
   if (ports.platform !== 'linux') return [finding('VK-NONE', 'vulkan', 'skipped', 'only checked on Linux')];
   const loader = libraryFolders(ports).find((folder) => ports.files.exists(`${folder}/libvulkan.so.1`));
   const icds = findIcds(context);
-  const gpu = machine.gpus.some((entry) => entry.vendor !== 'other' && entry.usable);
+  const nvidia = machine.gpus.some((entry) => entry.vendor === 'nvidia' && entry.usable && !entry.tegra);
+  // An NVIDIA card is reached through CUDA; every other one only through Vulkan.
+  const needed = !nvidia && machine.gpus.some((entry) => entry.vendor !== 'other' && entry.usable);
   const evidence = icds.map(({ file, library }) => `${file} loads ${library}`);
   if (!loader) {
-    const status = gpu ? 'warning' : 'info';
+    const status = needed ? 'warning' : 'info';
     return [
       finding('VK-LOADER', 'vulkan', status, 'no Vulkan loader: WebGPU from Node will not find a device', {
         evidence,
@@ -108,7 +110,7 @@ export function checkVulkan(context: Context): readonly Finding[] {
       finding(
         'VK-NO-ICD',
         'vulkan',
-        gpu ? 'warning' : 'info',
+        needed ? 'warning' : 'info',
         'the Vulkan loader is there, but no driver is registered with it',
         {
           evidence: [`${loader}/libvulkan.so.1`],
@@ -139,7 +141,6 @@ export function checkVulkan(context: Context): readonly Finding[] {
       ),
     );
   }
-  const nvidia = machine.gpus.some((entry) => entry.vendor === 'nvidia' && entry.usable && !entry.tegra);
   if (nvidia && machine.host.wsl === 0 && !icds.some(({ library }) => library.includes('nvidia'))) {
     found.push(
       finding(
