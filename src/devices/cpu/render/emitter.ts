@@ -4,8 +4,7 @@
 // at a lane width. Values used more than once, and values that do not change in the present loop, are kept in locals of the
 // scope where they are computed (scope.ts).
 
-import { dtypeInfo } from '../../../base/dtype.ts';
-import { axesOf, bounds, linear } from '../../../kernel/bounds.ts';
+import { axesOf, linear } from '../../../kernel/bounds.ts';
 import { type Expr, type Exprs, operands } from '../../../kernel/expr.ts';
 import { fromLinear } from '../../../kernel/simplify.ts';
 import type { ValType } from '../wasm/code.ts';
@@ -15,6 +14,7 @@ import { emitCast, emitToBool } from './casts.ts';
 import { partsFor, shapes, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import { emitLoad, emitLoadMask } from './load.ts';
 import type { ArgsLayout } from './module.ts';
+import { emitPosition, isPositional } from './positions.ts';
 import { epilogueDepth, type Scope } from './scope.ts';
 import { emitAlu, emitCompare } from './vector-ops.ts';
 
@@ -51,7 +51,6 @@ export class Emitter {
   readonly #accVaries: boolean;
   readonly #info = new Map<Expr, Info>();
   readonly #uses = new Map<Expr, number>();
-  readonly #temps: number[] = [];
 
   constructor(options: EmitterOptions) {
     this.func = options.func;
@@ -96,11 +95,7 @@ export class Emitter {
   }
 
   /** A vector local for use within one value. */
-  readonly temp = (): number => {
-    const t = this.func.local('v128');
-    this.#temps.push(t);
-    return t;
-  };
+  readonly temp = (): number => this.func.local('v128');
 
   parts(s: Scope, width: number): number {
     return partsFor(s.lanes, width);
@@ -139,70 +134,7 @@ export class Emitter {
       s.code.get(this.positions.get(e.axis)!);
       return;
     }
-    this.keep(e, `s${e.id}`, 'i32', s, this.#shared(e), (t) => this.#makeScalar(e, t));
-  }
-
-  #makeScalar(e: Expr, t: Scope): void {
-    if (e.kind === 'cast' && e.type === 'index') {
-      const from = e.src[0];
-      if (from.type === 'bool') {
-        this.scalar(from, t);
-        return;
-      }
-      this.vec(from, 0, t);
-      if (widthOf(from.type) === 8) t.code.lane('i8x16.extract_lane_u', 0);
-      else t.code.lane('i32x4.extract_lane', 0);
-      return;
-    }
-    if (e.type === 'bool' && !isPositional(e)) {
-      this.mask(e, 0, 8, t);
-      t.code.lane('i8x16.extract_lane_u', 0).i32(1).op('i32.and');
-      return;
-    }
-    if (e.kind !== 'alu') throw new Error(`cpu: ${e.kind} of type ${e.type} is no scalar`);
-    const [a, b, d] = e.src as [Expr, Expr, Expr];
-    const unsigned = e.src.every((x) => x.type !== 'index' || bounds(x).min >= 0) ? 'u' : 's';
-    switch (e.op) {
-      case 'where':
-        this.scalar(b, t);
-        this.scalar(d, t);
-        this.scalar(a, t);
-        t.code.op('select');
-        return;
-      case 'not':
-        this.scalar(a, t);
-        t.code.op('i32.eqz');
-        return;
-      case 'max':
-      case 'min': {
-        const [x, y] = [this.local('i32'), this.local('i32')];
-        this.scalar(a, t);
-        t.code.set(x);
-        this.scalar(b, t);
-        t.code.set(y);
-        t.code
-          .get(x)
-          .get(y)
-          .get(x)
-          .get(y)
-          .op(`i32.${e.op === 'max' ? 'gt' : 'lt'}_${unsigned}`)
-          .op('select');
-        return;
-      }
-      case 'lt':
-      case 'le':
-        this.scalar(a, t);
-        this.scalar(b, t);
-        t.code.op(`i32.${e.op}_${a.type === 'bool' ? 'u' : unsigned}`);
-        return;
-      default: {
-        const op = scalarOps[e.op];
-        if (!op) throw new Error(`cpu: ${e.op} on positions`);
-        this.scalar(a, t);
-        this.scalar(b, t);
-        t.code.op(op);
-      }
-    }
+    this.keep(e, `s${e.id}`, 'i32', s, this.#shared(e), (t) => emitPosition(this, e, t));
   }
 
   /** Part `p` of a value that is not a bool. */
@@ -453,19 +385,6 @@ export class Emitter {
   }
 }
 
-const scalarOps: Readonly<Record<string, PlainOp>> = {
-  add: 'i32.add',
-  sub: 'i32.sub',
-  mul: 'i32.mul',
-  idiv: 'i32.div_u',
-  imod: 'i32.rem_u',
-  eq: 'i32.eq',
-  ne: 'i32.ne',
-  and: 'i32.and',
-  or: 'i32.or',
-  xor: 'i32.xor',
-};
-
 /** Ops on masks: the order in which operands are pushed, and what follows. */
 const logicOps: Readonly<Record<string, { readonly order: readonly number[]; readonly ops: readonly PlainOp[] }>> = {
   and: { order: [0, 1], ops: ['v128.and'] },
@@ -479,18 +398,4 @@ const logicOps: Readonly<Record<string, { readonly order: readonly number[]; rea
   where: { order: [1, 2, 0], ops: ['v128.bitselect'] },
 };
 
-const positional = new WeakMap<Expr, boolean>();
-
-/** A condition on positions alone, so that it is computed with scalars. */
-export function isPositional(e: Expr): boolean {
-  const known = positional.get(e);
-  if (known !== undefined) return known;
-  const made =
-    e.kind === 'const' ||
-    (e.kind === 'alu' && e.src.every((x) => x.type === 'index' || (x.type === 'bool' && isPositional(x))));
-  positional.set(e, made);
-  return made;
-}
-
 export const isHalf = (t: string): t is 'f16' | 'bf16' => t === 'f16' || t === 'bf16';
-export const signedness = (t: keyof typeof dtypeInfo): 's' | 'u' => (dtypeInfo[t].signed ? 's' : 'u');

@@ -39,7 +39,8 @@ export function planReduction(kernel: Kernel): ReductionPlan {
   const rank = kernel.space.length;
   const reducedAxes = kernel.reduced.map((size, k) => ({ axis: rank + k, size })).filter((a) => a.size > 1);
   const outputAxes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1);
-  const row = bestReduced(found, reducedAxes);
+  // The first of equal values wins, so argmax must meet them in the order of their positions.
+  const row = hasArg(kernel) ? reducedAxes[reducedAxes.length - 1] : bestReduced(found, reducedAxes);
   const column = outputAxis(kernel);
   const form = choose(found, row, column);
   const vector = form === 'rows' ? row! : column;
@@ -88,6 +89,8 @@ export function planReduction(kernel: Kernel): ReductionPlan {
   };
 }
 
+const hasArg = (k: Kernel): boolean => k.accumulators.some((a) => a.op === 'argmax' || a.op === 'argmin');
+
 /** Loads that cannot be read as whole vectors along an axis. */
 function roughLoads(s: Survey, axis: number): number {
   return s.loads.filter((l) => {
@@ -123,7 +126,7 @@ function bodiesOf(kernel: Kernel, s: Survey): number[] {
   const widths = kernel.accumulators.map((a) =>
     a.type === 'f64' || a.type.endsWith('64') ? 64 : a.type === 'u8' || a.type === 'bool' ? 8 : 32,
   );
-  const arg = kernel.accumulators.some((a) => a.op === 'argmax' || a.op === 'argmin');
+  const arg = hasArg(kernel);
   const bodies = bodiesFor(s, arg ? [...widths, 32] : widths);
   const main = bodies[0]!;
   // One simple accumulator: twice the registers hide the latency of an addition.

@@ -97,4 +97,27 @@ describe('reductions', () => {
       }
     });
   }
+
+  it('find the first of equal extremes when memory is not in the order of positions', () => {
+    const b = new Exprs();
+    const [rows, columns] = [6, 40];
+    const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+    const index = b.alu('add', b.alu('mul', j, b.const('index', rows)), i);
+    const random = randomSource(4);
+    for (let round = 0; round < 20; round++) {
+      const values = Array.from({ length: rows * columns }, () => Math.floor(random() * 40));
+      for (const op of ['argmax', 'argmin'] as const) {
+        expectReduced(
+          {
+            space: [],
+            reduced: [rows, columns],
+            accumulators: [{ op, type: 'f32', value: b.load('f32', 0, index) }],
+            outputs: [b.acc('i32', 0)],
+            inputs: [data('f32', values)],
+          },
+          `${op} ${round}`,
+        );
+      }
+    }
+  });
 });
