@@ -2,7 +2,11 @@
 
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Plan, Traits } from './plan.ts';
+import { renderMatmul } from './routines/matmul.ts';
 import { renderRaw } from './routines/raw.ts';
+import { renderScan } from './routines/scan.ts';
+import { renderScatter } from './routines/scatter.ts';
+import { renderSort } from './routines/sort.ts';
 import { type InPlace, nothingInPlace } from './wgsl/buffers.ts';
 import { renderElementwise } from './wgsl/elementwise.ts';
 import { renderReduction } from './wgsl/reduce.ts';
@@ -10,10 +14,18 @@ import { renderReduction } from './wgsl/reduce.ts';
 export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace = nothingInPlace): Plan {
   if (work.kind === 'kernel') return renderKernel(work, traits, inPlace);
   switch (work.op) {
+    case 'matmul':
+      return renderMatmul(work, traits);
+    case 'sort':
+      return renderSort(work, traits);
+    case 'scan':
+      return renderScan(work, traits);
+    case 'scatter':
+      return renderScatter(work, traits);
     case 'raw':
       return renderRaw(work);
     default:
-      throw new Error(`webgpu: routine ${work.op}`);
+      return work satisfies never;
   }
 }
 

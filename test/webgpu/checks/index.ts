@@ -5,6 +5,7 @@ import { elementwise } from './elementwise.ts';
 import { functions } from './functions.ts';
 import { movement } from './movement.ts';
 import { reductions } from './reductions.ts';
+import { routines } from './routines.ts';
 import { runtime } from './runtime.ts';
 
 export const allChecks: Readonly<Record<string, readonly Check[]>> = {
@@ -12,5 +13,6 @@ export const allChecks: Readonly<Record<string, readonly Check[]>> = {
   functions,
   movement,
   reductions,
+  routines,
   runtime,
 };

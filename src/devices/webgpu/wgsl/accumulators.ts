@@ -60,7 +60,7 @@ export class AccumulatorText {
   readonly #type: DType;
   readonly #number: number;
 
-  constructor(module: Module, accumulator: Accumulator, number: number) {
+  constructor(module: Module, accumulator: Pick<Accumulator, 'op' | 'type'>, number: number) {
     this.#module = module;
     this.#op = accumulator.op;
     this.#type = accumulator.type;

@@ -1,0 +1,131 @@
+// Products of matrices, with what follows them fused.
+//
+// Three ways: as a reduction (skinny and small), in tiles with the epilogue applied before the store, and, where bytes
+// are stored at columns that share words, in tiles into scratch with the epilogue as a pass of its own.
+
+import { accumulatorFor, type DType } from '../../../base/dtype.ts';
+import { type Expr, Exprs } from '../../../kernel/expr.ts';
+import type { BufferParam, Kernel, Matmul, Output } from '../../../kernel/kernel.ts';
+import type { Pass, Plan, Traits } from '../plan.ts';
+import { nothingInPlace } from '../wgsl/buffers.ts';
+import { renderElementwise } from '../wgsl/elementwise.ts';
+import { renderReduction } from '../wgsl/reduce.ts';
+import { isPacked } from '../wgsl/types.ts';
+import { isReduction, tilesFor } from './matmul-config.ts';
+import { renderTiles } from './matmul-tiles.ts';
+import { rebuild } from './rebuild.ts';
+
+/** The type in which a scratch buffer keeps a result of this type: one word an element. */
+const wordType = (t: DType): DType => (t === 'u8' || t === 'bool' ? 'u32' : t === 'f16' ? 'f32' : t);
+
+export function renderMatmul(w: Matmul, traits: Traits): Plan {
+  const extra = w.epilogue?.inputs ?? [];
+  const base = {
+    name: w.name,
+    scalars: w.epilogue?.scalars ?? [],
+    buffers: extra.length + 3,
+    firstOutput: extra.length + 2,
+  };
+  if (isReduction(w)) {
+    const kernel = asReduction(w);
+    return { ...base, ...renderReduction(kernel, traits, nothingInPlace) };
+  }
+  const tiles = tilesFor(w, traits);
+  const output = w.epilogue?.output.type ?? w.type;
+  if (!isPacked(output) || w.n % 4 === 0)
+    return { ...base, passes: [renderTiles(w, tiles, traits, 'outputs')], scratch: [] };
+  const [finish, bytes] = finishPass(w, traits);
+  return { ...base, passes: [renderTiles(w, tiles, traits, 'scratch'), finish], scratch: [bytes] };
+}
+
+const elementsOf = (w: Matmul): { a: number; b: number; c: number } => ({
+  a: w.batchA * w.m * w.k,
+  b: w.batchB * w.k * w.n,
+  c: w.batch * w.m * w.n,
+});
+
+/** The output as an expression, with the product given. */
+function outputOf(b: Exprs, w: Matmul, product: Expr, firstExtra: number): Output {
+  if (!w.epilogue) return { type: w.type, value: product };
+  const { type, value } = w.epilogue.output;
+  return { type, value: rebuild(b, value, { slot: (s) => s + firstExtra, acc: () => product }) };
+}
+
+function asReduction(w: Matmul): Kernel {
+  const b = new Exprs();
+  const size = elementsOf(w);
+  const [batch, i, j, k] = [b.axis(0, w.batch), b.axis(1, w.m), b.axis(2, w.n), b.axis(3, w.k)] as const;
+  const sum = (...terms: (readonly [Expr, number])[]): Expr =>
+    terms.reduce<Expr>((s, [e, f]) => b.alu('add', s, b.alu('mul', e, b.const('index', f))), b.const('index', 0));
+  const atA = w.transposeA
+    ? ([
+        [k, w.m],
+        [i, 1],
+      ] as const)
+    : ([
+        [i, w.k],
+        [k, 1],
+      ] as const);
+  const atB = w.transposeB
+    ? ([
+        [j, w.k],
+        [k, 1],
+      ] as const)
+    : ([
+        [k, w.n],
+        [j, 1],
+      ] as const);
+  const type = accumulatorFor(w.type);
+  const load = (slot: number, batched: boolean, stride: number, at: readonly (readonly [Expr, number])[]): Expr =>
+    b.cast(type, b.load(w.type, slot, sum(...(batched ? [[batch, stride] as const] : []), ...at)));
+  const x = load(0, w.batchA > 1, w.m * w.k, atA);
+  const y = load(1, w.batchB > 1, w.k * w.n, atB);
+  const bool = w.type === 'bool';
+  const inputs: BufferParam[] = [
+    { type: w.type, elements: size.a },
+    { type: w.type, elements: size.b },
+    ...(w.epilogue?.inputs ?? []),
+  ];
+  return {
+    kind: 'kernel',
+    name: w.name,
+    space: [w.batch, w.m, w.n],
+    reduced: [w.k],
+    accumulators: [{ op: bool ? 'any' : 'sum', type, value: b.alu(bool ? 'and' : 'mul', x, y) }],
+    outputs: [outputOf(b, w, b.cast(w.type, b.acc(type, 0)), 2)],
+    inputs,
+    scalars: w.epilogue?.scalars ?? [],
+    inPlace: [],
+    estimate: w.estimate,
+  };
+}
+
+/** The epilogue alone, reading the product from scratch 0. */
+function finishPass(w: Matmul, traits: Traits): [Pass, number] {
+  const b = new Exprs();
+  const { c } = elementsOf(w);
+  const extra = w.epilogue?.inputs ?? [];
+  const type = wordType(w.type);
+  const at = [w.batch, w.m, w.n].reduce<Expr>(
+    (s, n, axis) => b.alu('add', b.alu('mul', s, b.const('index', n)), b.axis(axis, n)),
+    b.const('index', 0),
+  );
+  const kernel: Kernel = {
+    kind: 'kernel',
+    name: `${w.name}_finish`,
+    space: [w.batch, w.m, w.n],
+    reduced: [],
+    accumulators: [],
+    outputs: [outputOf(b, w, b.cast(w.type, b.load(type, 0, at)), 1)],
+    inputs: [{ type, elements: c }, ...extra],
+    scalars: w.epilogue?.scalars ?? [],
+    inPlace: [],
+    estimate: w.estimate,
+  };
+  const pass = renderElementwise(kernel, traits, nothingInPlace);
+  // The kernel's buffers are scratch, the epilogue's inputs, C; the launch's are A, B, the epilogue's inputs, C.
+  const bindings = pass.bindings.map((p) =>
+    p.index === 0 ? ({ ...p, from: 'scratch', index: 0 } as const) : { ...p, index: p.index + 1 },
+  );
+  return [{ ...pass, bindings }, c * 4];
+}
