@@ -127,6 +127,14 @@ describe('f32 functions', () => {
     expect(error, at).toBeLessThanOrEqual(accuracy.mod.f32);
   });
 
+  it('tanh and erf never leave -1 … 1', () => {
+    for (const op of ['tanh', 'erf'] as const) {
+      const run = evaluator(decomposed(op, 'f32'));
+      const beyond = dense(2, 10, 20000).filter((x) => (run(x) as number) > 1 || (run(-x) as number) < -1);
+      expect(beyond, op).toEqual([]);
+    }
+  });
+
   it('gives whole powers of whole numbers exactly', () => {
     const run = evaluator(decomposed('pow', 'f32'));
     for (let x = -16; x <= 16; x++) {

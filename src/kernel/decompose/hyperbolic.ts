@@ -39,8 +39,9 @@ export function tanh(f: Float, x: Expr): Expr {
     const u = f.add(y, f.mul(y, f.mul(z, f.poly(z, numerator))));
     const e = f.mul(z, f.poly(z, denominator));
     const q = f.add(e, 1);
-    // u·q / (q² + u²/4)
-    return f.div(f.mul(u, q), f.add(q, f.add(f.mul(e, q), f.mul(f.mul(u, u), 0.25))));
+    // u·q / (q² + u²/4), which rounding may take beyond 1.
+    const ratio = f.div(f.mul(u, q), f.add(q, f.add(f.mul(e, q), f.mul(f.mul(u, u), 0.25))));
+    return f.min(f.max(ratio, -1), 1);
   }
   const a = f.min(f.abs(x), 20);
   const { r, n, bits } = reduce(f, f.add(a, a));
