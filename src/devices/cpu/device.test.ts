@@ -45,12 +45,15 @@ const scanOf = (type: DType, length: number): Routine => ({
 
 describe('the cpu device', () => {
   it('opens in a few milliseconds and starts no thread', async () => {
-    await createCpuDevice().then((d) => d.close());
-    const start = performance.now();
-    const device = await createCpuDevice();
-    expect(performance.now() - start).toBeLessThan(20);
-    expect(device.pool).toBeNull();
-    await device.close();
+    let best = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 10; i++) {
+      const start = performance.now();
+      const device = await createCpuDevice();
+      best = Math.min(best, performance.now() - start);
+      expect(device.pool).toBeNull();
+      await device.close();
+    }
+    expect(best).toBeLessThan(5);
   });
 
   it.each([5, 100, 1000, 1500, 100_000])('adds %i elements as the reference does', async (n) => {
