@@ -1,6 +1,7 @@
 // gpuforge explain [FILE|-|TEXT]
 
 import { type Command, InvalidArgumentError } from 'commander';
+import { collect } from './resolve.ts';
 
 const examples = `
 Examples:
@@ -18,7 +19,7 @@ export function register(program: Command): void {
     .description('say what an error means on this machine and what to do')
     .option('--limit <n>', 'most explanations to print', count)
     .option('--no-machine', 'do not look at this machine')
-    .option('--for <gpu...>', 'it happened on a machine with these GPUs')
+    .option('--for <gpu>', 'it happened on a machine with this GPU; repeat for several', collect)
     .option('--driver <version>', 'and with this NVIDIA driver')
     .option('--os <name>', 'and with this system: linux, windows or macos')
     .option('--json', 'machine-readable output, schema gpuforge.explain/1')

@@ -40,8 +40,12 @@ export const framework = (): Option =>
 /** The options of every command that works for a machine: which one, with which tables, and how to print. */
 export function machineOptions(command: Command): Command {
   return command
-    .option('--for <gpu...>', 'for a machine with these GPUs instead of this one: "RTX 4090", sm_89, gfx1100')
-    .option('--gpu <gpu...>', 'the same as --for')
+    .option(
+      '--for <gpu>',
+      'for a machine with this GPU instead of this one: "RTX 4090", sm_89, gfx1100; repeat for several',
+      collect,
+    )
+    .option('--gpu <gpu>', 'the same as --for', collect)
     .option('--driver <version>', 'with this NVIDIA driver: 570 or 570.124.06')
     .addOption(new Option('--os <name>', 'with this system: linux, windows or macos'))
     .addOption(new Option('--arch <name>', 'with this processor: x64 or arm64'))
@@ -50,4 +54,9 @@ export function machineOptions(command: Command): Command {
     .option('-v, --verbose', 'also show what was rejected and why, and the time each step took')
     .option('--no-cache', 'neither read nor write the detection cache')
     .option('--no-color', 'no colours');
+}
+
+/** An option that may be given several times. A variadic one would swallow the name that follows it. */
+export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
 }

@@ -11,10 +11,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Output } from '../style.ts';
 import { runConfigGet, runConfigList, runConfigPath, runConfigSet } from './command.ts';
 import { type ConfigPlace, changeConfig, configPath, loadConfig, settingOf } from './file.ts';
 import { settings } from './settings.ts';
+import { capture } from './testing.ts';
 
 let folder = '';
 let file = '';
@@ -31,18 +31,6 @@ const put = (content: string): void => {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, content);
 };
-
-function capture(): Output & { out: string; err: string } {
-  const output = {
-    out: '',
-    err: '',
-    isTTY: false,
-    columns: 100,
-    write: (text: string) => void (output.out += text),
-    warn: (text: string) => void (output.err += text),
-  };
-  return output;
-}
 
 describe('the place of the file', () => {
   it.each([

@@ -12,13 +12,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { capture } from '../config/testing.ts';
 import { loadTables } from '../data/tables.ts';
 import { known, type Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { nodePorts } from '../ports-node.ts';
 import { allProfiles, findProfile } from '../profiles/profiles.ts';
 import { hopeless, machine, machines, nvidia } from '../resolve/fixtures/machines.ts';
-import type { Output } from '../style.ts';
 import { type EnvFlags, runEnv } from './command.ts';
 import { checkName, planEnvironment } from './plan.ts';
 import { difference, writeFiles } from './write.ts';
@@ -33,18 +33,6 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const ports = (env: Record<string, string> = {}): Ports =>
   nodePorts({ env: { HOME: folder, PATH: process.env.PATH, ...env }, cacheFolder: join(folder, 'cache') });
-
-function capture(): Output & { out: string; err: string } {
-  const output = {
-    out: '',
-    err: '',
-    isTTY: false,
-    columns: 100,
-    write: (text: string) => void (output.out += text),
-    warn: (text: string) => void (output.err += text),
-  };
-  return output;
-}
 
 async function run(
   name: string | undefined,

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { capture } from '../config/testing.ts';
 import { nodePorts } from '../ports-node.ts';
 import { machines } from '../resolve/fixtures/machines.ts';
-import type { Output } from '../style.ts';
 import { type ExplainFlags, type Input, runExplain } from './command.ts';
 
 let folder = '';
@@ -19,14 +19,7 @@ async function run(
   input: Partial<Input> = {},
   on?: (typeof machines)[string],
 ) {
-  const output: Output & { out: string; err: string } = {
-    out: '',
-    err: '',
-    isTTY: false,
-    columns: 100,
-    write: (text) => void (output.out += text),
-    warn: (text) => void (output.err += text),
-  };
+  const output = capture();
   const ports = nodePorts({ env: { HOME: folder }, cacheFolder: join(folder, 'cache') });
   const status = await runExplain(ports, words, flags, output, { isTTY: true, read: async () => '', ...input }, on);
   return { status, out: output.out, err: output.err };

@@ -121,11 +121,10 @@ function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Ta
           `{} would need compute capability ${cuda.minCc}`,
         );
   }
-  const tegra = new Set(tables.compute.capabilities.filter((row) => row.tegra).map((row) => row.cc));
   const fitting = cuda.cubins.filter((text) => {
     const cubin = parseCc(text);
     if (!cubin) return false;
-    if (gpu.tegra || tegra.has(text)) return compareCc(cubin, cc) === 0;
+    if (gpu.tegra || isTegra(tables, text)) return compareCc(cubin, cc) === 0;
     return cubin.major === cc.major && cubin.minor <= cc.minor;
   });
   const best = fitting.at(-1);
@@ -152,6 +151,9 @@ function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Ta
     `${sm} is not in {}`,
   );
 }
+
+const isTegra = (tables: Tables, cc: string): boolean =>
+  tables.compute.capabilities.some((row) => row.tegra && row.cc === cc);
 
 function gpuDriver(wheel: Wheel, target: Target, tables: Tables): Passed | Failed {
   if (!wheel.cuda || target.driver === undefined || target.driverCuda === undefined) return nothing;

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { capture } from '../config/testing.ts';
 import { nodePorts } from '../ports-node.ts';
-import type { Output } from '../style.ts';
 import { type ResolveFlags, runResolve } from './command.ts';
 import { overrideOf } from './machine-for.ts';
 
@@ -13,20 +13,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function capture(): Output & { out: string; err: string } {
-  const output = {
-    out: '',
-    err: '',
-    isTTY: false,
-    columns: 100,
-    write: (text: string) => void (output.out += text),
-    warn: (text: string) => void (output.err += text),
-  };
-  return output;
-}
-
-async function run(flags: ResolveFlags, env: Record<string, string> = {}) {
-  const output = capture();
+async function run(flags: ResolveFlags, env: Record<string, string> = {}, isTTY = false) {
+  const output = capture(isTTY);
   const ports = nodePorts({
     env: { HOME: folder, PATH: process.env.PATH, ...env },
     cacheFolder: join(folder, 'cache'),
@@ -153,6 +141,26 @@ describe('gpuforge resolve', () => {
       { GPUFORGE_GPU: 'RTX 5090', GPUFORGE_DRIVER: '580' },
     );
     expect(JSON.parse(out)).toMatchObject({ status: 'ok', choice: { variant: 'cu130' } });
+  });
+
+  it('--no-cache leaves no trace, and the configuration can switch the cache off', async () => {
+    await run({ ...card, cache: false });
+    expect(existsSync(join(folder, 'cache'))).toBe(false);
+    await run(card, { GPUFORGE_CACHE: 'off' });
+    expect(existsSync(join(folder, 'cache'))).toBe(false);
+    await run(card);
+    expect(existsSync(join(folder, 'cache'))).toBe(true);
+  });
+
+  it('colours a terminal, unless --no-color, NO_COLOR or the configuration says no', async () => {
+    const painted = async (flags: ResolveFlags, env: Record<string, string> = {}) =>
+      (await run(flags, env, true)).out.includes('\u001b[');
+    expect(await painted(card)).toBe(true);
+    expect(await painted({ ...card, color: false })).toBe(false);
+    expect(await painted(card, { NO_COLOR: '1' })).toBe(false);
+    const file = join(folder, 'config.json');
+    writeFileSync(file, '{"output": {"color": "never"}}');
+    expect(await painted(card, { GPUFORGE_CONFIG: file })).toBe(false);
   });
 
   it('--cpu-only ignores the GPU', async () => {

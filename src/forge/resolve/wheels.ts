@@ -10,8 +10,15 @@ const PYTORCH_INDEX = 'https://download.pytorch.org/whl/';
 
 const expanders: Readonly<Record<Framework, (tables: Tables) => readonly Wheel[]>> = { pytorch, tensorflow, jax };
 
+/** The search for ways out asks for the same list many times. */
+const expanded = new WeakMap<Tables, Map<Framework, readonly Wheel[]>>();
+
 export function wheelsOf(tables: Tables, framework: Framework): readonly Wheel[] {
-  return expanders[framework](tables);
+  const known = expanded.get(tables) ?? new Map<Framework, readonly Wheel[]>();
+  expanded.set(tables, known);
+  const wheels = known.get(framework) ?? expanders[framework](tables);
+  known.set(framework, wheels);
+  return wheels;
 }
 
 const own = (name: string, spec: string, extras: readonly string[] = []): Requirement => ({
