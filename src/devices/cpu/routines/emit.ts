@@ -21,6 +21,9 @@ export function address(c: Code, base: number, index: number, factor: number): C
   return c.get(base).get(index).i32(factor).ops('i32.mul', 'i32.add');
 }
 
+/** The next multiple of a cache line. */
+export const aligned = (bytes: number): number => (bytes + 63) & ~63;
+
 /** The instructions that handle one element type. */
 export interface Machine {
   readonly bytes: 1 | 2 | 4 | 8;

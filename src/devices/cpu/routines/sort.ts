@@ -12,7 +12,7 @@ import type { Code } from '../wasm/code.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
 import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
-import { address, machines, rising } from './emit.ts';
+import { address, aligned, machines, rising } from './emit.ts';
 import { emitKey, type KeyInfo, keys } from './sort-keys.ts';
 import { isLong, LongSort } from './sort-long.ts';
 
@@ -38,7 +38,6 @@ function plan(r: Sort): Plan {
   const keysInOutput = byteSize(r.type) === keyBytes;
   const radix = r.columns > shortRow;
   const groupRows = Math.ceil(r.rows / maxGroups);
-  const aligned = (n: number): number => (n + 63) & ~63;
   const groupScratch =
     (keysInOutput ? 0 : aligned(r.columns * keyBytes)) +
     (radix ? aligned(r.columns * keyBytes) + aligned(r.columns * 4) + key.digits.length * bucketBytes : 0);
@@ -212,7 +211,6 @@ function insertionRow(f: Func, p: Plan, l: Locals): void {
 function radixRow(f: Func, p: Plan, l: Locals): void {
   const c = f.code;
   const { word, digits } = p.key;
-  const aligned = (n: number): number => (n + 63) & ~63;
   const local = (): number => f.local('i32');
   const [fromKeys, fromOrder, toKeys, toOrder, buckets, spare, sum, at] = Array.from({ length: 8 }, local) as [
     number,
