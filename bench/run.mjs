@@ -1,8 +1,9 @@
-// Measures GPUForge beside its peers on the same work: `npm run bench [-- --json FILE] [--only NAME,…] [--rounds N] [--seconds S] [--strict]`.
+// Measures GPUForge beside its peers on the same work: `npm run bench [-- --json FILE] [--only NAME,…] [--rounds N] [--seconds S]
+// [--update] [--strict]`.
 //
 // One child process a library; for each work every library takes its turn in each round, so that a busy machine slows all of
 // them alike. Results are checked against ours before anything is timed. Ends in a table of medians and whether each
-// required bound was met. Exit code 1 if a result was wrong, 2 with --strict if a bound was missed.
+// required bound was met; --update writes them into README.md. Exit code 1 if a result was wrong, 2 with --strict if a bound was missed.
 
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -10,6 +11,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { importCost, peakMemory } from './lib/extras.mjs';
+import { writeLastRun } from './lib/markdown.mjs';
 import { Peer } from './lib/peer.mjs';
 import { judge, measureWork } from './lib/rows.mjs';
 import { measureScaling } from './lib/scaling.mjs';
@@ -25,6 +27,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '0.4' },
     peers: { type: 'string' },
     strict: { type: 'boolean', default: false },
+    update: { type: 'boolean', default: false },
   },
 });
 const only = options.only?.flatMap((o) => o.split(','));
@@ -94,6 +97,7 @@ progress.done();
 print(report);
 if (options.json)
   writeFileSync(resolve(process.env.INIT_CWD ?? process.cwd(), options.json), `${JSON.stringify(report, null, 2)}\n`);
+if (options.update) writeLastRun(resolve(here, 'README.md'), report);
 
 const wrong = report.rows.some((r) => Object.values(r.results).some((x) => x.wrong && r.results.gpuforge));
 const missed = [...report.rows.flatMap((r) => r.bounds), report.import, report.memory].some((b) => b?.pass === false);

@@ -3,24 +3,23 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ensureBuilt } from './build.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const bench = `${root}bench`;
+const bench = fileURLToPath(new URL('../bench', import.meta.url));
 
-function run(command, args, cwd) {
-  const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit' });
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: bench, stdio: 'inherit' });
   if (error) throw error;
   if (status !== 0) process.exit(status ?? 1);
 }
 
-console.error('Building dist/ …');
-run(process.execPath, ['node_modules/tsdown/dist/run.mjs', '--log-level', 'error'], root);
+ensureBuilt();
 if (!existsSync(`${bench}/node_modules/numpy-ts`)) {
-  console.error('Installing the libraries of bench/ (first time only) …');
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], bench);
+  console.error('Installing the libraries of bench/ (first time only) ...');
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
 }
 const python = process.env.GPUFORGE_BENCH_PYTHON ?? '/usr/bin/python3';
 if (spawnSync(python, ['-c', 'import numpy']).status !== 0) {
   console.error('NumPy is not there, so its column stays empty. On Debian: apt-get install python3-numpy libopenblas0');
 }
-run(process.execPath, ['run.mjs', ...process.argv.slice(2)], bench);
+run(process.execPath, ['run.mjs', ...process.argv.slice(2)]);
