@@ -130,8 +130,9 @@ function findDrmName(list: string, card: PciFacts): string | null {
 }
 
 function memoryOf(ports: Ports, card: PciFacts, integrated: boolean, tableGiB: number | null): Fact<number> {
-  const vram = attribute(ports, card, 'mem_info_vram_total');
-  const gtt = attribute(ports, card, 'mem_info_gtt_total');
+  // A size of 0 is a driver that does not know, not a card without memory.
+  const vram = attribute(ports, card, 'mem_info_vram_total') || undefined;
+  const gtt = attribute(ports, card, 'mem_info_gtt_total') || undefined;
   if (integrated && gtt !== undefined) {
     const carved = vram === undefined ? '' : `; ${(vram / GIB).toFixed(1)} GiB of it set aside`;
     return known(gtt, 'sysfs', `system memory the driver may map${carved}`);

@@ -62,7 +62,7 @@ export function parseSmi(text: string, fields: readonly Field[] = FIELDS): SmiAn
       uuid: cell('uuid'),
       busId: cell('pci.bus_id'),
       computeCapability: cell('compute_cap'),
-      memoryTotal: mebibytes(cell('memory.total')),
+      memoryTotal: mebibytes(cell('memory.total')) || null,
       memoryFree: mebibytes(cell('memory.free')),
       migEnabled: mig === null ? null : mig === 'Enabled',
       mig: [],

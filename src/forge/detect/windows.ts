@@ -142,7 +142,7 @@ function pciFacts(vendorId: string, deviceId: string): PciFacts {
 
 function memoryOf(adapter: Adapter): Fact<number> {
   const raw = adapter['HardwareInformation.qwMemorySize'];
-  return raw && /^0x[0-9a-f]+$/i.test(raw)
+  return raw && /^0x0*[1-9a-f][0-9a-f]*$/i.test(raw)
     ? known(Number(BigInt(raw)), 'registry')
     : missing('the registry holds no memory size');
 }
