@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { register as completion } from '../../cli/forge/completion.ts';
@@ -70,10 +73,38 @@ describe('scripts', () => {
   ] as const) {
     it(`${tool} accepts its script`, ({ skip }) => {
       if (!has(tool)) skip(`${tool} is not installed: its script was not checked by it`);
-      const run = spawnSync(tool, [...args, '/dev/stdin'], { input: shells[tool](tree), encoding: 'utf8' });
-      expect(run.stderr).toBe('');
+      const folder = mkdtempSync(join(tmpdir(), 'gpuforge-completion-'));
+      try {
+        const script = join(folder, `script.${tool}`);
+        writeFileSync(script, shells[tool](tree));
+        const run = spawnSync(tool, [...args, script], { encoding: 'utf8' });
+        expect(run.stderr).toBe('');
+        expect(run.status).toBe(0);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     });
   }
+});
+
+describe('fish', () => {
+  it('completes commands, options and choices', ({ skip }) => {
+    if (!has('fish')) skip('fish is not installed: its script was not run');
+    const folder = mkdtempSync(join(tmpdir(), 'gpuforge-completion-'));
+    try {
+      writeFileSync(join(folder, 'c.fish'), shells.fish(tree));
+      const complete = (line: string) =>
+        spawnSync('fish', ['-c', `source ${folder}/c.fish; complete -C'${line}'`], { encoding: 'utf8' })
+          .stdout.split('\n')
+          .map((row) => row.split('\t')[0]);
+      expect(complete('gpuforge res')).toContain('resolve');
+      expect(complete('gpuforge env --dr')).toEqual(expect.arrayContaining(['--dry-run', '--driver']));
+      expect(complete('gpuforge config s')).toContain('set');
+      expect(complete('gpuforge completion z')).toContain('zsh');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
 
 describe('--help', () => {
