@@ -50,7 +50,7 @@ export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   if (widest === 8) return [64, 16, 1];
   const one = 128 / widest;
   // Long bodies gain nothing from being repeated: the processor overlaps what is independent by itself.
-  const unroll = s.cost > 100 ? 1 : s.cost > 40 ? 2 : 4;
+  const unroll = s.cost > 120 ? 1 : s.cost > 60 ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 

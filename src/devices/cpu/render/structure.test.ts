@@ -140,6 +140,18 @@ describe('index expressions', () => {
     }
   });
 
+  it('open gates and choose rows by what a row of memory says', () => {
+    const [rows, columns] = [6, 21];
+    const b = new Exprs();
+    const [i, j] = [b.axis(0, rows), b.axis(1, columns)];
+    const flag = b.load('bool', 1, i);
+    const at = b.alu('add', b.alu('mul', i, n$(b, columns)), j);
+    const chosen = b.alu('add', b.alu('mul', b.cast('index', flag), n$(b, columns)), j);
+    const inputs = [data('f32', samples('f32', rows * columns, 3)), data('bool', [0, 1, 1, 0, 0, 1])];
+    const outputs = [b.load('f32', 0, at, flag), b.load('f32', 0, chosen)];
+    expectSame({ space: [rows, columns], outputs, inputs });
+  });
+
   it('compare a position with another axis, as triangles and diagonals do', () => {
     const [rows, columns] = [9, 41];
     const b = new Exprs();
