@@ -245,7 +245,8 @@ const directNvml: NvmlPort = {
       const [{ openNvml }, { loadFfi }] = await Promise.all([import('./detect/nvml.ts'), import('./detect/ffi.ts')]);
       const nvml = openNvml(await loadFfi(), library);
       const devices = nvml.devices();
-      nvml.close();
+      // Closing takes milliseconds; the answer need not wait for it, and the card may sleep again after it.
+      setImmediate(() => nvml.close());
       return { outcome: 'ok', driver: nvml.driver, cuda: nvml.cuda, devices, ms: clock() - start };
     } catch (error) {
       const absent = (error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND';

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rolldown } from 'rolldown';
+import { build as bundle } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { detect } from '../../src/forge/detect/detect.ts';
 import { telemetryStream } from '../../src/forge/detect/telemetry.ts';
@@ -37,12 +37,16 @@ describe.skipIf(compiler === undefined)('the driver library in its child process
   beforeAll(async () => {
     library = build('libgood.so');
     hanging = build('libhang.so', '-DHANG');
-    const bundle = await rolldown({
-      input: path.join(here, '../../src/forge/detect/nvml-child.ts'),
-      external: ['koffi'],
-      platform: 'node',
+    await bundle({
+      configFile: false,
+      logLevel: 'silent',
+      build: {
+        ssr: path.join(here, '../../src/forge/detect/nvml-child.ts'),
+        outDir: folder,
+        emptyOutDir: false,
+        rollupOptions: { external: ['koffi'], output: { entryFileNames: path.basename(child) } },
+      },
     });
-    await bundle.write({ file: child, format: 'esm' });
     fs.symlinkSync(path.join(here, '../../node_modules'), path.join(folder, 'node_modules'));
   });
 
