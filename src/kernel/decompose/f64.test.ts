@@ -1,4 +1,4 @@
-// The f64 functions against true values made with high precision (fixtures/make.py), and more densely against Math.
+// The f64 functions against true values made with high precision (test/math/make.py), and more densely against Math.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { decomposed, evaluator, ulps } from './testing.ts';
 
 type Op = keyof typeof accuracy;
 
-const fixtures = JSON.parse(readFileSync(new URL('./fixtures/f64.json', import.meta.url), 'utf8')) as Record<
+const fixtures = JSON.parse(readFileSync(new URL('../../../test/math/f64.json', import.meta.url), 'utf8')) as Record<
   string,
   string
 >;

@@ -73,7 +73,6 @@ export class Float {
   abs = (x: Arg): Expr => this.#op('abs', x);
   sqrt = (x: Arg): Expr => this.#op('sqrt', x);
   floor = (x: Arg): Expr => this.#op('floor', x);
-  round = (x: Arg): Expr => this.#op('round', x);
   lt = (x: Arg, y: Arg): Expr => this.#op('lt', x, y);
   le = (x: Arg, y: Arg): Expr => this.#op('le', x, y);
   eq = (x: Arg, y: Arg): Expr => this.#op('eq', x, y);
