@@ -92,14 +92,14 @@ def main():
         print(f"note  another version than the one resolved: {EXPECTED_VERSION}")
     if EXPECTED_BACKEND == "cuda" and torch.cuda.is_available():
         print("      kernels for " + " ".join(torch.cuda.get_arch_list()))
+    found = devices(torch)
+    if not found:
+        fail("no device is visible")
     generator = torch.Generator().manual_seed(7)
     a = torch.randn(SIZE, SIZE, generator=generator)
     b = torch.randn(SIZE, SIZE, generator=generator) / SIZE**0.5
     expected = torch.tanh(a.double() @ b.double())
     good = True
-    found = devices(torch)
-    if not found:
-        fail("no device is visible")
     for device, name in found:
         try:
             x, y = a.to(device), b.to(device)
