@@ -55,7 +55,10 @@ export function checkRecord(record: ArrayRecord, name: string, where: string): v
 
 /** Bools as 0 and 1; files may hold any byte for true. The same bytes where nothing has to change. */
 export function canonicalBools(bytes: Uint8Array): Uint8Array {
-  return bytes.some((b) => b > 1) ? bytes.map((b) => (b ? 1 : 0)) : bytes;
+  for (let i = 0; i < bytes.length; i++) {
+    if (bytes[i]! > 1) return bytes.map((b) => (b ? 1 : 0));
+  }
+  return bytes;
 }
 
 export const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
