@@ -1,6 +1,6 @@
-// Forge: from a bare machine to a working GPU environment. Detection and doctor here; stands alone, without the tensor core.
+// Forge: from a bare machine to a working GPU environment. Detection, doctor, resolution, environments, explanations,
+// configuration. Stands alone, without the tensor core.
 
-// Resolution, environments, explanations, configuration.
 export { type Config, type ConfigPlace, changeConfig, configPath, loadConfig } from './config/file.ts';
 export type { Backend, Framework, PlatformTag, Tables } from './data/schemas.ts';
 export { type LoadedTables, loadTables } from './data/tables.ts';
