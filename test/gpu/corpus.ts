@@ -5,6 +5,7 @@
 import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
 import { nativeOps } from '../../src/devices/cuda/ptx/alu.ts';
 import type { Target } from '../../src/devices/cuda/ptx/target.ts';
+import { decompose } from '../../src/kernel/decompose/index.ts';
 import type { Expr } from '../../src/kernel/expr.ts';
 import type { Kernel } from '../../src/kernel/kernel.ts';
 import { type AluOp, aluOps, type ReduceOp } from '../../src/kernel/ops.ts';
@@ -13,6 +14,8 @@ import { KernelBuilder } from './build.ts';
 export interface Case {
   readonly kernel: Kernel;
   readonly scalars: readonly number[];
+  /** What the device was given, if it is not the kernel itself but its decomposition. */
+  readonly lowered?: Kernel;
   /** Inputs that hold positions, and how many there are to choose from. */
   readonly positions?: ReadonlyMap<number, number>;
   /** Moderate values only, where sums and products of extremes would say nothing. */
@@ -177,7 +180,12 @@ function offsetRead(type: DType): Case {
   const slot = k.input(type, 4102);
   const at = (d: number): Expr => k.at(slot, k.op('add', k.axis(0), k.index(d)));
   k.output(sum2(k, sum2(k, at(0), at(2)), sum2(k, at(3), at(4))));
-  return { ...exact(k.done(`offset_${type}`)), mild: true };
+  // The reference does not round between the additions.
+  return {
+    ...exact(k.done(`offset_${type}`)),
+    mild: true,
+    tolerance: type === 'f32' ? 1e-6 : type === 'f16' ? 2e-3 : 0,
+  };
 }
 
 function twoOutputs(type: DType): Case {
@@ -244,6 +252,24 @@ function largeRank(): Case {
   );
   k.output(k.op('add', k.at(k.input('f32', 5760), at), k.whole('f32')));
   return { ...exact(k.done('rank6')), mild: true };
+}
+
+/** Functions that come to the device decomposed; the reference computes the original. */
+export function transcendentalCases(target: Target): Case[] {
+  const cases: Case[] = [];
+  const native = Object.fromEntries(dtypes.map((t) => [t, nativeOps(t, target)]));
+  for (const type of ['f32', 'f64', 'f16', 'bf16'] as const) {
+    for (const op of Object.keys(aluOps) as AluOp[]) {
+      if (nativeOps(type, target).has(op) || !aluOps[op].classes.includes('float')) continue;
+      const k = new KernelBuilder([3000]);
+      const src = Array.from({ length: aluOps[op].arity }, () => k.whole(type));
+      k.output(k.b.raw(op, src));
+      const kernel = k.done(`${op}_${type}`);
+      const tolerance = { f32: 1e-6, f64: 1e-14, f16: 2e-3, bf16: 1e-2 }[type];
+      cases.push({ kernel, lowered: decompose(kernel, native), scalars: [], mild: true, tolerance });
+    }
+  }
+  return cases;
 }
 
 const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
@@ -338,6 +364,7 @@ export function allKernelCases(target: Target): Case[] {
     ...elementwiseCases(target, 36_992),
     ...castCases(517),
     ...movementCases(),
+    ...transcendentalCases(target),
     ...reductionCases(),
   ];
 }

@@ -146,9 +146,16 @@ export function reload(block: Block, op: string, kind: RegKind, place: string): 
   return block.def('p', 'setp.ne.u32', block.def('r', `${op}.b32`, place), 0);
 }
 
-/** The value another lane of the warp holds, `distance` apart. */
-export function shuffle(block: Block, kind: RegKind, value: string, distance: number): string {
-  const move = (r: string): string => block.def('r', 'shfl.sync.bfly.b32', r, distance, 31, '0xffffffff');
+/** The value another lane of the warp holds: across (lane xor distance) or below (lane - distance, own at the edge). */
+export function shuffle(
+  block: Block,
+  kind: RegKind,
+  value: string,
+  distance: number,
+  mode: 'bfly' | 'up' = 'bfly',
+): string {
+  const clamp = mode === 'up' ? 0 : 31;
+  const move = (r: string): string => block.def('r', `shfl.sync.${mode}.b32`, r, distance, clamp, '0xffffffff');
   switch (kind) {
     case 'p':
       return block.def('p', 'setp.ne.u32', move(block.def('r', 'selp.b32', 1, 0, value)), 0);

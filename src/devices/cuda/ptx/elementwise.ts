@@ -27,15 +27,17 @@ export interface Rendered {
   readonly vector: number;
 }
 
-const threads = 256;
+const usualThreads = 256;
 
 interface Tiling {
   readonly vector: number;
   readonly unroll: number;
+  readonly threads: number;
 }
 
 /** Vector width and unrolling for a kernel; exported for tests and tuning. */
 export function chooseTiling(kernel: Kernel, operations: number, target: Target): Tiling {
+  const threads = target.tuning?.threads ?? usualThreads;
   const total = sizeOf(kernel.space);
   const last = kernel.space.reduce((n, d) => (d === 1 ? n : d), 1);
   const axes = kernel.space.filter((d) => d !== 1).length;
@@ -56,7 +58,7 @@ export function chooseTiling(kernel: Kernel, operations: number, target: Target)
   ) {
     unroll *= 2;
   }
-  return { vector, unroll };
+  return { vector, unroll: target.tuning?.unroll ?? unroll, threads };
 }
 
 export function renderElementwise(kernel: Kernel, target: Target): Rendered {
@@ -73,7 +75,7 @@ export function renderElementwise(kernel: Kernel, target: Target): Rendered {
   });
   const { root } = frame;
   const total = sizeOf(kernel.space);
-  const { vector, unroll } = chooseTiling(kernel, exprs.length, target);
+  const { vector, unroll, threads } = chooseTiling(kernel, exprs.length, target);
   const tile = threads * vector * unroll;
   const tiles = Math.ceil(total / tile);
   const s = bits === 32 ? 's32' : 's64';
@@ -93,7 +95,7 @@ export function renderElementwise(kernel: Kernel, target: Target): Rendered {
       const isLast = full.block.def('p', 'setp.eq.u32', cta, tiles - 1);
       full.block.emit(`@${isLast} bra ${tail}`);
     }
-    renderTile(kernel, frame.outputs, full, { start, tid, vector, unroll, bits });
+    renderTile(kernel, frame.outputs, full, { start, tid, vector, unroll, threads, bits });
     full.block.emit('ret');
   }
   const rest = root.nest();
@@ -134,11 +136,12 @@ interface TilePlace {
   readonly tid: string;
   readonly vector: number;
   readonly unroll: number;
+  readonly threads: number;
   readonly bits: IndexBits;
 }
 
 function renderTile(kernel: Kernel, outputs: readonly string[], scope: Scope, place: TilePlace): void {
-  const { vector, unroll, bits, tid, start } = place;
+  const { vector, unroll, threads, bits, tid, start } = place;
   const s = bits === 32 ? 's32' : 's64';
   const kind = kindOf('index', bits);
   const { block } = scope;

@@ -48,7 +48,8 @@ export function emitLoad(scope: Scope, e: Load): Values {
   const size = dtypeInfo[e.type].bytes;
   const pointer = bindings.inputs[e.slot]!;
   const gates = e.gate ? scope.values(e.gate) : null;
-  const op = bindings.readOnly[e.slot] ? 'ld.global.nc' : 'ld.global';
+  const streaming = scope.block.entry.target.tuning?.streaming === true;
+  const op = bindings.readOnly[e.slot] ? 'ld.global.nc' : streaming ? 'ld.global.cs' : 'ld.global';
   const varies = width > 1 && dependencies(e).has(laneAxis);
   if (!varies) {
     const { register, offset } = scope.address(pointer, e.index, size);
@@ -124,13 +125,29 @@ function reach(block: Block, register: string, offset: number): { register: stri
 }
 
 function loadOne(scope: Scope, op: string, type: DType, register: string, offset: number, gate: string | null): string {
-  const { block } = scope;
+  return loadElement(scope.context, op, type, register, offset, gate);
+}
+
+/** One element as its type lives in registers; zero where the gate is false. */
+export function loadElement(
+  c: AluContext,
+  op: string,
+  type: DType,
+  register: string,
+  offset = 0,
+  gate: string | null = null,
+): string {
+  const { block } = c;
   const kind = memoryKind[type];
   const r = block.entry.reg(kind);
   const place = reach(block, register, offset);
   if (gate) block.set(r, moveOf[kind], zeroOf[kind]);
   block.emit(`${gate ? `@${gate} ` : ''}${op}.${memorySuffix[type]} ${r}, ${at(place.register, place.offset)}`);
-  return fromMemory(scope.context, type, r);
+  return fromMemory(c, type, r);
+}
+
+export function storeElement(c: AluContext, type: DType, value: string, register: string, offset = 0): void {
+  storeChunk(c.block, type, [toMemory(c, type, value)], register, offset);
 }
 
 function loadChunk(
@@ -205,15 +222,16 @@ export function emitStore(
 }
 
 function storeChunk(block: Block, type: DType, values: readonly string[], register: string, offset: number): void {
+  const op = block.entry.target.tuning?.streaming ? 'st.global.cs' : 'st.global';
   const size = dtypeInfo[type].bytes;
   const place = at(register, offset);
   if (values.length === 1) {
-    block.emit(`st.global.${memorySuffix[type]} ${place}, ${values[0]}`);
+    block.emit(`${op}.${memorySuffix[type]} ${place}, ${values[0]}`);
     return;
   }
   if (size * values.length < 4) {
     const word = packWord(block, type, values);
-    block.emit(`st.global.b16 ${place}, ${block.def('h', 'cvt.u16.u32', word)}`);
+    block.emit(`${op}.b16 ${place}, ${block.def('h', 'cvt.u16.u32', word)}`);
     return;
   }
   const perWord = size >= 4 ? 1 : 4 / size;
@@ -223,7 +241,7 @@ function storeChunk(block: Block, type: DType, values: readonly string[], regist
   }
   const suffix = size >= 4 ? memorySuffix[type] : 'b32';
   const wide = words.length === 1 ? '' : `.v${words.length}`;
-  block.emit(`st.global${wide}.${suffix} ${place}, ${words.length === 1 ? words[0] : `{${words.join(', ')}}`}`);
+  block.emit(`${op}${wide}.${suffix} ${place}, ${words.length === 1 ? words[0] : `{${words.join(', ')}}`}`);
 }
 
 function packWord(block: Block, type: DType, values: readonly string[]): string {

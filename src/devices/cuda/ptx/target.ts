@@ -9,6 +9,8 @@ export interface Target {
   readonly processors: number;
   /** Approximate instructions for division, square root and transcendental functions. */
   readonly fastMath: boolean;
+  /** Fixed choices in place of the usual ones, for measuring what they cost. */
+  readonly tuning?: { readonly unroll?: number; readonly threads?: number; readonly streaming?: boolean };
 }
 
 /** Architectures and the PTX version that introduced each, oldest first. */

@@ -1,0 +1,475 @@
+// One NVIDIA GPU as a Device.
+//
+// Kernels run on one compute stream, in the order of the calls. Large copies run on a second stream: they start after the
+// work enqueued before them, and a buffer remembers the copy (its fence) that the next kernel on it has to wait for. A
+// released block can be handed out again at once: whatever uses it next comes later on the same stream.
+
+import { type DType, dtypes } from '../../base/dtype.ts';
+import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
+import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { AluOp } from '../../kernel/ops.ts';
+import type {
+  Capabilities,
+  Device,
+  DeviceBuffer,
+  DeviceLoss,
+  Launch,
+  Mark,
+  Program,
+  Recording,
+  Telemetry,
+} from '../device.ts';
+import type { CubinStore } from './cache.ts';
+import { Compiler } from './compile.ts';
+import type { Driver } from './driver.ts';
+import { EventPool, isDone, whenDone } from './events.ts';
+import { record } from './graphs.ts';
+import { type Block, BlockPool } from './memory.ts';
+import { buildProgram, CudaProgram, ProgramCache, recipeKey, routineKey } from './program.ts';
+import { nativeOps } from './ptx/alu.ts';
+import type { Target } from './ptx/target.ts';
+import { kernelRecipe, type Recipe } from './recipe.ts';
+import type { Libraries } from './routines/index.ts';
+import { libraryProgram, routineRecipe } from './routines/index.ts';
+import type { Located } from './step.ts';
+import { PinnedPool, UploadRing } from './transfer.ts';
+
+export interface CudaDeviceInfo {
+  readonly id: string;
+  readonly ordinal: number;
+  readonly context: number;
+  readonly name: string;
+  readonly target: Target;
+  readonly totalBytes: number;
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+export interface CudaServices {
+  readonly driver: Driver;
+  readonly store: CubinStore;
+  readonly libraries: Libraries;
+  readonly telemetry: (() => Telemetry) | null;
+  readonly pinnedLimit: number;
+  readonly protect: (buffer: ArrayBuffer) => void;
+}
+
+class CudaBuffer implements DeviceBuffer, Located {
+  readonly bytes: number;
+  readonly collected = false;
+  readonly block: Block | null;
+  /** Below zero once released. */
+  address: number;
+
+  constructor(bytes: number, block: Block | null) {
+    this.bytes = bytes;
+    this.block = block;
+    this.address = block ? block.address : 0;
+  }
+}
+
+/** Copies of at least this size go through the copy stream. */
+const largeCopy = 256 * 1024;
+const nonBlocking = 1;
+
+export class CudaDevice implements Device {
+  readonly id: string;
+  readonly caps: Capabilities;
+  readonly lost: Promise<DeviceLoss>;
+  readonly target: Target;
+  readonly #driver: Driver;
+  readonly #context: number;
+  readonly #compute: number;
+  readonly #copy: number;
+  readonly #pool: BlockPool;
+  readonly #pinned: PinnedPool;
+  readonly #events: EventPool;
+  readonly #timers: EventPool;
+  readonly #small: UploadRing;
+  readonly #large: UploadRing;
+  readonly #compiler: Compiler;
+  readonly #programs = new ProgramCache();
+  readonly #libraries: Libraries;
+  readonly #kept: number[] = [];
+  readonly #idleMarks: FinalizationRegistry<number>;
+  readonly telemetry?: () => Telemetry;
+  readonly #onLost: (error: DeviceLost) => void;
+  #closed = false;
+
+  constructor(info: CudaDeviceInfo, services: CudaServices) {
+    const { driver } = services;
+    this.id = info.id;
+    this.target = info.target;
+    this.#driver = driver;
+    this.#context = info.context;
+    driver.use(info.context);
+    this.#compute = this.#stream();
+    this.#copy = this.#stream();
+    this.#pool = new BlockPool({
+      allocate: (bytes) => (driver.call.cuMemAlloc_v2(driver.outAddress, bytes) === 0 ? driver.u64() : 0),
+      free: (address) => {
+        driver.call.cuMemFree_v2(address);
+      },
+    });
+    this.#pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
+    this.#events = new EventPool(driver, false);
+    this.#timers = new EventPool(driver, true);
+    this.#small = new UploadRing(driver, this.#events, this.#compute, 256 * 1024, 4);
+    this.#large = new UploadRing(driver, this.#events, this.#copy, 2 * 2 ** 20, 4);
+    this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
+    this.#libraries = services.libraries;
+    this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
+    if (services.telemetry) this.telemetry = services.telemetry;
+    let tell: (loss: DeviceLoss) => void = () => {};
+    this.lost = new Promise((resolve) => {
+      tell = resolve;
+    });
+    this.#onLost = (error) => tell({ reason: error.message, cause: error });
+    driver.onFatal.add(this.#onLost);
+    this.caps = capabilities(info, services.libraries);
+  }
+
+  allocate(bytes: number): DeviceBuffer {
+    this.#enter();
+    if (bytes === 0) return new CudaBuffer(0, null);
+    const block = this.#pool.allocate(bytes);
+    if (block) return new CudaBuffer(bytes, block);
+    const { free, total } = this.memory();
+    throw new OutOfMemory({
+      code: 'OUT_OF_MEMORY',
+      message: `${this.id}: no room for ${bytes} bytes: ${free} of ${total} are free`,
+      fix: 'Dispose of tensors that are no longer needed, or work on smaller pieces.',
+      where: 'allocate',
+      requested: bytes,
+      available: free,
+    });
+  }
+
+  release(buffer: DeviceBuffer): void {
+    const b = buffer as CudaBuffer;
+    if (b.address < 0) return;
+    b.address = -1;
+    if (b.block) this.#pool.release(b.block);
+  }
+
+  write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
+    this.#enter();
+    const b = this.#live(dst);
+    if (bytes.length === 0) return;
+    const target = b.address + offset;
+    const pinned = this.#pinned.addressOf(bytes);
+    if (pinned === undefined && bytes.length < largeCopy) {
+      this.#settle(b);
+      this.#small.upload(target, bytes);
+      return;
+    }
+    this.#copyAfterCompute();
+    if (pinned === undefined) {
+      this.#large.upload(target, bytes);
+      this.#setFence(b);
+      return;
+    }
+    // Fetched where it lies; the caller may change it when this returns, so it has to have been fetched by then.
+    const { call } = this.#driver;
+    this.#driver.check(
+      call.cuMemcpyHtoDAsync_v2(target, pinned, bytes.length, this.#copy),
+      'upload from pinned memory',
+    );
+    this.#driver.check(call.cuStreamSynchronize(this.#copy), 'upload from pinned memory');
+  }
+
+  async read(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Promise<Uint8Array> {
+    this.#enter();
+    const b = this.#live(src);
+    if (length === 0) return new Uint8Array(0);
+    const { block, stream } = this.#download(b, offset, length);
+    const event = this.#events.record(stream);
+    try {
+      await whenDone(this.#driver, event);
+    } finally {
+      this.#events.recycle(event);
+    }
+    return this.#finishRead(block, length);
+  }
+
+  readSync(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Uint8Array {
+    this.#enter();
+    const b = this.#live(src);
+    if (length === 0) return new Uint8Array(0);
+    const { block, stream } = this.#download(b, offset, length);
+    this.#driver.check(this.#driver.call.cuStreamSynchronize(stream), `read of ${length} bytes`);
+    return this.#finishRead(block, length);
+  }
+
+  prepare(work: Kernel | Routine): Program {
+    const known = this.#programs.get(work);
+    if (known) return known;
+    this.#enter();
+    if (work.kind === 'kernel') return this.#fromRecipe(work, kernelRecipe(work, this.target));
+    const key = routineKey(work);
+    return this.#programs.find(work, key, () => {
+      const fromLibrary = libraryProgram(work, this.#libraries);
+      if (fromLibrary) {
+        return new CudaProgram(work.name, fromLibrary.source, fromLibrary.steps, fromLibrary.borrowedBytes);
+      }
+      return this.#build(routineRecipe(work, this.target));
+    });
+  }
+
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
+    this.#driver.use(this.#context);
+    const p = program as CudaProgram;
+    const located = buffers as readonly CudaBuffer[];
+    this.#settleAll(located);
+    if (p.borrowedBytes === 0) {
+      for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
+      return;
+    }
+    const borrowed = this.#borrow(p.borrowedBytes);
+    // Handed back at once: the next user comes later on the same stream.
+    try {
+      for (const step of p.steps) step.run(this.#compute, located, borrowed.address, scalars);
+    } finally {
+      this.#pool.release(borrowed);
+    }
+  }
+
+  record(steps: readonly Launch[]): Recording {
+    this.#enter();
+    return record(
+      {
+        driver: this.#driver,
+        stream: this.#compute,
+        settle: (buffers) => {
+          this.#driver.use(this.#context);
+          this.#settleAll(buffers as readonly CudaBuffer[]);
+        },
+        borrow: (bytes) => {
+          const block = this.#borrow(bytes);
+          return { address: block.address, giveBack: () => this.#pool.release(block) };
+        },
+      },
+      steps,
+    );
+  }
+
+  mark(): Mark {
+    this.#enter();
+    const mark = new CudaMark(this.#driver, this.#timers.record(this.#compute));
+    this.#idleMarks.register(mark, mark.event);
+    return mark;
+  }
+
+  memory(): { readonly total: number; readonly free: number } {
+    this.#enter();
+    const { call, outAddress } = this.#driver;
+    this.#driver.check(call.cuMemGetInfo_v2(outAddress, outAddress + 8), 'cuMemGetInfo');
+    const idle = this.#pool.reserved - this.#pool.inUse;
+    return { free: this.#driver.u64(0) + idle, total: this.#driver.u64(1) };
+  }
+
+  trim(): void {
+    this.#enter();
+    this.#pool.trim(() => this.#driver.check(this.#driver.call.cuCtxSynchronize(), 'trim'));
+    this.#pinned.trim();
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#driver.use(this.#context);
+    const { call } = this.#driver;
+    call.cuCtxSynchronize();
+    this.#closed = true;
+    this.#driver.onFatal.delete(this.#onLost);
+    this.#small.close();
+    this.#large.close();
+    this.#compiler.close();
+    for (const address of this.#kept) call.cuMemFree_v2(address);
+    this.#pool.trim();
+    this.#events.close();
+    this.#timers.close();
+    call.cuStreamDestroy_v2(this.#compute);
+    call.cuStreamDestroy_v2(this.#copy);
+    // The primary context stays: pinned arrays that users still hold live in it.
+  }
+
+  // Beyond the contract.
+
+  /** Host memory the device reaches directly: the fastest source of uploads. */
+  pinned(bytes: number): ArrayBuffer {
+    this.#enter();
+    return this.#pinned.lend(this.#pinned.take(bytes), bytes);
+  }
+
+  /** Copies between GPUs without the host, after all work enqueued on both. */
+  copyFrom(other: CudaDevice, src: DeviceBuffer, dst: DeviceBuffer): void {
+    const [from, to] = [other.#live(src), this.#live(dst)];
+    const { call } = this.#driver;
+    other.#enter();
+    other.#settle(from);
+    const event = other.#events.record(other.#compute);
+    this.#enter();
+    this.#settle(to);
+    this.#driver.check(call.cuStreamWaitEvent(this.#compute, event, 0), 'copy between devices');
+    other.#events.recycle(event);
+    const bytes = Math.min(from.bytes, to.bytes);
+    const code = call.cuMemcpyPeerAsync(to.address, this.#context, from.address, other.#context, bytes, this.#compute);
+    this.#driver.check(code, 'copy between devices');
+    // The source must not be overwritten before the copy has read it.
+    const done = this.#events.record(this.#compute);
+    other.#enter();
+    this.#driver.check(call.cuStreamWaitEvent(other.#compute, done, 0), 'copy between devices');
+    this.#events.recycle(done);
+  }
+
+  /** What the pools and caches hold, for tests and `stats`. */
+  counters(): Readonly<Record<'reserved' | 'inUse' | 'programs' | 'assembled' | 'fromCache', number>> {
+    return {
+      reserved: this.#pool.reserved,
+      inUse: this.#pool.inUse,
+      programs: this.#programs.size,
+      assembled: this.#compiler.assembled,
+      fromCache: this.#compiler.cached,
+    };
+  }
+
+  #stream(): number {
+    const { call, outAddress } = this.#driver;
+    this.#driver.check(call.cuStreamCreate(outAddress, nonBlocking), 'cuStreamCreate');
+    return this.#driver.u64();
+  }
+
+  #enter(): void {
+    if (this.#closed) throw disposed(`${this.id} is closed`);
+    this.#driver.use(this.#context);
+  }
+
+  #live(buffer: DeviceBuffer): CudaBuffer {
+    const b = buffer as CudaBuffer;
+    if (b.address < 0) throw disposed(`a buffer of ${b.bytes} bytes on ${this.id} was released`);
+    return b;
+  }
+
+  #fromRecipe(work: Kernel, recipe: Recipe): CudaProgram {
+    return this.#programs.find(work, recipeKey(recipe), () => this.#build(recipe));
+  }
+
+  #build(recipe: Recipe): CudaProgram {
+    return buildProgram(this.#driver, this.#compiler, recipe, (bytes) => {
+      const { call, outAddress } = this.#driver;
+      this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
+      const address = this.#driver.u64();
+      this.#kept.push(address);
+      this.#driver.check(call.cuMemsetD32Async(address, 0, Math.ceil(bytes / 4), this.#compute), 'cuMemsetD32');
+      return address;
+    });
+  }
+
+  #borrow(bytes: number): Block {
+    const block = (this.allocate(bytes) as CudaBuffer).block!;
+    if (block.fence !== 0) this.#wait(block);
+    return block;
+  }
+
+  #settleAll(buffers: readonly CudaBuffer[]): void {
+    for (let i = 0; i < buffers.length; i++) {
+      const b = buffers[i]!;
+      if (b.address < 0) this.#live(b);
+      if (b.block !== null && b.block.fence !== 0) this.#wait(b.block);
+    }
+  }
+
+  #settle(b: CudaBuffer): void {
+    if (b.block !== null && b.block.fence !== 0) this.#wait(b.block);
+  }
+
+  #wait(block: Block): void {
+    const code = this.#driver.call.cuStreamWaitEvent(this.#compute, block.fence, 0);
+    this.#driver.check(code, 'cuStreamWaitEvent');
+    this.#events.recycle(block.fence);
+    block.fence = 0;
+  }
+
+  #setFence(b: CudaBuffer): void {
+    const block = b.block!;
+    if (block.fence !== 0) this.#events.recycle(block.fence);
+    block.fence = this.#events.record(this.#copy);
+  }
+
+  /** The copy stream goes on only after everything enqueued for computing so far. */
+  #copyAfterCompute(): void {
+    const event = this.#events.record(this.#compute);
+    this.#driver.check(this.#driver.call.cuStreamWaitEvent(this.#copy, event, 0), 'cuStreamWaitEvent');
+    // A wait refers to the recording it saw, so the event can be used again.
+    this.#events.recycle(event);
+  }
+
+  #download(b: CudaBuffer, offset: number, length: number): { block: Block; stream: number } {
+    const block = this.#pinned.take(length);
+    const large = length >= largeCopy;
+    if (large) this.#copyAfterCompute();
+    else this.#settle(b);
+    const stream = large ? this.#copy : this.#compute;
+    const code = this.#driver.call.cuMemcpyDtoHAsync_v2(block.address, b.address + offset, length, stream);
+    if (code !== 0) {
+      this.#pinned.release(block);
+      throw this.#driver.error(code, `read of ${length} bytes`);
+    }
+    if (large) this.#setFence(b);
+    return { block, stream };
+  }
+
+  #finishRead(block: Block, length: number): Uint8Array {
+    if (this.#pinned.lends(length)) return new Uint8Array(this.#pinned.lend(block, length));
+    const copy = this.#pinned.copyOut(block, length);
+    this.#pinned.release(block);
+    return copy;
+  }
+}
+
+class CudaMark implements Mark {
+  readonly event: number;
+  readonly #driver: Driver;
+  #done = false;
+
+  constructor(driver: Driver, event: number) {
+    this.#driver = driver;
+    this.event = event;
+  }
+
+  done(): boolean {
+    return (this.#done ||= isDone(this.#driver, this.event));
+  }
+
+  async whenDone(): Promise<void> {
+    if (this.done()) return;
+    await whenDone(this.#driver, this.event);
+    this.#done = true;
+  }
+
+  since(earlier: Mark): number | null {
+    if (!(earlier instanceof CudaMark)) return null;
+    const { call, outAddress, out } = this.#driver;
+    if (call.cuEventElapsedTime(outAddress, earlier.event, this.event) !== 0) return null;
+    return new Float32Array(out.buffer, 0, 1)[0]!;
+  }
+}
+
+function disposed(message: string): DisposedError {
+  return new DisposedError({ code: 'DISPOSED', message, fix: 'Use it before it is released.', where: 'cuda' });
+}
+
+function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabilities {
+  const native: Partial<Record<DType, ReadonlySet<AluOp>>> = {};
+  for (const t of dtypes) native[t] = nativeOps(t, info.target);
+  return {
+    name: info.name,
+    dtypes: new Set(dtypes),
+    native,
+    routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
+    matmulEpilogue: false,
+    maxBuffers: 128,
+    maxBufferBytes: info.totalBytes,
+    syncRead: true,
+    details: { ...info.details, cublas: libraries.cublasLt !== null ? 'if installed' : 'off' },
+  };
+}

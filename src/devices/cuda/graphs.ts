@@ -1,0 +1,245 @@
+// Recordings: many launches replayed with one call.
+//
+// Launches of our own kernels become nodes of a CUDA graph, one after the other; a replay with other buffers or scalars
+// rewrites the arguments of the nodes that changed and launches the same graph again. Two copies of the graph are kept,
+// because a step that swaps two buffers (`f = step(f)`) would otherwise rewrite everything every time. One or two kernels
+// are launched directly, which is cheaper than any graph. Launches of a library (cuBLAS) have arguments we cannot rewrite:
+// they are captured once per set of buffers that comes back.
+
+import type { Launch, Recording } from '../device.ts';
+import type { Driver } from './driver.ts';
+import type { CudaProgram } from './program.ts';
+import { KernelStep, type Located, type Step } from './step.ts';
+
+export interface RecordingHost {
+  readonly driver: Driver;
+  readonly stream: number;
+  /** Makes the compute stream wait for copies of these buffers that are under way. */
+  settle(buffers: readonly Located[]): void;
+  borrow(bytes: number): { readonly address: number; giveBack(): void };
+}
+
+export function record(host: RecordingHost, launches: readonly Launch[]): Recording {
+  const bytes = Math.max(0, ...launches.map((l) => (l.program as CudaProgram).borrowedBytes));
+  const borrowed = bytes > 0 ? host.borrow(bytes) : { address: 0, giveBack: () => {} };
+  const steps = launches.flatMap((l) => (l.program as CudaProgram).steps.map((step) => ({ step, launch: l })));
+  const ours = steps.every(({ step }) => step instanceof KernelStep);
+  const player = ours
+    ? new NodePlayer(host, borrowed.address, () =>
+        steps.map(({ step, launch }) => (step as KernelStep).renumbered(launch.buffers, launch.scalars)),
+      )
+    : new CapturePlayer(host, borrowed.address, steps);
+  let live = true;
+  return {
+    replay: (bindings, scalars) => {
+      const located = bindings as readonly unknown[] as readonly Located[];
+      host.settle(located);
+      player.play(located, scalars);
+    },
+    dispose: () => {
+      if (!live) return;
+      live = false;
+      player.close();
+      borrowed.giveBack();
+    },
+  };
+}
+
+interface Player {
+  play(buffers: readonly Located[], scalars: readonly number[]): void;
+  close(): void;
+}
+
+/** Below this, launching the kernels one by one is faster. */
+const graphPays = 3;
+
+interface Variant {
+  readonly nodes: readonly { readonly step: KernelStep; readonly handle: number; readonly params: number }[];
+  readonly graph: number;
+  readonly exec: number;
+  readonly keep: readonly ArrayBuffer[];
+  addresses: readonly number[];
+}
+
+class NodePlayer implements Player {
+  readonly #host: RecordingHost;
+  readonly #borrowed: number;
+  readonly #make: () => KernelStep[];
+  readonly #direct: KernelStep[] | null;
+  /** Most recently used first. */
+  readonly #variants: Variant[] = [];
+
+  constructor(host: RecordingHost, borrowed: number, make: () => KernelStep[]) {
+    this.#host = host;
+    this.#borrowed = borrowed;
+    this.#make = make;
+    const steps = make();
+    this.#direct = steps.length < graphPays ? steps : null;
+  }
+
+  play(buffers: readonly Located[], scalars: readonly number[]): void {
+    const { driver, stream } = this.#host;
+    if (this.#direct) {
+      for (const step of this.#direct) step.run(stream, buffers, this.#borrowed, scalars);
+      return;
+    }
+    const variant = this.#variantFor(buffers, scalars);
+    for (const node of variant.nodes) {
+      if (!node.step.bind(buffers, this.#borrowed, scalars)) continue;
+      const code = driver.call.cuGraphExecKernelNodeSetParams(variant.exec, node.handle, node.params);
+      if (code !== 0) throw driver.error(code, `new arguments for ${node.step.name} in a recording`);
+    }
+    const code = driver.call.cuGraphLaunch(variant.exec, stream);
+    if (code !== 0) throw driver.error(code, `replay of ${variant.nodes.length} recorded launches`);
+  }
+
+  close(): void {
+    const { call } = this.#host.driver;
+    for (const v of this.#variants) {
+      call.cuGraphExecDestroy(v.exec);
+      call.cuGraphDestroy(v.graph);
+    }
+    this.#variants.length = 0;
+  }
+
+  #variantFor(buffers: readonly Located[], scalars: readonly number[]): Variant {
+    const [first, second] = this.#variants;
+    if (first && sameAddresses(first, buffers)) return first;
+    if (!second) {
+      const made = this.#build(buffers, scalars);
+      this.#variants.unshift(made);
+      return made;
+    }
+    // The other one: it either fits, or was not used for longest.
+    this.#variants.reverse();
+    second.addresses = buffers.map((b) => b.address);
+    return second;
+  }
+
+  #build(buffers: readonly Located[], scalars: readonly number[]): Variant {
+    const { driver } = this.#host;
+    const { call, outAddress } = driver;
+    driver.check(call.cuGraphCreate(outAddress, 0), 'cuGraphCreate');
+    const graph = driver.u64();
+    const keep: ArrayBuffer[] = [];
+    const dependency = new BigUint64Array(new ArrayBuffer(8));
+    const dependencyAddress = driver.ffi.address(dependency);
+    const nodes = this.#make().map((step, i) => {
+      step.bind(buffers, this.#borrowed, scalars);
+      const block = nodeParams(step);
+      keep.push(block);
+      const params = driver.ffi.address(new Uint8Array(block));
+      const code = call.cuGraphAddKernelNode(
+        outAddress,
+        graph,
+        i === 0 ? 0 : dependencyAddress,
+        i === 0 ? 0 : 1,
+        params,
+      );
+      driver.check(code, `recording of ${step.name}`);
+      const handle = driver.u64();
+      dependency[0] = BigInt(handle);
+      return { step, handle, params };
+    });
+    driver.check(call.cuGraphInstantiateWithFlags(outAddress, graph, 0), 'cuGraphInstantiate');
+    return { nodes, graph, exec: driver.u64(), keep, addresses: buffers.map((b) => b.address) };
+  }
+}
+
+const sameAddresses = (v: Variant, buffers: readonly Located[]): boolean =>
+  v.addresses.every((a, i) => a === buffers[i]!.address);
+
+/** CUDA_KERNEL_NODE_PARAMS, version 1: function, grid, block, shared bytes, kernelParams, extra. */
+function nodeParams(step: KernelStep): ArrayBuffer {
+  const block = new ArrayBuffer(56);
+  const view = new DataView(block);
+  view.setBigUint64(0, BigInt(step.fn), true);
+  [...step.grid, ...step.block, step.shared].forEach((v, i) => {
+    view.setUint32(8 + 4 * i, v, true);
+  });
+  view.setBigUint64(48, BigInt(step.extraAddress), true);
+  return block;
+}
+
+const relaxed = 2;
+const mostCaptures = 4;
+
+class CapturePlayer implements Player {
+  readonly #host: RecordingHost;
+  readonly #borrowed: number;
+  readonly #steps: readonly { readonly step: Step; readonly launch: Launch }[];
+  readonly #captures = new Map<string, { graph: number; exec: number } | null>();
+
+  constructor(host: RecordingHost, borrowed: number, steps: readonly { step: Step; launch: Launch }[]) {
+    this.#host = host;
+    this.#borrowed = borrowed;
+    this.#steps = steps;
+  }
+
+  play(buffers: readonly Located[], scalars: readonly number[]): void {
+    const { driver, stream } = this.#host;
+    const key = `${buffers.map((b) => b.address).join()}/${scalars.join()}`;
+    const known = this.#captures.get(key);
+    if (known) {
+      driver.check(driver.call.cuGraphLaunch(known.exec, stream), 'replay of a captured recording');
+      return;
+    }
+    // The first time may still create handles and choose algorithms, which a capture does not allow.
+    if (known === undefined || this.#full()) {
+      if (this.#captures.size > 64) this.#forget();
+      this.#captures.set(key, null);
+      this.#run(stream, buffers, scalars);
+      return;
+    }
+    const made = this.#capture(buffers, scalars);
+    this.#captures.set(key, made);
+    driver.check(driver.call.cuGraphLaunch(made.exec, stream), 'replay of a captured recording');
+  }
+
+  close(): void {
+    const { call } = this.#host.driver;
+    for (const c of this.#captures.values()) {
+      if (!c) continue;
+      call.cuGraphExecDestroy(c.exec);
+      call.cuGraphDestroy(c.graph);
+    }
+    this.#captures.clear();
+  }
+
+  #full(): boolean {
+    let n = 0;
+    for (const c of this.#captures.values()) if (c) n++;
+    return n >= mostCaptures;
+  }
+
+  #forget(): void {
+    for (const [key, c] of this.#captures) if (!c) this.#captures.delete(key);
+  }
+
+  #run(stream: number, buffers: readonly Located[], scalars: readonly number[]): void {
+    for (const { step, launch } of this.#steps) {
+      step.run(
+        stream,
+        launch.buffers.map((i) => buffers[i]!),
+        this.#borrowed,
+        launch.scalars.map((i) => scalars[i]!),
+      );
+    }
+  }
+
+  #capture(buffers: readonly Located[], scalars: readonly number[]): { graph: number; exec: number } {
+    const { driver, stream } = this.#host;
+    const { call, outAddress } = driver;
+    driver.check(call.cuStreamBeginCapture_v2(stream, relaxed), 'cuStreamBeginCapture');
+    let graph = 0;
+    try {
+      this.#run(stream, buffers, scalars);
+    } finally {
+      const code = call.cuStreamEndCapture(stream, outAddress);
+      graph = driver.u64();
+      driver.check(code, 'cuStreamEndCapture');
+    }
+    driver.check(call.cuGraphInstantiateWithFlags(outAddress, graph, 0), 'cuGraphInstantiate');
+    return { graph, exec: driver.u64() };
+  }
+}

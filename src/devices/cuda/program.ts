@@ -1,0 +1,66 @@
+// Programs: recipes made ready on one device, each made once.
+
+import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { Program } from '../device.ts';
+import type { Compiler } from './compile.ts';
+import type { Driver } from './driver.ts';
+import type { Recipe } from './recipe.ts';
+import { KernelStep, type Step } from './step.ts';
+
+export class CudaProgram implements Program {
+  readonly name: string;
+  readonly source: string;
+  readonly steps: readonly Step[];
+  readonly borrowedBytes: number;
+
+  constructor(name: string, source: string, steps: readonly Step[], borrowedBytes: number) {
+    this.name = name;
+    this.source = source;
+    this.steps = steps;
+    this.borrowedBytes = borrowedBytes;
+  }
+}
+
+/** Memory that lives as long as the device. */
+export type Keep = (bytes: number) => number;
+
+export function buildProgram(driver: Driver, compiler: Compiler, recipe: Recipe, keep: Keep): CudaProgram {
+  const module = compiler.load(recipe.name, recipe.ptx);
+  const kept = recipe.keptBytes > 0 ? keep(recipe.keptBytes) : 0;
+  const steps = recipe.launches.map(
+    (l) => new KernelStep(driver, recipe.name, module.entry(l.entry, l.shared), l, kept),
+  );
+  return new CudaProgram(recipe.name, recipe.ptx, steps, recipe.borrowedBytes);
+}
+
+/**
+ * Programs by identity of the work, then by what they are made from: equal kernels give equal text, and comparing text
+ * is comparing structure.
+ */
+export class ProgramCache {
+  readonly #byWork = new WeakMap<Kernel | Routine, CudaProgram>();
+  readonly #byKey = new Map<string, CudaProgram>();
+
+  get(work: Kernel | Routine): CudaProgram | undefined {
+    return this.#byWork.get(work);
+  }
+
+  find(work: Kernel | Routine, key: string, make: () => CudaProgram): CudaProgram {
+    let program = this.#byKey.get(key);
+    if (!program) this.#byKey.set(key, (program = make()));
+    this.#byWork.set(work, program);
+    return program;
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+}
+
+/** The key of a recipe: its text and how it is launched. */
+export const recipeKey = (r: Recipe): string => `${JSON.stringify(r.launches)}\n${r.ptx}`;
+
+/** The key of a routine: all that decides its result. */
+export function routineKey(routine: Routine): string {
+  return JSON.stringify(routine, (k, v: unknown) => (k === 'name' || k === 'estimate' ? undefined : v));
+}

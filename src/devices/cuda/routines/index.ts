@@ -1,0 +1,54 @@
+// Which recipe or library runs a routine.
+
+import type { Matmul, Routine } from '../../../kernel/kernel.ts';
+import type { Driver } from '../driver.ts';
+import type { Target } from '../ptx/target.ts';
+import { type Recipe, rawRecipe } from '../recipe.ts';
+import type { Step } from '../step.ts';
+import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
+import { scanRecipe } from './scan.ts';
+import { scatterRecipe } from './scatter.ts';
+import { sortRecipe } from './sort.ts';
+import { tensorRecipe } from './tensor.ts';
+import { tiledRecipe } from './tiled.ts';
+
+/** Libraries of the machine that were found and may be used. */
+export interface Libraries {
+  readonly cublasLt: LazyCublasLt | null;
+}
+
+export function openLibraries(driver: Driver, cublas: boolean): Libraries {
+  return { cublasLt: cublas ? CublasLt.open(driver) : null };
+}
+
+export interface LibraryProgram {
+  readonly source: string;
+  readonly steps: readonly Step[];
+  readonly borrowedBytes: number;
+}
+
+/** A program that a library runs, or null if our own code has to. */
+export function libraryProgram(routine: Routine, libraries: Libraries): LibraryProgram | null {
+  return routine.op === 'matmul' ? (libraries.cublasLt?.get()?.program(routine) ?? null) : null;
+}
+
+export function matmulRecipe(routine: Matmul, target: Target): Recipe {
+  return tensorRecipe(routine, target) ?? tiledRecipe(routine, target);
+}
+
+export function routineRecipe(routine: Routine, target: Target): Recipe {
+  switch (routine.op) {
+    case 'matmul':
+      return matmulRecipe(routine, target);
+    case 'sort':
+      return sortRecipe(routine, target);
+    case 'scan':
+      return scanRecipe(routine, target);
+    case 'scatter':
+      return scatterRecipe(routine, target);
+    case 'raw':
+      return rawRecipe(routine);
+    default:
+      return routine satisfies never;
+  }
+}

@@ -1,0 +1,296 @@
+// Matrix product on tensor cores: f16 and bf16, and f32 where tf32 or bf16 precision was asked for.
+//
+// Both operands are read with the depth contiguous, in rows padded to 16 bytes; one that lies otherwise is repacked first,
+// which costs little beside the product. Tiles are copied to shared memory asynchronously, several stages ahead, in rows of
+// 128 bytes whose 16-byte pieces are swizzled (piece xor row mod 8), so that no access conflicts. The core that multiplies
+// a stage is `mma.sync` from Ampere on, and `wgmma` on Hopper.
+
+import { type DType, dtypeInfo } from '../../../base/dtype.ts';
+import type { Matmul } from '../../../kernel/kernel.ts';
+import { narrow } from '../ptx/alu.ts';
+import { moduleText } from '../ptx/code.ts';
+import type { Target } from '../ptx/target.ts';
+import type { Recipe } from '../recipe.ts';
+import type { Argument } from '../step.ts';
+import { blocksFor, Kit, Layout } from './kit.ts';
+import { mmaCore } from './mma.ts';
+import { wgmmaCore } from './wgmma.ts';
+
+export interface TensorTiles {
+  readonly rows: number;
+  readonly columns: number;
+  readonly threads: number;
+  readonly stages: number;
+  /** How many stages are fetched ahead of the one in use. */
+  readonly ahead: number;
+}
+
+/** What a core needs to know: it multiplies the stage at a shared address into registers, and stores them at the end. */
+export interface TensorCore {
+  readonly tiles: TensorTiles;
+  /** Called once, before the loop. */
+  begin(): void;
+  /** Multiplies one stage; A's tile lies at `stage`, B's behind it. */
+  multiply(stage: string): void;
+  /** Called after the loop; then `results` may be read. */
+  end(): void;
+  /** Calls back with pairs of neighbours: row and column within the tile, and the two registers. */
+  results(store: (row: string, column: string, first: string, second: string) => void): void;
+}
+
+export type MakeCore = (kit: Kit, type: DType, base: string, tid: string) => TensorCore;
+
+/** Bytes of one tile row in shared memory. */
+export const rowBytes = 128;
+
+const sharedLimit = (sm: number): number => (sm >= 90 && sm < 120 ? 227 : sm === 80 || sm === 87 ? 163 : 99) * 1024;
+
+export function tensorRecipe(r: Matmul, target: Target): Recipe | null {
+  const precise = r.type === 'f32' && r.precision === 'exact';
+  const narrowType = r.type === 'f16' || r.type === 'bf16';
+  if (target.sm < 80 || precise || (!narrowType && r.type !== 'f32')) return null;
+  if (r.k === 0 || r.m < 16 || r.n < 16 || r.k < 16) return null;
+  const hopper = target.sm === 90;
+  const size = dtypeInfo[r.type].bytes;
+  const depth = Math.ceil((r.k * size) / 16) * (16 / size);
+  const layout = new Layout();
+  const parts: { text: string; launch: Recipe['launches'][number] }[] = [];
+  const operand = (name: 'a' | 'b', index: number, rows: number, along: boolean, batch: number): Argument => {
+    if (along && depth === r.k) return { kind: 'buffer', index };
+    const place = layout.add(batch * rows * depth * size);
+    parts.push(repack(`${r.name}_${name}`, r.type, { index, rows, depth, k: r.k, along, batch, to: place }, target));
+    return place;
+  };
+  const a = operand('a', 0, r.m, !r.transposeA, r.batchA);
+  const b = operand('b', 1, r.n, r.transposeB, r.batchB);
+  parts.push(product(r, a, b, depth, hopper, target));
+  return {
+    name: r.name,
+    ptx: moduleText(target, ['.extern .shared .align 1024 .b8 dyn[];', ...parts.map((p) => p.text)], hopper ? 'a' : ''),
+    launches: parts.map((p) => p.launch),
+    keptBytes: 0,
+    borrowedBytes: layout.bytes,
+  };
+}
+
+interface Repack {
+  readonly index: number;
+  readonly rows: number;
+  readonly depth: number;
+  readonly k: number;
+  /** Whether the depth is already contiguous, and only has to be padded. */
+  readonly along: boolean;
+  readonly batch: number;
+  readonly to: Argument;
+}
+
+/** Rewrites an operand as [batch][rows][depth], zero beyond k, through 32 by 32 tiles. */
+function repack(name: string, type: DType, p: Repack, target: Target) {
+  const kit = new Kit(`${name}_repack`, target);
+  const { b } = kit;
+  const size = dtypeInfo[type].bytes;
+  const suffix = size === 2 ? 'b16' : 'b32';
+  const kind = size === 2 ? 'h' : 'r';
+  const from = kit.pointer({ kind: 'buffer', index: p.index });
+  const to = kit.pointer(p.to);
+  const tid = kit.special('tid.x');
+  const acrossK = blocksFor(p.depth, 32);
+  const acrossRows = blocksFor(p.rows, 32);
+  const block = kit.special('ctaid.x');
+  const rest = b.def('r', 'div.u32', block, acrossK);
+  const kBlock = b.def('r', 'sub.u32', block, b.def('r', 'mul.lo.u32', rest, acrossK));
+  const batch = b.def('r', 'div.u32', rest, acrossRows);
+  const rowBlock = b.def('r', 'sub.u32', rest, b.def('r', 'mul.lo.u32', batch, acrossRows));
+  const tx = b.def('r', 'and.b32', tid, 31);
+  const ty = b.def('r', 'shr.u32', tid, 5);
+  const shared = kit.shared(32 * 33 * 4);
+  const k0 = b.def('r', 'shl.b32', kBlock, 5);
+  const row0 = b.def('r', 'shl.b32', rowBlock, 5);
+  const source = b.def('d', 'mul.lo.u64', kit.wide(batch), p.rows * p.k);
+  const target_ = b.def('d', 'mul.lo.u64', kit.wide(batch), p.rows * p.depth);
+  for (let i = 0; i < 32; i += 8) {
+    const line = b.def('r', 'add.u32', ty, i);
+    // Read along whatever is contiguous in the source.
+    const [k, row] = p.along
+      ? [b.def('r', 'add.u32', k0, tx), b.def('r', 'add.u32', row0, line)]
+      : [b.def('r', 'add.u32', k0, line), b.def('r', 'add.u32', row0, tx)];
+    const inside = b.def('p', 'and.pred', b.def('p', 'setp.lt.u32', k, p.k), b.def('p', 'setp.lt.u32', row, p.rows));
+    const element = p.along
+      ? b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', row, p.k), kit.wide(k))
+      : b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', k, p.rows), kit.wide(row));
+    const v = b.def(kind, `mov.${suffix}`, 0);
+    b.emit(`@${inside} ld.global.nc.${suffix} ${v}, [${kit.at(from, b.def('d', 'add.u64', source, element), size)}]`);
+    // shared[row][k]
+    const [sr, sk] = p.along ? [line, tx] : [tx, line];
+    const place = b.def('r', 'mad.lo.u32', b.def('r', 'mad.lo.u32', sr, 33, sk), 4, shared);
+    b.emit(`st.shared.${suffix} [${place}], ${v}`);
+  }
+  kit.sync();
+  for (let i = 0; i < 32; i += 8) {
+    const line = b.def('r', 'add.u32', ty, i);
+    const k = b.def('r', 'add.u32', k0, tx);
+    const row = b.def('r', 'add.u32', row0, line);
+    const inside = b.def(
+      'p',
+      'and.pred',
+      b.def('p', 'setp.lt.u32', k, p.depth),
+      b.def('p', 'setp.lt.u32', row, p.rows),
+    );
+    const place = b.def('r', 'mad.lo.u32', b.def('r', 'mad.lo.u32', line, 33, tx), 4, shared);
+    const v = b.def(kind, `ld.shared.${suffix}`, `[${place}]`);
+    const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', row, p.depth), kit.wide(k));
+    b.emit(`@${inside} st.global.${suffix} [${kit.at(to, b.def('d', 'add.u64', target_, element), size)}], ${v}`);
+  }
+  return kit.finish([acrossK * acrossRows * p.batch, 1, 1], 256);
+}
+
+function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: number, hopper: boolean, target: Target) {
+  const kit = new Kit(`${r.name}_product`, target);
+  const { b } = kit;
+  const size = dtypeInfo[r.type].bytes;
+  const a = kit.pointer(argumentA);
+  const bm = kit.pointer(argumentB);
+  const c = kit.pointer({ kind: 'buffer', index: 2 });
+  const tid = kit.special('tid.x');
+  const base = b.def('r', 'mov.u32', 'dyn');
+  const make = hopper ? wgmmaCore(r, target) : mmaCore(r, target, sharedLimit(target.sm));
+  const core = make(kit, r.type, base, tid);
+  const { rows, columns, threads, stages, ahead } = core.tiles;
+  const stageBytes = (rows + columns) * rowBytes;
+
+  // Blocks in groups of eight rows, so that neighbours in time share operands in the L2 cache.
+  const acrossM = blocksFor(r.m, rows);
+  const acrossN = blocksFor(r.n, columns);
+  const { m: mBlock, n: nBlock } = grouped(kit, acrossM, acrossN);
+  const m0 = b.def('r', 'mul.lo.u32', mBlock, rows);
+  const n0 = b.def('r', 'mul.lo.u32', nBlock, columns);
+  const cy = kit.special('ctaid.y');
+  const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, cy));
+  if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
+  const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * depth * size, a);
+  const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.n * depth * size, bm);
+  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * size, c);
+
+  // A thread copies the same piece of every (threads/8)-th row.
+  const perStage = rowBytes / size;
+  const piece = b.def('r', 'and.b32', tid, 7);
+  const line = b.def('r', 'shr.u32', tid, 3);
+  const swizzled = b.def('r', 'shl.b32', b.def('r', 'xor.b32', piece, b.def('r', 'and.b32', line, 7)), 4);
+  const place = b.def('r', 'mad.lo.u32', line, rowBytes, swizzled);
+  const pieceStart = b.def('r', 'mul.lo.u32', piece, 16 / size);
+  const lines = threads / 8;
+  const copies = (extent: number, tileRows: number, start: string, from: string, offset: number) => {
+    const rounds = tileRows / lines;
+    const first = b.def('r', 'add.u32', start, line);
+    const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', first, depth), kit.wide(pieceStart));
+    const source = b.def('d', 'mad.lo.u64', element, size, from);
+    const inside = Array.from({ length: rounds }, (_, i) =>
+      extent % tileRows === 0 ? null : b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', first, i * lines), extent),
+    );
+    return (stage: string, k: string, kBytes: string): void => {
+      const at = b.def('r', 'add.u32', stage, place);
+      const from_ = b.def('d', 'add.u64', source, kBytes);
+      const kInside =
+        depth % perStage === 0 ? null : b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', k, pieceStart), depth);
+      for (let i = 0; i < rounds; i++) {
+        const gates = [inside[i], kInside].filter((g) => g !== null && g !== undefined) as string[];
+        const bytes =
+          gates.length === 0
+            ? '16'
+            : b.def(
+                'r',
+                'selp.b32',
+                16,
+                0,
+                gates.length === 1 ? gates[0]! : b.def('p', 'and.pred', gates[0]!, gates[1]!),
+              );
+        const src = i === 0 ? from_ : b.def('d', 'add.u64', from_, i * lines * depth * size);
+        // Outside rows read nothing and write zeros; their address must still be a valid one.
+        const safe = gates.length === 0 ? src : b.def('d', 'selp.b64', src, from, b.def('p', 'setp.ne.u32', bytes, 0));
+        b.emit(`cp.async.cg.shared.global [${at}+${offset + i * lines * rowBytes}], [${safe}], 16, ${bytes}`);
+      }
+    };
+  };
+  const copyA = copies(r.m, rows, m0, baseA, 0);
+  const copyB = copies(r.n, columns, n0, baseB, rows * rowBytes);
+
+  const steps = Math.ceil(depth / perStage);
+  const k = b.def('r', 'mov.u32', 0);
+  const kBytes = b.def('d', 'mov.u64', 0);
+  const fill = b.def('r', 'mov.u32', base);
+  const last = b.def('r', 'add.u32', base, (stages - 1) * stageBytes);
+  const advance = (stage: string): void => {
+    const wrap = b.def('p', 'setp.eq.u32', stage, last);
+    const next = b.def('r', 'add.u32', stage, stageBytes);
+    b.set(stage, 'selp.b32', base, next, wrap);
+  };
+  const fetch = (): void => {
+    const more = b.def('p', 'setp.lt.u32', k, steps * perStage);
+    kit.when(more, () => {
+      copyA(fill, k, kBytes);
+      copyB(fill, k, kBytes);
+    });
+    // Empty groups keep the count of what is outstanding right.
+    b.emit('cp.async.commit_group');
+    b.set(k, 'add.u32', k, perStage);
+    b.set(kBytes, 'add.u64', kBytes, rowBytes);
+    advance(fill);
+  };
+  core.begin();
+  for (let s = 0; s < ahead; s++) fetch();
+  const use = b.def('r', 'mov.u32', base);
+  const step = b.def('r', 'mov.u32', 0);
+  kit.while(
+    () => b.def('p', 'setp.lt.u32', step, steps),
+    () => {
+      b.emit(`cp.async.wait_group ${ahead - 1}`);
+      if (hopper) b.emit('fence.proxy.async.shared::cta');
+      kit.sync();
+      fetch();
+      core.multiply(use);
+      advance(use);
+      b.set(step, 'add.u32', step, 1);
+    },
+  );
+  b.emit('cp.async.wait_group 0');
+  core.end();
+
+  const pairs = r.n % 2 === 0;
+  core.results((row, column, first, second) => {
+    const gr = b.def('r', 'add.u32', m0, row);
+    const gc = b.def('r', 'add.u32', n0, column);
+    const rowInside = b.def('p', 'setp.lt.u32', gr, r.m);
+    const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', gr, r.n), kit.wide(gc));
+    const address = b.def('d', 'mad.lo.u64', element, size, baseC);
+    const inside = (column_: string): string =>
+      b.def('p', 'and.pred', rowInside, b.def('p', 'setp.lt.u32', column_, r.n));
+    const isNarrow = r.type === 'f16' || r.type === 'bf16';
+    const [x, y] = isNarrow ? [narrow(kit.c, r.type, first), narrow(kit.c, r.type, second)] : [first, second];
+    if (pairs) {
+      const ok = inside(gc);
+      if (isNarrow) b.emit(`@${ok} st.global.b32 [${address}], ${b.def('r', 'mov.b32', `{${x}, ${y}}`)}`);
+      else b.emit(`@${ok} st.global.v2.f32 [${address}], {${x}, ${y}}`);
+      return;
+    }
+    const suffix = isNarrow ? 'b16' : 'f32';
+    b.emit(`@${inside(gc)} st.global.${suffix} [${address}], ${x}`);
+    b.emit(`@${inside(b.def('r', 'add.u32', gc, 1))} st.global.${suffix} [${address}+${size}], ${y}`);
+  });
+  const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  return kit.finish(grid, threads, stages * stageBytes);
+}
+
+const groupRows = 8;
+
+function grouped(kit: Kit, acrossM: number, acrossN: number): { m: string; n: string } {
+  const { b } = kit;
+  const block = kit.special('ctaid.x');
+  const perGroup = groupRows * acrossN;
+  const group = b.def('r', 'div.u32', block, perGroup);
+  const first = b.def('r', 'mul.lo.u32', group, groupRows);
+  const height = b.def('r', 'min.u32', b.def('r', 'sub.u32', acrossM, first), groupRows);
+  const within = b.def('r', 'sub.u32', block, b.def('r', 'mul.lo.u32', group, perGroup));
+  const n = b.def('r', 'div.u32', within, height);
+  const m = b.def('r', 'add.u32', first, b.def('r', 'sub.u32', within, b.def('r', 'mul.lo.u32', n, height)));
+  return { m, n };
+}

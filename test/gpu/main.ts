@@ -1,0 +1,99 @@
+// The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
+//
+// Prints each failure as it happens and a table last; exits non-zero if anything failed or if there is no GPU.
+
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CudaDevice } from '../../src/devices/cuda/device.ts';
+import { type CudaOptions, openCudaDevices } from '../../src/devices/cuda/discover.ts';
+import { Report, runKernelCase, runRoutineCase } from './check.ts';
+import { allKernelCases } from './corpus.ts';
+import { matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
+import { runtimeTests, soakTest } from './runtime-tests.ts';
+
+const report = new Report();
+const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
+const open = async (options: CudaOptions): Promise<CudaDevice> => {
+  const { devices, refused } = await openCudaDevices({ cacheDir: folder, ordinals: [0], ...options });
+  if (devices.length === 0) {
+    for (const r of refused) console.error(`${r.id}: ${r.reason}\n  fix: ${r.fix}`);
+    console.error('no CUDA device: nothing was tested');
+    process.exit(1);
+  }
+  return devices[0] as CudaDevice;
+};
+
+const started = performance.now();
+const seconds = (): string => `${((performance.now() - started) / 1000).toFixed(1)} s`;
+const only = process.argv.slice(2);
+const wants = (name: string): boolean => only.length === 0 || only.includes(name);
+
+const device = await open({});
+console.log(`${device.caps.name}: ${JSON.stringify(device.caps.details)} opened after ${seconds()}`);
+
+if (wants('kernels')) {
+  // The second device cuts work as for a tiny GPU, so that wide vectors, unrolling and splits run on small inputs too.
+  for (const [label, d] of [
+    ['kernels, tiling of this GPU', device],
+    ['kernels, tiling of one multiprocessor', await open({ processors: 1 })],
+  ] as const) {
+    report.group(label);
+    for (const c of allKernelCases(d.target)) {
+      await report.test(c.kernel.name, () => {
+        const complaint = runKernelCase(d, c, 1);
+        if (complaint) throw new Error(complaint);
+      });
+    }
+    console.log(`${label}: done after ${seconds()}`);
+  }
+}
+async function checkRoutines(label: string, d: CudaDevice, cases: readonly RoutineCase[]): Promise<void> {
+  report.group(label);
+  for (const c of cases) {
+    await report.test(c.routine.name, () => {
+      const complaint = runRoutineCase(d, c, 1);
+      if (complaint) throw new Error(complaint);
+    });
+  }
+  console.log(`${label}: done after ${seconds()}`);
+}
+const others = (): RoutineCase[] => routineCases().filter((c) => c.routine.op !== 'matmul');
+if (wants('routines')) await checkRoutines('sort, scan, scatter', device, others());
+if (wants('cublas')) {
+  await checkRoutines('matmul, cuBLASLt where present', device, matmulCases());
+  console.log(`matmul by default: ${device.prepare(matmul('f32', 64, 64, 64).routine).source.split('\n')[0]}`);
+}
+if (wants('matmul')) await checkRoutines('matmul, own kernels', await open({ cublas: false }), matmulCases());
+if (wants('ampere')) {
+  const ampere = await open({ cublas: false, architecture: 80, processors: 2 });
+  await checkRoutines('matmul, code for Ampere', ampere, matmulCases());
+}
+if (only.includes('quick')) {
+  // A cross-section, for slow checkers.
+  const own = await open({ cublas: false, processors: 1 });
+  report.group('quick');
+  for (const [i, c] of allKernelCases(own.target).entries()) {
+    if (i % 9 === 0 && c.kernel.space.reduce((n, d) => n * d, 1) < 6000) {
+      await report.test(c.kernel.name, () => {
+        const complaint = runKernelCase(own, c, 1);
+        if (complaint) throw new Error(complaint);
+      });
+    }
+  }
+  for (const [i, c] of routineCases().entries()) {
+    if (i % 11 !== 0) continue;
+    await report.test(c.routine.name, () => {
+      const complaint = runRoutineCase(own, c, 1);
+      if (complaint) throw new Error(complaint);
+    });
+  }
+}
+if (wants('runtime')) await runtimeTests(device, report);
+console.log(`all done after ${seconds()}; ${JSON.stringify(device.counters())}`);
+report.print();
+const soak = only.indexOf('soak');
+if (soak >= 0) await soakTest(device, report, Number(only[soak + 1] ?? 10));
+if (soak >= 0) report.print();
+await device.close();
+process.exit(report.failures.length > 0 ? 1 : 0);

@@ -1,0 +1,201 @@
+// Routines over all types and the shapes that choose each path, for ptxas and for the GPU.
+
+import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
+import type { Matmul, Routine, Scan, Scatter, Sort } from '../../src/kernel/kernel.ts';
+
+export interface RoutineCase {
+  readonly routine: Routine;
+  /** Buffers that hold positions: how many there are to choose from. */
+  readonly positions?: ReadonlyMap<number, number>;
+  readonly buffers: readonly { readonly type: DType; readonly elements: number }[];
+  /** How many of the buffers, from the end, are outputs. */
+  readonly outputs: number;
+  readonly tolerance: number;
+  readonly mild: boolean;
+}
+
+const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
+
+export function matmul(type: DType, m: number, k: number, n: number, more: Partial<Matmul> = {}): RoutineCase {
+  const r: Matmul = {
+    kind: 'routine',
+    op: 'matmul',
+    name: `matmul_${type}_${m}x${k}x${n}`,
+    type,
+    batch: 1,
+    batchA: 1,
+    batchB: 1,
+    m,
+    n,
+    k,
+    transposeA: false,
+    transposeB: false,
+    precision: 'exact',
+    epilogue: null,
+    estimate,
+    ...more,
+  };
+  const bytes = `${r.batch}${r.batchA}${r.batchB}${r.transposeA ? 't' : 'n'}${r.transposeB ? 't' : 'n'}_${r.precision}`;
+  const coarse = r.precision !== 'exact' || type === 'f16' || type === 'bf16';
+  return {
+    routine: { ...r, name: `${r.name}_${bytes}` },
+    buffers: [
+      { type, elements: r.batchA * m * k },
+      { type, elements: r.batchB * k * n },
+      { type, elements: r.batch * m * n },
+    ],
+    outputs: 1,
+    tolerance: !isFloat(type) ? 0 : coarse ? 2e-2 : type === 'f64' ? 1e-12 : 2e-5,
+    mild: true,
+  };
+}
+
+function sort(type: DType, rows: number, columns: number, descending: boolean): RoutineCase {
+  const routine: Sort = {
+    kind: 'routine',
+    op: 'sort',
+    name: `sort_${type}_${rows}x${columns}_${descending ? 'down' : 'up'}`,
+    type,
+    rows,
+    columns,
+    descending,
+    estimate,
+  };
+  const elements = rows * columns;
+  return {
+    routine,
+    buffers: [
+      { type, elements },
+      { type, elements },
+      { type: 'i32', elements },
+    ],
+    outputs: 2,
+    tolerance: 0,
+    mild: false,
+  };
+}
+
+function scan(
+  type: DType,
+  combine: Scan['combine'],
+  outer: number,
+  length: number,
+  inner: number,
+  reverse = false,
+): RoutineCase {
+  const routine: Scan = {
+    kind: 'routine',
+    op: 'scan',
+    name: `cum${combine}_${type}_${outer}x${length}x${inner}${reverse ? '_reverse' : ''}`,
+    type,
+    combine,
+    outer,
+    length,
+    inner,
+    reverse,
+    estimate,
+  };
+  const elements = outer * length * inner;
+  const rounds = isFloat(type) && (combine === 'sum' || combine === 'prod');
+  return {
+    routine,
+    buffers: [
+      { type, elements },
+      { type, elements },
+    ],
+    outputs: 1,
+    tolerance: !rounds ? 0 : type === 'f64' ? 1e-11 : type === 'f32' ? 1e-4 : 2e-2,
+    mild: rounds,
+  };
+}
+
+function scatter(
+  type: DType,
+  combine: Scatter['combine'],
+  [outer, length, inner, count]: readonly [number, number, number, number],
+  perElement: boolean,
+): RoutineCase {
+  const routine: Scatter = {
+    kind: 'routine',
+    op: 'scatter',
+    name: `scatter_${combine}_${type}_${outer}x${length}x${inner}_${count}${perElement ? '_each' : ''}`,
+    type,
+    combine,
+    outer,
+    length,
+    inner,
+    count,
+    perElement,
+    estimate,
+  };
+  const updates = outer * count * inner;
+  return {
+    routine,
+    positions: new Map([[1, length]]),
+    buffers: [
+      { type, elements: outer * length * inner },
+      { type: 'i32', elements: perElement ? updates : count },
+      { type, elements: updates },
+      { type, elements: outer * length * inner },
+    ],
+    outputs: 1,
+    // In the order of the updates, one at a time: the same roundings as the definition (which rounds what it stores).
+    tolerance: 0,
+    mild: true,
+  };
+}
+
+export function matmulCases(): RoutineCase[] {
+  const cases: RoutineCase[] = [];
+  for (const type of dtypes) {
+    for (const transposeA of [false, true]) {
+      for (const transposeB of [false, true]) cases.push(matmul(type, 37, 29, 45, { transposeA, transposeB }));
+    }
+    cases.push(matmul(type, 64, 32, 64), matmul(type, 1, 100, 5), matmul(type, 70, 1, 3), matmul(type, 5, 0, 7));
+    cases.push(matmul(type, 20, 24, 28, { batch: 3, batchA: 3, batchB: 3 }));
+    cases.push(matmul(type, 20, 24, 28, { batch: 3, batchA: 1, batchB: 3 }));
+    cases.push(matmul(type, 20, 24, 28, { batch: 3, batchA: 3, batchB: 1 }));
+  }
+  for (const transposeA of [false, true]) {
+    for (const transposeB of [false, true]) {
+      cases.push(matmul('f32', 260, 136, 132, { transposeA, transposeB }));
+      for (const type of ['f16', 'bf16'] as const) {
+        cases.push(
+          matmul(type, 256, 128, 128, { transposeA, transposeB }),
+          matmul(type, 264, 200, 136, { transposeA, transposeB }),
+        );
+        cases.push(matmul(type, 128, 64, 256, { transposeA, transposeB, batch: 2, batchA: 2, batchB: 1 }));
+      }
+      cases.push(matmul('f32', 256, 128, 128, { transposeA, transposeB, precision: 'tf32' }));
+      cases.push(matmul('f32', 132, 68, 140, { transposeA, transposeB, precision: 'tf32' }));
+    }
+  }
+  cases.push(matmul('f32', 128, 96, 64, { precision: 'bf16' }));
+  return cases;
+}
+
+export function routineCases(): RoutineCase[] {
+  const cases = matmulCases();
+  for (const type of dtypes) {
+    for (const descending of [false, true]) {
+      cases.push(sort(type, 5, 100, descending), sort(type, 3, 1, descending), sort(type, 2, 2048, descending));
+      cases.push(sort(type, 2, 9000, descending));
+    }
+    if (type === 'bool') continue;
+    for (const combine of ['sum', 'prod', 'max', 'min'] as const) {
+      cases.push(scan(type, combine, 3, 500, 1), scan(type, combine, 2, 5000, 1), scan(type, combine, 3, 70, 40));
+    }
+    for (const combine of ['set', 'sum', 'prod', 'max', 'min'] as const) {
+      cases.push(scatter(type, combine, [2, 30, 4, 12], false), scatter(type, combine, [2, 30, 4, 100], false));
+      cases.push(scatter(type, combine, [2, 30, 4, 90], true), scatter(type, combine, [1, 700, 1, 3000], false));
+    }
+  }
+  cases.push(
+    scan('f32', 'sum', 2, 5000, 1, true),
+    scan('i64', 'sum', 2, 300, 7, true),
+    scan('f32', 'max', 1, 20_000, 3),
+  );
+  cases.push(sort('f32', 1, 100_000, false), sort('i64', 1, 50_000, true), scan('f32', 'sum', 1, 1_000_000, 1));
+  cases.push(scatter('bool', 'set', [1, 50, 1, 20], false), scatter('f32', 'sum', [3, 500, 8, 2000], true));
+  return cases;
+}
