@@ -1,7 +1,7 @@
 // The WebGPU device: the contract of devices/device.ts over one GPUDevice.
 
 import type { DType } from '../../base/dtype.ts';
-import { ArgumentError, type ForgeError } from '../../errors.ts';
+import { ArgumentError } from '../../errors.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Launch, Mark, Program } from '../device.ts';
 import { released } from './errors.ts';
@@ -25,8 +25,6 @@ export interface WebGpuSetup {
   readonly traits: Traits;
   readonly memoryBytes: number;
   readonly timestamps: boolean;
-  /** Lets go of what was opened for this device alone. */
-  readonly onClose: () => void;
   /** A new device in place of this one, after a loss. */
   readonly reopen: () => Promise<WebGpuDevice>;
 }
@@ -59,7 +57,6 @@ export class WebGpuDevice implements Device {
   readonly #programs = new WeakMap<Kernel | Routine, WebGpuProgram>();
   readonly #recordings = new Set<WebGpuRecording>();
   readonly #onError: (event: Event) => void;
-  #stray: ForgeError | null = null;
 
   constructor(setup: WebGpuSetup) {
     const { gpu, id } = setup;
@@ -76,7 +73,7 @@ export class WebGpuDevice implements Device {
     this.#pipelines = new Pipelines(gpu, id, this.#scalars.gpu);
     this.#launcher = new Launcher(this.#pool, this.#queue, this.#pipelines, this.#scalars);
     this.#uploads = new Uploads(gpu, this.#queue, (dst, word, mask, value) => this.#patch(dst, word, mask, value));
-    this.#downloads = new Downloads(gpu, this.#queue, (cause) => this.#stray ?? this.#life.error('read', cause));
+    this.#downloads = new Downloads(gpu, this.#queue, (cause) => this.#life.error('read', cause));
     this.#marks = new Marks(gpu, this.#queue, setup.timestamps, () => this.#life.check('whenDone'));
     this.#queue.addRider(this.#uploads);
     this.#queue.addRider(this.#marks);
@@ -193,7 +190,6 @@ export class WebGpuDevice implements Device {
     this.gpu.destroy();
     await this.gpu.lost;
     this.gpu.removeEventListener('uncapturederror', this.#onError);
-    this.#setup.onClose();
   }
 
   // Destroyed buffers must not be named by work that is still to be submitted, nor kept by bind groups.

@@ -148,7 +148,9 @@ export class Pool {
       this.#idleBytes -= block.size;
     }
     const held = this.#used + this.#idleBytes - (at >= 0 ? 0 : block.size);
-    this.#budget = Math.min(this.#budget, Math.max(held, smallest));
+    // Known now: this much more does not fit. Idle blocks go, so that the next attempt has their room.
+    this.#budget = Math.min(this.#budget, held + block.size - smallest);
     block.failure = outOfMemory(this.#id, block.size, 0, error);
+    this.trim();
   }
 }

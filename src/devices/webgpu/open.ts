@@ -14,6 +14,8 @@ export interface WebGpuOptions {
   readonly powerPreference?: GPUPowerPreference;
   /** Memory the device may use, in bytes. WebGPU does not tell; without this a cautious figure is assumed. */
   readonly memoryBytes?: number;
+  /** Which plans to use: those for GPUs or those for software adapters. Default: what the adapter is. */
+  readonly plans?: 'gpu' | 'software';
   /** Time marks with timestamp queries where the adapter has them. Default: yes. */
   readonly timestamps?: boolean;
 }
@@ -73,12 +75,11 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
   const wanted: GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
   const features = wanted.filter((f) => adapter.features.has(f));
   const gpu = await adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) });
-  const traits = traitsOf(adapter, gpu);
+  const { cpu: software, ...found } = traitsOf(adapter, gpu);
+  const traits: Traits = { ...found, cpu: options.plans ? options.plans === 'software' : software };
   const dtypes = dtypesOf(traits.f16);
   const { info } = adapter;
-  const software = traits.cpu;
   const memoryBytes = options.memoryBytes ?? assumedMemory(gpu, software, source.hostBytes);
-  const holder: { source: Source | null } = { source };
   return new WebGpuDevice({
     id,
     gpu,
@@ -102,10 +103,6 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
         memory: options.memoryBytes === undefined ? 'assumed' : 'given',
         ...(source.driver ? { driver: source.driver } : {}),
       },
-    },
-    // Dawn keeps the process alive as long as somebody holds it.
-    onClose: () => {
-      holder.source = null;
     },
     reopen: () => openDevice(source, options),
   });

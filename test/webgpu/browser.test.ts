@@ -1,0 +1,86 @@
+// The same device checks in headless Chromium, from a bundle made for browsers without shims.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { build } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureChromium } from '../../scripts/setup-chromium.mjs';
+import type { PageResult } from './browser/page.ts';
+import { allChecks } from './checks/index.ts';
+
+const flags = [
+  '--no-sandbox',
+  '--enable-unsafe-webgpu',
+  '--use-webgpu-adapter=swiftshader',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+  '--disable-quic',
+];
+
+let browser: Browser;
+let server: Server;
+let page: Page;
+const complaints: string[] = [];
+
+/** A browser bundle; unresolved imports, Node's modules among them, fail the build. */
+async function bundle(input: string): Promise<string> {
+  const { output } = await build({
+    input: join(import.meta.dirname, input),
+    platform: 'browser',
+    output: { format: 'esm', codeSplitting: false, minify: true },
+    write: false,
+    onLog(level, log) {
+      if (level === 'warn') throw new Error(log.message);
+    },
+  });
+  return output[0].code;
+}
+
+beforeAll(async () => {
+  const script = await bundle('browser/page.ts');
+  server = createServer((request, response) => {
+    const js = request.url === '/page.js';
+    response.setHeader('content-type', js ? 'text/javascript' : 'text/html');
+    response.end(js ? script : '<!doctype html><title>checks</title><script type="module" src="/page.js"></script>');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  browser = await chromium.launch({ executablePath: ensureChromium().browser, headless: true, args: flags });
+  page = await browser.newPage();
+  page.on('console', (m) => complaints.push(m.text()));
+  page.on('pageerror', (e) => complaints.push(e.message));
+  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await page.waitForFunction(() => typeof globalThis.runChecks === 'function');
+}, 120_000);
+
+afterAll(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+describe('in headless Chromium', () => {
+  for (const group of Object.keys(allChecks)) {
+    it(`the ${group} checks pass`, async () => {
+      const result: PageResult = await page.evaluate((g) => globalThis.runChecks([g]), group);
+      expect(result.failed).toEqual([]);
+      expect(result.passed.length).toBe(allChecks[group]!.length - result.skipped.length);
+      expect(result.passed.length).toBeGreaterThan(10);
+    }, 300_000);
+  }
+
+  it('says nothing on the console', () => {
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe('the bundle', () => {
+  it('of the device alone needs no shims and stays small', async () => {
+    const code = await bundle('../../src/devices/webgpu/open.ts');
+    expect(code).not.toMatch(/\bfrom\s*["'](node:|webgpu)/);
+    expect(gzipSync(code).length).toBeLessThan(40_000);
+  });
+});
