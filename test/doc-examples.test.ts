@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as gpuforge from '../src/index.ts';
+import * as io from '../src/io/index.ts';
 import { TensorCore } from '../src/tensor/core.ts';
 import { openRuntime, targets } from './cases/devices.ts';
 
@@ -72,7 +73,7 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/io)?';?/g,
       (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
     );
 }
@@ -93,7 +94,7 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = gpuforge;
+const library: Readonly<Record<string, unknown>> = { ...gpuforge, ...io };
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */
@@ -160,7 +161,7 @@ describe('examples of the documentation', () => {
       expectSame(await plain(value), parseExpected(expected));
     };
     const silent = { ...console, log: () => {}, table: () => {} };
-    await body(rt, gpuforge, check, silent, ...exported.map((k) => library[k]));
+    await body(rt, library, check, silent, ...exported.map((k) => library[k]));
     expect(checks).toBe(code.split('\n').filter((l) => arrow.test(l)).length);
   });
 });

@@ -1,0 +1,69 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dtypes } from '../base/dtype.ts';
+import { FormatError } from '../errors.ts';
+import { createRuntime, type Runtime } from '../index.ts';
+import { readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors } from './index.ts';
+
+let rt: Runtime;
+let folder: string;
+
+beforeAll(async () => {
+  rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+  folder = await mkdtemp(join(tmpdir(), 'gpuforge-io-'));
+});
+
+afterAll(async () => {
+  await rt.close();
+  await rm(folder, { recursive: true });
+});
+
+describe('tensors and files', () => {
+  it.each(dtypes)('keeps every bit of %s', async (dtype) => {
+    const t = rt.tensor(
+      [
+        [0, 1, 2],
+        [3, 4, 5],
+      ],
+      undefined,
+      { dtype },
+    );
+    const expected = await t.bytes();
+    const npy = await readNpy(rt, await writeNpy(t));
+    expect([npy.dtype, npy.shape, await npy.bytes()]).toEqual([dtype, [2, 3], expected]);
+    const { tensors } = await readSafetensors(rt, await writeSafetensors({ t }));
+    expect(tensors.t!.dtype).toBe(dtype);
+    expect(tensors.t!.shape).toEqual([2, 3]);
+    expect(await tensors.t!.bytes()).toEqual(expected);
+  });
+
+  it('reads and writes paths and URLs, and leaves no partial files', async () => {
+    const path = join(folder, 'x.npy');
+    await writeNpy(rt.arange(4), path);
+    expect(await (await readNpy(rt, pathToFileURL(path))).array()).toEqual([0, 1, 2, 3]);
+    await writeNpz({ a: rt.ones([2]), b: rt.eye(2) }, { path: pathToFileURL(join(folder, 'x.npz')), compress: true });
+    const { a, b } = await readNpz(rt, join(folder, 'x.npz'));
+    expect([await a!.array(), await b!.array()]).toEqual([
+      [1, 1],
+      [
+        [1, 0],
+        [0, 1],
+      ],
+    ]);
+    await writeSafetensors({ w: rt.ones([1]) }, { path: join(folder, 'x.safetensors'), metadata: { from: 'test' } });
+    expect((await readSafetensors(rt, join(folder, 'x.safetensors'))).metadata).toEqual({ from: 'test' });
+    expect((await readdir(folder)).sort()).toEqual(['x.npy', 'x.npz', 'x.safetensors']);
+  });
+
+  it('refuses a truncated file and loses nothing', async () => {
+    const bytes = await writeNpy(rt.ones([100]));
+    const one = rt.ones([1]).compute();
+    const before = rt.stats().bytes;
+    await expect(readNpy(rt, bytes.slice(0, -1))).rejects.toThrow(FormatError);
+    await expect(writeNpy(one, join(folder, 'missing', 'x.npy'))).rejects.toThrow(/ENOENT/);
+    expect(rt.stats().bytes).toBe(before);
+  });
+});

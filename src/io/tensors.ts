@@ -1,0 +1,126 @@
+// Files to tensors and back. Sources are bytes, or paths where there is a file system (Node).
+
+import type { Runtime, Tensor } from '../index.ts';
+import { formatNpy, parseNpy } from './npy.ts';
+import { formatNpz, parseNpz } from './npz.ts';
+import type { ArrayRecord } from './record.ts';
+import { formatSafetensors, parseSafetensors } from './safetensors.ts';
+
+/** Bytes of a file, or its path. */
+export type Source = Uint8Array | ArrayBuffer | string | URL;
+
+/** Tensors by name. */
+export type TensorRecord = Readonly<Record<string, Tensor>>;
+
+/**
+ * Reads a NumPy `.npy` file.
+ * @example await (await readNpy(rt, await writeNpy(rt.tensor([1, 2])))).array() // → [1, 2]
+ */
+export async function readNpy(rt: Runtime, source: Source): Promise<Tensor> {
+  return toTensor(rt, parseNpy(await bytesOf(source)));
+}
+
+/**
+ * A tensor as the bytes of a `.npy` file; written to a path if one is given.
+ * @example (await writeNpy(rt.tensor([1, 2]))).length // → 136
+ */
+export async function writeNpy(tensor: Tensor, path?: string | URL): Promise<Uint8Array> {
+  return save(formatNpy(await toRecord(tensor)), path);
+}
+
+/**
+ * Reads a NumPy `.npz` archive.
+ * @example Object.keys(await readNpz(rt, await writeNpz({ a: rt.ones([2]) }))) // → ['a']
+ */
+export async function readNpz(rt: Runtime, source: Source): Promise<Record<string, Tensor>> {
+  return toTensors(rt, await parseNpz(await bytesOf(source)));
+}
+
+/**
+ * Tensors as the bytes of a `.npz` archive; written to a path if one is given.
+ * @example (await writeNpz({ a: rt.ones([2]) })).length > 100 // → true
+ */
+export async function writeNpz(
+  tensors: TensorRecord,
+  options: { readonly compress?: boolean; readonly path?: string | URL } = {},
+): Promise<Uint8Array> {
+  const bytes = await formatNpz(await toRecords(tensors), { compress: options.compress ?? false });
+  return save(bytes, options.path);
+}
+
+/**
+ * Reads a safetensors file.
+ * @example Object.keys((await readSafetensors(rt, await writeSafetensors({ w: rt.ones([2]) }))).tensors) // → ['w']
+ */
+export async function readSafetensors(
+  rt: Runtime,
+  source: Source,
+): Promise<{ tensors: Record<string, Tensor>; metadata: Readonly<Record<string, string>> }> {
+  const { tensors, metadata } = parseSafetensors(await bytesOf(source));
+  return { tensors: toTensors(rt, tensors), metadata };
+}
+
+/**
+ * Tensors as the bytes of a safetensors file; written to a path if one is given.
+ * @example (await writeSafetensors({ w: rt.ones([2]) })).length > 8 // → true
+ */
+export async function writeSafetensors(
+  tensors: TensorRecord,
+  options: { readonly metadata?: Readonly<Record<string, string>>; readonly path?: string | URL } = {},
+): Promise<Uint8Array> {
+  return save(formatSafetensors(await toRecords(tensors), options.metadata ?? {}), options.path);
+}
+
+const toTensor = (rt: Runtime, record: ArrayRecord): Tensor => rt.fromBytes(record.bytes, record.dtype, record.shape);
+
+/** All or nothing: if one does not fit, those before it are freed. */
+function toTensors(rt: Runtime, records: ReadonlyMap<string, ArrayRecord>): Record<string, Tensor> {
+  const made: Record<string, Tensor> = {};
+  try {
+    for (const [name, record] of records) made[name] = toTensor(rt, record);
+  } catch (e) {
+    for (const t of Object.values(made)) t.dispose();
+    throw e;
+  }
+  return made;
+}
+
+const toRecord = async (t: Tensor): Promise<ArrayRecord> => ({
+  dtype: t.dtype,
+  shape: t.shape,
+  bytes: await t.bytes(),
+});
+
+async function toRecords(tensors: TensorRecord): Promise<Map<string, ArrayRecord>> {
+  const records = new Map<string, ArrayRecord>();
+  for (const [name, t] of Object.entries(tensors)) records.set(name, await toRecord(t));
+  return records;
+}
+
+async function bytesOf(source: Source): Promise<Uint8Array> {
+  if (source instanceof Uint8Array) return source;
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  const { readFile } = await files();
+  return readFile(source);
+}
+
+/** Written beside its final name first, so that a crash never leaves half a file. */
+async function save(bytes: Uint8Array, path: string | URL | undefined): Promise<Uint8Array> {
+  if (path === undefined) return bytes;
+  const { rename, rm, writeFile } = await files();
+  const { fileURLToPath } = (await import(/* @vite-ignore */ nodeModule('url'))) as typeof import('node:url');
+  const target = path instanceof URL ? fileURLToPath(path) : path;
+  const partial = `${target}.${crypto.randomUUID()}.tmp`;
+  try {
+    await writeFile(partial, bytes);
+    await rename(partial, target);
+  } catch (e) {
+    await rm(partial, { force: true });
+    throw e;
+  }
+  return bytes;
+}
+
+const nodeModule = (name: string): string => `node:${name}`;
+const files = async (): Promise<typeof import('node:fs/promises')> =>
+  import(/* @vite-ignore */ nodeModule('fs/promises'));
