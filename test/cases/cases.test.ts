@@ -33,7 +33,7 @@ describe.each(targets)('cases on $name', (target) => {
 
   describe.each(suites)('$file', ({ groups }) => {
     it.each(groups)('%s', { timeout: 120_000 }, async (_op, cases) => {
-      const result = await runCases(rt, cases, { dtypes: target.dtypes(rt), allow: target.allow, wide: target.wide });
+      const result = await runCases(rt, cases, { ...target, dtypes: target.dtypes(rt) });
       passed += result.passed;
       for (const [reason, n] of result.skipped) skipped.set(reason, (skipped.get(reason) ?? 0) + n);
       const shown = result.failures.slice(0, 6);

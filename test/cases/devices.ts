@@ -10,19 +10,25 @@ export interface Target {
   readonly name: string;
   readonly options: RuntimeOptions;
   readonly allow: Allowances;
-  /** Also run elementwise cases on repeated data, so that vector loops and threads see it. */
-  readonly wide: boolean;
+  /** Run elementwise cases on repeated data, so that vector loops and threads see it. */
+  readonly wide?: 'also' | 'only';
+  /** Cases in flight at once. */
+  readonly together: number;
+  /** Share of the fuzzer's graphs: a GPU emulated in software takes long for each. */
+  readonly share: number;
   readonly dtypes: (rt: Runtime) => ReadonlySet<DType>;
 }
 
 const dtypesOf = (rt: Runtime): ReadonlySet<DType> => rt.device(rt.devices().find((d) => d.open)!.id).caps.dtypes;
 
-const target = (name: string, options: RuntimeOptions, wide: boolean, allow: Allowances = {}): Target => ({
+const target = (name: string, options: RuntimeOptions, more: Partial<Target> = {}): Target => ({
   name,
   options,
-  wide,
-  allow,
+  allow: {},
+  together: 1,
+  share: 1,
   dtypes: dtypesOf,
+  ...more,
 });
 
 // WGSL promises 2.5 ulp for division, inherited by what is made of it, and lets a device flush subnormals.
@@ -32,15 +38,15 @@ const wgsl: Allowances = {
 };
 
 const always: readonly Target[] = [
-  target('reference', { devices: ['reference'] }, false),
-  target('cpu', { devices: ['cpu'] }, false),
+  target('reference', { devices: ['reference'] }),
+  target('cpu', { devices: ['cpu'] }),
   // Without the interpreter of tiny kernels, so that the smallest case runs as WebAssembly.
-  target('cpu compiled', { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } }, true),
+  target('cpu compiled', { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } }, { wide: 'also' }),
 ];
 
 const optional: readonly Target[] = [
-  target('webgpu', { devices: ['webgpu'] }, true, wgsl),
-  target('cuda', { devices: ['cuda'] }, true),
+  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, allow: wgsl }),
+  target('cuda', { devices: ['cuda'] }, { wide: 'only', together: 16 }),
 ];
 
 /** Devices that were looked for and not found, with the reason. */

@@ -2,10 +2,10 @@
 //
 // Nothing is skipped in silence: a case whose dtypes the device lacks is counted under the reason.
 
-import type { DType } from '../../src/base/dtype.ts';
+import { dtypes as allDTypes, type DType } from '../../src/base/dtype.ts';
 import { ForgeError } from '../../src/errors.ts';
 import type { Runtime, Tensor } from '../../src/index.ts';
-import { difference } from './compare.ts';
+import { difference, hasSubnormal } from './compare.ts';
 import type { Case, HostArray, HostTensor, Input } from './format.ts';
 import { call } from './ops.ts';
 import { type Allowances, toleranceOf } from './tolerance.ts';
@@ -14,8 +14,10 @@ export interface SuiteOptions {
   /** What the device can hold; cases with other dtypes are skipped and counted. */
   readonly dtypes: ReadonlySet<DType>;
   readonly allow?: Allowances;
-  /** Also run elementwise cases with the data repeated, so that vector loops, tails and threads see it. */
-  readonly wide?: boolean;
+  /** Run elementwise cases with the data repeated, beside or instead of as they are: vector loops, tails and threads. */
+  readonly wide?: 'also' | 'only';
+  /** Cases in flight at once, for devices that are slow to answer. Default: 1. */
+  readonly together?: number;
 }
 
 export interface SuiteResult {
@@ -28,25 +30,44 @@ export async function runCases(rt: Runtime, cases: readonly Case[], options: Sui
   let passed = 0;
   const failures: string[] = [];
   const skipped = new Map<string, number>();
-  for (const c of cases) {
-    const missing = [...c.inputs, ...c.outputs].find((t) => !options.dtypes.has(t.dtype))?.dtype;
-    if (missing) {
-      const reason = `the device has no ${missing}`;
-      skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
-      continue;
-    }
-    const forms = options.wide ? [c, ...widened(c)] : [c];
-    for (const form of forms) {
-      const problem = await runCase(rt, form, options.allow ?? {});
-      if (problem) failures.push(`${form.at} ${describe(form)}: ${problem}`);
-      else passed++;
-    }
+  const skip = (reason: string): void => {
+    skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
+  };
+  const forms = cases.flatMap((c) => {
+    const reason = unfit(c, options);
+    if (reason) skip(reason);
+    return reason ? [] : formsOf(c, options.wide);
+  });
+  const together = options.together ?? 1;
+  for (let i = 0; i < forms.length; i += together) {
+    const batch = forms.slice(i, i + together);
+    const problems = await Promise.all(batch.map((form) => runCase(rt, form, options)));
+    problems.forEach((problem, k) => {
+      if (problem === null) passed++;
+      else if ('lacking' in problem) skip(problem.lacking);
+      else failures.push(`${batch[k]!.at} ${describe(batch[k]!)}: ${problem.text}`);
+    });
   }
   return { passed, failures, skipped };
 }
 
+/** Why a case cannot run on a device, or null. */
+function unfit(c: Case, { dtypes, allow }: SuiteOptions): string | null {
+  const missing = [...c.inputs, ...c.outputs].find((t) => !dtypes.has(t.dtype))?.dtype;
+  if (missing) return `the device has no ${missing}`;
+  return allow?.flushes && c.inputs.some(hasSubnormal) ? 'the device reads subnormals as zero' : null;
+}
+
+function formsOf(c: Case, wide: SuiteOptions['wide']): readonly Case[] {
+  if (!wide) return [c];
+  const made = widened(c);
+  return wide === 'only' && made.length > 0 ? made : [c, ...made];
+}
+
+type Problem = { readonly text: string } | { readonly lacking: string };
+
 /** What is wrong with a case, or null. */
-export async function runCase(rt: Runtime, c: Case, allow: Allowances): Promise<string | null> {
+async function runCase(rt: Runtime, c: Case, { dtypes, allow = {} }: SuiteOptions): Promise<Problem | null> {
   let results: HostTensor[];
   try {
     results = await rt.scope(async () => {
@@ -54,17 +75,31 @@ export async function runCase(rt: Runtime, c: Case, allow: Allowances): Promise<
       return Promise.all(call(rt, c.op, inputs, c.args).map(read));
     });
   } catch (error) {
-    if (c.throws === undefined) return `threw ${error instanceof Error ? (error.stack ?? error.message) : error}`;
-    if (!(error instanceof ForgeError)) return `threw ${error}, expected a ${c.throws}`;
-    return error.name === c.throws ? null : `threw a ${error.name} (${error.message}), expected a ${c.throws}`;
+    return judgeError(c, error, dtypes);
   }
-  if (c.throws !== undefined) return `gave a result, expected a ${c.throws}`;
-  if (results.length !== c.outputs.length) return `gave ${results.length} tensors, expected ${c.outputs.length}`;
+  if (c.throws !== undefined) return { text: `gave a result, expected a ${c.throws}` };
+  if (results.length !== c.outputs.length)
+    return { text: `gave ${results.length} tensors, expected ${c.outputs.length}` };
   for (const [i, want] of c.outputs.entries()) {
     const problem = difference(results[i]!, want, toleranceOf(c, want.dtype, allow));
-    if (problem) return c.outputs.length > 1 ? `result ${i}: ${problem}` : problem;
+    if (problem) return { text: c.outputs.length > 1 ? `result ${i}: ${problem}` : problem };
   }
   return null;
+}
+
+function judgeError(c: Case, error: unknown, dtypes: ReadonlySet<DType>): Problem | null {
+  // A dtype that only occurs on the way (i32 with u32 meets in i64) is refused when the op runs.
+  if (
+    error instanceof ForgeError &&
+    error.code === 'DTYPE_NOT_ON_DEVICE' &&
+    c.throws === undefined &&
+    dtypes.size < allDTypes.length
+  )
+    return { lacking: 'the device lacks a dtype on the way' };
+  if (c.throws === undefined)
+    return { text: `threw ${error instanceof Error ? (error.stack ?? error.message) : error}` };
+  if (!(error instanceof ForgeError)) return { text: `threw ${error}, expected a ${c.throws}` };
+  return error.name === c.throws ? null : { text: `threw a ${error.name} (${error.message}), expected a ${c.throws}` };
 }
 
 function build(rt: Runtime, input: Input): Tensor {

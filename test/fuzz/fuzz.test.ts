@@ -81,27 +81,27 @@ if (chosen.length === 0)
 
 /** Devices that have the same dtypes share their graphs. */
 async function groups(): Promise<
-  { readonly names: string; readonly has: ReadonlySet<DType>; readonly opened: Opened[] }[]
+  { readonly names: string; readonly has: ReadonlySet<DType>; readonly opened: Opened[]; readonly count: number }[]
 > {
-  const made = new Map<string, { has: ReadonlySet<DType>; opened: Opened[] }>();
+  const made = new Map<string, { has: ReadonlySet<DType>; opened: Opened[]; count: number }>();
   for (const t of chosen) {
     const rt = await openRuntime(t);
     const has = t.dtypes(rt);
     const key = dtypes.filter((d) => has.has(d)).join();
-    const group = made.get(key) ?? { has, opened: [] };
+    const group = made.get(key) ?? { has, opened: [], count: Math.ceil(runs * t.share) };
     group.opened.push({ name: t.name, rt });
     made.set(key, group);
   }
   return [...made.values()].map((g) => ({ ...g, names: g.opened.map((o) => o.name).join(', ') }));
 }
 
-describe.each(await groups())('random graphs on $names', ({ has, opened }) => {
+describe.each(await groups())('random graphs on $names', ({ has, opened, count }) => {
   it('come out right', { timeout: 3_600_000 }, () =>
-    fuzz(opened, { dtypes: has }, runs, (rt, p) => build(rt, p, uploads(rt, p))),
+    fuzz(opened, { dtypes: has }, count, (rt, p) => build(rt, p, uploads(rt, p))),
   );
 
   it('come out right when compiled, the first time and replayed', { timeout: 3_600_000 }, () =>
-    fuzz(opened, { dtypes: has, without: new Set(checked) }, Math.ceil(runs / 10), (rt, p) => {
+    fuzz(opened, { dtypes: has, without: new Set(checked) }, Math.ceil(count / 10), (rt, p) => {
       const step = rt.compile((...inputs: Tensor[]) =>
         build(rt, { ...p, items: p.items.map((i) => (i.kind === 'step' ? { ...i, compute: false } : i)) }, inputs),
       );

@@ -27,6 +27,8 @@ export interface Move {
   readonly others: readonly Operand[];
   readonly args: readonly unknown[];
   readonly results: readonly Bounded[];
+  /** The dtype in which operands meet, where the result does not show it. */
+  readonly common?: DType;
 }
 
 /** A value of the graph by number, or a fresh input. */
@@ -73,7 +75,7 @@ const binaryRow: Row = (x, dice, { values }) => {
     binaryNames.filter((n) => binaryAllows(n, promote(x.dtype, y.dtype))),
     dice,
   );
-  return one(name, binary(name, x, y), [], [at]);
+  return { ...one(name, binary(name, x, y), [], [at]), common: promote(x.dtype, y.dtype) };
 };
 
 const scalars = [2, 1, 3, 0.5, 0, 10, -1, -0.25, 0.1];
@@ -86,7 +88,7 @@ const scalarRow: Row = (x, dice) => {
   const allowed =
     x.dtype === 'bool' ? logicNames : binaryNames.filter((n) => binaryAllows(n, promote(x.dtype, y.dtype)));
   const name = pickOf(allowed, dice);
-  return one(name, binary(name, x, y), [value]);
+  return { ...one(name, binary(name, x, y), [value]), common: promote(x.dtype, y.dtype) };
 };
 
 const whereRow: Row = (x, dice, { values }) => {
@@ -412,5 +414,6 @@ export const rows: readonly Row[] = [
 
 /** Whether a result may join the graph: not too large, and of a dtype the device has. */
 export const admits = (m: Move, limit: number, has: ReadonlySet<DType>): boolean =>
+  (m.common === undefined || has.has(m.common)) &&
   m.results.every((r) => sizeOf(r.shape) <= limit && has.has(r.dtype)) &&
   m.others.every((o) => typeof o === 'number' || has.has(o.dtype));

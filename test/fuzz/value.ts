@@ -52,8 +52,11 @@ export function rounded(dtype: DType, value: number, error: number, ulps: number
   if (!Number.isFinite(value)) return error === 0 ? [value, 0] : [0, undecided];
   const v = roundTo[dtype](value) as number;
   if (!Number.isFinite(v) || Math.abs(value) + error > 0.999 * largest[dtype]!) return [0, undecided];
+  // Below the normal numbers a device may flush to zero.
+  const smallest = 2 ** precision[dtype]![1];
+  const flushed = value !== 0 && Math.abs(v) < 2 * smallest ? smallest : 0;
   const inexact = v !== value || ulps > 1;
-  return [v, inexact || error > 0 ? error + ulps * ulpAt(dtype, v) : 0];
+  return [v, inexact || error + flushed > 0 ? error + flushed + ulps * ulpAt(dtype, v) : 0];
 }
 
 /** An exact op on floats: one rounding. Values that come out exact stay exact. */

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from .core import (DTYPES, FLOATS, INTS, NP, NUMERIC, T, VIEWS, View, cast, float_for, ints, make, promote, rng_for, sample,
-                   special_floats, special_ints, specials, value, view)
+                   special_floats, special_ints, specials, subnormals, value, view)
 
 LD = np.longdouble
 erf = np.vectorize(lambda x: math.erf(float(x)), otypes=[np.float64])
@@ -88,7 +88,7 @@ def floats(w):
             xs = special_floats(dtype)
             if op in ("sin", "cos", "tan") and dtype == "f64":
                 xs = [v for v in xs if not (math.isfinite(v) and abs(v) > 2.0**30)]
-            sets = [make(dtype, np.array(xs, np.float64)), make(dtype, domain(op, dtype, rng, 20))]
+            sets = [make(dtype, np.array(v, np.float64)) for v in (xs, subnormals(dtype))] + [make(dtype, domain(op, dtype, rng, 20))]
             if op not in TESTS:
                 sets.append(make(dtype, small(op, dtype, rng, 16)))
             for x in sets:
@@ -259,6 +259,10 @@ def tensors(w):
             n = few.shape[0]
             column, row = T(dtype, few.a.reshape(n, 1)), T(dtype, few.a.reshape(1, n))
             w.add(op, [column, row], binary(op, column, row))
+            if dtype in FLOATS:
+                x = make(dtype, np.array(subnormals(dtype)))
+                column, row = T(dtype, x.a.reshape(-1, 1)), T(dtype, x.a.reshape(1, -1))
+                w.add(op, [column, row], binary(op, column, row))
             for i, (sa, sb) in enumerate(SHAPES):
                 # Every shape for the types most used; the others take turns.
                 if dtype not in ("f32", "i32") and (i + DTYPES.index(dtype)) % 3:
@@ -337,11 +341,14 @@ def casts(w):
         for db in DTYPES:
             x = specials(da)
             w.add("cast", [x], cast(x, db), [db])
+            if da in FLOATS:
+                x = make(da, np.array(subnormals(da)))
+                w.add("cast", [x], cast(x, db), [db])
             y = sample(rng_for("cast", da, db), da, (3, 3), "wide" if da in INTS else "mixed")
             w.add("cast", [y], cast(y, db), [db])
     for db in DTYPES:
         # Halves, and values just inside and outside the integer ranges.
-        xs = [0.5, -0.5, 1.5, 2.5, 255.0, 255.5, 256.0, -1.0, 2147483647.0, 2147483648.0, -2147483649.0, 4294967296.0, 9.3e18, -9.3e18, 1.9e19, 65519.0, 65520.0, 1e39, 1e-46]
+        xs = [0.5, -0.5, 1.5, 2.5, 255.0, 255.5, 256.0, -1.0, 2147483647.0, 2147483648.0, -2147483649.0, 4294967296.0, 9.3e18, -9.3e18, 1.9e19, 65519.0, 65520.0, 1e39, 1e-46, 1e-39]
         x = make("f64", np.array(xs))
         w.add("cast", [x], cast(x, db), [db])
 
