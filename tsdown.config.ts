@@ -7,6 +7,7 @@ export default defineConfig({
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     cli: 'src/cli/main.ts',
+    'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
   format: 'esm',
   platform: 'neutral',

@@ -34,8 +34,12 @@ export function collapse(nest: Nest, roots: readonly Expr[]): Nest & { readonly 
   const space = inSpace.length > 0 ? inSpace.map(sizeOfRun) : [1];
   const reduced = inReduced.length > 0 || nest.reduced.length === 0 ? inReduced.map(sizeOfRun) : [1];
   const target = new Map<number, number>();
-  inSpace.forEach((run, i) => target.set(run[run.length - 1]!, i));
-  inReduced.forEach((run, i) => target.set(run[run.length - 1]!, space.length + i));
+  inSpace.forEach((run, i) => {
+    target.set(run[run.length - 1]!, i);
+  });
+  inReduced.forEach((run, i) => {
+    target.set(run[run.length - 1]!, space.length + i);
+  });
   const b = new Exprs();
   const rewrite = rewriter(b, (e) => {
     if (e.kind !== 'axis') return undefined;

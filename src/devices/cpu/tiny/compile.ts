@@ -218,7 +218,14 @@ class Compiler {
   #fixed(e: Expr, sizes: readonly number[], n: number): Operand {
     const axes = axesOf(e);
     const count = axes.size === 0 ? 1 : n;
+    const known = new Map<Expr, TypedArray>();
+    // Shared parts once: a random number is static if its seed is, and its expression is a web of shared parts.
     const value = (x: Expr): TypedArray => {
+      let made = known.get(x);
+      if (!made) known.set(x, (made = compute(x)));
+      return made;
+    };
+    const compute = (x: Expr): TypedArray => {
       const out = arrayFor(x.type, count);
       if (x.kind === 'const') out.fill(x.value as never);
       else if (x.kind === 'axis') fillAxis(out, sizes, x.axis);
