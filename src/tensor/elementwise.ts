@@ -1,6 +1,6 @@
 // Elementwise ops: arithmetic, functions, comparison, logic, bits.
 
-import { type DType, dtypeInfo, floatFor, isFloat } from '../base/dtype.ts';
+import { accumulatorFor, type DType, dtypeInfo, floatFor, isFloat } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { DTypeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
@@ -485,9 +485,11 @@ export abstract class Elementwise<D extends DType = DType> extends TensorCore<D>
    * @example rt.tensor([0]).sigmoid() // → [0.5]
    */
   sigmoid(): Tensor<FloatOf<D>> {
-    const x = cast(this.node, floatFor(this.dtype));
+    const type = floatFor(this.dtype);
+    // exp(-x) leaves the range of f16 long before 1 / (1 + exp(-x)) does.
+    const x = cast(this.node, accumulatorFor(type));
     const one = constant(x.dtype, 1);
-    return this.make(alu('div', one, alu('add', alu('exp', alu('neg', x)), one)));
+    return this.make(cast(alu('div', one, alu('add', alu('exp', alu('neg', x)), one)), type));
   }
 
   /**
