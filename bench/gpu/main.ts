@@ -41,6 +41,7 @@ if (process.argv.includes('--first')) {
 }
 if (process.argv.includes('--tune')) {
   // Plain streaming work under different cuts, to choose the usual one by.
+  const data = fill('u32', 16 << 20, 1);
   for (const threads of [128, 256, 512]) {
     for (const unroll of [1, 2, 4]) {
       for (const streaming of [false, true]) {
@@ -50,7 +51,7 @@ if (process.argv.includes('--tune')) {
         const time = async (k: KernelBuilder, name: string, inPlace: boolean): Promise<string> => {
           const p = d.prepare(k.done(name));
           const [x, y] = [d.allocate(n * 4), d.allocate(n * 4)];
-          d.write(x, fill('u32', n, 1));
+          d.write(x, data);
           const list = inPlace ? [x, x] : [x, y];
           d.launch(p, list, []);
           const samples: number[] = [];

@@ -64,7 +64,11 @@ if (wants('cublas')) {
   await checkRoutines('matmul, cuBLASLt where present', device, matmulCases());
   console.log(`matmul by default: ${device.prepare(matmul('f32', 64, 64, 64).routine).source.split('\n')[0]}`);
 }
-if (wants('matmul')) await checkRoutines('matmul, own kernels', await open({ cublas: false }), matmulCases());
+if (wants('matmul')) {
+  await checkRoutines('matmul, own kernels', await open({ cublas: false }), matmulCases());
+  const wide = await open({ cublas: false, processors: 2 });
+  await checkRoutines('matmul, own kernels, widest tiles', wide, matmulCases());
+}
 if (wants('ampere')) {
   const ampere = await open({ cublas: false, architecture: 80, processors: 2 });
   await checkRoutines('matmul, code for Ampere', ampere, matmulCases());

@@ -33,10 +33,7 @@ export class Compiler {
     this.#driver = driver;
     this.#store = store;
     this.#what = what;
-    const { ffi } = driver;
-    const log = ffi.address(this.#log);
     this.#options.set([option.infoLog, option.infoLogBytes, option.errorLog, option.errorLogBytes]);
-    this.#values.set([BigInt(log), BigInt(logBytes), BigInt(log + logBytes), BigInt(logBytes)]);
   }
 
   load(name: string, ptx: string): LoadedModule {
@@ -93,6 +90,9 @@ export class Compiler {
     const { call, ffi, outAddress } = this.#driver;
     const text = new TextEncoder().encode(`${ptx}\0`);
     this.#log.fill(0);
+    // Set anew each time: the driver writes back how much of each log it filled.
+    const log = ffi.address(this.#log);
+    this.#values.set([BigInt(log), BigInt(logBytes), BigInt(log + logBytes), BigInt(logBytes)]);
     const options = [4, ffi.address(this.#options), ffi.address(this.#values)] as const;
     this.#driver.check(call.cuLinkCreate_v2(...options, outAddress), 'cuLinkCreate');
     const state = this.#driver.u64();

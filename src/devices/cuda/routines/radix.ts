@@ -7,6 +7,7 @@ import type { Target } from '../ptx/target.ts';
 import type { Recipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { blocksFor, Kit, type Layout } from './kit.ts';
+import { type RowScan, rowScan } from './scan.ts';
 
 const threads = 256;
 const perThread = 16;
@@ -45,11 +46,11 @@ export function radixBuffers(plan: RadixPlan, layout: Layout): RadixBuffers {
 /** Index of the buffers that hold the result. */
 export const radixResult = (plan: RadixPlan): 0 | 1 => (plan.passes % 2) as 0 | 1;
 
-export function radixPasses(plan: RadixPlan, buffers: RadixBuffers, target: Target): Part[] {
+export function radixPasses(plan: RadixPlan, buffers: RadixBuffers, layout: Layout, target: Target): Part[] {
   const parts: Part[] = [];
   for (let pass = 0; pass < plan.passes; pass++) {
     const from = (pass % 2) as 0 | 1;
-    parts.push(countPass(plan, buffers, from, pass, target), startPass(plan, buffers, pass, target));
+    parts.push(countPass(plan, buffers, from, pass, target), ...startPass(plan, buffers, layout, pass, target));
     parts.push(movePass(plan, buffers, from, pass, target));
   }
   return parts;
@@ -114,72 +115,20 @@ function countPass(plan: RadixPlan, buffers: RadixBuffers, from: 0 | 1, pass: nu
   return kit.finish([plan.rows * place.tiles, 1, 1], threads);
 }
 
-const startThreads = 1024;
-const startPer = 8;
-
 /** Exclusive sums over the counts of each row, which lie digit-major: a digit's start in every tile. */
-function startPass(plan: RadixPlan, buffers: RadixBuffers, pass: number, target: Target): Part {
-  const kit = new Kit(`${plan.name}_start${pass}`, target);
-  const { b } = kit;
-  const counts = kit.pointer(buffers.counts);
-  const tid = kit.special('tid.x');
-  const n = digits * blocksFor(plan.columns, tile);
-  const rowStart = b.def('d', 'mul.lo.u64', kit.wide(kit.special('ctaid.x')), n);
-  const laneId = b.def('r', 'and.b32', tid, 31);
-  const warp = b.def('r', 'shr.u32', tid, 5);
-  const shared = kit.shared((startThreads / 32) * 4);
-  const carry = b.def('r', 'mov.u32', 0);
-  const at = b.def('r', 'mul.lo.u32', tid, startPer);
-  const done = b.def('r', 'mov.u32', 0);
-  kit.while(
-    () => b.def('p', 'setp.lt.u32', done, n),
-    () => {
-      const base = kit.at(counts, b.def('d', 'add.u64', rowStart, kit.wide(at)), 4);
-      const values: string[] = [];
-      const inside: string[] = [];
-      let own = '0';
-      const before: string[] = [];
-      for (let i = 0; i < startPer; i++) {
-        inside.push(b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', at, i), n));
-        const v = b.def('r', 'mov.u32', 0);
-        b.emit(`@${inside[i]} ld.global.u32 ${v}, [${base}+${i * 4}]`);
-        values.push(v);
-        before.push(own);
-        own = b.def('r', 'add.u32', own, v);
-      }
-      const sum = b.def('r', 'mov.u32', own);
-      for (let distance = 1; distance < 32; distance *= 2) {
-        const below = b.def('r', 'shfl.sync.up.b32', sum, distance, 0, '0xffffffff');
-        const take = b.def('p', 'setp.ge.u32', laneId, distance);
-        b.emit(`@${take} add.u32 ${sum}, ${sum}, ${below}`);
-      }
-      const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
-      b.emit(`@${isLast} st.shared.u32 [${b.def('r', 'mad.lo.u32', warp, 4, shared)}], ${sum}`);
-      kit.sync();
-      // Every warp sums the warps' totals for itself.
-      const part = b.def('r', 'ld.shared.u32', `[${b.def('r', 'mad.lo.u32', laneId, 4, shared)}]`);
-      const running = b.def('r', 'mov.u32', part);
-      for (let distance = 1; distance < 32; distance *= 2) {
-        const below = b.def('r', 'shfl.sync.up.b32', running, distance, 0, '0xffffffff');
-        const take = b.def('p', 'setp.ge.u32', laneId, distance);
-        b.emit(`@${take} add.u32 ${running}, ${running}, ${below}`);
-      }
-      const all = b.def('r', 'shfl.sync.idx.b32', running, 31, 31, '0xffffffff');
-      const exclusive = b.def('r', 'sub.u32', running, part);
-      const warpsBefore = b.def('r', 'shfl.sync.idx.b32', exclusive, warp, 31, '0xffffffff');
-      const lanesBefore = b.def('r', 'sub.u32', sum, own);
-      const offset = b.def('r', 'add.u32', carry, b.def('r', 'add.u32', warpsBefore, lanesBefore));
-      for (let i = 0; i < startPer; i++) {
-        const v = b.def('r', 'add.u32', offset, before[i]!);
-        b.emit(`@${inside[i]} st.global.u32 [${base}+${i * 4}], ${v}`);
-      }
-      b.set(carry, 'add.u32', carry, all);
-      b.set(at, 'add.u32', at, startThreads * startPer);
-      b.set(done, 'add.u32', done, startThreads * startPer);
-      kit.sync();
-    },
-  );
-  return kit.finish([plan.rows, 1, 1], startThreads);
+function startPass(plan: RadixPlan, buffers: RadixBuffers, layout: Layout, pass: number, target: Target): Part[] {
+  const scan: RowScan = {
+    name: `${plan.name}_start${pass}`,
+    type: 'u32',
+    combine: 'sum',
+    rows: plan.rows,
+    length: digits * blocksFor(plan.columns, tile),
+    reverse: false,
+    exclusive: true,
+    input: buffers.counts,
+    output: buffers.counts,
+  };
+  return rowScan(scan, layout, target);
 }
 
 function movePass(plan: RadixPlan, buffers: RadixBuffers, from: 0 | 1, pass: number, target: Target): Part {
@@ -235,27 +184,79 @@ function movePass(plan: RadixPlan, buffers: RadixBuffers, from: 0 | 1, pass: num
     b.emit('bar.warp.sync 0xffffffff');
   }
   kit.sync();
-  // Thread d turns the warps' counts of digit d into start positions.
+  // Thread d turns the warps' counts of digit d into places within the sorted tile, and keeps how far the tile's stretch
+  // of that digit has to move.
+  const own = b.def('r', 'mad.lo.u32', tid, 4, shared);
+  const counted = Array.from({ length: warps }, (_, w) => b.def('r', 'ld.shared.u32', `[${own}+${w * digits * 4}]`));
+  const total = counted.reduce((sum, c) => b.def('r', 'add.u32', sum, c));
+  const inclusive = b.def('r', 'mov.u32', total);
+  const sums = kit.shared(warps * 4);
+  for (let distance = 1; distance < 32; distance *= 2) {
+    const lower = b.def('r', 'shfl.sync.up.b32', inclusive, distance, 0, '0xffffffff');
+    const take = b.def('p', 'setp.ge.u32', laneId, distance);
+    b.emit(`@${take} add.u32 ${inclusive}, ${inclusive}, ${lower}`);
+  }
+  const lastLane = b.def('p', 'setp.eq.u32', laneId, 31);
+  const sumSlot = b.def('r', 'mad.lo.u32', warp, 4, sums);
+  b.emit(`@${lastLane} st.shared.u32 [${sumSlot}], ${inclusive}`);
+  kit.sync();
+  const place_ = b.def('r', 'sub.u32', inclusive, total);
+  for (let w = 0; w < warps - 1; w++) {
+    const part = b.def('r', 'ld.shared.u32', `[${sums}+${w * 4}]`);
+    const earlier = b.def('p', 'setp.gt.u32', warp, w);
+    b.emit(`@${earlier} add.u32 ${place_}, ${place_}, ${part}`);
+  }
   const start = b.def('r', 'ld.global.u32', `[${kit.at(counts, countIndex(kit, place, tid), 4)}]`);
-  for (let w = 0; w < warps; w++) {
-    const slot = `[${b.def('r', 'mad.lo.u32', tid, 4, shared)}+${w * digits * 4}]`;
-    const count = b.def('r', 'ld.shared.u32', slot);
-    b.emit(`st.shared.u32 ${slot}, ${start}`);
-    b.set(start, 'add.u32', start, count);
+  const shifts = kit.shared(digits * 4);
+  const shiftSlot = b.def('r', 'mad.lo.u32', tid, 4, shifts);
+  b.emit(`st.shared.u32 [${shiftSlot}], ${b.def('r', 'sub.u32', start, place_)}`);
+  counted.forEach((c, w) => {
+    b.emit(`st.shared.u32 [${own}+${w * digits * 4}], ${place_}`);
+    b.set(place_, 'add.u32', place_, c);
+  });
+  kit.sync();
+  // Into order within the tile first, so that neighbours are written together.
+  const sorted = kit.shared(tile * plan.keyBytes);
+  const places = ranks.map((rank, i) => b.def('r', 'add.u32', rank, b.def('r', 'ld.shared.u32', `[${counters[i]}]`)));
+  places.forEach((p, i) => {
+    const slot = b.def('r', 'mad.lo.u32', p, plan.keyBytes, sorted);
+    b.emit(`@${inside[i]} st.shared.${keySuffix(plan)} [${slot}], ${keys[i]}`);
+  });
+  kit.sync();
+  const left = b.def('d', 'sub.u64', plan.columns, b.def('d', 'mul.wide.u32', place.tileNumber, tile));
+  const valid = b.def('r', 'cvt.u32.u64', b.def('d', 'min.u64', left, tile));
+  const outs: { go: string; to: string }[] = [];
+  for (let i = 0; i < perThread; i++) {
+    const at = i === 0 ? tid : b.def('r', 'add.u32', tid, i * threads);
+    const go = b.def('p', 'setp.lt.u32', at, valid);
+    const key = b.def(
+      keyKind(plan),
+      `ld.shared.${keySuffix(plan)}`,
+      `[${b.def('r', 'mad.lo.u32', at, plan.keyBytes, sorted)}]`,
+    );
+    const digit = digitOf(kit, plan, key, pass);
+    const shift = b.def('r', 'ld.shared.u32', `[${b.def('r', 'mad.lo.u32', digit, 4, shifts)}]`);
+    const to = b.def('d', 'add.u64', rowStart, kit.wide(b.def('r', 'add.u32', shift, at)));
+    b.emit(`@${go} st.global.${keySuffix(plan)} [${kit.at(keysOut, to, plan.keyBytes)}], ${key}`);
+    outs.push({ go, to });
   }
   kit.sync();
-  for (let i = 0; i < perThread; i++) {
-    kit.when(inside[i]!, () => {
-      const base = b.def('r', 'ld.shared.u32', `[${counters[i]}]`);
-      const target_ = b.def('d', 'add.u64', rowStart, kit.wide(b.def('r', 'add.u32', base, ranks[i]!)));
-      b.emit(`st.global.${keySuffix(plan)} [${kit.at(keysOut, target_, plan.keyBytes)}], ${keys[i]}`);
-      const at = b.def('d', 'add.u64', first, i * 32);
-      const position =
-        pass === 0
-          ? b.def('r', 'cvt.u32.u64', at)
-          : b.def('r', 'ld.global.u32', `[${kit.at(positionsIn, b.def('d', 'add.u64', rowStart, at), 4)}]`);
-      b.emit(`st.global.u32 [${kit.at(positionsOut, target_, 4)}], ${position}`);
-    });
-  }
+  // The positions take the same way through the same memory.
+  places.forEach((p, i) => {
+    const at = i === 0 ? first : b.def('d', 'add.u64', first, i * 32);
+    const position = b.def('r', 'cvt.u32.u64', at);
+    if (pass > 0) {
+      b.emit(
+        `@${inside[i]} ld.global.u32 ${position}, [${kit.at(positionsIn, b.def('d', 'add.u64', rowStart, at), 4)}]`,
+      );
+    }
+    b.emit(`@${inside[i]} st.shared.u32 [${b.def('r', 'mad.lo.u32', p, 4, sorted)}], ${position}`);
+  });
+  kit.sync();
+  outs.forEach(({ go, to }, i) => {
+    const at = i === 0 ? tid : b.def('r', 'add.u32', tid, i * threads);
+    const position = b.def('r', 'ld.shared.u32', `[${b.def('r', 'mad.lo.u32', at, 4, sorted)}]`);
+    b.emit(`@${go} st.global.u32 [${kit.at(positionsOut, to, 4)}], ${position}`);
+  });
   return kit.finish([plan.rows * place.tiles, 1, 1], threads);
 }

@@ -1,4 +1,4 @@
-// Inclusive scans along the middle axis, in at most three launches: totals of chunks, their running values, the scan itself.
+// Scans along the middle axis, in at most three launches: totals of chunks, their running values, the scan itself.
 //
 // With neighbours along the scanned axis (inner = 1) a block scans a chunk together. Otherwise each thread walks its own
 // column, and neighbouring threads read neighbouring memory.
@@ -10,19 +10,50 @@ import { identityOf, shuffle } from '../ptx/combine.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { Recipe } from '../recipe.ts';
+import type { Argument } from '../step.ts';
 import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
 
 const threads = 256;
 const perThread = 8;
 const chunk = threads * perThread;
 
-export function scanRecipe(scan: Scan, target: Target): Recipe {
-  return scan.inner === 1 ? alongRows(scan, target) : alongColumns(scan, target);
-}
-
 type Part = { text: string; launch: Recipe['launches'][number] };
 
-function recipe(scan: Scan, target: Target, parts: readonly Part[], borrowedBytes: number): Recipe {
+/** Rows to be scanned, and where they are. */
+export interface RowScan {
+  readonly name: string;
+  readonly type: DType;
+  readonly combine: Scan['combine'];
+  readonly rows: number;
+  readonly length: number;
+  readonly reverse: boolean;
+  /** Leave each element out of its own result. */
+  readonly exclusive: boolean;
+  readonly input: Argument;
+  /** May be the input. */
+  readonly output: Argument;
+}
+
+export function scanRecipe(scan: Scan, target: Target): Recipe {
+  const layout = new Layout();
+  const parts =
+    scan.inner === 1
+      ? rowScan(
+          {
+            name: scan.name,
+            type: scan.type,
+            combine: scan.combine,
+            rows: scan.outer,
+            length: scan.length,
+            reverse: scan.reverse,
+            exclusive: false,
+            input: { kind: 'buffer', index: 0 },
+            output: { kind: 'buffer', index: 1 },
+          },
+          layout,
+          target,
+        )
+      : columnScan(scan, layout, target);
   return {
     name: scan.name,
     ptx: moduleText(
@@ -31,50 +62,99 @@ function recipe(scan: Scan, target: Target, parts: readonly Part[], borrowedByte
     ),
     launches: parts.map((p) => p.launch),
     keptBytes: 0,
-    borrowedBytes,
+    borrowedBytes: layout.bytes,
   };
 }
 
 /** Neutral for the combination; -0 for float sums, so that a leading -0 stays one. */
-const startOf = (scan: Scan, type: DType): number | bigint =>
+const startOf = (scan: { readonly combine: Scan['combine'] }, type: DType): number | bigint =>
   scan.combine === 'sum' && isFloat(type) ? -0 : identityOf(scan.combine, type);
 
-/** Where element i of the scan lies: from the front, or from the back. */
-function place(kit: Kit, scan: Scan, i: string): string {
+/** Where element i lies: from the front, or from the back. */
+function place(kit: Kit, scan: { readonly reverse: boolean; readonly length: number }, i: string): string {
   return scan.reverse ? kit.b.def('d', 'sub.u64', scan.length - 1, i) : i;
 }
 
-function alongRows(scan: Scan, target: Target): Recipe {
+export function rowScan(scan: RowScan, layout: Layout, target: Target): Part[] {
   const chunks = blocksFor(scan.length, chunk);
-  const layout = new Layout();
+  if (chunks === 1) return [chunkPass(scan, target, 1, null, 'scan')];
   const type = computeType(scan.type);
-  const totals = layout.add(scan.outer * chunks * dtypeInfo[type].bytes);
-  const parts: Part[] = [];
-  if (chunks > 1)
-    parts.push(
-      rowPass(scan, target, chunks, totals, 'totals'),
-      runningTotals(scan, target, chunks, scan.outer, totals),
-    );
-  parts.push(rowPass(scan, target, chunks, totals, 'scan'));
-  return recipe(scan, target, parts, chunks > 1 ? layout.bytes : 0);
+  const totals = layout.add(scan.rows * chunks * dtypeInfo[type].bytes);
+  return [
+    chunkPass(scan, target, chunks, totals, 'totals'),
+    runningTotals(scan, target, chunks, totals),
+    chunkPass(scan, target, chunks, totals, 'scan'),
+  ];
 }
 
-/** One chunk per block: either its total alone, or the scan with the total of everything before it. */
-function rowPass(
-  scan: Scan,
+interface ChunkResult {
+  /** This thread's elements, each combined with the ones before it in the thread. */
+  readonly running: readonly string[];
+  /** Everything in the chunk before this thread. */
+  readonly before: string;
+  /** The whole chunk. */
+  readonly total: string;
+}
+
+/** Scans the values of all threads of a block, eight each in order. The barrier at the end of a loop is the caller's. */
+function scanTogether(
+  kit: Kit,
+  type: DType,
+  combine: Scan['combine'],
+  values: readonly string[],
+  tid: string,
+  shared: string,
+): ChunkResult {
+  const { b } = kit;
+  const op = combineOp[combine];
+  const kind = kit.kind(type);
+  const suffix = bitsSuffix[kind];
+  const bytes = dtypeInfo[type].bytes === 8 ? 8 : 4;
+  const identity = kit.constant(type, startOf({ combine }, type));
+  const running: string[] = [];
+  for (const v of values) running.push(running.length === 0 ? v : kit.alu(op, type, running[running.length - 1]!, v));
+  const laneId = b.def('r', 'and.b32', tid, 31);
+  const warp = b.def('r', 'shr.u32', tid, 5);
+  const sum = kit.variable(type, running[running.length - 1]!);
+  for (let distance = 1; distance < 32; distance *= 2) {
+    const below = shuffle(b, kind, sum, distance, 'up');
+    const take = b.def('p', 'setp.ge.u32', laneId, distance);
+    const both = kit.alu(op, type, below, sum);
+    b.set(sum, `selp.${suffix}`, both, sum, take);
+  }
+  const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
+  const slot = b.def('r', 'mad.lo.u32', warp, bytes, shared);
+  kit.when(isLast, () => b.emit(`st.shared.${suffix} [${slot}], ${sum}`));
+  kit.sync();
+  const warpsBefore = kit.variable(type, identity);
+  const total = kit.variable(type, identity);
+  for (let w = 0; w < threads / 32; w++) {
+    const part = b.def(kind, `ld.shared.${suffix}`, `[${shared}+${w * bytes}]`);
+    const isHere = b.def('p', 'setp.eq.u32', warp, w);
+    b.set(warpsBefore, `selp.${suffix}`, total, warpsBefore, isHere);
+    kit.assign(type, total, kit.alu(op, type, total, part));
+  }
+  const below = shuffle(b, kind, sum, 1, 'up');
+  const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
+  const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
+  return { running, before: kit.alu(op, type, warpsBefore, lanesBefore), total };
+}
+
+/** One chunk per block: either its total alone, or the scan on top of everything before the chunk. */
+function chunkPass(
+  scan: RowScan,
   target: Target,
   chunks: number,
-  totals: Parameters<Kit['pointer']>[0],
+  totals: Argument | null,
   want: 'totals' | 'scan',
 ): Part {
   const kit = new Kit(`${scan.name}_${want}`, target);
   const { b } = kit;
   const type = computeType(scan.type);
   const op = combineOp[scan.combine];
-  const kind = kit.kind(type);
-  const input = kit.pointer({ kind: 'buffer', index: 0 });
-  const output = want === 'scan' ? kit.pointer({ kind: 'buffer', index: 1 }) : '';
-  const kept = chunks > 1 ? kit.pointer(totals) : '';
+  const input = kit.pointer(scan.input);
+  const output = want === 'scan' ? kit.pointer(scan.output) : '';
+  const kept = totals ? kit.pointer(totals) : '';
   const tid = kit.special('tid.x');
   const block = kit.special('ctaid.x');
   const rowNumber = b.def('r', 'div.u32', block, chunks);
@@ -83,122 +163,103 @@ function rowPass(
   const rowStart = b.def('d', 'mul.lo.u64', row, scan.length);
   const first = b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, b.def('d', 'mul.lo.u64', c, chunk));
   const identity = kit.constant(type, startOf(scan, type));
+  const shared = kit.shared((threads / 32) * 8);
+  const slot = totals ? b.def('d', 'mad.lo.u64', row, chunks, c) : '';
 
-  // This thread's elements, each combined with the ones before it.
-  const running: string[] = [];
+  // Groups of four are whole or absent, and can be moved at once, if the rows are a multiple of four long.
+  const vector = dtypeInfo[scan.type].bytes === 4 && scan.type === type && scan.length % 4 === 0 && !scan.reverse;
+  const values: string[] = [];
   const inside: string[] = [];
-  const addresses: string[] = [];
+  const elements: string[] = [];
   for (let i = 0; i < perThread; i++) {
     const at = i === 0 ? first : b.def('d', 'add.u64', first, i);
     inside.push(b.def('p', 'setp.lt.u64', at, scan.length));
-    const element = b.def('d', 'add.u64', rowStart, place(kit, scan, at));
-    addresses.push(element);
-    const value = kit.variable(type, identity);
-    kit.when(inside[i]!, () => kit.assign(type, value, kit.cast(scan.type, type, kit.load(scan.type, input, element))));
-    running.push(i === 0 ? value : kit.alu(op, type, running[i - 1]!, value));
+    elements.push(b.def('d', 'add.u64', rowStart, place(kit, scan, at)));
+    values.push(kit.variable(type, identity));
   }
-  const own = running[perThread - 1]!;
-
-  // Inclusive scan of the threads' totals: within warps, then across them.
-  const laneId = b.def('r', 'and.b32', tid, 31);
-  const warp = b.def('r', 'shr.u32', tid, 5);
-  const total = kit.variable(type, own);
-  for (let distance = 1; distance < 32; distance *= 2) {
-    const below = shuffleUp(kit, type, total, distance);
-    const take = b.def('p', 'setp.ge.u32', laneId, distance);
-    const sum = kit.alu(op, type, below, total);
-    b.set(total, `selp.${bitsSuffix[kind]}`, sum, total, take);
+  const suffix = bitsSuffix[kit.kind(type)];
+  for (let i = 0; i < perThread; i += vector ? 4 : 1) {
+    if (vector) {
+      const address = kit.at(input, elements[i]!, 4);
+      b.emit(`@${inside[i]} ld.global.v4.${suffix} {${values.slice(i, i + 4).join(', ')}}, [${address}]`);
+    } else {
+      kit.when(inside[i]!, () => {
+        kit.assign(type, values[i]!, kit.cast(scan.type, type, kit.load(scan.type, input, elements[i]!)));
+      });
+    }
   }
-  const bytes = kind === 'd' || kind === 'g' ? 8 : 4;
-  const shared = kit.shared((threads / 32) * bytes);
-  const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
-  kit.when(isLast, () =>
-    b.emit(`st.shared.${bitsSuffix[kind]} [${b.def('r', 'mad.lo.u32', warp, bytes, shared)}], ${total}`),
-  );
-  kit.sync();
-  const before = kit.variable(type, identity);
-  for (let w = 0; w < threads / 32; w++) {
-    const part = b.def(kind, `ld.shared.${bitsSuffix[kind]}`, `[${shared}+${w * bytes}]`);
-    const earlier = b.def('p', 'setp.gt.u32', warp, w);
-    const sum = kit.alu(op, type, before, part);
-    if (want === 'scan') b.set(before, `selp.${bitsSuffix[kind]}`, sum, before, earlier);
-    else kit.assign(type, before, sum);
-  }
+  const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared);
   if (want === 'totals') {
     const leader = b.def('p', 'setp.eq.u32', tid, 0);
-    kit.when(leader, () => kit.store(type, kept, b.def('d', 'mad.lo.u64', row, chunks, c), before));
-    return kit.finish([chunks * scan.outer, 1, 1], threads);
+    kit.when(leader, () => kit.store(type, kept, slot, total));
+    return kit.finish([chunks * scan.rows, 1, 1], threads);
   }
-  // Everything before this thread: earlier chunks, earlier warps, earlier lanes.
-  const below = shuffleUp(kit, type, total, 1);
-  const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
-  const lanes = b.def(kind, `selp.${bitsSuffix[kind]}`, identity, below, isFirst);
-  let offset = kit.alu(op, type, before, lanes);
-  if (chunks > 1) {
-    const earlier = kit.load(type, kept, b.def('d', 'mad.lo.u64', row, chunks, c));
-    offset = kit.alu(op, type, earlier, offset);
-  }
-  running.forEach((r, i) => {
-    const result = kit.cast(type, scan.type, kit.alu(op, type, offset, r));
-    kit.when(inside[i]!, () => kit.store(scan.type, output, addresses[i]!, result));
+  const offset = totals ? kit.alu(op, type, kit.load(type, kept, slot), before) : before;
+  const results = running.map((r, i) => {
+    if (scan.exclusive) return i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
+    return kit.alu(op, type, offset, r);
   });
-  return kit.finish([chunks * scan.outer, 1, 1], threads);
+  for (let i = 0; i < perThread; i += vector ? 4 : 1) {
+    if (vector) {
+      const address = kit.at(output, elements[i]!, 4);
+      b.emit(`@${inside[i]} st.global.v4.${suffix} [${address}], {${results.slice(i, i + 4).join(', ')}}`);
+    } else {
+      kit.when(inside[i]!, () => kit.store(scan.type, output, elements[i]!, kit.cast(type, scan.type, results[i]!)));
+    }
+  }
+  return kit.finish([chunks * scan.rows, 1, 1], threads);
 }
 
-function shuffleUp(kit: Kit, type: Parameters<Kit['kind']>[0], value: string, distance: number): string {
-  return shuffle(kit.b, kit.kind(type), value, distance, 'up');
-}
-
-/** Turns the totals of `count` parts into the combination of all parts before each; one thread per row of parts. */
-function runningTotals(
-  scan: Scan,
-  target: Target,
-  count: number,
-  rows: number,
-  totals: Parameters<Kit['pointer']>[0],
-  stride = 1,
-): Part {
+/** Turns the totals of each row's chunks into the combination of all chunks before each: one block per row. */
+function runningTotals(scan: RowScan, target: Target, chunks: number, totals: Argument): Part {
   const kit = new Kit(`${scan.name}_running`, target);
   const { b } = kit;
   const type = computeType(scan.type);
   const op = combineOp[scan.combine];
   const kept = kit.pointer(totals);
-  const row = kit.globalThread(threads);
-  kit.exitWhen(b.def('p', 'setp.ge.u64', row, rows));
-  // Rows of parts lie side by side (stride = inner) or one after the other.
-  const outer = b.def('d', 'div.u64', row, stride);
-  const inner = b.def('d', 'sub.u64', row, b.def('d', 'mul.lo.u64', outer, stride));
-  const at = b.def('d', 'mad.lo.u64', outer, count * stride, inner);
-  const sum = kit.variable(type, kit.constant(type, startOf(scan, type)));
-  const i = b.def('r', 'mov.u32', 0);
+  const tid = kit.special('tid.x');
+  const rowStart = b.def('d', 'mul.lo.u64', kit.wide(kit.special('ctaid.x')), chunks);
+  const identity = kit.constant(type, startOf(scan, type));
+  const carry = kit.variable(type, identity);
+  const shared = kit.shared((threads / 32) * 8);
+  const done = b.def('r', 'mov.u32', 0);
   kit.while(
-    () => b.def('p', 'setp.lt.u32', i, count),
+    () => b.def('p', 'setp.lt.u32', done, chunks),
     () => {
-      const part = kit.load(type, kept, at);
-      kit.store(type, kept, at, sum);
-      kit.assign(type, sum, kit.alu(op, type, sum, part));
-      b.set(at, 'add.u64', at, stride);
-      b.set(i, 'add.u32', i, 1);
+      const first = b.def('r', 'mad.lo.u32', tid, perThread, done);
+      const at = Array.from({ length: perThread }, (_, i) => b.def('r', 'add.u32', first, i));
+      const inside = at.map((a) => b.def('p', 'setp.lt.u32', a, chunks));
+      const elements = at.map((a) => b.def('d', 'add.u64', rowStart, kit.wide(a)));
+      const values = at.map(() => kit.variable(type, identity));
+      values.forEach((v, i) => {
+        kit.when(inside[i]!, () => kit.assign(type, v, kit.load(type, kept, elements[i]!)));
+      });
+      const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared);
+      const offset = kit.alu(op, type, carry, before);
+      elements.forEach((element, i) => {
+        const result = i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
+        kit.when(inside[i]!, () => kit.store(type, kept, element, result));
+      });
+      kit.assign(type, carry, kit.alu(op, type, carry, total));
+      b.set(done, 'add.u32', done, chunk);
+      kit.sync();
     },
   );
-  return kit.finish([blocksFor(rows, threads), 1, 1], threads);
+  return kit.finish([scan.rows, 1, 1], threads);
 }
 
-function alongColumns(scan: Scan, target: Target): Recipe {
+function columnScan(scan: Scan, layout: Layout, target: Target): Part[] {
   const columns = scan.outer * scan.inner;
   const wanted = Math.max(1, Math.floor((target.processors * 1024) / columns));
   const length = Math.max(32, Math.ceil(scan.length / wanted));
   const parts = blocksFor(scan.length, length);
-  const type = computeType(scan.type);
-  const layout = new Layout();
-  const totals = layout.add(columns * parts * dtypeInfo[type].bytes);
-  const passes: Part[] = [];
-  if (parts > 1) {
-    passes.push(columnPass(scan, target, parts, length, totals, 'totals'));
-    passes.push(runningTotals(scan, target, parts, columns, totals, scan.inner));
-  }
-  passes.push(columnPass(scan, target, parts, length, totals, 'scan'));
-  return recipe(scan, target, passes, parts > 1 ? layout.bytes : 0);
+  if (parts === 1) return [columnPass(scan, target, 1, length, null, 'scan')];
+  const totals = layout.add(columns * parts * dtypeInfo[computeType(scan.type)].bytes);
+  return [
+    columnPass(scan, target, parts, length, totals, 'totals'),
+    runningColumns(scan, target, parts, totals),
+    columnPass(scan, target, parts, length, totals, 'scan'),
+  ];
 }
 
 function columnPass(
@@ -206,7 +267,7 @@ function columnPass(
   target: Target,
   parts: number,
   length: number,
-  totals: Parameters<Kit['pointer']>[0],
+  totals: Argument | null,
   want: 'totals' | 'scan',
 ): Part {
   const kit = new Kit(`${scan.name}_${want}`, target);
@@ -215,7 +276,7 @@ function columnPass(
   const op = combineOp[scan.combine];
   const input = kit.pointer({ kind: 'buffer', index: 0 });
   const output = want === 'scan' ? kit.pointer({ kind: 'buffer', index: 1 }) : '';
-  const kept = parts > 1 ? kit.pointer(totals) : '';
+  const kept = totals ? kit.pointer(totals) : '';
   const work = scan.outer * parts * scan.inner;
   const thread = kit.globalThread(threads);
   kit.exitWhen(b.def('p', 'setp.ge.u64', thread, work));
@@ -227,7 +288,7 @@ function columnPass(
   const i = b.def('d', 'mul.lo.u64', part, length);
   const end = b.def('d', 'min.u64', b.def('d', 'add.u64', i, length), scan.length);
   const base = b.def('d', 'mul.lo.u64', outer, scan.length);
-  const start = want === 'scan' && parts > 1 ? kit.load(type, kept, thread) : kit.constant(type, startOf(scan, type));
+  const start = want === 'scan' && totals ? kit.load(type, kept, thread) : kit.constant(type, startOf(scan, type));
   const sum = kit.variable(type, start);
   kit.while(
     () => b.def('p', 'setp.lt.u64', i, end),
@@ -240,4 +301,31 @@ function columnPass(
   );
   if (want === 'totals') kit.store(type, kept, thread, sum);
   return kit.finish([blocksFor(work, threads), 1, 1], threads);
+}
+
+/** One thread per column: the combination of all parts before each. Columns are many where parts are few. */
+function runningColumns(scan: Scan, target: Target, parts: number, totals: Argument): Part {
+  const kit = new Kit(`${scan.name}_running`, target);
+  const { b } = kit;
+  const type = computeType(scan.type);
+  const kept = kit.pointer(totals);
+  const columns = scan.outer * scan.inner;
+  const column = kit.globalThread(threads);
+  kit.exitWhen(b.def('p', 'setp.ge.u64', column, columns));
+  const outer = b.def('d', 'div.u64', column, scan.inner);
+  const n = b.def('d', 'sub.u64', column, b.def('d', 'mul.lo.u64', outer, scan.inner));
+  const at = b.def('d', 'mad.lo.u64', outer, parts * scan.inner, n);
+  const sum = kit.variable(type, kit.constant(type, startOf(scan, type)));
+  const i = b.def('r', 'mov.u32', 0);
+  kit.while(
+    () => b.def('p', 'setp.lt.u32', i, parts),
+    () => {
+      const part = kit.load(type, kept, at);
+      kit.store(type, kept, at, sum);
+      kit.assign(type, sum, kit.alu(combineOp[scan.combine], type, sum, part));
+      b.set(at, 'add.u64', at, scan.inner);
+      b.set(i, 'add.u32', i, 1);
+    },
+  );
+  return kit.finish([blocksFor(columns, threads), 1, 1], threads);
 }

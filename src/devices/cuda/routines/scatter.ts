@@ -115,7 +115,7 @@ function bySorting(s: Scatter, target: Target): Recipe {
   }
   const parts = [
     keys.finish([blocksFor(pairs, threads), 1, 1], threads),
-    ...radixPasses(plan, buffers, target),
+    ...radixPasses(plan, buffers, layout, target),
     copy.finish([blocksFor(total, threads), 1, 1], threads),
     foldRuns(s, plan, buffers, keyType, target),
   ];

@@ -180,7 +180,11 @@ function radixSort(sort: Sort, target: Target): Recipe {
     kit.store('i32', positions, i, from);
   }
   const grid = [blocksFor(total, threads), 1, 1] as const;
-  const parts = [toKeys.finish(grid, threads), ...radixPasses(plan, buffers, target), out.finish(grid, threads)];
+  const parts = [
+    toKeys.finish(grid, threads),
+    ...radixPasses(plan, buffers, layout, target),
+    out.finish(grid, threads),
+  ];
   return {
     name: sort.name,
     ptx: moduleText(

@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { KernelBuilder } from '../../../test/gpu/build.ts';
+import { DeviceLost, DisposedError, ForgeError, OutOfMemory } from '../../errors.ts';
+import type { Kernel } from '../../kernel/kernel.ts';
+import type { CudaDevice } from './device.ts';
+import { openCudaDevices } from './discover.ts';
+import { MockCuda } from './ffi/mock.ts';
+
+const MiB = 2 ** 20;
+
+async function open(change: (ffi: MockCuda) => void = () => {}): Promise<{ ffi: MockCuda; device: CudaDevice }> {
+  const ffi = new MockCuda();
+  change(ffi);
+  const host = { env: {}, home: '/home/user', access: () => 'missing' as const };
+  const { devices, refused } = await openCudaDevices({ ffi, host, cacheDir: false });
+  expect(refused).toEqual([]);
+  ffi.calls.length = 0;
+  return { ffi, device: devices[0] as CudaDevice };
+}
+
+function addScalar(n: number, name = 'add_scalar'): Kernel {
+  const k = new KernelBuilder([n]);
+  k.inPlace.push(0);
+  k.output(k.op('add', k.whole('f32'), k.scalar('f32')));
+  return k.done(name);
+}
+
+const pattern = (n: number): Uint8Array => new Uint8Array(n).map((_, i) => (i * 31 + 7) & 255);
+
+describe('the CUDA device over a recording driver', () => {
+  it.each([1, 100, 300_000, 5 * MiB + 3])('brings %i bytes up and back unchanged', async (n) => {
+    const { device } = await open();
+    const b = device.allocate(n);
+    const source = pattern(n);
+    const copy = source.slice();
+    device.write(b, source);
+    source.fill(0);
+    expect(Buffer.from(await device.read(b)).equals(copy)).toBe(true);
+    expect(Buffer.from(device.readSync(b)).equals(copy)).toBe(true);
+    const part = device.readSync(b, Math.floor(n / 2), n - Math.floor(n / 2));
+    expect(Buffer.from(part).equals(copy.subarray(Math.floor(n / 2)))).toBe(true);
+  });
+
+  it('launches with one call, arguments packed as pointers and scalars of eight bytes', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar(1000));
+    const [x, y] = [device.allocate(4000), device.allocate(4000)];
+    ffi.calls.length = 0;
+    device.launch(p, [x, y], [2.5]);
+    expect(ffi.names()).toEqual(['cuLaunchKernel']);
+    const args = ffi.calls[0]!.args;
+    expect(args.slice(1, 7)).toEqual([2, 1, 1, 256, 1, 1]);
+    const extra = new BigUint64Array(ffi.bytesAt(args[10]!, 40).slice().buffer);
+    expect([extra[0], extra[2], extra[4]]).toEqual([1n, 2n, 0n]);
+    expect(new BigUint64Array(ffi.bytesAt(Number(extra[3]), 8).slice().buffer)[0]).toBe(24n);
+    const packed = new DataView(ffi.bytesAt(Number(extra[1]), 24).slice().buffer);
+    expect(packed.getBigUint64(8, true) - packed.getBigUint64(0, true)).toBe(4096n);
+    expect(packed.getFloat32(16, true)).toBe(2.5);
+  });
+
+  it('prepares equal kernels once, whoever built them', async () => {
+    const { ffi, device } = await open();
+    const kernel = addScalar(1000);
+    expect(device.prepare(kernel)).toBe(device.prepare(kernel));
+    expect(device.prepare(addScalar(1000))).toBe(device.prepare(kernel));
+    expect(device.prepare(addScalar(1001))).not.toBe(device.prepare(kernel));
+    expect(ffi.names().filter((n) => n === 'cuLinkComplete')).toHaveLength(2);
+  });
+
+  it('puts large copies on their own stream, behind earlier kernels and before later ones', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar(1000));
+    const b = device.allocate(MiB);
+    device.write(b, pattern(MiB));
+    ffi.calls.length = 0;
+    device.launch(p, [b, b], [1]);
+    device.launch(p, [b, b], [1]);
+    // The first launch waits for the upload, the second does not have to.
+    expect(ffi.names()).toEqual(['cuStreamWaitEvent', 'cuLaunchKernel', 'cuLaunchKernel']);
+    ffi.calls.length = 0;
+    const reading = device.read(b);
+    const copyStream = ffi.calls.find((c) => c.name === 'cuMemcpyDtoHAsync_v2')!.args[3];
+    expect(ffi.names().slice(0, 2)).toContain('cuEventRecord');
+    const wait = ffi.calls.find((c) => c.name === 'cuStreamWaitEvent')!;
+    expect(wait.args[0]).toBe(copyStream);
+    await reading;
+    ffi.calls.length = 0;
+    // Whoever gets the block next waits for the copy out of it.
+    device.release(b);
+    const next = device.allocate(MiB);
+    device.launch(p, [next, next], [1]);
+    expect(ffi.names()).toEqual(['cuStreamWaitEvent', 'cuLaunchKernel']);
+    expect(ffi.calls[0]!.args[0]).not.toBe(copyStream);
+  });
+
+  it('reuses released memory without asking the driver, and gives it back on trim', async () => {
+    const { ffi, device } = await open();
+    for (let i = 0; i < 50; i++) device.release(device.allocate(3 * MiB));
+    expect(ffi.names().filter((n) => n === 'cuMemAlloc_v2')).toHaveLength(1);
+    expect(device.memory().free).toBe(ffi.capacity);
+    device.trim();
+    expect(ffi.deviceBytes).toBe(0);
+  });
+
+  it('says how much was asked for and how much is free when memory runs out, and goes on', async () => {
+    const { device } = await open();
+    const held = device.allocate(40 * MiB);
+    let caught: unknown;
+    try {
+      device.allocate(40 * MiB);
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(OutOfMemory);
+    expect(caught).toMatchObject({ requested: 40 * MiB, available: 24 * MiB });
+    device.release(held);
+    expect(device.allocate(40 * MiB).bytes).toBe(40 * MiB);
+  });
+
+  it('turns driver codes into errors with the name CUDA has for them', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar(1000));
+    const b = device.allocate(4000);
+    ffi.handlers.set('cuLaunchKernel', () => 701);
+    let caught: unknown;
+    try {
+      device.launch(p, [b, b], [1]);
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(ForgeError);
+    expect(caught).toMatchObject({ code: 'CUDA_ERROR_701' });
+    expect((caught as Error).message).toContain('add_scalar');
+  });
+
+  it('reports a fatal error as the loss of the device', async () => {
+    const { ffi, device } = await open();
+    const b = device.allocate(400);
+    ffi.handlers.set('cuEventQuery', () => 700);
+    await expect(device.read(b)).rejects.toBeInstanceOf(DeviceLost);
+    expect((await device.lost).reason).toContain('CUDA_ERROR_700');
+  });
+
+  it('refuses released buffers and a closed device', async () => {
+    const { device } = await open();
+    const p = device.prepare(addScalar(10));
+    const b = device.allocate(40);
+    device.release(b);
+    device.release(b);
+    expect(() => device.launch(p, [b, b], [1])).toThrow(DisposedError);
+    expect(() => device.write(b, new Uint8Array(4))).toThrow(DisposedError);
+    await device.close();
+    await device.close();
+    expect(() => device.allocate(4)).toThrow(DisposedError);
+  });
+
+  it('replays one kernel directly, and many as a graph whose arguments change only where buffers do', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar(1000));
+    const [x, y, z] = [device.allocate(4000), device.allocate(4000), device.allocate(4000)];
+    const one = device.record([{ program: p, buffers: [0, 0], scalars: [0] }]);
+    ffi.calls.length = 0;
+    one.replay([x], [1]);
+    expect(ffi.names()).toEqual(['cuLaunchKernel']);
+
+    const many = device.record(
+      [
+        { program: p, buffers: [0, 1], scalars: [0] },
+        { program: p, buffers: [1, 1], scalars: [0] },
+        { program: p, buffers: [2, 2], scalars: [] },
+        { program: p, buffers: [2, 2], scalars: [1] },
+      ].map((l) => ({ ...l, scalars: l.scalars.length > 0 ? l.scalars : [1] })),
+    );
+    ffi.calls.length = 0;
+    many.replay([x, y, z], [1, 2]);
+    expect(ffi.names().filter((n) => n === 'cuGraphAddKernelNode')).toHaveLength(4);
+    expect(ffi.names().at(-1)).toBe('cuGraphLaunch');
+    ffi.calls.length = 0;
+    many.replay([x, y, z], [1, 2]);
+    expect(ffi.names()).toEqual(['cuGraphLaunch']);
+    ffi.calls.length = 0;
+    many.replay([x, y, z], [5, 2]);
+    expect(ffi.names(['cuGraphLaunch'])).toEqual(['cuGraphExecKernelNodeSetParams', 'cuGraphExecKernelNodeSetParams']);
+    // Swapped buffers get a second graph once, and then cost one call each.
+    many.replay([y, x, z], [5, 2]);
+    ffi.calls.length = 0;
+    many.replay([x, y, z], [5, 2]);
+    many.replay([y, x, z], [5, 2]);
+    expect(ffi.names()).toEqual(['cuGraphLaunch', 'cuGraphLaunch']);
+    many.dispose();
+    many.dispose();
+    expect(ffi.names().filter((n) => n === 'cuGraphExecDestroy')).toHaveLength(2);
+  });
+
+  it('shows the line the assembler complained about', async () => {
+    const { ffi, device } = await open();
+    ffi.handlers.set('cuLinkAddData_v2', () => 218);
+    let caught: unknown;
+    try {
+      device.prepare(addScalar(10));
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toMatchObject({ code: 'PTX_REFUSED', name: 'KernelError' });
+    expect((caught as { source: string }).source).toContain('.visible .entry add_scalar');
+    expect(ffi.names()).toContain('cuLinkDestroy');
+  });
+
+  it('uploads from pinned memory without another copy', async () => {
+    const { ffi, device } = await open();
+    const pinned = new Uint8Array(device.pinned(1000));
+    pinned.fill(9);
+    const b = device.allocate(1000);
+    ffi.calls.length = 0;
+    device.write(b, pinned);
+    const copy = ffi.calls.find((c) => c.name === 'cuMemcpyHtoDAsync_v2')!;
+    expect(copy.args[2]).toBe(1000);
+    expect(ffi.names()).toContain('cuStreamSynchronize');
+  });
+});
