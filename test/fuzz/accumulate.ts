@@ -275,7 +275,8 @@ function dotProduct(
   const terms = pairs.map(([p, q]): Term => {
     const [v, e, w, f] = [a.values[p] as number, a.errors[p]!, b.values[q] as number, b.errors[q]!];
     if (e === undecided || f === undecided) return [0, undecided];
-    return [v * w, e === 0 && f === 0 ? 0 : Math.abs(v) * f + Math.abs(w) * e + e * f];
+    // An exact operand adds nothing, even to an infinite one.
+    return [v * w, (f === 0 ? 0 : Math.abs(v) * f) + (e === 0 ? 0 : Math.abs(w) * e) + e * f];
   });
   const wide = accumulatorFor(dtype);
   const [v, e] = floatSum(terms, wide, dtype);

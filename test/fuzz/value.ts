@@ -38,7 +38,7 @@ export function fill(dtype: DType, shape: readonly number[], at: (i: number) => 
   for (let i = 0; i < n; i++) {
     const [v, e] = at(i);
     values[i] = v;
-    errors[i] = e;
+    errors[i] = Number.isNaN(e) ? undecided : e;
   }
   return { dtype, shape, values, errors };
 }

@@ -1,0 +1,91 @@
+// Random numbers: the published ones, the same on every device, and distributed as they should be.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Runtime } from '../../src/index.ts';
+import { difference } from './compare.ts';
+import { openRuntime, targets } from './devices.ts';
+import type { HostArray, HostTensor } from './format.ts';
+
+type Data = Float32Array | Uint32Array | Int32Array | Uint8Array;
+
+const moments = (data: ArrayLike<number>): readonly [mean: number, variance: number] => {
+  let sum = 0;
+  for (let i = 0; i < data.length; i++) sum += data[i]!;
+  const mean = sum / data.length;
+  let square = 0;
+  for (let i = 0; i < data.length; i++) square += (data[i]! - mean) ** 2;
+  return [mean, square / data.length];
+};
+
+describe.each(targets)('random numbers on $name', (target) => {
+  let rt: Runtime;
+  let reference: Runtime;
+  beforeAll(async () => {
+    [rt, reference] = await Promise.all([
+      openRuntime(target),
+      openRuntime(targets.find((t) => t.name === 'reference') ?? target),
+    ]);
+  });
+  afterAll(() => Promise.all([rt.close(), reference.close()]));
+
+  it('are the published words of Threefry-2x32 with 20 rounds', async () => {
+    // Random123's known answers for counter 0 and key 0.
+    const words = rt.random.integers([1], { seed: 0, low: 0, high: 2 ** 32, dtype: 'u32' });
+    expect((await words.data())[0]).toBe(0x6b200159);
+  });
+
+  const draw = async (
+    r: Runtime,
+    kind: 'uniform' | 'normal' | 'integers' | 'bernoulli',
+    n: number,
+  ): Promise<HostTensor> => {
+    const made = {
+      uniform: () => r.random.uniform([n], { seed: 42, low: -1, high: 3 }),
+      normal: () => r.random.normal([n], { seed: 42 }),
+      integers: () => r.random.integers([n], { seed: 42, low: -5, high: 12 }),
+      bernoulli: () => r.random.bernoulli([n], { seed: 42, p: 0.3 }),
+    }[kind]();
+    const data = (await made.data()) as HostArray;
+    const result = { dtype: made.dtype, shape: made.shape, data };
+    made.dispose();
+    return result;
+  };
+
+  it.each(['uniform', 'integers', 'bernoulli'] as const)(
+    'of %s are those of the reference, bit for bit',
+    async (kind) => {
+      expect(
+        difference(await draw(rt, kind, 500), await draw(reference, kind, 500), { ulp: 0, absolute: 0 }),
+      ).toBeNull();
+    },
+  );
+
+  it('of normal are those of the reference up to the rounding of its functions', async () => {
+    const tolerance = { ulp: 8, absolute: 1e-6 };
+    expect(difference(await draw(rt, 'normal', 500), await draw(reference, 'normal', 500), tolerance)).toBeNull();
+  });
+
+  it('do not depend on how many are drawn', async () => {
+    const [few, many] = [await draw(rt, 'uniform', 10), await draw(rt, 'uniform', 1000)];
+    expect([...(many.data as Data).slice(0, 10)]).toEqual([...(few.data as Data)]);
+  });
+
+  it('have the moments and the range of their distribution', async () => {
+    const n = target.name === 'reference' ? 4000 : 40_000;
+    // Five standard errors: a right generator with this seed is always inside, a wrong one hardly ever.
+    const near = (got: number, want: number, sigma: number): void => {
+      expect(Math.abs(got - want)).toBeLessThan((5 * sigma) / Math.sqrt(n));
+    };
+    const uniform = (await draw(rt, 'uniform', n)).data as Float32Array;
+    near(moments(uniform)[0], 1, Math.sqrt(16 / 12));
+    expect(uniform.every((v) => v >= -1 && v < 3)).toBe(true);
+    const normal = (await draw(rt, 'normal', n)).data as Float32Array;
+    near(moments(normal)[0], 0, 1);
+    near(moments(normal)[1], 1, Math.SQRT2);
+    const integers = (await draw(rt, 'integers', n)).data as Int32Array;
+    near(moments(integers)[0], 3, Math.sqrt((17 ** 2 - 1) / 12));
+    expect(new Set(integers).size).toBe(17);
+    const heads = (await draw(rt, 'bernoulli', n)).data as Uint8Array;
+    near(moments(heads)[0], 0.3, Math.sqrt(0.21));
+  });
+});
