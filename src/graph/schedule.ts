@@ -176,7 +176,10 @@ function order(graph: Graph, live: readonly Vertex[], lowered: readonly LoweredG
   const work: Work[] = [];
   const place = (v: Vertex): void => {
     if (v.op === 'leaf') return;
-    if (v.op === 'positions') return place(v.sources[0]!);
+    if (v.op === 'positions') {
+      place(v.sources[0]!);
+      return;
+    }
     const group = producer.get(v);
     const unit = group ?? v;
     if (placed.has(unit)) return;

@@ -3,10 +3,15 @@
 
 import type { Device, DeviceBuffer } from '../devices/device.ts';
 
-/** Who keeps the books of allocated bytes. */
+/** Who keeps the books of bytes that the garbage collector does not see. */
 export interface Accounts {
   allocated(bytes: number): void;
   freed(bytes: number): void;
+}
+
+/** An index check whose flag has not been read yet; fails if an index was out of range. */
+export interface DeferredCheck {
+  verify(): Promise<void>;
 }
 
 interface Copy {
@@ -17,6 +22,8 @@ interface Copy {
 export class Storage {
   /** Nodes that hold these bytes. */
   owners = 0;
+  /** What must hold before these bytes may be handed out. */
+  checks: readonly DeferredCheck[] | null = null;
   readonly #accounts: Accounts;
   readonly #first: Copy;
   #others: Copy[] | null = null;
@@ -24,7 +31,7 @@ export class Storage {
   constructor(device: Device, buffer: DeviceBuffer, accounts: Accounts) {
     this.#first = { device, buffer };
     this.#accounts = accounts;
-    accounts.allocated(buffer.bytes);
+    if (!buffer.collected) accounts.allocated(buffer.bytes);
   }
 
   get device(): Device {
@@ -50,7 +57,7 @@ export class Storage {
   addCopy(device: Device, buffer: DeviceBuffer): void {
     this.#others ??= [];
     this.#others.push({ device, buffer });
-    this.#accounts.allocated(buffer.bytes);
+    if (!buffer.collected) this.#accounts.allocated(buffer.bytes);
   }
 
   disown(): void {
@@ -61,7 +68,8 @@ export class Storage {
   }
 
   #free({ device, buffer }: Copy): void {
-    if (!buffer.collected) device.release(buffer);
+    if (buffer.collected) return;
+    device.release(buffer);
     this.#accounts.freed(buffer.bytes);
   }
 }

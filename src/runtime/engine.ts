@@ -8,7 +8,7 @@ import type { Device, DeviceBuffer, Program } from '../devices/device.ts';
 import { DeviceUnavailable, DTypeError, ForgeError, IndexError, OutOfMemory } from '../errors.ts';
 import { type Node, settle } from '../graph/node.ts';
 import { makePlan, type Plan, type Step } from '../graph/plan.ts';
-import { Storage } from '../graph/storage.ts';
+import { type DeferredCheck, Storage } from '../graph/storage.ts';
 import { KeyedCache, type Trace, trace } from '../graph/trace.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
@@ -28,12 +28,6 @@ interface DeviceState {
   readonly cache: KeyedCache<Executable>;
 }
 
-interface PendingCheck {
-  readonly device: Device;
-  readonly buffer: DeviceBuffer;
-  readonly message: string;
-}
-
 /** Programs kept per device; the oldest half goes when there are more. */
 const maxPrograms = 4096;
 
@@ -41,7 +35,7 @@ export class Engine {
   readonly #states: readonly DeviceState[];
   readonly #ledger: Ledger;
   readonly #events: Emitter;
-  #pendingChecks: PendingCheck[] = [];
+  readonly #deferred = new Set<DeferredCheck>();
 
   constructor(devices: readonly Device[], ledger: Ledger, events: Emitter) {
     this.#ledger = ledger;
@@ -160,18 +154,23 @@ export class Engine {
     const leaves = new Array<DeviceBuffer>(t.leaves.length);
     for (let i = 0; i < leaves.length; i++) leaves[i] = t.leaves[i]!.storage!.on(device)!;
     const buffers = this.launch(executable, leaves, t.scalars);
-    if (t.checks.length > 0) this.#check(t, executable, buffers, outputs.length);
+    let checks: DeferredCheck[] | null =
+      t.checks.length > 0 ? this.#check(t, executable, buffers, outputs.length) : null;
+    for (let i = 0; i < t.leaves.length; i++) {
+      const inherited = t.leaves[i]!.storage!.checks;
+      if (inherited) checks = [...(checks ?? []), ...inherited];
+    }
     if (outputs.length === 1 && plan.kept.length === 0) {
-      settle(outputs[0]!, this.#storageFor(plan.outputs[0]!, executable, t, buffers, null));
+      settle(outputs[0]!, this.#storageFor(plan.outputs[0]!, executable, t, buffers, null, checks));
       return;
     }
     const made = new Map<number, Storage>();
     for (let i = 0; i < outputs.length; i++)
-      settle(outputs[i]!, this.#storageFor(plan.outputs[i]!, executable, t, buffers, made));
+      settle(outputs[i]!, this.#storageFor(plan.outputs[i]!, executable, t, buffers, made, checks));
     for (let i = 0; i < plan.kept.length; i++) {
       const { number, buffer } = plan.kept[i]!;
       const node = t.nodes[number]!;
-      if (!node.storage) settle(node, this.#storageFor(buffer, executable, t, buffers, made));
+      if (!node.storage) settle(node, this.#storageFor(buffer, executable, t, buffers, made, checks));
     }
   }
 
@@ -181,18 +180,29 @@ export class Engine {
     t: Trace,
     buffers: (DeviceBuffer | undefined)[],
     made: Map<number, Storage> | null,
+    checks: readonly DeferredCheck[] | null,
   ): Storage {
     if (id >= 0 && id < plan.leaves) return t.leaves[id]!.storage!;
     let storage = made?.get(id);
     if (!storage) {
       storage = new Storage(device, id < 0 ? device.allocate(0) : buffers[id]!, this.#ledger);
+      if (checks?.length) storage.checks = checks;
       made?.set(id, storage);
     }
     return storage;
   }
 
-  // Flags of index checks follow the outputs. Where they can be read at once a bad index stops the run; else the next read does.
-  #check(t: Trace, { plan, device }: Executable, buffers: (DeviceBuffer | undefined)[], first: number): void {
+  /**
+   * Reads the flags of index checks, which follow the outputs. Where that works at once a bad index stops the run; elsewhere
+   * the checks are returned, and stay with the results until they are read.
+   */
+  #check(
+    t: Trace,
+    { plan, device }: Executable,
+    buffers: (DeviceBuffer | undefined)[],
+    first: number,
+  ): DeferredCheck[] {
+    const deferred: DeferredCheck[] = [];
     const seen = new Set<number>();
     t.checks.forEach((check, i) => {
       const id = plan.outputs[first + i]!;
@@ -200,12 +210,8 @@ export class Engine {
       if (seen.has(id)) return;
       seen.add(id);
       const buffer = buffers[id]!;
-      if (!device.readSync) {
-        this.#pendingChecks.push({ device, buffer, message: check.message });
-        return;
-      }
-      const bad = device.readSync(buffer, 0, 1)[0] !== 0;
-      if (bad) {
+      if (!device.readSync) deferred.push(this.#defer(device, buffer, check.message));
+      else if (device.readSync(buffer, 0, 1)[0] !== 0) {
         releaseMade(plan, device, buffers);
         throw badIndex(check.message);
       }
@@ -214,17 +220,32 @@ export class Engine {
       if (device.readSync && !buffers[id]!.collected) device.release(buffers[id]!);
       buffers[id] = undefined;
     }
+    return deferred;
   }
 
-  /** Fails if an index of work enqueued before was out of range. */
-  async settleChecks(): Promise<void> {
-    const pending = this.#pendingChecks;
-    this.#pendingChecks = [];
-    for (const { device, buffer, message } of pending) {
+  #defer(device: Device, buffer: DeviceBuffer, message: string): DeferredCheck {
+    let outcome: Promise<void> | null = null;
+    const read = async (): Promise<void> => {
+      this.#deferred.delete(check);
       const bad = (await device.read(buffer, 0, 1))[0] !== 0;
       device.release(buffer);
       if (bad) throw badIndex(message);
-    }
+    };
+    // Read once, however many results depend on it.
+    const check: DeferredCheck = { verify: () => (outcome ??= read()) };
+    this.#deferred.add(check);
+    return check;
+  }
+
+  /** Fails if an index behind these bytes was out of range. */
+  async verify(storage: Storage): Promise<void> {
+    for (const check of storage.checks ?? []) await check.verify();
+    storage.checks = null;
+  }
+
+  /** Fails if any index of work enqueued before was out of range. */
+  async verifyAll(): Promise<void> {
+    await Promise.all([...this.#deferred].map((c) => c.verify()));
   }
 
   /** Allocates; if there is no room, gives back what is held for reuse and tries once more. */

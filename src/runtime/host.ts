@@ -4,7 +4,7 @@ import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.
 import type { Shape } from '../base/shape.ts';
 import { DeviceUnavailable, DisposedError } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
-import { dropHandle, Node, settle } from '../graph/node.ts';
+import { dropHandle, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { callerLine, typed } from '../tensor/core.ts';
 import type { Host } from '../tensor/host.ts';
@@ -69,17 +69,16 @@ export class RuntimeHost implements Host {
   }
 
   adopt(tensor: object & { dispose(): void }, node: Node): void {
-    this.ledger.tensors++;
     // Small values need no backstop: the collector frees all of them by itself.
     if (node.tracked || node.size > smallElements) {
+      this.ledger.tensors++;
       this.#backstop.register(tensor, { node, line: this.development ? callerLine() : '' }, tensor);
     }
     if (this.activeScopes > 0) this.#scopes.current()?.add(tensor);
   }
 
   forget(tensor: object & { dispose(): void }): void {
-    this.ledger.tensors--;
-    this.#backstop.unregister(tensor);
+    if (this.#backstop.unregister(tensor)) this.ledger.tensors--;
     if (this.activeScopes > 0) this.#scopes.current()?.delete(tensor);
   }
 
@@ -113,12 +112,18 @@ export class RuntimeHost implements Host {
     const { engine } = this;
     const line = this.development || this.#events.has('read') ? callerLine() : '';
     const start = performance.now();
-    if (!node.storage) await engine.computeAsync([node]);
-    await engine.settleChecks();
-    const { device, buffer } = node.storage!;
-    const bytes = await device.read(buffer, 0, node.size * byteSize(node.dtype));
-    this.#waited(device.id, bytes.byteLength, start, line);
-    return bytes;
+    // Disposing the tensor while its data is awaited must not pull the bytes away.
+    node.uses++;
+    try {
+      if (!node.storage) await engine.computeAsync([node]);
+      const storage = node.storage!;
+      if (storage.checks) await engine.verify(storage);
+      const bytes = await storage.device.read(storage.buffer, 0, node.size * byteSize(node.dtype));
+      this.#waited(storage.device.id, bytes.byteLength, start, line);
+      return bytes;
+    } finally {
+      dropUse(node);
+    }
   }
 
   #waited(device: string, bytes: number, start: number, line: string): void {

@@ -1,7 +1,7 @@
 // The books of a runtime: what is alive, what was done.
 
 export interface Stats {
-  /** Tensors not yet disposed. */
+  /** Tensors not yet disposed; small ones (up to about 4 KiB), which the collector frees by itself, are not counted. */
   readonly tensors: number;
   /** Bytes held by computed tensors, and the most there ever were. */
   readonly bytes: number;

@@ -321,7 +321,7 @@ export class Runtime {
   async flush(...tensors: readonly Tensor[]): Promise<void> {
     if (tensors.length > 0) await this.#engine.computeAsync(tensors.map((t) => t.node));
     await Promise.all(this.#devices.map((d) => d.mark().whenDone()));
-    await this.#engine.settleChecks();
+    await this.#engine.verifyAll();
   }
 
   /**

@@ -75,7 +75,7 @@ export function operandsOf(a: Node, b: Node | ScalarInput, where: string, force?
     const dtype = force ?? weakType(b, a.dtype, where);
     return [
       cast(a, dtype),
-      constant(dtype, dtypeInfo[dtype].class === 'int' && typeof b === 'number' ? Math.trunc(b) : b),
+      constant(dtype, dtypeInfo[dtype].class === 'int' && typeof b === 'number' ? Math.trunc(b) : b, fixed),
     ];
   }
   const dtype = force ?? (a.dtype === b.dtype ? a.dtype : promote(a.dtype, b.dtype));

@@ -221,3 +221,14 @@ describe('memory limits', () => {
     expect(x.item()).toBe(2000);
   });
 });
+
+describe('reading', () => {
+  it('survives a dispose while the data is awaited', async () => {
+    const rt = await runtime();
+    const t = rt.full(big, 3).compute();
+    const data = t.data();
+    t.dispose();
+    expect((await data)[65535]).toBe(3);
+    expect(heldBytes(rt)).toBe(0);
+  });
+});

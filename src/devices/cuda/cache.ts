@@ -32,7 +32,7 @@ export interface CacheOptions {
 
 /** The cache folder of the user, by the XDG rules. */
 export function defaultCacheFolder(env: Readonly<Record<string, string | undefined>>, home: string): string {
-  const base = env['XDG_CACHE_HOME'] || (env['LOCALAPPDATA'] ?? `${home}/.cache`);
+  const base = env.XDG_CACHE_HOME || (env.LOCALAPPDATA ?? `${home}/.cache`);
   return `${base}/gpuforge/cubin`;
 }
 

@@ -108,7 +108,7 @@ const firstLine = (error: unknown): string => (error instanceof Error ? error.me
 
 /** The cause behind an error of cuInit. */
 export function whyNot(code: number, name: string, host: CudaHost): { reason: string; fix: string } {
-  const visible = host.env['CUDA_VISIBLE_DEVICES'];
+  const visible = host.env.CUDA_VISIBLE_DEVICES;
   const denied = ['/dev/nvidiactl', '/dev/nvidia0', '/dev/nvidia-uvm'].find((p) => host.access(p) === 'denied');
   if (denied) {
     return {
@@ -186,7 +186,7 @@ async function openAll(driver: Driver, host: CudaHost, options: CudaOptions): Pr
       const folder = options.cacheDir ?? defaultCacheFolder(host.env, host.home);
       const salt = `sm_${info.target.sm} driver ${version} format 1`;
       const store = folder === false ? noStore : await openCubinCache({ folder, salt });
-      const handle = nvml?.device(driver.ffi, String(info.details['pci']));
+      const handle = nvml?.device(driver.ffi, String(info.details.pci));
       devices.push(
         new CudaDevice(info, {
           driver,

@@ -197,7 +197,7 @@ export function interpret(
       for (let r = 0; r < reducedSize; r++) {
         unravel(r, kernel.reduced, space.length, frame.position);
         frame.tick++;
-        values.forEach((v, k) => lists[k]!.push(v(frame)));
+        for (let k = 0; k < values.length; k++) lists[k]!.push(values[k]!(frame));
       }
       kernel.accumulators.forEach((a, k) => {
         frame.accumulators[k] = accumulate(a, lists[k]!);
@@ -206,7 +206,7 @@ export function interpret(
     frame.tick++;
     // All outputs are computed before any is stored: an output may share a buffer with an input.
     const row = results.map((r) => r(frame));
-    row.forEach((v, k) => outputs[k]!.set(i, v));
+    for (let k = 0; k < row.length; k++) outputs[k]!.set(i, row[k]!);
   }
 }
 

@@ -157,16 +157,20 @@ export function runRoutine(
 ): void {
   switch (routine.op) {
     case 'matmul':
-      return matmul(routine, buffers, scalars, scratch);
+      matmul(routine, buffers, scalars, scratch);
+      break;
     case 'sort':
-      return sort(routine, buffers, scalars, scratch);
+      sort(routine, buffers, scalars, scratch);
+      break;
     case 'scan':
-      return scan(routine, buffers, scalars, scratch);
+      scan(routine, buffers, scalars, scratch);
+      break;
     case 'scatter':
-      return scatter(routine, buffers, scalars, scratch);
+      scatter(routine, buffers, scalars, scratch);
+      break;
     case 'raw':
       throw new Error(`reference: ${routine.name}: raw ${routine.language} kernels run on their own device only`);
     default:
-      return routine satisfies never;
+      routine satisfies never;
   }
 }
