@@ -49,7 +49,7 @@ export function markdown(report) {
     .map(([name, a]) => `${name} ${a.version}`)
     .join(', ');
   const parts = [
-    `\`npm run bench\` on ${m.cpu}, ${m.cores} cores, node ${m.node}, load at the start ${figure(m.load)}; ${about}.`,
+    `\`npm run bench -- --rounds ${report.settings.rounds} --seconds ${report.settings.seconds}\` on ${m.cpu}, ${m.cores} cores, node ${m.node}, load at the start ${figure(m.load)}; ${about}.`,
   ];
   if (report.rows.length > 0) parts.push(...works(report));
   if (report.scaling) parts.push(...scaling(report.scaling));
