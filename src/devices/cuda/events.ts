@@ -52,12 +52,11 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Waits without blocking the event loop. Short waits poll between turns of the loop; a longer one is parked on another
+ * Waits without blocking the event loop, but for `spinMs`: what is done sooner than the loop turns is worth a spin. Short waits poll between turns of the loop; a longer one is parked on another
  * thread, or polled with timers where the driver wants a context there.
  */
-export async function whenDone(driver: Driver, event: number): Promise<void> {
-  // A read of a few bytes is done sooner than the event loop turns: a short spin is the shorter wait.
-  const spin = performance.now() + 0.02;
+export async function whenDone(driver: Driver, event: number, spinMs = 0): Promise<void> {
+  const spin = performance.now() + spinMs;
   do {
     if (isDone(driver, event)) return;
   } while (performance.now() < spin);

@@ -27,8 +27,7 @@ function tilesFor(r: Matmul, target: Target): Tiles {
   const wide = dtypeInfo[sumType(r.type)].bytes === 8;
   const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
   if (!wide && blocks(128) >= target.processors) return { rows: 128, columns: 128, depth: 16, perThread: 8 };
-  // Small tiles go deeper, so that a tile's work covers the wait for the next one.
-  return { rows: 64, columns: 64, depth: wide ? 16 : 32, perThread: 4 };
+  return { rows: 64, columns: 64, depth: 16, perThread: 4 };
 }
 
 const threads = 256;
