@@ -7,13 +7,12 @@
 import { is64BitInt } from '../base/dtype.ts';
 import { fixedArg, type IndexCheck, type Node } from './node.ts';
 
-/** One object serves all traces: it is valid until the next one, so copy what you keep. */
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
   readonly nodes: readonly Node[];
   readonly leaves: readonly Node[];
   readonly scalars: readonly number[];
-  /** The key is the first `length` words. */
+  /** The key is the first `length` words. It is valid until the next trace. */
   readonly key: Int32Array;
   readonly length: number;
   /** Index checks of the traced nodes; their flags are traced as outputs behind the requested ones. */
@@ -48,11 +47,10 @@ let epoch = 0;
 let key = new Int32Array(256);
 let length = 0;
 let dtypes = 0;
-const nodes: Node[] = [];
-const leaves: Node[] = [];
-const scalars: number[] = [];
-const checks: IndexCheck[] = [];
-const current = { nodes, leaves, scalars, checks, key, length, dtypes };
+let nodes: Node[] = [];
+let leaves: Node[] = [];
+let scalars: number[] = [];
+let checks: IndexCheck[] = [];
 
 function push(v: number): void {
   if (length === key.length) {
@@ -68,20 +66,17 @@ export function trace(outputs: readonly Node[]): Trace {
   epoch++;
   length = 0;
   dtypes = 0;
-  nodes.length = 0;
-  leaves.length = 0;
-  scalars.length = 0;
-  checks.length = 0;
+  nodes = [];
+  leaves = [];
+  scalars = [];
+  checks = [];
   for (let i = 0; i < outputs.length; i++) visit(outputs[i]!);
   // The list grows while it is walked: an index that is itself looked up brings a check of its own.
   for (let i = 0; i < checks.length; i++) visit(checks[i]!.bad);
   push(-1);
   for (let i = 0; i < outputs.length; i++) push(outputs[i]!.number);
   for (let i = 0; i < checks.length; i++) push(checks[i]!.bad.number);
-  current.key = key;
-  current.length = length;
-  current.dtypes = dtypes;
-  return current;
+  return { nodes, leaves, scalars, checks, key, length, dtypes };
 }
 
 // Depth is bounded by the runtime (it computes what has piled up), so recursion is safe.

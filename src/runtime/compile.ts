@@ -159,7 +159,7 @@ function traceBody<A extends readonly CompileArgument[], R extends CompileResult
   const outputs = nodes.map((n, i) => ({ buffer: executable.plan.outputs[i]!, dtype: n.dtype, shape: n.shape.values }));
   for (const n of nodes) host.dropHandle(n);
   for (const s of symbolic) if (s instanceof TensorCore) s.dispose();
-  return { executable, leaves, scalars: [...t.scalars], outputs, rebuild, recording: null };
+  return { executable, leaves, scalars: t.scalars, outputs, rebuild, recording: null };
 }
 
 function flatten(result: CompileResult): { tensors: Tensor[]; rebuild: Signature['rebuild'] } {
@@ -177,7 +177,7 @@ function flatten(result: CompileResult): { tensors: Tensor[]; rebuild: Signature
 function replay(signature: Signature, engine: Engine, leaves: readonly DeviceBuffer[]): (DeviceBuffer | undefined)[] {
   const { executable, scalars } = signature;
   const { device, plan, programs } = executable;
-  if (!device.record || plan.steps.length === 0) return engine.launch(executable, leaves, scalars);
+  if (!device.record || plan.steps.length === 0) return engine.launch(executable, [...leaves], scalars);
   signature.recording ??= device.record(
     plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars })),
   );

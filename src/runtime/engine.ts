@@ -70,8 +70,7 @@ export class Engine {
     if (wanted.length === 0) return;
     const t = trace(wanted);
     const { device } = this.#stateFor(t.dtypes);
-    // A copy: while a read is awaited, others trace.
-    for (const leaf of [...t.leaves]) {
+    for (const leaf of t.leaves) {
       const { storage } = leaf;
       if (!storage || storage.on(device) || storage.device.readSync) continue;
       this.#addCopy(storage, device, await storage.device.read(storage.buffer));
@@ -85,16 +84,15 @@ export class Engine {
   }
 
   /**
-   * Launches a plan on the given inputs. Returns the buffers of the plan: leaves, then what was made; made buffers that
-   * the plan does not return are released.
+   * Launches a plan. `buffers` holds its leaves; what is made is added behind them, and what the plan does not return is
+   * released again.
    */
   launch(
     executable: Executable,
-    leaves: readonly DeviceBuffer[],
+    buffers: (DeviceBuffer | undefined)[],
     scalars: readonly number[],
   ): (DeviceBuffer | undefined)[] {
     const { plan, device, programs } = executable;
-    const buffers: (DeviceBuffer | undefined)[] = leaves.slice();
     const { steps } = plan;
     try {
       for (let i = 0; i < steps.length; i++) this.#step(steps[i]!, programs[i]!, device, plan, buffers, scalars);
@@ -151,9 +149,9 @@ export class Engine {
 
   #run(executable: Executable, t: Trace, outputs: readonly Node[]): void {
     const { plan, device } = executable;
-    const leaves = new Array<DeviceBuffer>(t.leaves.length);
-    for (let i = 0; i < leaves.length; i++) leaves[i] = t.leaves[i]!.storage!.on(device)!;
-    const buffers = this.launch(executable, leaves, t.scalars);
+    const buffers: (DeviceBuffer | undefined)[] = [];
+    for (let i = 0; i < t.leaves.length; i++) buffers.push(t.leaves[i]!.storage!.on(device));
+    this.launch(executable, buffers, t.scalars);
     let checks: DeferredCheck[] | null =
       t.checks.length > 0 ? this.#check(t, executable, buffers, outputs.length) : null;
     for (let i = 0; i < t.leaves.length; i++) {
