@@ -4,9 +4,9 @@ import { type DType, promote } from '../base/dtype.ts';
 import { broadcast, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ShapeError } from '../errors.ts';
 import { args, makeNode, type Node, type Precision } from '../graph/node.ts';
+import type { Joined } from './arithmetic.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { einsumNode } from './einsum.ts';
-import type { Joined } from './elementwise.ts';
 import { Ordering } from './order.ts';
 
 import type { Tensor } from './tensor.ts';

@@ -14,13 +14,13 @@ import {
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { alu, constant, expand, permute, reshape, type ScalarInput } from './build.ts';
-import { Elementwise } from './elementwise.ts';
+import { Functions } from './functions.ts';
 import type { Tensor } from './tensor.ts';
 
 /** Per axis `[start, stop, step]`, a start alone, or null for the whole axis. Negative positions count from the end. */
 export type SliceSpec = readonly (readonly [number | null, (number | null)?, number?] | null)[];
 
-export abstract class Movement<D extends DType = DType> extends Elementwise<D> {
+export abstract class Movement<D extends DType = DType> extends Functions<D> {
   /**
    * The same elements in another shape; one size may be -1.
    * @example rt.arange(6).reshape([2, -1]) // → [[0, 1, 2], [3, 4, 5]]

@@ -4,8 +4,8 @@ import { accumulatorFor, type DType, floatFor, intRange, isFloat, promote } from
 import { normalizeAxes, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
+import type { FloatOf, Joined } from './arithmetic.ts';
 import { alu, cast, constant, expand, permute, reshape, type ScalarInput } from './build.ts';
-import type { FloatOf, Joined } from './elementwise.ts';
 import { Linear, matmulNode } from './linear.ts';
 import { finite, meanOf, reduce, varianceOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';

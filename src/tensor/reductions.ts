@@ -5,8 +5,8 @@ import { normalizeAxes, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import type { ReduceOp } from '../kernel/ops.ts';
+import type { FloatOf } from './arithmetic.ts';
 import { alu, cast, constant, expand, reshape } from './build.ts';
-import type { FloatOf } from './elementwise.ts';
 import { Indexing } from './indexing.ts';
 import type { Tensor } from './tensor.ts';
 

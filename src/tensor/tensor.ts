@@ -1,6 +1,6 @@
 // The tensor users hold: all ops, each family in a file of its own.
 //
-//   TensorCore → Elementwise → Movement → Indexing → Reductions → Ordering → Linear → Network → Tensor
+//   TensorCore → Arithmetic → Functions → Movement → Indexing → Reductions → Ordering → Linear → Network → Tensor
 
 import type { DType } from '../base/dtype.ts';
 import { Network } from './nn.ts';

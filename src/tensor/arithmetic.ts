@@ -1,0 +1,232 @@
+// Arithmetic with a second operand: sums, products, comparison, logic, bits.
+
+import type { DType } from '../base/dtype.ts';
+import { binaryOps } from './binary.ts';
+import { alu, checkScalar, type ScalarInput } from './build.ts';
+import { TensorCore } from './core.ts';
+import type { Tensor } from './tensor.ts';
+
+/** The dtype of two operands of one dtype; known only at run time if they differ. */
+export type Joined<A extends DType, B extends DType> = [A] extends [B] ? ([B] extends [A] ? A : DType) : DType;
+
+/** The dtype of true division and of functions. */
+export type FloatOf<D extends DType> = D extends 'f16' | 'bf16' | 'f32' | 'f64'
+  ? D
+  : D extends 'bool' | 'u8'
+    ? 'f32'
+    : 'f64';
+
+export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> {
+  /**
+   * Sum, with broadcasting; `or` for bool.
+   * @example rt.tensor([1, 2]).add(1) // → [2, 3]
+   */
+  add<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('add', other);
+  }
+
+  /**
+   * Difference, with broadcasting.
+   * @example rt.tensor([3, 4]).sub(rt.tensor([1])) // → [2, 3]
+   */
+  sub<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('sub', other);
+  }
+
+  /**
+   * Product, with broadcasting; `and` for bool.
+   * @example rt.tensor([1, 2]).mul(3) // → [3, 6]
+   */
+  mul<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('mul', other);
+  }
+
+  /**
+   * The larger of two values; NaN if either is NaN.
+   * @example rt.tensor([1, 5]).maximum(3) // → [3, 5]
+   */
+  maximum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('maximum', other);
+  }
+
+  /**
+   * The smaller of two values; NaN if either is NaN.
+   * @example rt.tensor([1, 5]).minimum(3) // → [1, 3]
+   */
+  minimum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('minimum', other);
+  }
+
+  /**
+   * Quotient rounded towards minus infinity; integers divided by zero give 0.
+   * @example rt.tensor([7, -7]).floorDivide(2) // → [3, -4]
+   */
+  floorDivide<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('floorDivide', other);
+  }
+
+  /**
+   * Remainder with the sign of the divisor.
+   * @example rt.tensor([7, -7]).mod(3) // → [1, 2]
+   */
+  mod<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('mod', other);
+  }
+
+  /**
+   * Power. Integer powers wrap around.
+   * @example rt.tensor([2, 3]).pow(2) // → [4, 9]
+   */
+  pow<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('pow', other);
+  }
+
+  /**
+   * True quotient; integers give floats.
+   * @example rt.tensor([1, 2]).div(4) // → [0.25, 0.5]
+   */
+  div<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
+    return this.arithmetic('div', other);
+  }
+
+  /**
+   * The angle of the point (other, this).
+   * @example rt.tensor([0]).atan2(1) // → [0]
+   */
+  atan2<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
+    return this.arithmetic('atan2', other);
+  }
+
+  /**
+   * `sqrt(this² + other²)` without overflow on the way.
+   * @example rt.tensor([3]).hypot(4) // → [5]
+   */
+  hypot<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
+    return this.arithmetic('hypot', other);
+  }
+
+  /**
+   * Bitwise and of integers or bools.
+   * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseAnd(3) // → [2]
+   */
+  bitwiseAnd<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('bitwiseAnd', other);
+  }
+
+  /**
+   * Bitwise or of integers or bools.
+   * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseOr(3) // → [7]
+   */
+  bitwiseOr<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('bitwiseOr', other);
+  }
+
+  /**
+   * Bitwise exclusive or of integers or bools.
+   * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseXor(3) // → [5]
+   */
+  bitwiseXor<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('bitwiseXor', other);
+  }
+
+  /**
+   * Bits moved up; counts of the width or more give 0.
+   * @example rt.tensor([3], [1], { dtype: 'i32' }).leftShift(2) // → [12]
+   */
+  leftShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('leftShift', other);
+  }
+
+  /**
+   * Bits moved down, keeping the sign of signed types.
+   * @example rt.tensor([-8], [1], { dtype: 'i32' }).rightShift(1) // → [-4]
+   */
+  rightShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+    return this.arithmetic('rightShift', other);
+  }
+
+  /**
+   * Both are not zero.
+   * @example rt.tensor([0, 2]).logicalAnd(1) // → [false, true]
+   */
+  logicalAnd(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('logicalAnd', other);
+  }
+
+  /**
+   * Either is not zero.
+   * @example rt.tensor([0, 2]).logicalOr(0) // → [false, true]
+   */
+  logicalOr(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('logicalOr', other);
+  }
+
+  /**
+   * Exactly one is not zero.
+   * @example rt.tensor([0, 2]).logicalXor(1) // → [true, false]
+   */
+  logicalXor(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('logicalXor', other);
+  }
+
+  /**
+   * Whether the values are equal; NaN is equal to nothing.
+   * @example rt.tensor([1, 2]).equal(2) // → [false, true]
+   */
+  equal(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('equal', other);
+  }
+
+  /**
+   * Whether the values differ.
+   * @example rt.tensor([1, 2]).notEqual(2) // → [true, false]
+   */
+  notEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('notEqual', other);
+  }
+
+  /**
+   * this < other
+   * @example rt.tensor([1, 2]).less(2) // → [true, false]
+   */
+  less(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('less', other);
+  }
+
+  /**
+   * this ≤ other
+   * @example rt.tensor([1, 3]).lessEqual(2) // → [true, false]
+   */
+  lessEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('lessEqual', other);
+  }
+
+  /**
+   * this > other
+   * @example rt.tensor([1, 3]).greater(2) // → [false, true]
+   */
+  greater(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('greater', other);
+  }
+
+  /**
+   * this ≥ other
+   * @example rt.tensor([1, 2]).greaterEqual(2) // → [false, true]
+   */
+  greaterEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
+    return this.arithmetic('greaterEqual', other);
+  }
+
+  private arithmetic<E extends DType>(name: keyof typeof binaryOps, other: TensorCore | ScalarInput): Tensor<E> {
+    const a = this.node;
+    const row = binaryOps[name];
+    if (other instanceof TensorCore) {
+      const b = this.sibling(other, name).node;
+      // The common case, kept short: equal dtypes that need no conversion and equal shapes.
+      if (a.dtype === b.dtype && a.shape === b.shape && row.plain?.has(a.dtype))
+        return this.make<E>(alu(row.op!, a, b));
+      return this.make<E>(row.build(a, b, name));
+    }
+    return this.make<E>(row.build(a, checkScalar(other, name), name));
+  }
+}
