@@ -9,6 +9,7 @@ import type { ForgeError } from '../../errors.ts';
 import { mapMode, usage } from './constants.ts';
 import { type GpuBuffer, sizeClass } from './memory.ts';
 import type { Batch, Rider, WorkQueue } from './queue.ts';
+import { BufferRing } from './ring.ts';
 
 interface Chunk {
   readonly gpu: GPUBuffer;
@@ -33,11 +34,10 @@ export class Uploads implements Rider {
   readonly #device: GPUDevice;
   readonly #queue: WorkQueue;
   readonly #patch: Patch;
-  /** Mapped and ready, by size. */
-  readonly #ready = new Map<number, Chunk[]>();
+  /** Mapped and ready. */
+  readonly #ready = new BufferRing<Chunk>(keptBytes);
   #open: Chunk[] = [];
   #shared: Chunk | null = null;
-  #readyBytes = 0;
   #closed = false;
 
   constructor(device: GPUDevice, queue: WorkQueue, patch: Patch) {
@@ -69,11 +69,6 @@ export class Uploads implements Rider {
     this.#open = [];
     this.#shared = null;
     for (const chunk of sent) {
-      if (this.#readyBytes + chunk.size > keptBytes) {
-        chunk.gpu.destroy();
-        continue;
-      }
-      this.#readyBytes += chunk.size;
       chunk.gpu.mapAsync(mapMode.write).then(
         () => this.#remapped(chunk),
         () => {},
@@ -83,13 +78,7 @@ export class Uploads implements Rider {
 
   /** Destroys staging buffers that wait for work. */
   trim(): void {
-    for (const list of this.#ready.values()) {
-      for (const chunk of list) {
-        chunk.gpu.destroy();
-        this.#readyBytes -= chunk.size;
-      }
-    }
-    this.#ready.clear();
+    this.#ready.trim();
   }
 
   close(): void {
@@ -118,9 +107,8 @@ export class Uploads implements Rider {
   }
 
   #take(size: number): Chunk {
-    let chunk = this.#ready.get(size)?.pop();
+    let chunk = this.#ready.take(size);
     if (chunk) {
-      this.#readyBytes -= size;
       chunk.used = 0;
     } else {
       const gpu = this.#device.createBuffer({ size, usage: usage.mapWrite | usage.copySrc, mappedAtCreation: true });
@@ -136,9 +124,7 @@ export class Uploads implements Rider {
       return;
     }
     chunk.bytes = new Uint8Array(chunk.gpu.getMappedRange());
-    const list = this.#ready.get(chunk.size);
-    if (list) list.push(chunk);
-    else this.#ready.set(chunk.size, [chunk]);
+    this.#ready.keep(chunk);
   }
 
   #patchWord(dst: GpuBuffer, offset: number, bytes: Uint8Array): void {
@@ -161,9 +147,8 @@ interface Landing {
 export class Downloads {
   readonly #device: GPUDevice;
   readonly #queue: WorkQueue;
-  readonly #idle = new Map<number, Landing[]>();
+  readonly #idle = new BufferRing<Landing>(keptBytes);
   readonly #onLost: (cause: unknown) => ForgeError;
-  #idleBytes = 0;
 
   /** `onLost` makes the error of a read that the device did not survive. */
   constructor(device: GPUDevice, queue: WorkQueue, onLost: (cause: unknown) => ForgeError) {
@@ -203,35 +188,35 @@ export class Downloads {
       throw fault;
     }
     const start = offset - from;
-    const copy = new Uint8Array(landing.gpu.getMappedRange(0, bytes), start, length).slice();
+    const copy = uninitialised(length);
+    copy.set(new Uint8Array(landing.gpu.getMappedRange(0, bytes), start, length));
     this.#giveBack(landing);
     return copy;
   }
 
   trim(): void {
-    for (const list of this.#idle.values()) for (const l of list) l.gpu.destroy();
-    this.#idle.clear();
-    this.#idleBytes = 0;
+    this.#idle.trim();
   }
 
   #take(size: number): Landing {
-    const idle = this.#idle.get(size)?.pop();
-    if (idle) {
-      this.#idleBytes -= size;
-      return idle;
-    }
-    return { gpu: this.#device.createBuffer({ size, usage: usage.mapRead | usage.copyDst }), size };
+    const kept = this.#idle.take(size);
+    return kept ?? { gpu: this.#device.createBuffer({ size, usage: usage.mapRead | usage.copyDst }), size };
   }
 
   #giveBack(landing: Landing): void {
-    if (this.#idleBytes + landing.size > keptBytes) {
-      landing.gpu.destroy();
-      return;
-    }
     landing.gpu.unmap();
-    this.#idleBytes += landing.size;
-    const list = this.#idle.get(landing.size);
-    if (list) list.push(landing);
-    else this.#idle.set(landing.size, [landing]);
+    this.#idle.keep(landing);
   }
+}
+
+interface NodeBuffers {
+  allocUnsafeSlow(bytes: number): Uint8Array;
+}
+
+/** Memory for a copy that fills it whole: Node can leave out the zeros, which cost as much as the copy itself. */
+function uninitialised(bytes: number): Uint8Array {
+  const node = (globalThis as { Buffer?: NodeBuffers }).Buffer;
+  if (!node?.allocUnsafeSlow) return new Uint8Array(bytes);
+  const { buffer, byteOffset } = node.allocUnsafeSlow(bytes);
+  return new Uint8Array(buffer, byteOffset, bytes);
 }

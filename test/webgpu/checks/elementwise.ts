@@ -32,8 +32,8 @@ function pairs(type: DType): [number[], number[]] {
 }
 
 const tolerances: Partial<Record<AluOp, Tolerance>> = {
-  div: { ulp: 3, flush: true },
-  sqrt: { ulp: 3 },
+  div: { ulp: 0, flush: true },
+  sqrt: { ulp: 0 },
   mul: { ulp: 0, flush: true },
 };
 

@@ -237,7 +237,7 @@ const sorts: Check[] = (['f32', 'i32', 'u32', 'u8', 'bool', 'f16'] as const).map
         [3, 3001],
         [1, 20_000],
       ] as const) {
-        for (const descending of [false, true]) {
+        for (const descending of type === 'f32' || columns === 3001 ? [false, true] : [columns % 2 === 0]) {
           const values = mixed(type, rows * columns, columns).map((v, i) =>
             i % 3 === 0 && isFloat(type) ? Math.round(v) : v,
           );
@@ -311,7 +311,7 @@ for (const type of ['f32', 'i32', 'u32', 'u8', 'f16'] as const) {
             [1, 70_001, 1],
             [2, 3, 129],
           ] as const) {
-            for (const reverse of [false, true]) {
+            for (const reverse of type === 'f32' ? [false, true] : [length % 2 === 0]) {
               const n = outer * length * inner;
               const values = isFloat(type)
                 ? combine === 'prod'
@@ -388,7 +388,7 @@ for (const type of ['f32', 'i32', 'u32', 'u8', 'bool', 'f16'] as const) {
             [3, 100, 5, 40],
             [1, 3000, 2, 2500],
           ] as const) {
-            for (const perElement of [false, true]) {
+            for (const perElement of type === 'f32' ? [false, true] : [inner > 1]) {
               const w = scatterOf(type, combine, { outer, length, inner, count, perElement });
               const n = outer * count * inner;
               const base = valuesOf(type, bytesOf(type, plain(type, outer * length * inner, 1)));

@@ -19,7 +19,8 @@ export function hiddenOperands(e: Alu): readonly boolean[] {
   const [a, b] = e.src as [Expr, Expr];
   const constant = (own: Expr, other: Expr): boolean =>
     own.kind === 'const' && (own.value === 0 || hasConstant(other) || other.kind === 'const');
-  const cancels = (own: Expr, other: Expr): boolean => isArithmetic(own) && own.src.includes(other);
+  const cancels = (own: Expr, other: Expr): boolean =>
+    isArithmetic(own) && other.kind !== 'const' && own.src.includes(other);
   const factors =
     e.op === 'add' &&
     isArithmetic(a) &&

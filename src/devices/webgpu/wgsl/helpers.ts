@@ -57,19 +57,26 @@ const helpers: Readonly<Record<HelperName, Helper>> = {
   },
   max_f32: extreme('>', '>='),
   min_f32: extreme('<', '<'),
-  // Where division only promises 2.5 ulp and no large divisors: scale the divisor into range, then correct the
-  // quotient by its residual. Not for quotients that are special or subnormal.
+  // Where division only promises 2.5 ulp and no large divisors: bring both operands into the middle of the range, correct
+  // the quotient by its residual, and scale back.
   div_f32: {
     text: ({ F, U, B }, name) => `fn ${name}(a: ${F}, b: ${F}) -> ${F} {
-  let e = (bitcast<${U}>(b) >> ${U}(23u)) & ${U}(255u);
-  let s = select(select(${F}(1.0f), ${F}(0x1p-32f), e > ${U}(190u)), ${F}(0x1p+32f), e < ${U}(64u));
-  let d = b * s;
-  let q = a / d;
-  let refined = fma(fma(-q, d, a), ${F}(1.0f) / d, q);
-  let m = (bitcast<${U}>(refined) >> ${U}(23u)) & ${U}(255u);
-  let f = (bitcast<${U}>(q) >> ${U}(23u)) & ${U}(255u);
-  let good: ${B} = (m > ${U}(25u)) & (m < ${U}(255u)) & (f < ${U}(255u)) & (f > ${U}(25u));
-  return select(q, refined, good) * s;
+  let ea = (bitcast<${U}>(a) >> ${U}(23u)) & ${U}(255u);
+  let eb = (bitcast<${U}>(b) >> ${U}(23u)) & ${U}(255u);
+  let up = ${F}(0x1p+64f);
+  let down = ${F}(0x1p-64f);
+  let one = ${F}(1.0f);
+  let x = a * select(select(one, down, ea > ${U}(190u)), up, ea < ${U}(64u));
+  let y = b * select(select(one, down, eb > ${U}(190u)), up, eb < ${U}(64u));
+  let q = x / y;
+  let refined = fma(fma(-q, y, x), one / y, q);
+  let eq = (bitcast<${U}>(q) >> ${U}(23u)) & ${U}(255u);
+  let normal: ${B} = (eq > ${U}(0u)) & (eq < ${U}(255u));
+  let backX = select(select(one, up, ea > ${U}(190u)), down, ea < ${U}(64u));
+  let backY = select(select(one, down, eb > ${U}(190u)), up, eb < ${U}(64u));
+  // Equal scales cancel; applied one after the other they could leave the range on the way.
+  let same: ${B} = backX * backY == one;
+  return select(q, refined, normal) * select(backX, one, same) * select(backY, one, same);
 }`,
   },
   sqrt_f32: {
