@@ -10,9 +10,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureChromium } from '../../scripts/setup-chromium.mjs';
 import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
 import { openWebGpuDevices, type WebGpuOptions } from '../../src/devices/webgpu/open.ts';
+import { render } from '../../src/devices/webgpu/render.ts';
 import { DeviceLost, DisposedError, OutOfMemory } from '../../src/errors.ts';
+import type { Kernel, Routine } from '../../src/kernel/kernel.ts';
+import { matmulOf } from './checks/routines.ts';
 import { addKernel } from './checks/runtime.ts';
-import { bytesOf, upload, valuesOf } from './support.ts';
+import { bytesOf, Exprs, kernelOf, noEstimate, upload, valuesOf } from './support.ts';
 
 const opened: WebGpuDevice[] = [];
 let icd = '';
@@ -81,6 +84,97 @@ describe('opening', () => {
       outputs: [{ ...kernel.outputs[0]!, type: 'f64' as const }],
     };
     expect(() => device.prepare(bad)).toThrow(/f64/);
+  });
+});
+
+describe('f16', () => {
+  it('shaders are well formed: accepted with f16 standing for f32, where the adapter has no f16', async () => {
+    const device = await open();
+    const traits = {
+      cpu: false,
+      f16: true,
+      subgroups: false,
+      maxWorkgroupsPerDimension: 65535,
+      maxInvocations: 256,
+      workgroupBytes: 16384,
+      maxStorageBuffers: 8,
+      exactDivision: false,
+    };
+    const b = new Exprs();
+    const x = b.load('f16', 0, b.axis(0, 30));
+    const scan = {
+      kind: 'routine',
+      op: 'scan',
+      name: 'scan',
+      type: 'f16',
+      combine: 'max',
+      outer: 3,
+      length: 100,
+      inner: 1,
+      reverse: false,
+      estimate: noEstimate,
+    } as const;
+    const scatter = {
+      kind: 'routine',
+      op: 'scatter',
+      name: 'scatter',
+      type: 'f16',
+      combine: 'sum',
+      outer: 1,
+      length: 9,
+      inner: 2,
+      count: 5,
+      perElement: false,
+      estimate: noEstimate,
+    } as const;
+    const works: (Kernel | Routine)[] = [
+      kernelOf({
+        space: [30],
+        inputs: [{ type: 'f16', elements: 30 }],
+        scalars: ['f16'],
+        outputs: [
+          { type: 'f16', value: b.alu('where', b.cast('bool', x), b.alu('neg', x), b.scalar('f16', 0)) },
+          { type: 'u8', value: b.cast('u8', x) },
+        ],
+      }),
+      kernelOf({
+        space: [],
+        reduced: [30],
+        inputs: [{ type: 'f16', elements: 30 }],
+        accumulators: [
+          { op: 'max', type: 'f16', value: x },
+          { op: 'argmin', type: 'f16', value: x },
+        ],
+        outputs: [
+          { type: 'f16', value: b.acc('f16', 0) },
+          { type: 'i32', value: b.acc('i32', 1) },
+        ],
+      }),
+      matmulOf('f16', 40, 44, 48),
+      matmulOf('f16', 41, 43, 47, { transposeA: true }),
+      {
+        kind: 'routine',
+        op: 'sort',
+        name: 'sort',
+        type: 'f16',
+        rows: 2,
+        columns: 3000,
+        descending: true,
+        estimate: noEstimate,
+      },
+      scan,
+      scatter,
+      { ...scatter, combine: 'set' },
+    ];
+    for (const work of works) {
+      for (const pass of render(work, traits).passes) {
+        const code = pass.source.replace('enable f16;', 'alias f16 = f32;');
+        device.gpu.pushErrorScope('validation');
+        const info = await device.gpu.createShaderModule({ code }).getCompilationInfo();
+        await device.gpu.popErrorScope();
+        expect(info.messages.map((m) => `${pass.name}: line ${m.lineNum}: ${m.message}`)).toEqual([]);
+      }
+    }
   });
 });
 

@@ -4,17 +4,22 @@ import type { DType } from '../../../src/base/dtype.ts';
 import { nativeOps } from '../../../src/devices/webgpu/wgsl/ops.ts';
 import type { Expr } from '../../../src/kernel/expr.ts';
 import { type AluOp, aluOps } from '../../../src/kernel/ops.ts';
+import { meaning } from '../../../src/kernel/semantics.ts';
 import {
   agree,
+  assert,
   bytesOf,
   type Check,
   check,
+  compare,
   Exprs,
   kernelOf,
   mixed,
   position,
+  runOn,
   specialsOf,
   type Tolerance,
+  valuesOf,
 } from '../support.ts';
 
 /** All pairs of special values, so that every meeting of specials is seen. */
@@ -175,4 +180,56 @@ elementwise.push(
       );
     }
   }),
+  check('arithmetic that optimisers like to rewrite rounds step by step', async (device) => {
+    const n = 600;
+    const b = new Exprs();
+    const [x, y] = [b.load('f32', 0, b.axis(0, n)), b.load('f32', 1, b.axis(0, n))];
+    const c = (v: number): Expr => b.const('f32', v);
+    const steps: Readonly<Record<string, Expr>> = {
+      '(x + c) - c': b.raw('sub', [b.raw('add', [x, c(12582912)]), c(12582912)]),
+      '(x * c) * d': b.raw('mul', [b.raw('mul', [x, c(1 / 3)]), c(3)]),
+      '(x - y) + y': b.raw('add', [b.raw('sub', [x, y]), y]),
+      '(x / y) * y': b.raw('mul', [b.raw('div', [x, y]), y]),
+      'x * 0': b.raw('mul', [x, c(0)]),
+      'x + 0': b.raw('add', [x, c(0)]),
+      '0 - x': b.raw('sub', [c(0), x]),
+      'x - x': b.raw('sub', [x, x]),
+      'x / x': b.raw('div', [x, x]),
+      'x / 3': b.raw('div', [x, c(3)]),
+    };
+    const values = (seed: number): number[] =>
+      valuesOf(
+        'f32',
+        bytesOf(
+          'f32',
+          mixed('f32', n, seed).map((v) =>
+            Math.abs(v) < 1e-20 ? v * 0 : Math.abs(v) > 1e15 && Number.isFinite(v) ? Math.sign(v) * 7 : v,
+          ),
+        ),
+      );
+    const [p, q] = [values(21), values(22)];
+    for (const [name, value] of Object.entries(steps)) {
+      const kernel = kernelOf({
+        name: 'steps',
+        space: [n],
+        inputs: [
+          { type: 'f32', elements: n },
+          { type: 'f32', elements: n },
+        ],
+        outputs: [{ type: 'f32', value }],
+      });
+      const [got] = await runOn(device, kernel, [bytesOf('f32', p), bytesOf('f32', q)]);
+      const want = p.map((v, i) => rounded(value, v, q[i]!));
+      compare('f32', got!, bytesOf('f32', want), { flush: true }, name);
+    }
+  }),
 );
+
+/** The value with every step rounded to f32. */
+function rounded(e: Expr, x: number, y: number): number {
+  if (e.kind === 'const') return Number(e.value);
+  if (e.kind === 'load') return e.slot === 0 ? x : y;
+  assert(e.kind === 'alu', e.kind);
+  const [a, b] = e.src.map((s) => rounded(s, x, y)) as [number, number];
+  return Math.fround(meaning(e.op, 'f32')!(a, b, 0) as number);
+}
