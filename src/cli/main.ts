@@ -15,13 +15,23 @@ async function main(): Promise<void> {
     .description('GPU computing for TypeScript: what this machine can do, and a tour of it.')
     .version(version)
     .showHelpAfterError('(gpuforge --help lists the commands)')
-    .enablePositionalOptions();
+    .enablePositionalOptions()
+    .exitOverride();
   const { commands } = await import('./commands.ts');
   for (const register of commands) register(program);
+  // The default command would take an unknown word for its argument.
+  if (first && !first.startsWith('-') && first !== 'help' && !program.commands.some((c) => c.name() === first)) {
+    program.error(`unknown command '${first}'`);
+  }
   await program.parseAsync();
 }
 
 main().catch((error: unknown) => {
+  // Commander has printed its own message; help and version end well, a call it does not understand is status 2.
+  if (error instanceof Error && 'exitCode' in error && error.constructor.name.startsWith('Commander')) {
+    process.exitCode = error.exitCode === 0 ? 0 : 2;
+    return;
+  }
   const { message } = error instanceof Error ? error : { message: String(error) };
   process.stderr.write(`gpuforge: ${message}\n`);
   process.exitCode = 1;
