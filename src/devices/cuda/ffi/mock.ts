@@ -18,6 +18,8 @@ export class MockCuda implements Ffi {
   readonly calls: MockCall[] = [];
   readonly handlers = new Map<string, (...args: number[]) => number>();
   readonly missing = new Set<string>();
+  /** What can be opened, by a part of the name; add `libcublasLt` or `libnvidia-ml` to have those. */
+  readonly libraries: string[] = ['libcuda'];
   /** Fails to open any library with this message. */
   refusal: string | null = null;
   /** Bytes of device memory. */
@@ -39,9 +41,10 @@ export class MockCuda implements Ffi {
   }
 
   open(names: readonly string[]): ForeignLibrary {
-    if (this.refusal !== null || !names.some((n) => n.includes('libcuda'))) throw new Error(this.refusal ?? 'not here');
+    const found = names.find((n) => this.libraries.some((l) => n.includes(l)));
+    if (this.refusal !== null || !found) throw new Error(this.refusal ?? 'not here');
     return {
-      path: 'libcuda.so.1',
+      path: found,
       bind: (symbol) => (this.missing.has(symbol) ? undefined : this.#bind(symbol)),
     };
   }

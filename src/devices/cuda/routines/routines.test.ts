@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
-import { type RoutineCase, routineCases } from '../../../../test/gpu/routines.ts';
+import { matmul, type RoutineCase, routineCases } from '../../../../test/gpu/routines.ts';
 import type { Target } from '../ptx/target.ts';
 import { routineRecipe } from './index.ts';
 
@@ -25,6 +25,11 @@ const targets: readonly Target[] = [
   { sm: 75, ptx: 70, processors: 1, fastMath: false },
 ];
 
+const ampere: readonly Target[] = [
+  { sm: 80, ptx: 70, processors: 108, fastMath: false },
+  { sm: 86, ptx: 71, processors: 1, fastMath: false },
+];
+
 describe.skipIf(!hasPtxas)('the routines', () => {
   it.each(targets)('are PTX that ptxas accepts for sm_$sm', { timeout: 240_000 }, (target) => {
     // One module for all: starting ptxas costs more than what it has to do. Headers are three lines.
@@ -35,6 +40,34 @@ describe.skipIf(!hasPtxas)('the routines', () => {
       const header = `${version}\n${name}\n${address}`;
       bodies.set(header, `${bodies.get(header) ?? header}\n${body.join('\n')}`);
     }
-    for (const text of bodies.values()) expect(assemble(text, target, ['-O0'])).toBe('');
+    for (const text of bodies.values()) expect(assemble(text, target)).toBe('');
+  });
+
+  it.each(ampere)('multiply on the tensor cores of sm_$sm', { timeout: 120_000 }, (target) => {
+    const products = [
+      matmul('bf16', 256, 128, 256, { transposeB: true }),
+      matmul('f16', 130, 67, 45, { transposeA: true }),
+      matmul('f32', 256, 128, 128, { precision: 'tf32' }),
+    ];
+    for (const { routine } of products) {
+      const recipe = routineRecipe(routine, target);
+      expect(recipe.ptx).toMatch(/mma\.sync\.aligned/);
+      expect(recipe.launches.at(-1)!.shared).toBeLessThanOrEqual((target.sm === 80 ? 163 : 99) * 1024);
+      expect(assemble(recipe.ptx, target)).toBe('');
+    }
+  });
+
+  it('repack only operands whose depth does not lie contiguous and whole', () => {
+    const launches = (c: RoutineCase): number => routineRecipe(c.routine, targets[0]!).launches.length;
+    expect(launches(matmul('bf16', 256, 128, 256, { transposeB: true }))).toBe(1);
+    expect(launches(matmul('bf16', 256, 128, 256))).toBe(2);
+    expect(launches(matmul('bf16', 256, 128, 256, { transposeA: true }))).toBe(3);
+    expect(launches(matmul('bf16', 256, 130, 256, { transposeB: true }))).toBe(3);
+  });
+
+  it('keep true f32 off the tensor cores', () => {
+    const recipe = routineRecipe(matmul('f32', 256, 256, 256).routine, targets[0]!);
+    expect(recipe.ptx).not.toMatch(/mma/);
+    expect(recipe.ptx).toMatch(/fma\.rn\.f32/);
   });
 });
