@@ -1,9 +1,9 @@
-// Finding and opening devices: what works is opened, for the rest the reason is kept.
+// Finding and opening devices: what works is opened, for the rest the reason is kept. The code of a device is imported when
+// it is looked for: a page that asks for WebGPU alone loads nothing of the others.
 
-import { type CpuOptions, createCpuDevice } from '../devices/cpu/device.ts';
+import type { CpuOptions } from '../devices/cpu/device.ts';
 import type { CudaOptions } from '../devices/cuda/discover.ts';
 import type { Device } from '../devices/device.ts';
-import { createReferenceDevice } from '../devices/reference/device.ts';
 import type { WebGpuOptions } from '../devices/webgpu/open.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
 
@@ -48,8 +48,14 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<O
     const { openWebGpuDevices } = await import('../devices/webgpu/open.ts');
     return openWebGpuDevices(o.webgpu);
   },
-  cpu: async (o) => ({ devices: [await createCpuDevice(o.cpu)], refused: [] }),
-  reference: async () => ({ devices: [createReferenceDevice()], refused: [] }),
+  cpu: async (o) => {
+    const { createCpuDevice } = await import('../devices/cpu/device.ts');
+    return { devices: [await createCpuDevice(o.cpu)], refused: [] };
+  },
+  reference: async () => {
+    const { createReferenceDevice } = await import('../devices/reference/device.ts');
+    return { devices: [createReferenceDevice()], refused: [] };
+  },
 };
 
 const defaults: readonly DeviceKind[] = ['cuda', 'webgpu', 'cpu'];
