@@ -66,6 +66,8 @@ export class Node {
   storage: Storage | null = null;
   /** A flag computed along with this node; if it is true, an index was out of range. */
   check: IndexCheck | null = null;
+  /** How to compute the value again after its bytes were given up; known to the runtime. */
+  recipe: object | null = null;
   /** Told when nobody holds the node any more. */
   onFree: (() => void) | null = null;
   handles = 0;

@@ -8,7 +8,7 @@
 import type { DType } from '../base/dtype.ts';
 import type { DeviceBuffer, Recording } from '../devices/device.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
-import { internInts } from '../graph/intern.ts';
+import { type Ints, noInts } from '../graph/intern.ts';
 import { Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
@@ -16,7 +16,7 @@ import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Engine, Executable } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
-import { recipes } from './recipe.ts';
+import { type Recurrent, recipes } from './recipe.ts';
 
 /** What a compiled function may take: tensors are inputs, anything else is fixed per signature. */
 export type CompileArgument = Tensor | number | boolean | string;
@@ -30,14 +30,35 @@ export interface Compiled<A extends readonly CompileArgument[], R extends Compil
   readonly kernels: readonly string[];
 }
 
-interface Signature {
+interface Signature extends Recurrent {
+  /** What the arguments must be like; see `fits`. */
+  readonly pattern: readonly Pattern[];
   readonly executable: Executable;
   /** Per leaf of the plan: the number of the tensor argument it stands for, or the captured node. */
   readonly leaves: readonly (number | Node)[];
   readonly scalars: readonly number[];
-  readonly outputs: readonly { readonly buffer: number; readonly dtype: DType; readonly shape: readonly number[] }[];
+  readonly outputs: readonly { readonly buffer: number; readonly dtype: DType; readonly shape: Ints }[];
   readonly rebuild: (tensors: readonly Tensor[]) => CompileResult;
   recording: Recording | null;
+}
+
+/** A tensor of a dtype and shape, or a fixed value. */
+type Pattern = { readonly dtype: DType; readonly shape: Ints } | Exclude<CompileArgument, Tensor>;
+
+const patternOf = (arg: CompileArgument): Pattern =>
+  arg instanceof TensorCore ? { dtype: arg.dtype, shape: arg.node.shape } : (arg as Exclude<CompileArgument, Tensor>);
+
+function fits(pattern: readonly Pattern[], args: readonly CompileArgument[]): boolean {
+  if (pattern.length !== args.length) return false;
+  for (let i = 0; i < args.length; i++) {
+    const [p, a] = [pattern[i]!, args[i]!];
+    const same =
+      a instanceof TensorCore
+        ? typeof p === 'object' && p.shape === a.node.shape && p.dtype === a.dtype
+        : Object.is(p, a);
+    if (!same) return false;
+  }
+  return true;
 }
 
 export function compile<A extends readonly CompileArgument[], R extends CompileResult>(
@@ -45,55 +66,38 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   engine: Engine,
   body: (...args: A) => R,
 ): Compiled<A, R> {
-  const signatures = new Map<string, Signature>();
+  const signatures: Signature[] = [];
   const captured: Node[] = [];
   let last: Signature | null = null;
   let disposed = false;
 
-  const run = (signature: Signature, inputs: readonly Node[]): Node[] => {
-    const { executable, leaves } = signature;
-    const { device, plan } = executable;
-    engine.compute(inputs);
-    const bound = leaves.map((leaf) => engine.resident(typeof leaf === 'number' ? inputs[leaf]! : leaf, device));
-    const buffers = replay(signature, engine, bound);
-    const made = new Map<number, Storage>();
-    return signature.outputs.map((o) => {
-      const node = new Node('leaf', o.dtype, internInts(o.shape), [], internInts([]));
-      if (o.buffer >= 0 && o.buffer < plan.leaves) {
-        const leaf = leaves[o.buffer]!;
-        settle(node, (typeof leaf === 'number' ? inputs[leaf]! : leaf).storage!);
-        return node;
-      }
-      let storage = made.get(o.buffer);
-      if (!storage) {
-        storage = new Storage(device, o.buffer < 0 ? device.allocate(0) : buffers[o.buffer]!, host.ledger);
-        made.set(o.buffer, storage);
-      }
-      settle(node, storage);
-      return node;
-    });
+  const find = (args: A): Signature => {
+    const known = signatures.find((s) => fits(s.pattern, args));
+    if (known) return known;
+    const made = traceBody(host, engine, body, args, captured);
+    signatures.push(made);
+    return made;
   };
-
   const call = (...args: A): R => {
     host.checkOpen('compile');
     if (disposed) throw usedAfterDispose();
-    const tensors = args.filter((a): a is Tensor & A[number] => a instanceof TensorCore);
-    const key = args.map(describe).join(';');
-    const signature = signatures.get(key) ?? traceBody(host, engine, body, args, captured);
-    signatures.set(key, signature);
+    const signature = last && fits(last.pattern, args) ? last : find(args);
     last = signature;
-    const inputs = tensors.map((t) => t.node);
-    recipes.restoreAll(inputs);
-    const outputs = run(signature, inputs);
-    recipes.advance(call, signature, inputs, outputs, (nodes) => run(signature, nodes), host.recomputed);
+    const inputs: Node[] = [];
+    for (let i = 0; i < args.length; i++) {
+      const a = args[i]!;
+      if (a instanceof TensorCore) inputs.push(a.node);
+    }
+    if (recipes.any) recipes.restoreAll(inputs);
+    const outputs = signature.step(inputs);
+    recipes.advance(signature, inputs, outputs);
     return signature.rebuild(outputs.map((n) => new Tensor(host, n))) as R;
   };
   return Object.defineProperties(call, {
     dispose: {
       value: () => {
         disposed = true;
-        for (const s of signatures.values()) s.recording?.dispose();
-        signatures.clear();
+        for (const s of signatures.splice(0)) s.recording?.dispose();
         for (const node of captured.splice(0)) host.dropHandle(node);
       },
     },
@@ -101,9 +105,33 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   }) as unknown as Compiled<A, R>;
 }
 
-function describe(arg: CompileArgument): string {
-  if (arg instanceof TensorCore) return `${arg.dtype}${arg.node.shape.id}`;
-  return Object.is(arg, -0) ? '-0' : typeof arg === 'number' ? `${arg}` : JSON.stringify(arg);
+/** One run of a traced function. */
+function run(signature: Signature, engine: Engine, host: RuntimeHost, inputs: readonly Node[]): Node[] {
+  const { executable, leaves, outputs } = signature;
+  const { device, plan } = executable;
+  for (let i = 0; i < inputs.length; i++) if (!inputs[i]!.storage) engine.compute([inputs[i]!]);
+  const bound: DeviceBuffer[] = [];
+  for (let i = 0; i < leaves.length; i++) {
+    const leaf = leaves[i]!;
+    bound.push(engine.resident(typeof leaf === 'number' ? inputs[leaf]! : leaf, device));
+  }
+  const buffers = replay(signature, engine, bound);
+  const made = outputs.length > 1 ? new Map<number, Storage>() : null;
+  return outputs.map((o) => {
+    const node = new Node('leaf', o.dtype, o.shape, [], noInts);
+    if (o.buffer >= 0 && o.buffer < plan.leaves) {
+      const leaf = leaves[o.buffer]!;
+      settle(node, (typeof leaf === 'number' ? inputs[leaf]! : leaf).storage!);
+      return node;
+    }
+    let storage = made?.get(o.buffer);
+    if (!storage) {
+      storage = new Storage(device, o.buffer < 0 ? device.allocate(0) : buffers[o.buffer]!, host.ledger);
+      made?.set(o.buffer, storage);
+    }
+    settle(node, storage);
+    return node;
+  });
 }
 
 function traceBody<A extends readonly CompileArgument[], R extends CompileResult>(
@@ -116,7 +144,7 @@ function traceBody<A extends readonly CompileArgument[], R extends CompileResult
   const inputs: Node[] = [];
   const symbolic = args.map((a) => {
     if (!(a instanceof TensorCore)) return a;
-    const node = new Node('leaf', a.dtype, a.node.shape, [], internInts([]));
+    const node = new Node('leaf', a.dtype, a.node.shape, [], noInts);
     inputs.push(node);
     return new Tensor(host, node);
   }) as unknown as A;
@@ -156,10 +184,22 @@ function traceBody<A extends readonly CompileArgument[], R extends CompileResult
     captured.push(leaf);
     return leaf;
   });
-  const outputs = nodes.map((n, i) => ({ buffer: executable.plan.outputs[i]!, dtype: n.dtype, shape: n.shape.values }));
+  const outputs = nodes.map((n, i) => ({ buffer: executable.plan.outputs[i]!, dtype: n.dtype, shape: n.shape }));
   for (const n of nodes) host.dropHandle(n);
   for (const s of symbolic) if (s instanceof TensorCore) s.dispose();
-  return { executable, leaves, scalars: t.scalars, outputs, rebuild, recording: null };
+  const signature: Signature = {
+    pattern: args.map(patternOf),
+    executable,
+    leaves,
+    scalars: t.scalars,
+    outputs,
+    rebuild,
+    recording: null,
+    keeps: false,
+    step: (nodes) => run(signature, engine, host, nodes),
+    onRecompute: host.recomputed,
+  };
+  return signature;
 }
 
 function flatten(result: CompileResult): { tensors: Tensor[]; rebuild: Signature['rebuild'] } {
@@ -177,7 +217,8 @@ function flatten(result: CompileResult): { tensors: Tensor[]; rebuild: Signature
 function replay(signature: Signature, engine: Engine, leaves: readonly DeviceBuffer[]): (DeviceBuffer | undefined)[] {
   const { executable, scalars } = signature;
   const { device, plan, programs } = executable;
-  if (!device.record || plan.steps.length === 0) return engine.launch(executable, [...leaves], scalars);
+  // A single launch is cheaper than replaying a recording of one.
+  if (!device.record || plan.steps.length < 2) return engine.launch(executable, [...leaves], scalars);
   signature.recording ??= device.record(
     plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars })),
   );

@@ -51,21 +51,16 @@ export class RuntimeHost implements Host {
   }
 
   get engine(): Engine {
-    return this.#engine ?? this.checkOpen('runtime');
+    if (!this.#engine) throw closed('runtime');
+    return this.#engine;
   }
 
   close(): void {
     this.#engine = null;
   }
 
-  checkOpen(where: string): never {
-    if (this.#engine) return undefined as never;
-    throw new DisposedError({
-      code: 'RUNTIME_CLOSED',
-      message: `${where}: the runtime is closed`,
-      fix: 'Create a new one with createRuntime().',
-      where,
-    });
+  checkOpen(where: string): void {
+    if (!this.#engine) throw closed(where);
   }
 
   adopt(tensor: object & { dispose(): void }, node: Node): void {
@@ -189,6 +184,15 @@ export class RuntimeHost implements Host {
     finish(result);
     return result;
   }
+}
+
+function closed(where: string): DisposedError {
+  return new DisposedError({
+    code: 'RUNTIME_CLOSED',
+    message: `${where}: the runtime is closed`,
+    fix: 'Create a new one with createRuntime().',
+    where,
+  });
 }
 
 function asyncOnly(device: string): DeviceUnavailable {

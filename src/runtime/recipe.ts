@@ -2,63 +2,58 @@
 
 import { dropUse, type Node, settle } from '../graph/node.ts';
 
-type Step = (inputs: readonly Node[]) => Node[];
+/** A traced function whose results may go into it again. */
+export interface Recurrent {
+  step(inputs: readonly Node[]): Node[];
+  /** Old states were read: they are kept from then on. */
+  keeps: boolean;
+  onRecompute(steps: number): void;
+}
 
 /** A run of states x, step(x), step(step(x)) …, with the other arguments unchanged. */
 interface Family {
-  readonly owner: object;
-  readonly signature: object;
+  readonly program: Recurrent;
   /** The arguments of the first step. */
   readonly first: readonly Node[];
-  readonly step: Step;
-  readonly onRecompute: (steps: number) => void;
   /** States that were computed again, by their number of steps. */
-  readonly again: Map<number, Node>;
+  again: Map<number, Node> | null;
   /** States that exist as a recipe only; as long as there are any, the first arguments are held. */
   absent: number;
 }
 
-export interface Recipe {
+class Recipe {
   readonly family: Family;
   readonly steps: number;
+  /** The state before, as long as nobody gave it up. */
+  before: Node | null = null;
+
+  constructor(family: Family, steps: number) {
+    this.family = family;
+    this.steps = steps;
+  }
 }
 
-/** Functions whose old states were read: they keep their states from then on. */
-const keepers = new WeakSet<object>();
-const recipeOf = new WeakMap<Node, Recipe>();
-/** The state before a state, as long as nobody gave it up. */
-const before = new WeakMap<Node, Node>();
 let givenUp = 0;
+
+const recipeOf = (node: Node): Recipe | null => node.recipe as Recipe | null;
 
 export const recipes = {
   /** Notes a call `outputs = step(inputs)`, and gives up the state before the input if nobody can need it but by reading it. */
-  advance(
-    owner: object,
-    signature: object,
-    inputs: readonly Node[],
-    outputs: readonly Node[],
-    step: Step,
-    onRecompute: (steps: number) => void,
-  ): void {
-    const [input] = inputs;
-    const [output] = outputs;
-    if (!input || !output || outputs.length !== 1 || keepers.has(owner)) return;
+  advance(program: Recurrent, inputs: readonly Node[], outputs: readonly Node[]): void {
+    const input = inputs[0];
+    const output = outputs[0];
+    if (!input || !output || outputs.length !== 1 || program.keeps) return;
     if (input.dtype !== output.dtype || input.shape !== output.shape || output.storage === input.storage) return;
-    const known = recipeOf.get(input);
-    const goesOn =
-      known?.family.owner === owner &&
-      known.family.signature === signature &&
-      inputs.every((n, i) => i === 0 || n === known.family.first[i]);
-    if (goesOn) {
-      recipeOf.set(output, { family: known.family, steps: known.steps + 1 });
-      const previous = before.get(input);
-      if (previous) giveUp(previous);
-      before.delete(input);
-      before.set(output, input);
+    const known = recipeOf(input);
+    if (known?.family.program !== program || inputs.some((n, i) => i > 0 && n !== known.family.first[i])) {
+      output.recipe = new Recipe({ program, first: inputs, again: null, absent: 0 }, 1);
       return;
     }
-    const family: Family = { owner, signature, first: inputs, step, onRecompute, again: new Map(), absent: 0 };
-    recipeOf.set(output, { family, steps: 1 });
+    const next = new Recipe(known.family, known.steps + 1);
+    if (known.before) giveUp(known.before);
+    known.before = null;
+    next.before = input;
+    output.recipe = next;
   },
 
   /** Whether any state anywhere was given up; a cheap test before looking for them. */
@@ -84,7 +79,7 @@ function giveUp(node: Node): void {
   const { storage } = node;
   // A state that went into other lazy work, or whose bytes another tensor shares, stays.
   if (!storage || node.uses > 0 || node.handles !== 1 || storage.owners !== 1 || !storage.tracked) return;
-  const recipe = recipeOf.get(node);
+  const recipe = recipeOf(node);
   if (!recipe || recipe.family.first.some((n) => !n.storage)) return;
   const { family } = recipe;
   if (family.absent++ === 0) for (const n of family.first) n.uses++;
@@ -101,16 +96,17 @@ function present(family: Family): void {
 }
 
 function restore(node: Node): void {
-  const recipe = recipeOf.get(node);
+  const recipe = recipeOf(node);
   if (!recipe) return;
   const { family, steps } = recipe;
-  keepers.add(family.owner);
+  family.program.keeps = true;
+  family.again ??= new Map();
   let from = 0;
   for (const [n, known] of family.again) if (n < steps && n > from && known.storage) from = n;
   let state = from === 0 ? family.first[0]! : family.again.get(from)!;
   const rest = family.first.slice(1);
   for (let i = from; i < steps; i++) {
-    const [next] = family.step([state, ...rest]);
+    const [next] = family.program.step([state, ...rest]);
     if (state !== family.first[0] && state !== family.again.get(from)) {
       state.storage!.disown();
       state.storage = null;
@@ -122,5 +118,5 @@ function restore(node: Node): void {
   family.again.set(steps, node);
   node.onFree = null;
   present(family);
-  family.onRecompute(steps - from);
+  family.program.onRecompute(steps - from);
 }
