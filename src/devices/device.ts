@@ -101,6 +101,8 @@ export interface Device {
   /** Buffers: inputs, then outputs, as the kernel or routine lists them. Enqueues; an error may surface at the next read. */
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void;
   record?(steps: readonly Launch[]): Recording;
+  /** Host memory from which transfers are fastest; `write` recognises it. Where it is missing, any memory is as good. */
+  pinned?(bytes: number): ArrayBuffer;
   mark(): Mark;
   memory(): { readonly total: number; readonly free: number };
   telemetry?(): Telemetry;

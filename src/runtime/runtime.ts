@@ -1,12 +1,12 @@
 // The runtime: devices, tensors and everything that is not a method of a tensor.
 
-import { byteSize, type DType } from '../base/dtype.ts';
-import { broadcast, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
+import { broadcast, checkShape, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
-import { TensorCore } from '../tensor/core.ts';
+import { TensorCore, typed } from '../tensor/core.ts';
 import { arange, checkDType, encode, eye, full, linspace, type TensorInput, tri } from '../tensor/create.ts';
 import { Random } from '../tensor/random.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -126,6 +126,24 @@ export class Runtime {
     this.#host.checkOpen('tensor');
     const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
     return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, target));
+  }
+
+  /**
+   * A typed array for `count` elements in host memory from which uploads are fastest. Fill it, then pass it to `rt.tensor`.
+   * On devices without such memory it is an ordinary array.
+   * @example rt.tensor(rt.pinned(2, { dtype: 'f32' }).fill(3)) // → [3, 3]
+   */
+  pinned<D extends Exclude<DType, 'f16' | 'bf16'> = 'f32'>(
+    count: number,
+    options: TensorOptions<D> = {},
+  ): HostArrays[D] {
+    const dtype = options.dtype ?? 'f32';
+    checkDType(dtype, 'pinned');
+    checkShape([count], 'pinned');
+    const bytes = count * byteSize(dtype);
+    const device = this.#devices.find((d) => d.pinned);
+    const memory = device?.pinned?.(bytes) ?? new ArrayBuffer(bytes);
+    return typed(new Uint8Array(memory, 0, bytes), dtype) as HostArrays[D];
   }
 
   /**
