@@ -45,7 +45,7 @@ describe('opening', () => {
     expect(device.id).toBe('webgpu:0');
     expect(device.caps.dtypes.has('f32')).toBe(true);
     for (const t of ['f64', 'i64', 'u64', 'bf16'] as const) expect(device.caps.dtypes.has(t)).toBe(false);
-    expect(device.caps.maxBuffers).toBeGreaterThanOrEqual(8);
+    expect(device.caps.maxBuffers).toBeGreaterThanOrEqual(7);
     expect(device.caps.maxBufferBytes).toBeGreaterThanOrEqual(128 * 2 ** 20);
     expect(Object.getOwnPropertyNames(globalThis).sort()).toEqual(globals);
     expect({ XDG_RUNTIME_DIR: process.env.XDG_RUNTIME_DIR, VK_ICD_FILENAMES: process.env.VK_ICD_FILENAMES }).toEqual({
@@ -93,11 +93,9 @@ describe('f16', () => {
     const traits = {
       cpu: false,
       f16: true,
-      subgroups: false,
       maxWorkgroupsPerDimension: 65535,
       maxInvocations: 256,
       workgroupBytes: 16384,
-      maxStorageBuffers: 8,
       exactDivision: false,
     };
     const b = new Exprs();

@@ -139,10 +139,11 @@ export class WebGpuDevice implements Device {
 
   record(steps: readonly Launch[]): WebGpuRecording {
     this.#life.check('record');
-    const made = new WebGpuRecording(steps, this.#launcher, this.#pool, (buffers) => {
+    const check = (buffers: readonly GpuBuffer[]): void => {
       this.#life.check('replay');
-      for (const b of buffers) this.#usable(b, 'replay');
-    });
+      for (const b of buffers) this.#own(b, 'replay');
+    };
+    const made = new WebGpuRecording(steps, this.#launcher, this.#pool, check, (r) => this.#recordings.delete(r));
     this.#recordings.add(made);
     return made;
   }
@@ -206,10 +207,6 @@ export class WebGpuDevice implements Device {
   #own(buffer: DeviceBuffer, where: string): GpuBuffer {
     if (!(buffer instanceof GpuBuffer) || !buffer.block) throw released(this.id, where);
     return buffer;
-  }
-
-  #usable(buffer: DeviceBuffer, where: string): void {
-    this.#own(buffer, where);
   }
 
   #checkLaunch(p: WebGpuProgram, buffers: readonly GpuBuffer[]): void {

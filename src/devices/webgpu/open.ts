@@ -72,6 +72,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
   const adapter = await source.gpu.requestAdapter({ powerPreference });
   if (!adapter)
     throw new Error('no adapter: the browser has WebGPU but no GPU it would use; enable hardware acceleration');
+  // Subgroups are for users' own WGSL: the plans here give the same bits whatever the size of a subgroup.
   const wanted: GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
   const features = wanted.filter((f) => adapter.features.has(f));
   const gpu = await adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) });
@@ -92,7 +93,8 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
       native: nativeOps(dtypes),
       routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
       matmulEpilogue: true,
-      maxBuffers: gpu.limits.maxStorageBuffersPerShaderStage,
+      // One binding is kept for scratch.
+      maxBuffers: gpu.limits.maxStorageBuffersPerShaderStage - 1,
       maxBufferBytes: Math.min(gpu.limits.maxBufferSize, gpu.limits.maxStorageBufferBindingSize),
       syncRead: false,
       details: {
@@ -133,11 +135,9 @@ function traitsOf(adapter: GPUAdapter, gpu: GPUDevice): Traits {
   return {
     cpu,
     f16: gpu.features.has('shader-f16'),
-    subgroups: gpu.features.has('subgroups'),
     maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
     maxInvocations: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
     workgroupBytes: limits.maxComputeWorkgroupStorageSize,
-    maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
     exactDivision: cpu,
   };
 }

@@ -37,11 +37,9 @@ export interface Traits {
   /** A software adapter: few cores, dear barriers. */
   readonly cpu: boolean;
   readonly f16: boolean;
-  readonly subgroups: boolean;
   readonly maxWorkgroupsPerDimension: number;
   readonly maxInvocations: number;
   readonly workgroupBytes: number;
-  readonly maxStorageBuffers: number;
   /** `/` and `sqrt` round correctly by themselves; else they are refined with fused multiply-adds. */
   readonly exactDivision: boolean;
 }

@@ -70,17 +70,8 @@ export class WorkQueue {
     return this.#batch;
   }
 
-  get empty(): boolean {
-    return this.#encoder === null;
-  }
-
   addRider(rider: Rider): void {
     this.#riders.push(rider);
-  }
-
-  /** Buffers with faults were seen and not yet cleared: steps must say what they read and write. */
-  get faulty(): boolean {
-    return this.#faults > 0;
   }
 
   /** Remembers what was enqueued, for errors. */

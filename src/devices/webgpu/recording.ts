@@ -26,6 +26,7 @@ export class WebGpuRecording implements Recording {
   readonly #launcher: Launcher;
   readonly #pool: Pool;
   readonly #check: (buffers: readonly GpuBuffer[]) => void;
+  readonly #onDispose: (self: WebGpuRecording) => void;
   readonly #steps: readonly Step[];
   readonly #sets = new Map<string, { readonly bindings: readonly GpuBuffer[]; readonly bound: readonly Bound[] }>();
   #disposed = false;
@@ -35,7 +36,9 @@ export class WebGpuRecording implements Recording {
     launcher: Launcher,
     pool: Pool,
     check: (buffers: readonly GpuBuffer[]) => void,
+    onDispose: (self: WebGpuRecording) => void,
   ) {
+    this.#onDispose = onDispose;
     this.#launcher = launcher;
     this.#pool = pool;
     this.#check = check;
@@ -77,6 +80,7 @@ export class WebGpuRecording implements Recording {
     if (this.#disposed) return;
     this.#disposed = true;
     this.#sets.clear();
+    this.#onDispose(this);
     for (const step of this.#steps) for (const s of step.scratch) this.#pool.release(s);
   }
 

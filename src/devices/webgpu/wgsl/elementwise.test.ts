@@ -8,11 +8,9 @@ import { dealSpace, renderElementwise } from './elementwise.ts';
 const traits: Traits = {
   cpu: false,
   f16: true,
-  subgroups: false,
   maxWorkgroupsPerDimension: 65535,
   maxInvocations: 256,
   workgroupBytes: 16384,
-  maxStorageBuffers: 8,
   exactDivision: true,
 };
 
