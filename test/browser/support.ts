@@ -1,0 +1,76 @@
+// What the browser tests share: builds by Vite, a server that isolates its pages, and Chromium with a software GPU.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+import { build, type InlineConfig, type Rolldown } from 'vite';
+import { ensureChromium } from '../../scripts/setup-chromium.mjs';
+
+/** Builds in memory and gives the files. */
+export async function bundle(config: InlineConfig): Promise<Rolldown.RolldownOutput['output']> {
+  const result = await build({ ...config, logLevel: 'error', build: { ...config.build, write: false } });
+  if (!('output' in result)) throw new Error('Vite gave no single output');
+  return result.output;
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+};
+
+export interface Served {
+  readonly url: string;
+  /** Paths that were asked for, in order. */
+  readonly requests: string[];
+  close(): Promise<void>;
+}
+
+/** Serves built files on the loopback address, with the headers that isolate a page. */
+export async function serve(files: Rolldown.RolldownOutput['output'], isolated = true): Promise<Served> {
+  const contents = new Map(files.map((f) => [`/${f.fileName}`, f.type === 'chunk' ? f.code : f.source]));
+  const requests: string[] = [];
+  const server: Server = createServer((request, response) => {
+    const { pathname } = new URL(request.url!, 'http://localhost');
+    const path = pathname === '/' ? '/index.html' : pathname;
+    requests.push(path);
+    const found = contents.get(path);
+    response.writeHead(found === undefined ? 404 : 200, {
+      'content-type': types[extname(path)] ?? 'application/octet-stream',
+      ...(isolated
+        ? { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' }
+        : {}),
+    });
+    response.end(found);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+/** Headless Chromium with a software GPU. */
+export function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.GPUFORGE_TEST_BROWSER ?? ensureChromium().browser,
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--enable-unsafe-webgpu',
+      '--use-webgpu-adapter=swiftshader',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+      '--disable-quic',
+    ],
+  });
+}
