@@ -57,8 +57,11 @@ export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Ver
   return stored;
 }
 
-/** Groups reductions with their epilogues; adds what has to be stored for that to `stored`. */
-export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>): Group[] {
+/**
+ * Groups reductions with their epilogues; adds what has to be stored for that to `stored`. Vertices in `apart` are known
+ * not to fit behind a reduction.
+ */
+export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlySet<Vertex>): Group[] {
   const groupOf = new Map<Vertex, Group>();
   const groups = new Set<Group>();
   for (const v of vertices) {
@@ -68,7 +71,7 @@ export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>
       groupOf.set(v, group);
       continue;
     }
-    if (!inOrder.has(v.op)) continue;
+    if (!inOrder.has(v.op) || apart.has(v)) continue;
     const joined = [...new Set(v.sources.map((s) => groupOf.get(s)).filter((g) => g !== undefined))];
     const fitting = joined.filter((g) => sizeOf(g) === v.size);
     // All of them in one loop if that works; else the value joins the last one and reads the others.

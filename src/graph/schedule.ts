@@ -37,19 +37,27 @@ export function schedule(graph: Graph, limits: Limits): Work[] {
     if (isRoutine(v)) for (const s of routineSources(v)) wanted.add(s.vertex);
   }
   for (const v of [...wanted]) if (v.op === 'leaf' || v.size === 0) wanted.delete(v);
+  const apart = new Set<Vertex>();
   for (;;) {
     const stored = requiredStores(live, wanted, limits);
-    const groups = reductionGroups(live, stored).filter((g) => g.roots.length > 0 && g.reduces[0]!.size > 0);
+    const groups = reductionGroups(live, stored, apart).filter((g) => g.roots.length > 0 && g.reduces[0]!.size > 0);
     const inGroup = new Set(groups.flatMap((g) => g.roots));
     for (const v of live) {
       if (!stored.has(v) || isRoutine(v) || v.op === 'positions' || inGroup.has(v)) continue;
       groups.push({ roots: [v], reduces: [], members: new Set([v]), space: v.shape });
     }
-    const lowered = merge(
-      groups.map((g) => lowerGroup(g, stored)),
-      stored,
-      limits,
-    );
+    const single: LoweredGroup[] = [];
+    const misfit = groups.find((g) => {
+      const lowered = tryLower(g, stored);
+      if (lowered) single.push(lowered);
+      return !lowered;
+    });
+    if (misfit) {
+      // An epilogue whose positions cannot be shown to be the reduction's own becomes a kernel of its own.
+      for (const m of misfit.members) if (m.op !== 'reduce') apart.add(m);
+      continue;
+    }
+    const lowered = merge(single, stored, limits);
     const costly = findRecomputed(lowered);
     if (costly) {
       wanted.add(costly);
@@ -152,6 +160,11 @@ function tryMerge(
     members: new Set([...a.group.members, ...b.group.members]),
     space: a.group.space,
   };
+  return tryLower(group, stored);
+}
+
+/** Undefined if the group's roots cannot be written in one pass. */
+function tryLower(group: Group, stored: ReadonlySet<Vertex>): LoweredGroup | undefined {
   try {
     return lowerGroup(group, stored);
   } catch (e) {

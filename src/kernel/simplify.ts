@@ -228,6 +228,8 @@ function indexDivision(b: Exprs, x: Expr, y: Expr, op: 'idiv' | 'imod'): Expr | 
     const quotient = fromLinear(b, { offset: wholeOffset, terms: new Map([...whole].map(([e, k]) => [e, k / c])) });
     return b.alu('add', quotient, b.alu('idiv', remainder, y));
   }
+  const scaled = commonFactor(b, x, c, op);
+  if (scaled) return scaled;
   if (x.kind === 'alu' && x.src[1]?.kind === 'const') {
     const inner = Number(x.src[1].value);
     if (op === 'idiv' && x.op === 'idiv') return b.alu('idiv', x.src[0]!, b.const('index', inner * c));
@@ -235,6 +237,30 @@ function indexDivision(b: Exprs, x: Expr, y: Expr, op: 'idiv' | 'imod'): Expr | 
   }
   return undefined;
 }
+
+// (g·a + r) div (g·d) = a div d and (g·a + r) mod (g·d) = g·(a mod d) + r, for 0 ≤ r < g and a ≥ 0.
+function commonFactor(b: Exprs, x: Expr, c: number, op: 'idiv' | 'imod'): Expr | undefined {
+  const form = linear(x);
+  for (const [, coefficient] of form.terms) {
+    const g = gcd(Math.abs(coefficient), c);
+    if (g === 1 || g === c) continue;
+    const multiples = new Map<Expr, number>();
+    const rest = new Map<Expr, number>();
+    for (const [e, k] of form.terms) {
+      if (k % g === 0) multiples.set(e, k / g);
+      else rest.set(e, k);
+    }
+    const whole = Math.floor(form.offset / g);
+    const a = fromLinear(b, { offset: whole, terms: multiples });
+    const r = fromLinear(b, { offset: form.offset - whole * g, terms: rest });
+    if (bounds(r).min < 0 || bounds(r).max >= g || bounds(a).min < 0) continue;
+    const part = b.alu(op, a, b.const('index', c / g));
+    return op === 'idiv' ? part : b.alu('add', b.alu('mul', part, b.const('index', g)), r);
+  }
+  return undefined;
+}
+
+const gcd = (p: number, q: number): number => (q === 0 ? p : gcd(q, p % q));
 
 function indexCompare(b: Exprs, x: Expr, y: Expr, op: AluOp): Expr | undefined {
   if (x.type !== 'index') return undefined;

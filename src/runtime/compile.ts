@@ -225,7 +225,8 @@ function replay(signature: Signature, engine: Engine, leaves: readonly DeviceBuf
   const buffers: (DeviceBuffer | undefined)[] = [...leaves];
   try {
     for (let i = 0; i < plan.made.length; i++) buffers.push(engine.allocate(device, plan.made[i]!.bytes));
-    signature.recording.replay(buffers as DeviceBuffer[], scalars);
+    // A copy: a recording may keep what it was bound to, and temporaries leave this list below.
+    signature.recording.replay([...buffers] as DeviceBuffer[], scalars);
   } catch (e) {
     for (const b of buffers.slice(leaves.length)) device.release(b!);
     throw e;

@@ -158,3 +158,23 @@ describe('explain', () => {
     expect(String(rt.explain(rt.tensor([1, 2])))).toBe('f32 [2]: already computed: 8 bytes on cpu');
   });
 });
+
+describe('reshaped epilogues', () => {
+  it('stay in the kernel of the reduction, also when axes are cut in two', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [4, 3, 3]);
+    const t = x.argmin({ axis: 1 }).reshape([2, 2, 3]);
+    const twice = t.add(t);
+    expect(kernels(rt, twice)).toHaveLength(1);
+    const plain = x.argmin({ axis: 1 }).dataSync();
+    expect([...(twice.dataSync() as Int32Array)]).toEqual([...plain].map((v) => 2 * v));
+  });
+
+  it('become kernels of their own where axes do not line up', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [6, 4, 5]);
+    const t = x.sum({ axis: 2 }).reshape([3, 8]).add(1).reshape([4, 6]).mul(2);
+    const sums = x.sum({ axis: 2 }).dataSync() as Float32Array;
+    expect([...(t.dataSync() as Float32Array)]).toEqual([...sums].map((v) => Math.fround(Math.fround(v + 1) * 2)));
+  });
+});
