@@ -7,10 +7,10 @@ import { internInts, noInts } from '../graph/intern.ts';
 import { dropHandle, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { callerLine, typed } from '../tensor/core.ts';
-import type { Host } from '../tensor/host.ts';
+import type { Handle, Host } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, type Stats } from './ledger.ts';
 import { Scope, type ScopeStore } from './scope.ts';
 
 /** Tensors below this many elements live on the JavaScript heap until they are known to hold more. */
@@ -18,6 +18,15 @@ const smallElements = 512;
 
 /** How much lazy work may pile up before it is computed. */
 const defaultDepth = 256;
+
+/** A tensor that was just made. Registering each for collection would cost more than most ops: many are disposed at once. */
+interface Young {
+  readonly tensor: Handle;
+  readonly node: Node;
+  readonly line: string;
+}
+
+const maxYoung = 512;
 
 interface Held {
   readonly node: Node;
@@ -32,6 +41,7 @@ export class RuntimeHost implements Host {
   readonly #events: Emitter;
   readonly #scopes: ScopeStore;
   readonly #backstop: FinalizationRegistry<Held>;
+  readonly #young: Young[] = [];
   #engine: Engine | null = null;
 
   constructor(development: boolean, events: Emitter, scopes: ScopeStore) {
@@ -63,18 +73,34 @@ export class RuntimeHost implements Host {
     if (!this.#engine) throw closed(where);
   }
 
-  adopt(tensor: object & { dispose(): void }, node: Node): void {
+  adopt(tensor: Handle, node: Node): void {
     // Small values need no backstop: the collector frees all of them by itself.
     if (node.tracked || node.size > smallElements) {
-      this.ledger.tensors++;
-      this.#backstop.register(tensor, { node, line: this.development ? callerLine() : '' }, tensor);
+      if (this.#young.length === 0) queueMicrotask(this.#settle);
+      else if (this.#young.length >= maxYoung) this.#settle();
+      this.#young.push({ tensor, node, line: this.development ? callerLine() : '' });
     }
     if (this.activeScopes > 0) this.#scopes.current()?.add(tensor);
   }
 
-  forget(tensor: object & { dispose(): void }): void {
+  forget(tensor: Handle): void {
     if (this.#backstop.unregister(tensor)) this.ledger.tensors--;
     if (this.activeScopes > 0) this.#scopes.current()?.delete(tensor);
+  }
+
+  /** Gives the tensors that outlived their making to the backstop. */
+  readonly #settle = (): void => {
+    for (const { tensor, node, line } of this.#young.splice(0)) {
+      // Disposed meanwhile, or a state of a recurrence that was given up: nothing to free.
+      if (tensor.disposed || (!node.storage && node.sources.length === 0)) continue;
+      this.#backstop.register(tensor, { node, line }, tensor);
+      this.ledger.tensors++;
+    }
+  };
+
+  stats(): Stats {
+    this.#settle();
+    return this.ledger.snapshot();
   }
 
   dropHandle(node: Node): void {

@@ -35,6 +35,11 @@ class Recipe {
 
 let givenUp = 0;
 
+/** Lets go of the first arguments when no state of a family is reachable any more. */
+const forgotten = new FinalizationRegistry<readonly Node[]>((first) => {
+  for (const n of first) dropUse(n);
+});
+
 const recipeOf = (node: Node): Recipe | null => node.recipe as Recipe | null;
 
 export const recipes = {
@@ -82,7 +87,10 @@ function giveUp(node: Node): void {
   const recipe = recipeOf(node);
   if (!recipe || recipe.family.first.some((n) => !n.storage)) return;
   const { family } = recipe;
-  if (family.absent++ === 0) for (const n of family.first) n.uses++;
+  if (family.absent++ === 0) {
+    for (const n of family.first) n.uses++;
+    forgotten.register(family, family.first, family);
+  }
   node.onFree = () => present(family);
   node.storage = null;
   storage.disown();
@@ -92,7 +100,9 @@ function giveUp(node: Node): void {
 /** One state less that exists as a recipe only: it was computed again, or nobody holds it any more. */
 function present(family: Family): void {
   givenUp--;
-  if (--family.absent === 0) for (const n of family.first) dropUse(n);
+  if (--family.absent > 0) return;
+  forgotten.unregister(family);
+  for (const n of family.first) dropUse(n);
 }
 
 function restore(node: Node): void {

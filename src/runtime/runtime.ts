@@ -365,7 +365,7 @@ export class Runtime {
    * @example rt.stats().launches >= 0 // → true
    */
   stats(): Stats {
-    return this.#host.ledger.snapshot();
+    return this.#host.stats();
   }
 
   /**

@@ -4,15 +4,21 @@ import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { Node } from '../graph/node.ts';
 
+/** A tensor as its runtime sees it. */
+export interface Handle {
+  readonly disposed: boolean;
+  dispose(): void;
+}
+
 export interface Host {
   /** Capture the lines that create and dispose tensors, for error messages and the leak report. */
   readonly development: boolean;
   /** Nodes deeper than this are computed at once instead of piling up. */
   readonly maxDepth: number;
   /** A handle was made: scopes, leak backstop and counters take note. */
-  adopt(tensor: object, node: Node): void;
+  adopt(tensor: Handle, node: Node): void;
   /** A handle was disposed. */
-  forget(tensor: object): void;
+  forget(tensor: Handle): void;
   compute(nodes: readonly Node[]): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;
