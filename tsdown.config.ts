@@ -4,6 +4,8 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     devices: 'src/devices/index.ts',
+    // Its own file, so that the package can leave it out for browsers.
+    cuda: 'src/devices/cuda/discover.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     cli: 'src/cli/main.ts',

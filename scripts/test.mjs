@@ -38,7 +38,9 @@ const lintOk =
   filters.length > 0 ||
   step('Lint and types', () => {
     const lint = node([bin('@biomejs/biome/bin/biome'), 'check', '.']);
-    return node([bin('typescript/bin/tsc'), '--noEmit']) && lint;
+    const types = node([bin('typescript/bin/tsc'), '--noEmit']);
+    const example = node([bin('typescript/bin/tsc'), '--noEmit', '-p', 'examples/browser/tsconfig.json']);
+    return types && example && lint;
   });
 step('Build', () => ensureBuilt({ quiet: true }));
 const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
