@@ -1,4 +1,4 @@
-// npm run bench: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,6 +13,20 @@ function run(command, args) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+/** On a GPU host: the device, the public API, and PyTorch beside them where python3 has it. */
+function gpu(args) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const go = (command, list) => spawnSync(command, list, { cwd: root, stdio: 'inherit' }).status ?? 1;
+  let status = go(process.execPath, ['scripts/test-gpu.mjs', '--build']);
+  for (const file of ['bench.mjs', 'tensors.mjs'])
+    status ||= go(process.execPath, ['--expose-gc', `dist/gpu/${file}`, ...args]);
+  if (spawnSync('python3', ['-c', 'import torch']).status === 0) status ||= go('python3', ['bench/gpu/torch_side.py']);
+  else console.error('python3 has no torch here: PyTorch was not measured.');
+  process.exit(status);
+}
+
+const rest = process.argv.slice(2);
+if (rest.includes('--gpu')) gpu(rest.filter((a) => a !== '--gpu'));
 ensureBuilt();
 if (!existsSync(`${bench}/node_modules/numpy-ts`)) {
   console.error('Installing the libraries of bench/ (first time only) ...');
@@ -22,4 +36,4 @@ const python = process.env.GPUFORGE_BENCH_PYTHON ?? '/usr/bin/python3';
 if (spawnSync(python, ['-c', 'import numpy']).status !== 0) {
   console.error('NumPy is not there, so its column stays empty. On Debian: apt-get install python3-numpy libopenblas0');
 }
-run(process.execPath, ['run.mjs', ...process.argv.slice(2)]);
+run(process.execPath, ['run.mjs', ...rest]);

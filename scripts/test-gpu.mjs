@@ -4,6 +4,7 @@
 //                                           then the case suite and 5,000 random graphs through the runtime
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
 //   node scripts/test-gpu.mjs --soak N      also N seconds of mixed work, watching memory
+//   node scripts/test-gpu.mjs --webgpu      the checks and figures of the WebGPU device instead, on the adapter Dawn finds
 //   node scripts/test-gpu.mjs --sanitize    also run a part under compute-sanitizer where it exists
 //
 // On a host without the sources (only dist/) the bundle is run as it is.
@@ -25,9 +26,14 @@ async function bundle() {
     ['suite', 'test/gpu/suite.ts'],
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
+    ['webgpu', 'test/webgpu/host.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
-    const build = await rolldown({ input: join(root, input), platform: 'node', external: ['koffi', /^node:/] });
+    const build = await rolldown({
+      input: join(root, input),
+      platform: 'node',
+      external: ['koffi', 'webgpu', /^node:/],
+    });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
@@ -67,6 +73,7 @@ async function suites() {
   return codes.find((c) => c !== 0) ?? 0;
 }
 
+if (args.includes('--webgpu')) process.exit(node('webgpu.mjs'));
 let status = node('test.mjs', ...parts);
 if (parts.length === 0 && status === 0) status = await suites();
 if (seconds !== null) status ||= node('test.mjs', 'soak', seconds);
