@@ -56,10 +56,20 @@ export const works = [
   },
   {
     name: 'matmul256x10',
-    title: 'ten 256² matmuls',
+    title: 'ten 256² matmuls, own WASM',
     unit: 'ms',
     flops: 20 * 256 ** 3,
     bounds: [{ times: 0.25, of: 'best-js' }],
+  },
+  {
+    name: 'matmul256x10-blas',
+    title: 'ten 256² matmuls, system BLAS',
+    unit: 'ms',
+    flops: 20 * 256 ** 3,
+    bounds: [{ times: 0.25, of: 'best-js' }],
+    ours: 'gpuforge-blas',
+    peersAs: 'matmul256x10',
+    only: ['numpy', 'tfjs-wasm', 'jax-js'],
   },
 ];
 
