@@ -6,6 +6,7 @@ import type { CudaOptions } from '../devices/cuda/discover.ts';
 import type { Device } from '../devices/device.ts';
 import type { WebGpuOptions } from '../devices/webgpu/open.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
+import { selfCheck } from './self-check.ts';
 
 export type DeviceKind = 'cuda' | 'webgpu' | 'cpu' | 'reference';
 
@@ -42,11 +43,11 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<O
       return { devices: [], refused };
     }
     const { openCudaDevices } = await import('../devices/cuda/discover.ts');
-    return openCudaDevices(o.cuda);
+    return checked(await openCudaDevices(o.cuda));
   },
   webgpu: async (o) => {
     const { openWebGpuDevices } = await import('../devices/webgpu/open.ts');
-    return openWebGpuDevices(o.webgpu);
+    return checked(await openWebGpuDevices(o.webgpu));
   },
   cpu: async (o) => {
     const { createCpuDevice } = await import('../devices/cpu/device.ts');
@@ -90,6 +91,25 @@ export async function openDevices(options: DeviceOptions): Promise<{ devices: De
     });
   }
   return { devices, reports };
+}
+
+/** For devices behind a driver: those that compute wrong are closed and reported, never used. */
+async function checked(opened: Opened): Promise<Opened> {
+  const devices: Device[] = [];
+  const refused = [...opened.refused];
+  for (const device of opened.devices) {
+    const wrong = await selfCheck(device).catch((e) => `${e}`);
+    if (wrong === null) devices.push(device);
+    else {
+      await device.close();
+      refused.push({
+        id: device.id,
+        reason: `it computes wrong: ${wrong}`,
+        fix: 'Update the GPU driver, or use another device.',
+      });
+    }
+  }
+  return { devices, refused };
 }
 
 const rank = (d: Device): number => (d.caps.details.software === true ? 1 : 0);
