@@ -5,9 +5,9 @@
 // corrupt the allocator. Freed blocks come first; only then does the top move into memory that was never touched.
 // `commit` is asked before the top moves and may refuse; nothing has changed then.
 
+import { FreeLists } from '../../base/free-lists.ts';
+
 const unit = 64;
-const subdivisions = 16;
-const rows = 24;
 
 /** A stretch of memory. Owned by the heap; `address` and `bytes` are for its user to read. */
 export class Block {
@@ -43,12 +43,10 @@ export interface HeapOptions {
 }
 
 export class Heap {
-  readonly #lists: (Block | null)[] = new Array(rows * subdivisions).fill(null);
-  readonly #bitmaps = new Uint32Array(rows);
+  readonly #lists = new FreeLists<Block>();
   readonly #base: number;
   readonly #limit: number;
   readonly #commit: (end: number) => boolean;
-  #rowBitmap = 0;
   #top: number;
   #last: Block | null = null;
   #used = 0;
@@ -76,23 +74,21 @@ export class Heap {
 
   /** The largest request that would succeed, as far as the limit goes. */
   get largest(): number {
-    let most = this.#limit - this.#top + (this.#last?.free ? this.#last.bytes : 0);
-    const row = 31 - Math.clz32(this.#rowBitmap);
-    if (row >= 0) {
-      const sub = 31 - Math.clz32(this.#bitmaps[row]!);
-      for (let b = this.#lists[row * subdivisions + sub]!; b; b = b.next!) most = Math.max(most, b.bytes);
-    }
-    return most;
+    const above = this.#limit - this.#top + (this.#last?.free ? this.#last.bytes : 0);
+    return Math.max(above, this.#lists.largest()?.bytes ?? 0);
   }
 
   /** A block of at least `bytes`, or null if there is no room. */
   allocate(bytes: number): Block | null {
     const units = Math.max(1, Math.ceil(bytes / unit));
     if (units * unit > this.capacity) return null;
-    const found = this.#find(units);
+    const found = this.#lists.find(units);
     // A small piece cut out of a large block would cost the next user of the large one a fresh stretch.
     if (found && (found.units <= 16 * units || this.#top + units * unit > this.#limit)) return this.#take(found, units);
-    return this.#extend(units) ?? (found ? this.#take(found, units) : this.#searchOwnClass(units));
+    const grown = this.#extend(units);
+    if (grown) return grown;
+    const last = found ?? this.#lists.search(units);
+    return last && this.#take(last, units);
   }
 
   free(block: Block): void {
@@ -127,30 +123,6 @@ export class Heap {
     const list: Block[] = [];
     for (let b = this.#last; b; b = b.before) list.push(b);
     yield* list.reverse();
-  }
-
-  /** A free block large enough: the first few of its own class, then any of a larger class. */
-  #find(units: number): Block | null {
-    const own = classOf(units);
-    let tries = 8;
-    for (let b = this.#lists[own]!; b && tries > 0; b = b.next!, tries--) if (b.units >= units) return b;
-    const from = own + 1;
-    let row = (from / subdivisions) | 0;
-    if (row >= rows) return null;
-    let subs = this.#bitmaps[row]! & (-1 << (from % subdivisions));
-    if (subs === 0) {
-      const above = row + 1 < 32 ? this.#rowBitmap & (-1 << (row + 1)) : 0;
-      if (above === 0) return null;
-      row = 31 - Math.clz32(above & -above);
-      subs = this.#bitmaps[row]!;
-    }
-    return this.#lists[row * subdivisions + 31 - Math.clz32(subs & -subs)]!;
-  }
-
-  /** The last resort before refusing: all of the request's own class. */
-  #searchOwnClass(units: number): Block | null {
-    for (let b = this.#lists[classOf(units)]!; b; b = b.next!) if (b.units >= units) return this.#take(b, units);
-    return null;
   }
 
   #take(block: Block, units: number): Block {
@@ -198,40 +170,12 @@ export class Heap {
   }
 
   #link(block: Block): void {
-    const c = classOf(block.units);
-    const head = this.#lists[c]!;
     block.free = true;
-    block.previous = null;
-    block.next = head;
-    if (head) head.previous = block;
-    this.#lists[c] = block;
-    const row = (c / subdivisions) | 0;
-    this.#bitmaps[row] = this.#bitmaps[row]! | (1 << (c % subdivisions));
-    this.#rowBitmap |= 1 << row;
+    this.#lists.add(block);
   }
 
   #unlink(block: Block): void {
-    const { previous, next } = block;
     block.free = false;
-    block.previous = null;
-    block.next = null;
-    if (next) next.previous = previous;
-    if (previous) {
-      previous.next = next;
-      return;
-    }
-    const c = classOf(block.units);
-    this.#lists[c] = next;
-    if (next) return;
-    const row = (c / subdivisions) | 0;
-    this.#bitmaps[row] = this.#bitmaps[row]! & ~(1 << (c % subdivisions));
-    if (this.#bitmaps[row] === 0) this.#rowBitmap &= ~(1 << row);
+    this.#lists.remove(block);
   }
-}
-
-/** Sizes below 16 units have a class each, then 16 classes per power of two. */
-function classOf(units: number): number {
-  if (units < subdivisions) return units;
-  const log = 31 - Math.clz32(units);
-  return (log - 3) * subdivisions + ((units >>> (log - 4)) & 15);
 }
