@@ -1,0 +1,176 @@
+// The health of every device of a runtime: what failed, what was done about it, and what the router should think of it.
+//
+// `penalty` is the factor by which the router makes a device's predicted time worse: 1 when nothing is wrong, more after
+// failures (it fades with them), Infinity while no work may be sent. The history is bounded; the oldest events go first.
+
+import type { DeviceId } from '../devices/device.ts';
+import { Breaker, type BreakerState } from './breaker.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { type ResolvedRecovery, resolveRecovery } from './options.ts';
+
+export type HealthEventKind = 'failure' | 'lost' | 'reset' | 'reborn' | 'fallback' | 'return' | BreakerState;
+
+export interface HealthEvent {
+  readonly device: DeviceId;
+  readonly kind: HealthEventKind;
+  /** Milliseconds on the runtime's clock. */
+  readonly at: number;
+  readonly detail: string;
+}
+
+export interface DeviceHealth {
+  readonly device: DeviceId;
+  readonly state: BreakerState;
+  /** ≥ 1; Infinity while no work may be sent. */
+  readonly penalty: number;
+  /** Within the windows of the options. */
+  readonly recentFailures: number;
+  readonly recentResets: number;
+  /** Since the runtime was made. */
+  readonly failures: number;
+  readonly successes: number;
+  readonly lastError: string | null;
+  /** Another device does its work at the moment. */
+  readonly fallenBack: boolean;
+}
+
+interface Entry {
+  readonly breaker: Breaker;
+  failures: number;
+  successes: number;
+  lastError: string | null;
+  fallenBack: boolean;
+}
+
+/** Each recent failure makes a device look this much slower. */
+const penaltyPerFailure = 1;
+const penaltyHalfOpen = 4;
+
+export class Health {
+  readonly #options: ResolvedRecovery;
+  readonly #clock: Clock;
+  readonly #devices = new Map<DeviceId, Entry>();
+  readonly #history: HealthEvent[] = [];
+
+  constructor(options: ResolvedRecovery = resolveRecovery(), clock: Clock = systemClock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** Whether work may be sent; asking changes nothing. */
+  usable(device: DeviceId): boolean {
+    const known = this.#devices.get(device);
+    return known === undefined || known.breaker.admits;
+  }
+
+  /** As `usable`, and counts as the probe of a device that is being tried again: report how it went. */
+  admit(device: DeviceId): boolean {
+    const known = this.#devices.get(device);
+    return known === undefined || known.breaker.admit();
+  }
+
+  penalty(device: DeviceId): number {
+    const known = this.#devices.get(device);
+    // Almost every device, almost always.
+    if (known === undefined) return 1;
+    const { state, recentFailures, admits } = known.breaker;
+    if (!admits) return Number.POSITIVE_INFINITY;
+    return (state === 'half-open' ? penaltyHalfOpen : 1) + penaltyPerFailure * recentFailures;
+  }
+
+  /** Work on the device went well. Devices that never failed have no record, and cost nothing here. */
+  succeeded(device: DeviceId): void {
+    const known = this.#devices.get(device);
+    if (!known) return;
+    known.successes++;
+    known.breaker.succeeded();
+  }
+
+  failed(device: DeviceId, error: unknown): void {
+    const r = this.#entry(device);
+    this.#note(device, 'failure', (r.lastError = firstLine(error)));
+    r.failures++;
+    r.breaker.failed();
+  }
+
+  lost(device: DeviceId, reason: string): void {
+    const r = this.#entry(device);
+    this.#note(device, 'lost', (r.lastError = reason));
+    r.failures++;
+    r.breaker.lost();
+  }
+
+  /** Whether the device may be opened anew now; counts as a reset if so. */
+  reset(device: DeviceId): boolean {
+    const may = this.#entry(device).breaker.reset();
+    if (may) this.#note(device, 'reset', '');
+    return may;
+  }
+
+  reborn(device: DeviceId, detail = ''): void {
+    const r = this.#entry(device);
+    this.#note(device, 'reborn', detail);
+    r.breaker.reborn();
+  }
+
+  /** Another device takes over. True the first time only, so that it is reported once. */
+  fellBack(device: DeviceId, to: DeviceId): boolean {
+    const r = this.#entry(device);
+    if (r.fallenBack) return false;
+    r.fallenBack = true;
+    this.#note(device, 'fallback', `to ${to}`);
+    return true;
+  }
+
+  /** The device does its own work again. True if another had taken over. */
+  returned(device: DeviceId): boolean {
+    const r = this.#devices.get(device);
+    if (!r?.fallenBack) return false;
+    r.fallenBack = false;
+    this.#note(device, 'return', '');
+    return true;
+  }
+
+  /** Ends a quarantine by hand. */
+  release(device: DeviceId): void {
+    this.#devices.get(device)?.breaker.release();
+  }
+
+  of(device: DeviceId): DeviceHealth {
+    const r = this.#devices.get(device);
+    return {
+      device,
+      state: r?.breaker.state ?? 'closed',
+      penalty: this.penalty(device),
+      recentFailures: r?.breaker.recentFailures ?? 0,
+      recentResets: r?.breaker.recentResets ?? 0,
+      failures: r?.failures ?? 0,
+      successes: r?.successes ?? 0,
+      lastError: r?.lastError ?? null,
+      fallenBack: r?.fallenBack ?? false,
+    };
+  }
+
+  /** What happened, oldest first. */
+  history(device?: DeviceId): readonly HealthEvent[] {
+    return device === undefined ? [...this.#history] : this.#history.filter((e) => e.device === device);
+  }
+
+  #entry(device: DeviceId): Entry {
+    let r = this.#devices.get(device);
+    if (!r) {
+      const breaker = new Breaker(this.#options, this.#clock, (to, from) => this.#note(device, to, `from ${from}`));
+      r = { breaker, failures: 0, successes: 0, lastError: null, fallenBack: false };
+      this.#devices.set(device, r);
+    }
+    return r;
+  }
+
+  #note(device: DeviceId, kind: HealthEventKind, detail: string): void {
+    this.#history.push({ device, kind, at: this.#clock.now(), detail });
+    if (this.#history.length > this.#options.history) this.#history.shift();
+  }
+}
+
+const firstLine = (error: unknown): string =>
+  (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).split('\n', 1)[0]!;
