@@ -1,0 +1,38 @@
+// What a device's figures come to: how full it is, and what can still be had.
+
+import type { PlaceFigures } from './view.ts';
+
+/** The size that use is measured against: the device's, or the budget where that is smaller or all that is known. */
+export function wholeOf({ total, budget }: PlaceFigures): number | null {
+  const whole = Math.min(total ?? Number.POSITIVE_INFINITY, budget);
+  return Number.isFinite(whole) ? whole : null;
+}
+
+/** Whose figures decide: the device's own, unless a budget of ours is the tighter one. */
+export function sourceOf(figures: PlaceFigures): 'device' | 'budget' {
+  return figures.source === 'device' && byDevice(figures) >= byBudget(figures) ? 'device' : 'budget';
+}
+
+/** Per cent in use, 0 to 100: of the device with everybody on it, or of our budget if that is fuller. */
+export function utilizationOf(figures: PlaceFigures): number {
+  return Math.min(100, Math.max(byDevice(figures), byBudget(figures)));
+}
+
+function byDevice({ source, total, free, reserved, others }: PlaceFigures): number {
+  if (source !== 'device' || total === null || total <= 0) return 0;
+  const used = free === null ? reserved + (others ?? 0) : total - free;
+  return (used / total) * 100;
+}
+
+function byBudget({ source, total, budget, reserved }: PlaceFigures): number {
+  const whole = source === 'budget' ? Math.min(budget, total ?? budget) : budget;
+  return whole > 0 && Number.isFinite(whole) ? (reserved / whole) * 100 : 0;
+}
+
+/** Bytes that can really be obtained: free ones, and what is held only for reuse. Null if nothing is known. */
+export function availableOf(figures: PlaceFigures): number | null {
+  const { total, free, reserved, reclaimable, others, budget } = figures;
+  const onDevice = free ?? (total === null ? Number.POSITIVE_INFINITY : total - reserved - (others ?? 0));
+  const room = Math.min(onDevice, budget - reserved) + reclaimable;
+  return Number.isFinite(room) ? Math.max(0, room) : null;
+}

@@ -1,0 +1,95 @@
+// The ladder: what is done, in order, when an allocation finds no room.
+//
+//   1  idle blocks of the device's pool go back to it
+//   2  tensors used longest ago spill to host memory, at first as much as is asked for, then more: room may be scattered
+//   3  (only where waiting is possible) the garbage collector runs, so that forgotten tensors free what they hold
+//   4  the engine places the work on another device
+//   5  OutOfMemory, naming the five largest holders
+
+import type { Place, Room } from '../devices/place.ts';
+import { OutOfMemory } from '../errors.ts';
+import type { Spill } from './spill.ts';
+
+/** Doublings of the amount that is spilled before the device is believed to be full. */
+const rounds = 6;
+
+export interface LadderOptions {
+  readonly spill: Spill;
+  /** The largest holders at a place as text, for the error. */
+  readonly holders: (place: Place) => string;
+  /** Told as memory fills up. */
+  readonly noticed: (place: Place) => void;
+}
+
+export class Ladder implements Room {
+  readonly #options: LadderOptions;
+
+  constructor(options: LadderOptions) {
+    this.#options = options;
+  }
+
+  make(place: Place, bytes: number, attempt: number): boolean {
+    const over = place.inUse + bytes - place.budget;
+    if (attempt === 0 && over <= 0) {
+      place.device.trim();
+      return true;
+    }
+    if (attempt > rounds || bytes > place.budget) return false;
+    const wanted = Math.max(over, over > 0 ? 0 : bytes * 2 ** Math.max(0, attempt - 1));
+    const freed = this.#options.spill.free(place, wanted);
+    if (freed > 0 && over <= 0) place.device.trim();
+    return freed > 0;
+  }
+
+  /** As `make`, where waiting is possible. */
+  async makeAsync(place: Place, bytes: number): Promise<boolean> {
+    const before = place.inUse;
+    await collectGarbage();
+    if (!place.alive) return false;
+    const wanted = Math.max(bytes, place.inUse + bytes - place.budget);
+    const freed = before - place.inUse;
+    if (freed < wanted) await this.#options.spill.freeAsync(place, wanted - freed);
+    if (!place.alive) return false;
+    place.device.trim();
+    return place.inUse < before;
+  }
+
+  refuse(place: Place, bytes: number, cause: OutOfMemory): OutOfMemory {
+    const holders = this.#options.holders(place);
+    const what = cause.message.split('\n  fix: ')[0]!;
+    return new OutOfMemory({
+      code: cause.code,
+      message: holders ? `${what}\n${holders}` : what,
+      fix: cause.fix,
+      where: cause.where,
+      requested: bytes,
+      available: cause.available,
+      cause,
+    });
+  }
+
+  noticed(place: Place): void {
+    this.#options.noticed(place);
+  }
+}
+
+let gc: (() => void) | null | undefined;
+
+/** Runs the garbage collector where that can be asked for, and the finalizers of what it found. */
+export async function collectGarbage(): Promise<void> {
+  gc ??= await findCollector();
+  gc?.();
+  // Finalizers run in tasks of their own, after the current one.
+  for (let i = 0; i < 2; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+async function findCollector(): Promise<(() => void) | null> {
+  const exposed = (globalThis as { gc?: () => void }).gc;
+  if (exposed) return exposed;
+  if (typeof process === 'undefined' || !process.versions?.node) return null;
+  // Built at run time, so that bundlers for browsers do not try to resolve them.
+  const load = (name: string) => import(/* @vite-ignore */ `node:${name}`);
+  const [v8, vm] = await Promise.all([load('v8'), load('vm')]);
+  v8.setFlagsFromString('--expose-gc');
+  return vm.runInNewContext('gc') as () => void;
+}
