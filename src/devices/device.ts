@@ -26,6 +26,8 @@ export interface Capabilities {
   readonly maxBufferBytes: number;
   /** `readSync` exists. */
   readonly syncRead: boolean;
+  /** Works in this process's own memory: it cannot be lost. */
+  readonly immortal?: boolean;
   /** Anything else worth showing, for people: driver, architecture, threads, features. */
   readonly details: Readonly<Record<string, string | number | boolean>>;
 }
@@ -104,10 +106,15 @@ export interface Device {
   /** Host memory from which transfers are fastest; `write` recognises it. Where it is missing, any memory is as good. */
   pinned?(bytes: number): ArrayBuffer;
   mark(): Mark;
-  memory(): { readonly total: number; readonly free: number };
+  /** `whole`: the figures are the device's own, with what other processes use; else they speak of what we may use. */
+  memory(): { readonly total: number; readonly free: number; readonly whole?: boolean };
+  /** What the device's own pool holds: taken from the system, handed out, and the difference, held for reuse. */
+  pool?(): { readonly reserved: number; readonly inUse: number; readonly idle: number };
   telemetry?(): Telemetry;
   /** Gives back to the system what is held only for reuse. */
   trim(): void;
   readonly lost: Promise<DeviceLoss>;
+  /** Opens the same device anew after it was lost. Missing where a lost device stays lost as long as the process lives. */
+  reopen?(): Promise<Device>;
   close(): Promise<void>;
 }

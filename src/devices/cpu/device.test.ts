@@ -50,7 +50,7 @@ describe('the cpu device', () => {
       const start = performance.now();
       const device = await createCpuDevice();
       best = Math.min(best, performance.now() - start);
-      expect(device.pool).toBeNull();
+      expect(device.workers).toBeNull();
       await device.close();
     }
     expect(best).toBeLessThan(5);

@@ -42,7 +42,7 @@ export interface CpuDevice extends Device {
   /** Elements as an array of the type that stores them (f16 and bf16 as 16 bits), without a detour through bytes. */
   readTyped(src: DeviceBuffer, type: DType, first?: number, count?: number): TypedArray;
   /** The workers, for tests and reports; null until a launch has started them. */
-  readonly pool: WorkerPool | null;
+  readonly workers: WorkerPool | null;
 }
 
 const whole = (v: number, name: string, least: number, most: number): number => {
@@ -114,7 +114,7 @@ class Cpu implements CpuDevice {
     forgotten().register(this, engine, this);
   }
 
-  get pool(): WorkerPool | null {
+  get workers(): WorkerPool | null {
     return this.#engine.pool;
   }
 
@@ -209,6 +209,11 @@ class Cpu implements CpuDevice {
   memory(): { readonly total: number; readonly free: number } {
     const { heap } = this.#engine.memory;
     return { total: heap.capacity, free: heap.capacity - heap.used };
+  }
+
+  pool(): { readonly reserved: number; readonly inUse: number; readonly idle: number } {
+    const { held, used } = this.#engine.memory.heap;
+    return { reserved: held, inUse: used, idle: held - used };
   }
 
   trim(): void {

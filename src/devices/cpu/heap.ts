@@ -63,6 +63,11 @@ export class Heap {
     return this.#used;
   }
 
+  /** Bytes below the top: handed out, or free and held for reuse. */
+  get held(): number {
+    return this.#top - this.#base;
+  }
+
   get capacity(): number {
     return Math.max(0, this.#limit - this.#base);
   }

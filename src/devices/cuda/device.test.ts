@@ -25,6 +25,8 @@ function addScalar(n: number, name = 'add_scalar'): Kernel {
   return k.done(name);
 }
 
+const located = (b: object): number => (b as { address: number }).address;
+
 const pattern = (n: number): Uint8Array => new Uint8Array(n).map((_, i) => (i * 31 + 7) & 255);
 
 describe('the CUDA device over a recording driver', () => {
@@ -71,6 +73,7 @@ describe('the CUDA device over a recording driver', () => {
     const { ffi, device } = await open();
     const p = device.prepare(addScalar(1000));
     const b = device.allocate(MiB);
+    const place = located(b);
     device.write(b, pattern(MiB));
     ffi.calls.length = 0;
     device.launch(p, [b, b], [1]);
@@ -85,21 +88,92 @@ describe('the CUDA device over a recording driver', () => {
     expect(wait.args[0]).toBe(copyStream);
     await reading;
     ffi.calls.length = 0;
-    // Whoever gets the block next waits for the copy out of it.
+    // The copy out of it is done: the block can be used again without a wait.
     device.release(b);
     const next = device.allocate(MiB);
     device.launch(p, [next, next], [1]);
-    expect(ffi.names()).toEqual(['cuStreamWaitEvent', 'cuLaunchKernel']);
-    expect(ffi.calls[0]!.args[0]).not.toBe(copyStream);
+    expect(ffi.names()).toEqual(['cuEventQuery', 'cuLaunchKernel']);
+    expect(located(next)).toBe(place);
   });
 
-  it('reuses released memory without asking the driver, and gives it back on trim', async () => {
+  it('does not hand out a block that a copy still reads, unless there is no other room: then kernels wait', async () => {
     const { ffi, device } = await open();
-    for (let i = 0; i < 50; i++) device.release(device.allocate(3 * MiB));
-    expect(ffi.names().filter((n) => n === 'cuMemAlloc_v2')).toHaveLength(1);
-    expect(device.memory().free).toBe(ffi.capacity);
-    device.trim();
-    expect(ffi.deviceBytes).toBe(0);
+    const p = device.prepare(addScalar(1000));
+    const b = device.allocate(40 * MiB);
+    const at = located(b);
+    void device.read(b);
+    const notReady = 600;
+    ffi.handlers.set('cuEventQuery', () => notReady);
+    device.release(b);
+    const other = device.allocate(10 * MiB);
+    expect(located(other)).not.toBe(at);
+    ffi.calls.length = 0;
+    const large = device.allocate(40 * MiB);
+    expect(ffi.names()).toContain('cuStreamWaitEvent');
+    expect(located(large)).toBe(at);
+    ffi.calls.length = 0;
+    device.launch(p, [large, large], [1]);
+    expect(ffi.names()).toEqual(['cuLaunchKernel']);
+  });
+
+  it.each([true, false])(
+    'reuses released memory without asking the driver, and gives it back on trim',
+    async (virtual) => {
+      const { ffi, device } = await open((f) => {
+        f.virtual = virtual;
+      });
+      device.release(device.allocate(3 * MiB));
+      ffi.calls.length = 0;
+      for (let i = 0; i < 50; i++) device.release(device.allocate((3 - i / 50) * MiB));
+      expect(ffi.calls).toEqual([]);
+      expect(device.memory().free).toBe(ffi.capacity);
+      expect(device.pool()).toEqual({ reserved: 4 * MiB, inUse: 0, idle: 4 * MiB });
+      device.trim();
+      expect(ffi.deviceBytes).toBe(0);
+      expect(ffi.names()).toContain('cuCtxSynchronize');
+      await device.close();
+      expect(ffi.reservedRanges).toBe(0);
+    },
+  );
+
+  it.each(['cuMemCreate', 'cuMemAddressReserve'])(
+    'takes whole segments where the driver has no %s',
+    async (missing) => {
+      const { ffi, device } = await open((f) => {
+        f.missing.add(missing);
+      });
+      device.allocate(3 * MiB);
+      expect(ffi.names()).toContain('cuMemAlloc_v2');
+      expect(ffi.names()).not.toContain('cuMemMap');
+    },
+  );
+
+  it('gives other GPUs that reach the memory access to it', async () => {
+    const { ffi, device } = await open((f) => {
+      f.devices = 3;
+      f.handlers.set('cuDeviceCanAccessPeer', (out, peer) => {
+        f.writeU64(out!, peer === 2 ? 1 : 0);
+        return 0;
+      });
+    });
+    device.allocate(3 * MiB);
+    const access = ffi.calls.find((c) => c.name === 'cuMemSetAccess')!.args;
+    expect(access[3]).toBe(2);
+    const rights = new Int32Array(ffi.bytesAt(access[2]!, 24).slice().buffer);
+    expect([...rights]).toEqual([1, 0, 3, 1, 2, 3]);
+  });
+
+  it('keeps what is in use when memory is short, and moves idle memory to where it is needed', async () => {
+    const { ffi, device } = await open();
+    const blocks = Array.from({ length: 6 }, () => device.allocate(10 * MiB));
+    const bytes = pattern(10 * MiB);
+    device.write(blocks[1]!, bytes);
+    for (const i of [0, 2, 4]) device.release(blocks[i]!);
+    // 34 MiB are free, but no more than 14 in one place.
+    const large = device.allocate(30 * MiB);
+    expect(ffi.deviceBytes).toBeLessThanOrEqual(ffi.capacity);
+    device.write(large, pattern(30 * MiB));
+    expect(Buffer.from(device.readSync(blocks[1]!)).equals(bytes)).toBe(true);
   });
 
   it('says how much was asked for and how much is free when memory runs out, and goes on', async () => {

@@ -2,7 +2,8 @@
 //
 // Kernels run on one compute stream, in the order of the calls. Large copies run on a second stream: they start after the
 // work enqueued before them, and a buffer remembers the copy (its fence) that the next kernel on it has to wait for. A
-// released block can be handed out again at once: whatever uses it next comes later on the same stream.
+// released block can be handed out again at once, since whatever uses it next comes later on the same stream; one that the
+// copy stream is still busy with waits until that is done, or until there is no other room.
 
 import { type DType, dtypes } from '../../base/dtype.ts';
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
@@ -19,20 +20,23 @@ import type {
   Recording,
   Telemetry,
 } from '../device.ts';
+import { type Arena, VirtualArena } from './arena.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
 import { EventPool, isDone, whenDone } from './events.ts';
 import { record } from './graphs.ts';
-import { type Block, BlockPool } from './memory.ts';
 import { buildProgram, CudaProgram, ProgramCache, recipeKey, routineKey } from './program.ts';
 import { nativeOps } from './ptx/alu.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type Recipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { libraryProgram, routineRecipe } from './routines/index.ts';
+import { SegmentArena } from './segments.ts';
 import type { Located } from './step.ts';
+import type { Stretch } from './stretches.ts';
 import { PinnedPool, UploadRing } from './transfer.ts';
+import { virtualMemory } from './virtual.ts';
 
 export interface CudaDeviceInfo {
   readonly id: string;
@@ -41,6 +45,8 @@ export interface CudaDeviceInfo {
   readonly name: string;
   readonly target: Target;
   readonly totalBytes: number;
+  /** Other GPUs of this process that reach this one's memory directly. */
+  readonly peers: readonly number[];
   readonly details: Readonly<Record<string, string | number | boolean>>;
 }
 
@@ -56,11 +62,13 @@ export interface CudaServices {
 class CudaBuffer implements DeviceBuffer, Located {
   readonly bytes: number;
   readonly collected = false;
-  readonly block: Block | null;
+  readonly block: Stretch | null;
   /** Below zero once released. */
   address: number;
+  /** An event on the copy stream that the next kernel must wait for; 0 if none. */
+  fence = 0;
 
-  constructor(bytes: number, block: Block | null) {
+  constructor(bytes: number, block: Stretch | null) {
     this.bytes = bytes;
     this.block = block;
     this.address = block ? block.address : 0;
@@ -80,7 +88,9 @@ export class CudaDevice implements Device {
   readonly #context: number;
   readonly #compute: number;
   readonly #copy: number;
-  readonly #pool: BlockPool;
+  readonly #pool: Arena;
+  /** Released, but a copy is still under way. */
+  readonly #cooling: { readonly block: Stretch; readonly fence: number }[] = [];
   readonly #pinned: PinnedPool;
   readonly #events: EventPool;
   readonly #timers: EventPool;
@@ -104,12 +114,7 @@ export class CudaDevice implements Device {
     driver.use(info.context);
     this.#compute = this.#stream();
     this.#copy = this.#stream();
-    this.#pool = new BlockPool({
-      allocate: (bytes) => (driver.call.cuMemAlloc_v2(driver.outAddress, bytes) === 0 ? driver.u64() : 0),
-      free: (address) => {
-        driver.call.cuMemFree_v2(address);
-      },
-    });
+    this.#pool = openArena(driver, info);
     this.#pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
     this.#events = new EventPool(driver, false);
     this.#timers = new EventPool(driver, true);
@@ -131,7 +136,8 @@ export class CudaDevice implements Device {
   allocate(bytes: number): DeviceBuffer {
     this.#enter();
     if (bytes === 0) return new CudaBuffer(0, null);
-    const block = this.#pool.allocate(bytes);
+    if (this.#cooling.length > 0) this.#collect();
+    const block = this.#pool.allocate(bytes) ?? this.#afterCopies(bytes);
     if (block) return new CudaBuffer(bytes, block);
     const { free, total } = this.memory();
     throw new OutOfMemory({
@@ -148,7 +154,9 @@ export class CudaDevice implements Device {
     const b = buffer as CudaBuffer;
     if (b.address < 0) return;
     b.address = -1;
-    if (b.block) this.#pool.release(b.block);
+    if (!b.block) return;
+    if (b.fence === 0) this.#pool.release(b.block);
+    else this.#cooling.push({ block: b.block, fence: b.fence });
   }
 
   write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
@@ -224,12 +232,12 @@ export class CudaDevice implements Device {
       for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
       return;
     }
-    const borrowed = this.#borrow(p.borrowedBytes);
+    const borrowed = this.allocate(p.borrowedBytes) as CudaBuffer;
     // Handed back at once: the next user comes later on the same stream.
     try {
       for (const step of p.steps) step.run(this.#compute, located, borrowed.address, scalars);
     } finally {
-      this.#pool.release(borrowed);
+      this.release(borrowed);
     }
   }
 
@@ -244,8 +252,8 @@ export class CudaDevice implements Device {
           this.#settleAll(buffers as readonly CudaBuffer[]);
         },
         borrow: (bytes) => {
-          const block = this.#borrow(bytes);
-          return { address: block.address, giveBack: () => this.#pool.release(block) };
+          const block = this.allocate(bytes) as CudaBuffer;
+          return { address: block.address, giveBack: () => this.release(block) };
         },
       },
       steps,
@@ -267,9 +275,15 @@ export class CudaDevice implements Device {
     return { free: this.#driver.u64(0) + idle, total: this.#driver.u64(1) };
   }
 
+  pool(): { readonly reserved: number; readonly inUse: number; readonly idle: number } {
+    const { reserved, inUse } = this.#pool;
+    return { reserved, inUse, idle: reserved - inUse };
+  }
+
   trim(): void {
     this.#enter();
-    this.#pool.trim(() => this.#driver.check(this.#driver.call.cuCtxSynchronize(), 'trim'));
+    this.#afterCopies(0);
+    this.#pool.trim();
     this.#pinned.trim();
   }
 
@@ -284,7 +298,7 @@ export class CudaDevice implements Device {
     this.#large.close();
     this.#compiler.close();
     for (const address of this.#kept) call.cuMemFree_v2(address);
-    this.#pool.trim();
+    this.#pool.close();
     this.#events.close();
     this.#timers.close();
     call.cuStreamDestroy_v2(this.#compute);
@@ -364,35 +378,51 @@ export class CudaDevice implements Device {
     });
   }
 
-  #borrow(bytes: number): Block {
-    const block = (this.allocate(bytes) as CudaBuffer).block!;
-    if (block.fence !== 0) this.#wait(block);
-    return block;
+  /** Takes back blocks whose copies are done, in the order of the copy stream. */
+  #collect(): void {
+    let done = 0;
+    for (const { block, fence } of this.#cooling) {
+      if (!isDone(this.#driver, fence)) break;
+      this.#events.recycle(fence);
+      this.#pool.release(block);
+      done++;
+    }
+    this.#cooling.splice(0, done);
+  }
+
+  /** Lets the compute stream wait for the copies under way, so that their blocks can be reused; then tries again. */
+  #afterCopies(bytes: number): Stretch | null {
+    if (this.#cooling.length === 0) return null;
+    for (const { block, fence } of this.#cooling.splice(0)) {
+      this.#await(fence);
+      this.#pool.release(block);
+    }
+    return bytes > 0 ? this.#pool.allocate(bytes) : null;
   }
 
   #settleAll(buffers: readonly CudaBuffer[]): void {
     for (let i = 0; i < buffers.length; i++) {
       const b = buffers[i]!;
       if (b.address < 0) this.#live(b);
-      if (b.block !== null && b.block.fence !== 0) this.#wait(b.block);
+      if (b.fence !== 0) this.#settle(b);
     }
   }
 
   #settle(b: CudaBuffer): void {
-    if (b.block !== null && b.block.fence !== 0) this.#wait(b.block);
+    if (b.fence === 0) return;
+    this.#await(b.fence);
+    b.fence = 0;
   }
 
-  #wait(block: Block): void {
-    const code = this.#driver.call.cuStreamWaitEvent(this.#compute, block.fence, 0);
+  #await(fence: number): void {
+    const code = this.#driver.call.cuStreamWaitEvent(this.#compute, fence, 0);
     this.#driver.check(code, 'cuStreamWaitEvent');
-    this.#events.recycle(block.fence);
-    block.fence = 0;
+    this.#events.recycle(fence);
   }
 
   #setFence(b: CudaBuffer): void {
-    const block = b.block!;
-    if (block.fence !== 0) this.#events.recycle(block.fence);
-    block.fence = this.#events.record(this.#copy);
+    if (b.fence !== 0) this.#events.recycle(b.fence);
+    b.fence = this.#events.record(this.#copy);
   }
 
   /** The copy stream goes on only after everything enqueued for computing so far. */
@@ -403,7 +433,7 @@ export class CudaDevice implements Device {
     this.#events.recycle(event);
   }
 
-  #download(b: CudaBuffer, offset: number, length: number): { block: Block; stream: number } {
+  #download(b: CudaBuffer, offset: number, length: number): { block: Stretch; stream: number } {
     const block = this.#pinned.take(length);
     const large = length >= largeCopy;
     if (large) this.#copyAfterCompute();
@@ -418,7 +448,7 @@ export class CudaDevice implements Device {
     return { block, stream };
   }
 
-  #finishRead(block: Block, length: number): Uint8Array {
+  #finishRead(block: Stretch, length: number): Uint8Array {
     if (this.#pinned.lends(length)) return new Uint8Array(this.#pinned.lend(block, length));
     const copy = this.#pinned.copyOut(block, length);
     this.#pinned.release(block);
@@ -452,6 +482,20 @@ class CudaMark implements Mark {
     if (call.cuEventElapsedTime(outAddress, earlier.event, this.event) !== 0) return null;
     return new Float32Array(out.buffer, 0, 1)[0]!;
   }
+}
+
+/** Virtual memory where the driver has it, else segments. */
+function openArena(driver: Driver, info: CudaDeviceInfo): Arena {
+  const settle = (): void => driver.check(driver.call.cuCtxSynchronize(), 'giving memory back');
+  const memory = virtualMemory(driver, info.ordinal, info.peers);
+  const arena = memory && VirtualArena.open(memory, { total: info.totalBytes, settle });
+  if (arena) return arena;
+  const allocate = (bytes: number): number =>
+    driver.call.cuMemAlloc_v2(driver.outAddress, bytes) === 0 ? driver.u64() : 0;
+  const free = (address: number): void => {
+    driver.call.cuMemFree_v2(address);
+  };
+  return new SegmentArena({ allocate, free }, settle);
 }
 
 function disposed(message: string): DisposedError {

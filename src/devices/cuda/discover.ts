@@ -253,6 +253,7 @@ function describe(
       ...(options.tuning ? { tuning: options.tuning } : {}),
     },
     totalBytes,
+    peers: peersOf(driver, device, options),
     details: {
       architecture: `sm_${sm}`,
       cuda: shown(version),
@@ -264,6 +265,16 @@ function describe(
       ffi: driver.ffi.name,
     },
   };
+}
+
+/** GPUs that will be opened too and can address this one's memory. */
+function peersOf(driver: Driver, device: number, options: CudaOptions): number[] {
+  const { call, outAddress } = driver;
+  driver.check(call.cuDeviceGetCount(outAddress), 'cuDeviceGetCount');
+  const others = Array.from({ length: driver.i32() }, (_, o) => o).filter(
+    (o) => o !== device && (options.ordinals?.includes(o) ?? true),
+  );
+  return others.filter((o) => call.cuDeviceCanAccessPeer(outAddress, o, device) === 0 && driver.i32() === 1);
 }
 
 async function nodeHost(): Promise<CudaHost> {

@@ -67,6 +67,20 @@ const table = {
 
 export type DriverFunction = keyof typeof table;
 
+/** From CUDA 10.2 on, and not on every system. */
+const virtualTable = {
+  cuMemGetAllocationGranularity: [u, u, 'i32'],
+  cuMemAddressReserve: [u, u, u, u, u],
+  cuMemAddressFree: [u, u],
+  cuMemCreate: [u, u, u, u],
+  cuMemRelease: [u],
+  cuMemMap: [u, u, u, u, u],
+  cuMemUnmap: [u, u],
+  cuMemSetAccess: [u, u, u, u],
+} as const satisfies Record<string, readonly ForeignType[]>;
+
+export type VirtualFunction = keyof typeof virtualTable;
+
 export const status = {
   success: 0,
   invalidValue: 1,
@@ -102,6 +116,8 @@ export class Driver {
   readonly ffi: Ffi;
   readonly library: ForeignLibrary;
   readonly call: Readonly<Record<DriverFunction, ForeignFunction>>;
+  /** Null if the library lacks one of them. */
+  readonly virtual: Readonly<Record<VirtualFunction, ForeignFunction>> | null;
   readonly out = new Uint32Array(new ArrayBuffer(64));
   readonly outAddress: number;
   #current = 0;
@@ -112,13 +128,11 @@ export class Driver {
   constructor(ffi: Ffi, library: ForeignLibrary) {
     this.ffi = ffi;
     this.library = library;
-    const call: Partial<Record<DriverFunction, ForeignFunction>> = {};
-    for (const name of Object.keys(table) as DriverFunction[]) {
-      const bound = library.bind(name, 'i32', table[name]);
-      if (!bound) throw new Error(`${library.path} has no ${name}`);
-      call[name] = bound;
-    }
-    this.call = call as Record<DriverFunction, ForeignFunction>;
+    const call = bindAll(library, table);
+    if (typeof call === 'string') throw new Error(`${library.path} has no ${call}`);
+    this.call = call;
+    const virtual = bindAll(library, virtualTable);
+    this.virtual = typeof virtual === 'string' ? null : virtual;
     this.outAddress = ffi.address(this.out);
   }
 
@@ -172,6 +186,20 @@ export class Driver {
   }
 }
 
+/** Every function of a table, or the name of the first that the library lacks. */
+function bindAll<N extends string>(
+  library: ForeignLibrary,
+  signatures: Readonly<Record<N, readonly ForeignType[]>>,
+): Readonly<Record<N, ForeignFunction>> | N {
+  const call: Partial<Record<N, ForeignFunction>> = {};
+  for (const name of Object.keys(signatures) as N[]) {
+    const bound = library.bind(name, 'i32', signatures[name]);
+    if (!bound) return name;
+    call[name] = bound;
+  }
+  return call as Record<N, ForeignFunction>;
+}
+
 /** Device attributes by their CUDA numbers. */
 export const attribute = {
   maxSharedMemory: 8,
@@ -184,4 +212,5 @@ export const attribute = {
   major: 75,
   minor: 76,
   maxSharedOptin: 97,
+  virtualMemory: 102,
 } as const;

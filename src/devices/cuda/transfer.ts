@@ -7,7 +7,8 @@
 import { OutOfMemory } from '../../errors.ts';
 import type { Driver } from './driver.ts';
 import type { EventPool } from './events.ts';
-import { type Block, BlockPool } from './memory.ts';
+import { SegmentArena } from './segments.ts';
+import type { Stretch } from './stretches.ts';
 
 interface Slot {
   readonly bytes: Uint8Array;
@@ -91,18 +92,18 @@ function allocatePinned(driver: Driver, bytes: number): { address: number; bytes
 /** Pinned host memory handed to the user: results of reads, and arrays to upload from. */
 export class PinnedPool {
   readonly #driver: Driver;
-  readonly #pool: BlockPool;
+  readonly #pool: SegmentArena;
   readonly #limit: number;
   readonly #protect: (buffer: ArrayBuffer) => void;
   readonly #addresses = new WeakMap<ArrayBufferLike, number>();
-  readonly #collected: FinalizationRegistry<Block>;
+  readonly #collected: FinalizationRegistry<Stretch>;
 
   /** `protect` keeps a buffer from being transferred to another thread, where its end would not be seen. */
   constructor(driver: Driver, limit: number, protect: (buffer: ArrayBuffer) => void) {
     this.#driver = driver;
     this.#limit = limit;
     this.#protect = protect;
-    this.#pool = new BlockPool({
+    this.#pool = new SegmentArena({
       allocate: (bytes) => (driver.call.cuMemHostAlloc(driver.outAddress, bytes, portable) === 0 ? driver.u64() : 0),
       free: (address) => {
         driver.call.cuMemFreeHost(address);
@@ -116,7 +117,7 @@ export class PinnedPool {
     return bytes >= 65536 && this.#pool.inUse + bytes <= this.#limit;
   }
 
-  take(bytes: number): Block {
+  take(bytes: number): Stretch {
     const block = this.#pool.allocate(Math.max(bytes, 1));
     if (block) return block;
     throw new OutOfMemory({
@@ -129,12 +130,12 @@ export class PinnedPool {
     });
   }
 
-  release(block: Block): void {
+  release(block: Stretch): void {
     this.#pool.release(block);
   }
 
   /** The block's bytes as a buffer that owns the block until it is collected. */
-  lend(block: Block, bytes: number): ArrayBuffer {
+  lend(block: Stretch, bytes: number): ArrayBuffer {
     const buffer = this.#driver.ffi.view(block.address, bytes);
     this.#protect(buffer);
     this.#addresses.set(buffer, block.address);
@@ -143,7 +144,7 @@ export class PinnedPool {
   }
 
   /** A copy of the block's bytes on the ordinary heap. */
-  copyOut(block: Block, bytes: number): Uint8Array {
+  copyOut(block: Stretch, bytes: number): Uint8Array {
     return new Uint8Array(this.#driver.ffi.view(block.address, bytes)).slice();
   }
 

@@ -70,7 +70,7 @@ async function warm(device: CpuDevice, workers: number): Promise<void> {
   const inputs = [sample('f32', n, 1), sample('f32', n, 2)];
   for (let i = 0; i < 500; i++) {
     runOn(device, chain, inputs, [n * 4]);
-    if (device.pool!.ready === workers) return;
+    if (device.workers!.ready === workers) return;
     await new Promise((done) => setTimeout(done, 10));
   }
   throw new Error('the workers did not start');
@@ -127,18 +127,18 @@ describe('worker threads', () => {
       [sample('f32', 3000, 1)],
       [12_000],
     );
-    expect(device.pool).toBeNull();
+    expect(device.workers).toBeNull();
     const single = await open({ threads: 1 });
     runOn(single, chain, [sample('f32', n, 1), sample('f32', n, 2)], [n * 4]);
-    expect(single.pool).toBeNull();
+    expect(single.workers).toBeNull();
     expect(single.caps.details).toMatchObject({ threads: 1, shared: false });
   });
 
   it('take part in the work', async () => {
     const device = await open({ threads: 3 });
     await warm(device, 2);
-    expect(device.pool!.size).toBe(2);
-    expect(device.pool!.settled).toBe(true);
+    expect(device.workers!.size).toBe(2);
+    expect(device.workers!.settled).toBe(true);
   });
 });
 
@@ -150,10 +150,10 @@ describe('a worker that dies', () => {
     const device = await open({ threads: 2 });
     const want = await expected();
     await warm(device, 1);
-    await device.pool!.terminateOne();
-    expect(device.pool!.size).toBe(0);
+    await device.workers!.terminateOne();
+    expect(device.workers!.size).toBe(0);
     expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
-    expect(device.pool!.size).toBe(1);
+    expect(device.workers!.size).toBe(1);
     await warm(device, 1);
   });
 
@@ -165,19 +165,19 @@ describe('a worker that dies', () => {
     const device = await open({ threads: 2, patience: 150 });
     const want = await expected();
     await warm(device, 1);
-    device.pool!.injectFault(fault);
+    device.workers!.injectFault(fault);
     // The calling thread may take all chunks itself; go on until the worker was hit.
-    for (let i = 0; i < 200 && device.pool!.settled; i++) {
+    for (let i = 0; i < 200 && device.workers!.settled; i++) {
       expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
     }
-    expect(device.pool!.settled).toBe(false);
+    expect(device.workers!.settled).toBe(false);
     // Memory that the lost worker might still write to is not given out again before it has ended.
     const held = device.memory().free;
     const buffer = device.allocate(1 << 20);
     device.release(buffer);
     expect(device.memory().free).toBe(held - (1 << 20));
-    for (let i = 0; i < 300 && !device.pool!.settled; i++) await new Promise((done) => setTimeout(done, 10));
-    expect(device.pool!.settled).toBe(true);
+    for (let i = 0; i < 300 && !device.workers!.settled; i++) await new Promise((done) => setTimeout(done, 10));
+    expect(device.workers!.settled).toBe(true);
     expect(device.memory().free).toBeGreaterThanOrEqual(held);
     await warm(device, 1);
     expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
@@ -191,7 +191,7 @@ describe('a worker that dies', () => {
     const buffer = device.allocate(n * 4);
     device.write(buffer, bytesOf(elementsOf('f32', n, () => 0)));
     const program = device.prepare(double);
-    device.pool!.injectFault(2);
+    device.workers!.injectFault(2);
     let error: unknown;
     for (let i = 0; i < 500 && !error; i++) {
       try {
@@ -293,12 +293,12 @@ describe('trimming', () => {
     const device = await open({ threads: 2 });
     await warm(device, 1);
     const want = runOn(device, chain, inputs, [n * 4])[0]!;
-    const pool = device.pool;
+    const pool = device.workers;
     device.trim();
-    expect(device.pool).toBeNull();
+    expect(device.workers).toBeNull();
     expect(device.memory().free).toBe(device.memory().total);
     expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
-    expect(device.pool).not.toBe(pool);
+    expect(device.workers).not.toBe(pool);
     await warm(device, 1);
   });
 
@@ -309,7 +309,7 @@ describe('trimming', () => {
     const kept = device.allocate(n * 4);
     device.write(kept, bytesOf(inputs[0]!));
     device.trim();
-    expect(device.pool).not.toBeNull();
+    expect(device.workers).not.toBeNull();
     expect(sameBytes(device.readSync(kept), bytesOf(inputs[0]!))).toBe(true);
     expect(sameBytes(runOn(device, chain, inputs, [n * 4])[0]!, want)).toBe(true);
   });

@@ -1,7 +1,8 @@
 // A CUDA driver for tests: records every call, keeps device memory in an array, and runs no kernels.
 //
 // Addresses are made up but consistent: host arrays, pinned memory and device memory each have their own range, and copies
-// between them move real bytes. A handler can replace any function, to make it fail or to watch it.
+// between them move real bytes. Memory that was unmapped is gone: touching it throws. A handler can replace any function, to
+// make it fail or to watch it.
 
 import type { Ffi, ForeignFunction, ForeignLibrary } from './port.ts';
 
@@ -11,6 +12,7 @@ export interface MockCall {
 }
 
 const deviceBase = 0x7f0000000000;
+const virtualBase = 0x600000000000;
 const hostBase = 0x100000000;
 
 export class MockCuda implements Ffi {
@@ -24,12 +26,19 @@ export class MockCuda implements Ffi {
   refusal: string | null = null;
   /** Bytes of device memory. */
   capacity = 64 * 2 ** 20;
+  /** Whether the GPU offers virtual memory. */
+  virtual = true;
   driverVersion = 13000;
   capability: readonly [number, number] = [9, 0];
   devices = 1;
   readonly #device = new Map<number, number>();
   #deviceNext = deviceBase;
   #memory = new Uint8Array(0);
+  readonly #ranges = new Map<number, { readonly bytes: number; data: Uint8Array }>();
+  #rangeNext = virtualBase;
+  /** Physical memory by handle, and what is mapped where. */
+  readonly #physical = new Map<number, number>();
+  readonly #mapped = new Map<number, { readonly bytes: number; readonly handle: number; enabled: boolean }>();
   readonly #host = new Map<number, ArrayBufferLike>();
   readonly #known = new WeakMap<ArrayBufferLike, number>();
   #hostNext = hostBase;
@@ -81,13 +90,35 @@ export class MockCuda implements Ffi {
   }
 
   bytesAt(address: number, bytes: number): Uint8Array {
+    if (address >= virtualBase && address < deviceBase) return this.#virtualBytes(address, bytes);
     if (address >= deviceBase) return this.#memory.subarray(address - deviceBase, address - deviceBase + bytes);
     const { buffer, offset } = this.#find(address);
     return new Uint8Array(buffer, offset, bytes);
   }
 
+  /** Device memory that is allocated or exists behind a handle. */
   get deviceBytes(): number {
-    return [...this.#device.values()].reduce((a, b) => a + b, 0);
+    return [...this.#device.values(), ...this.#physical.values()].reduce((a, b) => a + b, 0);
+  }
+
+  get reservedRanges(): number {
+    return this.#ranges.size;
+  }
+
+  #virtualBytes(address: number, bytes: number): Uint8Array {
+    for (let at = address; at < address + bytes; ) {
+      const piece = [...this.#mapped].find(([start, m]) => m.enabled && at >= start && at < start + m.bytes);
+      if (!piece) throw new Error(`mock: nothing is mapped at ${at}`);
+      at = piece[0] + piece[1].bytes;
+    }
+    const [base, range] = [...this.#ranges].find(([start, r]) => address >= start && address < start + r.bytes)!;
+    const end = address - base + bytes;
+    if (end > range.data.length) {
+      const larger = new Uint8Array(Math.min(range.bytes, 2 * end));
+      larger.set(range.data);
+      range.data = larger;
+    }
+    return range.data.subarray(address - base, end);
   }
 
   #bind(symbol: string): ForeignFunction {
@@ -138,6 +169,7 @@ export class MockCuda implements Ffi {
       38: () => 2 ** 25,
       75: () => this.capability[0],
       76: () => this.capability[1],
+      102: () => Number(this.virtual),
     };
     return {
       cuDriverGetVersion: (out) => set(out!, this.driverVersion),
@@ -181,9 +213,43 @@ export class MockCuda implements Ffi {
         return set(out!, address);
       },
       cuMemFree_v2: (address) => (this.#device.delete(address!) ? 0 : 1),
+      ...this.#virtualDriver(set),
       cuMemHostAlloc: (out, bytes) => set(out!, this.#take(new ArrayBuffer(bytes!))),
       cuMemcpyHtoDAsync_v2: (to, from, n) => this.#copy(to!, from!, n!),
       cuMemcpyDtoHAsync_v2: (to, from, n) => this.#copy(to!, from!, n!),
+    };
+  }
+
+  #virtualDriver(set: (address: number, value: number) => number): Record<string, (...args: number[]) => number> {
+    return {
+      cuMemGetAllocationGranularity: (out) => set(out!, 2 * 2 ** 20),
+      cuMemAddressReserve: (out, bytes) => {
+        const base = this.#rangeNext;
+        this.#rangeNext += bytes!;
+        this.#ranges.set(base, { bytes: bytes!, data: new Uint8Array(0) });
+        return set(out!, base);
+      },
+      cuMemAddressFree: (address) => (this.#ranges.delete(address!) ? 0 : 1),
+      cuMemCreate: (out, bytes) => {
+        if (this.deviceBytes + bytes! > this.capacity) return 2;
+        this.#physical.set(this.#handle, bytes!);
+        return this.#give(out!);
+      },
+      cuMemRelease: (handle) => (this.#physical.delete(handle!) ? 0 : 1),
+      cuMemMap: (address, bytes, _offset, handle) => {
+        if (this.#physical.get(handle!) !== bytes || this.#mapped.has(address!)) return 1;
+        this.#mapped.set(address!, { bytes: bytes!, handle: handle!, enabled: false });
+        return 0;
+      },
+      cuMemSetAccess: (address, bytes) => {
+        for (const [at, m] of this.#mapped) if (at >= address! && at < address! + bytes!) m.enabled = true;
+        return 0;
+      },
+      cuMemUnmap: (address, bytes) => {
+        if (this.#mapped.get(address!)?.bytes !== bytes) return 1;
+        this.#mapped.delete(address!);
+        return 0;
+      },
     };
   }
 }
