@@ -2,10 +2,11 @@
 //
 // Reported is only a trend, never one allocation: the last third of the window holds more than 1.2 × the first and at
 // least `leastBytes` more, and of five equal parts at least three of the four steps rise. A first mean of zero is fine.
-// A load that has shown that it comes down again is known by its rise: a new rise that is no longer and no higher is
+// The same must hold for the least that was live in each part, by at least half as much: work that comes and goes in
+// random sizes has means that wander, a leak lifts the floor. A load that has shown that it comes down again is known by its rise: a new rise that is no longer and no higher is
 // taken for another tooth of the same saw, so long ramps that end in a release are at most reported once.
 //
-// Costs: one sample a half per mille of the window, one census of all holders five times a window.
+// Costs: at most 600 samples, sixty looks and five counts of all holders per window.
 
 import type { LeakSettings } from './options.ts';
 import { type Holder, MiB } from './view.ts';
@@ -51,6 +52,8 @@ const leastRatio = 1.2;
 const longer = 1.5;
 const higher = 1.1;
 const topSites = 5;
+const samplesPerWindow = 600;
+const looksPerWindow = 60;
 
 /** Watches one device. */
 export class LeakDetector {
@@ -60,6 +63,7 @@ export class LeakDetector {
   #censuses: Census[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
   #reported = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
   #saw = new Saw();
 
   constructor(device: string, settings: LeakSettings) {
@@ -75,22 +79,22 @@ export class LeakDetector {
     const { windowMs } = this.#settings;
     const newest = this.#samples.at(-1);
     if (newest && time < newest.time) this.reset();
-    else if (newest && time - newest.time < windowMs / 2000) return null;
+    else if (newest && time - newest.time < windowMs / samplesPerWindow) return null;
     this.#saw.sample(time, bytes);
     this.#samples.push({ time, bytes });
     this.#forget(time - windowMs);
     if (time - (this.#censuses.at(-1)?.time ?? Number.NEGATIVE_INFINITY) >= windowMs / parts)
       this.#count(time, holders());
+    if (time - this.#lookedAt < windowMs / looksPerWindow) return null;
+    this.#lookedAt = time;
     const trend = findTrend(this.#samples, this.#settings);
-    if (!trend || this.#saw.explains(time, bytes)) {
-      if (!trend) this.#reported = false;
-      return null;
-    }
+    if (!trend) this.#reported = false;
+    if (!trend || this.#saw.explains(time, bytes, trend.floor + this.#settings.leastBytes)) return null;
     if (this.#reported && time - this.#reportedAt < windowMs) return null;
     this.#reported = true;
     this.#reportedAt = time;
     if (this.#censuses.at(-1)!.time < time) this.#count(time, holders());
-    const perMinute = trend.bytesPerMs * 60_000;
+    const perMinute = slopeOf(this.#samples) * 60_000;
     return {
       device: this.#device,
       timestamp: time,
@@ -108,6 +112,7 @@ export class LeakDetector {
     this.#censuses = [];
     this.#reported = false;
     this.#reportedAt = Number.NEGATIVE_INFINITY;
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
     this.#saw = new Saw();
   }
 
@@ -144,22 +149,31 @@ export class LeakDetector {
   }
 }
 
+export interface Trend {
+  /** Means of the first and the last third. */
+  readonly from: number;
+  readonly to: number;
+  /** The least that was live in the first third. */
+  readonly floor: number;
+}
+
 /** The trend of samples if it is that of a leak, else null. */
-export function findTrend(
-  samples: readonly Sample[],
-  settings: LeakSettings,
-): { readonly from: number; readonly to: number; readonly bytesPerMs: number } | null {
+export function findTrend(samples: readonly Sample[], settings: LeakSettings): Trend | null {
   if (samples.length < leastSamples) return null;
   const start = samples[0]!.time;
   const span = samples.at(-1)!.time - start;
   if (span < settings.spanMs) return null;
-  const thirds = meansOf(samples, start, span, 3);
-  const [from, to] = [thirds[0]!, thirds[2]!];
+  // One pass for thirds and fifths.
+  const cells = cut(samples, start, span, 3 * parts);
+  const thirds = join(cells, 3);
+  const [from, to] = [mean(thirds[0]!), mean(thirds[2]!)];
   if (!(to > leastRatio * from) || to - from < settings.leastBytes) return null;
-  const means = meansOf(samples, start, span, parts);
-  let rises = 0;
-  for (let i = 1; i < parts; i++) if (means[i]! > means[i - 1]!) rises++;
-  return rises < leastRises ? null : { from, to, bytesPerMs: slopeOf(samples) };
+  const floor = thirds[0]!.least;
+  const lifted = thirds[2]!.least - floor;
+  if (lifted < settings.leastBytes || lifted < (to - from) / 2) return null;
+  const fifths = join(cells, parts);
+  for (const figure of [mean, least]) if (risesOf(fifths.map(figure)) < leastRises) return null;
+  return { from, to, floor };
 }
 
 /** Least squares. */
@@ -176,18 +190,47 @@ function slopeOf(samples: readonly Sample[]): number {
   return products / squares;
 }
 
-/** Means over equal stretches of time; a stretch without a sample goes on as the one before it. */
-function meansOf(samples: readonly Sample[], start: number, span: number, count: number): number[] {
-  const sums = new Array<number>(count).fill(0);
-  const counts = new Array<number>(count).fill(0);
+interface Stretch {
+  count: number;
+  sum: number;
+  least: number;
+}
+
+const mean = (s: Stretch): number => s.sum / s.count;
+const least = (s: Stretch): number => s.least;
+const empty = (): Stretch => ({ count: 0, sum: 0, least: Number.POSITIVE_INFINITY });
+
+function cut(samples: readonly Sample[], start: number, span: number, count: number): Stretch[] {
+  const cells = Array.from({ length: count }, empty);
   for (const { time, bytes } of samples) {
-    const i = Math.min(count - 1, Math.floor(((time - start) / span) * count));
-    sums[i] = sums[i]! + bytes;
-    counts[i] = counts[i]! + 1;
+    const cell = cells[Math.min(count - 1, Math.floor(((time - start) / span) * count))]!;
+    cell.count++;
+    cell.sum += bytes;
+    if (bytes < cell.least) cell.least = bytes;
   }
-  const means: number[] = [];
-  for (let i = 0; i < count; i++) means.push(counts[i]! > 0 ? sums[i]! / counts[i]! : means[i - 1]!);
-  return means;
+  return cells;
+}
+
+/** Neighbouring cells as `count` larger ones; one without a sample goes on as the one before it. */
+function join(cells: readonly Stretch[], count: number): Stretch[] {
+  const size = cells.length / count;
+  const joined: Stretch[] = [];
+  for (let i = 0; i < count; i++) {
+    const all = empty();
+    for (const cell of cells.slice(i * size, (i + 1) * size)) {
+      all.count += cell.count;
+      all.sum += cell.sum;
+      all.least = Math.min(all.least, cell.least);
+    }
+    joined.push(all.count > 0 ? all : joined[i - 1]!);
+  }
+  return joined;
+}
+
+function risesOf(values: readonly number[]): number {
+  let rises = 0;
+  for (let i = 1; i < values.length; i++) if (values[i]! > values[i - 1]!) rises++;
+  return rises;
 }
 
 /** Remembers the longest and highest rise that was followed by a release of at least half of it. */
@@ -207,9 +250,9 @@ class Saw {
     }
   }
 
-  /** Whether a rise like this one has come down by itself before. */
-  explains(time: number, bytes: number): boolean {
-    if (!this.#trough) return false;
+  /** Whether growth above `floor` is one rise, and one like it has come down by itself before. */
+  explains(time: number, bytes: number, floor: number): boolean {
+    if (!this.#trough || this.#trough.bytes > floor) return false;
     return time - this.#trough.time <= longer * this.#longest && bytes <= higher * this.#highest;
   }
 
