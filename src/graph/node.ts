@@ -11,7 +11,7 @@ import { type Shape, sizeOf } from '../base/shape.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { aluOps, type ReduceOp } from '../kernel/ops.ts';
 import { type Ints, internInts, noInts } from './intern.ts';
-import type { Storage } from './storage.ts';
+import type { Site, Storage } from './storage.ts';
 
 export const nodeOps = [
   'leaf',
@@ -48,6 +48,16 @@ export interface IndexCheck {
   readonly message: string;
 }
 
+/** Computes values again: one node per result of the call that made them. */
+export interface Replay {
+  readonly inputs: readonly Node[];
+  readonly index: number;
+  run(inputs: readonly Node[]): readonly Node[];
+}
+
+/** How far back a value that a device could lose is remembered to be computed again. */
+const maxReach = 64;
+
 export class Node {
   readonly op: NodeOp;
   /** Op and dtype in one number, for cache keys. */
@@ -68,6 +78,12 @@ export class Node {
   check: IndexCheck | null = null;
   /** How to compute the value again after its bytes were given up; known to the runtime. */
   recipe: object | null = null;
+  /** From what a value that a device could lose can be computed again: its sources, or a call that made it. */
+  lineage: readonly Node[] | Replay | null = null;
+  /** Computations between this value and data from outside, as far as lineages go back. */
+  reach = 0;
+  /** The line that made it, where lines are recorded. */
+  site: Site | null = null;
   /** Told when nobody holds the node any more. */
   onFree: (() => void) | null = null;
   handles = 0;
@@ -100,12 +116,32 @@ export class Node {
 
 /** The node has been computed: it holds its bytes from now on and no longer needs its sources. */
 export function settle(node: Node, storage: Storage): void {
-  storage.owners++;
+  if (storage.owners++ === 0) {
+    storage.dtype = node.dtype;
+    storage.shape = node.shape.values;
+    storage.site = node.site;
+  }
   node.storage = storage;
   node.tracked = storage.tracked;
   const sources = node.sources;
   node.sources = none;
   for (const s of sources) dropUse(s);
+}
+
+/**
+ * As `settle`, for bytes that a device could lose: the sources are remembered, though not kept alive. After `maxReach`
+ * steps the chain is cut, so that an endless loop does not remember all of its past.
+ */
+export function settleMortal(node: Node, storage: Storage, reach: number): void {
+  remember(node, node.sources, reach);
+  settle(node, storage);
+}
+
+/** Notes how a computed node can be computed again. */
+export function remember(node: Node, lineage: readonly Node[] | Replay, reach: number): void {
+  const cut = reach > maxReach;
+  node.lineage = cut ? null : lineage;
+  node.reach = cut ? 0 : reach;
 }
 
 const none: readonly Node[] = [];
@@ -131,6 +167,8 @@ function free(node: Node): void {
     n.storage = null;
     const sources = n.sources;
     n.sources = none;
+    // Fused into something that may have to be computed again.
+    if (sources.length > 0) n.lineage = sources;
     for (const s of sources) {
       s.uses--;
       pending.push(s);

@@ -1,13 +1,9 @@
-// The bytes of computed tensors: shared by every node that is the same elements in another shape, and possibly present on
-// several devices.
+// The bytes of computed tensors: shared by every node that is the same elements in another shape. They never change, so
+// they may be at several places at once, or in host memory alone; all copies are equal.
 
-import type { Device, DeviceBuffer } from '../devices/device.ts';
-
-/** Who keeps the books of bytes that the garbage collector does not see. */
-export interface Accounts {
-  allocated(bytes: number): void;
-  freed(bytes: number): void;
-}
+import type { DType } from '../base/dtype.ts';
+import type { DeviceBuffer } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
 
 /** An index check whose flag has not been read yet; fails if an index was out of range. */
 export interface DeferredCheck {
@@ -15,61 +11,202 @@ export interface DeferredCheck {
 }
 
 interface Copy {
-  readonly device: Device;
+  readonly place: Place;
   readonly buffer: DeviceBuffer;
 }
 
+/** Where a tensor was made: a line, or an error whose stack is looked at only if somebody asks. */
+export type Site = string | Error;
+
 export class Storage {
+  readonly bytes: number;
   /** Nodes that hold these bytes. */
   owners = 0;
+  /** Of the first node that held them. */
+  dtype: DType = 'u8';
+  shape: readonly number[] = [];
   /** What must hold before these bytes may be handed out. */
   checks: readonly DeferredCheck[] | null = null;
-  readonly #accounts: Accounts;
-  readonly #first: Copy;
+  /** The bytes in host memory: kept from an upload, or spilled. */
+  host: Uint8Array | null = null;
+  /** What is in host memory may be dropped when the bytes are at a place too. */
+  hostKept = false;
+  /** Places that hold a copy, as a mask. */
+  mask = 0;
+  /** Programs that read these bytes run at this place; null if anywhere. */
+  pin: Place | null = null;
+  /** Lent to somebody who changes them: nobody may read, move or free them. */
+  lent = false;
+  /** Number of the last run that used them. */
+  lastUse = 0;
+  /** When they came to be, by the clock of the books. */
+  born = 0;
+  site: Site | null = null;
+  /** Neighbours in the list of living storages. */
+  previous: Storage | null = null;
+  next: Storage | null = null;
+  readonly #books: Storages;
+  #place: Place | null;
+  #buffer: DeviceBuffer | null;
   #others: Copy[] | null = null;
+  #listed = false;
 
-  constructor(device: Device, buffer: DeviceBuffer, accounts: Accounts) {
-    this.#first = { device, buffer };
-    this.#accounts = accounts;
-    if (!buffer.collected) accounts.allocated(buffer.bytes);
+  constructor(place: Place | null, buffer: DeviceBuffer | null, books: Storages, bytes = buffer?.bytes ?? 0) {
+    this.#place = place;
+    this.#buffer = buffer;
+    this.#books = books;
+    this.bytes = bytes;
+    if (place) this.mask = place.bit;
+    if (!buffer || !buffer.collected) this.#list(buffer ? buffer.bytes : 0);
   }
 
-  get device(): Device {
-    return this.#first.device;
+  /** The place of the first copy; null if the bytes are in host memory alone. */
+  get place(): Place | null {
+    return this.#place;
   }
 
-  get buffer(): DeviceBuffer {
-    return this.#first.buffer;
+  get buffer(): DeviceBuffer | null {
+    return this.#buffer;
   }
 
   /** The garbage collector alone does not free it. */
   get tracked(): boolean {
-    return !this.#first.buffer.collected || this.#others !== null;
+    return this.#listed;
   }
 
-  /** The bytes on a device, if they are there. */
-  on(device: Device): DeviceBuffer | undefined {
-    if (this.#first.device === device) return this.#first.buffer;
-    return this.#others?.find((c) => c.device === device)?.buffer;
+  /** Neither at a place nor in host memory: lost with the device that held them. */
+  get lost(): boolean {
+    return this.#place === null && this.host === null;
   }
 
-  /** The same bytes are now on another device too. */
-  addCopy(device: Device, buffer: DeviceBuffer): void {
+  /** The bytes at a place, if they are there. */
+  on(place: Place): DeviceBuffer | undefined {
+    if (this.#place === place) return this.#buffer!;
+    if ((this.mask & place.bit) === 0) return undefined;
+    return this.#others!.find((c) => c.place === place)!.buffer;
+  }
+
+  /** The places that hold a copy. */
+  get places(): readonly Place[] {
+    if (!this.#place) return [];
+    return [this.#place, ...(this.#others ?? []).map((c) => c.place)];
+  }
+
+  /** The same bytes are now at another place too. */
+  addCopy(place: Place, buffer: DeviceBuffer): void {
+    this.mask |= place.bit;
+    if (!buffer.collected) this.#list(buffer.bytes);
+    if (!this.#place) {
+      this.#place = place;
+      this.#buffer = buffer;
+      return;
+    }
     this.#others ??= [];
-    this.#others.push({ device, buffer });
-    if (!buffer.collected) this.#accounts.allocated(buffer.bytes);
+    this.#others.push({ place, buffer });
+  }
+
+  /** Gives up the copy at a place. With `gone` the device took the bytes with it, and there is nothing to release. */
+  dropCopy(place: Place, gone = false): void {
+    const buffer = this.on(place);
+    if (!buffer) return;
+    this.mask &= ~place.bit;
+    if (this.#place === place) {
+      const next = this.#others?.shift();
+      this.#place = next?.place ?? null;
+      this.#buffer = next?.buffer ?? null;
+    } else {
+      this.#others!.splice(
+        this.#others!.findIndex((c) => c.place === place),
+        1,
+      );
+    }
+    if (!gone) place.release(buffer);
+    if (!buffer.collected) this.#books.bytes -= buffer.bytes;
+    if (this.lost) this.#books.lost++;
+  }
+
+  /** The bytes in host memory, from now on. */
+  keepOnHost(bytes: Uint8Array): void {
+    if (!this.host) this.#books.hostBytes += bytes.byteLength;
+    this.host = bytes;
+    this.#list(0);
+  }
+
+  dropHost(): void {
+    if (!this.host) return;
+    this.#books.hostBytes -= this.host.byteLength;
+    this.host = null;
   }
 
   disown(): void {
     if (--this.owners > 0) return;
-    for (const c of this.#others ?? []) this.#free(c);
+    if (this.lost) this.#books.lost--;
+    if (this.#place) {
+      const buffer = this.#buffer!;
+      if (!buffer.collected) {
+        this.#place.release(buffer);
+        this.#books.bytes -= buffer.bytes;
+      }
+      for (const c of this.#others ?? []) {
+        if (c.buffer.collected) continue;
+        c.place.release(c.buffer);
+        this.#books.bytes -= c.buffer.bytes;
+      }
+    }
+    this.dropHost();
+    this.#place = null;
+    this.#buffer = null;
     this.#others = null;
-    this.#free(this.#first);
+    this.mask = 0;
+    if (this.#listed) this.#books.remove(this);
+    this.#listed = false;
   }
 
-  #free({ device, buffer }: Copy): void {
-    if (buffer.collected) return;
-    device.release(buffer);
-    this.#accounts.freed(buffer.bytes);
+  #list(bytes: number): void {
+    const { bytes: before } = this.#books;
+    this.#books.bytes = before + bytes;
+    if (before + bytes > this.#books.peakBytes) this.#books.peakBytes = before + bytes;
+    if (this.#listed) return;
+    this.#listed = true;
+    this.#books.add(this);
+  }
+}
+
+/** The living storages of a runtime that the garbage collector does not free by itself, and the sums over them. */
+export class Storages {
+  /** Bytes at places, and the most there ever were. */
+  bytes = 0;
+  peakBytes = 0;
+  /** Bytes in host memory. */
+  hostBytes = 0;
+  count = 0;
+  /** Storages in the list whose bytes are nowhere any more. */
+  lost = 0;
+  /** Number of the current run: the clock of `lastUse`. */
+  now = 0;
+  /** Milliseconds, as coarse as whoever sets it: reading a real clock would cost more than the rest. */
+  time = 0;
+  #first: Storage | null = null;
+
+  add(storage: Storage): void {
+    storage.born = this.time;
+    storage.next = this.#first;
+    if (this.#first) this.#first.previous = storage;
+    this.#first = storage;
+    this.count++;
+  }
+
+  remove(storage: Storage): void {
+    const { previous, next } = storage;
+    if (previous) previous.next = next;
+    else this.#first = next;
+    if (next) next.previous = previous;
+    storage.previous = null;
+    storage.next = null;
+    this.count--;
+  }
+
+  *[Symbol.iterator](): Generator<Storage> {
+    for (let s = this.#first; s; s = s.next) yield s;
   }
 }

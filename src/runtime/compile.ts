@@ -9,13 +9,14 @@ import type { DType } from '../base/dtype.ts';
 import type { DeviceBuffer, Recording } from '../devices/device.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
-import { Node, settle } from '../graph/node.ts';
+import { Node, remember, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import type { Engine, Executable } from './engine.ts';
+import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
+import { anywhere, type Executable, type Want } from './programs.ts';
 import { type Recurrent, recipes } from './recipe.ts';
 
 /** What a compiled function may take: tensors are inputs, anything else is fixed per signature. */
@@ -33,13 +34,17 @@ export interface Compiled<A extends readonly CompileArgument[], R extends Compil
 interface Signature extends Recurrent {
   /** What the arguments must be like; see `fits`. */
   readonly pattern: readonly Pattern[];
-  readonly executable: Executable;
+  /** The graph that was traced: lazy nodes above placeholders. Planned anew for each place it runs at. */
+  readonly graph: readonly Node[];
+  /** The program of the last call. */
+  executable: Executable;
+  epoch: number;
   /** Per leaf of the plan: the number of the tensor argument it stands for, or the captured node. */
   readonly leaves: readonly (number | Node)[];
   readonly scalars: readonly number[];
-  readonly outputs: readonly { readonly buffer: number; readonly dtype: DType; readonly shape: Ints }[];
+  readonly outputs: readonly { readonly dtype: DType; readonly shape: Ints }[];
   readonly rebuild: (tensors: readonly Tensor[]) => CompileResult;
-  recording: Recording | null;
+  readonly recordings: Map<Executable, Recording>;
 }
 
 /** A tensor of a dtype and shape, or a fixed value. */
@@ -97,7 +102,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     dispose: {
       value: () => {
         disposed = true;
-        for (const s of signatures.splice(0)) s.recording?.dispose();
+        for (const s of signatures.splice(0)) forget(s, host);
         for (const node of captured.splice(0)) host.dropHandle(node);
       },
     },
@@ -105,33 +110,72 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   }) as unknown as Compiled<A, R>;
 }
 
-/** One run of a traced function. */
+/** One run of a traced function; if it fails, again or elsewhere as the engine's recovery says. */
 function run(signature: Signature, engine: Engine, host: RuntimeHost, inputs: readonly Node[]): Node[] {
-  const { executable, leaves, outputs } = signature;
-  const { device, plan } = executable;
-  for (let i = 0; i < inputs.length; i++) if (!inputs[i]!.storage) engine.compute([inputs[i]!]);
+  const lazy = inputs.filter((n) => !n.storage || n.storage.lost);
+  if (lazy.length > 0) engine.compute(lazy);
+  const leaves = signature.leaves.map((leaf) => (typeof leaf === 'number' ? inputs[leaf]! : leaf));
+  return engine.attempt(host.want(anywhere), (want) => runOnce(signature, engine, host, inputs, leaves, want));
+}
+
+function runOnce(
+  signature: Signature,
+  engine: Engine,
+  host: RuntimeHost,
+  inputs: readonly Node[],
+  leaves: readonly Node[],
+  want: Want,
+): Node[] {
+  const executable = executableFor(signature, engine, leaves, want);
+  const { place, plan } = executable;
+  engine.use(leaves, place);
   const bound: DeviceBuffer[] = [];
+  let reach = 0;
   for (let i = 0; i < leaves.length; i++) {
-    const leaf = leaves[i]!;
-    bound.push(engine.resident(typeof leaf === 'number' ? inputs[leaf]! : leaf, device));
+    bound.push(engine.residency.bring(leaves[i]!, place));
+    reach = Math.max(reach, leaves[i]!.reach);
   }
-  const buffers = replay(signature, engine, bound);
-  const made = outputs.length > 1 ? new Map<number, Storage>() : null;
-  return outputs.map((o) => {
+  const buffers = replay(signature, executable, engine, bound);
+  const made = signature.outputs.length > 1 ? new Map<number, Storage>() : null;
+  return signature.outputs.map((o, index) => {
     const node = new Node('leaf', o.dtype, o.shape, [], noInts);
-    if (o.buffer >= 0 && o.buffer < plan.leaves) {
-      const leaf = leaves[o.buffer]!;
-      settle(node, (typeof leaf === 'number' ? inputs[leaf]! : leaf).storage!);
+    const buffer = plan.outputs[index]!;
+    if (buffer >= 0 && buffer < plan.leaves) {
+      settle(node, leaves[buffer]!.storage!);
+      node.lineage = leaves[buffer]!.lineage;
       return node;
     }
-    let storage = made?.get(o.buffer);
+    let storage = made?.get(buffer);
     if (!storage) {
-      storage = new Storage(device, o.buffer < 0 ? device.allocate(0) : buffers[o.buffer]!, host.ledger);
-      made?.set(o.buffer, storage);
+      storage = new Storage(place, buffer < 0 ? place.allocate(0) : buffers[buffer]!, host.ledger.storages);
+      made?.set(buffer, storage);
     }
     settle(node, storage);
+    if (place.mortal) remember(node, { inputs, index, run: signature.step }, reach + 1);
     return node;
   });
+}
+
+/** The program of the last call if nothing speaks against it, else the one the router chooses. */
+function executableFor(signature: Signature, engine: Engine, leaves: readonly Node[], want: Want): Executable {
+  const { executable: last, graph } = signature;
+  const { place } = last;
+  const still =
+    signature.epoch === engine.epoch &&
+    last.generation === place.generation &&
+    place.alive &&
+    (want === anywhere || want.pin === place) &&
+    leaves.every((l) => l.storage!.place === place && !l.storage!.pin);
+  if (still) return last;
+  signature.executable = engine.programs.find(trace(graph), graph, leaves, want);
+  signature.epoch = engine.epoch;
+  return signature.executable;
+}
+
+function forget(signature: Signature, host: RuntimeHost): void {
+  for (const recording of signature.recordings.values()) recording.dispose();
+  signature.recordings.clear();
+  for (const n of signature.graph) host.dropHandle(n);
 }
 
 function traceBody<A extends readonly CompileArgument[], R extends CompileResult>(
@@ -165,7 +209,6 @@ function traceBody<A extends readonly CompileArgument[], R extends CompileResult
       where: 'compile',
     });
   }
-  const executable = engine.plan(nodes);
   const t = trace(nodes);
   if (t.checks.length > 0) {
     throw new ArgumentError({
@@ -184,17 +227,21 @@ function traceBody<A extends readonly CompileArgument[], R extends CompileResult
     captured.push(leaf);
     return leaf;
   });
-  const outputs = nodes.map((n, i) => ({ buffer: executable.plan.outputs[i]!, dtype: n.dtype, shape: n.shape }));
-  for (const n of nodes) host.dropHandle(n);
+  const outputs = nodes.map((n) => ({ dtype: n.dtype, shape: n.shape }));
   for (const s of symbolic) if (s instanceof TensorCore) s.dispose();
+  const actual = args.flatMap((a) => (a instanceof TensorCore ? [a.node] : []));
+  const bound = leaves.map((leaf) => (typeof leaf === 'number' ? actual[leaf]! : leaf));
+  const executable = engine.programs.find(trace(nodes), nodes, bound, host.want({ ...anywhere, awaits: true }));
   const signature: Signature = {
     pattern: args.map(patternOf),
+    graph: nodes,
     executable,
+    epoch: engine.epoch,
     leaves,
     scalars: t.scalars,
     outputs,
     rebuild,
-    recording: null,
+    recordings: new Map(),
     keeps: false,
     step: (nodes) => run(signature, engine, host, nodes),
     onRecompute: host.recomputed,
@@ -214,28 +261,40 @@ function flatten(result: CompileResult): { tensors: Tensor[]; rebuild: Signature
 }
 
 /** Devices that can record get the whole plan as one recording; the others launch step by step. */
-function replay(signature: Signature, engine: Engine, leaves: readonly DeviceBuffer[]): (DeviceBuffer | undefined)[] {
-  const { executable, scalars } = signature;
-  const { device, plan, programs } = executable;
+function replay(
+  signature: Signature,
+  executable: Executable,
+  engine: Engine,
+  leaves: readonly DeviceBuffer[],
+): (DeviceBuffer | undefined)[] {
+  const { scalars, recordings } = signature;
+  const { place, plan, programs } = executable;
+  const { device } = place;
   // A single launch is cheaper than replaying a recording of one.
   if (!device.record || plan.steps.length < 2) return engine.launch(executable, [...leaves], scalars);
-  signature.recording ??= device.record(
-    plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars })),
-  );
+  let recording = recordings.get(executable);
+  if (!recording) {
+    // Those of a device that was lost went with it.
+    for (const e of recordings.keys()) if (e.generation !== e.place.generation) recordings.delete(e);
+    recording = device.record(
+      plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars })),
+    );
+    recordings.set(executable, recording);
+  }
   const buffers: (DeviceBuffer | undefined)[] = [...leaves];
   try {
-    for (let i = 0; i < plan.made.length; i++) buffers.push(engine.allocate(device, plan.made[i]!.bytes));
+    for (let i = 0; i < plan.made.length; i++) buffers.push(place.allocate(plan.made[i]!.bytes));
     // A copy: a recording may keep what it was bound to, and temporaries leave this list below.
-    signature.recording.replay([...buffers] as DeviceBuffer[], scalars);
+    recording.replay([...buffers] as DeviceBuffer[], scalars);
   } catch (e) {
-    for (const b of buffers.slice(leaves.length)) device.release(b!);
+    for (const b of buffers.slice(leaves.length)) place.release(b!);
     throw e;
   }
   engine.countLaunches(plan.steps.length);
   const lasting = new Set(plan.outputs);
   for (let b = plan.leaves; b < buffers.length; b++) {
     if (lasting.has(b)) continue;
-    device.release(buffers[b]!);
+    place.release(buffers[b]!);
     buffers[b] = undefined;
   }
   return buffers;

@@ -16,6 +16,10 @@ export interface DeviceOptions {
   readonly cpu?: CpuOptions | undefined;
   readonly cuda?: CudaOptions | undefined;
   readonly webgpu?: WebGpuOptions | undefined;
+  /** Puts something around every device that is opened: fault injection, recording, counting. */
+  readonly wrap?: ((device: Device) => Device) | undefined;
+  /** 'process' puts GPU devices into a child process, which is started again when a fault has taken the GPU down. */
+  readonly isolation?: 'none' | 'process' | undefined;
 }
 
 /** One line of `rt.devices()`. */
@@ -77,7 +81,8 @@ export async function openDevices(options: DeviceOptions): Promise<{ devices: De
   }
   const opened = await Promise.all(kinds.map((k) => openers[k](options)));
   // A GPU emulated on the CPU is slower than the CPU device: it goes last.
-  const devices = opened.flatMap((o) => [...o.devices]).sort((a, b) => rank(a) - rank(b));
+  const { wrap = (d: Device) => d } = options;
+  const devices = opened.flatMap((o) => o.devices.map(wrap)).sort((a, b) => rank(a) - rank(b));
   const reports: DeviceReport[] = [
     ...devices.map((d) => ({ id: d.id, open: true, name: d.caps.name, details: d.caps.details })),
     ...opened.flatMap((o) => o.refused.map((r) => ({ ...r, open: false, name: '', details: {} }))),

@@ -1,33 +1,25 @@
-// Runs programs: finds or makes the plan of a lazy graph, brings its inputs to the device, launches its steps.
+// Runs programs: finds the plan of a lazy graph and its place, brings its inputs there, launches its steps.
 //
 // A run is all or nothing: results are attached to their nodes only after every step was enqueued and every index check
 // that can be read at once has passed; if anything throws on the way, what was allocated is released and no node changed.
+// So a run that failed can be tried again, at the same place or another: `Recovery` says whether and where.
 
-import { type DType, dtypeInfo } from '../base/dtype.ts';
-import type { Device, DeviceBuffer, Program } from '../devices/device.ts';
-import { DeviceUnavailable, DTypeError, ForgeError, IndexError, OutOfMemory } from '../errors.ts';
+import type { DType } from '../base/dtype.ts';
+import type { DeviceBuffer, Program } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
 import type { Ints } from '../graph/intern.ts';
-import { type Node, settle } from '../graph/node.ts';
-import { makePlan, type Plan, type Step } from '../graph/plan.ts';
+import { type Node, settle, settleMortal } from '../graph/node.ts';
+import type { Plan, Step } from '../graph/plan.ts';
 import { type DeferredCheck, Storage } from '../graph/storage.ts';
-import { KeyedCache, type Trace, trace } from '../graph/trace.ts';
+import { type Trace, trace } from '../graph/trace.ts';
+import { Checks } from './checks.ts';
 import type { Emitter } from './events.ts';
+import type { Feedback } from './feedback.ts';
 import type { Ledger } from './ledger.ts';
+import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
-
-/** A plan made ready for a device. */
-export interface Executable {
-  readonly plan: Plan;
-  readonly device: Device;
-  readonly programs: readonly Program[];
-}
-
-interface DeviceState {
-  readonly device: Device;
-  /** One bit per dtype the device has, by dtype id. */
-  readonly dtypes: number;
-  readonly cache: KeyedCache<Executable>;
-}
+import type { Recovery } from './recovery.ts';
+import { Residency } from './residency.ts';
 
 /** A program of one op on computed operands. */
 interface EagerProgram {
@@ -38,74 +30,145 @@ interface EagerProgram {
   /** Both operands are one and the same. */
   readonly twice: boolean;
   readonly executable: Executable;
+  readonly epoch: number;
 }
 
-/** Programs kept per device; the oldest half goes when there are more. */
-const maxPrograms = 4096;
-
 export class Engine {
-  readonly #states: readonly DeviceState[];
+  readonly programs: Programs;
+  readonly residency: Residency;
+  readonly checks = new Checks();
   readonly #ledger: Ledger;
   readonly #events: Emitter;
-  readonly #deferred = new Set<DeferredCheck>();
+  readonly #recovery: Recovery;
+  readonly #feedback: Feedback;
   /** By the op's argument: the last program of its kind. */
   readonly #eager: EagerProgram[] = [];
+  /** The place of the work in progress: what throws, throws there. */
+  #at: Place | null = null;
 
-  constructor(devices: readonly Device[], ledger: Ledger, events: Emitter) {
+  constructor(programs: Programs, recovery: Recovery, feedback: Feedback, ledger: Ledger, events: Emitter) {
+    this.programs = programs;
+    this.residency = new Residency(events);
+    this.#recovery = recovery;
+    this.#feedback = feedback;
     this.#ledger = ledger;
     this.#events = events;
-    this.#states = devices.map((device) => {
-      let dtypes = 0;
-      for (const t of device.caps.dtypes) dtypes |= 1 << dtypeInfo[t].id;
-      return { device, dtypes, cache: new KeyedCache<Executable>() };
-    });
-  }
-
-  /** The device new data goes to: the first that has its dtype. */
-  home(dtypes: number): Device {
-    return this.#stateFor(dtypes).device;
   }
 
   /** Computes nodes, and enqueues whatever that takes. Throws if inputs are on a device that cannot be read synchronously. */
-  compute(nodes: readonly Node[]): void {
-    if (recipes.any) recipes.restoreAll(nodes);
+  compute(nodes: readonly Node[], want: Want = anywhere): void {
+    this.attempt(want, (w) => this.#compute(nodes, w));
+  }
+
+  /** Runs something until it succeeds or recovery gives up. */
+  attempt<T>(want: Want, run: (want: Want) => T): T {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return run(want);
+      } catch (e) {
+        want = this.#recovery.next(e, this.#at, want, attempt);
+      }
+    }
+  }
+
+  /** Changes when the router has learned something: placements are decided anew. */
+  get epoch(): number {
+    return this.#feedback.epoch;
+  }
+
+  /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
+  async computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Promise<void> {
+    let asked: Want = { ...want, awaits: true };
+    for (let attempt = 0; ; attempt++) {
+      try {
+        this.#restore(nodes);
+        const wanted = nodes.filter((n) => !n.storage);
+        if (wanted.length === 0) return;
+        const t = trace(wanted);
+        let now: Want = { ...asked, awaits: false };
+        if (!this.programs.single && t.leaves.some(mustAwait)) {
+          const { place } = this.programs.find(t, wanted, t.leaves, asked);
+          this.#at = place;
+          await Promise.all(t.leaves.map((leaf) => this.residency.bringAsync(leaf, place)));
+          now = { ...now, pin: place.alive ? place : null };
+        }
+        this.#compute(nodes, now);
+        return;
+      } catch (e) {
+        asked = await this.#recovery.nextAsync(e, this.#at, asked, attempt, signal);
+      }
+    }
+  }
+
+  #compute(nodes: readonly Node[], want: Want): void {
+    this.#restore(nodes);
     const wanted = nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
     if (wanted.length === 0) return;
-    if (wanted.length === 1 && this.#again(wanted[0]!)) return;
+    if (wanted.length === 1 && this.#again(wanted[0]!, want)) return;
     const sources = wanted[0]!.sources;
     const t = trace(wanted);
-    const executable = this.#executable(t, wanted);
-    for (const leaf of t.leaves) this.#bring(leaf, executable.device);
+    const executable = this.programs.find(t, wanted, t.leaves, want);
+    this.use(t.leaves, executable.place);
+    for (const leaf of t.leaves) this.residency.bring(leaf, executable.place);
     this.#run(executable, t, wanted);
     if (wanted.length === 1) this.#remember(wanted[0]!, sources, executable);
+  }
+
+  /** Brings back what was given up or lost below nodes. */
+  #restore(nodes: readonly Node[]): void {
+    if (recipes.any) recipes.restoreAll(nodes);
+    if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes);
+  }
+
+  /** A new run begins at a place: its inputs stay where they are until the next one. */
+  use(leaves: readonly Node[], place: Place): void {
+    this.#at = place;
+    const now = ++this.#ledger.storages.now;
+    for (let i = 0; i < leaves.length; i++) {
+      const { storage } = leaves[i]!;
+      if (storage) storage.lastUse = now;
+    }
   }
 
   /**
    * The eager path: a single op on computed operands, like the last one of its kind, runs without being traced.
    * Whether it is like that one is decided by the same things the key of a trace holds.
    */
-  #again(node: Node): boolean {
+  #again(node: Node, want: Want): boolean {
     const last = node.op === 'alu' ? this.#eager[node.arg.id] : undefined;
     if (last?.code !== node.code || last.shape !== node.shape) return false;
     const { sources } = node;
     const { executable } = last;
+    const { place } = executable;
+    if (last.epoch !== this.#feedback.epoch || executable.generation !== place.generation) return false;
+    if (want !== anywhere && !suits(want, place)) return false;
     const buffers: (DeviceBuffer | undefined)[] = [];
+    const now = ++this.#ledger.storages.now;
+    let reach = 0;
     for (let i = 0; i < sources.length; i++) {
-      const { storage, shape, dtype } = sources[i]!;
+      const source = sources[i]!;
+      const { storage, shape, dtype } = source;
       if (
-        storage?.device !== executable.device ||
+        storage?.place !== place ||
         storage.checks ||
+        storage.pin ||
+        storage.lent ||
         shape !== last.shapes[i] ||
         dtype !== last.dtypes[i]
       )
         return false;
-      buffers.push(storage.buffer);
+      storage.lastUse = now;
+      if (source.reach > reach) reach = source.reach;
+      buffers.push(storage.buffer!);
     }
     if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return false;
     if (last.twice) buffers.pop();
+    this.#at = place;
     this.launch(executable, buffers, none);
     this.#ledger.programHits++;
-    settle(node, new Storage(executable.device, buffers[executable.plan.outputs[0]!]!, this.#ledger));
+    const storage = new Storage(place, buffers[executable.plan.outputs[0]!]!, this.#ledger.storages);
+    if (place.mortal) settleMortal(node, storage, reach + 1);
+    else settle(node, storage);
     return true;
   }
 
@@ -123,27 +186,14 @@ export class Engine {
       dtypes: sources.map((s) => s.dtype),
       twice,
       executable,
+      epoch: this.#feedback.epoch,
     };
   }
 
-  /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
-  async computeAsync(nodes: readonly Node[]): Promise<void> {
-    recipes.restoreAll(nodes);
-    const wanted = nodes.filter((n) => !n.storage);
-    if (wanted.length === 0) return;
-    const t = trace(wanted);
-    const { device } = this.#stateFor(t.dtypes);
-    for (const leaf of t.leaves) {
-      const { storage } = leaf;
-      if (!storage || storage.on(device) || storage.device.readSync) continue;
-      this.#addCopy(storage, device, await storage.device.read(storage.buffer));
-    }
-    this.compute(nodes);
-  }
-
   /** The plan of nodes without running it. */
-  plan(nodes: readonly Node[]): Executable {
-    return this.#executable(trace(nodes), nodes);
+  plan(nodes: readonly Node[], want: Want = anywhere): Executable {
+    const t = trace(nodes);
+    return this.programs.find(t, nodes, t.leaves, want);
   }
 
   /**
@@ -155,21 +205,23 @@ export class Engine {
     buffers: (DeviceBuffer | undefined)[],
     scalars: readonly number[],
   ): (DeviceBuffer | undefined)[] {
-    const { plan, device, programs } = executable;
+    const { plan, place, programs } = executable;
     const { steps } = plan;
+    const sample = this.#feedback.begin(executable);
     try {
-      for (let i = 0; i < steps.length; i++) this.#step(steps[i]!, programs[i]!, device, plan, buffers, scalars);
+      for (let i = 0; i < steps.length; i++) this.#step(steps[i]!, programs[i]!, place, plan, buffers, scalars);
     } catch (e) {
-      releaseMade(plan, device, buffers);
+      releaseMade(plan, place, buffers);
       throw e;
     }
+    if (sample) this.#feedback.end(executable, sample);
     return buffers;
   }
 
   #step(
     step: Step,
     program: Program,
-    device: Device,
+    place: Place,
     plan: Plan,
     buffers: (DeviceBuffer | undefined)[],
     scalars: readonly number[],
@@ -183,7 +235,7 @@ export class Engine {
           buffers[id] = buffers[step.reuse];
           buffers[step.reuse] = undefined;
         } else {
-          buffers[id] = this.allocate(device, plan.made[id - plan.leaves]!.bytes);
+          buffers[id] = place.allocate(plan.made[id - plan.leaves]!.bytes);
         }
       }
       // A reused input is bound before its buffer passes to the output: inputs come first.
@@ -193,51 +245,59 @@ export class Engine {
     this.#ledger.launches++;
     if (this.#events.has('launch')) {
       const start = performance.now();
-      device.launch(program, bound, values);
+      place.device.launch(program, bound, values);
       this.#events.emit('launch', {
         name: program.name,
-        device: device.id,
+        device: place.id,
         hostMs: performance.now() - start,
         estimate: step.fused.estimate,
       });
     } else {
-      device.launch(program, bound, values);
+      place.device.launch(program, bound, values);
     }
     for (let k = 0; k < step.frees.length; k++) {
       const id = step.frees[k]!;
-      if (!buffers[id]!.collected) device.release(buffers[id]!);
+      place.release(buffers[id]!);
       buffers[id] = undefined;
     }
   }
 
   #run(executable: Executable, t: Trace, outputs: readonly Node[]): void {
-    const { plan, device } = executable;
+    const { plan, place } = executable;
     const buffers: (DeviceBuffer | undefined)[] = [];
-    for (let i = 0; i < t.leaves.length; i++) buffers.push(t.leaves[i]!.storage!.on(device));
+    let reach = 0;
+    for (let i = 0; i < t.leaves.length; i++) {
+      const leaf = t.leaves[i]!;
+      buffers.push(leaf.storage!.on(place));
+      if (leaf.reach > reach) reach = leaf.reach;
+    }
     this.launch(executable, buffers, t.scalars);
+    const undo = () => releaseMade(plan, place, buffers);
     let checks: DeferredCheck[] | null =
-      t.checks.length > 0 ? this.#check(t, executable, buffers, outputs.length) : null;
+      t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs.length, undo) : null;
     for (let i = 0; i < t.leaves.length; i++) {
       const inherited = t.leaves[i]!.storage!.checks;
       if (inherited) checks = [...(checks ?? []), ...inherited];
     }
+    const attach = (node: Node, storage: Storage): void =>
+      place.mortal ? settleMortal(node, storage, reach + 1) : settle(node, storage);
     if (outputs.length === 1 && plan.kept.length === 0) {
-      settle(outputs[0]!, this.#storageFor(plan.outputs[0]!, executable, t, buffers, null, checks));
+      attach(outputs[0]!, this.#storageFor(plan.outputs[0]!, executable, t, buffers, null, checks));
       return;
     }
     const made = new Map<number, Storage>();
     for (let i = 0; i < outputs.length; i++)
-      settle(outputs[i]!, this.#storageFor(plan.outputs[i]!, executable, t, buffers, made, checks));
+      attach(outputs[i]!, this.#storageFor(plan.outputs[i]!, executable, t, buffers, made, checks));
     for (let i = 0; i < plan.kept.length; i++) {
       const { number, buffer } = plan.kept[i]!;
       const node = t.nodes[number]!;
-      if (!node.storage) settle(node, this.#storageFor(buffer, executable, t, buffers, made, checks));
+      if (!node.storage) attach(node, this.#storageFor(buffer, executable, t, buffers, made, checks));
     }
   }
 
   #storageFor(
     id: number,
-    { plan, device }: Executable,
+    { plan, place }: Executable,
     t: Trace,
     buffers: (DeviceBuffer | undefined)[],
     made: Map<number, Storage> | null,
@@ -246,183 +306,30 @@ export class Engine {
     if (id >= 0 && id < plan.leaves) return t.leaves[id]!.storage!;
     let storage = made?.get(id);
     if (!storage) {
-      storage = new Storage(device, id < 0 ? device.allocate(0) : buffers[id]!, this.#ledger);
+      storage = new Storage(place, id < 0 ? place.allocate(0) : buffers[id]!, this.#ledger.storages);
       if (checks?.length) storage.checks = checks;
       made?.set(id, storage);
     }
     return storage;
   }
 
-  /**
-   * Reads the flags of index checks, which follow the outputs. Where that works at once a bad index stops the run; elsewhere
-   * the checks are returned, and stay with the results until they are read.
-   */
-  #check(
-    t: Trace,
-    { plan, device }: Executable,
-    buffers: (DeviceBuffer | undefined)[],
-    first: number,
-  ): DeferredCheck[] {
-    const deferred: DeferredCheck[] = [];
-    const seen = new Set<number>();
-    t.checks.forEach((check, i) => {
-      const id = plan.outputs[first + i]!;
-      // Equal checks share one flag.
-      if (seen.has(id)) return;
-      seen.add(id);
-      const buffer = buffers[id]!;
-      if (!device.readSync) deferred.push(this.#defer(device, buffer, check.message));
-      else if (device.readSync(buffer, 0, 1)[0] !== 0) {
-        releaseMade(plan, device, buffers);
-        throw badIndex(check.message);
-      }
-    });
-    for (const id of seen) {
-      if (device.readSync && !buffers[id]!.collected) device.release(buffers[id]!);
-      buffers[id] = undefined;
-    }
-    return deferred;
-  }
-
-  #defer(device: Device, buffer: DeviceBuffer, message: string): DeferredCheck {
-    let outcome: Promise<void> | null = null;
-    const read = async (): Promise<void> => {
-      this.#deferred.delete(check);
-      const bad = (await device.read(buffer, 0, 1))[0] !== 0;
-      device.release(buffer);
-      if (bad) throw badIndex(message);
-    };
-    // Read once, however many results depend on it.
-    const check: DeferredCheck = { verify: () => (outcome ??= read()) };
-    this.#deferred.add(check);
-    return check;
-  }
-
-  /** Fails if an index behind these bytes was out of range. */
-  async verify(storage: Storage): Promise<void> {
-    for (const check of storage.checks ?? []) await check.verify();
-    storage.checks = null;
-  }
-
-  /** Fails if any index of work enqueued before was out of range. */
-  async verifyAll(): Promise<void> {
-    await Promise.all([...this.#deferred].map((c) => c.verify()));
-  }
-
-  /** Allocates; if there is no room, gives back what is held for reuse and tries once more. */
-  allocate(device: Device, bytes: number): DeviceBuffer {
-    try {
-      return device.allocate(bytes);
-    } catch (e) {
-      if (!(e instanceof OutOfMemory)) throw e;
-      device.trim();
-      return device.allocate(bytes);
-    }
-  }
-
-  #executable(t: Trace, outputs: readonly Node[]): Executable {
-    const { device, cache } = this.#stateFor(t.dtypes);
-    const known = cache.get(t.key, t.length);
-    if (known) {
-      this.#ledger.programHits++;
-      return known;
-    }
-    const start = performance.now();
-    const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], device.caps);
-    const executable = this.#prepare(plan, device);
-    if (cache.size >= maxPrograms) cache.clear();
-    cache.set(t.key, t.length, executable);
-    this.#ledger.programs++;
-    if (this.#events.has('compile')) {
-      const kernels = executable.programs.map((p) => p.name);
-      this.#events.emit('compile', { kernels, device: device.id, ms: performance.now() - start });
-    }
-    return executable;
-  }
-
-  #prepare(plan: Plan, device: Device): Executable {
-    for (const { bytes } of plan.made) {
-      if (bytes <= device.caps.maxBufferBytes) continue;
-      throw new OutOfMemory({
-        code: 'BUFFER_TOO_LARGE',
-        message: `${device.id}: a result of ${bytes} bytes is larger than one buffer can be (${device.caps.maxBufferBytes} bytes)`,
-        fix: 'Process the data in parts, or use a device with larger buffers.',
-        where: device.id,
-        requested: bytes,
-        available: device.caps.maxBufferBytes,
-      });
-    }
-    return { plan, device, programs: plan.steps.map((s) => device.prepare(s.work)) };
-  }
-
-  #stateFor(dtypes: number): DeviceState {
-    for (const state of this.#states) if ((dtypes & ~state.dtypes) === 0) return state;
-    const [first] = this.#states;
-    const missing = Object.entries(dtypeInfo)
-      .filter(([, info]) => dtypes & (1 << info.id) && !(first!.dtypes & (1 << info.id)))
-      .map(([name]) => name);
-    throw new DTypeError({
-      code: 'DTYPE_NOT_ON_DEVICE',
-      message: `${first!.device.id} has no ${missing.join(', ')}, and no other device is open that has all dtypes of this computation`,
-      fix: "Cast to a dtype the device has (such as 'f32' or 'i32'), or open the CPU device too.",
-      where: first!.device.id,
-    });
-  }
-
-  /** The bytes of a computed node on a device, copied there if need be. */
-  resident(node: Node, device: Device): DeviceBuffer {
-    this.#bring(node, device);
-    return node.storage!.on(device)!;
-  }
-
   countLaunches(n: number): void {
     this.#ledger.launches += n;
-  }
-
-  #bring(leaf: Node, device: Device): void {
-    const { storage } = leaf;
-    if (!storage) throw notKnownYet();
-    if (storage.on(device)) return;
-    if (!storage.device.readSync) {
-      throw new DeviceUnavailable({
-        code: 'NEEDS_ASYNC',
-        message: `data on ${storage.device.id} is needed on ${device.id}, and ${storage.device.id} cannot be read synchronously`,
-        fix: 'Use `await tensor.data()` instead of the synchronous form.',
-        where: device.id,
-      });
-    }
-    this.#addCopy(storage, device, storage.device.readSync(storage.buffer));
-  }
-
-  #addCopy(storage: Storage, device: Device, bytes: Uint8Array): void {
-    const buffer = this.allocate(device, bytes.byteLength);
-    device.write(buffer, bytes);
-    storage.addCopy(device, buffer);
-    if (this.#events.has('move')) {
-      this.#events.emit('move', { from: storage.device.id, to: device.id, bytes: bytes.byteLength });
-    }
   }
 }
 
 const none: readonly number[] = [];
 
-function releaseMade(plan: Plan, device: Device, buffers: readonly (DeviceBuffer | undefined)[]): void {
+const suits = (want: Want, place: Place): boolean =>
+  (want.pin === null || want.pin === place) && (want.excluded & place.bit) === 0 && (!want.sync || place.caps.syncRead);
+
+/** Whether a leaf can only be brought elsewhere by waiting for its device. */
+const mustAwait = ({ storage }: Node): boolean =>
+  storage !== null && !storage.host && !storage.places.some((p) => p.caps.syncRead);
+
+function releaseMade(plan: Plan, place: Place, buffers: readonly (DeviceBuffer | undefined)[]): void {
   for (let b = plan.leaves; b < buffers.length; b++) {
     const buffer = buffers[b];
-    if (buffer && !buffer.collected) device.release(buffer);
+    if (buffer) place.release(buffer);
   }
-}
-
-function notKnownYet(): ForgeError {
-  return new ForgeError({
-    code: 'VALUE_NOT_KNOWN',
-    message: 'a value was read while a function is being compiled',
-    fix: 'Read tensors outside of the function given to rt.compile; inside, use ops such as rt.where instead of branches on values.',
-    where: 'compile',
-  });
-}
-
-function badIndex(message: string): IndexError {
-  const [text = message, fix = ''] = message.split('\n  fix: ');
-  return new IndexError({ code: 'INDEX_OUT_OF_RANGE', message: text, fix, where: text.split(':')[0]! });
 }

@@ -2,6 +2,10 @@
 
 import type { DeviceId } from '../devices/device.ts';
 import type { Estimate } from '../kernel/kernel.ts';
+import type { CleanupReport } from '../memory/cleanup.ts';
+import type { LeakReport } from '../memory/leaks.ts';
+import type { PressureEvent } from '../memory/monitor.ts';
+import type { Decision, OperationType } from '../routing/types.ts';
 
 export interface Events {
   /** A program was planned and its kernels prepared. */
@@ -15,6 +19,34 @@ export interface Events {
   move: { readonly from: DeviceId; readonly to: DeviceId; readonly bytes: number };
   /** A tensor was collected that nobody had disposed. */
   leak: { readonly shape: readonly number[]; readonly dtype: string; readonly line: string };
+  /** The router chose a device for a program. */
+  route: Decision & { readonly op: OperationType };
+  /** A device's memory pressure changed its level. */
+  pressure: PressureEvent;
+  /** Memory was cleaned up, by itself or on request. */
+  cleanup: CleanupReport;
+  /** A tensor left a device for lack of room; `moved` bytes had to be read for that. It comes back when it is needed. */
+  spill: { readonly device: DeviceId; readonly bytes: number; readonly moved: number };
+  /** Live memory grows without end. */
+  growth: LeakReport;
+  /** A device is gone. `kept` tensors are elsewhere too, `gone` ones must be computed again or are lost. */
+  lost: {
+    readonly device: DeviceId;
+    readonly reason: string;
+    readonly kept: number;
+    readonly gone: number;
+    readonly reopens: boolean;
+  };
+  /** A lost device was opened again and computes right. */
+  reborn: { readonly device: DeviceId; readonly ms: number; readonly attempts: number };
+  /** A lost device will not be opened again. */
+  abandoned: { readonly device: DeviceId; readonly reason: string };
+  /** Another device does the work of one that fails; told once, until it returns. */
+  fallback: { readonly from: DeviceId; readonly to: DeviceId; readonly reason: string };
+  /** A device whose work another one did does it again. */
+  return: { readonly device: DeviceId };
+  /** A callback of the user threw. */
+  error: { readonly error: unknown; readonly where: string };
   /** A step of a recurrence that had been given up was read after all, and computed again. */
   recompute: { readonly steps: number };
 }

@@ -4,12 +4,16 @@ import { show } from '../base/shape.ts';
 import type { Node } from '../graph/node.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import { printKernel } from '../kernel/print.ts';
+import type { Prediction } from '../routing/types.ts';
 import type { Engine } from './engine.ts';
+import { anywhere } from './programs.ts';
 
 export interface Explanation {
   /** The device, and why this one. */
   readonly device: string;
   readonly reason: string;
+  /** What it would cost on each device that could do it; empty if there was no choice. */
+  readonly predictions: readonly Prediction[];
   readonly kernels: readonly {
     readonly name: string;
     readonly flops: number;
@@ -23,11 +27,13 @@ export interface Explanation {
 
 export function explain(engine: Engine, node: Node, why: (device: string) => string): Explanation {
   if (node.storage) {
-    const { device, buffer } = node.storage;
-    const reason = `already computed: ${buffer.bytes} bytes on ${device.id}`;
-    return { device: device.id, reason, kernels: [], temporaryBytes: 0, toString: () => `${title(node)}: ${reason}` };
+    const device = node.storage.place?.id ?? 'host';
+    const reason = `already computed: ${node.storage.bytes} bytes on ${device}`;
+    const predictions: readonly Prediction[] = [];
+    return { device, reason, predictions, kernels: [], temporaryBytes: 0, toString: () => `${title(node)}: ${reason}` };
   }
-  const { plan, device } = engine.plan([node]);
+  const { plan, place, decision } = engine.plan([node], { ...anywhere, awaits: true });
+  const predictions = decision?.predictions ?? [];
   const kernels = plan.steps.map(({ fused }) => ({
     name: fused.name,
     flops: fused.estimate.flops,
@@ -36,13 +42,20 @@ export function explain(engine: Engine, node: Node, why: (device: string) => str
   }));
   const results = new Set(plan.outputs.map((b) => b - plan.leaves));
   const temporaryBytes = plan.made.reduce((sum, m, i) => sum + (results.has(i) ? 0 : m.bytes), 0);
-  const reason = why(device.id);
-  const head = `${title(node)} on ${device.id} (${reason}): ${count(kernels.length, 'kernel')}, ${bytes(temporaryBytes)} of temporaries`;
+  const reason = decision?.reason ?? why(place.id);
+  const head = `${title(node)} on ${place.id} (${reason}): ${count(kernels.length, 'kernel')}, ${bytes(temporaryBytes)} of temporaries`;
   const lines = kernels.flatMap((k, i) => [
     `  ${i + 1}. ${k.name}   ${count(k.flops, 'flop')}, ${bytes(k.bytes)} moved`,
     ...k.body.split('\n').map((l) => `       ${l}`),
   ]);
-  return { device: device.id, reason, kernels, temporaryBytes, toString: () => [head, ...lines].join('\n') };
+  return {
+    device: place.id,
+    reason,
+    predictions,
+    kernels,
+    temporaryBytes,
+    toString: () => [head, ...lines].join('\n'),
+  };
 }
 
 const title = (node: Node): string => `${node.dtype} ${show(node.shape.values)}`;

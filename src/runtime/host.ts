@@ -2,15 +2,20 @@
 
 import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
-import { DeviceUnavailable, DisposedError } from '../errors.ts';
+import type { Place } from '../devices/place.ts';
+import { ArgumentError, DisposedError, OutOfMemory } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
 import { dropHandle, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
-import { callerLine, typed } from '../tensor/core.ts';
+import { withDeadline } from '../recovery/deadline.ts';
+import { callerLine, callSite, typed } from '../tensor/core.ts';
 import type { Handle, Host } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
 import { Ledger, type Stats } from './ledger.ts';
+import { anywhere, asyncOnly, type Want } from './programs.ts';
+import type { Recovery } from './recovery.ts';
+import { lent } from './residency.ts';
 import { Scope, type ScopeStore } from './scope.ts';
 
 /** Tensors below this many elements live on the JavaScript heap until they are known to hold more. */
@@ -28,6 +33,20 @@ interface Young {
 
 const maxYoung = 512;
 
+/** How a runtime treats its tensors. */
+export interface HostSettings {
+  readonly development: boolean;
+  /** Bytes from which a tensor remembers the line that made it; Infinity for none. */
+  readonly siteBytes: number;
+  /** Bytes up to which uploads at a place that can be lost stay in host memory too. */
+  readonly keepBytes: number;
+  /** The longest wait for a device. */
+  readonly timeoutMs: number;
+}
+
+const hostWant: Want = { ...anywhere, wanted: 'host' };
+const syncWant: Want = { ...hostWant, sync: true };
+
 interface Held {
   readonly node: Node;
   readonly line: string;
@@ -42,10 +61,16 @@ export class RuntimeHost implements Host {
   readonly #scopes: ScopeStore;
   readonly #backstop: FinalizationRegistry<Held>;
   readonly #young: Young[] = [];
+  readonly #settings: HostSettings;
   #engine: Engine | null = null;
+  #recovery: Recovery | null = null;
+  #places: readonly Place[] = [];
+  /** The pins of scopes in progress; a cheap test before looking for one. */
+  #pins = 0;
 
-  constructor(development: boolean, events: Emitter, scopes: ScopeStore) {
-    this.development = development;
+  constructor(settings: HostSettings, events: Emitter, scopes: ScopeStore) {
+    this.#settings = settings;
+    this.development = settings.development;
     this.#events = events;
     this.#scopes = scopes;
     this.#backstop = new FinalizationRegistry(({ node, line }) => {
@@ -56,8 +81,22 @@ export class RuntimeHost implements Host {
     });
   }
 
-  attach(engine: Engine): void {
+  attach(engine: Engine, recovery: Recovery, places: readonly Place[]): void {
     this.#engine = engine;
+    this.#recovery = recovery;
+    this.#places = places;
+  }
+
+  /** The place of a device, by its full name or its kind. */
+  place(id: string, where: string): Place {
+    const found = this.#places.find((p) => p.id === id) ?? this.#places.find((p) => p.id.split(':')[0] === id);
+    if (found) return found;
+    throw new ArgumentError({
+      code: 'UNKNOWN_DEVICE',
+      message: `${where}: '${id}' is not open`,
+      fix: `Open devices are ${this.#places.map((p) => p.id).join(', ')}; rt.devices() tells why others are not.`,
+      where,
+    });
   }
 
   get engine(): Engine {
@@ -74,6 +113,7 @@ export class RuntimeHost implements Host {
   }
 
   adopt(tensor: Handle, node: Node): void {
+    if (node.size * 8 >= this.#settings.siteBytes && !node.site) this.#markSite(node);
     // Small values need no backstop: the collector frees all of them by itself.
     if (node.tracked || node.size > smallElements) {
       if (this.#young.length === 0) queueMicrotask(this.#settle);
@@ -81,6 +121,12 @@ export class RuntimeHost implements Host {
       this.#young.push({ tensor, node, line: this.development ? callerLine() : '' });
     }
     if (this.activeScopes > 0) this.#scopes.current()?.add(tensor);
+  }
+
+  #markSite(node: Node): void {
+    if (node.size * byteSize(node.dtype) < this.#settings.siteBytes) return;
+    // The stack is only looked at if somebody asks for it.
+    node.site = this.development ? callerLine() : callSite();
   }
 
   forget(tensor: Handle): void {
@@ -108,43 +154,88 @@ export class RuntimeHost implements Host {
   }
 
   compute(nodes: readonly Node[]): void {
-    this.engine.compute(nodes);
+    this.engine.compute(nodes, this.#pins > 0 ? this.want(anywhere) : anywhere);
+  }
+
+  /** What is asked of a place, with the device the current scope is pinned to. */
+  want(base: Want): Want {
+    const pin = this.#pins > 0 ? this.#scopes.current()?.place : undefined;
+    return pin ? { ...base, pin, pinned: true } : base;
   }
 
   readSync(node: Node): TypedArray {
     const { engine } = this;
-    if (!node.storage) engine.compute([node]);
-    const { device, buffer } = node.storage!;
-    if (!device.readSync) throw asyncOnly(device.id);
+    for (let attempt = 0; ; attempt++) {
+      if (!node.storage || node.storage.lost) engine.compute([node], this.want(syncWant));
+      try {
+        return this.#readNow(node);
+      } catch (e) {
+        // Thrown on if nothing helps; else the bytes are computed again.
+        this.#recovery!.next(e, node.storage?.place ?? null, syncWant, attempt);
+      }
+    }
+  }
+
+  #readNow(node: Node): TypedArray {
+    const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
+    const place = storage.place?.caps.syncRead ? storage.place : storage.places.find((p) => p.caps.syncRead);
+    if (storage.lent) throw lent(node);
+    if (!place) {
+      if (storage.host) return typed(storage.host.slice(0, length), node.dtype);
+      throw asyncOnly(storage.place?.id ?? 'the device');
+    }
+    const { device } = place;
+    const buffer = storage.on(place)!;
     if (!this.development && !this.#events.has('read')) {
       this.ledger.waits++;
       return (
-        device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync(buffer, 0, length), node.dtype)
+        device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
       );
     }
     const start = performance.now();
-    const bytes = device.readSync(buffer, 0, length);
+    const bytes = device.readSync!(buffer, 0, length);
     this.#waited(device.id, length, start, callerLine());
     return typed(bytes, node.dtype);
   }
 
-  async read(node: Node): Promise<Uint8Array> {
-    const { engine } = this;
+  async read(node: Node, signal?: AbortSignal): Promise<Uint8Array> {
     const line = this.development || this.#events.has('read') ? callerLine() : '';
     const start = performance.now();
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     node.uses++;
     try {
-      if (!node.storage) await engine.computeAsync([node]);
-      const storage = node.storage!;
-      if (storage.checks) await engine.verify(storage);
-      const bytes = await storage.device.read(storage.buffer, 0, node.size * byteSize(node.dtype));
-      this.#waited(storage.device.id, bytes.byteLength, start, line);
-      return bytes;
+      let want = this.want(hostWant);
+      for (let attempt = 0; ; attempt++) {
+        let place: Place | null = null;
+        try {
+          if (!node.storage || node.storage.lost) await this.engine.computeAsync([node], want, signal);
+          place = node.storage!.place;
+          const bytes = await this.#readLater(node, signal);
+          this.#waited(place?.id ?? 'host', bytes.byteLength, start, line);
+          if (place) this.#recovery!.succeeded(place);
+          return bytes;
+        } catch (e) {
+          // A device that found out late that it had no room has filled these bytes with nothing.
+          if (e instanceof OutOfMemory && place?.mortal && node.lineage) node.storage?.dropCopy(place);
+          want = await this.#recovery!.nextAsync(e, place, want, attempt, signal);
+        }
+      }
     } finally {
       dropUse(node);
     }
+  }
+
+  async #readLater(node: Node, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const storage = node.storage!;
+    const length = node.size * byteSize(node.dtype);
+    if (storage.lent) throw lent(node);
+    const { place, buffer } = storage;
+    if (storage.checks) await this.engine.checks.verify(storage);
+    if (!place) return storage.host!.slice(0, length);
+    const what = `read of ${length} bytes (${place.id})`;
+    const reading = place.device.read(buffer!, 0, length);
+    return place.mortal || signal ? withDeadline(reading, this.#settings.timeoutMs, { what, signal }) : reading;
   }
 
   #waited(device: string, bytes: number, start: number, line: string): void {
@@ -153,15 +244,53 @@ export class RuntimeHost implements Host {
     if (this.#events.has('read')) this.#events.emit('read', { device, bytes, ms, line });
   }
 
-  upload(bytes: Uint8Array, dtype: DType, shape: Shape): Node {
-    const { engine } = this;
-    const device = engine.home(1 << dtypeInfo[dtype].id);
-    const buffer = engine.allocate(device, bytes.byteLength);
-    if (bytes.byteLength > 0) device.write(buffer, bytes);
-    if (this.#events.has('upload')) this.#events.emit('upload', { device: device.id, bytes: bytes.byteLength });
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null): Node {
+    const { engine, ledger } = this;
+    const { byteLength } = bytes;
+    const at = pin ?? (this.#pins > 0 ? (this.#scopes.current()?.place ?? null) : null);
     const node = new Node('leaf', dtype, internInts(shape), [], noInts);
-    settle(node, new Storage(device, buffer, this.ledger));
-    return node;
+    for (let excluded = 0, attempt = 0; ; attempt++) {
+      const place = engine.programs.home(1 << dtypeInfo[dtype].id, byteLength, at, excluded);
+      try {
+        const buffer = place.allocate(byteLength);
+        try {
+          if (byteLength > 0) place.device.write(buffer, bytes);
+        } catch (e) {
+          place.release(buffer);
+          throw e;
+        }
+        const storage = new Storage(place, buffer, ledger.storages);
+        if (pin) storage.pin = pin;
+        storage.lastUse = ++ledger.storages.now;
+        if (place.mortal && byteLength <= this.#settings.keepBytes) {
+          storage.keepOnHost(bytes.slice());
+          storage.hostKept = true;
+        }
+        settle(node, storage);
+        if (this.#events.has('upload')) this.#events.emit('upload', { device: place.id, bytes: byteLength });
+        return node;
+      } catch (e) {
+        const want = this.#recovery!.next(e, place, { ...anywhere, excluded, pin: at, pinned: at !== null }, attempt);
+        excluded = want.excluded;
+      }
+    }
+  }
+
+  async move(node: Node, device: string, signal?: AbortSignal): Promise<void> {
+    const { engine } = this;
+    const place = this.place(device, 'to');
+    if (!node.storage || node.storage.lost) await engine.computeAsync([node], anywhere, signal);
+    await engine.residency.bringAsync(node, place);
+    engine.residency.bring(node, place);
+    const storage = node.storage!;
+    for (const other of storage.places) if (other !== place) storage.dropCopy(other);
+    storage.pin = place;
+  }
+
+  /** Waits until a device has finished what was enqueued, within the time limit. */
+  finished(place: Place): Promise<void> {
+    const done = place.device.mark().whenDone();
+    return place.mortal ? withDeadline(done, this.#settings.timeoutMs, { what: `flush (${place.id})` }) : done;
   }
 
   /** A state of a recurrence was computed again. */
@@ -180,12 +309,14 @@ export class RuntimeHost implements Host {
     }
   }
 
-  /** Runs a body in a scope; works for plain and for async bodies. */
-  scope<T>(body: () => T): T {
-    const scope = new Scope(this.#scopes.current());
+  /** Runs a body in a scope; works for plain and for async bodies. With a place, everything inside is computed there. */
+  scope<T>(body: () => T, place: Place | null = null): T {
+    const scope = new Scope(this.#scopes.current(), place);
     this.activeScopes++;
+    if (place) this.#pins++;
     const finish = (result: unknown): void => {
       this.activeScopes--;
+      if (place) this.#pins--;
       scope.end(result);
     };
     let result: T;
@@ -218,14 +349,5 @@ function closed(where: string): DisposedError {
     message: `${where}: the runtime is closed`,
     fix: 'Create a new one with createRuntime().',
     where,
-  });
-}
-
-function asyncOnly(device: string): DeviceUnavailable {
-  return new DeviceUnavailable({
-    code: 'NO_SYNC_READ',
-    message: `${device} cannot be read synchronously`,
-    fix: 'Use `await tensor.data()`.',
-    where: device,
   });
 }

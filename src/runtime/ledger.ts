@@ -1,11 +1,15 @@
 // The books of a runtime: what is alive, what was done.
 
+import { Storages } from '../graph/storage.ts';
+
 export interface Stats {
   /** Tensors not yet disposed; small ones (up to about 4 KiB), which the collector frees by itself, are not counted. */
   readonly tensors: number;
   /** Bytes held by computed tensors, and the most there ever were. */
   readonly bytes: number;
   readonly peakBytes: number;
+  /** Bytes of tensors in host memory: spilled, or kept for the case that a device is lost. */
+  readonly spilledBytes: number;
   readonly launches: number;
   /** Programs planned, and runs that found their program ready. */
   readonly programs: number;
@@ -20,9 +24,8 @@ export interface Stats {
 }
 
 export class Ledger {
+  readonly storages = new Storages();
   tensors = 0;
-  bytes = 0;
-  peakBytes = 0;
   launches = 0;
   programs = 0;
   programHits = 0;
@@ -30,15 +33,6 @@ export class Ledger {
   waitMs = 0;
   readonly #waits = new Map<string, { count: number; ms: number }>();
   readonly #leaks = new Map<string, number>();
-
-  allocated(bytes: number): void {
-    this.bytes += bytes;
-    if (this.bytes > this.peakBytes) this.peakBytes = this.bytes;
-  }
-
-  freed(bytes: number): void {
-    this.bytes -= bytes;
-  }
 
   waited(line: string, ms: number): void {
     this.waits++;
@@ -55,8 +49,9 @@ export class Ledger {
   snapshot(): Stats {
     return {
       tensors: this.tensors,
-      bytes: this.bytes,
-      peakBytes: this.peakBytes,
+      bytes: this.storages.bytes,
+      peakBytes: this.storages.peakBytes,
+      spilledBytes: this.storages.hostBytes,
       launches: this.launches,
       programs: this.programs,
       programHits: this.programHits,

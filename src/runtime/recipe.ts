@@ -1,6 +1,6 @@
 // How states of a recurrence that were given up are computed again: the first state, and a number of steps.
 
-import { dropUse, type Node, settle } from '../graph/node.ts';
+import { dropUse, type Node, remember, settle } from '../graph/node.ts';
 
 /** A traced function whose results may go into it again. */
 export interface Recurrent {
@@ -55,6 +55,9 @@ export const recipes = {
       return;
     }
     const next = new Recipe(known.family, known.steps + 1);
+    // However long the loop ran, its states come from the first one.
+    if (output.lineage)
+      remember(output, { inputs: known.family.first, index: 0, run: again(next) }, reachOf(known.family));
     if (known.before) giveUp(known.before);
     known.before = null;
     next.before = input;
@@ -79,6 +82,27 @@ export const recipes = {
     }
   },
 };
+
+const reachOf = (family: Family): number => 1 + Math.max(...family.first.map((n) => n.reach));
+
+/** Runs the steps of a recipe anew. */
+const again =
+  ({ family, steps }: Recipe) =>
+  (inputs: readonly Node[]): readonly Node[] => {
+    let [state] = inputs;
+    for (let i = 0; i < steps; i++) {
+      const [next] = family.program.step([state!, ...inputs.slice(1)]);
+      if (i > 0) release(state!);
+      state = next;
+    }
+    return [state!];
+  };
+
+/** Lets go of a state that no tensor ever held. */
+function release(state: Node): void {
+  state.storage!.disown();
+  state.storage = null;
+}
 
 function giveUp(node: Node): void {
   const { storage } = node;
@@ -117,10 +141,7 @@ function restore(node: Node): void {
   const rest = family.first.slice(1);
   for (let i = from; i < steps; i++) {
     const [next] = family.program.step([state, ...rest]);
-    if (state !== family.first[0] && state !== family.again.get(from)) {
-      state.storage!.disown();
-      state.storage = null;
-    }
+    if (state !== family.first[0] && state !== family.again.get(from)) release(state);
     state = next!;
   }
   settle(node, state.storage!);

@@ -5,6 +5,12 @@ import { broadcast, checkShape, normalizeAxis, type Shape, sameShape, show } fro
 import type { Device, DeviceId } from '../devices/device.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, Node } from '../graph/node.ts';
+import type { MemoryMonitor } from '../memory/monitor.ts';
+import { type MemoryOptions, memorySettings } from '../memory/options.ts';
+import type { Health } from '../recovery/health.ts';
+import { type RecoveryOptions, resolveRecovery } from '../recovery/options.ts';
+import { covers, type RoutingOptions, resolveRouting } from '../routing/options.ts';
+import type { Router } from '../routing/router.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
 import { TensorCore, typed } from '../tensor/core.ts';
 import { arange, checkDType, encode, eye, full, linspace, type TensorInput, tri } from '../tensor/create.ts';
@@ -15,12 +21,25 @@ import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts
 import { Engine } from './engine.ts';
 import { Emitter, type Events, type Listener } from './events.ts';
 import { type Explanation, explain } from './explain.ts';
-import { RuntimeHost } from './host.ts';
+import { Feedback } from './feedback.ts';
+import { createGovernor, type Governor } from './governor.ts';
+import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
+
+import { anywhere, Programs } from './programs.ts';
+import { createRouter, type Routed } from './router.ts';
 import { createScopeStore } from './scope.ts';
 
 export interface RuntimeOptions extends DeviceOptions {
+  /** Where work goes; see docs/routing.md. */
+  readonly routing?: RoutingOptions | undefined;
+  /** Budgets, pressure levels, spilling; see docs/memory.md. */
+  readonly memory?: MemoryOptions | undefined;
+  /** Retries, time limits, what survives a lost device; see docs/failure.md. */
+  readonly recovery?: RecoveryOptions | undefined;
+  /** Ends the opening of devices and the measuring of the machine. */
+  readonly signal?: AbortSignal | undefined;
   /** Remember the lines that make, read and dispose tensors, for errors and reports. Default: NODE_ENV is 'development'. */
   readonly development?: boolean | undefined;
   /** Seed of `rt.random` where none is given. Default: a new one each time. */
@@ -31,7 +50,25 @@ export interface TensorOptions<D extends DType = DType> {
   readonly dtype?: D | undefined;
 }
 
-const known = new Set(['devices', 'cpu', 'cuda', 'webgpu', 'development', 'seed']);
+export interface UploadOptions<D extends DType = DType> extends TensorOptions<D> {
+  /** The device the tensor and what is computed from it stay on. Default: where it is expected to be used best. */
+  readonly device?: DeviceId | undefined;
+}
+
+const known = new Set([
+  'devices',
+  'cpu',
+  'cuda',
+  'webgpu',
+  'wrap',
+  'isolation',
+  'development',
+  'seed',
+  'routing',
+  'memory',
+  'recovery',
+  'signal',
+]);
 
 /**
  * Finds the devices of this machine, opens what works, and returns a runtime on them.
@@ -54,22 +91,49 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   }
   const development =
     options.development ?? (typeof process !== 'undefined' && process.env?.NODE_ENV === 'development');
+  const memory = memorySettings(options.memory);
+  const recovery = resolveRecovery(options.recovery);
+  const routing = resolveRouting(options.routing);
   const scopes = await createScopeStore();
   const { devices, reports } = await openDevices(options);
   const events = new Emitter();
-  const host = new RuntimeHost(development, events, scopes);
-  const engine = new Engine(devices, host.ledger, events);
-  host.attach(engine);
-  const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-  return new Runtime(host, engine, devices, reports, events, seed);
+  const settings: HostSettings = {
+    development,
+    siteBytes: siteBytes[memory.sites ?? (development ? 'all' : 'large')],
+    keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
+    timeoutMs: recovery.timeoutMs,
+  };
+  const host = new RuntimeHost(settings, events, scopes);
+  try {
+    const { router, close } = await createRouter(devices, options.routing, options.signal);
+    const forbids = (id: string): boolean => covers(routing.forbid, id);
+    const governor = await createGovernor(devices, { memory, recovery, forbids }, host.ledger, events);
+    const choosing = devices.length > 1 ? router : null;
+    const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
+    const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events);
+    host.attach(engine, governor.recovery, governor.places);
+    const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
+    return new Runtime(host, engine, governor, { router, close }, reports, events, seed);
+  } catch (e) {
+    await Promise.all(devices.map((d) => d.close()));
+    throw e;
+  }
 }
+
+/** Tensors from this many bytes on remember the line that made them: noting it costs about a microsecond. */
+const siteBytes = { all: 0, large: 16 << 20, off: Number.POSITIVE_INFINITY } as const;
 
 export class Runtime {
   /** Counter-based random numbers, the same on every device. */
   readonly random: Random;
+  /** Where work goes and why: predictions, statistics, decisions by name and size. */
+  readonly routing: Router;
+  /** Memory of all devices: pressure, statistics, clean-up, pool, borrowing. */
+  readonly memory: MemoryMonitor;
   readonly #host: RuntimeHost;
   readonly #engine: Engine;
-  readonly #devices: readonly Device[];
+  readonly #governor: Governor;
+  readonly #routed: Routed;
   readonly #reports: readonly DeviceReport[];
   readonly #events: Emitter;
   #closed = false;
@@ -78,25 +142,38 @@ export class Runtime {
   constructor(
     host: RuntimeHost,
     engine: Engine,
-    devices: readonly Device[],
+    governor: Governor,
+    routed: Routed,
     reports: readonly DeviceReport[],
     events: Emitter,
     seed: number,
   ) {
     this.#host = host;
     this.#engine = engine;
-    this.#devices = devices;
+    this.#governor = governor;
     this.#reports = reports;
     this.#events = events;
+    this.routing = routed.router;
+    this.#routed = routed;
+    this.memory = governor.monitor;
     this.random = new Random(host, seed);
   }
 
+  /** The health of each device, and what happened to it. */
+  get recovery(): Health {
+    return this.#governor.health;
+  }
+
   /**
-   * The devices that were found, and for those that were not opened the reason.
+   * The devices that were found, and for those that are not open the reason.
    * @example rt.devices().some((d) => d.id === 'cpu' && d.open) // → true
    */
   devices(): readonly DeviceReport[] {
-    return this.#reports;
+    return this.#reports.map((r) => {
+      const place = this.#governor.places.find((p) => p.id === r.id);
+      if (!place || place.alive) return r;
+      return { ...r, open: false, reason: 'it was lost', fix: 'rt.recovery.history() tells what happened.' };
+    });
   }
 
   /**
@@ -104,14 +181,7 @@ export class Runtime {
    * @example rt.device('cpu').id // → 'cpu'
    */
   device(id: DeviceId): Device {
-    const found = this.#devices.find((d) => d.id === id);
-    if (found) return found;
-    throw new ArgumentError({
-      code: 'UNKNOWN_DEVICE',
-      message: `device: '${id}' is not open`,
-      fix: `Open devices are ${this.#devices.map((d) => d.id).join(', ')}; rt.devices() tells why others are not.`,
-      where: 'device',
-    });
+    return this.#host.place(id, 'device').device;
   }
 
   /**
@@ -121,11 +191,12 @@ export class Runtime {
   tensor<D extends DType = DType>(
     data: TensorInput,
     shape?: Shape | undefined,
-    options: TensorOptions<D> = {},
+    options: UploadOptions<D> = {},
   ): Tensor<D> {
     this.#host.checkOpen('tensor');
     const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
-    return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, target));
+    const pin = options.device === undefined ? null : this.#host.place(options.device, 'tensor');
+    return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, target, pin));
   }
 
   /**
@@ -141,8 +212,8 @@ export class Runtime {
     checkDType(dtype, 'pinned');
     checkShape([count], 'pinned');
     const bytes = count * byteSize(dtype);
-    const device = this.#devices.find((d) => d.pinned);
-    const memory = device?.pinned?.(bytes) ?? new ArrayBuffer(bytes);
+    const place = this.#governor.places.find((p) => p.alive && p.device.pinned);
+    const memory = place?.device.pinned?.(bytes) ?? new ArrayBuffer(bytes);
     return typed(new Uint8Array(memory, 0, bytes), dtype) as HostArrays[D];
   }
 
@@ -337,17 +408,29 @@ export class Runtime {
    * @example await rt.flush() // → undefined
    */
   async flush(...tensors: readonly Tensor[]): Promise<void> {
-    if (tensors.length > 0) await this.#engine.computeAsync(tensors.map((t) => t.node));
-    await Promise.all(this.#devices.map((d) => d.mark().whenDone()));
-    await this.#engine.verifyAll();
+    if (tensors.length > 0) {
+      await this.#engine.computeAsync(
+        tensors.map((t) => t.node),
+        this.#host.want(anywhere),
+      );
+    }
+    const open = this.#governor.places.filter((p) => p.alive);
+    await Promise.all(open.map((p) => this.#host.finished(p)));
+    await this.#engine.checks.verifyAll();
   }
 
   /**
-   * Runs a function and disposes every tensor it made, except those it returns. Also for async functions.
+   * Runs a function and disposes every tensor it made, except those it returns. Also for async functions. With a device,
+   * everything inside is computed there.
    * @example rt.scope(() => rt.tensor([1]).add(1)) // → [2]
+   * @example rt.scope({ device: 'cpu' }, () => rt.tensor([1]).add(1)) // → [2]
    */
-  scope<T>(body: () => T): T {
-    return this.#host.scope(body);
+  scope<T>(body: () => T): T;
+  scope<T>(options: { readonly device?: DeviceId | undefined }, body: () => T): T;
+  scope<T>(first: (() => T) | { readonly device?: DeviceId | undefined }, second?: () => T): T {
+    if (typeof first === 'function') return this.#host.scope(first);
+    const place = first.device === undefined ? null : this.#host.place(first.device, 'scope');
+    return this.#host.scope(second!, place);
   }
 
   /**
@@ -355,8 +438,9 @@ export class Runtime {
    * @example rt.explain(rt.ones([4]).add(1).mul(2)).kernels.length // → 1
    */
   explain(tensor: Tensor): Explanation {
-    const reason = (id: string) =>
-      id === this.#devices[0]!.id ? 'the first device' : 'the first device that has all dtypes';
+    const { places } = this.#governor;
+    const reason = (id: string): string =>
+      places.length === 1 ? 'the only device' : `the only device that can do it now (${id})`;
     return explain(this.#engine, tensor.node, reason);
   }
 
@@ -381,7 +465,9 @@ export class Runtime {
     if (this.#closed) return;
     this.#closed = true;
     this.#host.close();
-    await Promise.all(this.#devices.map((d) => d.close()));
+    await this.#governor.close();
+    await this.#routed.close();
+    await Promise.all(this.#governor.places.filter((p) => p.alive).map((p) => p.device.close()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

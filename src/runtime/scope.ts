@@ -3,6 +3,8 @@
 // In Node a scope follows asynchronous calls (AsyncLocalStorage). Where that is missing (browsers), what is made after the
 // first `await` is not seen by the scope: dispose it, or make it in a scope of its own.
 
+import type { Place } from '../devices/place.ts';
+
 interface Disposable {
   dispose(): void;
 }
@@ -14,10 +16,13 @@ export interface ScopeStore {
 
 export class Scope {
   readonly parent: Scope | undefined;
+  /** Where everything inside is computed; of the nearest scope around that says so. */
+  readonly place: Place | null;
   readonly #members = new Set<Disposable>();
 
-  constructor(parent: Scope | undefined) {
+  constructor(parent: Scope | undefined, place: Place | null) {
     this.parent = parent;
+    this.place = place ?? parent?.place ?? null;
   }
 
   add(tensor: Disposable): void {

@@ -8,11 +8,18 @@ import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { dropHandle, type Node } from '../graph/node.ts';
+import type { Site } from '../graph/storage.ts';
 import type { Host } from './host.ts';
 import type { Tensor } from './tensor.ts';
 
 /** A tensor's elements as nested arrays; a plain value for rank 0. */
 export type Nested = number | bigint | boolean | Nested[];
+
+/** For everything that can take long. */
+export interface WaitOptions {
+  /** Ends the wait with an error; the work itself goes on. */
+  readonly signal?: AbortSignal | undefined;
+}
 
 export abstract class TensorCore<D extends DType = DType> {
   readonly #host: Host;
@@ -97,17 +104,26 @@ export abstract class TensorCore<D extends DType = DType> {
    * The elements, in row-major order, as a fresh typed array. Runs what is needed and waits for it.
    * @example await rt.tensor([1, 2]).add(1).data() // → [2, 3]
    */
-  async data(): Promise<HostArrays[D]> {
+  async data(options: WaitOptions = {}): Promise<HostArrays[D]> {
     const node = this.node;
-    return toHostArray(typed(await this.#host.read(node), node.dtype), node.dtype) as HostArrays[D];
+    return toHostArray(typed(await this.#host.read(node, options.signal), node.dtype), node.dtype) as HostArrays[D];
+  }
+
+  /**
+   * Moves the tensor to a device and pins it there: what is computed from it runs on that device too.
+   * @example (await rt.tensor([1, 2]).to('cpu')).add(1) // → [2, 3]
+   */
+  async to(device: string, options: WaitOptions = {}): Promise<this> {
+    await this.#host.move(this.node, device, options.signal);
+    return this;
   }
 
   /**
    * The elements in storage form, as files hold them: little-endian, row-major, f16 and bf16 as 16 bits.
    * @example (await rt.tensor([1]).bytes()).length // → 4
    */
-  bytes(): Promise<Uint8Array> {
-    return this.#host.read(this.node);
+  bytes(options: WaitOptions = {}): Promise<Uint8Array> {
+    return this.#host.read(this.node, options.signal);
   }
 
   /**
@@ -187,13 +203,27 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
 
 /** The first line of the stack outside this library. */
 export function callerLine(): string {
+  return siteLine(callSite());
+}
+
+/** Where the caller is, to be looked at later: `siteLine`. */
+export function callSite(): Error {
   const limit = Error.stackTraceLimit;
   // The layers of a tensor's class alone take more than the usual ten frames.
   Error.stackTraceLimit = 40;
-  const lines = new Error().stack?.split('\n').slice(1) ?? [];
+  const site = new Error();
   Error.stackTraceLimit = limit;
+  return site;
+}
+
+/** The first line outside this library of a place in the code. */
+export function siteLine(site: Site): string {
+  if (typeof site === 'string') return site;
+  const lines = site.stack?.split('\n').slice(1) ?? [];
   const outside = lines.find(
-    (l) => !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph))[\\/]/.test(l) && !l.includes('node:internal'),
+    (l) =>
+      !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph|devices|memory|recovery))[\\/]/.test(l) &&
+      !l.includes('node:internal'),
   );
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
 }

@@ -22,7 +22,9 @@ export interface Host {
   compute(nodes: readonly Node[]): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;
-  read(node: Node): Promise<Uint8Array>;
+  read(node: Node, signal?: AbortSignal | undefined): Promise<Uint8Array>;
+  /** The bytes go to a device and nowhere else; programs that read the node run there from then on. */
+  move(node: Node, device: string, signal?: AbortSignal | undefined): Promise<void>;
   /** A computed node from bytes in storage form; the bytes are copied. */
   upload(bytes: Uint8Array, dtype: DType, shape: Shape): Node;
   checkOpen(where: string): void;

@@ -39,9 +39,38 @@ describe('createRuntime', () => {
     expect(() => a.ones([2]).add(b.ones([2]))).toThrow(/different runtimes/);
   });
 
-  it('computes on the first device that has the dtypes', async () => {
-    await using rt = await createRuntime({ devices: ['reference', 'cpu'] });
+  it('computes on the first device that has the dtypes when routing is off', async () => {
+    await using rt = await createRuntime({ devices: ['reference', 'cpu'], routing: { mode: 'off' } });
     expect(rt.explain(rt.ones([2]).add(1)).device).toBe('reference');
+  });
+
+  it('computes where it is predicted to be fastest, and says why', async () => {
+    await using rt = await createRuntime({ devices: ['reference', 'cpu'] });
+    const { device, reason, predictions } = rt.explain(rt.ones([4096]).add(1).tanh());
+    expect(device).toBe('cpu');
+    expect(reason).toMatch(/least predicted cost/);
+    expect(predictions.map((p) => p.device).sort()).toEqual(['cpu', 'reference']);
+  });
+
+  it('keeps to the device a scope, a tensor or the runtime is pinned to', async () => {
+    await using rt = await createRuntime({ devices: ['reference', 'cpu'] });
+    const here = rt.tensor([1, 2], [2], { device: 'reference' });
+    expect(rt.explain(here.add(1)).device).toBe('reference');
+    const moved = await rt.tensor([1, 2]).to('reference');
+    expect(rt.explain(moved.add(1)).device).toBe('reference');
+    expect(await moved.add(1).data()).toEqual(new Float32Array([2, 3]));
+    const launched: string[] = [];
+    rt.on('launch', (e) => launched.push(e.device));
+    await rt.scope({ device: 'reference' }, async () => rt.ones([8]).add(1).data());
+    expect(launched).toEqual(['reference']);
+    expect(() => here.add(rt.tensor([1, 2], [2], { device: 'cpu' })).dataSync()).toThrow(/pinned to different devices/);
+  });
+
+  it('names the option that cannot be used', async () => {
+    await expect(createRuntime({ routing: { mode: 'fast' as 'off' } })).rejects.toThrow(/routing\.mode/);
+    await expect(createRuntime({ memory: { cleanupAt: 200 } })).rejects.toThrow(/memory\.cleanupAt/);
+    await expect(createRuntime({ recovery: { attempts: 0 } })).rejects.toThrow(/recovery\.attempts/);
+    await expect(createRuntime({ devices: ['cpu'], routing: { device: 'cuda:0' } })).rejects.toThrow(/not open/);
   });
 });
 

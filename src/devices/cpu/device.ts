@@ -101,6 +101,7 @@ class Cpu implements CpuDevice {
       maxBuffers,
       maxBufferBytes: memory.heap.capacity,
       syncRead: true,
+      immortal: true,
       details: {
         threads,
         simd: 'simd128',

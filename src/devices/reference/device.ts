@@ -27,6 +27,7 @@ const caps: Capabilities = {
   maxBuffers: 1024,
   maxBufferBytes: 2 ** 32,
   syncRead: true,
+  immortal: true,
   details: {},
 };
 

@@ -1,0 +1,81 @@
+// Makes tensors computable again whose bytes went with a device.
+//
+// A value that a device could lose remembers what it was made from (`Node.lineage`). Reviving turns computed nodes back into
+// lazy ones, down to data that still exists: uploads kept in host memory, tensors at other places, constants. All or nothing:
+// if some of that data is gone too, nothing changes and the error says so.
+
+import { show } from '../base/shape.ts';
+import { dropUse, type Node, type Replay, settle } from '../graph/node.ts';
+import { TensorLost } from './errors.ts';
+
+const isReplay = (lineage: Node['lineage']): lineage is Replay => lineage !== null && 'run' in lineage;
+
+/** Revives everything below nodes that is needed to compute or read them. */
+export function revive(nodes: readonly Node[]): void {
+  const seen = new Set<Node>();
+  for (const node of nodes) check(node, seen);
+  // Sources come before their users in the order of insertion below.
+  const order: Node[] = [];
+  const visited = new Set<Node>();
+  for (const node of nodes) arrange(node, visited, order);
+  for (const node of order) restore(node);
+}
+
+const present = (node: Node): boolean => node.storage !== null && !node.storage.lost;
+
+/** What a node needs to be computed; null if it needs nothing. */
+function below(node: Node): readonly Node[] | null {
+  if (present(node)) return null;
+  if (!node.storage && node.sources.length > 0) return node.sources;
+  const { lineage } = node;
+  return lineage === null ? null : isReplay(lineage) ? lineage.inputs : lineage;
+}
+
+function check(node: Node, seen: Set<Node>): void {
+  const pending = [node];
+  for (let n = pending.pop(); n; n = pending.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    const needs = below(n);
+    if (needs) pending.push(...needs);
+    else if (!present(n) && n.op !== 'const' && n.op !== 'iota') throw gone(n);
+  }
+}
+
+function arrange(node: Node, visited: Set<Node>, order: Node[]): void {
+  if (visited.has(node)) return;
+  visited.add(node);
+  for (const n of below(node) ?? []) arrange(n, visited, order);
+  if (!present(node)) order.push(node);
+}
+
+function restore(node: Node): void {
+  const { lineage } = node;
+  // Still lazy, or made again below.
+  if (present(node) || (!node.storage && node.sources.length > 0) || lineage === null) return;
+  const old = node.storage;
+  node.storage = null;
+  if (isReplay(lineage)) {
+    const made = lineage.run(lineage.inputs);
+    settle(node, made[lineage.index]!.storage!);
+    // The call's own nodes have done their work.
+    for (const n of made) {
+      n.uses++;
+      dropUse(n);
+    }
+  } else {
+    node.sources = lineage;
+    for (const s of lineage) s.uses++;
+  }
+  old?.disown();
+}
+
+function gone(node: Node): TensorLost {
+  const site = typeof node.site === 'string' && node.site ? `, made at ${node.site}` : '';
+  return new TensorLost({
+    code: 'TENSOR_LOST',
+    message: `the bytes of a tensor (${node.dtype} ${show(node.shape.values)}${site}) were lost with their device, and what they came from is gone too`,
+    fix: "Make it again from its data. createRuntime({ recovery: { keep: 'all' } }) keeps a copy of uploaded data in host memory, so that tensors survive.",
+    where: 'recovery',
+  });
+}

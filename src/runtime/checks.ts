@@ -1,0 +1,78 @@
+// Index checks: flags computed beside results that tell whether an index was out of range.
+//
+// Where a flag can be read at once a bad index stops the run; elsewhere the check stays with the results and is read before
+// they are.
+
+import type { DeviceBuffer } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
+import { IndexError } from '../errors.ts';
+import type { DeferredCheck, Storage } from '../graph/storage.ts';
+import type { Trace } from '../graph/trace.ts';
+import type { Executable } from './programs.ts';
+
+export class Checks {
+  readonly #open = new Set<DeferredCheck>();
+
+  /** Reads the flags, which follow the outputs among the plan's results, or defers that. */
+  read(
+    t: Trace,
+    { plan, place }: Executable,
+    buffers: (DeviceBuffer | undefined)[],
+    first: number,
+    undo: () => void,
+  ): DeferredCheck[] {
+    const deferred: DeferredCheck[] = [];
+    const seen = new Set<number>();
+    const { device } = place;
+    t.checks.forEach((check, i) => {
+      const id = plan.outputs[first + i]!;
+      // Equal checks share one flag.
+      if (seen.has(id)) return;
+      seen.add(id);
+      const buffer = buffers[id]!;
+      if (!device.readSync) deferred.push(this.#defer(place, buffer, check.message));
+      else if (device.readSync(buffer, 0, 1)[0] !== 0) {
+        undo();
+        throw badIndex(check.message);
+      }
+    });
+    for (const id of seen) {
+      if (device.readSync) place.release(buffers[id]!);
+      buffers[id] = undefined;
+    }
+    return deferred;
+  }
+
+  /** Fails if an index behind these bytes was out of range. */
+  async verify(storage: Storage): Promise<void> {
+    for (const check of storage.checks ?? []) await check.verify();
+    storage.checks = null;
+  }
+
+  /** Fails if any index of work enqueued before was out of range. */
+  async verifyAll(): Promise<void> {
+    await Promise.all([...this.#open].map((c) => c.verify()));
+  }
+
+  #defer(place: Place, buffer: DeviceBuffer, message: string): DeferredCheck {
+    const { generation } = place;
+    let outcome: Promise<void> | null = null;
+    const read = async (): Promise<void> => {
+      this.#open.delete(check);
+      // The flag went with its device, and so did the results it guards.
+      if (place.generation !== generation) return;
+      const bad = (await place.device.read(buffer, 0, 1))[0] !== 0;
+      if (place.generation === generation) place.release(buffer);
+      if (bad) throw badIndex(message);
+    };
+    // Read once, however many results depend on it.
+    const check: DeferredCheck = { verify: () => (outcome ??= read()) };
+    this.#open.add(check);
+    return check;
+  }
+}
+
+function badIndex(message: string): IndexError {
+  const [text = message, fix = ''] = message.split('\n  fix: ');
+  return new IndexError({ code: 'INDEX_OUT_OF_RANGE', message: text, fix, where: text.split(':')[0]! });
+}

@@ -1,0 +1,63 @@
+// Tells the router how long programs really took.
+//
+// A few of the first runs of a program and then one in many are measured: on devices that are done when a launch returns by
+// the clock of the host, on the others between two marks of their timeline. Nothing waits for a measurement: what is not
+// known when the device gets round to it is dropped.
+
+import type { Mark } from '../devices/device.ts';
+import type { Router } from '../routing/router.ts';
+import { operationOf } from '../routing/work.ts';
+import type { Executable } from './programs.ts';
+
+interface Sample {
+  readonly start: number;
+  readonly mark: Mark;
+}
+
+/** Runs that are measured: the first ones, without the very first, which pays for what is lazily made; then one in many. */
+const firstRuns = 4;
+const every = 128;
+
+export class Feedback {
+  readonly #router: Router | null;
+
+  constructor(router: Router | null) {
+    this.#router = router;
+  }
+
+  /** Changes when placements should be decided anew. */
+  get epoch(): number {
+    return this.#router === null ? 0 : this.#router.epoch;
+  }
+
+  /** What to remember until the program's launches are enqueued; null if this run is not measured. */
+  begin(executable: Executable): Sample | null {
+    if (this.#router === null || executable.decision === null) return null;
+    const run = executable.runs++;
+    if (run === 0 || (run > firstRuns && run % every !== 0)) return null;
+    return { mark: executable.place.device.mark(), start: performance.now() };
+  }
+
+  end(executable: Executable, { start, mark }: Sample): void {
+    const { place, decision, entry } = executable;
+    const after = place.device.mark();
+    const work = entry.work;
+    const predicted = decision?.predictions.find((p) => p.device === place.id);
+    if (!work || !predicted) return;
+    const issued = performance.now();
+    const tell = (ms: number): void =>
+      this.#router!.observe(operationOf(work), work, place.id, predicted.launch + predicted.work, ms * 1000);
+    if (after.done()) {
+      tell(issued - start);
+      return;
+    }
+    after.whenDone().then(
+      () => {
+        const ms = after.since(mark);
+        // Device time where it can be had; the launches' own cost is what the host spent.
+        if (ms !== null) tell(Math.max(ms, issued - start));
+      },
+      () => {},
+    );
+  }
+}

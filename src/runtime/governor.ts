@@ -1,0 +1,136 @@
+// Puts the governor of a runtime together: places, memory ladder and monitor, health and losses, recovery, router.
+
+import type { Device } from '../devices/device.ts';
+import { Place } from '../devices/place.ts';
+import { describeHolders } from '../memory/holders.ts';
+import { Ladder } from '../memory/ladder.ts';
+import type { PressureLevel } from '../memory/levels.ts';
+import { MemoryMonitor } from '../memory/monitor.ts';
+import { budgetFor, bytesOf, type MemorySettings } from '../memory/options.ts';
+import { Spill } from '../memory/spill.ts';
+import { sleep, systemClock } from '../recovery/clock.ts';
+import { Health } from '../recovery/health.ts';
+import { Losses } from '../recovery/loss.ts';
+import type { ResolvedRecovery } from '../recovery/options.ts';
+import type { Emitter } from './events.ts';
+import type { Ledger } from './ledger.ts';
+import { memoryView } from './memory-view.ts';
+import type { Conditions } from './programs.ts';
+import { Recovery } from './recovery.ts';
+import { selfCheck } from './self-check.ts';
+
+/** How much dearer a device looks to the router when its memory runs short. */
+const pressurePenalty: Readonly<Record<PressureLevel, number>> = { low: 1, moderate: 1, high: 1.5, critical: 4 };
+
+export interface Governor {
+  readonly places: readonly Place[];
+  readonly monitor: MemoryMonitor;
+  readonly health: Health;
+  readonly recovery: Recovery;
+  readonly conditions: Conditions;
+  readonly losses: Losses;
+  close(): Promise<void>;
+}
+
+export interface GovernorOptions {
+  readonly memory: MemorySettings;
+  readonly recovery: ResolvedRecovery;
+  /** Devices that no work goes to. */
+  readonly forbids: (device: string) => boolean;
+}
+
+export async function createGovernor(
+  devices: readonly Device[],
+  options: GovernorOptions,
+  ledger: Ledger,
+  events: Emitter,
+): Promise<Governor> {
+  const { storages } = ledger;
+  const places = devices.map((d, i) => new Place(d, i));
+  for (const place of places) place.budget = budgetFor(options.memory, place.id, place.device.memory().total);
+  const hostLimit = bytesOf(options.memory.hostBytes, await hostMemory(), 'memory.hostBytes');
+  const spill = new Spill(storages, hostLimit, (e) => {
+    if (events.has('spill')) events.emit('spill', e);
+  });
+  const view = memoryView(places, storages, hostLimit);
+  const monitor = new MemoryMonitor(view, options.memory, {
+    onError: (error, where) => events.emit('error', { error, where }),
+  });
+  const ladder = new Ladder({
+    spill,
+    holders: (place) => describeHolders(view.holders(), place.id),
+    noticed: (place) => monitor.noticed(place),
+  });
+  for (const place of places) place.room = ladder;
+  const clock = setInterval(() => (storages.time = performance.now()), 1000);
+  (clock as { unref?: () => void }).unref?.();
+  storages.time = performance.now();
+  const levels = new Map<string, PressureLevel>();
+  monitor.onPressure('any', (e) => {
+    levels.set(e.device, e.to);
+    if (events.has('pressure')) events.emit('pressure', e);
+  });
+  monitor.onCleanup((r) => {
+    if (events.has('cleanup')) events.emit('cleanup', r);
+  });
+  monitor.onLeak((r) => {
+    if (events.has('growth')) events.emit('growth', r);
+  });
+  const health = new Health(options.recovery);
+  const losses = new Losses(
+    storages,
+    {
+      lost: (e) => {
+        health.lost(e.device, e.reason);
+        if (events.has('lost')) events.emit('lost', e);
+      },
+      reborn: (e) => {
+        health.reborn(e.device);
+        if (events.has('reborn')) events.emit('reborn', e);
+      },
+      abandoned: (e) => {
+        if (events.has('abandoned')) events.emit('abandoned', e);
+      },
+    },
+    {
+      delay: (device, attempt) => {
+        if (attempt > 0 && !health.reset(device)) return null;
+        if (attempt >= options.recovery.resets) return null;
+        return attempt === 0
+          ? 0
+          : (options.recovery.backoffMs.at(attempt - 1) ?? options.recovery.backoffMs.at(-1) ?? 0);
+      },
+      probe: selfCheck,
+      sleep: (ms) => sleep(systemClock, ms),
+    },
+  );
+  for (const place of places) losses.watch(place);
+  const recovery = new Recovery({ places, losses, health, ladder, options: options.recovery, events });
+  return {
+    places,
+    monitor,
+    health,
+    recovery,
+    losses,
+    conditions: {
+      allows: (place) => !options.forbids(place.id) && health.usable(place.id),
+      penalty: (place) => health.penalty(place.id) * pressurePenalty[levels.get(place.id) ?? 'low'],
+    },
+    close: async () => {
+      clearInterval(clock);
+      monitor.close();
+      await losses.close();
+    },
+  };
+}
+
+/** The machine's memory in bytes, where it can be known. */
+async function hostMemory(): Promise<number> {
+  if (typeof process !== 'undefined' && process.versions?.node) {
+    const os = await import(/* @vite-ignore */ `node:${'os'}`);
+    return os.totalmem() as number;
+  }
+  // Browsers tell at most 8, in GiB; some do not tell.
+  const told = (globalThis.navigator as { deviceMemory?: number } | undefined)?.deviceMemory ?? 4;
+  return told * 2 ** 30;
+}

@@ -1,0 +1,111 @@
+// What the engine does when a run fails: try again, elsewhere, after making room, or not at all.
+//
+// Every failure ends within a bounded number of attempts in a result or in the error the caller should see. A place that
+// failed is left out for the rest of the run; what happened is told to `Health`, on which later placements depend.
+
+import type { Place } from '../devices/place.ts';
+import { ForgeError, OutOfMemory } from '../errors.ts';
+import type { Node } from '../graph/node.ts';
+import type { Ladder } from '../memory/ladder.ts';
+import { sleep, systemClock } from '../recovery/clock.ts';
+import { aborted } from '../recovery/errors.ts';
+import type { Health } from '../recovery/health.ts';
+import type { Losses } from '../recovery/loss.ts';
+import type { ResolvedRecovery } from '../recovery/options.ts';
+import { type Reaction, reactionTo } from '../recovery/retry.ts';
+import { revive } from '../recovery/revive.ts';
+import type { Emitter } from './events.ts';
+import type { Want } from './programs.ts';
+
+export interface RecoveryParts {
+  readonly places: readonly Place[];
+  readonly losses: Losses;
+  readonly health: Health;
+  readonly ladder: Ladder;
+  readonly options: ResolvedRecovery;
+  readonly events: Emitter;
+}
+
+/** Reactions after which the same place may be asked once more, if the attempts are not used up. */
+const attemptsFor = (reaction: Reaction, options: ResolvedRecovery): number =>
+  reaction === 'again' ? options.attempts : reaction === 'once' ? Math.min(2, options.attempts) : 1;
+
+export class Recovery {
+  readonly #parts: RecoveryParts;
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts;
+  }
+
+  /** How to ask again after an error at a place; throws (the error, or a better one) when there is no point in it. */
+  next(error: unknown, at: Place | null, want: Want, attempt: number): Want {
+    const { place, reaction } = this.#blame(error, at, attempt);
+    if (want.tries + 1 < attemptsFor(reaction, this.#parts.options)) return { ...want, tries: want.tries + 1 };
+    return this.#elsewhere(error, place, want);
+  }
+
+  /** As `next`, with time to free memory, to wait for a device that comes back, to back off. */
+  async nextAsync(
+    error: unknown,
+    at: Place | null,
+    want: Want,
+    attempt: number,
+    signal?: AbortSignal | undefined,
+  ): Promise<Want> {
+    if (signal?.aborted) throw aborted('compute', signal);
+    const { place, reaction } = this.#blame(error, at, attempt);
+    const { options, ladder, losses } = this.#parts;
+    const again: Want = { ...want, tries: want.tries + 1 };
+    if (want.tries + 1 < attemptsFor(reaction, options)) {
+      const wait = options.backoffMs[Math.min(want.tries, options.backoffMs.length - 1)] ?? 0;
+      await sleep(systemClock, wait, signal, () => aborted('compute', signal!));
+      return again;
+    }
+    if (error instanceof OutOfMemory && want.tries < 2 && place.alive) {
+      if (await ladder.makeAsync(place, error.requested)) return again;
+    }
+    if (reaction === 'reset' && !this.#other(place, want) && (await losses.back(place))) return again;
+    return this.#elsewhere(error, place, want);
+  }
+
+  /** A device did what it was asked. */
+  succeeded(place: Place): void {
+    const { health, events } = this.#parts;
+    health.succeeded(place.id);
+    if (health.returned(place.id) && events.has('return')) events.emit('return', { device: place.id });
+  }
+
+  /** Makes nodes computable again whose bytes, or whose sources' bytes, went with a device. */
+  revive(nodes: readonly Node[]): void {
+    revive(nodes);
+  }
+
+  /** Which place an error speaks of, and what may help. Throws what nothing helps against. */
+  #blame(error: unknown, at: Place | null, attempt: number): { place: Place; reaction: Reaction } {
+    const { places, health, losses, options } = this.#parts;
+    const reaction = reactionTo(error);
+    if (!(error instanceof ForgeError) || reaction === 'never') throw error;
+    const place = places.find((p) => p.id === error.where) ?? at;
+    if (!place || attempt > options.attempts * places.length + 2) throw error;
+    if (reaction === 'reset') {
+      if (place.alive) losses.lost(place, place.device, error.message.split('\n')[0]!);
+    } else if (reaction !== 'make-room') health.failed(place.id, error);
+    return { place, reaction };
+  }
+
+  #other(place: Place, want: Want): boolean {
+    return this.#parts.places.some((p) => p !== place && p.alive && (want.excluded & p.bit) === 0);
+  }
+
+  #elsewhere(error: unknown, place: Place, want: Want): Want {
+    const { options, health, events, places } = this.#parts;
+    if (!options.fallback || want.pinned || !this.#other(place, want)) throw error;
+    const excluded = want.excluded | place.bit;
+    const to = places.find((p) => p.alive && (excluded & p.bit) === 0)!;
+    // Without room there, work goes elsewhere as a matter of course; a device that fails is news.
+    if (!(error instanceof OutOfMemory) && health.fellBack(place.id, to.id) && events.has('fallback')) {
+      events.emit('fallback', { from: place.id, to: to.id, reason: (error as Error).message.split('\n')[0]! });
+    }
+    return { ...want, excluded, pin: null, tries: 0, failed: want.failed ?? error };
+  }
+}
