@@ -1,0 +1,223 @@
+// Measures what devices take for launches, transfers and kernels of each class, within a time limit.
+//
+// Points are taken in rounds, one class after the other, so that whenever the time is up every class has what there was
+// time for. Where making a kernel takes long (a software GPU, a driver's compiler), each class gets one size, chosen so that
+// the work shows; elsewhere several. A point that would not fit into the time left is left out and counted; a class without
+// any point is derived from one that has some.
+
+import type { Device, DeviceId } from '../devices/device.ts';
+import type { RoutineOp } from '../kernel/kernel.ts';
+import { type Curve, curveOf, scaled } from './curve.ts';
+import { probes } from './probes.ts';
+import { amountOf, type Profile } from './profile.ts';
+import { type Clock, Stopwatch } from './stopwatch.ts';
+import type { KernelClass } from './types.ts';
+
+export interface CalibrationProgress {
+  readonly device: DeviceId;
+  /** Share of this device's time that is over, 0 to 1. */
+  readonly part: number;
+  readonly what: string;
+}
+
+export interface CalibrateOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: CalibrationProgress) => void) | undefined;
+  /** For all devices together. Default 550 ms. */
+  readonly budgetMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+type ProbeClass = keyof typeof probes;
+
+interface ClassPlan {
+  readonly routine?: RoutineOp;
+  /** Elements, where kernels are made quickly. */
+  readonly sizes: readonly number[];
+  /** One size each for slow compilers, on slow and on fast devices. */
+  readonly slow: number;
+  readonly fast: number;
+  /** How the work grows with the elements. */
+  readonly power: number;
+}
+
+const plans: Readonly<Record<ProbeClass, ClassPlan>> = {
+  map: { sizes: [64, 4096, 1 << 16, 1 << 20, 1 << 22], slow: 1 << 17, fast: 1 << 22, power: 1 },
+  reduce: { sizes: [64, 4096, 1 << 16, 1 << 20, 1 << 22], slow: 1 << 17, fast: 1 << 22, power: 1 },
+  matmul: {
+    routine: 'matmul',
+    sizes: [8 ** 2, 48 ** 2, 192 ** 2, 512 ** 2],
+    slow: 96 ** 2,
+    fast: 1024 ** 2,
+    power: 1.5,
+  },
+  heavy: { sizes: [64, 4096, 1 << 16, 1 << 20], slow: 1 << 15, fast: 1 << 22, power: 1 },
+  scatter: { routine: 'scatter', sizes: [64, 4096, 1 << 17, 1 << 20], slow: 1 << 13, fast: 1 << 20, power: 1 },
+  scan: { routine: 'scan', sizes: [64, 4096, 1 << 17, 1 << 20], slow: 1 << 14, fast: 1 << 20, power: 1 },
+  sort: { routine: 'sort', sizes: [64, 4096, 1 << 16], slow: 512, fast: 1 << 18, power: 1.1 },
+};
+
+const classNames = Object.keys(plans) as ProbeClass[];
+const transferSizes: readonly number[] = [4096, 1 << 18, 1 << 22, 1 << 25];
+
+/** Making a kernel takes long if it takes more µs than this. */
+const slowCompiler = 8000;
+/** A device is fast if a pass over 2^17 elements takes no more launches than this. */
+const fastLaunches = 4;
+/** A point expected to take more µs is not measured: larger work is in proportion. */
+const longest = 9000;
+
+/** Where there was no time for a class: another one's curve, times a factor for the same amount. */
+const derived: Readonly<Partial<Record<ProbeClass, { readonly from: ProbeClass; readonly factor: number }>>> = {
+  reduce: { from: 'map', factor: 1 },
+  scan: { from: 'reduce', factor: 4 },
+  scatter: { from: 'scan', factor: 4 },
+};
+
+export async function calibrate(
+  devices: readonly Device[],
+  options: CalibrateOptions = {},
+): Promise<Map<DeviceId, Profile>> {
+  const clock = options.clock ?? (() => performance.now());
+  const deadline = clock() + (options.budgetMs ?? 550);
+  const profiles = new Map<DeviceId, Profile>();
+  let left = devices.length;
+  // Devices that compute on this thread make kernels quickly and leave most of their share to the others.
+  for (const device of [...devices].sort((a, b) => Number(b.caps.syncRead) - Number(a.caps.syncRead))) {
+    const share = clock() + Math.max(20, (deadline - clock()) / left--);
+    profiles.set(device.id, await new Calibration(device, share, clock, options).run());
+  }
+  return profiles;
+}
+
+class Calibration {
+  readonly #device: Device;
+  readonly #deadline: number;
+  readonly #clock: Clock;
+  readonly #options: CalibrateOptions;
+  readonly #watch: Stopwatch;
+  readonly #start: number;
+  readonly #up: [number, number][] = [];
+  readonly #down: [number, number][] = [];
+  readonly #points = new Map<ProbeClass, [amount: number, us: number][]>();
+  readonly #last = new Map<ProbeClass, { readonly size: number; readonly us: number }>();
+  #missed = 0;
+
+  constructor(device: Device, deadline: number, clock: Clock, options: CalibrateOptions) {
+    this.#device = device;
+    this.#deadline = deadline;
+    this.#clock = clock;
+    this.#options = options;
+    this.#watch = new Stopwatch(device, clock);
+    this.#start = clock();
+  }
+
+  async run(): Promise<Profile> {
+    try {
+      await this.#watch.measureWait();
+      await this.#class('map', 64);
+      for (const size of transferSizes) await this.#transfer(size);
+      if (this.#watch.compileUs() > slowCompiler) await this.#frugal();
+      else await this.#rounds();
+    } finally {
+      this.#watch.close();
+      this.#device.trim();
+    }
+    return this.#profile();
+  }
+
+  async #frugal(): Promise<void> {
+    await this.#class('map', plans.map.slow);
+    const launch = this.#points.get('map')?.[0]?.[1] ?? 1;
+    const fast = (this.#last.get('map')?.us ?? 0) <= fastLaunches * launch;
+    if (fast) await this.#class('map', plans.map.fast);
+    for (const cls of classNames) if (cls !== 'map') await this.#class(cls, fast ? plans[cls].fast : plans[cls].slow);
+  }
+
+  async #rounds(): Promise<void> {
+    const most = Math.max(...classNames.map((c) => plans[c].sizes.length));
+    for (let round = 0; round < most; round++) {
+      for (const cls of classNames) {
+        const size = plans[cls].sizes[round];
+        if (size !== undefined && !(cls === 'map' && round === 0)) await this.#class(cls, size);
+      }
+    }
+    // Work that a fast device hides behind its launch shows at sizes that a slow one could not afford.
+    for (const cls of classNames) {
+      const last = this.#last.get(cls);
+      if (last && last.us < 500 && plans[cls].fast > last.size) await this.#class(cls, plans[cls].fast);
+    }
+  }
+
+  async #transfer(bytes: number): Promise<void> {
+    const before = this.#down[this.#down.length - 1];
+    const expected = before ? (before[1] * bytes) / before[0] : 0;
+    if (bytes > this.#device.caps.maxBufferBytes || (before && before[1] > 300 && expected > 2 * longest)) {
+      this.#missed++;
+      return;
+    }
+    if (!this.#may(`transfer of ${bytes} bytes`, 6 * expected)) return;
+    const { up, down } = await this.#watch.transfer(bytes);
+    this.#up.push([bytes, up]);
+    this.#down.push([bytes, down]);
+  }
+
+  async #class(cls: ProbeClass, size: number): Promise<void> {
+    const { routine, power } = plans[cls];
+    const { caps } = this.#device;
+    if ((routine && !caps.routines.has(routine)) || 4 * size > caps.maxBufferBytes) return;
+    const before = this.#last.get(cls);
+    const launch = this.#points.get('map')?.[0]?.[1] ?? 0;
+    // What exceeds a launch grows with the work.
+    const expected = before ? Math.max(0, before.us - launch) * (size / before.size) ** power : 0;
+    if (expected > longest) {
+      this.#missed++;
+      return;
+    }
+    if (!this.#may(`${cls} of ${size}`, this.#watch.compileUs() + 4 * expected)) return;
+    const probe = probes[cls](size);
+    const us = await this.#watch.launch(probe);
+    const { flops, bytesRead, bytesWritten } = probe.work.estimate;
+    const list = this.#points.get(cls) ?? [];
+    list.push([amountOf[cls] === 'flops' ? flops : bytesRead + bytesWritten, us]);
+    this.#points.set(cls, list);
+    this.#last.set(cls, { size, us });
+  }
+
+  /** Whether a point expected to take so many µs fits into the time left; counts it if not. */
+  #may(what: string, us: number): boolean {
+    this.#options.signal?.throwIfAborted();
+    const now = this.#clock();
+    const part = Math.min(1, (now - this.#start) / Math.max(1, this.#deadline - this.#start));
+    this.#options.onProgress?.({ device: this.#device.id, part, what });
+    if (now + us / 1000 <= this.#deadline) return true;
+    this.#missed++;
+    return false;
+  }
+
+  #profile(): Profile {
+    const classes: Partial<Record<KernelClass, Curve>> = {};
+    const launch = this.#points.get('map')?.[0]?.[1] ?? 1;
+    for (const [cls, list] of this.#points) {
+      // One size alone: the launch is known from another class.
+      classes[cls] = curveOf(list.length === 1 ? [[list[0]![0] / 4096, Math.min(launch, list[0]![1])], ...list] : list);
+    }
+    for (const [cls, { from, factor }] of Object.entries(derived)) {
+      const base = classes[from];
+      if (base) classes[cls as ProbeClass] ??= scaled(base, factor);
+    }
+    const smallest = [...this.#points.values()].map((list) => Math.min(...list.map((p) => p[1])));
+    return {
+      device: this.#device.id,
+      name: this.#device.caps.name,
+      launchUs: smallest.length > 0 ? Math.min(...smallest) : 0,
+      waitUs: this.#watch.wait,
+      compileUs: this.#watch.compileUs(),
+      upload: curveOf(this.#up),
+      download: curveOf(this.#down),
+      classes,
+      tookMs: this.#clock() - this.#start,
+      missed: this.#missed,
+    };
+  }
+}

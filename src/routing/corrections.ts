@@ -1,0 +1,241 @@
+// What measurements have taught about one device: how much longer or shorter work takes than its profile says.
+//
+// Three levels, the finest that has samples counting most: this very program (its launches by class and quarter-octave sizes),
+// its class at this size, its class. Each is a running mean of log(measured / predicted) that forgets old samples. The first
+// sample of a program is thrown away (something was compiled); one far from the median of the last few is not taken in,
+// unless that keeps happening: then the past is forgotten. Looking up and learning allocate nothing.
+
+import { type KernelClass, kernelClasses, type OperationType, operationTypes, type WorkItem } from './types.ts';
+
+const recent = 8;
+/** Samples after which a new one still counts for this share. */
+const leastWeight = 1 / 16;
+/** How many samples a finer level needs to count as much as the coarser one. */
+const trust = [2, 4, 8] as const;
+/** A program is judged by its own samples; the coarser levels never say more than this factor. */
+const coarseLimit = Math.log(4);
+const outlierWidth = 4;
+const outlierFloor = 0.15;
+const outliersUntilReset = 3;
+const fullAt = 3072;
+const slots = 4096;
+
+const classIndex = Object.fromEntries(kernelClasses.map((c, i) => [c, i])) as Record<KernelClass, number>;
+const opIndex = Object.fromEntries(operationTypes.map((o, i) => [o, i])) as Record<OperationType, number>;
+/** Quarter octaves from 1 to 2^48. */
+const buckets = 192;
+
+const bucketOf = (amount: number): number =>
+  amount < 1 ? 0 : Math.min(buckets - 1, Math.floor(4 * Math.log2(amount) + 0.5));
+
+const mix = (h: number, v: number): number => {
+  h = Math.imul(h ^ v, 0x85ebca6b);
+  return h ^ (h >>> 15);
+};
+
+/** What a program is known by. 64 bits of hash: a collision would mix two corrections, nothing worse. */
+export class Signature {
+  a = 0;
+  b = 0;
+  /** Class and bucket of the largest launch. */
+  cls = 0;
+  bucket = 0;
+
+  set(op: OperationType, work: readonly WorkItem[]): this {
+    let a = 0x9e3779b9 ^ opIndex[op];
+    let b = 0x7f4a7c15 ^ opIndex[op];
+    let most = -1;
+    for (let i = 0; i < work.length; i++) {
+      const item = work[i]!;
+      const bytes = bucketOf(item.bytes);
+      const flops = bucketOf(item.flops);
+      const cls = classIndex[item.class];
+      const word = (cls << 20) ^ (flops << 10) ^ bytes ^ ((item.gathers ?? 0) << 24);
+      a = mix(a, word);
+      b = mix(b, Math.imul(word, 0xc2b2ae35) + i);
+      if (item.bytes + item.flops > most) {
+        most = item.bytes + item.flops;
+        this.cls = cls;
+        this.bucket = bytes;
+      }
+    }
+    this.a = a | 0;
+    // 0 marks a free slot.
+    this.b = b | 1;
+    return this;
+  }
+}
+
+/** Stored form: per program the two halves of its signature, samples, mean. */
+export interface SavedCorrections {
+  readonly programs: readonly (readonly [a: number, b: number, samples: number, mean: number])[];
+  readonly classes: readonly (readonly [index: number, samples: number, mean: number])[];
+}
+
+export class Corrections {
+  readonly #a = new Int32Array(slots);
+  readonly #b = new Int32Array(slots);
+  /** Samples taken in; -1 while only the thrown-away one has come. */
+  readonly #count = new Float32Array(slots);
+  readonly #mean = new Float32Array(slots);
+  readonly #known = new Float32Array(slots);
+  readonly #outliers = new Uint8Array(slots);
+  readonly #ring = new Float32Array(slots * recent);
+  readonly #used = new Float64Array(slots);
+  #filled = 0;
+  #tick = 0;
+  /** By class and bucket, then by class alone. */
+  readonly #coarseCount = new Float32Array(kernelClasses.length * (buckets + 1));
+  readonly #coarseMean = new Float32Array(kernelClasses.length * (buckets + 1));
+  readonly #sorted = new Float32Array(recent);
+
+  /** How often this program was measured. */
+  samples(s: Signature): number {
+    const slot = this.#find(s);
+    return slot < 0 ? 0 : Math.max(0, this.#count[slot]!);
+  }
+
+  /** Whether it has ever run here. */
+  seen(s: Signature): boolean {
+    return this.#find(s) >= 0;
+  }
+
+  /** The factor by which a prediction from the profile is to be multiplied. */
+  factor(s: Signature): number {
+    const whole = kernelClasses.length * buckets + s.cls;
+    const part = s.cls * buckets + s.bucket;
+    let log = blend(this.#coarseCount[whole]!, this.#coarseMean[whole]!, trust[2], 0);
+    log = blend(this.#coarseCount[part]!, this.#coarseMean[part]!, trust[1], log);
+    log = Math.max(-coarseLimit, Math.min(coarseLimit, log));
+    const slot = this.#find(s);
+    if (slot >= 0 && this.#count[slot]! > 0) log = blend(this.#count[slot]!, this.#mean[slot]!, trust[0], log);
+    return Math.exp(log);
+  }
+
+  /**
+   * Learns that the profile's prediction was off by this log ratio; `weight` is the share of the time it speaks for.
+   * Returns how far the program's own correction has moved since it last returned a move, if that is more than `notable`.
+   */
+  learn(s: Signature, log: number, weight: number, notable: number): number {
+    if (!Number.isFinite(log)) return 0;
+    let slot = this.#find(s);
+    if (slot < 0) {
+      this.#add(s, -1, 0);
+      return 0;
+    }
+    this.#used[slot] = ++this.#tick;
+    if (this.#count[slot]! < 0) this.#count[slot] = 0;
+    if (this.#isOutlier(slot, log)) {
+      if (++this.#outliers[slot]! < outliersUntilReset) return 0;
+      this.#count[slot] = 0;
+    }
+    this.#outliers[slot] = 0;
+    const n = this.#count[slot]!;
+    this.#ring[slot * recent + (n % recent)] = log;
+    this.#mean[slot] =
+      this.#mean[slot]! + (log - this.#mean[slot]!) * Math.max(1 / (n + 1), leastWeight) * (n === 0 ? 1 : weight);
+    this.#count[slot] = n + 1;
+    this.#coarse(kernelClasses.length * buckets + s.cls, log, weight);
+    this.#coarse(s.cls * buckets + s.bucket, log, weight);
+    slot = this.#find(s);
+    const moved = Math.abs(this.#mean[slot]! - this.#known[slot]!);
+    if (moved < notable) return 0;
+    this.#known[slot] = this.#mean[slot]!;
+    return moved;
+  }
+
+  save(): SavedCorrections {
+    const programs: [number, number, number, number][] = [];
+    for (let i = 0; i < slots; i++) {
+      if (this.#b[i] !== 0 && this.#count[i]! > 0)
+        programs.push([this.#a[i]!, this.#b[i]!, this.#count[i]!, round(this.#mean[i]!)]);
+    }
+    const classes: [number, number, number][] = [];
+    this.#coarseCount.forEach((n, i) => {
+      if (n > 0) classes.push([i, n, round(this.#coarseMean[i]!)]);
+    });
+    return { programs, classes };
+  }
+
+  /** Takes in what was saved, as knowledge that counts less than fresh samples. */
+  load(saved: SavedCorrections): void {
+    for (const [a, b, n, mean] of saved.programs) {
+      if (this.#filled >= fullAt) break;
+      this.#add(Object.assign(new Signature(), { a, b: b | 1 }), Math.min(4, Math.max(1, n / 2)), mean);
+    }
+    for (const [i, n, mean] of saved.classes) {
+      if (i < 0 || i >= this.#coarseCount.length) continue;
+      this.#coarseCount[i] = Math.min(8, n / 2);
+      this.#coarseMean[i] = mean;
+    }
+  }
+
+  #coarse(i: number, log: number, weight: number): void {
+    const n = this.#coarseCount[i]!;
+    this.#coarseMean[i] =
+      this.#coarseMean[i]! + (log - this.#coarseMean[i]!) * Math.max(1 / (n + 1), leastWeight) * weight;
+    this.#coarseCount[i] = n + weight;
+  }
+
+  /** Farther from the median of the last samples than several times their usual distance from it. */
+  #isOutlier(slot: number, log: number): boolean {
+    const n = Math.min(recent, this.#count[slot]!);
+    if (n < 4) return false;
+    const middle = this.#median(slot, n, 0, false);
+    const distance = this.#median(slot, n, middle, true);
+    return Math.abs(log - middle) > outlierWidth * distance + outlierFloor;
+  }
+
+  /** The median of the last samples, or of their distances from `from`. */
+  #median(slot: number, n: number, from: number, distance: boolean): number {
+    const sorted = this.#sorted;
+    for (let i = 0; i < n; i++) {
+      const v = this.#ring[slot * recent + i]!;
+      const x = distance ? Math.abs(v - from) : v;
+      let k = i;
+      for (; k > 0 && sorted[k - 1]! > x; k--) sorted[k] = sorted[k - 1]!;
+      sorted[k] = x;
+    }
+    return n % 2 === 1 ? sorted[n >> 1]! : (sorted[n / 2 - 1]! + sorted[n / 2]!) / 2;
+  }
+
+  #find(s: Signature): number {
+    for (let i = s.a & (slots - 1); this.#b[i] !== 0; i = (i + 1) & (slots - 1))
+      if (this.#a[i] === s.a && this.#b[i] === s.b) return i;
+    return -1;
+  }
+
+  #add(s: Signature, count: number, mean: number): void {
+    if (this.#filled >= fullAt) this.#forget();
+    let i = s.a & (slots - 1);
+    while (this.#b[i] !== 0) i = (i + 1) & (slots - 1);
+    this.#a[i] = s.a;
+    this.#b[i] = s.b;
+    this.#count[i] = count;
+    this.#mean[i] = mean;
+    this.#known[i] = mean;
+    this.#outliers[i] = 0;
+    this.#ring.fill(mean, i * recent, (i + 1) * recent);
+    this.#used[i] = ++this.#tick;
+    this.#filled++;
+  }
+
+  /** Drops the half that was used longest ago. */
+  #forget(): void {
+    const kept: { s: Signature; count: number; mean: number; used: number }[] = [];
+    for (let i = 0; i < slots; i++) {
+      if (this.#b[i] === 0) continue;
+      const s = Object.assign(new Signature(), { a: this.#a[i]!, b: this.#b[i]! });
+      kept.push({ s, count: this.#count[i]!, mean: this.#mean[i]!, used: this.#used[i]! });
+    }
+    kept.sort((p, q) => p.used - q.used);
+    this.#b.fill(0);
+    this.#filled = 0;
+    for (const { s, count, mean } of kept.slice(kept.length >> 1)) this.#add(s, count, mean);
+  }
+}
+
+const blend = (n: number, mean: number, needed: number, coarser: number): number =>
+  n <= 0 ? coarser : (n * mean + needed * coarser) / (n + needed);
+
+const round = (v: number): number => Math.round(v * 1e4) / 1e4;

@@ -1,0 +1,47 @@
+// Decisions: what was chosen at once, the words for it only when somebody asks.
+
+import type { DeviceId } from '../devices/device.ts';
+import { compare } from './reason.ts';
+import type { Decision, Outcome, Prediction } from './types.ts';
+
+const none: readonly Prediction[] = [];
+
+/** A decision that compared no costs. */
+export class Fixed implements Decision {
+  readonly device: DeviceId;
+  readonly outcome: Outcome;
+  readonly predictions: readonly Prediction[] = none;
+  readonly explored = false;
+  readonly #why: () => string;
+
+  constructor(device: DeviceId, outcome: Outcome, why: () => string) {
+    this.device = device;
+    this.outcome = outcome;
+    this.#why = why;
+  }
+
+  get reason(): string {
+    return this.#why();
+  }
+}
+
+/** A decision by predicted costs; its words are made when somebody asks. */
+export class Costed implements Decision {
+  readonly device: DeviceId;
+  readonly outcome: Outcome;
+  readonly predictions: readonly Prediction[];
+  readonly explored: boolean;
+  readonly #why: string;
+
+  constructor(device: DeviceId, outcome: Outcome, predictions: readonly Prediction[], explored: boolean, why: string) {
+    this.device = device;
+    this.outcome = outcome;
+    this.predictions = predictions;
+    this.explored = explored;
+    this.#why = why;
+  }
+
+  get reason(): string {
+    return `${this.#why}: ${compare(this.device, this.predictions)}`;
+  }
+}

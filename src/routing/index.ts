@@ -1,0 +1,24 @@
+// Routing: where work runs, and why there.
+
+export type { CalibrateOptions, CalibrationProgress } from './calibrate.ts';
+export type { SavedCorrections } from './corrections.ts';
+export { type OpenRouter, openRouter } from './open.ts';
+export {
+  type ExploreOptions,
+  type RoutingMode,
+  type RoutingOptions,
+  resolveRouting,
+  routingVariables,
+} from './options.ts';
+export type { Profile } from './profile.ts';
+export {
+  type Analysis,
+  type CallOptions,
+  type RouteExplanation,
+  Router,
+  type RouterSetup,
+  type Sized,
+} from './router.ts';
+export type { RouteStats } from './stats.ts';
+export * from './types.ts';
+export { operationOf, typicalWork, workOf } from './work.ts';
