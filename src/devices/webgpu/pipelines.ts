@@ -1,11 +1,11 @@
 // Layouts, pipelines and bind groups, each made once.
 //
-// A layout is known by what it binds ("rrw" and the bytes of scalars), so pipelines that bind alike share layouts and
+// A layout is known by what it binds ("rrw", the bytes of scalars, the veil), so pipelines that bind alike share layouts and
 // bind groups. Creation runs inside error scopes; a rejected shader is remembered with its pipeline and reported by the
 // batch that used it, or at once if it is already known.
 
 import type { KernelError } from '../../errors.ts';
-import { computeStage } from './constants.ts';
+import { computeStage, usage } from './constants.ts';
 import { shaderError } from './errors.ts';
 import type { Block } from './memory.ts';
 import type { Pass } from './plan.ts';
@@ -15,6 +15,7 @@ interface Layout {
   readonly pipeline: GPUPipelineLayout;
   readonly bindGroups: Map<string, GPUBindGroup>;
   readonly scalarBytes: number;
+  readonly veil: boolean;
 }
 
 /** An accepted (or rejected) shader; it may run over many grids and buffers. */
@@ -33,6 +34,8 @@ export class Pipelines {
   readonly #device: GPUDevice;
   readonly #id: string;
   readonly #scalars: GPUBuffer;
+  /** Never written, so it holds zeros; no shader compiler can know. */
+  readonly #veil: GPUBuffer;
   readonly #layouts = new Map<string, Layout>();
   readonly #compiled = new Map<string, Compiled>();
 
@@ -40,15 +43,16 @@ export class Pipelines {
     this.#device = device;
     this.#id = id;
     this.#scalars = scalars;
+    this.#veil = device.createBuffer({ size: 16, usage: usage.uniform, label: 'veil' });
   }
 
   compile(pass: Pass, scalarCount: number): Compiled {
     const scalarBytes = pass.usesScalars ? Math.ceil(scalarCount / 64) * 256 : 0;
     const kinds = pass.bindings.map((b) => (b.access === 'read' ? 'r' : 'w')).join('');
-    const key = `${kinds}:${scalarBytes}:${pass.entry}:${pass.source}`;
+    const key = `${kinds}:${scalarBytes}:${pass.usesVeil}:${pass.entry}:${pass.source}`;
     const known = this.#compiled.get(key);
     if (known) return known;
-    const made = this.#create(pass, this.#layout(kinds, scalarBytes));
+    const made = this.#create(pass, this.#layout(kinds, scalarBytes, pass.usesVeil));
     this.#compiled.set(key, made);
     return made;
   }
@@ -64,6 +68,7 @@ export class Pipelines {
     if (layout.scalarBytes > 0) {
       entries.push({ binding: blocks.length, resource: { buffer: this.#scalars, size: layout.scalarBytes } });
     }
+    if (layout.veil) entries.push({ binding: entries.length, resource: { buffer: this.#veil } });
     // A block the GPU refused makes this fail; the allocation's own scope reports why.
     this.#device.pushErrorScope('validation');
     const made = this.#device.createBindGroup({ layout: layout.group, entries });
@@ -83,8 +88,8 @@ export class Pipelines {
     return { pipelines: this.#compiled.size, layouts: this.#layouts.size, bindGroups };
   }
 
-  #layout(kinds: string, scalarBytes: number): Layout {
-    const key = `${kinds}:${scalarBytes}`;
+  #layout(kinds: string, scalarBytes: number, veil: boolean): Layout {
+    const key = `${kinds}:${scalarBytes}:${veil}`;
     const known = this.#layouts.get(key);
     if (known) return known;
     const entries: GPUBindGroupLayoutEntry[] = [...kinds].map((k, binding) => ({
@@ -99,9 +104,10 @@ export class Pipelines {
         buffer: { type: 'uniform', hasDynamicOffset: true, minBindingSize: 0 },
       });
     }
+    if (veil) entries.push({ binding: entries.length, visibility: computeStage, buffer: { type: 'uniform' } });
     const group = this.#device.createBindGroupLayout({ entries });
     const pipeline = this.#device.createPipelineLayout({ bindGroupLayouts: [group] });
-    const made = { group, pipeline, bindGroups: new Map<string, GPUBindGroup>(), scalarBytes };
+    const made = { group, pipeline, bindGroups: new Map<string, GPUBindGroup>(), scalarBytes, veil };
     this.#layouts.set(key, made);
     return made;
   }

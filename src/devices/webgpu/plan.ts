@@ -18,6 +18,8 @@ export interface Pass {
   readonly entry: string;
   readonly bindings: readonly Binding[];
   readonly usesScalars: boolean;
+  /** Binds the uniform zero that hides arithmetic from compilers, after the scalars. */
+  readonly usesVeil: boolean;
   readonly workgroups: readonly [number, number, number];
 }
 

@@ -114,7 +114,7 @@ export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pa
     ...each(t.threadRows, (r) => each(columnGroups, (c) => `var c${r}_${c} = ${V}();`)).flat(),
     ...loop,
     ...each(t.threadRows, (r) =>
-      each(columnGroups, (c) => `finish(batch, i32(row + ${r}u), i32(column + ${4 * c}u), c${r}_${c}, zero);`),
+      each(columnGroups, (c) => `finish(batch, i32(row + ${r}u), i32(column + ${4 * c}u), c${r}_${c});`),
     ).flat(),
   ].join('\n');
   return module.pass(w.name, [threads, 1, 1], grid.workgroups, body);
@@ -178,7 +178,7 @@ function operand(name: 'A' | 'B', s: Storage, l: Layout, value: string, convert:
 /** A function that stores four columns of one row, with the epilogue applied. */
 function finish(module: Module, w: Matmul, value: string, sink: Sink): string {
   const fours = w.n % 4 === 0;
-  const head = `fn finish(p0: i32, p1: i32, first: i32, product: vec4<${value}>, zero: u32) {`;
+  const head = `fn finish(p0: i32, p1: i32, first: i32, product: vec4<${value}>) {`;
   const at = `p0 * ${w.m * w.n} + p1 * ${w.n}`;
   if (sink === 'scratch') {
     const words = module.words('words', { from: 'scratch', index: 0, access: 'write' }, value);
@@ -205,11 +205,16 @@ function finish(module: Module, w: Matmul, value: string, sink: Sink): string {
       : w.type === 'u8'
         ? `(${product} & ${wide}(255u))`
         : product;
-  const writer = new ExpressionWriter(module, lanes, {
-    axis: (axis, wd) => (axis === 2 && wd === 4 ? 'q2' : `p${axis}`),
-    acc: () => 'own',
-    input: buffers.input,
-  });
+  const writer = new ExpressionWriter(
+    module,
+    lanes,
+    {
+      axis: (axis, wd) => (axis === 2 && wd === 4 ? 'q2' : `p${axis}`),
+      acc: () => 'own',
+      input: buffers.input,
+    },
+    output ? [output.value] : [],
+  );
   const scope = new Scope();
   const text = output ? writer.wide(output.value, scope, width) : 'own';
   const store = buffers.outputs[0]!.store('at', text, width);

@@ -30,6 +30,7 @@ export function renderRaw(raw: RawKernel): Plan {
         entry: raw.entry,
         bindings,
         usesScalars: raw.scalars.length > 0,
+        usesVeil: false,
         workgroups: raw.grid,
       },
     ],

@@ -67,13 +67,18 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
   }));
   const buffers = bindBuffers(module, kernel.inputs, outputs, inPlace);
   const lanes = deal.width === 4 ? new Lanes({ axis: deal.axis, space: kernel.space, accumulators: false }) : null;
-  const writer = new ExpressionWriter(module, lanes, {
-    axis: (axis, width) => (width === 4 ? `q${axis}` : `p${axis}`),
-    acc: () => {
-      throw new Error(`webgpu: ${kernel.name} reads an accumulator without a reduction`);
+  const writer = new ExpressionWriter(
+    module,
+    lanes,
+    {
+      axis: (axis, width) => (width === 4 ? `q${axis}` : `p${axis}`),
+      acc: () => {
+        throw new Error(`webgpu: ${kernel.name} reads an accumulator without a reduction`);
+      },
+      input: buffers.input,
     },
-    input: buffers.input,
-  });
+    kernel.outputs.map((o) => o.value),
+  );
   const scope = new Scope();
   // All values first: an output may overwrite an input that another output still reads.
   const values = kernel.outputs.map((o) => writer.wide(o.value, scope, deal.width));

@@ -5,11 +5,11 @@
 // the rest are vectors of four; positions are also known at lane 0, which is all an aligned load needs.
 
 import { bounds } from '../../../kernel/bounds.ts';
-import type { Expr, Load } from '../../../kernel/expr.ts';
+import type { Const, Expr, Load } from '../../../kernel/expr.ts';
 import { castText } from './casts.ts';
-import { hiddenOperands } from './hazards.ts';
+import { Hazards } from './hazards.ts';
 import type { Lanes } from './lanes.ts';
-import { hiddenConstant, literal } from './literals.ts';
+import { literal, veil, veiledConstant } from './literals.ts';
 import type { Module, Storage } from './module.ts';
 import { rows } from './ops.ts';
 import { heldAs, valueName, vectorOf, type Width } from './types.ts';
@@ -47,10 +47,13 @@ export class ExpressionWriter {
   readonly #module: Module;
   readonly #lanes: Lanes | null;
   readonly #names: Names;
-  readonly #hidden = new Map<string, string>();
+  readonly #hazards: Hazards;
+  readonly #constants = new Map<string, string>();
   #next = 0;
 
-  constructor(module: Module, lanes: Lanes | null, names: Names) {
+  /** `roots`: everything that will be written. */
+  constructor(module: Module, lanes: Lanes | null, names: Names, roots: readonly Expr[]) {
+    this.#hazards = new Hazards(roots);
     this.#module = module;
     this.#lanes = lanes;
     this.#names = names;
@@ -80,7 +83,8 @@ export class ExpressionWriter {
     const known = scope.find(e, firstLane);
     if (known !== undefined) return known;
     if (scope.parent && scope.hoists(e)) return this.#place(e, scope.parent, firstLane);
-    const text = this.#text(e, scope, firstLane);
+    const plain = this.#text(e, scope, firstLane);
+    const text = this.#hazards.veils(e) ? veil(plain, firstLane ? 1 : this.width(e)) : plain;
     const kept = e.kind === 'const' || e.kind === 'axis' || e.kind === 'acc' ? text : this.#bind(text, scope);
     scope.keep(e, firstLane, kept);
     return kept;
@@ -117,9 +121,10 @@ export class ExpressionWriter {
         if (quick) return quick;
         const row = rows[type]?.[e.op];
         if (!row) throw new Error(`webgpu: ${e.op} of ${type} is not native and was not decomposed`);
-        const hidden = hiddenOperands(e);
         const [a, b, c] = e.src.map((s, i) => {
-          if (hidden[i]) return this.#hide(s, operand(s), scope, width);
+          if (this.#hazards.veilsOperand(e, i)) {
+            return s.kind === 'const' ? this.#veiledConstant(s, scope, width) : veil(operand(s), width);
+          }
           return e.op === 'where' && i === 0 && width === 4 ? this.value(s, scope) : operand(s);
         });
         // Two constants side by side would be a constant expression, which WGSL evaluates and may refuse.
@@ -132,24 +137,14 @@ export class ExpressionWriter {
     }
   }
 
-  /** The same value, which the optimiser cannot recognise. */
-  #hide(e: Expr, text: string, scope: Scope, width: Width): string {
-    if (e.kind === 'const') {
-      const name = this.#hiddenConstant(Number(e.value), scope);
-      return width === 4 ? `vec4<f32>(${name})` : name;
-    }
-    const [F, U] = [vectorOf('f32', width), vectorOf('u32', width)];
-    return this.#letOf(`bitcast<${F}>(bitcast<${U}>(${text}) | ${U}(zero))`, scope);
-  }
-
   /** Made once, in the outermost block. */
-  #hiddenConstant(value: number, scope: Scope): string {
+  #veiledConstant(e: Const, scope: Scope, width: Width): string {
     let outermost = scope;
     while (outermost.parent) outermost = outermost.parent;
-    const text = hiddenConstant(value);
-    let name = this.#hidden.get(text);
-    if (!name) this.#hidden.set(text, (name = this.#letOf(text, outermost)));
-    return name;
+    const text = veiledConstant(Number(e.value));
+    let name = this.#constants.get(text);
+    if (!name) this.#constants.set(text, (name = this.#letOf(text, outermost)));
+    return width === 4 ? `vec4<f32>(${name})` : name;
   }
 
   #letOf(text: string, scope: Scope): string {

@@ -1,12 +1,12 @@
 // One shader module being written: its bindings, the functions that read and write them, its helpers and variables.
 //
-// Bindings are numbered in the order they are declared; the scalars, if any are read, come last as a uniform. A buffer
-// is bound as an array of vectors as soon as anything reads or writes four aligned elements of it at once.
+// Bindings are numbered in the order they are declared; the scalars and the veil, where they are read, come last as uniforms.
+// A buffer is bound as an array of vectors as soon as anything reads or writes four aligned elements of it at once.
 
 import type { DType } from '../../../base/dtype.ts';
 import type { Binding, Pass, Traits } from '../plan.ts';
 import { type HelperName, HelperSet } from './helpers.ts';
-import { zeroLine } from './literals.ts';
+import { veilBinding } from './literals.ts';
 import { heldAs, scratchWords, vectorOf, type Width } from './types.ts';
 
 interface Bound {
@@ -143,22 +143,22 @@ export class Module {
           `@group(0) @binding(${this.#bound.length}) var<uniform> scalars: array<vec4<u32>, ${Math.ceil(this.#scalars.length / 4)}>;`,
         ]
       : [];
-    const text = [
-      ...this.#bound.map(declaration),
-      ...uniform,
+    const parts = [
       ...this.#globals,
       ...[this.#helpers.text()].filter(Boolean),
       ...views,
       `@compute @workgroup_size(${workgroup.join(', ')})`,
       'fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lid: u32) {',
-      ...(/\bzero\b/.test(body) ? [zeroLine] : []),
       body,
       '}',
       '',
     ].join('\n');
+    const usesVeil = /\bveil\b/.test(parts);
+    const veil = usesVeil ? [veilBinding(this.#bound.length + uniform.length)] : [];
+    const text = [...this.#bound.map(declaration), ...uniform, ...veil, parts].join('\n');
     const source = /\bf16\b/.test(text) ? `enable f16;\n${text}` : text;
     const bindings = this.#bound.map((b) => b.binding);
-    return { name, source, entry: 'main', bindings, usesScalars: this.#usesScalars, workgroups };
+    return { name, source, entry: 'main', bindings, usesScalars: this.#usesScalars, usesVeil, workgroups };
   }
 
   #bind(name: string, storage: string, binding: Binding, vector: boolean): Bound {

@@ -67,12 +67,17 @@ function renderPass(
   const redAxis = plan.lanes === 'red' ? lastMoving(reduced, rank)! : null;
   const lanes =
     plan.lanes === 'none' ? null : new Lanes({ axis: redAxis ?? deal.axis, space, accumulators: plan.lanes === 'out' });
-  const writer = new ExpressionWriter(module, lanes, {
-    axis: (axis, width) => (width === 4 ? `q${axis}` : `p${axis}`),
-    // The result of argmax is the position, the last of its variables.
-    acc: (slot) => accs[slot]!.names('r').at(-1)!,
-    input: buffers.input,
-  });
+  const writer = new ExpressionWriter(
+    module,
+    lanes,
+    {
+      axis: (axis, width) => (width === 4 ? `q${axis}` : `p${axis}`),
+      // The result of argmax is the position, the last of its variables.
+      acc: (slot) => accs[slot]!.names('r').at(-1)!,
+      input: buffers.input,
+    },
+    [...kernel.accumulators, ...kernel.outputs].map((o) => o.value),
+  );
   const accs = kernel.accumulators.map((a, k) => new AccumulatorText(module, a, k));
 
   const outer = new Scope();
