@@ -267,12 +267,12 @@ export class CudaDevice implements Device {
     return mark;
   }
 
-  memory(): { readonly total: number; readonly free: number } {
+  memory(): { readonly total: number; readonly free: number; readonly whole: boolean } {
     this.#enter();
     const { call, outAddress } = this.#driver;
     this.#driver.check(call.cuMemGetInfo_v2(outAddress, outAddress + 8), 'cuMemGetInfo');
     const idle = this.#pool.reserved - this.#pool.inUse;
-    return { free: this.#driver.u64(0) + idle, total: this.#driver.u64(1) };
+    return { free: this.#driver.u64(0) + idle, total: this.#driver.u64(1), whole: true };
   }
 
   pool(): { readonly reserved: number; readonly inUse: number; readonly idle: number } {

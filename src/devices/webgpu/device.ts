@@ -158,6 +158,11 @@ export class WebGpuDevice implements Device {
     return { total, free };
   }
 
+  pool(): { readonly reserved: number; readonly inUse: number; readonly idle: number } {
+    const { used, idle } = this.#pool.figures();
+    return { reserved: used + idle, inUse: used, idle };
+  }
+
   trim(): void {
     if (this.#life.isLost || this.#life.isClosed) return;
     this.#pool.trim();
