@@ -20,7 +20,7 @@ export interface LossEvents {
 
 /** Whether and when a lost device may be opened again. */
 export interface Rebirth {
-  /** Milliseconds to wait before the attempt (from 0); null if it must not be tried (any more). */
+  /** Milliseconds to wait before the attempt (from 0); null if it must not be tried. Counts as a reset of the device. */
   delay(device: string, attempt: number): number | null;
   /** Throws or returns what is wrong with it; null if it computes right. */
   probe(device: Device): Promise<string | null>;
@@ -61,7 +61,7 @@ export class Losses {
       if (storage.lost) gone++;
       else kept++;
     }
-    const reopens = device.reopen !== undefined && this.#rebirth.delay(place.id, 0) !== null;
+    const reopens = device.reopen !== undefined;
     this.#events.lost({ device: place.id, reason, kept, gone, reopens });
     if (reopens) this.#pending.set(place, this.#reopen(place, device));
     else void device.close().catch(() => {});
@@ -79,7 +79,7 @@ export class Losses {
 
   async #reopen(place: Place, old: Device): Promise<boolean> {
     const start = performance.now();
-    let reason = '';
+    let reason = 'it was lost too often';
     for (let attempt = 0; ; attempt++) {
       const wait = this.#rebirth.delay(place.id, attempt);
       if (wait === null || this.#closed) break;
@@ -91,6 +91,7 @@ export class Losses {
         if (wrong === null) {
           place.settle(fresh);
           this.watch(place);
+          void old.close().catch(() => {});
           this.#pending.delete(place);
           this.#events.reborn({ device: place.id, ms: performance.now() - start, attempts: attempt + 1 });
           return true;

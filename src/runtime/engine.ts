@@ -66,9 +66,16 @@ export class Engine {
       try {
         return run(want);
       } catch (e) {
-        want = this.#recovery.next(e, this.#at, want, attempt);
+        want = this.#recovery.next(e, this.#blamed(), want, attempt);
       }
     }
+  }
+
+  /** Where something failed: in the making of a program, or at the place of the last run. */
+  #blamed(): Place | null {
+    const at = this.programs.preparing ?? this.#at;
+    this.programs.preparing = null;
+    return at;
   }
 
   /** Changes when the router has learned something: placements are decided anew. */
@@ -95,7 +102,7 @@ export class Engine {
         this.#compute(nodes, now);
         return;
       } catch (e) {
-        asked = await this.#recovery.nextAsync(e, this.#at, asked, attempt, signal);
+        asked = await this.#recovery.nextAsync(e, this.#blamed(), asked, attempt, signal);
       }
     }
   }

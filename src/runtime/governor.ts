@@ -48,7 +48,8 @@ export async function createGovernor(
   const { storages } = ledger;
   const places = devices.map((d, i) => new Place(d, i));
   for (const place of places) place.budget = budgetFor(options.memory, place.id, place.device.memory().total);
-  const hostLimit = bytesOf(options.memory.hostBytes, await hostMemory(), 'memory.hostBytes');
+  const { hostBytes } = options.memory;
+  const hostLimit = hostBytes === 0 ? 0 : bytesOf(hostBytes, await hostMemory(), 'memory.hostBytes');
   const spill = new Spill(storages, hostLimit, (e) => {
     if (events.has('spill')) events.emit('spill', e);
   });
@@ -94,11 +95,9 @@ export async function createGovernor(
     },
     {
       delay: (device, attempt) => {
-        if (attempt > 0 && !health.reset(device)) return null;
-        if (attempt >= options.recovery.resets) return null;
-        return attempt === 0
-          ? 0
-          : (options.recovery.backoffMs.at(attempt - 1) ?? options.recovery.backoffMs.at(-1) ?? 0);
+        const { attempts, backoffMs } = options.recovery;
+        if (attempt >= attempts || !health.reset(device)) return null;
+        return attempt === 0 ? 0 : (backoffMs[Math.min(attempt, backoffMs.length) - 1] ?? 0);
       },
       probe: selfCheck,
       sleep: (ms) => sleep(systemClock, ms),

@@ -127,6 +127,7 @@ export class RuntimeHost implements Host {
     if (node.size * byteSize(node.dtype) < this.#settings.siteBytes) return;
     // The stack is only looked at if somebody asks for it.
     node.site = this.development ? callerLine() : callSite();
+    if (node.storage) node.storage.site ??= node.site;
   }
 
   forget(tensor: Handle): void {
@@ -249,6 +250,7 @@ export class RuntimeHost implements Host {
     const { byteLength } = bytes;
     const at = pin ?? (this.#pins > 0 ? (this.#scopes.current()?.place ?? null) : null);
     const node = new Node('leaf', dtype, internInts(shape), [], noInts);
+    const now = ++ledger.storages.now;
     for (let excluded = 0, attempt = 0; ; attempt++) {
       const place = engine.programs.home(1 << dtypeInfo[dtype].id, byteLength, at, excluded);
       try {
@@ -261,7 +263,7 @@ export class RuntimeHost implements Host {
         }
         const storage = new Storage(place, buffer, ledger.storages);
         if (pin) storage.pin = pin;
-        storage.lastUse = ++ledger.storages.now;
+        storage.lastUse = now;
         if (place.mortal && byteLength <= this.#settings.keepBytes) {
           storage.keepOnHost(bytes.slice());
           storage.hostKept = true;

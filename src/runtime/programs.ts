@@ -100,6 +100,9 @@ export class Programs {
     this.#events = events;
   }
 
+  /** The place a program is being made for; stays when that fails, until the next one is. */
+  preparing: Place | null = null;
+
   /** There is no choice of places. */
   get single(): boolean {
     return this.#places.length === 1;
@@ -240,7 +243,9 @@ export class Programs {
     const start = performance.now();
     const plan = this.#plan(entry, t, outputs, place);
     checkSizes(plan, place);
+    this.preparing = place;
     const programs = plan.steps.map((s) => place.device.prepare(s.work));
+    this.preparing = null;
     const { generation } = place;
     const executable: Executable = { plan, place, generation, programs, entry, decision: null, runs: 0 };
     entry.executables[place.index] = executable;
