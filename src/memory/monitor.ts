@@ -283,14 +283,17 @@ export class MemoryMonitor {
     this.#onLeak.run(report);
   }
 
-  #cleanupDue(watch: Watch, { utilization, pressure, timestamp }: MemorySnapshot): boolean {
+  #cleanupDue(watch: Watch, snapshot: MemorySnapshot): boolean {
+    const { utilization, pressure, timestamp, reservedMb, allocatedMb, totalMb } = snapshot;
     const { cleanupAt } = this.settings;
     if (cleanupAt === null || this.#cleaner.running) return false;
     if (utilization < cleanupAt) {
       watch.stuckAt = null;
       return false;
     }
-    if (watch.stuckAt !== null && utilization < watch.stuckAt + 1) return false;
+    // The last one gave nothing back, and there is still nothing to give.
+    const idle = reservedMb - allocatedMb > 0.02 * (totalMb ?? reservedMb);
+    if (watch.stuckAt !== null && utilization < watch.stuckAt + 1 && !idle) return false;
     return pressure === 'critical' || Math.abs(timestamp - watch.cleanedAt) >= cleanupEveryMs;
   }
 
