@@ -5,7 +5,6 @@ import { Place } from '../devices/place.ts';
 import { describeHolders } from '../memory/holders.ts';
 import { Ladder } from '../memory/ladder.ts';
 import type { PressureLevel } from '../memory/levels.ts';
-import { MemoryMonitor } from '../memory/monitor.ts';
 import { budgetFor, bytesOf, type MemorySettings } from '../memory/options.ts';
 import { Spill } from '../memory/spill.ts';
 import { sleep, systemClock } from '../recovery/clock.ts';
@@ -14,6 +13,7 @@ import { Losses } from '../recovery/loss.ts';
 import type { ResolvedRecovery } from '../recovery/options.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
+import { RuntimeMemory } from './memory.ts';
 import { memoryView } from './memory-view.ts';
 import type { Conditions } from './programs.ts';
 import { Recovery } from './recovery.ts';
@@ -24,7 +24,7 @@ const pressurePenalty: Readonly<Record<PressureLevel, number>> = { low: 1, moder
 
 export interface Governor {
   readonly places: readonly Place[];
-  readonly monitor: MemoryMonitor;
+  readonly monitor: RuntimeMemory;
   readonly health: Health;
   readonly recovery: Recovery;
   readonly conditions: Conditions;
@@ -54,7 +54,7 @@ export async function createGovernor(
     if (events.has('spill')) events.emit('spill', e);
   });
   const view = memoryView(places, storages, hostLimit);
-  const monitor = new MemoryMonitor(view, options.memory, {
+  const monitor = new RuntimeMemory(places, view, options.memory, {
     onError: (error, where) => events.emit('error', { error, where }),
   });
   const ladder = new Ladder({

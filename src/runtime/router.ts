@@ -2,27 +2,16 @@
 
 import type { Device } from '../devices/device.ts';
 import { DeviceUnavailable } from '../errors.ts';
-import { calibrate } from '../routing/calibrate.ts';
-import { covers, type RoutingOptions } from '../routing/options.ts';
-import { Router } from '../routing/router.ts';
-
-export interface Routed {
-  readonly router: Router;
-  /** Keeps what was learned for the next time. */
-  close(): Promise<void>;
-}
+import { type OpenRouter, openRouter } from '../routing/open.ts';
+import { covers, type RoutingOptions, resolveRouting } from '../routing/options.ts';
 
 export async function createRouter(
   devices: readonly Device[],
   options: RoutingOptions = {},
   signal?: AbortSignal,
-): Promise<Routed> {
+): Promise<OpenRouter> {
+  const { device, allowFallback, forbid } = resolveRouting(options);
   const ids = devices.map((d) => d.id);
-  const router = new Router(options, new Map(), {
-    devices: ids,
-    freeBytes: (id) => devices.find((d) => d.id === id)?.memory().free ?? null,
-  });
-  const { device, allowFallback, mode, forbid } = router.routing;
   if (device !== null && !allowFallback && !ids.some((id) => covers([device], id))) {
     throw new DeviceUnavailable({
       code: 'DEVICE_NOT_ROUTABLE',
@@ -31,9 +20,17 @@ export async function createRouter(
       where: 'createRuntime',
     });
   }
-  const measured = devices.filter((d) => !covers(forbid, d.id));
-  if (mode === 'measured' && device === null && measured.length > 1) {
-    router.calibrated(await calibrate(measured, { signal }));
+  const usable = devices.filter((d) => !covers(forbid, d.id));
+  if (usable.length === 0) {
+    throw new DeviceUnavailable({
+      code: 'DEVICE_NOT_ROUTABLE',
+      message: `routing.forbid: every open device is forbidden (${ids.join(', ')})`,
+      fix: 'Take one of them off the list.',
+      where: 'createRuntime',
+    });
   }
-  return { router, close: async () => {} };
+  return openRouter(usable, options, {
+    signal,
+    freeBytes: (id) => devices.find((d) => d.id === id)?.memory().free ?? null,
+  });
 }

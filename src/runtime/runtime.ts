@@ -5,10 +5,10 @@ import { broadcast, checkShape, normalizeAxis, type Shape, sameShape, show } fro
 import type { Device, DeviceId } from '../devices/device.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, Node } from '../graph/node.ts';
-import type { MemoryMonitor } from '../memory/monitor.ts';
 import { type MemoryOptions, memorySettings } from '../memory/options.ts';
 import type { Health } from '../recovery/health.ts';
 import { type RecoveryOptions, resolveRecovery } from '../recovery/options.ts';
+import type { OpenRouter } from '../routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../routing/options.ts';
 import type { Router } from '../routing/router.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
@@ -26,9 +26,9 @@ import { createGovernor, type Governor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
-
+import type { RuntimeMemory } from './memory.ts';
 import { anywhere, Programs } from './programs.ts';
-import { createRouter, type Routed } from './router.ts';
+import { createRouter } from './router.ts';
 import { createScopeStore } from './scope.ts';
 
 export interface RuntimeOptions extends DeviceOptions {
@@ -105,15 +105,15 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   };
   const host = new RuntimeHost(settings, events, scopes);
   try {
-    const { router, close } = await createRouter(devices, options.routing, options.signal);
+    const routed = await createRouter(devices, options.routing, options.signal);
     const forbids = (id: string): boolean => covers(routing.forbid, id);
     const governor = await createGovernor(devices, { memory, recovery, forbids }, host.ledger, events);
-    const choosing = devices.length > 1 ? router : null;
+    const choosing = devices.length > 1 ? routed.router : null;
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
     const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events);
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return new Runtime(host, engine, governor, { router, close }, reports, events, seed);
+    return new Runtime(host, engine, governor, routed, reports, events, seed);
   } catch (e) {
     await Promise.all(devices.map((d) => d.close()));
     throw e;
@@ -129,11 +129,11 @@ export class Runtime {
   /** Where work goes and why: predictions, statistics, decisions by name and size. */
   readonly routing: Router;
   /** Memory of all devices: pressure, statistics, clean-up, pool, borrowing. */
-  readonly memory: MemoryMonitor;
+  readonly memory: RuntimeMemory;
   readonly #host: RuntimeHost;
   readonly #engine: Engine;
   readonly #governor: Governor;
-  readonly #routed: Routed;
+  readonly #routed: OpenRouter;
   readonly #reports: readonly DeviceReport[];
   readonly #events: Emitter;
   #closed = false;
@@ -143,7 +143,7 @@ export class Runtime {
     host: RuntimeHost,
     engine: Engine,
     governor: Governor,
-    routed: Routed,
+    routed: OpenRouter,
     reports: readonly DeviceReport[],
     events: Emitter,
     seed: number,
@@ -466,7 +466,7 @@ export class Runtime {
     this.#closed = true;
     this.#host.close();
     await this.#governor.close();
-    await this.#routed.close();
+    this.#routed.save();
     await Promise.all(this.#governor.places.filter((p) => p.alive).map((p) => p.device.close()));
   }
 

@@ -47,9 +47,9 @@ describe('createRuntime', () => {
   it('computes where it is predicted to be fastest, and says why', async () => {
     await using rt = await createRuntime({ devices: ['reference', 'cpu'] });
     const { device, reason, predictions } = rt.explain(rt.ones([4096]).add(1).tanh());
-    expect(device).toBe('cpu');
-    expect(reason).toMatch(/least predicted cost/);
     expect(predictions.map((p) => p.device).sort()).toEqual(['cpu', 'reference']);
+    expect(device).toBe([...predictions].sort((a, b) => a.us - b.us)[0]!.device);
+    expect(reason).toMatch(/least predicted cost|differ by less than/);
   });
 
   it('keeps to the device a scope, a tensor or the runtime is pinned to', async () => {

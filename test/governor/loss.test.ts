@@ -75,7 +75,7 @@ describe('with another device', () => {
   it('repeats a compiled step, and finds the state of a long loop from its first one', async () => {
     const { rt, gpu } = await bench(withFallback);
     const step = rt.compile((f: Tensor) => f.mul(0.5).add(1));
-    let f = rt.zeros([16]);
+    let f: Tensor = rt.zeros([16]);
     for (let i = 0; i < 200; i++) f = step(f);
     gpu().lose();
     await Promise.resolve();

@@ -1,0 +1,77 @@
+// rt.memory: the monitor of the runtime's memory, with what needs places and tensors on top: pools and borrowing.
+
+import type { DeviceId } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
+import { dropUse } from '../graph/node.ts';
+import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from '../memory/borrow.ts';
+import { MemoryMonitor, type MonitorParts } from '../memory/monitor.ts';
+import type { MemorySettings } from '../memory/options.ts';
+import { MemoryPool } from '../memory/pool.ts';
+import type { MemoryView } from '../memory/view.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { lent } from './residency.ts';
+
+export class RuntimeMemory extends MemoryMonitor {
+  readonly #places: readonly Place[];
+  readonly #pools = new Map<Place, MemoryPool>();
+
+  /** Made by `createRuntime`. */
+  constructor(places: readonly Place[], view: MemoryView, settings: MemorySettings, parts: MonitorParts) {
+    super(view, settings, parts);
+    this.#places = places;
+    // Idle buffers of pools are the first to go.
+    this.registerCleanupCallback((device) => {
+      for (const [place, pool] of this.#pools) if (place.id === device) pool.clear();
+    });
+  }
+
+  /**
+   * A pool of plain buffers on a device, for work that goes to the device directly.
+   * @example rt.memory.pool('cpu').stats().poolHits // → 0
+   */
+  pool(device: DeviceId = this.#places[0]!.id): MemoryPool {
+    const place = this.#places.find((p) => p.id === device) ?? this.#places[0]!;
+    let pool = this.#pools.get(place);
+    if (!pool) this.#pools.set(place, (pool = new MemoryPool(place)));
+    return pool;
+  }
+
+  /**
+   * Lends the memory of live tensors to a reversible program, which must give it back bit for bit: that is checked. Until
+   * then the tensors cannot be read. A program that throws is undone step by step; there is no backup copy.
+   */
+  async borrow<T = void>(
+    tensors: readonly Tensor[],
+    program: ReversibleProgram<T>,
+    options: BorrowOptions = {},
+  ): Promise<{ readonly value: T; readonly report: BorrowReport }> {
+    for (const t of tensors) t.compute();
+    const { borrow } = await import('../memory/borrow.ts');
+    return borrow(tensors.map(lendable), program, options, {
+      inUse: (id) => this.#places.find((p) => p.id === id)?.inUse ?? 0,
+    });
+  }
+}
+
+function lendable(tensor: Tensor): Lendable {
+  const { node } = tensor;
+  const storage = node.storage!;
+  const place = storage.place;
+  if (!place || storage.lent) throw lent(node);
+  return {
+    name: tensor.toString(),
+    device: place.device,
+    buffer: storage.on(place)!,
+    bytes: storage.bytes,
+    lend: () => {
+      if (storage.lent) throw lent(node);
+      storage.lent = true;
+      // Disposing the tensor meanwhile must not pull the bytes away.
+      node.uses++;
+    },
+    takeBack: (corrupt) => {
+      storage.lent = corrupt;
+      dropUse(node);
+    },
+  };
+}
