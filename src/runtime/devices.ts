@@ -18,8 +18,11 @@ export interface DeviceOptions {
   readonly webgpu?: WebGpuOptions | undefined;
   /** Puts something around every device that is opened: fault injection, recording, counting. */
   readonly wrap?: ((device: Device) => Device) | undefined;
-  /** 'process' puts GPU devices into a child process, which is started again when a fault has taken the GPU down. */
-  readonly isolation?: 'none' | 'process' | undefined;
+  /**
+   * 'process' puts each GPU device into a process of its own, which is started again when a fault has taken it down (Node
+   * only). A list does so for the kinds it names, the CPU too if you like. Default 'none'.
+   */
+  readonly isolation?: 'none' | 'process' | readonly ('cuda' | 'webgpu' | 'cpu')[] | undefined;
 }
 
 /** One line of `rt.devices()`. */
@@ -79,7 +82,8 @@ export async function openDevices(options: DeviceOptions): Promise<{ devices: De
       where: 'createRuntime',
     });
   }
-  const opened = await Promise.all(kinds.map((k) => openers[k](options)));
+  const apart = isolated(options);
+  const opened = await Promise.all(kinds.map((k) => (apart.includes(k) ? openApart(k, options) : openers[k](options))));
   // A GPU emulated on the CPU is slower than the CPU device: it goes last.
   const { wrap = (d: Device) => d } = options;
   const devices = opened.flatMap((o) => o.devices.map(wrap)).sort((a, b) => rank(a) - rank(b));
@@ -96,6 +100,27 @@ export async function openDevices(options: DeviceOptions): Promise<{ devices: De
     });
   }
   return { devices, reports };
+}
+
+/** The kinds whose devices live in processes of their own. */
+function isolated({ isolation = 'none' }: DeviceOptions): readonly DeviceKind[] {
+  const kinds = isolation === 'none' ? [] : isolation === 'process' ? (['cuda', 'webgpu'] as const) : isolation;
+  const bad = Array.isArray(kinds) ? kinds.find((k) => !['cuda', 'webgpu', 'cpu'].includes(k)) : String(isolation);
+  if (bad === undefined && (isNode() || kinds.length === 0)) return kinds;
+  throw new ArgumentError({
+    code: 'BAD_OPTION',
+    message:
+      bad === undefined
+        ? 'createRuntime: isolation takes processes, which browsers do not have'
+        : `createRuntime: isolation: there is no '${bad}'`,
+    fix: "Use 'none', or in Node 'process' or a list of cuda, webgpu, cpu.",
+    where: 'createRuntime',
+  });
+}
+
+async function openApart(kind: DeviceKind, options: DeviceOptions): Promise<Opened> {
+  const { openIsolated } = await import('../recovery/isolated/open.ts');
+  return checked(await openIsolated(kind as 'cuda' | 'webgpu' | 'cpu', options));
 }
 
 /** For devices behind a driver: those that compute wrong are closed and reported, never used. */
