@@ -20,7 +20,17 @@ const open: Device[] = [];
 beforeAll(async () => {
   child = await buildChild();
 });
-afterAll(() => child.remove());
+afterAll(async () => {
+  await shared?.close();
+  child.remove();
+});
+let shared: IsolatedDevice | null = null;
+/** One for all tests that leave it as it was. */
+const common = async (): Promise<IsolatedDevice> => {
+  shared ??= (await openIsolated('cpu', { script: child.script, cpu: { threads: 1, tinyElements: 0 } })).devices[0]!;
+  return shared;
+};
+
 afterEach(async () => {
   for (const d of open.splice(0)) await d.close();
 });
@@ -51,7 +61,7 @@ const floats = (b: Uint8Array): Float32Array => new Float32Array(b.buffer, b.byt
 
 describe('an isolated device', () => {
   it('computes, reads at once and later, and passes scalars', async () => {
-    const d = await isolated();
+    const d = await common();
     const [x, y] = [d.allocate(bytes), d.allocate(bytes)];
     d.write(x, filled(1.5));
     d.launch(d.prepare(scaled), [x, y], [-2.5]);
@@ -64,7 +74,7 @@ describe('an isolated device', () => {
   });
 
   it('keeps the order of writes, launches and reads that nobody waited for', async () => {
-    const d = await isolated();
+    const d = await common();
     const [x, y] = [d.allocate(bytes), d.allocate(bytes)];
     const program = d.prepare(double);
     const reads: Promise<Uint8Array>[] = [];
@@ -78,7 +88,7 @@ describe('an isolated device', () => {
   });
 
   it('moves more than the shared file holds, at any offset and length, both ways', async () => {
-    const d = await isolated();
+    const d = await common();
     const size = 11_000_003;
     const data = new Uint8Array(size);
     for (let i = 0; i < size; i++) data[i] = (i * 2654435761) >>> 24;
@@ -98,14 +108,14 @@ describe('an isolated device', () => {
   });
 
   it('uses empty buffers, and reads nothing from them', async () => {
-    const d = await isolated();
+    const d = await common();
     const x = d.allocate(0);
     d.write(x, new Uint8Array(0));
     expect([d.readSync(x).length, (await d.read(x)).length]).toEqual([0, 0]);
   });
 
   it('marks points of time', async () => {
-    const d = await isolated();
+    const d = await common();
     const [x, y] = [d.allocate(bytes), d.allocate(bytes)];
     const first = d.mark();
     d.launch(d.prepare(double), [x, y], []);
@@ -120,7 +130,7 @@ describe('an isolated device', () => {
   });
 
   it('shows the source of a program, and refuses a bad kernel when it is prepared', async () => {
-    const d = await isolated({ threads: 1, tinyElements: 0 });
+    const d = await common();
     expect(d.prepare(double).source).not.toBe('');
     const raw: RawKernel = {
       kind: 'routine',
@@ -140,7 +150,7 @@ describe('an isolated device', () => {
   });
 
   it('refuses buffers that were released, are too short, or belong to another', async () => {
-    const [d, other] = [await isolated(), await isolated()];
+    const [d, other] = [await common(), await isolated()];
     const x = d.allocate(8);
     expect(() => d.write(x, new Uint8Array(9))).toThrow(ArgumentError);
     expect(() => d.readSync(x, 4, 8)).toThrow(ArgumentError);
@@ -169,7 +179,7 @@ describe('an isolated device', () => {
   });
 
   it('throws what went wrong over there at the first read that depends on it, and never gives wrong data', async () => {
-    const d = await isolated();
+    const d = await common();
     const [x, y, z, other] = [0, 1, 2, 3].map(() => d.allocate(bytes));
     const [twice, sum] = [d.prepare(double), d.prepare(plus)];
     expect(() => d.launch(twice, [x!], [])).toThrow(/takes 2 and 0/);
@@ -257,21 +267,21 @@ describe('the end of an isolated device', () => {
   });
 
   it('is declared when no answer comes in time, for synchronous and asynchronous waits', async () => {
-    const sync = await isolated({ threads: 1 }, { timeoutMs: 300 });
+    const sync = await isolated({ threads: 1 }, { timeoutMs: 800 });
     const x = sync.allocate(bytes);
     sync.readSync(x);
     process.kill(sync.pid, 'SIGSTOP');
-    expect(() => sync.readSync(x)).toThrow(/no answer within 300 ms/);
+    expect(() => sync.readSync(x)).toThrow(/no answer within 800 ms/);
     expect((await sync.lost).reason).toContain('no answer');
-    const later = await isolated({ threads: 1 }, { timeoutMs: 300 });
+    const later = await isolated({ threads: 1 }, { timeoutMs: 800 });
     const y = later.allocate(bytes);
     await later.read(y);
     process.kill(later.pid, 'SIGSTOP');
-    await expect(later.read(y)).rejects.toThrow(/no answer within 300 ms/);
+    await expect(later.read(y)).rejects.toThrow(/no answer within 800 ms/);
   });
 
   it('is noticed while more is written than fits', async () => {
-    const d = await isolated({ threads: 1 }, { timeoutMs: 300 });
+    const d = await isolated({ threads: 1 }, { timeoutMs: 800 });
     const x = d.allocate(8 << 20);
     d.readSync(x, 0, 1);
     process.kill(d.pid, 'SIGSTOP');

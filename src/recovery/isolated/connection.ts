@@ -42,6 +42,7 @@ export class Connection {
   /** The text of the child's first record. */
   readonly hello: Promise<string>;
   readonly #name: string;
+  readonly #openMs: number;
   readonly #timeoutMs: number;
   readonly #requests = new Map<number, Request>();
   readonly #inbox = new Uint8Array(new ArrayBuffer(4096));
@@ -60,9 +61,10 @@ export class Connection {
   #alarm: ReturnType<typeof setTimeout> | null = null;
   #ended: () => void = () => {};
 
-  constructor(spec: ChildSpec, timeoutMs: number) {
+  constructor(spec: ChildSpec, limits: { readonly openMs: number; readonly timeoutMs: number }) {
     this.#name = spec.kind;
-    this.#timeoutMs = timeoutMs;
+    this.#openMs = limits.openMs;
+    this.#timeoutMs = limits.timeoutMs;
     this.lost = new Promise((resolve) => {
       this.#tellLost = resolve;
     });
@@ -450,19 +452,21 @@ export class Connection {
 
   /** Watches the time of asynchronous waits; the timer exists only while there are some. */
   #watchTime(): void {
-    if (this.#alarm !== null || this.#timeoutMs === Number.POSITIVE_INFINITY) return;
+    if (this.#alarm !== null) return;
     const check = (): void => {
       this.#alarm = null;
       if (this.#loss || (this.#requests.size === 0 && this.#greeted)) return;
-      const left = this.#progress + this.#timeoutMs - performance.now();
-      if (left <= 0) this.die(`no answer within ${this.#timeoutMs} ms`);
+      const limit = this.#greeted ? this.#timeoutMs : this.#openMs;
+      const left = this.#progress + limit - performance.now();
+      if (left <= 0) this.die(`no answer within ${limit} ms`);
       else this.#arm(check, left);
     };
     if (this.#progress === 0) this.#progress = performance.now();
-    this.#arm(check, this.#timeoutMs);
+    this.#arm(check, this.#greeted ? this.#timeoutMs : this.#openMs);
   }
 
   #arm(check: () => void, ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
     this.#alarm = setTimeout(check, Math.min(ms, 2 ** 31 - 1));
     // What is awaited keeps the process alive, the clock does not.
     (this.#alarm as { unref?: () => void }).unref?.();

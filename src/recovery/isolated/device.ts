@@ -23,7 +23,7 @@ import type {
   Recording,
   Telemetry,
 } from '../../devices/device.ts';
-import { ArgumentError, type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
+import { ArgumentError, DisposedError, OutOfMemory } from '../../errors.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Books } from './books.ts';
 import type { Connection } from './connection.ts';

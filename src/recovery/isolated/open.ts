@@ -16,8 +16,10 @@ export interface IsolatedOptions {
   readonly cpu?: CpuOptions | undefined;
   readonly cuda?: CudaOptions | undefined;
   readonly webgpu?: WebGpuOptions | undefined;
-  /** The longest wait for an answer, and for the process to be ready, in ms. Default 60,000. */
+  /** The longest wait for an answer, in ms; a device that takes longer counts as lost. Default 60,000. */
   readonly timeoutMs?: number | undefined;
+  /** The longest wait for the process to be ready, in ms. Default 30,000. */
+  readonly openMs?: number | undefined;
   /** The built child.ts; looked for beside the library when not given. */
   readonly script?: string | undefined;
   /** Added to the environment of the process. */
@@ -70,6 +72,11 @@ function nvidiaCount(): number {
   }
 }
 
+interface Limits {
+  readonly openMs: number;
+  readonly timeoutMs: number;
+}
+
 interface PackedHello {
   readonly id: string;
   readonly caps: ReturnType<typeof packCaps>;
@@ -78,9 +85,10 @@ interface PackedHello {
 }
 
 async function open(kind: IsolatedKind, device: object, options: IsolatedOptions): Promise<OpenedIsolated> {
-  const { script, env } = options;
+  const { script, env, openMs = 30_000, timeoutMs = 60_000 } = options;
+  const limits = { openMs, timeoutMs };
   try {
-    const opened = await start({ kind, options: device, script, env }, options.timeoutMs ?? 60_000);
+    const opened = await start({ kind, options: device, script, env }, limits);
     return opened instanceof Isolated ? { devices: [opened], refused: [] } : { devices: [], refused: opened };
   } catch (e) {
     const reason = (e instanceof Error ? e.message : String(e)).split('\n')[0]!;
@@ -89,15 +97,15 @@ async function open(kind: IsolatedKind, device: object, options: IsolatedOptions
   }
 }
 
-async function start(spec: ChildSpec, timeoutMs: number): Promise<Isolated | readonly Refusal[]> {
-  const line = new Connection(spec, timeoutMs);
+async function start(spec: ChildSpec, limits: Limits): Promise<Isolated | readonly Refusal[]> {
+  const line = new Connection(spec, limits);
   const hello = JSON.parse(await line.hello) as PackedHello;
   if (hello.refused) {
     await line.end();
     return hello.refused;
   }
   const again = async (): Promise<IsolatedDevice> => {
-    const fresh = await start(spec, timeoutMs);
+    const fresh = await start(spec, limits);
     if (fresh instanceof Isolated) return fresh;
     throw new Error(fresh.map((r) => `${r.id}: ${r.reason}`).join('; '));
   };
