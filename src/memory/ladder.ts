@@ -6,6 +6,7 @@
 //   4  the engine places the work on another device
 //   5  OutOfMemory, naming the five largest holders
 
+import { importNode, isNode } from '../base/platform.ts';
 import type { Place, Room } from '../devices/place.ts';
 import { OutOfMemory } from '../errors.ts';
 import type { Spill } from './spill.ts';
@@ -86,10 +87,9 @@ export async function collectGarbage(): Promise<void> {
 async function findCollector(): Promise<(() => void) | null> {
   const exposed = (globalThis as { gc?: () => void }).gc;
   if (exposed) return exposed;
-  if (typeof process === 'undefined' || !process.versions?.node) return null;
-  // Built at run time, so that bundlers for browsers do not try to resolve them.
-  const load = (name: string) => import(/* @vite-ignore */ `node:${name}`);
-  const [v8, vm] = await Promise.all([load('v8'), load('vm')]);
+  if (!isNode()) return null;
+  const v8 = (await importNode('v8')) as typeof import('node:v8');
+  const vm = (await importNode('vm')) as typeof import('node:vm');
   v8.setFlagsFromString('--expose-gc');
   return vm.runInNewContext('gc') as () => void;
 }

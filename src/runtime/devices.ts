@@ -1,6 +1,7 @@
 // Finding and opening devices: what works is opened, for the rest the reason is kept. The code of a device is imported when
 // it is looked for: a page that asks for WebGPU alone loads nothing of the others.
 
+import { isNode } from '../base/platform.ts';
 import type { CpuOptions } from '../devices/cpu/device.ts';
 import type { CudaOptions } from '../devices/cuda/discover.ts';
 import type { Device } from '../devices/device.ts';
@@ -40,8 +41,6 @@ interface Opened {
   readonly devices: readonly Device[];
   readonly refused: readonly { readonly id: string; readonly reason: string; readonly fix: string }[];
 }
-
-const isNode = (): boolean => typeof process !== 'undefined' && Boolean(process.versions?.node);
 
 const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<Opened>>> = {
   cuda: async (o) => {

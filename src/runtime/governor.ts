@@ -1,5 +1,6 @@
 // Puts the governor of a runtime together: places, memory ladder and monitor, health and losses, recovery, router.
 
+import { importNode, isNode } from '../base/platform.ts';
 import type { Device } from '../devices/device.ts';
 import { Place } from '../devices/place.ts';
 import { describeHolders } from '../memory/holders.ts';
@@ -125,10 +126,7 @@ export async function createGovernor(
 
 /** The machine's memory in bytes, where it can be known. */
 async function hostMemory(): Promise<number> {
-  if (typeof process !== 'undefined' && process.versions?.node) {
-    const os = await import(/* @vite-ignore */ `node:${'os'}`);
-    return os.totalmem() as number;
-  }
+  if (isNode()) return ((await importNode('os')) as typeof import('node:os')).totalmem();
   // Browsers tell at most 8, in GiB; some do not tell.
   const told = (globalThis.navigator as { deviceMemory?: number } | undefined)?.deviceMemory ?? 4;
   return told * 2 ** 30;

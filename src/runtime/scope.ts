@@ -3,6 +3,7 @@
 // In Node a scope follows asynchronous calls (AsyncLocalStorage). Where that is missing (browsers), what is made after the
 // first `await` is not seen by the scope: dispose it, or make it in a scope of its own.
 
+import { importNode, isNode } from '../base/platform.ts';
 import type { Place } from '../devices/place.ts';
 
 interface Disposable {
@@ -58,9 +59,9 @@ function collect(value: unknown, into: Set<unknown>, depth: number): void {
 
 /** A store that follows asynchronous calls where the platform can, and plain calls elsewhere. */
 export async function createScopeStore(): Promise<ScopeStore> {
-  if (typeof process !== 'undefined' && process.versions?.node) {
-    const { AsyncLocalStorage } = await import(/* @vite-ignore */ nodeModule('async_hooks'));
-    const storage = new (AsyncLocalStorage as typeof import('node:async_hooks').AsyncLocalStorage)<Scope>();
+  if (isNode()) {
+    const { AsyncLocalStorage } = (await importNode('async_hooks')) as typeof import('node:async_hooks');
+    const storage = new AsyncLocalStorage<Scope>();
     return { run: (scope, body) => storage.run(scope, body), current: () => storage.getStore() };
   }
   let current: Scope | undefined;
@@ -77,6 +78,3 @@ export async function createScopeStore(): Promise<ScopeStore> {
     current: () => current,
   };
 }
-
-/** Built at run time, so that bundlers for browsers do not try to resolve it. */
-const nodeModule = (name: string): string => `node:${name}`;

@@ -1,0 +1,6 @@
+// What the platform is, and how its own modules are loaded where there are any.
+
+export const isNode = (): boolean => typeof process !== 'undefined' && Boolean(process.versions?.node);
+
+/** Imports a module of Node. The name is built at run time, so that bundlers for browsers do not try to resolve it. */
+export const importNode = (name: string): Promise<unknown> => import(/* @vite-ignore */ ['node', name].join(':'));
