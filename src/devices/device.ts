@@ -18,7 +18,7 @@ export interface Capabilities {
   /** Ops the renderer expresses by itself, per dtype. Anything missing is decomposed before `prepare` sees it. */
   readonly native: Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
   readonly routines: ReadonlySet<RoutineOp>;
-  /** Whether matmul takes an epilogue. The planner does not make use of it yet: it always adds a kernel behind. */
+  /** Whether matmul takes an epilogue: elementwise work on its result, applied before that is stored. */
   readonly matmulEpilogue: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;

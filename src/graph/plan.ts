@@ -5,7 +5,7 @@
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import type { Capabilities } from '../devices/device.ts';
-import { decompose } from '../kernel/decompose/index.ts';
+import { decompose, decomposeEpilogue } from '../kernel/decompose/index.ts';
 import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
 import type { Node } from './node.ts';
@@ -111,10 +111,14 @@ function draftStep(
     const buffers = [...inputs.map((v) => ids.get(v)!), ...group.roots.map((r) => make(r))];
     return { work: decompose(kernel, caps.native), fused: kernel, buffers, outputs: group.roots.length, scalars };
   }
-  const { vertex } = w;
-  const routine = routineOf(vertex);
-  const buffers = routineSources(vertex).map((s) => ids.get(s.vertex)!);
-  buffers.push(make(vertex));
+  const { vertex, fused } = w;
+  const routine = routineOf(vertex, fused);
+  const buffers = [...routineSources(vertex).map((s) => s.vertex), ...(fused?.inputs ?? [])].map((v) => ids.get(v)!);
+  buffers.push(make(fused?.root ?? vertex));
+  if (fused && routine.op === 'matmul') {
+    const work = { ...routine, epilogue: decomposeEpilogue(fused.epilogue, caps.native) };
+    return { work, fused: routine, buffers, outputs: 1, scalars: fused.scalars };
+  }
   let outputs = 1;
   if (vertex.op === 'sort') {
     // Sorting always writes the positions too; a `positions` vertex names them.

@@ -4,6 +4,7 @@ import { stridesOf } from '../base/shape.ts';
 import { estimateRoutine } from '../kernel/estimate.ts';
 import type { BufferParam, Routine } from '../kernel/kernel.ts';
 import type { Vertex } from './canonical.ts';
+import type { FusedEpilogue } from './epilogue.ts';
 import { args } from './node.ts';
 import { storedAs } from './schedule.ts';
 
@@ -34,7 +35,7 @@ function swapsLastTwo(order: readonly number[]): boolean {
 
 const param = (v: Vertex): BufferParam => ({ type: v.dtype, elements: v.size });
 
-export function routineOf(v: Vertex): Routine {
+export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routine {
   const dims = v.shape.join('x');
   switch (v.op) {
     case 'matmul': {
@@ -43,10 +44,12 @@ export function routineOf(v: Vertex): Routine {
       const rank = v.shape.length;
       const [m, n, k] = [v.shape[rank - 2]!, v.shape[rank - 1]!, a.shape[a.shape.length - 1]!];
       const batch = v.size / (m * n);
+      const name = `matmul_${v.dtype}_${batch > 1 ? `${batch}x` : ''}${m}x${k}x${n}`;
+      const extra = fused?.epilogue.inputs ?? [];
       return {
         kind: 'routine',
         op: 'matmul',
-        name: `matmul_${v.dtype}_${batch > 1 ? `${batch}x` : ''}${m}x${k}x${n}`,
+        name: fused ? `${name}_${fused.name}` : name,
         type: v.dtype,
         batch,
         batchA: a.size / (m * k),
@@ -57,8 +60,12 @@ export function routineOf(v: Vertex): Routine {
         transposeA: sa!.transposed,
         transposeB: sb!.transposed,
         precision: args.matmulOf(v),
-        epilogue: null,
-        estimate: estimateRoutine(2 * batch * m * n * k, [param(a), param(b)], [param(v)]),
+        epilogue: fused?.epilogue ?? null,
+        estimate: estimateRoutine(
+          2 * batch * m * n * k + (fused?.cost ?? 0) * v.size,
+          [param(a), param(b), ...extra],
+          [param(fused?.root ?? v)],
+        ),
       };
     }
     case 'sort': {

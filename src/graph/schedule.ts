@@ -2,13 +2,15 @@
 //
 // Groups are lowered, then judged: a value that a kernel would compute again and again, at a cost above that of writing and
 // reading it, is stored after all and the grouping is done anew. Kernels over one index space that share an input, or
-// of which one reads the other's result element by element, become one kernel with several outputs.
+// of which one reads the other's result element by element, become one kernel with several outputs. Where the device can, a
+// kernel behind a matrix product becomes its epilogue.
 
 import { sizeOf } from '../base/shape.ts';
 import { axesOf } from '../kernel/bounds.ts';
 import { costOf } from '../kernel/estimate.ts';
 import type { Expr } from '../kernel/expr.ts';
 import type { Graph, Vertex } from './canonical.ts';
+import { type Epilogues, type FusedEpilogue, findEpilogues } from './epilogue.ts';
 import { type Group, isRoutine, type Limits, reductionGroups, requiredStores } from './fuse.ts';
 import { type LoweredGroup, lowerGroup } from './kernels.ts';
 import { PositionConflict } from './lower.ts';
@@ -16,7 +18,7 @@ import { routineSources } from './routines.ts';
 
 export type Work =
   | { readonly kind: 'kernel'; readonly lowered: LoweredGroup }
-  | { readonly kind: 'routine'; readonly vertex: Vertex };
+  | { readonly kind: 'routine'; readonly vertex: Vertex; readonly fused: FusedEpilogue | null };
 
 /** The vertex whose buffer holds this one's elements in the same order. */
 export function storedAs(v: Vertex): Vertex {
@@ -30,9 +32,10 @@ function isAlias(v: Vertex): boolean {
   return (v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const';
 }
 
-export function schedule(graph: Graph, limits: Limits): Work[] {
+export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogue?: boolean }): Work[] {
   const live = reachable(graph);
-  const wanted = new Set(graph.outputs.map(storedAs));
+  const outputs = new Set(graph.outputs.map(storedAs));
+  const wanted = new Set(outputs);
   for (const v of live) {
     if (isRoutine(v)) for (const s of routineSources(v)) wanted.add(s.vertex);
   }
@@ -63,7 +66,10 @@ export function schedule(graph: Graph, limits: Limits): Work[] {
       wanted.add(costly);
       continue;
     }
-    return order(graph, live, lowered);
+    const epilogues = limits.matmulEpilogue
+      ? findEpilogues(live, outputs, lowered, stored, limits.maxBuffers)
+      : (new Map() as Epilogues);
+    return order(graph, live, lowered, epilogues);
   }
 }
 
@@ -182,9 +188,11 @@ function sameNest(a: Group, b: Group): boolean {
   );
 }
 
-function order(graph: Graph, live: readonly Vertex[], lowered: readonly LoweredGroup[]): Work[] {
+function order(graph: Graph, live: readonly Vertex[], lowered: readonly LoweredGroup[], epilogues: Epilogues): Work[] {
   const producer = new Map<Vertex, LoweredGroup>();
   for (const g of lowered) for (const r of g.group.roots) producer.set(r, g);
+  const fusedInto = new Map<LoweredGroup, Vertex>();
+  for (const [matmul, { kernel }] of epilogues) fusedInto.set(kernel, matmul);
   const placed = new Set<LoweredGroup | Vertex>();
   const work: Work[] = [];
   const place = (v: Vertex): void => {
@@ -197,12 +205,18 @@ function order(graph: Graph, live: readonly Vertex[], lowered: readonly LoweredG
     const unit = group ?? v;
     if (placed.has(unit)) return;
     placed.add(unit);
-    if (group) {
+    const matmul = group && fusedInto.get(group);
+    if (matmul) {
+      const { fused } = epilogues.get(matmul)!;
+      for (const i of fused.inputs) place(i);
+      for (const s of routineSources(matmul)) place(s.vertex);
+      work.push({ kind: 'routine', vertex: matmul, fused });
+    } else if (group) {
       for (const i of group.inputs) place(i);
       work.push({ kind: 'kernel', lowered: group });
     } else if (isRoutine(v)) {
       for (const s of routineSources(v)) place(s.vertex);
-      work.push({ kind: 'routine', vertex: v });
+      work.push({ kind: 'routine', vertex: v, fused: null });
     }
   };
   const alive = new Set(live);

@@ -1,6 +1,6 @@
 // The routines, one element at a time, straight from their definitions in kernel.ts.
 
-import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
+import { type DType, isFloat } from '../../base/dtype.ts';
 import { Exprs } from '../../kernel/expr.ts';
 import type { Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
@@ -20,7 +20,7 @@ const wrap = (t: DType): ((v: Value) => Value) => (isFloat(t) ? (v) => v : round
 const matmul: Run<Matmul> = (r, buffers, scalars, scratch) => {
   const [a, b] = buffers as [Elements, Elements];
   const out = buffers[buffers.length - 1]!;
-  const product = r.epilogue ? scratch(accumulatorFor(r.type), r.batch * r.m * r.n) : out;
+  const product = r.epilogue ? scratch(r.type, r.batch * r.m * r.n) : out;
   const type = r.type;
   const [plus, times, fix] = [add(type), mul(type), wrap(type)];
   const zero = type === 'i64' || type === 'u64' ? 0n : 0;
@@ -59,7 +59,7 @@ function runEpilogue(
     b.alu('mul', b.alu('add', b.alu('mul', axes[0]!, b.const('index', r.m)), axes[1]!), b.const('index', r.n)),
     axes[2]!,
   );
-  const acc = accumulatorFor(r.type);
+  const acc = r.type;
   const elements = r.batch * r.m * r.n;
   const kernel: Kernel = {
     kind: 'kernel',
