@@ -1,0 +1,145 @@
+// How many items to process at once, learned from what happened.
+//
+// From the first size the search goes up by factors while the throughput rises; if it never did, down by factors; then it
+// stays at the best size. That takes ten chunks at most. When memory runs out the size is halved, down to 1; between the
+// size that worked and the one that did not, a few later chunks bisect. What worked is remembered for the next call with the
+// same key, so all chunks together meet at most log2(size) + 4 refusals.
+
+export interface ChunkOptions {
+  /** The first size. Default 100. */
+  readonly start?: number | undefined;
+  /** Never more than this. Default: no limit. */
+  readonly most?: number | undefined;
+  /** False keeps the size, but for lack of memory. Default true. */
+  readonly grow?: boolean | undefined;
+}
+
+/** A rise in throughput that is worth going on for. */
+const worthwhile = 1.05;
+const factor = 4;
+/** Sizes that are tried, and chunks per size: the first of a size may compile or allocate. */
+const maxTrials = 5;
+const samplesPerSize = 2;
+/** Bisections between the size that worked and the one that did not. */
+const maxBisections = 3;
+
+export class ChunkSizer {
+  readonly #most: number;
+  #size: number;
+  #direction: 'up' | 'down' | 'none';
+  /** The largest size known to fit, and the smallest known not to. */
+  #fits = 0;
+  #fails = Number.POSITIVE_INFINITY;
+  #bisections = 0;
+  #trials = 1;
+  #best = { size: 0, rate: 0 };
+  #samples = 0;
+  #rate = 0;
+  #scale = 1;
+  readonly #first: number;
+
+  constructor(options: ChunkOptions = {}) {
+    this.#most = options.most ?? Number.MAX_SAFE_INTEGER;
+    this.#size = Math.max(1, Math.min(options.start ?? 100, this.#most));
+    this.#first = this.#size;
+    this.#direction = (options.grow ?? true) ? 'up' : 'none';
+  }
+
+  /** The size of the next chunk of what is left. */
+  next(left: number): number {
+    return Math.max(1, Math.min(Math.floor(this.#size * this.#scale), left));
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether the size has stopped moving. */
+  get settled(): boolean {
+    return this.#direction === 'none';
+  }
+
+  /** 1 in normal times; less while the device is slower than usual. */
+  set scale(scale: number) {
+    this.#scale = Math.max(0, Math.min(1, scale));
+  }
+
+  /** A chunk of this size took this long. */
+  succeeded(size: number, ms: number): void {
+    this.#fits = Math.max(this.#fits, size);
+    // A remainder tells nothing about the size that is being tried.
+    if (this.settled || size !== this.#size) return;
+    this.#rate = Math.max(this.#rate, size / Math.max(ms, 1e-6));
+    if (++this.#samples < samplesPerSize) return;
+    const better = this.#rate > this.#best.rate * worthwhile;
+    if (better) this.#best = { size, rate: this.#rate };
+    // Going up never helped: perhaps less is more.
+    else if (this.#direction === 'up' && this.#best.size === this.#first) this.#direction = 'down';
+    else {
+      this.#settle();
+      return;
+    }
+    const next = this.#nextSize();
+    if (next === null || this.#trials++ >= maxTrials) this.#settle();
+    else this.#move(next);
+  }
+
+  /** A chunk of this size did not fit. False if there is nothing smaller to try. */
+  failed(size: number): boolean {
+    this.#fails = Math.min(this.#fails, size);
+    if (this.#fits >= this.#fails) this.#fits = 0;
+    if (this.#best.size >= this.#fails) this.#best = { size: 0, rate: 0 };
+    this.#move(this.#fits > 0 ? this.#fits : Math.max(1, Math.floor(size / 2)));
+    return size > 1;
+  }
+
+  #nextSize(): number | null {
+    const from = this.#best.size;
+    if (this.#direction === 'down') {
+      const down = Math.floor(from / factor);
+      return down >= 1 ? down : from > 1 ? 1 : null;
+    }
+    const limit = Math.min(this.#most, this.#fails - 1);
+    if (from >= limit) return null;
+    if (this.#fails === Number.POSITIVE_INFINITY) return Math.min(limit, from * factor);
+    const middle = Math.floor((from + this.#fails) / 2);
+    return middle > from && this.#bisections++ < maxBisections ? middle : null;
+  }
+
+  #settle(): void {
+    this.#move(Math.max(1, this.#best.size));
+    this.#direction = 'none';
+  }
+
+  #move(size: number): void {
+    this.#size = size;
+    this.#samples = 0;
+    this.#rate = 0;
+  }
+}
+
+/** Sizers by what they are for; the ones used longest ago go first. */
+export class ChunkMemory {
+  readonly #limit: number;
+  readonly #known = new Map<string, ChunkSizer>();
+  #scale = 1;
+
+  constructor(limit = 256) {
+    this.#limit = limit;
+  }
+
+  for(key: string, options: ChunkOptions): ChunkSizer {
+    const known = this.#known.get(key) ?? new ChunkSizer(options);
+    known.scale = this.#scale;
+    this.#known.delete(key);
+    this.#known.set(key, known);
+    if (this.#known.size > this.#limit) this.#known.delete(this.#known.keys().next().value!);
+    return known;
+  }
+
+  /** Makes all chunks smaller while a device is slower than usual; 1 is normal. */
+  set scale(scale: number) {
+    this.#scale = scale;
+    for (const sizer of this.#known.values()) sizer.scale = scale;
+  }
+}

@@ -1,0 +1,196 @@
+// Finds what changed in the metrics of a running program: a step in latency, memory that grows, a rising rate of errors, a
+// falling hit rate. Medians and counts against a baseline of the recent past, with limits so wide that steady but noisy
+// loads stay silent; after an alarm the new level becomes the baseline, so one change is told once.
+
+import { median } from './statistics.ts';
+
+export type AnomalyKind = 'latency' | 'memory' | 'errors' | 'hit-rate';
+
+export interface Anomaly {
+  readonly kind: AnomalyKind;
+  /** The series it was found in. */
+  readonly series: string;
+  readonly value: number;
+  readonly baseline: number;
+  readonly message: string;
+}
+
+const baselineCount = 120;
+const leastBaseline = 30;
+const recentCount = 12;
+const lookEvery = 4;
+
+/** A step to at least 1.3 times the usual, and far outside of the usual spread. */
+const stepFactor = 1.3;
+const stepDeviations = 8;
+
+/** A step in a series of measurements, by the medians of the newest values and of those before. */
+export class StepDetector {
+  readonly #series: string;
+  readonly #values: number[] = [];
+  #since = 0;
+
+  constructor(series: string) {
+    this.#series = series;
+  }
+
+  add(value: number): Anomaly | null {
+    const all = this.#values;
+    all.push(value);
+    if (all.length > baselineCount + recentCount) all.shift();
+    // Sorting at every value would cost more than most of what is measured.
+    if (all.length < leastBaseline + recentCount || ++this.#since < lookEvery) return null;
+    this.#since = 0;
+    const before = all.slice(0, all.length - recentCount);
+    const recent = median(all.slice(-recentCount));
+    const usual = median(before);
+    // Scaled to the standard deviation of normal noise, then to that of a median of the newest values.
+    const noise = (1.4826 * median(before.map((v) => Math.abs(v - usual))) * 1.2533) / Math.sqrt(recentCount);
+    if (recent < stepFactor * usual || recent - usual < stepDeviations * noise) return null;
+    all.splice(0, all.length - recentCount);
+    const times = usual > 0 ? `${(recent / usual).toFixed(1)} times` : 'from nothing to';
+    return {
+      kind: 'latency',
+      series: this.#series,
+      value: recent,
+      baseline: usual,
+      message: `${this.#series}: ${times} the usual time (${recent.toFixed(3)} ms against ${usual.toFixed(3)} ms)`,
+    };
+  }
+}
+
+const growthParts = 5;
+const leastGrowthBytes = 1 << 20;
+
+/** Memory that rises and rises: the mean of each fifth of the window above the one before, and a fifth more in all. */
+export class GrowthDetector {
+  readonly #windowMs: number;
+  readonly #samples: { readonly at: number; readonly bytes: number }[] = [];
+  #quietUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(windowMs = 5 * 60_000) {
+    this.#windowMs = windowMs;
+  }
+
+  add(at: number, bytes: number): Anomaly | null {
+    const s = this.#samples;
+    s.push({ at, bytes });
+    while (s.length > 0 && s[0]!.at < at - this.#windowMs) s.shift();
+    const from = s[0]!.at;
+    if (at < this.#quietUntil || s.length < 2 * growthParts || at - from < this.#windowMs * 0.95) return null;
+    const means = Array.from({ length: growthParts }, (_, part) => {
+      const inside = s.filter(
+        (x) => Math.min(growthParts - 1, Math.floor(((x.at - from) / (at - from)) * growthParts)) === part,
+      );
+      return inside.reduce((sum, x) => sum + x.bytes, 0) / Math.max(1, inside.length);
+    });
+    const rises = means.slice(1).filter((m, i) => m > means[i]!).length;
+    const [first, last] = [means[0]!, means[growthParts - 1]!];
+    // A single step rises once and then stays: each step must have its share of the growth.
+    const steady = means.slice(1).every((m, i) => m - means[i]! > 0.08 * (last - first));
+    if (rises < growthParts - 1 || !steady || last < 1.2 * first || last - first < leastGrowthBytes) return null;
+    this.#quietUntil = at + this.#windowMs;
+    const perMinute = ((last - first) / ((at - from) * 0.8)) * 60_000;
+    return {
+      kind: 'memory',
+      series: 'memory',
+      value: last,
+      baseline: first,
+      message: `memory grows by ${(perMinute / 2 ** 20).toFixed(2)} MB a minute: from ${mb(first)} to ${mb(last)}`,
+    };
+  }
+}
+
+const mb = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+
+interface RateLimits {
+  readonly kind: 'errors' | 'hit-rate';
+  /** Which way is bad. */
+  readonly rises: boolean;
+  readonly least: number;
+  readonly text: string;
+}
+
+const rates: Readonly<Record<'errors' | 'hit-rate', RateLimits>> = {
+  errors: { kind: 'errors', rises: true, least: 0.05, text: 'of the operations fail' },
+  'hit-rate': { kind: 'hit-rate', rises: false, least: 0.1, text: 'of the requests are hits' },
+};
+const rateRecent = 40;
+const rateBaseline = 400;
+const leastRateBaseline = 100;
+const rateDeviations = 5;
+
+/** A share of yes among yes and no that has changed: the newest outcomes against those before. */
+export class RateDetector {
+  readonly #limits: RateLimits;
+  readonly #outcomes: boolean[] = [];
+  #since = 0;
+
+  constructor(kind: 'errors' | 'hit-rate') {
+    this.#limits = rates[kind];
+  }
+
+  add(outcome: boolean): Anomaly | null {
+    const all = this.#outcomes;
+    all.push(outcome);
+    if (all.length > rateRecent + rateBaseline) all.shift();
+    if (all.length < rateRecent + leastRateBaseline || ++this.#since < lookEvery) return null;
+    this.#since = 0;
+    const share = (list: readonly boolean[]): number => list.filter(Boolean).length / list.length;
+    const before = all.slice(0, all.length - rateRecent);
+    const [recent, usual] = [share(all.slice(-rateRecent)), share(before)];
+    const { kind, rises, least, text } = this.#limits;
+    const change = rises ? recent - usual : usual - recent;
+    // Laplace's estimate: a baseline without a single failure does not prove that there are none.
+    const p = (usual * before.length + 1) / (before.length + 2);
+    const noise = Math.sqrt(p * (1 - p) * (1 / rateRecent + 1 / before.length));
+    if (change < least || change < rateDeviations * noise) return null;
+    all.splice(0, all.length - rateRecent);
+    const percent = (v: number): string => `${(100 * v).toFixed(0)} %`;
+    return {
+      kind,
+      series: kind,
+      value: recent,
+      baseline: usual,
+      message: `${percent(recent)} ${text}, usually ${percent(usual)}`,
+    };
+  }
+}
+
+/** All of them together. */
+export class AnomalyDetector {
+  readonly #found: (anomaly: Anomaly) => void;
+  readonly #latency = new Map<string, StepDetector>();
+  readonly #memory = new GrowthDetector();
+  readonly #errors = new RateDetector('errors');
+  readonly #hits = new RateDetector('hit-rate');
+
+  constructor(found: (anomaly: Anomaly) => void) {
+    this.#found = found;
+  }
+
+  latency(series: string, ms: number): void {
+    let detector = this.#latency.get(series);
+    if (!detector) {
+      if (this.#latency.size >= 256) this.#latency.delete(this.#latency.keys().next().value!);
+      this.#latency.set(series, (detector = new StepDetector(series)));
+    }
+    this.#tell(detector.add(ms));
+  }
+
+  memory(at: number, bytes: number): void {
+    this.#tell(this.#memory.add(at, bytes));
+  }
+
+  outcome(failed: boolean): void {
+    this.#tell(this.#errors.add(failed));
+  }
+
+  request(hit: boolean): void {
+    this.#tell(this.#hits.add(hit));
+  }
+
+  #tell(anomaly: Anomaly | null): void {
+    if (anomaly) this.#found(anomaly);
+  }
+}

@@ -1,0 +1,348 @@
+// The whole way of a dataset: host → device → operation → host, in chunks, streamed.
+//
+// Records of one length travel as blocks of rows. The number of rows in a block follows from the length of a record and the
+// device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
+// is what makes results the same bits for any size of chunk. A chunk is some blocks that are in flight together.
+
+import { byteSize, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import type { ChunkSizer } from './adaptive.ts';
+import type { Context } from './context.ts';
+import { ComputeError, InvalidArgumentError, OutOfMemoryError, throwIfAborted } from './errors.ts';
+import { type BatchOp, checkOp, ops } from './ops.ts';
+import type { Station } from './station.ts';
+import { download, once, upload } from './transfer.ts';
+
+/** One record. */
+export type RecordArray = Exclude<TypedArray, Uint16Array>;
+
+export type DatasetInput = RecordArray | Iterable<RecordArray> | AsyncIterable<RecordArray>;
+
+export interface DatasetOptions {
+  /** Elements per record, if the data is one array. */
+  readonly recordLength?: number | undefined;
+  /** What is computed of each record. Default: the mean of squares. */
+  readonly op?: BatchOp | undefined;
+  /** Records per chunk: a number, or as many as turn out best (the default). */
+  readonly chunkSize?: number | 'adaptive' | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((done: number) => void) | undefined;
+}
+
+export interface StageTimes {
+  readonly upload: number;
+  readonly compute: number;
+  readonly download: number;
+  /** Wall time of the whole call; less than the sum of the stages where they overlap. */
+  readonly total: number;
+}
+
+export interface DatasetReport {
+  readonly records: number;
+  readonly chunks: number;
+  readonly device: string;
+  readonly times: StageTimes;
+  /** Whether stages of different chunks ran at the same time. */
+  readonly overlapped: boolean;
+  /** One array per record, in their order. */
+  readonly results: readonly HostArrays[keyof HostArrays][];
+}
+
+/** Elements of a block: enough to keep the device busy with one launch. */
+const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 20 };
+const startBytes = 8 << 20;
+/** The share of free memory that the records of one chunk may take. */
+const memoryShare = 1 / 8;
+
+type Result = HostArrays[keyof HostArrays];
+
+export async function runDataset(ctx: Context, data: DatasetInput, options: DatasetOptions): Promise<DatasetReport> {
+  const operation = 'processDataset';
+  ctx.checkOpen(operation);
+  const { op = 'meanSquare', chunkSize = 'adaptive', signal } = options;
+  checkOp(op, operation);
+  if (chunkSize !== 'adaptive' && !(Number.isSafeInteger(chunkSize) && chunkSize > 0)) {
+    throw refuse(`chunkSize is ${chunkSize}`, "Use a whole number above 0, or 'adaptive'.");
+  }
+  throwIfAborted(signal, operation);
+  return new Dataset(ctx, op, chunkSize, options).run(recordsOf(data, options));
+}
+
+class Dataset {
+  readonly #ctx: Context;
+  readonly #op: BatchOp;
+  readonly #chunkSize: number | 'adaptive';
+  readonly #options: DatasetOptions;
+  readonly #results: Result[] = [];
+  readonly #reclaim: () => boolean;
+  #sizer: ChunkSizer | null = null;
+  #device = 'none';
+  #chunks = 0;
+  #overlapped = false;
+
+  constructor(ctx: Context, op: BatchOp, chunkSize: number | 'adaptive', options: DatasetOptions) {
+    this.#ctx = ctx;
+    this.#op = op;
+    this.#chunkSize = chunkSize;
+    this.#options = options;
+    this.#reclaim = once(ctx);
+  }
+
+  async run(records: AsyncIterator<RecordArray>): Promise<DatasetReport> {
+    const { clock, timeline } = this.#ctx;
+    const start = clock.now();
+    const stages = { upload: 0, compute: 0, download: 0 };
+    const off = timeline.onSpan((s) => {
+      stages[s.kind] += s.ms;
+    });
+    try {
+      await this.#stream(records);
+    } finally {
+      off();
+      await records.return?.();
+    }
+    return {
+      records: this.#results.length,
+      chunks: this.#chunks,
+      device: this.#device,
+      times: { ...stages, total: clock.now() - start },
+      overlapped: this.#overlapped,
+      results: this.#results,
+    };
+  }
+
+  async #stream(records: AsyncIterator<RecordArray>): Promise<void> {
+    const { signal, onProgress } = this.#options;
+    let waiting: RecordArray[] = [];
+    for (let ended = false; ; ) {
+      const size = this.#size(waiting[0]);
+      while (!ended && waiting.length < size) {
+        const next = await records.next();
+        if (next.done) ended = true;
+        else waiting.push(checkRecord(next.value, this.#results.length + waiting.length, this.#op));
+      }
+      if (waiting.length === 0) return;
+      const chunk = waiting.slice(0, this.#size(waiting[0]));
+      const done = await this.#chunk(chunk);
+      waiting = waiting.slice(done);
+      if (done > 0) onProgress?.(this.#results.length);
+      await this.#ctx.clock.turn();
+      throwIfAborted(signal, 'processDataset');
+    }
+  }
+
+  /** Records of the next chunk; known better once there is a first record. */
+  #size(first: RecordArray | undefined): number {
+    if (!first) return 1;
+    if (!this.#sizer) {
+      const { devices, sizes } = this.#ctx;
+      const bytes = Math.max(1, first.byteLength);
+      const free = devices.current?.device.memory().free ?? 2 ** 30;
+      const name = typeof this.#op === 'string' ? this.#op : this.#op.name || 'function';
+      const adaptive = this.#chunkSize === 'adaptive';
+      const start = adaptive ? Math.max(1, Math.min(100, Math.floor(startBytes / bytes))) : (this.#chunkSize as number);
+      this.#sizer = sizes.for(`dataset ${name} ${Math.round(Math.log2(bytes))} ${this.#chunkSize}`, {
+        start,
+        grow: adaptive,
+        most: adaptive ? Math.max(1, Math.floor((free * memoryShare) / bytes)) : undefined,
+      });
+    }
+    return this.#sizer.next(Number.MAX_SAFE_INTEGER);
+  }
+
+  /** Processes a chunk and returns how many records are done: none if it did not fit and must be tried smaller. */
+  async #chunk(records: readonly RecordArray[]): Promise<number> {
+    const { clock, recovery, pacer, devices } = this.#ctx;
+    const { signal } = this.#options;
+    const start = clock.now();
+    let busy = 0;
+    try {
+      const made = await recovery.run(
+        {
+          operation: 'processDataset',
+          signal,
+          otherwise: typeof this.#op === 'string' ? 'kernel' : undefined,
+          reclaim: this.#reclaim,
+          moveForMemory: records.length === 1,
+        },
+        async (station) => {
+          this.#device = station.id;
+          const run = new Pipeline(this.#ctx, station, this.#op);
+          const out = await run.process(records);
+          busy = run.busyMs;
+          this.#overlapped ||= run.overlapped;
+          return out;
+        },
+      );
+      for (const r of made) this.#results.push(r);
+    } catch (error) {
+      if (error instanceof OutOfMemoryError && records.length > 1) {
+        this.#sizer!.failed(records.length);
+        return 0;
+      }
+      throw error instanceof ComputeError ? error : wrapped(error, this.#results.length);
+    }
+    const ms = clock.now() - start;
+    this.#chunks++;
+    this.#sizer!.succeeded(records.length, ms);
+    devices.signals.emit('chunk', { operation: 'processDataset', size: records.length, ms });
+    await pacer.rest(busy, signal);
+    return records.length;
+  }
+}
+
+/** Positions of a chunk's records that travel together. */
+interface Block {
+  readonly positions: readonly number[];
+  /** Rows with the filling; null for records that travel alone. */
+  readonly rows: number | null;
+}
+
+/** One chunk on one station: uploads run ahead of computations, downloads behind them. */
+class Pipeline {
+  readonly #ctx: Context;
+  readonly #station: Station;
+  readonly #op: BatchOp;
+  busyMs = 0;
+  overlapped = false;
+
+  constructor(ctx: Context, station: Station, op: BatchOp) {
+    this.#ctx = ctx;
+    this.#station = station;
+    this.#op = op;
+  }
+
+  async process(records: readonly RecordArray[]): Promise<Result[]> {
+    const results = new Array<Result>(records.length);
+    const held = new Set<Tensor>();
+    const blocks = this.#blocks(records);
+    let downloads = 0;
+    const fetch = async (out: Tensor, block: Block): Promise<void> => {
+      downloads++;
+      const data = await download(this.#ctx, this.#station, out);
+      downloads--;
+      const per = block.rows === null ? data.length : data.length / block.rows;
+      block.positions.forEach((p, row) => {
+        results[p] = block.rows === null ? data : data.slice(row * per, (row + 1) * per);
+      });
+      held.delete(out);
+      out.dispose();
+    };
+    let behind: Promise<void> = Promise.resolve();
+    try {
+      for (const block of blocks) {
+        // The download of the block before goes on meanwhile, where the device can do both.
+        if (downloads > 0 && this.#station.kind === 'gpu') this.overlapped = true;
+        const input = await this.#upload(records, block);
+        held.add(input);
+        const out = await this.#compute(input, block);
+        held.add(out);
+        held.delete(input);
+        input.dispose();
+        await behind;
+        behind = fetch(out, block);
+        // Told through `await behind`; until then it must not count as unhandled.
+        behind.catch(() => {});
+      }
+      await behind;
+      return results;
+    } finally {
+      await behind.catch(() => {});
+      for (const t of held) t.dispose();
+    }
+  }
+
+  async #upload(records: readonly RecordArray[], block: Block): Promise<Tensor> {
+    const first = records[block.positions[0]!]!;
+    if (block.rows === null) return upload(this.#ctx, this.#station, first, [first.length], undefined);
+    const length = first.length;
+    const bytes = new Uint8Array(block.rows * first.byteLength);
+    block.positions.forEach((p, row) => {
+      const r = records[p]!;
+      bytes.set(new Uint8Array(r.buffer, r.byteOffset, r.byteLength), row * first.byteLength);
+    });
+    const packed = new (first.constructor as new (buffer: ArrayBuffer) => RecordArray)(bytes.buffer);
+    return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined);
+  }
+
+  async #compute(input: Tensor, block: Block): Promise<Tensor> {
+    const op = this.#op;
+    const name = typeof op === 'string' ? op : op.name || 'function';
+    const bytes = input.size * byteSize(input.dtype);
+    const wide = this.#station.device.caps.dtypes.has('f64');
+    const { value, ms } = await this.#ctx.computing(this.#station, name, bytes, () =>
+      typeof op === 'string' && block.rows !== null
+        ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
+        : this.#ctx.groups(this.#station).run([input], op)[0]!,
+    );
+    this.busyMs += ms;
+    return value;
+  }
+
+  /** Records of one length and type together, in blocks; a function gets each record by itself. */
+  #blocks(records: readonly RecordArray[]): Block[] {
+    if (typeof this.#op === 'function') return records.map((_, i) => ({ positions: [i], rows: null }));
+    const kinds = new Map<string, number[]>();
+    records.forEach((r, i) => {
+      const key = `${r.constructor.name} ${r.length}`;
+      const list = kinds.get(key);
+      if (list) list.push(i);
+      else kinds.set(key, [i]);
+    });
+    const blocks: Block[] = [];
+    for (const positions of kinds.values()) {
+      const { length } = records[positions[0]!]!;
+      const rows = Math.max(1, Math.floor(blockElements[this.#station.kind] / Math.max(1, length)));
+      if (rows === 1 || length === 0) {
+        for (const p of positions) blocks.push({ positions: [p], rows: null });
+        continue;
+      }
+      for (let at = 0; at < positions.length; at += rows)
+        blocks.push({ positions: positions.slice(at, at + rows), rows });
+    }
+    return blocks;
+  }
+}
+
+const isRecord = (v: unknown): v is RecordArray =>
+  ArrayBuffer.isView(v) &&
+  Object.values(dtypeInfo).some((i) => i.storage === v.constructor && i.storage !== Uint16Array);
+
+function checkRecord(record: unknown, index: number, op: BatchOp): RecordArray {
+  if (!isRecord(record)) {
+    throw refuse(`record ${index} is not a typed array that has a dtype`, 'Give Float32Arrays or the like.');
+  }
+  if (record.length === 0 && typeof op === 'string' && ops[op].needsElements) {
+    throw refuse(`record ${index} is empty, and ${op} needs elements`, 'Leave empty records out.');
+  }
+  return record;
+}
+
+async function* recordsOf(data: DatasetInput, options: DatasetOptions): AsyncGenerator<RecordArray, void> {
+  if (ArrayBuffer.isView(data)) {
+    const length = options.recordLength;
+    if (length === undefined || !Number.isSafeInteger(length) || length < 1 || data.length % length !== 0) {
+      throw refuse(
+        `recordLength is ${length} for an array of ${data.length} elements`,
+        'Give a whole number above 0 that divides the length of the array.',
+      );
+    }
+    for (let at = 0; at < data.length; at += length) yield data.subarray(at, at + length) as RecordArray;
+    return;
+  }
+  if (typeof data !== 'object' || data === null || !(Symbol.iterator in data || Symbol.asyncIterator in data)) {
+    throw refuse(
+      `the data is ${data === null ? 'null' : typeof data}`,
+      'Give a typed array with recordLength, or arrays.',
+    );
+  }
+  yield* data;
+}
+
+const refuse = (message: string, hint: string): InvalidArgumentError =>
+  new InvalidArgumentError({ message: `processDataset: ${message}`, operation: 'processDataset', hint });
+
+function wrapped(error: unknown, index: number): unknown {
+  if (error instanceof Error) error.message = `processDataset: from record ${index} on: ${error.message}`;
+  return error;
+}

@@ -1,0 +1,440 @@
+// Chooses the device, tells the true choice, notices its loss, builds it anew, and brings it back when it is well again.
+//
+// One station (a runtime on one device) is active at a time. Selections and resets are done one after the other; whoever
+// asks for the station meanwhile waits. A device that was reset too often is quarantined; a probe in the background lets it
+// out again after it passed three times.
+
+import type { DeviceKind } from '../runtime/devices.ts';
+import { createRuntime, type RuntimeOptions } from '../runtime/runtime.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { within } from './deadline.ts';
+import {
+  type ComputeError,
+  DeviceLostError,
+  DeviceUnavailableError,
+  DisposedError,
+  InvalidArgumentError,
+} from './errors.ts';
+import { type ComputeEvents, type ComputeListener, type ComputeLogger, Signals } from './events.ts';
+import { Healer } from './healer.ts';
+import { type Candidate, type OpenRuntime, search } from './select.ts';
+import { Shared } from './shared.ts';
+import { Station } from './station.ts';
+import type { DevicePreference, DeviceSelection } from './types.ts';
+
+export interface DeviceManagerOptions {
+  /** Kinds of devices to look for. Default: CUDA, WebGPU, CPU. */
+  readonly kinds?: readonly DeviceKind[] | undefined;
+  /** Passed on to `createRuntime`. */
+  readonly runtime?: Omit<RuntimeOptions, 'devices'> | undefined;
+  /** What to use until `selectDevice` says otherwise. */
+  readonly preference?: DevicePreference | undefined;
+  readonly logger?: ComputeLogger | undefined;
+  /** Resets of one device within 10 minutes before it is quarantined. Default 3. */
+  readonly maxResets?: number | undefined;
+  /** How often a quarantined device is probed, in ms. Default 5000. */
+  readonly probeEveryMs?: number | undefined;
+  /** Whether a better device that was healed is used again by itself. Default true. */
+  readonly returnWhenHealed?: boolean | undefined;
+}
+
+export interface DeviceManagerDeps extends DeviceManagerOptions {
+  readonly open?: OpenRuntime | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** Somebody whose tensors live on the station: told before it goes, and asked how many there are. */
+export interface Tenant {
+  live(): number;
+  /** Brings the tensors to host memory, if the station still lives. Returns how many are safe and how many are not. */
+  leave(station: Station): Promise<{ restored: number; lost: number }>;
+}
+
+const resetWindowMs = 10 * 60_000;
+const quietMs = 5000;
+const closeMs = 2000;
+const rebirthMs = 10_000;
+const gpuKinds: readonly DeviceKind[] = ['cuda', 'webgpu'];
+
+const shared = new Shared<DeviceManager, DeviceManagerOptions>('DeviceManager', (options) =>
+  DeviceManager.create(options),
+);
+
+export class DeviceManager {
+  readonly clock: Clock;
+  readonly signals = new Signals();
+  readonly #kinds: readonly DeviceKind[];
+  readonly #open: OpenRuntime;
+  readonly #maxResets: number;
+  readonly #returns: boolean;
+  readonly #tenants = new Set<Tenant>();
+  readonly #healer: Healer;
+  readonly #resets = new Map<string, number[]>();
+  #preference: DevicePreference;
+  #station: Station | null = null;
+  #selection: DeviceSelection | null = null;
+  #queue: Promise<unknown> = Promise.resolve();
+  #resetting: Promise<void> | null = null;
+  #disposed = false;
+
+  /** The instance shared by the whole process; made anew after `dispose()`. */
+  static getInstance(options?: DeviceManagerOptions): DeviceManager {
+    return shared.get(options);
+  }
+
+  /** An instance of one's own. */
+  static create(deps: DeviceManagerDeps = {}): DeviceManager {
+    return new DeviceManager(deps);
+  }
+
+  private constructor(deps: DeviceManagerDeps) {
+    this.clock = deps.clock ?? systemClock;
+    this.signals.logger = deps.logger ?? null;
+    this.#kinds = deps.kinds ?? ['cuda', 'webgpu', 'cpu'];
+    this.#open = deps.open ?? opener(deps.runtime ?? {});
+    this.#maxResets = deps.maxResets ?? 3;
+    this.#returns = deps.returnWhenHealed ?? true;
+    this.#preference = deps.preference ?? {};
+    this.#healer = new Healer({
+      open: this.#open,
+      clock: this.clock,
+      everyMs: deps.probeEveryMs ?? 5000,
+      healed: (device, probes) => this.#healed(device, probes),
+    });
+    checkPreference(this.#preference, 'DeviceManager');
+  }
+
+  get disposed(): boolean {
+    return this.#disposed;
+  }
+
+  /** The last selection, as `selectDevice` returned it. */
+  get selection(): DeviceSelection | null {
+    return this.#selection;
+  }
+
+  /** Devices that are not used at the moment, and why. */
+  get quarantined(): ReadonlyMap<string, string> {
+    return this.#healer.patients;
+  }
+
+  /**
+   * Chooses a device: the best of those that are there, compute right and meet the preference. `live` says what happens to
+   * tensors on the device used before: they are moved, or the call is refused.
+   */
+  async selectDevice(preference: DevicePreference = {}, live: 'move' | 'refuse' = 'move'): Promise<DeviceSelection> {
+    this.#checkOpen('selectDevice');
+    checkPreference(preference, 'selectDevice');
+    return this.#exclusive(async () => {
+      const count = [...this.#tenants].reduce((n, t) => n + t.live(), 0);
+      if (live === 'refuse' && count > 0) {
+        throw new InvalidArgumentError({
+          message: `selectDevice: ${count} tensors are alive on ${this.#station?.id}`,
+          operation: 'selectDevice',
+          device: this.#station?.id,
+          hint: "Dispose them first, or let them be moved: selectDevice(preference, 'move').",
+        });
+      }
+      this.#preference = preference;
+      return this.#choose(new Map(this.#healer.patients));
+    });
+  }
+
+  /** What executes the next operation; null before the first selection, after `cleanup` and while there is none. */
+  getActiveDevice(): string | null {
+    return this.#station?.alive ? this.#station.id : null;
+  }
+
+  /** Frees all device resources. The next operation selects a device again. Doing it twice does nothing. */
+  async cleanup(): Promise<void> {
+    await this.#exclusive(async () => {
+      const station = this.#station;
+      this.#station = null;
+      this.#selection = null;
+      if (station) await this.#abandon(station, disposed('cleanup', station.id));
+    });
+  }
+
+  /** Calls back when the active device is lost; returns a function that stops it. */
+  onDeviceLost(callback: (event: ComputeEvents['lost']) => void): () => void {
+    return this.signals.on('lost', callback);
+  }
+
+  on<K extends keyof ComputeEvents>(kind: K, listener: ComputeListener<K>): () => void {
+    return this.signals.on(kind, listener);
+  }
+
+  /** The station, selected with the last preference if there is none. Waits for a selection or reset in progress. */
+  async ready(): Promise<Station> {
+    this.#checkOpen('selectDevice');
+    await this.#queue;
+    const station = this.#station;
+    // Not longer than a new start would take; a device that needs more is built anew.
+    if (station?.rebirth)
+      await within(station.rebirth, rebirthMs, () =>
+        station.end(lostTo('device', station.id, 'it did not come back in time')),
+      );
+    if (station?.alive) return station;
+    if (station) {
+      await this.reset(station, station.ended?.message.split('\n')[0] ?? 'it was lost');
+      return this.ready();
+    }
+    await this.#exclusive(async () => {
+      if (!this.#station) await this.#choose(new Map(this.#healer.patients));
+    });
+    return this.ready();
+  }
+
+  /** The station if it can be used at once. */
+  get current(): Station | null {
+    return this.#station?.alive && !this.#resetting ? this.#station : null;
+  }
+
+  join(tenant: Tenant): () => void {
+    this.#tenants.add(tenant);
+    return () => this.#tenants.delete(tenant);
+  }
+
+  /**
+   * Builds the device anew: whatever is in flight ends or fails, tensors are saved as far as that is possible, and a device
+   * is selected again. Callers during a reset join it. Does nothing if `station` is not the active one any more.
+   */
+  async reset(station: Station | null, cause: string): Promise<void> {
+    this.#checkOpen('resetDevice');
+    if (station && station !== this.#station) return this.#resetting ?? undefined;
+    this.#resetting ??= this.#exclusive(() => this.#rebuild(cause)).finally(() => {
+      this.#resetting = null;
+    });
+    return this.#resetting;
+  }
+
+  /** Whether one more reset of a device is within the limit. */
+  mayReset(device: string): boolean {
+    return this.#recentResets(device).length < this.#maxResets;
+  }
+
+  /** Leaves a device for the next best one. False if there is no other. */
+  async fallBack(station: Station, reason: string): Promise<boolean> {
+    return this.#exclusive(async () => {
+      if (this.#station !== station) return this.#station?.alive ?? false;
+      this.#healer.admit(station.id, reason);
+      try {
+        await this.#choose(new Map(this.#healer.patients));
+        return true;
+      } catch (e) {
+        if (!(e instanceof DeviceUnavailableError)) throw e;
+        return false;
+      }
+    });
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.#healer.stop();
+    await this.cleanup();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose();
+  }
+
+  async #rebuild(cause: string): Promise<void> {
+    const start = this.clock.now();
+    const station = this.#station;
+    if (station) this.#recentResets(station.id).push(start);
+    const device = station?.id ?? 'none';
+    let saved = { restored: 0, lost: 0 };
+    this.#station = null;
+    if (station) saved = await this.#abandon(station, lostTo('resetDevice', device, cause));
+    if (station && this.#recentResets(device).length > this.#maxResets) {
+      this.#healer.admit(device, `it was reset ${this.#maxResets} times within 10 minutes`);
+    }
+    await this.#choose(new Map(this.#healer.patients), device);
+    this.signals.emit('reset', { device, cause, ms: this.clock.now() - start, ...saved });
+  }
+
+  /** Lets what is in flight end, saves the tensors and closes the runtime. */
+  async #abandon(station: Station, error: ComputeError): Promise<{ restored: number; lost: number }> {
+    if (station.alive) await station.quiet(quietMs);
+    let [restored, lost] = [0, 0];
+    for (const tenant of this.#tenants) {
+      const saved = await tenant.leave(station);
+      restored += saved.restored;
+      lost += saved.lost;
+    }
+    station.end(error);
+    await station.close(closeMs);
+    return { restored, lost };
+  }
+
+  async #choose(excluded: ReadonlyMap<string, string>, before?: string): Promise<DeviceSelection> {
+    const { preferGPU = true, requireGPU = false } = this.#preference;
+    const gpus = this.#kinds.filter((k) => gpuKinds.includes(k));
+    const others = this.#kinds.filter((k) => !gpuKinds.includes(k));
+    const groups = requireGPU ? [gpus] : preferGPU ? [gpus, others] : [others, gpus];
+    const rejected: { device: string; reason: string }[] = [];
+    for (const group of groups) {
+      const result = await search(group, this.#preference, this.#open, this.clock, excluded);
+      rejected.push(...result.rejected);
+      if (result.found) return this.#take(result.found, rejected, before);
+    }
+    const list = rejected.map((r) => `${r.device}: ${r.reason}`).join('; ');
+    throw new DeviceUnavailableError({
+      message: `selectDevice: no device meets the request${list ? `: ${list}` : ''}`,
+      operation: 'selectDevice',
+      hint: requireGPU
+        ? 'Allow the CPU (requireGPU: false), or see `gpuforge doctor`.'
+        : 'Ask for less, or see `gpuforge doctor`.',
+      rejected,
+    });
+  }
+
+  async #take(found: Candidate, rejected: DeviceSelection['rejected'], before?: string): Promise<DeviceSelection> {
+    let { runtime, device } = found;
+    const { kind, probe, unverified } = found;
+    const gpu = gpuKinds.includes(kind);
+    if (found.siblings > 1 || runtime.devices()[0]?.id !== device.id) {
+      // A runtime uses its first device.
+      await runtime.close();
+      const alone = await this.#open(kind, device.id);
+      if (!alone) throw lostTo('selectDevice', device.id, 'it could not be opened a second time');
+      runtime = alone;
+      device = runtime.device(device.id);
+    }
+    const old = this.#station;
+    let station = old;
+    // The same device again: what lives on it stays where it is.
+    if (old?.alive && old.id === device.id) await runtime.close();
+    else {
+      const made = new Station(runtime, device, gpu ? 'gpu' : 'cpu', probe);
+      if (old) await this.#abandon(old, lostTo('selectDevice', old.id, `${made.id} was selected instead`));
+      this.#station = station = made;
+      this.#watch(made);
+    }
+    const { preferGPU = true } = this.#preference;
+    const fellBack = preferGPU && !gpu;
+    const reason = fellBack
+      ? 'no usable GPU: the CPU does the work'
+      : `it computes right, and the probe kernel takes ${probe.kernelMs.toFixed(2)} ms on it`;
+    this.#selection = { device: device.id, kind: station!.kind, reason, unverified, rejected };
+    this.signals.emit('device', { device: device.id, kind: station!.kind, reason });
+    if (fellBack) this.signals.emit('fallback', { from: before ?? old?.id ?? null, to: device.id, reason });
+    return this.#selection;
+  }
+
+  /** The runtime notices a loss by itself. Where it opens the device again, the station waits for it; else it ends. */
+  #watch(station: Station): void {
+    const { runtime, id } = station;
+    const gone = (reason: string): void => {
+      if (station === this.#station) station.end(lostTo('device', id, reason));
+    };
+    runtime.on('lost', ({ device, reason, reopens }) => {
+      if (device !== id || station !== this.#station || !station.alive) return;
+      if (reopens) station.expectRebirth();
+      else gone(reason);
+      this.signals.emit('lost', { device: id, reason });
+    });
+    runtime.on('reborn', ({ device, ms }) => {
+      if (device !== id) return;
+      station.reborn(true);
+      this.signals.emit('reset', { device: id, cause: 'it was lost', ms, restored: 0, lost: 0 });
+    });
+    runtime.on('abandoned', ({ device, reason }) => {
+      if (device === id) gone(reason);
+    });
+  }
+
+  #healed(device: string, probes: number): void {
+    this.signals.emit('healed', { device, probes });
+    if (!this.#returns || this.#disposed) return;
+    this.#exclusive(async () => {
+      if (this.#station && !this.#disposed) await this.#choose(new Map(this.#healer.patients));
+    }).catch((error) => this.signals.emit('error', { source: 'return to a healed device', error }));
+  }
+
+  #recentResets(device: string): number[] {
+    const since = this.clock.now() - resetWindowMs;
+    const recent = (this.#resets.get(device) ?? []).filter((t) => t > since);
+    this.#resets.set(device, recent);
+    return recent;
+  }
+
+  /** One after the other. */
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work);
+    this.#queue = result.catch(() => {});
+    return result;
+  }
+
+  #checkOpen(operation: string): void {
+    if (this.#disposed) throw disposed(operation, null);
+  }
+}
+
+const lostTo = (operation: string, device: string, reason: string): DeviceLostError =>
+  new DeviceLostError({
+    message: `${operation} (${device}): the device is gone: ${reason}`,
+    operation,
+    device,
+    hint: 'The operation can be tried again after a reset, which the facade does by itself within its limits.',
+  });
+
+const disposed = (operation: string, device: string | null): DisposedError =>
+  new DisposedError({
+    message: `${operation}: the device manager was disposed or cleaned up`,
+    operation,
+    device,
+    hint: 'Ask for a new one: getInstance().',
+  });
+
+/**
+ * Opens one kind of device; beside WebGPU the CPU too, for the dtypes that WebGPU lacks. The first device is used. Failures are
+ * not tried again below: the facade has a policy of its own, and attempts would multiply.
+ */
+function opener(options: Omit<RuntimeOptions, 'devices'>): OpenRuntime {
+  return (kind, only) => {
+    const ordinal = only === undefined ? Number.NaN : Number(only.split(':')[1]);
+    const cuda = kind === 'cuda' && Number.isInteger(ordinal) ? { cuda: { ...options.cuda, ordinals: [ordinal] } } : {};
+    return createRuntime({
+      ...options,
+      ...cuda,
+      routing: { mode: 'off', ...options.routing },
+      recovery: { attempts: 1, ...options.recovery },
+      devices: kind === 'webgpu' && only === undefined ? ['webgpu', 'cpu'] : [kind],
+    });
+  };
+}
+
+type Check = (value: unknown) => boolean;
+const isFlag: Check = (v) => typeof v === 'boolean';
+const isPolicy: Check = (v) => v === 'accept' || v === 'reject';
+
+const preferenceRules: Readonly<Record<keyof DevicePreference, readonly [Check, string]>> = {
+  preferGPU: [isFlag, 'true or false'],
+  requireGPU: [isFlag, 'true or false'],
+  minMemory: [(v) => typeof v === 'number' && v >= 0, 'a number of bytes'],
+  maxLoad: [(v) => typeof v === 'number' && v >= 0 && v <= 1, 'a number from 0 to 1'],
+  unknown: [isPolicy, "'accept' or 'reject'"],
+  software: [isPolicy, "'accept' or 'reject'"],
+};
+
+function checkPreference(preference: DevicePreference, operation: string): void {
+  for (const [key, value] of Object.entries(preference)) {
+    if (value === undefined) continue;
+    const rule = preferenceRules[key as keyof DevicePreference] as readonly [Check, string] | undefined;
+    if (rule?.[0](value)) continue;
+    throw new InvalidArgumentError({
+      message: rule ? `${operation}: ${key} is ${String(value)}` : `${operation}: there is no preference '${key}'`,
+      operation,
+      hint: rule ? `Use ${rule[1]}.` : `Preferences are ${Object.keys(preferenceRules).join(', ')}.`,
+    });
+  }
+  if (preference.requireGPU && preference.preferGPU === false) {
+    throw new InvalidArgumentError({
+      message: `${operation}: requireGPU together with preferGPU: false`,
+      operation,
+      hint: 'Leave one of them out.',
+    });
+  }
+}

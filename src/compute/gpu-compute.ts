@@ -1,0 +1,268 @@
+// GPUCompute: data to the device and back, batches, datasets, reset. Everything it does on the device goes through one
+// runtime, chosen by the device manager; everything it measures is in one timeline.
+
+import type { DType, HostArrays } from '../base/dtype.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import { ChunkMemory } from './adaptive.ts';
+import { type BatchItem, type BatchOptions, runBatch } from './batch.ts';
+import { Context } from './context.ts';
+import { type DatasetInput, type DatasetOptions, type DatasetReport, runDataset } from './dataset.ts';
+import { DeviceManager } from './device-manager.ts';
+import { InvalidArgumentError } from './errors.ts';
+import type { ComputeEvents, ComputeListener } from './events.ts';
+import { PerformanceMonitor } from './monitor.ts';
+import type { BatchOp } from './ops.ts';
+import { Pacer } from './pacer.ts';
+import { defaultPolicy, Recovery } from './recovery.ts';
+import { type Estimate, ResourcePredictor } from './resources.ts';
+import { Shared } from './shared.ts';
+import { TensorPool } from './tensor-pool.ts';
+import { TensorBook } from './tensors.ts';
+import { type TransferOptions, transferFrom, transferTo } from './transfer.ts';
+import type { PerformanceMetrics } from './types.ts';
+
+export interface GPUComputeOptions {
+  /** Attempts on one device, the first included. Default 3. */
+  readonly attempts?: number | undefined;
+  /** Waits between attempts, in ms. Default 50 and 200. */
+  readonly waits?: readonly number[] | undefined;
+  /** Whether work may go on on another device when one fails for good. Default true. */
+  readonly fallback?: boolean | undefined;
+  /** The largest share of the time that the device may be busy with our work, 0 to 1. Default: none. */
+  readonly utilizationCeiling?: number | undefined;
+  /** Whether a lasting slow-down makes chunks smaller. Default true. */
+  readonly handleDegradation?: boolean | undefined;
+}
+
+export interface GPUComputeDeps extends GPUComputeOptions {
+  readonly devices?: DeviceManager | undefined;
+  readonly monitor?: PerformanceMonitor | undefined;
+  readonly pool?: TensorPool | undefined;
+  /** Dispose the given parts too. */
+  readonly owned?: boolean | undefined;
+}
+
+export interface DatasetResult extends DatasetReport {
+  readonly metrics: PerformanceMetrics;
+}
+
+const shared = new Shared<GPUCompute, GPUComputeOptions>('GPUCompute', (options) =>
+  GPUCompute.create({
+    ...options,
+    devices: DeviceManager.getInstance(),
+    monitor: PerformanceMonitor.getInstance(),
+    pool: TensorPool.getInstance(),
+    owned: true,
+  }),
+);
+
+export class GPUCompute {
+  readonly devices: DeviceManager;
+  readonly monitor: PerformanceMonitor;
+  readonly pool: TensorPool;
+  readonly #ctx: Context;
+  readonly #resources: ResourcePredictor;
+  /** What this instance made for itself, and so disposes. */
+  readonly #own: readonly { dispose(): void | Promise<void> }[];
+  readonly #leave: () => void;
+
+  /** The instance shared by the whole process; made anew after `dispose()`. */
+  static getInstance(options?: GPUComputeOptions): GPUCompute {
+    return shared.get(options);
+  }
+
+  /** An instance of one's own. Parts that are not given are made, and disposed with it. */
+  static create(deps: GPUComputeDeps = {}): GPUCompute {
+    return new GPUCompute(deps);
+  }
+
+  private constructor(deps: GPUComputeDeps) {
+    checkOptions(deps);
+    this.devices = deps.devices ?? DeviceManager.create();
+    this.monitor = deps.monitor ?? PerformanceMonitor.create({ devices: this.devices });
+    this.pool = deps.pool ?? TensorPool.create({ devices: this.devices });
+    const own = (given: unknown): boolean => deps.owned === true || given === undefined;
+    this.#own = [
+      ...(own(deps.pool) ? [this.pool] : []),
+      ...(own(deps.monitor) ? [this.monitor] : []),
+      ...(own(deps.devices) ? [this.devices] : []),
+    ];
+    const { clock } = this.devices;
+    const { timeline } = this.monitor;
+    const book = new TensorBook();
+    const sizes = new ChunkMemory();
+    const policy = {
+      attempts: deps.attempts ?? defaultPolicy.attempts,
+      waits: deps.waits ?? defaultPolicy.waits,
+      fallback: deps.fallback ?? defaultPolicy.fallback,
+    };
+    this.#ctx = new Context({
+      devices: this.devices,
+      clock,
+      recovery: new Recovery(this.devices, policy),
+      timeline,
+      book,
+      sizes,
+      pacer: new Pacer(clock, deps.utilizationCeiling ?? null),
+      reclaim: (station) => {
+        const held = this.pool.trim();
+        station.device.trim();
+        return held > 0;
+      },
+    });
+    this.#resources = new ResourcePredictor(timeline);
+    const leaveDevices = this.devices.join({
+      live: () => book.live(),
+      leave: (station) => book.leave(station),
+    });
+    const stopScaling =
+      (deps.handleDegradation ?? true)
+        ? this.monitor.onDegradation((state) => {
+            sizes.scale = state.scale;
+          })
+        : () => {};
+    const stopRequests = this.pool.onRequest((hit) => this.monitor.noteRequest(hit));
+    this.#leave = () => {
+      leaveDevices();
+      stopRequests();
+      stopScaling();
+      this.#resources.dispose();
+    };
+  }
+
+  get disposed(): boolean {
+    return this.#ctx.disposed;
+  }
+
+  /** The runtime in use, for ops of one's own on the tensors; null before the first use. */
+  get runtime(): Runtime | null {
+    return this.devices.current?.runtime ?? null;
+  }
+
+  /**
+   * Copies a typed array to the device and resolves when it is there.
+   * @example
+   * ```ts
+   * import { GPUCompute } from 'gpuforge/compute';
+   * await using gpu = GPUCompute.create();
+   * const tensor = await gpu.transferToGPU(Float32Array.of(3, 4));
+   * await gpu.transferFromGPU(tensor); // → [3, 4]
+   * ```
+   */
+  transferToGPU(data: ArrayBufferView, options: TransferOptions = {}): Promise<Tensor> {
+    return transferTo(this.#ctx, data, options);
+  }
+
+  /** The elements of a tensor, in the typed array of its dtype. The tensor stays. */
+  transferFromGPU<D extends DType>(tensor: Tensor<D>): Promise<HostArrays[D]> {
+    return transferFrom(this.#ctx, tensor);
+  }
+
+  /** `processBatch` with the mean of squares as the default operation. */
+  computeBatch(
+    tensors: readonly Tensor[],
+    op?: BatchOp,
+    options?: BatchOptions & { onError?: 'throw' },
+  ): Promise<Tensor[]>;
+  computeBatch(
+    tensors: readonly Tensor[],
+    op: BatchOp | undefined,
+    options: BatchOptions & { onError: 'collect' },
+  ): Promise<BatchItem[]>;
+  computeBatch(tensors: readonly Tensor[], op: BatchOp = 'meanSquare', options: BatchOptions = {}): Promise<unknown[]> {
+    return this.#batch('computeBatch', tensors, op, options);
+  }
+
+  /** One result per tensor, in their order. Inputs stay; results belong to the caller. */
+  processBatch(
+    tensors: readonly Tensor[],
+    op?: BatchOp,
+    options?: BatchOptions & { onError?: 'throw' },
+  ): Promise<Tensor[]>;
+  processBatch(
+    tensors: readonly Tensor[],
+    op: BatchOp | undefined,
+    options: BatchOptions & { onError: 'collect' },
+  ): Promise<BatchItem[]>;
+  processBatch(tensors: readonly Tensor[], op: BatchOp = 'meanSquare', options: BatchOptions = {}): Promise<unknown[]> {
+    return this.#batch('processBatch', tensors, op, options);
+  }
+
+  /** Host data through the device and back, record by record, streamed if there is more than fits. */
+  async processDataset(data: DatasetInput, options: DatasetOptions = {}): Promise<DatasetResult> {
+    const report = await runDataset(this.#ctx, data, options);
+    return { ...report, metrics: await this.monitor.getDetailedMetrics() };
+  }
+
+  /** Peak memory and time that a batch will take, with error bars, before it runs. Selects a device if there is none. */
+  async estimateBatch(
+    tensors: readonly Tensor[],
+    op: BatchOp = 'meanSquare',
+    options: BatchOptions = {},
+  ): Promise<Estimate> {
+    this.#ctx.checkOpen('estimateBatch');
+    const station = await this.devices.ready();
+    const here = tensors.map((t) => this.#ctx.book.resolve(t, station, 'estimateBatch'));
+    return this.#resources.batch(station, here, op, options);
+  }
+
+  /** The device on which a tensor of this facade was made, or is now. */
+  deviceOf(tensor: Tensor): string | null {
+    return this.#ctx.book.deviceOf(tensor);
+  }
+
+  /** Builds the device anew. Tensors survive if their bytes can be read or were kept; the others say that they are lost. */
+  async resetDevice(): Promise<void> {
+    this.#ctx.checkOpen('resetDevice');
+    await this.devices.ready();
+    await this.devices.reset(null, 'resetDevice was called');
+  }
+
+  on<K extends keyof ComputeEvents>(kind: K, listener: ComputeListener<K>): () => void {
+    return this.devices.on(kind, listener);
+  }
+
+  /** Frees every tensor made here, and the parts this instance made for itself. Doing it twice does nothing. */
+  async dispose(): Promise<void> {
+    if (this.#ctx.disposed) return;
+    this.#ctx.disposed = true;
+    this.#ctx.book.clear();
+    this.#leave();
+    for (const part of this.#own) await part.dispose();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose();
+  }
+
+  async #batch(operation: string, tensors: readonly Tensor[], op: BatchOp, options: BatchOptions): Promise<unknown[]> {
+    const items = await runBatch(this.#ctx, operation, tensors, op, options);
+    return options.onError === 'collect' ? items : items.map((i) => (i as BatchItem & { ok: true }).value);
+  }
+}
+
+type Check = readonly [test: (v: unknown) => boolean, text: string];
+const isFlag: Check = [(v) => typeof v === 'boolean', 'true or false'];
+
+const optionRules: Readonly<Record<keyof GPUComputeOptions, Check>> = {
+  attempts: [(v) => Number.isSafeInteger(v) && (v as number) > 0, 'a whole number above 0'],
+  waits: [(v) => Array.isArray(v) && v.every((w) => typeof w === 'number' && w >= 0), 'a list of times in ms'],
+  fallback: isFlag,
+  utilizationCeiling: [(v) => typeof v === 'number' && v > 0 && v <= 1, 'a number above 0, at most 1'],
+  handleDegradation: isFlag,
+};
+const parts = new Set(['devices', 'monitor', 'pool', 'owned']);
+
+function checkOptions(options: GPUComputeDeps): void {
+  for (const [key, value] of Object.entries(options)) {
+    if (value === undefined || parts.has(key)) continue;
+    const rule = optionRules[key as keyof GPUComputeOptions] as Check | undefined;
+    if (rule?.[0](value)) continue;
+    throw new InvalidArgumentError({
+      message: rule ? `GPUCompute: ${key} is ${String(value)}` : `GPUCompute: there is no option '${key}'`,
+      operation: 'GPUCompute',
+      hint: rule ? `Use ${rule[1]}.` : `Options are ${Object.keys(optionRules).join(', ')}.`,
+    });
+  }
+}

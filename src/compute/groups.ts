@@ -1,0 +1,112 @@
+// One operation on a chunk of tensors.
+//
+// Everything happens in a scope, so that temporaries are gone when it ends. Tensors of equal shape are run as one compiled group (one
+// recorded launch on devices that record): every item keeps the kernels it has alone, so that results are the same bits for
+// any size of chunk. Stacking them into one tensor would not do that: the order of a sum follows from the number of rows.
+
+import type { Compiled } from '../runtime/compile.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import { InvalidArgumentError } from './errors.ts';
+import type { BatchOp, OpName, TensorOp } from './ops.ts';
+import { ops } from './ops.ts';
+import type { Station } from './station.ts';
+
+/** Tensors per compiled group, largest first. */
+const groupSizes = [32, 8, 1] as const;
+
+const maxGroups = 256;
+
+/** The sizes of the groups that so many tensors are run in. */
+export function groupsOf(count: number): number[] {
+  const sizes: number[] = [];
+  for (let left = count; left > 0; left -= sizes[sizes.length - 1]!) sizes.push(groupSizes.find((s) => s <= left)!);
+  return sizes;
+}
+
+type Group = Compiled<readonly Tensor[], readonly Tensor[]>;
+
+/** Compiled groups of one station's runtime. */
+export class Groups {
+  readonly #station: Station;
+  readonly #wide: boolean;
+  readonly #compiled = new Map<string, Group>();
+
+  constructor(station: Station) {
+    this.#station = station;
+    this.#wide = station.device.caps.dtypes.has('f64');
+  }
+
+  /** One result per tensor, in their order. Nothing is left behind when it throws. */
+  run(tensors: readonly Tensor[], op: BatchOp): Tensor[] {
+    const { runtime } = this.#station;
+    return runtime.scope(() =>
+      typeof op === 'function' ? tensors.map((t) => this.#custom(t, op)) : this.#named(tensors, op),
+    );
+  }
+
+  /** A user's function may read anything, so each item is computed alone. */
+  #custom(tensor: Tensor, op: TensorOp): Tensor {
+    return this.#station.runtime.scope(() => {
+      const result: unknown = op(tensor);
+      if (!(result instanceof Tensor)) throw notATensor(result);
+      // A handle of its own: the function may return its operand, or a tensor that somebody else disposes.
+      return new Tensor(result.host, result.node).compute();
+    });
+  }
+
+  #named(tensors: readonly Tensor[], op: OpName): Tensor[] {
+    const results = new Array<Tensor>(tensors.length);
+    const byKind = new Map<string, Map<Tensor['node'], number[]>>();
+    tensors.forEach((t, i) => {
+      const key = `${t.dtype}[${t.shape.join()}]`;
+      let kind = byKind.get(key);
+      if (!kind) byKind.set(key, (kind = new Map()));
+      // The same tensor twice is computed once: two uses in one program would be merged into another kernel.
+      const same = kind.get(t.node);
+      if (same) same.push(i);
+      else kind.set(t.node, [i]);
+    });
+    for (const [key, kind] of byKind) {
+      const positions = [...kind.values()];
+      let at = 0;
+      for (const size of groupsOf(positions.length)) {
+        const part = positions.slice(at, (at += size));
+        const made = this.#group(op, size, key)(...part.map((p) => tensors[p[0]!]!));
+        part.forEach((list, k) => {
+          const result = made[k]!;
+          list.forEach((i, n) => {
+            results[i] = n === 0 ? result : new Tensor(result.host, result.node);
+          });
+        });
+      }
+    }
+    return results;
+  }
+
+  #group(op: OpName, size: number, kind: string): Group {
+    const key = `${op} ${size} ${kind}`;
+    let group = this.#compiled.get(key);
+    if (group) return group;
+    const { run } = ops[op];
+    group = this.#station.runtime.compile((...list: readonly Tensor[]) => list.map((t) => run(t, this.#wide)));
+    if (this.#compiled.size >= maxGroups) {
+      const [oldest] = this.#compiled;
+      oldest![1].dispose();
+      this.#compiled.delete(oldest![0]);
+    }
+    this.#compiled.set(key, group);
+    return group;
+  }
+
+  dispose(): void {
+    for (const group of this.#compiled.values()) group.dispose();
+    this.#compiled.clear();
+  }
+}
+
+const notATensor = (result: unknown): InvalidArgumentError =>
+  new InvalidArgumentError({
+    message: `processBatch: the operation returned ${result instanceof Promise ? 'a promise' : typeof result}, not a tensor`,
+    operation: 'processBatch',
+    hint: 'Return a tensor. Operations are lazy and need no await.',
+  });

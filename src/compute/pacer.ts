@@ -1,0 +1,37 @@
+// Keeps the device usable for others: after each piece of work it waits so long that, over any longer window, the device is
+// busy with our work for no more than the ceiling's share of the time.
+
+import type { Clock } from './clock.ts';
+
+export class Pacer {
+  readonly #clock: Clock;
+  readonly #ceiling: number | null;
+  /** Time the device must still rest for what it has done. */
+  #debt = 0;
+  #since: number | null = null;
+
+  /** `ceiling`: 0 to 1, or null for none. */
+  constructor(clock: Clock, ceiling: number | null) {
+    this.#clock = clock;
+    this.#ceiling = ceiling;
+  }
+
+  /** The device was busy for `ms` until now; waits until more may be sent. */
+  async rest(ms: number, signal?: AbortSignal | undefined): Promise<void> {
+    if (this.#ceiling === null) return;
+    const now = this.#clock.now();
+    // What passed since the last work without the device being busy has already paid.
+    const idle = this.#since === null ? 0 : Math.max(0, now - this.#since - ms);
+    // Rest cannot be saved up: a busy stretch after a long pause must still keep to the ceiling.
+    this.#debt = Math.max(0, this.#debt - idle) + ms * (1 / this.#ceiling - 1);
+    this.#since = now;
+    if (this.#debt < leastMs) return;
+    await this.#clock.sleep(this.#debt, signal);
+    const slept = this.#clock.now() - now;
+    this.#debt = Math.max(0, this.#debt - slept);
+    this.#since = this.#clock.now();
+  }
+}
+
+/** Shorter rests are saved up: timers are no finer. */
+const leastMs = 2;

@@ -1,0 +1,127 @@
+// Trying again, within limits. A loop with a counter, never a call of itself: at most `attempts` on one device with waits in
+// between, at most one reset per call, then the next device if that is allowed, then an error with the whole history.
+
+import type { DeviceManager } from './device-manager.ts';
+import {
+  ComputeError,
+  DeviceLostError,
+  type ErrorContext,
+  KernelError,
+  OutOfMemoryError,
+  RecoveryExhaustedError,
+  type RecoveryStep,
+  TransferError,
+  throwIfAborted,
+  toComputeError,
+} from './errors.ts';
+import type { Station } from './station.ts';
+
+export interface RecoveryPolicy {
+  /** Attempts on one device, the first included. Default 3. */
+  readonly attempts: number;
+  /** Waits before the second, third … attempt, in ms; the last one repeats. Default 50 and 200. */
+  readonly waits: readonly number[];
+  /** Whether work may go on on another device. Default true. */
+  readonly fallback: boolean;
+}
+
+export const defaultPolicy: RecoveryPolicy = { attempts: 3, waits: [50, 200], fallback: true };
+
+export interface Attempted {
+  readonly operation: string;
+  readonly signal?: AbortSignal | undefined;
+  /** The class of failures that have none. */
+  readonly otherwise?: ErrorContext['otherwise'];
+  /** Gives memory back before an attempt is repeated; false if that cannot help any more. */
+  readonly reclaim?: ((error: OutOfMemoryError, attempt: number) => boolean) | undefined;
+  /** Whether lack of memory may move the work to another device; false where the caller can ask for less. Default true. */
+  readonly moveForMemory?: boolean | undefined;
+}
+
+type Reaction = 'reset' | 'reclaim' | 'wait' | 'move';
+
+export class Recovery {
+  readonly #devices: DeviceManager;
+  readonly #policy: RecoveryPolicy;
+
+  constructor(devices: DeviceManager, policy: RecoveryPolicy) {
+    this.#devices = devices;
+    this.#policy = policy;
+  }
+
+  /** Runs work on the active station, again where that can help. What is in flight fails when the station ends. */
+  async run<T>(about: Attempted, work: (station: Station) => Promise<T>): Promise<T> {
+    const { operation, signal } = about;
+    const history: RecoveryStep[] = [];
+    let resets = 0;
+    for (let attempt = 1, here = 1; ; attempt++, here++) {
+      throwIfAborted(signal, operation);
+      const station = await this.#devices.ready();
+      let error: unknown;
+      try {
+        return await station.guard(work(station));
+      } catch (e) {
+        error = toComputeError(e, {
+          operation,
+          device: station.id,
+          attempts: attempt,
+          // A station that has ended explains whatever went wrong on it.
+          otherwise: about.otherwise,
+        });
+        if (!station.alive && error instanceof ComputeError && error.retryable) error = station.ended;
+      }
+      if (!(error instanceof ComputeError) || !error.retryable) throw error;
+      error.attempts = attempt;
+      const reaction = this.#reaction(error, station, here, resets, about);
+      const step = { attempt, device: station.id, error, reaction: reaction ?? 'give up' };
+      history.push(step);
+      if (!reaction) throw exhausted(about.operation, history, error);
+      this.#devices.signals.emit('retry', { operation, attempt, error: error.message.split('\n')[0]!, reaction });
+      if (reaction === 'move') {
+        const moved = this.#policy.fallback && (await this.#devices.fallBack(station, error.message.split('\n')[0]!));
+        if (!moved) throw exhausted(operation, history, error);
+        here = 0;
+        continue;
+      }
+      if (reaction === 'reset') {
+        resets++;
+        await this.#devices.reset(station, error.message.split('\n')[0]!);
+      }
+      const { waits } = this.#policy;
+      await this.#devices.clock.sleep(waits[Math.min(here, waits.length) - 1] ?? 0, signal);
+    }
+  }
+
+  #reaction(error: ComputeError, station: Station, here: number, resets: number, about: Attempted): Reaction | null {
+    const last = here >= this.#policy.attempts;
+    const away = this.#policy.fallback && station.kind === 'gpu' ? 'move' : null;
+    if (error instanceof OutOfMemoryError) {
+      return !last && (about.reclaim?.(error, here) ?? false) ? 'reclaim' : about.moveForMemory === false ? null : away;
+    }
+    if (last) return away;
+    if (error instanceof DeviceLostError || error instanceof TransferError) {
+      // The runtime is at it already; `ready` waits for it.
+      if (station.rebirth) return 'wait';
+      if (resets === 0 && this.#devices.mayReset(station.id)) return 'reset';
+      // Once a call: after that only waiting is left, as long as there is a device to wait for.
+      return station.alive ? 'wait' : away;
+    }
+    if (error instanceof KernelError) return here === 1 ? 'wait' : (away ?? 'wait');
+    return 'wait';
+  }
+}
+
+function exhausted(operation: string, history: readonly RecoveryStep[], cause: ComputeError): ComputeError {
+  // A refusal for lack of memory stays what it is: callers react to it by asking for less.
+  if (cause instanceof OutOfMemoryError) return cause;
+  const tried = history.map((h) => `${h.attempt}. ${h.device}: ${h.error.code}, then ${h.reaction}`).join('; ');
+  return new RecoveryExhaustedError({
+    message: `${operation}: given up after ${history.length} attempts (${tried})`,
+    operation,
+    device: cause.device,
+    attempts: history.length,
+    hint: 'The history has every error. See `gpuforge doctor` for the state of the machine.',
+    cause,
+    history,
+  });
+}

@@ -1,0 +1,45 @@
+// The one shared instance of a class: made at the first request, made anew after it was disposed. Asking with other options
+// than those it was made with is an error: ignoring them would leave the caller with an object it did not ask for.
+
+import { InvalidArgumentError } from './errors.ts';
+
+export class Shared<T extends { readonly disposed: boolean }, O extends object> {
+  readonly #name: string;
+  readonly #make: (options: O) => T;
+  #current: T | null = null;
+  #options: O | null = null;
+
+  constructor(name: string, make: (options: O) => T) {
+    this.#name = name;
+    this.#make = make;
+  }
+
+  get(options?: O): T {
+    if (this.#current && !this.#current.disposed) {
+      const different = options ? firstDifference(options, this.#options!) : undefined;
+      if (different === undefined) return this.#current;
+      throw new InvalidArgumentError({
+        message: `${this.#name}.getInstance: the shared instance was made with another '${different}'`,
+        operation: 'getInstance',
+        hint: `Dispose the shared instance first, or make one of your own with ${this.#name}.create().`,
+      });
+    }
+    this.#options = options ?? ({} as O);
+    this.#current = this.#make(this.#options);
+    return this.#current;
+  }
+}
+
+/** The name of an option that is given and differs; what is not given does not count. */
+function firstDifference(asked: object, made: object): string | undefined {
+  return Object.entries(asked).find(([k, v]) => v !== undefined && !same(v, (made as Record<string, unknown>)[k]))?.[0];
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || !a || !b) return false;
+  const plain = (v: object): boolean => Array.isArray(v) || Object.getPrototypeOf(v) === Object.prototype;
+  if (!plain(a) || !plain(b)) return false;
+  const [p, q] = [Object.entries(a), Object.keys(b)];
+  return p.length === q.length && p.every(([k, v]) => same(v, (b as Record<string, unknown>)[k]));
+}

@@ -1,0 +1,123 @@
+// A runtime on the one device that was selected, from its opening to its end. What is in flight on it is guarded: when the
+// station ends, by loss, reset or disposal, every guarded promise is rejected at once with the reason, so that no caller can
+// be left waiting for a device that will not answer.
+
+import type { Device, DeviceId } from '../devices/device.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Host } from '../tensor/host.ts';
+import { within } from './deadline.ts';
+import type { ComputeError } from './errors.ts';
+import type { ProbeResult } from './probe.ts';
+
+export class Station {
+  readonly id: DeviceId;
+  readonly kind: 'gpu' | 'cpu';
+  readonly runtime: Runtime;
+  /** Tensors of this station's runtime have this host. */
+  readonly host: Host;
+  /** What the device did in its probe. */
+  readonly probe: ProbeResult;
+  readonly #pending = new Set<(error: ComputeError) => void>();
+  #idle: (() => void)[] = [];
+  #ended: ComputeError | null = null;
+  #rebirth: { readonly promise: Promise<boolean>; readonly settle: (back: boolean) => void } | null = null;
+
+  constructor(runtime: Runtime, device: Device, kind: 'gpu' | 'cpu', probe: ProbeResult) {
+    this.probe = probe;
+    this.runtime = runtime;
+    this.id = device.id;
+    this.kind = kind;
+    const empty = runtime.zeros([0]);
+    this.host = empty.host;
+    empty.dispose();
+  }
+
+  /** The device that is there now: a runtime may open a lost one again by itself. */
+  get device(): Device {
+    return this.runtime.device(this.id);
+  }
+
+  /** While the runtime opens its lost device again: whether that worked. */
+  get rebirth(): Promise<boolean> | null {
+    return this.#rebirth?.promise ?? null;
+  }
+
+  get alive(): boolean {
+    return this.#ended === null;
+  }
+
+  /** Why it ended. */
+  get ended(): ComputeError | null {
+    return this.#ended;
+  }
+
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** The promise, or the reason for which the station ended before it was settled. */
+  guard<T>(work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#ended) {
+        work.catch(() => {});
+        reject(this.#ended);
+        return;
+      }
+      this.#pending.add(reject);
+      const left = (): void => {
+        this.#pending.delete(reject);
+        if (this.#pending.size === 0) for (const f of this.#idle.splice(0)) f();
+      };
+      work.then(
+        (value) => {
+          left();
+          resolve(value);
+        },
+        (error) => {
+          left();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** The device is gone and the runtime opens it again. */
+  expectRebirth(): void {
+    let settle: (back: boolean) => void = () => {};
+    const promise = new Promise<boolean>((resolve) => {
+      settle = resolve;
+    });
+    this.#rebirth ??= { promise, settle };
+  }
+
+  reborn(back: boolean): void {
+    this.#rebirth?.settle(back);
+    this.#rebirth = null;
+  }
+
+  /** Nothing more is sent to the device; what is in flight fails with this error. The first reason counts. */
+  end(error: ComputeError): void {
+    if (this.#ended) return;
+    this.#ended = error;
+    this.reborn(false);
+    for (const reject of [...this.#pending]) reject(error);
+    this.#pending.clear();
+    for (const f of this.#idle.splice(0)) f();
+  }
+
+  /** Waits until nothing is in flight, for `ms` at most. */
+  async quiet(ms: number): Promise<boolean> {
+    if (this.#pending.size === 0) return true;
+    await within(new Promise<void>((resolve) => this.#idle.push(resolve)), ms, () => {});
+    return this.#pending.size === 0;
+  }
+
+  /** Closes the runtime, waiting for `ms` at most: a device that is gone may never answer. */
+  async close(ms: number): Promise<void> {
+    await within(
+      this.runtime.close().catch(() => {}),
+      ms,
+      () => {},
+    );
+  }
+}

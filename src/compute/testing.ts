@@ -1,0 +1,140 @@
+// What the tests of this folder share: a clock that they move, and devices that fail when told to.
+
+import { createCpuDevice } from '../devices/cpu/device.ts';
+import type { Device } from '../devices/device.ts';
+import { type FaultyDevice, withFaults } from '../recovery/faults.ts';
+import { createRuntime, type RuntimeOptions } from '../runtime/runtime.ts';
+import type { Clock } from './clock.ts';
+import { DeviceManager, type DeviceManagerDeps } from './device-manager.ts';
+import { GPUCompute, type GPUComputeDeps } from './gpu-compute.ts';
+import type { OpenRuntime } from './select.ts';
+
+/** Waits take no time; time passes when something waits or a test says so. */
+export class TestClock implements Clock {
+  time = 0;
+  readonly slept: number[] = [];
+  readonly #timers = new Set<{ ms: number; at: number; call: () => void }>();
+
+  now(): number {
+    return this.time;
+  }
+  wall(): number {
+    return 1_700_000_000_000 + this.time;
+  }
+  async sleep(ms: number): Promise<void> {
+    this.slept.push(ms);
+    this.time += ms;
+  }
+  async turn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  every(ms: number, call: () => void): () => void {
+    const timer = { ms, at: this.time + ms, call };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+  get timers(): number {
+    return this.#timers.size;
+  }
+  /** Moves on, calling what is due. */
+  pass(ms: number): void {
+    const end = this.time + ms;
+    for (;;) {
+      const due = [...this.#timers].sort((a, b) => a.at - b.at)[0];
+      if (!due || due.at > end) break;
+      this.time = due.at;
+      due.at += due.ms;
+      due.call();
+    }
+    this.time = end;
+  }
+}
+
+/** Real time for measuring, none for waiting. */
+export class ImpatientClock extends TestClock {
+  override now(): number {
+    return performance.now() + this.time;
+  }
+}
+
+export interface FakeGpu {
+  /** The device that is there now. */
+  readonly device: () => FaultyDevice;
+  readonly open: OpenRuntime;
+  /** How often a runtime on it was opened. */
+  readonly opened: () => number;
+  /** While true, it cannot be opened. */
+  broken: boolean;
+  /** The plan of devices to come. */
+  faults: Parameters<typeof withFaults>[1];
+}
+
+/**
+ * A GPU as far as anybody above devices can tell: the CPU under the name cuda:0, which can be lost. `kinds` names what else
+ * there is.
+ */
+export function fakeGpu(options: RuntimeOptions & { readonly comesBack?: boolean } = {}): FakeGpu {
+  let current: FaultyDevice | null = null;
+  let opened = 0;
+  const { comesBack = false, ...runtime } = options;
+  const asGpu = (device: Device): FaultyDevice => {
+    const faulty = withFaults(device, gpu.faults);
+    current = Object.assign(faulty, {
+      id: 'cuda:0',
+      caps: { ...device.caps, immortal: false, name: 'a GPU' },
+      reopen: comesBack ? async () => asGpu(await createCpuDevice({ threads: 1 })) : undefined,
+    });
+    return current;
+  };
+  const gpu: FakeGpu = {
+    device: () => current!,
+    opened: () => opened,
+    broken: false,
+    faults: { faults: [] },
+    open: async (kind) => {
+      if (kind === 'webgpu') return false;
+      const base: RuntimeOptions = {
+        cpu: { threads: 1 },
+        routing: { mode: 'off' },
+        recovery: { attempts: 1 },
+        ...runtime,
+        devices: ['cpu'],
+      };
+      if (kind !== 'cuda') return createRuntime({ ...base, memory: {} });
+      if (gpu.broken) throw new Error('the fake GPU is unplugged');
+      opened++;
+      return createRuntime({ ...base, wrap: asGpu });
+    },
+  };
+  return gpu;
+}
+
+/** A facade on a fake GPU with the CPU to fall back to. */
+export function facade(
+  gpu: FakeGpu,
+  options: GPUComputeDeps & { readonly manager?: DeviceManagerDeps } = {},
+): { gpu: GPUCompute; devices: DeviceManager; clock: Clock } {
+  const { manager, ...own } = options;
+  const clock = manager?.clock ?? new ImpatientClock();
+  const devices = DeviceManager.create({ open: gpu.open, clock, ...manager });
+  return { gpu: GPUCompute.create({ devices, owned: true, ...own }), devices, clock };
+}
+
+/** A facade on the CPU alone. */
+export function cpuFacade(options: RuntimeOptions = {}, own: GPUComputeDeps = {}): GPUCompute {
+  const devices = DeviceManager.create({
+    kinds: ['cpu'],
+    preference: { preferGPU: false },
+    runtime: { cpu: { threads: 1 }, ...options },
+  });
+  return GPUCompute.create({ devices, owned: true, ...own });
+}
+
+/** Values in [-1, 1), the same for the same seed. */
+export function values(length: number, seed = 1): Float32Array {
+  let s = seed >>> 0;
+  return Float32Array.from({ length }, () => {
+    s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
+    return s / 2 ** 31 - 1;
+  });
+}

@@ -1,0 +1,45 @@
+// The records of the facade's contract.
+
+export interface DevicePreference {
+  /** Default true. */
+  readonly preferGPU?: boolean | undefined;
+  /** Bytes that must be free on the device. */
+  readonly minMemory?: number | undefined;
+  /** 0 to 1: the highest load at which a device is acceptable. */
+  readonly maxLoad?: number | undefined;
+  /** No silent CPU. Default false. */
+  readonly requireGPU?: boolean | undefined;
+  /** What to do when memory or load cannot be read. Default 'accept'. */
+  readonly unknown?: 'accept' | 'reject' | undefined;
+  /** GPUs emulated on the CPU. Default 'reject': they are slower than the CPU itself. */
+  readonly software?: 'accept' | 'reject' | undefined;
+}
+
+export interface DeviceSelection {
+  /** The device really in use. */
+  readonly device: string;
+  readonly kind: 'gpu' | 'cpu';
+  readonly reason: string;
+  readonly unverified: readonly ('minMemory' | 'maxLoad')[];
+  readonly rejected: readonly { readonly device: string; readonly reason: string }[];
+}
+
+export interface MemoryUsage {
+  readonly numTensors: number;
+  readonly numBytes: number;
+  readonly unreliable: boolean;
+  readonly reasons: readonly string[];
+}
+
+export interface PerformanceMetrics {
+  readonly memoryUsage: MemoryUsage;
+  /** ms of the device, since the previous call. */
+  readonly computeTime: number;
+  /** ms of both directions, since the previous call. */
+  readonly transferTime: number;
+  /** Percent, 0 to 100; null when it cannot be known. */
+  readonly gpuUtilization: number | null;
+  readonly utilizationSource?: 'device' | 'timestamps' | null | undefined;
+  /** The time the totals are of, in ms. */
+  readonly interval?: number | undefined;
+}
