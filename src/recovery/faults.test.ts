@@ -100,6 +100,19 @@ describe('a faulty device', () => {
     await expect(d.read(x)).rejects.toThrow(DeviceLost);
   });
 
+  it('can be born again where the plan says so, with another plan and nothing of its earlier life', async () => {
+    const rebirth: FaultPlan = { faults: [{ at: 'write', nth: 2, as: 'transient' }] };
+    const d = faulty({ faults: [{ at: 'launch', nth: 1, as: 'lost' }], rebirth });
+    const old = d.allocate(16);
+    await expect(program(d)).rejects.toThrow(DeviceLost);
+    const next = (await d.reopen!()) as FaultyDevice;
+    expect(d.successor).toBe(next);
+    expect(await program(next)).toEqual([2, 4, 6, 8]);
+    await expect(program(next)).rejects.toThrow(TransientError);
+    expect(() => next.write(old, values)).toThrow(/earlier life/);
+    expect([faulty().reopen, next.reopen, next.caps.immortal]).toEqual([undefined, undefined, false]);
+  });
+
   it('refuses released buffers, and buffers and programs of another device', async () => {
     const [a, b] = [faulty(), faulty()];
     const x = a.allocate(16);

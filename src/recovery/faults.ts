@@ -44,6 +44,11 @@ export interface Fault {
 
 export interface FaultPlan {
   readonly faults: readonly Fault[];
+  /**
+   * The device can be opened anew after a loss: `reopen` gives the device underneath, with this plan. Without it a lost device
+   * stays lost, as CUDA does within a process.
+   */
+  readonly rebirth?: FaultPlan;
   /** Hand out every buffer as one that must be released, so that `live` counts those of the JavaScript heap too. */
   readonly strict?: boolean;
 }
@@ -60,6 +65,8 @@ export interface FaultCounters {
 
 export interface FaultyDevice extends Device {
   readonly inner: Device;
+  /** The device that took its place, once it was opened anew. */
+  readonly successor: FaultyDevice | null;
   counters(): FaultCounters;
   /** Loses the device now. */
   lose(reason?: string): void;
@@ -125,6 +132,9 @@ class Faulty implements FaultyDevice {
   readonly record?: (steps: readonly Launch[]) => Recording;
   readonly pinned?: (bytes: number) => ArrayBuffer;
   readonly telemetry?: () => Telemetry;
+  readonly pool?: () => { readonly reserved: number; readonly inUse: number; readonly idle: number };
+  readonly reopen?: () => Promise<Device>;
+  successor: FaultyDevice | null = null;
   readonly #programs = new WeakSet<Program>();
   readonly #live = new Set<FaultyBuffer>();
   readonly #waiting = new Set<Reject>();
@@ -141,7 +151,8 @@ class Faulty implements FaultyDevice {
   constructor(inner: Device, plan: FaultPlan) {
     this.inner = inner;
     this.id = inner.id;
-    this.caps = inner.caps;
+    // Whatever the device underneath is: this one can be lost.
+    this.caps = { ...inner.caps, immortal: false };
     this.#plan = plan;
     this.#calls = Object.fromEntries(['any', ...faultSites].map((s) => [s, 0])) as Record<FaultSite | 'any', number>;
     this.lost = new Promise((resolve) => {
@@ -149,7 +160,7 @@ class Faulty implements FaultyDevice {
     });
     // A loss of the device underneath is a loss of this one.
     inner.lost.then((loss) => this.#die(loss));
-    const { readSync, readTyped, record, pinned, telemetry } = inner;
+    const { readSync, readTyped, record, pinned, telemetry, pool } = inner;
     if (readSync)
       this.readSync = (src, offset, length) => this.#readNow(src, (b) => readSync.call(inner, b, offset, length));
     if (readTyped)
@@ -158,6 +169,9 @@ class Faulty implements FaultyDevice {
     if (record) this.record = (steps) => this.#record(steps, record.bind(inner));
     if (pinned) this.pinned = (bytes) => this.#alive('pinned', () => pinned.call(inner, bytes));
     if (telemetry) this.telemetry = () => this.#alive('telemetry', () => telemetry.call(inner));
+    if (pool) this.pool = () => this.#alive('pool', () => pool.call(inner));
+    const { rebirth } = plan;
+    if (rebirth) this.reopen = async () => this.#reopen(rebirth);
   }
 
   allocate(bytes: number): DeviceBuffer {
@@ -247,6 +261,14 @@ class Faulty implements FaultyDevice {
 
   plan(plan: FaultPlan): void {
     this.#plan = plan;
+  }
+
+  #reopen(plan: FaultPlan): Device {
+    // The device underneath goes on: this wrapper lets go of it without closing it.
+    this.#closed = true;
+    this.#rejectAll('reopened');
+    this.successor = new Faulty(this.inner, plan);
+    return this.successor;
   }
 
   #record(steps: readonly Launch[], record: (steps: readonly Launch[]) => Recording): Recording {

@@ -364,6 +364,8 @@ export class Connection {
     switch (op) {
       case down.hello:
         this.#greeted = true;
+        // The clock of opening stops; the one of waits starts with the first.
+        this.#stopClock();
         this.host.letGo();
         this.#greet.resolve(text());
         return;
@@ -409,7 +411,7 @@ export class Connection {
   die(reason: string): void {
     if (this.#loss) return;
     this.#loss = { reason };
-    this.#release();
+    this.#stopClock();
     this.host.kill();
     const error = this.#lostError('wait');
     if (!this.#greeted) {
@@ -472,7 +474,7 @@ export class Connection {
     (this.#alarm as { unref?: () => void }).unref?.();
   }
 
-  #release(): void {
+  #stopClock(): void {
     if (this.#alarm !== null) clearTimeout(this.#alarm);
     this.#alarm = null;
   }
