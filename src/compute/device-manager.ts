@@ -389,19 +389,22 @@ const disposed = (operation: string, device: string | null): DisposedError =>
   });
 
 /**
- * Opens one kind of device; beside WebGPU the CPU too, for the dtypes that WebGPU lacks. The first device is used. Failures are
- * not tried again below: the facade has a policy of its own, and attempts would multiply.
+ * Opens one kind of device; beside a GPU the CPU too, for dtypes the GPU lacks and for tensors that are computed again when it
+ * is lost. The first device is used. Failures are neither tried again nor moved elsewhere below: the facade has a policy
+ * of its own, and attempts would multiply.
  */
 function opener(options: Omit<RuntimeOptions, 'devices'>): OpenRuntime {
   return (kind, only) => {
     const ordinal = only === undefined ? Number.NaN : Number(only.split(':')[1]);
     const cuda = kind === 'cuda' && Number.isInteger(ordinal) ? { cuda: { ...options.cuda, ordinals: [ordinal] } } : {};
+    // An emulated GPU would come after the CPU.
+    const alone = !gpuKinds.includes(kind) || (kind === 'webgpu' && only !== undefined);
     return createRuntime({
       ...options,
       ...cuda,
       routing: { mode: 'off', ...options.routing },
-      recovery: { attempts: 1, ...options.recovery },
-      devices: kind === 'webgpu' && only === undefined ? ['webgpu', 'cpu'] : [kind],
+      recovery: { attempts: 1, fallback: false, ...options.recovery },
+      devices: alone ? [kind] : [kind, 'cpu'],
     });
   };
 }

@@ -70,8 +70,7 @@ export interface FakeGpu {
 }
 
 /**
- * A GPU as far as anybody above devices can tell: the CPU under the name cuda:0, which can be lost. `kinds` names what else
- * there is.
+ * A GPU as far as anybody above devices can tell: the CPU under the name cuda:0, which can be lost.
  */
 export function fakeGpu(options: RuntimeOptions & { readonly comesBack?: boolean } = {}): FakeGpu {
   let current: FaultyDevice | null = null;
@@ -90,20 +89,24 @@ export function fakeGpu(options: RuntimeOptions & { readonly comesBack?: boolean
     device: () => current!,
     opened: () => opened,
     broken: false,
-    faults: { faults: [] },
+    faults: { faults: [], strict: true },
     open: async (kind) => {
       if (kind === 'webgpu') return false;
       const base: RuntimeOptions = {
         cpu: { threads: 1 },
         routing: { mode: 'off' },
-        recovery: { attempts: 1 },
         ...runtime,
-        devices: ['cpu'],
+        recovery: { attempts: 1, fallback: false, ...runtime.recovery },
       };
-      if (kind !== 'cuda') return createRuntime({ ...base, memory: {} });
+      if (kind !== 'cuda') return createRuntime({ ...base, devices: ['cpu'] });
       if (gpu.broken) throw new Error('the fake GPU is unplugged');
       opened++;
-      return createRuntime({ ...base, wrap: asGpu });
+      // The reference device stands for the CPU beside the GPU.
+      return createRuntime({
+        ...base,
+        devices: ['cpu', 'reference'],
+        wrap: (device) => (device.id === 'cpu' ? asGpu(device) : device),
+      });
     },
   };
   return gpu;

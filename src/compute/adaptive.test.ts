@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { ChunkMemory, ChunkSizer } from './adaptive.ts';
+
+/** Runs items through a sizer; `cost` gives the ms of a chunk, or null if it does not fit. */
+function simulate(sizer: ChunkSizer, items: number, cost: (size: number) => number | null) {
+  const sizes: number[] = [];
+  let failures = 0;
+  let settledAfter = 0;
+  for (let left = items; left > 0; ) {
+    const size = sizer.next(left);
+    const ms = cost(size);
+    if (ms === null) {
+      failures++;
+      sizer.failed(size);
+      continue;
+    }
+    sizer.succeeded(size, ms);
+    sizes.push(size);
+    left -= size;
+    if (!sizer.settled) settledAfter = sizes.length;
+  }
+  return { sizes, failures, settledAfter };
+}
+
+describe('a chunk sizer', () => {
+  it('grows while the throughput rises, and settles within ten chunks', () => {
+    const { sizes, settledAfter } = simulate(new ChunkSizer(), 1e6, (n) => 1 + n * 0.001);
+    expect(settledAfter).toBeLessThan(10);
+    expect(sizes.at(-2)).toBeGreaterThan(1000);
+  });
+
+  it('goes down where less is more', () => {
+    const sizer = new ChunkSizer({ start: 64 });
+    simulate(sizer, 2000, (n) => n * (1 + n / 10));
+    expect(sizer.size).toBeLessThanOrEqual(4);
+    expect(sizer.settled).toBe(true);
+  });
+
+  it('stays where it is if it was told to, and if nothing helps', () => {
+    expect(new Set(simulate(new ChunkSizer({ start: 10, grow: false }), 100, (n) => n).sizes)).toEqual(new Set([10]));
+    const flat = new ChunkSizer({ start: 100 });
+    simulate(flat, 100_000, (n) => n);
+    expect(flat.size).toBe(100);
+  });
+
+  it('does not take the remainder of a batch for a measurement', () => {
+    const sizer = new ChunkSizer({ start: 100 });
+    for (let i = 0; i < 10; i++) sizer.succeeded(3, 1);
+    expect(sizer.size).toBe(100);
+  });
+
+  it.each(Array.from({ length: 100 }, (_, i) => i + 1))(
+    'finds a size that fits into room for %i, in few attempts',
+    (room) => {
+      const sizer = new ChunkSizer({ start: 100 });
+      const { failures, sizes } = simulate(sizer, 3000, (n) => (n > room ? null : 1 + n * 0.01));
+      expect(failures).toBeLessThanOrEqual(Math.log2(100) + 4);
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(room);
+      expect(sizer.size).toBeGreaterThanOrEqual(Math.floor(room / 2));
+    },
+  );
+
+  it('says when nothing is small enough', () => {
+    const sizer = new ChunkSizer({ start: 2 });
+    expect(sizer.failed(2)).toBe(true);
+    expect(sizer.failed(1)).toBe(false);
+    expect(sizer.next(5)).toBe(1);
+  });
+
+  it('is remembered by its key, and slowed down with the others', () => {
+    const memory = new ChunkMemory(2);
+    const first = memory.for('a', { start: 100 });
+    expect(memory.for('a', { start: 5 })).toBe(first);
+    memory.scale = 0.25;
+    expect(first.next(1000)).toBe(25);
+    expect(memory.for('b', { start: 8 }).next(1000)).toBe(2);
+    memory.for('c', {});
+    memory.scale = 1;
+    expect(memory.for('a', { start: 7 }).size).toBe(7);
+  });
+});

@@ -1,0 +1,265 @@
+// Failures on purpose: the device is lost before, during and after each method, allocations and launches fail, for a while and
+// for ever. Results are right or the error is typed; nothing hangs; nothing is left behind.
+
+import { afterEach, describe, expect, it } from 'vitest';
+import type { FaultKind, FaultSite } from '../recovery/faults.ts';
+import {
+  BatchError,
+  ComputeError,
+  DeviceLostError,
+  DisposedError,
+  RecoveryExhaustedError,
+  TensorLostError,
+} from './errors.ts';
+import type { GPUCompute } from './gpu-compute.ts';
+import { facade, fakeGpu, TestClock, values } from './testing.ts';
+
+const open: GPUCompute[] = [];
+afterEach(async () => {
+  for (const gpu of open.splice(0)) await gpu.dispose();
+});
+const make = (...args: Parameters<typeof facade>) => {
+  const made = facade(...args);
+  open.push(made.gpu);
+  return made;
+};
+
+const always = Number.POSITIVE_INFINITY;
+const reference = (d: Float32Array): number => d.reduce((s, v) => s + v * v, 0) / d.length;
+
+describe('a lost device', () => {
+  it('is noticed without a call, told, and replaced by the CPU when it stays away', async () => {
+    const fake = fakeGpu();
+    const { gpu, devices } = make(fake);
+    const t = await gpu.transferToGPU(values(100));
+    expect(devices.getActiveDevice()).toBe('cuda:0');
+    const told = new Promise<string>((resolve) => devices.onDeviceLost((e) => resolve(`${e.device}: ${e.reason}`)));
+    const start = performance.now();
+    fake.broken = true;
+    fake.device().lose('unplugged');
+    expect(await told).toBe('cuda:0: unplugged');
+    expect(performance.now() - start).toBeLessThan(1000);
+    expect(devices.getActiveDevice()).toBeNull();
+    expect(await gpu.transferFromGPU(t)).toEqual(values(100));
+    expect(devices.getActiveDevice()).toBe('cpu');
+    expect(gpu.deviceOf(t)).toBe('cpu');
+    expect(devices.selection).toMatchObject({ kind: 'cpu', device: 'cpu' });
+    expect(devices.selection!.rejected.some((r) => /unplugged/.test(r.reason))).toBe(true);
+  });
+
+  it('is built anew where it can be, and gives the same bits', async () => {
+    const fake = fakeGpu();
+    const { gpu, devices } = make(fake);
+    const t = await gpu.transferToGPU(values(4000));
+    const [before] = await gpu.computeBatch([t]);
+    const want = await gpu.transferFromGPU(before!);
+    const resets: unknown[] = [];
+    devices.on('reset', (e) => resets.push(e));
+    fake.device().lose();
+    const [after] = await gpu.computeBatch([t]);
+    expect(await gpu.transferFromGPU(after!)).toEqual(want);
+    expect(devices.getActiveDevice()).toBe('cuda:0');
+    expect(fake.opened()).toBe(2);
+    expect(resets).toHaveLength(1);
+    // The upload was kept, the result is computed again from it.
+    expect(resets[0]).toMatchObject({ device: 'cuda:0', restored: 2, lost: 0 });
+  });
+
+  it('that comes back by itself costs nothing but time', async () => {
+    const fake = fakeGpu({ comesBack: true });
+    const { gpu } = make(fake);
+    const t = await gpu.transferToGPU(values(4000));
+    const [r] = await gpu.computeBatch([t]);
+    const want = await gpu.transferFromGPU(r!);
+    fake.device().lose();
+    const [again] = await gpu.computeBatch([t]);
+    expect(await gpu.transferFromGPU(again!)).toEqual(want);
+    // Results were computed again from what was kept.
+    expect(await gpu.transferFromGPU(r!)).toEqual(want);
+    expect(fake.opened()).toBe(1);
+  });
+
+  it('takes what nobody kept with it, and says so instead of giving zeros', async () => {
+    const fake = fakeGpu({ recovery: { keep: 'none' } });
+    const { gpu } = make(fake);
+    const t = await gpu.transferToGPU(values(4000));
+    fake.device().lose();
+    const error = await gpu.transferFromGPU(t).catch((e) => e);
+    expect(error).toBeInstanceOf(TensorLostError);
+    expect(error.hint).toMatch(/keep/);
+    await expect(gpu.computeBatch([t])).rejects.toBeInstanceOf(BatchError);
+    expect(await gpu.transferFromGPU(await gpu.transferToGPU(values(3)))).toEqual(values(3));
+  });
+});
+
+const sites: readonly FaultSite[] = ['allocate', 'write', 'read', 'prepare', 'launch', 'mark'];
+const kinds: readonly FaultKind[] = ['out-of-memory', 'kernel', 'transient', 'lost'];
+
+describe.each(kinds)('a fault of the kind %s', (as) => {
+  it.each(sites)('at any %s of a workload ends in the right result', async (at) => {
+    for (let nth = 1; nth <= 4; nth++) {
+      const fake = fakeGpu({ cpu: { threads: 1, tinyElements: 0 } });
+      const { gpu, devices } = make(fake);
+      await devices.selectDevice();
+      const calls = fake.device().counters().calls[at];
+      fake.device().plan({ strict: true, faults: [{ at, nth: calls + nth, as }] });
+      const data = [values(2000, 1), values(2000, 2), values(3000, 3)];
+      const tensors = [];
+      for (const d of data) tensors.push(await gpu.transferToGPU(d));
+      const results = await gpu.computeBatch(tensors);
+      for (const [i, r] of results.entries()) {
+        expect(Number((await gpu.transferFromGPU(r))[0])).toBeCloseTo(reference(data[i]!), 5);
+      }
+      await gpu.dispose();
+    }
+  });
+});
+
+describe('a failure that never goes away', () => {
+  it('ends after exactly the attempts that were allowed, with the history and a flat stack', async () => {
+    const fake = fakeGpu();
+    const clock = new TestClock();
+    const { gpu } = make(fake, { fallback: false, manager: { clock, preference: { requireGPU: true } } });
+    const t = await gpu.transferToGPU(values(2000));
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'kernel' }] });
+    const depths: number[] = [];
+    const op = (x: typeof t): typeof t => {
+      depths.push(new Error().stack!.split('\n').length);
+      return x.add(1);
+    };
+    const error = await gpu.processBatch([t], op).catch((e) => e);
+    expect(error).toBeInstanceOf(BatchError);
+    const cause = error.cause as RecoveryExhaustedError;
+    expect(cause).toBeInstanceOf(RecoveryExhaustedError);
+    expect(cause.history.map((h) => h.attempt)).toEqual([1, 2, 3]);
+    expect(cause.attempts).toBe(3);
+    expect(depths).toHaveLength(3);
+    expect(new Set(depths).size).toBe(1);
+    expect(clock.slept).toEqual([50, 200]);
+  });
+
+  it('moves the work to the next device if that is allowed, and says so', async () => {
+    const fake = fakeGpu();
+    const { gpu, devices } = make(fake);
+    const t = await gpu.transferToGPU(values(2000));
+    const told: unknown[] = [];
+    devices.on('fallback', (e) => told.push(e));
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'kernel' }] });
+    const [r] = await gpu.computeBatch([t]);
+    expect(Number((await gpu.transferFromGPU(r!))[0])).toBeCloseTo(reference(values(2000)), 5);
+    expect(gpu.deviceOf(r!)).toBe('cpu');
+    expect(told).toMatchObject([{ from: 'cuda:0', to: 'cpu' }]);
+    expect([...devices.quarantined.keys()]).toEqual(['cuda:0']);
+  });
+
+  it('of invalid input is not tried again and resets nothing', async () => {
+    const fake = fakeGpu();
+    const { gpu } = make(fake);
+    await gpu.transferToGPU(values(10));
+    let calls = 0;
+    const bad = await gpu
+      .processBatch([await gpu.transferToGPU(values(10))], (x) => {
+        calls++;
+        return x.reshape([3, 7]);
+      })
+      .catch((e) => e);
+    expect(bad).toBeInstanceOf(BatchError);
+    expect(bad.message).toMatch(/reshape/);
+    expect(calls).toBe(1);
+    expect(fake.opened()).toBe(1);
+  });
+
+  it('resets a device three times in ten minutes at most, then leaves it alone', async () => {
+    const fake = fakeGpu();
+    const clock = new TestClock();
+    const { gpu, devices } = make(fake, { manager: { clock } });
+    for (let i = 0; i < 3; i++) {
+      await gpu.transferToGPU(values(10));
+      fake.device().lose();
+      await Promise.resolve();
+    }
+    await gpu.transferToGPU(values(10));
+    fake.device().lose();
+    await gpu.transferToGPU(values(10));
+    expect(devices.getActiveDevice()).toBe('cpu');
+    expect(devices.quarantined.get('cuda:0')).toMatch(/3 times within 10 minutes/);
+  });
+});
+
+describe('resetDevice', () => {
+  it('of a healthy device keeps every tensor, and callers at the same time share one reset', async () => {
+    const fake = fakeGpu({ recovery: { keep: 'none' } });
+    const { gpu, devices } = make(fake);
+    const t = await gpu.transferToGPU(values(5000));
+    const [r] = await gpu.computeBatch([t]);
+    const want = await gpu.transferFromGPU(r!);
+    const resets: { restored: number; lost: number }[] = [];
+    devices.on('reset', (e) => resets.push(e));
+    await Promise.all([gpu.resetDevice(), gpu.resetDevice(), gpu.resetDevice()]);
+    expect(resets).toHaveLength(1);
+    expect(resets[0]).toMatchObject({ restored: 2, lost: 0 });
+    expect(await gpu.transferFromGPU(r!)).toEqual(want);
+    expect(await gpu.transferFromGPU(t)).toEqual(values(5000));
+    const [again] = await gpu.computeBatch([t]);
+    expect(await gpu.transferFromGPU(again!)).toEqual(want);
+  });
+
+  it('waits for work in flight, and frees what a disposed tensor left behind', async () => {
+    const fake = fakeGpu();
+    const { gpu, devices } = make(fake);
+    const t = await gpu.transferToGPU(values(5000));
+    const [data] = await Promise.all([gpu.transferFromGPU(t), gpu.resetDevice()]);
+    expect(data).toEqual(values(5000));
+    await gpu.transferFromGPU(t);
+    expect(gpu.monitor.getMemoryUsage().numBytes).toBe(20_000);
+    t.dispose();
+    await devices.selectDevice();
+    await gpu.resetDevice();
+    expect(gpu.monitor.getMemoryUsage().numBytes).toBe(0);
+  });
+
+  it('fails work on a device that does not answer, instead of leaving it pending', async () => {
+    const fake = fakeGpu({ recovery: { keep: 'none' } });
+    const { gpu } = make(fake, { attempts: 1, fallback: false });
+    const t = await gpu.transferToGPU(values(5000));
+    fake.device().plan({ strict: true, faults: [{ at: 'read', nth: 1, times: always, as: 'hang' }] });
+    const stuck = gpu.transferFromGPU(t).catch((e) => e);
+    await new Promise((resolve) => setImmediate(resolve));
+    fake.device().lose('given up');
+    const error = await stuck;
+    expect(error).toBeInstanceOf(ComputeError);
+    expect([DeviceLostError.name, TensorLostError.name, RecoveryExhaustedError.name]).toContain(error.name);
+  });
+
+  it('does nothing to a facade that was disposed', async () => {
+    const { gpu } = make(fakeGpu());
+    await gpu.dispose();
+    await expect(gpu.resetDevice()).rejects.toThrow(DisposedError);
+  });
+});
+
+describe('a quarantined device', () => {
+  it('is used again after three good probes, with the tensors moved back', async () => {
+    const fake = fakeGpu();
+    const clock = new TestClock();
+    const { gpu, devices } = make(fake, { manager: { clock, probeEveryMs: 5000 } });
+    const t = await gpu.transferToGPU(values(3000));
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'kernel' }] });
+    const [r] = await gpu.computeBatch([t]);
+    expect(devices.getActiveDevice()).toBe('cpu');
+    const healed = new Promise<number>((resolve) => devices.on('healed', (e) => resolve(e.probes)));
+    fake.broken = true;
+    for (let i = 0; i < 6; i++) {
+      if (i === 2) fake.broken = false;
+      clock.pass(5000);
+      // One round of probes takes a few turns of the event loop.
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+    expect(await healed).toBe(5);
+    await devices.ready();
+    expect(devices.getActiveDevice()).toBe('cuda:0');
+    expect(Number((await gpu.transferFromGPU(r!))[0])).toBeCloseTo(reference(values(3000)), 5);
+    expect(gpu.deviceOf(r!)).toBe('cuda:0');
+    expect(clock.timers).toBe(0);
+  });
+});
