@@ -25,7 +25,25 @@ function gpu(args) {
   process.exit(status);
 }
 
+/** Benches of parts, as `npm run bench -- NAME`: bundled into dist/bench/, which can be carried to a GPU host and run there. */
+const parts = { routing: 'bench/routing/main.ts' };
+
+async function part(name, args) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const { rolldown } = await import('rolldown');
+  const build = await rolldown({
+    input: `${root}${parts[name]}`,
+    platform: 'node',
+    external: ['koffi', 'webgpu', /^node:/],
+  });
+  await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
+  if (args.includes('--build')) process.exit(0);
+  const command = ['--expose-gc', `dist/bench/${name}.mjs`, ...args];
+  process.exit(spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' }).status ?? 1);
+}
+
 const rest = process.argv.slice(2);
+if (Object.hasOwn(parts, rest[0] ?? '')) await part(rest[0], rest.slice(1));
 if (rest.includes('--gpu')) gpu(rest.filter((a) => a !== '--gpu'));
 ensureBuilt();
 if (!existsSync(`${bench}/node_modules/numpy-ts`)) {

@@ -11,7 +11,7 @@ import { type Curve, curveOf, scaled } from './curve.ts';
 import { probes } from './probes.ts';
 import { amountOf, type Profile } from './profile.ts';
 import { type Clock, Stopwatch } from './stopwatch.ts';
-import type { KernelClass } from './types.ts';
+import { isHost, type KernelClass } from './types.ts';
 
 export interface CalibrationProgress {
   readonly device: DeviceId;
@@ -32,29 +32,33 @@ type ProbeClass = keyof typeof probes;
 
 interface ClassPlan {
   readonly routine?: RoutineOp;
-  /** Elements, where kernels are made quickly. */
+  /** Elements, where kernels are made quickly; first the size that says most. */
   readonly sizes: readonly number[];
   /** One size each for slow compilers, on slow and on fast devices. */
   readonly slow: number;
   readonly fast: number;
   /** How the work grows with the elements. */
   readonly power: number;
+  /** Kernels a device may make for it. */
+  readonly kernels: number;
 }
 
+/** In the order of their use: when the time is up, the last ones are left out. */
 const plans: Readonly<Record<ProbeClass, ClassPlan>> = {
-  map: { sizes: [64, 4096, 1 << 16, 1 << 20, 1 << 22], slow: 1 << 17, fast: 1 << 22, power: 1 },
-  reduce: { sizes: [64, 4096, 1 << 16, 1 << 20, 1 << 22], slow: 1 << 17, fast: 1 << 22, power: 1 },
+  map: { sizes: [1 << 16, 4096, 1 << 22], slow: 1 << 16, fast: 1 << 22, power: 1, kernels: 1 },
+  reduce: { sizes: [1 << 16, 4096, 1 << 22], slow: 1 << 16, fast: 1 << 22, power: 1, kernels: 2 },
+  heavy: { sizes: [1 << 16, 4096], slow: 1 << 14, fast: 1 << 22, power: 1, kernels: 1 },
   matmul: {
     routine: 'matmul',
-    sizes: [8 ** 2, 48 ** 2, 192 ** 2, 512 ** 2],
-    slow: 96 ** 2,
+    sizes: [128 ** 2, 16 ** 2, 256 ** 2],
+    slow: 64 ** 2,
     fast: 1024 ** 2,
     power: 1.5,
+    kernels: 1,
   },
-  heavy: { sizes: [64, 4096, 1 << 16, 1 << 20], slow: 1 << 15, fast: 1 << 22, power: 1 },
-  scatter: { routine: 'scatter', sizes: [64, 4096, 1 << 17, 1 << 20], slow: 1 << 13, fast: 1 << 20, power: 1 },
-  scan: { routine: 'scan', sizes: [64, 4096, 1 << 17, 1 << 20], slow: 1 << 14, fast: 1 << 20, power: 1 },
-  sort: { routine: 'sort', sizes: [64, 4096, 1 << 16], slow: 512, fast: 1 << 18, power: 1.1 },
+  scan: { routine: 'scan', sizes: [1 << 16, 4096], slow: 1 << 14, fast: 1 << 20, power: 1, kernels: 2 },
+  scatter: { routine: 'scatter', sizes: [1 << 16, 4096], slow: 256, fast: 1 << 20, power: 1, kernels: 4 },
+  sort: { routine: 'sort', sizes: [1 << 14, 1024], slow: 256, fast: 1 << 18, power: 1.1, kernels: 4 },
 };
 
 const classNames = Object.keys(plans) as ProbeClass[];
@@ -62,17 +66,28 @@ const transferSizes: readonly number[] = [4096, 1 << 18, 1 << 22, 1 << 25];
 
 /** Making a kernel takes long if it takes more µs than this. */
 const slowCompiler = 8000;
-/** A device is fast if a pass over 2^17 elements takes no more launches than this. */
-const fastLaunches = 4;
+/** A device is fast if a pass over 2^16 elements takes no more launches than this. */
+const fastLaunches = 3;
+/** From one size to the next, where the launch hid the work. */
+const step = 8;
 /** A point expected to take more µs is not measured: larger work is in proportion. */
 const longest = 9000;
 
-/** Where there was no time for a class: another one's curve, times a factor for the same amount. */
-const derived: Readonly<Partial<Record<ProbeClass, { readonly from: ProbeClass; readonly factor: number }>>> = {
-  reduce: { from: 'map', factor: 1 },
-  scan: { from: 'reduce', factor: 4 },
-  scatter: { from: 'scan', factor: 4 },
-};
+/**
+ * Where there was no time for a class: another one's curve, times a factor for the same amount, on the host and on GPUs. The
+ * latter are high on purpose: these routines take many passes there, and what is thought too slow is found out by trying.
+ */
+const derived: readonly {
+  readonly cls: ProbeClass;
+  readonly from: ProbeClass;
+  readonly host: number;
+  readonly gpu: number;
+}[] = [
+  { cls: 'reduce', from: 'map', host: 1, gpu: 1 },
+  { cls: 'scan', from: 'reduce', host: 4, gpu: 4 },
+  { cls: 'scatter', from: 'scan', host: 1, gpu: 50 },
+  { cls: 'sort', from: 'scan', host: 16, gpu: 50 },
+];
 
 export async function calibrate(
   devices: readonly Device[],
@@ -129,8 +144,15 @@ class Calibration {
   async #frugal(): Promise<void> {
     await this.#class('map', plans.map.slow);
     const launch = this.#points.get('map')?.[0]?.[1] ?? 1;
-    const fast = (this.#last.get('map')?.us ?? 0) <= fastLaunches * launch;
-    if (fast) await this.#class('map', plans.map.fast);
+    const took = this.#last.get('map')?.us ?? Number.POSITIVE_INFINITY;
+    // A GPU emulated on the CPU is never fast, however slow its launches make it look.
+    const fast = took <= fastLaunches * launch && this.#device.caps.details.software !== true;
+    if (fast) {
+      for (let n = plans.map.slow * step; n <= plans.map.fast; n *= step) {
+        if (this.#last.get('map')!.us > fastLaunches * launch) break;
+        await this.#class('map', n);
+      }
+    }
     for (const cls of classNames) if (cls !== 'map') await this.#class(cls, fast ? plans[cls].fast : plans[cls].slow);
   }
 
@@ -139,7 +161,7 @@ class Calibration {
     for (let round = 0; round < most; round++) {
       for (const cls of classNames) {
         const size = plans[cls].sizes[round];
-        if (size !== undefined && !(cls === 'map' && round === 0)) await this.#class(cls, size);
+        if (size !== undefined) await this.#class(cls, size);
       }
     }
     // Work that a fast device hides behind its launch shows at sizes that a slow one could not afford.
@@ -163,25 +185,25 @@ class Calibration {
   }
 
   async #class(cls: ProbeClass, size: number): Promise<void> {
-    const { routine, power } = plans[cls];
+    const { routine, power, kernels } = plans[cls];
     const { caps } = this.#device;
     if ((routine && !caps.routines.has(routine)) || 4 * size > caps.maxBufferBytes) return;
     const before = this.#last.get(cls);
     const launch = this.#points.get('map')?.[0]?.[1] ?? 0;
     // What exceeds a launch grows with the work.
-    const expected = before ? Math.max(0, before.us - launch) * (size / before.size) ** power : 0;
+    const expected = before && size > before.size ? Math.max(0, before.us - launch) * (size / before.size) ** power : 0;
     if (expected > longest) {
       this.#missed++;
       return;
     }
-    if (!this.#may(`${cls} of ${size}`, this.#watch.compileUs() + 4 * expected)) return;
+    if (!this.#may(`${cls} of ${size}`, kernels * this.#watch.compileUs() + 4 * expected)) return;
     const probe = probes[cls](size);
     const us = await this.#watch.launch(probe);
     const { flops, bytesRead, bytesWritten } = probe.work.estimate;
     const list = this.#points.get(cls) ?? [];
     list.push([amountOf[cls] === 'flops' ? flops : bytesRead + bytesWritten, us]);
     this.#points.set(cls, list);
-    this.#last.set(cls, { size, us });
+    if (size > (before?.size ?? 0)) this.#last.set(cls, { size, us });
   }
 
   /** Whether a point expected to take so many µs fits into the time left; counts it if not. */
@@ -199,12 +221,14 @@ class Calibration {
     const classes: Partial<Record<KernelClass, Curve>> = {};
     const launch = this.#points.get('map')?.[0]?.[1] ?? 1;
     for (const [cls, list] of this.#points) {
-      // One size alone: the launch is known from another class.
-      classes[cls] = curveOf(list.length === 1 ? [[list[0]![0] / 4096, Math.min(launch, list[0]![1])], ...list] : list);
+      // What a launch costs by itself is known from the smallest one of all.
+      const least = Math.min(...list.map((p) => p[0]));
+      classes[cls] = curveOf(cls === 'map' ? list : [[least / 1024, launch], ...list]);
     }
-    for (const [cls, { from, factor }] of Object.entries(derived)) {
-      const base = classes[from];
-      if (base) classes[cls as ProbeClass] ??= scaled(base, factor);
+    for (const { cls, from, host, gpu } of derived) {
+      const [base, { routine }] = [classes[from], plans[cls]];
+      if (base && (!routine || this.#device.caps.routines.has(routine)))
+        classes[cls] ??= scaled(base, isHost(this.#device.id) ? host : gpu);
     }
     const smallest = [...this.#points.values()].map((list) => Math.min(...list.map((p) => p[1])));
     return {

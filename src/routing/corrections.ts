@@ -41,6 +41,17 @@ export class Signature {
   cls = 0;
   bucket = 0;
 
+  #a = 0;
+  #b = 0;
+
+  /** Turns the signature of a program into that of a call: the same program with its data or its result elsewhere is another. */
+  call(transferUs: number, wanted: string | null): this {
+    const word = bucketOf(16 * transferUs) * 4 + (wanted === null ? 0 : wanted === 'host' ? 1 : 2);
+    this.a = mix(this.#a, word) | 0;
+    this.b = mix(this.#b, Math.imul(word, 0x27d4eb2f)) | 1;
+    return this;
+  }
+
   set(op: OperationType, work: readonly WorkItem[]): this {
     let a = 0x9e3779b9 ^ opIndex[op];
     let b = 0x7f4a7c15 ^ opIndex[op];
@@ -59,6 +70,8 @@ export class Signature {
         this.bucket = bytes;
       }
     }
+    this.#a = a;
+    this.#b = b;
     this.a = a | 0;
     // 0 marks a free slot.
     this.b = b | 1;
@@ -112,11 +125,17 @@ export class Corrections {
     return Math.exp(log);
   }
 
+  /** The log of the correction by this program's own samples, where there are few by `prior` too. */
+  own(s: Signature, prior: number): number {
+    const slot = this.#find(s);
+    return slot < 0 ? prior : blend(this.#count[slot]!, this.#mean[slot]!, trust[0], prior);
+  }
+
   /**
-   * Learns that the profile's prediction was off by this log ratio; `weight` is the share of the time it speaks for.
-   * Returns how far the program's own correction has moved since it last returned a move, if that is more than `notable`.
+   * Learns that the profile's prediction was off by this log ratio. Returns how far the program's own correction has moved
+   * since it last returned a move, if that is more than `notable`.
    */
-  learn(s: Signature, log: number, weight: number, notable: number): number {
+  learn(s: Signature, log: number, notable: number): number {
     if (!Number.isFinite(log)) return 0;
     let slot = this.#find(s);
     if (slot < 0) {
@@ -132,11 +151,10 @@ export class Corrections {
     this.#outliers[slot] = 0;
     const n = this.#count[slot]!;
     this.#ring[slot * recent + (n % recent)] = log;
-    this.#mean[slot] =
-      this.#mean[slot]! + (log - this.#mean[slot]!) * Math.max(1 / (n + 1), leastWeight) * (n === 0 ? 1 : weight);
+    this.#mean[slot] = this.#mean[slot]! + (log - this.#mean[slot]!) * Math.max(1 / (n + 1), leastWeight);
     this.#count[slot] = n + 1;
-    this.#coarse(kernelClasses.length * buckets + s.cls, log, weight);
-    this.#coarse(s.cls * buckets + s.bucket, log, weight);
+    this.#coarse(kernelClasses.length * buckets + s.cls, log);
+    this.#coarse(s.cls * buckets + s.bucket, log);
     slot = this.#find(s);
     const moved = Math.abs(this.#mean[slot]! - this.#known[slot]!);
     if (moved < notable) return 0;
@@ -161,7 +179,7 @@ export class Corrections {
   load(saved: SavedCorrections): void {
     for (const [a, b, n, mean] of saved.programs) {
       if (this.#filled >= fullAt) break;
-      this.#add(Object.assign(new Signature(), { a, b: b | 1 }), Math.min(4, Math.max(1, n / 2)), mean);
+      this.#add(Object.assign(new Signature(), { a, b: b | 1 }), Math.min(4, n), mean);
     }
     for (const [i, n, mean] of saved.classes) {
       if (i < 0 || i >= this.#coarseCount.length) continue;
@@ -170,11 +188,10 @@ export class Corrections {
     }
   }
 
-  #coarse(i: number, log: number, weight: number): void {
+  #coarse(i: number, log: number): void {
     const n = this.#coarseCount[i]!;
-    this.#coarseMean[i] =
-      this.#coarseMean[i]! + (log - this.#coarseMean[i]!) * Math.max(1 / (n + 1), leastWeight) * weight;
-    this.#coarseCount[i] = n + weight;
+    this.#coarseMean[i] = this.#coarseMean[i]! + (log - this.#coarseMean[i]!) * Math.max(1 / (n + 1), leastWeight);
+    this.#coarseCount[i] = n + 1;
   }
 
   /** Farther from the median of the last samples than several times their usual distance from it. */

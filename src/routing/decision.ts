@@ -2,7 +2,7 @@
 
 import type { DeviceId } from '../devices/device.ts';
 import { compare } from './reason.ts';
-import type { Decision, Outcome, Prediction } from './types.ts';
+import type { Decision, Outcome, Prediction, RouteRequest } from './types.ts';
 
 const none: readonly Prediction[] = [];
 
@@ -31,9 +31,19 @@ export class Costed implements Decision {
   readonly outcome: Outcome;
   readonly predictions: readonly Prediction[];
   readonly explored: boolean;
+  /** What was asked, for learning how it went. */
+  readonly request: RouteRequest;
   readonly #why: string;
 
-  constructor(device: DeviceId, outcome: Outcome, predictions: readonly Prediction[], explored: boolean, why: string) {
+  constructor(
+    request: RouteRequest,
+    device: DeviceId,
+    outcome: Outcome,
+    predictions: readonly Prediction[],
+    explored: boolean,
+    why: string,
+  ) {
+    this.request = request;
     this.device = device;
     this.outcome = outcome;
     this.predictions = predictions;

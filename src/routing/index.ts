@@ -1,7 +1,7 @@
 // Routing: where work runs, and why there.
 
 export type { CalibrateOptions, CalibrationProgress } from './calibrate.ts';
-export type { SavedCorrections } from './corrections.ts';
+export type { Learned } from './model.ts';
 export { type OpenRouter, openRouter } from './open.ts';
 export {
   type ExploreOptions,

@@ -1,9 +1,11 @@
-// The cost of a request on one device: waiting, launches, the kernels' roofs, forced transfers, penalty.
+// The cost of a request on one device: launches, the kernels' roofs, forced transfers and waiting, penalty.
 //
-// Nothing is allocated while predicting: the parts are left in the model's fields.
+// A prediction starts from the profile. The kernels' part is corrected by what kernels took before, the rest by what
+// transfers took; if this very call was measured as a whole, from inputs to result, that counts most. Nothing is allocated while
+// predicting: the parts are left in the model's fields.
 
 import type { DeviceId } from '../devices/device.ts';
-import { Corrections, Signature } from './corrections.ts';
+import { Corrections, type SavedCorrections, Signature } from './corrections.ts';
 import { at } from './curve.ts';
 import { launchTime, type Profile } from './profile.ts';
 import type { Candidate, OperationType, RouteRequest, WorkItem } from './types.ts';
@@ -11,21 +13,34 @@ import type { Candidate, OperationType, RouteRequest, WorkItem } from './types.t
 /** Memory that one load from a place given by data touches. */
 const sectorBytes = 32;
 /** Learned factors of transfers stay within these. */
-const transferLimit = Math.log(8);
+const transferLimit = Math.log(16);
 
-interface DeviceModel {
-  readonly profile: Profile;
-  readonly corrections: Corrections;
-  /** Learned log factors of this device's transfers, and their number. */
-  transferLog: number;
-  transferCount: number;
+/** Stored form of what was learned about a device. */
+export interface Learned {
+  readonly kernels: SavedCorrections;
+  readonly calls: SavedCorrections;
+  readonly transferLog: number;
+}
+
+class DeviceModel {
+  profile: Profile;
+  /** Of launches alone, and of whole calls. */
+  readonly kernels = new Corrections();
+  readonly calls = new Corrections();
+  /** Learned log factor of this device's transfers, and the number of samples behind it. */
+  transferLog = 0;
+  transferCount = 0;
+
+  constructor(profile: Profile) {
+    this.profile = profile;
+  }
 }
 
 export class CostModel {
   readonly #devices = new Map<DeviceId, DeviceModel>();
   readonly #signature = new Signature();
 
-  /** The parts of the last prediction, in µs. */
+  /** The parts of the last prediction, in µs; they add up to `total` before the penalty. */
   launch = 0;
   work = 0;
   transfer = 0;
@@ -33,19 +48,19 @@ export class CostModel {
   samples = 0;
   /** Whether this work has ever been observed there. */
   seen = false;
+  /** The kernels and the transfers as the profile alone has them. */
+  #kernels0 = 0;
+  #transfer0 = 0;
 
   constructor(profiles: ReadonlyMap<DeviceId, Profile>) {
     for (const [id, profile] of profiles) this.add(id, profile);
   }
 
+  /** Takes in a profile; what was learned about a device of this name before is kept. */
   add(id: DeviceId, profile: Profile): void {
-    const before = this.#devices.get(id);
-    this.#devices.set(id, {
-      profile,
-      corrections: before?.corrections ?? new Corrections(),
-      transferLog: before?.transferLog ?? 0,
-      transferCount: before?.transferCount ?? 0,
-    });
+    const known = this.#devices.get(id);
+    if (known) known.profile = profile;
+    else this.#devices.set(id, new DeviceModel(profile));
   }
 
   has(id: DeviceId): boolean {
@@ -56,75 +71,76 @@ export class CostModel {
     return this.#devices.get(id)?.profile;
   }
 
-  corrections(id: DeviceId): Corrections | undefined {
-    return this.#devices.get(id)?.corrections;
-  }
-
   /** Fills the fields. The device must have a profile. */
   predict(request: RouteRequest, candidate: Candidate): void {
     const d = this.#devices.get(candidate.device)!;
-    this.#kernels(d, request.op, candidate.work);
-    this.transfer = this.#transfers(request, candidate.device);
-    this.total = (this.launch + this.work + this.transfer) * candidate.penalty;
+    this.#predictKernels(d, request.op, candidate.work);
+    this.#predictTransfers(request, candidate.device);
+    const parts = this.launch + this.work + this.transfer;
+    const base = this.#kernels0 + this.#transfer0;
+    const s = this.#signature.call(this.#transfer0, request.wanted);
+    const factor = (base * Math.exp(d.calls.own(s, Math.log(parts / base)))) / parts;
+    this.samples = Math.max(this.samples, d.calls.samples(s));
+    this.seen ||= d.calls.seen(s);
+    this.launch *= factor;
+    this.work *= factor;
+    this.transfer *= factor;
+    this.total = parts * factor * candidate.penalty;
   }
 
   /** The kernels' time alone, launches included, as corrected. */
   kernelTime(op: OperationType, work: readonly WorkItem[], device: DeviceId): number {
     const d = this.#devices.get(device);
     if (!d) return 0;
-    this.#kernels(d, op, work);
+    this.#predictKernels(d, op, work);
     return this.launch + this.work;
   }
 
-  /** µs to bring bytes from host memory to a device. */
-  upload(id: DeviceId, bytes: number): number {
-    const d = this.#devices.get(id);
-    return d ? at(d.profile.upload, bytes) * Math.exp(d.transferLog) : 0;
-  }
-
-  /** µs until bytes of a device are in host memory, waiting included. */
-  download(id: DeviceId, bytes: number): number {
-    const d = this.#devices.get(id);
-    return d ? Math.max(d.profile.waitUs, at(d.profile.download, bytes)) * Math.exp(d.transferLog) : 0;
-  }
-
-  /**
-   * Learns from a run: `kernelUs` and `otherUs` are what was predicted, `measuredUs` what it took in all. The difference is
-   * put down to each part by its share. Returns how far the correction moved, if notably.
-   */
-  learn(
+  /** Learns what the kernels of a program took. Returns how far their correction moved, if by more than `notable`. */
+  learnKernels(
     op: OperationType,
     work: readonly WorkItem[],
     device: DeviceId,
-    kernelUs: number,
-    otherUs: number,
     measuredUs: number,
     notable: number,
   ): number {
     const d = this.#devices.get(device);
-    const predicted = kernelUs + otherUs;
-    if (!d || !(predicted > 0) || !(measuredUs > 0)) return 0;
-    const share = kernelUs / predicted;
-    // What the kernels took if the rest took what was predicted, held between "all of it" and "in proportion".
-    const proportion = (measuredUs / predicted) * kernelUs;
-    const rest = measuredUs - otherUs;
-    const kernels = share > 0.5 && rest > 0 ? share * rest + (1 - share) * proportion : proportion;
-    const s = this.#signature.set(op, work);
-    const base = kernelUs / d.corrections.factor(s);
-    const moved = d.corrections.learn(s, Math.log(kernels / base), share, notable);
-    if (share < 0.5) this.#learnTransfer(d, Math.log(measuredUs / predicted), 1 - share);
-    return moved;
+    if (!d) return 0;
+    this.#predictKernels(d, op, work);
+    return d.kernels.learn(this.#signature, Math.log(measuredUs / this.#kernels0), notable);
   }
 
-  #learnTransfer(d: DeviceModel, log: number, weight: number): void {
-    if (Math.abs(log) > transferLimit) return;
-    const step = Math.max(1 / (d.transferCount + 4), 1 / 32) * weight * log;
-    d.transferLog = Math.max(-transferLimit, Math.min(transferLimit, d.transferLog + step));
-    d.transferCount++;
+  /** Learns what a call took as a whole, from where its inputs were to its result being where it was wanted. */
+  learnCall(request: RouteRequest, candidate: Candidate, measuredUs: number, notable: number): number {
+    const d = this.#devices.get(candidate.device);
+    if (!d) return 0;
+    this.#predictKernels(d, request.op, candidate.work);
+    const kernels = this.launch + this.work;
+    this.#predictTransfers(request, candidate.device);
+    const s = this.#signature.call(this.#transfer0, request.wanted);
+    // The first run of a program pays for what it made: nothing to learn about transfers from.
+    if (this.transfer > kernels && d.calls.seen(s)) {
+      const involved = this.#involved(request, candidate.device) ?? d;
+      learnTransfer(involved, Math.log(Math.max(measuredUs - kernels, measuredUs / 4) / this.transfer));
+    }
+    return d.calls.learn(s, Math.log(measuredUs / (this.#kernels0 + this.#transfer0)), notable);
   }
 
-  #kernels(d: DeviceModel, op: OperationType, work: readonly WorkItem[]): void {
-    const { profile, corrections } = d;
+  save(id: DeviceId): Learned | null {
+    const d = this.#devices.get(id);
+    return d ? { kernels: d.kernels.save(), calls: d.calls.save(), transferLog: d.transferLog } : null;
+  }
+
+  load(id: DeviceId, learned: Learned): void {
+    const d = this.#devices.get(id);
+    if (!d) return;
+    d.kernels.load(learned.kernels);
+    d.calls.load(learned.calls);
+    d.transferLog = Math.max(-transferLimit, Math.min(transferLimit, learned.transferLog));
+  }
+
+  #predictKernels(d: DeviceModel, op: OperationType, work: readonly WorkItem[]): void {
+    const { profile, kernels } = d;
     let sum = 0;
     for (let i = 0; i < work.length; i++) {
       const item = work[i]!;
@@ -132,32 +148,81 @@ export class CostModel {
       sum += launchTime(profile, item.class, item.flops, item.bytes + extra);
     }
     const s = this.#signature.set(op, work);
-    const factor = corrections.factor(s);
+    const factor = kernels.factor(s);
+    this.#kernels0 = sum;
     this.launch = work.length * profile.launchUs * factor;
-    this.work = sum * factor - this.launch;
-    this.samples = corrections.samples(s);
-    this.seen = corrections.seen(s);
+    this.work = Math.max(0, sum * factor - this.launch);
+    this.samples = kernels.samples(s);
+    this.seen = kernels.seen(s);
   }
 
-  #transfers(request: RouteRequest, device: DeviceId): number {
-    let us = 0;
-    const { inputs, wanted } = request;
+  #predictTransfers(request: RouteRequest, device: DeviceId): void {
+    this.transfer = 0;
+    this.#transfer0 = 0;
+    const { inputs, wanted, outputBytes } = request;
     for (let i = 0; i < inputs.length; i++) {
       const { at: places, bytes } = inputs[i]!;
       if (places.includes(device)) continue;
-      if (places.length > 0) us += this.#cheapestDownload(places, bytes);
-      us += this.upload(device, bytes);
+      const from = this.#nearest(places, bytes);
+      if (from) this.#download(from, bytes);
+      this.#upload(device, bytes);
     }
-    if (wanted === null) return us;
-    if (wanted === 'host') return us + this.download(device, request.outputBytes);
-    // Until it is there: whoever wants it waits for the work in any case.
-    if (wanted === device) return us + (this.#devices.get(device)?.profile.waitUs ?? 0);
-    return us + this.download(device, request.outputBytes) + this.upload(wanted, request.outputBytes);
+    if (wanted === null) return;
+    if (wanted === device) {
+      // Until it is there: whoever wants it waits for the work in any case.
+      const { waitUs } = this.#devices.get(device)!.profile;
+      this.#count(this.#devices.get(device)!, waitUs);
+      return;
+    }
+    this.#download(this.#devices.get(device)!, outputBytes);
+    if (wanted !== 'host') this.#upload(wanted, outputBytes);
   }
 
-  #cheapestDownload(places: readonly DeviceId[], bytes: number): number {
-    let best = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < places.length; i++) best = Math.min(best, this.download(places[i]!, bytes));
+  #upload(id: DeviceId, bytes: number): void {
+    const d = this.#devices.get(id);
+    if (d) this.#count(d, at(d.profile.upload, bytes));
+  }
+
+  #download(d: DeviceModel, bytes: number): void {
+    this.#count(d, Math.max(d.profile.waitUs, at(d.profile.download, bytes)));
+  }
+
+  #count(d: DeviceModel, us: number): void {
+    this.#transfer0 += us;
+    this.transfer += us * Math.exp(d.transferLog);
+  }
+
+  /** The device from which bytes come to the host soonest; null if they are there already, or nobody knows. */
+  #nearest(places: readonly DeviceId[], bytes: number): DeviceModel | null {
+    let best: DeviceModel | null = null;
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < places.length; i++) {
+      if (places[i] === 'host') return null;
+      const d = this.#devices.get(places[i]!);
+      const us = d ? at(d.profile.download, bytes) : Number.POSITIVE_INFINITY;
+      if (us >= least) continue;
+      least = us;
+      best = d!;
+    }
     return best;
   }
+
+  /** The device whose transfers most of the waiting is for: the slowest to be waited for of those that take part. */
+  #involved(request: RouteRequest, device: DeviceId): DeviceModel | null {
+    let worst = request.wanted === 'host' ? (this.#devices.get(device) ?? null) : null;
+    for (let i = 0; i < request.inputs.length; i++) {
+      const { at: places, bytes } = request.inputs[i]!;
+      if (places.includes(device)) continue;
+      const from = this.#nearest(places, bytes);
+      if (from && (!worst || from.profile.waitUs > worst.profile.waitUs)) worst = from;
+    }
+    return worst;
+  }
+}
+
+function learnTransfer(d: DeviceModel, log: number): void {
+  if (!Number.isFinite(log)) return;
+  const step = Math.max(-1, Math.min(1, log)) * Math.max(1 / (d.transferCount + 2), 1 / 32);
+  d.transferLog = Math.max(-transferLimit, Math.min(transferLimit, d.transferLog + step));
+  d.transferCount++;
 }

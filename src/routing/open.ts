@@ -2,7 +2,7 @@
 
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { CalibrateOptions } from './calibrate.ts';
-import { type RoutingOptions, resolveRouting } from './options.ts';
+import { covers, type RoutingOptions, resolveRouting } from './options.ts';
 import type { Profile } from './profile.ts';
 import { Router, type RouterSetup } from './router.ts';
 import { type Known, loadAll, openProfileStore, type ProfileStore } from './store.ts';
@@ -28,10 +28,11 @@ export async function openRouter(
 ): Promise<OpenRouter> {
   const routing = resolveRouting(options);
   const store = await openProfileStore(routing.cache);
-  const choice = routing.mode === 'measured' && routing.device === null && devices.length > 1;
+  const allowed = devices.filter((d) => !covers(routing.forbid, d.id));
+  const choice = routing.mode === 'measured' && routing.device === null && allowed.length > 1;
   const { known, unknown } = more.force
-    ? { known: new Map<DeviceId, Known>(), unknown: devices }
-    : loadAll(store, devices);
+    ? { known: new Map<DeviceId, Known>(), unknown: allowed }
+    : loadAll(store, allowed);
   const byId = new Map(devices.map((d) => [d.id, d]));
   const fresh = choice || more.force ? await measure(store, byId, unknown, more) : new Map<DeviceId, Profile>();
   const profiles = new Map<DeviceId, Profile>();
@@ -54,7 +55,7 @@ export async function openRouter(
       for (const [id, learned] of router.learned()) {
         const [device, profile] = [byId.get(id), router.profile(id)];
         // Nothing was learned: the file is as good as it was.
-        if (!device || !profile || learned.classes.length === 0) continue;
+        if (!device || !profile || learned.kernels.classes.length + learned.calls.classes.length === 0) continue;
         store.save(device, { profile, learned, measuredAt: known.get(id)?.measuredAt ?? Date.now() });
       }
     },

@@ -8,10 +8,9 @@
 
 import type { DeviceId } from '../devices/device.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
-import type { SavedCorrections } from './corrections.ts';
 import { Costed, Fixed } from './decision.ts';
 import { Homes } from './home.ts';
-import { CostModel } from './model.ts';
+import { CostModel, type Learned } from './model.ts';
 import { covers, type Routing, type RoutingOptions, resolveRouting } from './options.ts';
 import type { Profile } from './profile.ts';
 import { applyRules, wantsGpu } from './rules.ts';
@@ -183,7 +182,10 @@ export class Router {
     return this.#homes.best(bytes, allowed);
   }
 
-  /** A run took `measuredUs`, from bringing its inputs to its result being where `predictedUs` counted it to be. */
+  /**
+   * The launches of a program took `measuredUs` on a device, where `predictedUs` were expected: launches and work, without
+   * transfers.
+   */
   observe(
     op: OperationType,
     work: readonly WorkItem[],
@@ -191,12 +193,24 @@ export class Router {
     predictedUs: number,
     measuredUs: number,
   ): void {
+    if (!(measuredUs > 0)) return;
     this.#stats.measured(op, device, predictedUs, measuredUs);
-    if (this.#model.has(device)) {
-      const kernels = this.#model.kernelTime(op, work, device);
-      const other = Math.max(0, predictedUs - kernels);
-      if (this.#model.learn(op, work, device, kernels, other, measuredUs, notableMove) > 0) this.#changed = true;
-    }
+    if (this.#model.learnKernels(op, work, device, measuredUs, notableMove) > 0) this.#changed = true;
+    if (this.#changed) this.#turn();
+  }
+
+  /**
+   * A call as a whole took `measuredUs`: from where its inputs were when `decision` was made to its result being where it was
+   * wanted. This teaches transfers and waiting too, which `observe` cannot.
+   */
+  observeCall(decision: Decision, measuredUs: number): void {
+    if (!(decision instanceof Costed) || !(measuredUs > 0)) return;
+    const { request, device } = decision;
+    const candidate = request.candidates.find((c) => c.device === device);
+    if (!candidate) return;
+    const predicted = decision.predictions.find((p) => p.device === device)?.us ?? 0;
+    this.#stats.measured(request.op, device, predicted, measuredUs);
+    if (this.#model.learnCall(request, candidate, measuredUs, notableMove) > 0) this.#changed = true;
     if (this.#changed) this.#turn();
   }
 
@@ -211,17 +225,17 @@ export class Router {
   }
 
   /** What measurements have taught, per device, to be kept. */
-  learned(): Map<DeviceId, SavedCorrections> {
+  learned(): Map<DeviceId, Learned> {
     return new Map(
       this.#devices.flatMap((id) => {
-        const c = this.#model.corrections(id);
-        return c ? [[id, c.save()]] : [];
+        const learned = this.#model.save(id);
+        return learned ? [[id, learned]] : [];
       }),
     );
   }
 
-  relearn(saved: ReadonlyMap<DeviceId, SavedCorrections>): void {
-    for (const [id, c] of saved) this.#model.corrections(id)?.load(c);
+  relearn(saved: ReadonlyMap<DeviceId, Learned>): void {
+    for (const [id, learned] of saved) this.#model.load(id, learned);
     this.touch();
   }
 
@@ -345,7 +359,7 @@ export class Router {
   #single(request: RouteRequest, only: Candidate, fallback: string): Decision {
     const predictions = [this.#predict(request, only)];
     const outcome = isHost(only.device) ? 'cpu_optimal' : 'gpu_optimal';
-    return new Costed(only.device, outcome, predictions, false, `${fallback}the only device that can do this`);
+    return new Costed(request, only.device, outcome, predictions, false, `${fallback}the only device that can do this`);
   }
 
   #byRules(
@@ -430,13 +444,13 @@ export class Router {
       const tried = this.#tryOther(request, candidates, predictions, chosen);
       if (tried >= 0) {
         const d = candidates[tried]!.device;
-        return new Costed(d, 'no_preference', predictions, true, `${fallback}tried to learn how fast ${d} is`);
+        return new Costed(request, d, 'no_preference', predictions, true, `${fallback}tried to learn how fast ${d} is`);
       }
     }
     const { device } = predictions[chosen]!;
     const outcome = tied ? 'no_preference' : this.#outcome(device, second / us, largest(candidates[chosen]!.work));
     const why = tied ? 'costs differ by less than 10 %, so the data stays where it is' : 'the least predicted cost';
-    return new Costed(device, outcome, predictions, false, `${fallback}${why}`);
+    return new Costed(request, device, outcome, predictions, false, `${fallback}${why}`);
   }
 
   #outcome(device: DeviceId, ratio: number, elements: number): Outcome {

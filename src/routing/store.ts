@@ -6,6 +6,7 @@
 
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { SavedCorrections } from './corrections.ts';
+import type { Learned } from './model.ts';
 import { type Profile, parseProfile } from './profile.ts';
 
 /** Raised when what is measured, or how it is stored, changes its meaning. */
@@ -14,7 +15,7 @@ const packageVersion = '0.1.0';
 
 export interface Known {
   readonly profile: Profile;
-  readonly learned: SavedCorrections | null;
+  readonly learned: Learned | null;
   /** When it was measured, ms since 1970. */
   readonly measuredAt: number;
 }
@@ -154,11 +155,15 @@ class DiskStore implements ProfileStore {
   }
 }
 
-function parseLearned(value: unknown): SavedCorrections | null {
-  const v = value as SavedCorrections | null;
+function parseLearned(value: unknown): Learned | null {
+  const v = value as Learned | null;
+  return v && isSaved(v.kernels) && isSaved(v.calls) && Number.isFinite(v.transferLog) ? v : null;
+}
+
+function isSaved(v: SavedCorrections | null | undefined): boolean {
   const rows = (list: unknown, width: number): boolean =>
     Array.isArray(list) && list.every((r) => Array.isArray(r) && r.length === width && r.every(Number.isFinite));
-  return v && rows(v.programs, 4) && rows(v.classes, 3) ? v : null;
+  return Boolean(v) && rows(v?.programs, 4) && rows(v?.classes, 3);
 }
 
 /** Profiles and learned corrections of devices, as far as they are known. */

@@ -48,7 +48,7 @@ export interface RouteRequest {
   readonly op: OperationType;
   /** At least one. */
   readonly candidates: readonly Candidate[];
-  /** Each with the devices that hold it; none if it is in host memory only. */
+  /** Each with the devices that hold it, and 'host' if host memory does; none means host memory only. */
   readonly inputs: readonly { readonly bytes: number; readonly at: readonly DeviceId[] }[];
   readonly outputBytes: number;
   /** Where the result is needed next: null if nobody knows. */

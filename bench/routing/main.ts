@@ -1,0 +1,234 @@
+// npm run bench -- routing: the router's choices beside fixed policies and the best choice in hindsight.
+//
+//   --devices cpu,webgpu   the devices, the CPU first (default: cpu and cuda, else cpu and webgpu)
+//   --calls 2400           length of the trace
+//   --largest 26           log2 of the largest size
+//   --json FILE            default bench/results/routing-<machine>.json; --svg FILE: predicted against measured
+//
+// Every distinct call is first measured on every device (median, transfers and the read of the result included); policies are
+// scored by these times. Ours is the public API: the trace is run twice through a runtime that was just opened on a machine
+// it has never seen; where each call ran in the first pass is "cold", in the second "warm".
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { dirname } from 'node:path';
+import { createRuntime, type DeviceId, type DeviceKind, type Runtime } from '../../src/index.ts';
+import { type Call, nameOf, sizes, works } from './calls.ts';
+import { type Limits, type Timed, time } from './measure.ts';
+import { newDecisions, tinyCall } from './overhead.ts';
+import { type Dot, picture } from './picture.ts';
+import { apply, bestOf, bestThreshold, type Score, score, threshold } from './policies.ts';
+import { Requests, replay } from './replay.ts';
+import { makeTrace } from './trace.ts';
+
+const args = process.argv.slice(2);
+const option = (name: string, usual: string): string => {
+  const i = args.indexOf(`--${name}`);
+  return i < 0 ? usual : (args[i + 1] ?? usual);
+};
+
+const say = (text: string): void => console.log(text);
+const live = process.stderr.isTTY;
+const progress = (text: string): void => {
+  if (live) process.stderr.write(`\r\x1b[2K${text}`);
+};
+
+async function open(kinds: readonly DeviceKind[], routing: object): Promise<Runtime> {
+  return createRuntime({ devices: kinds, routing: { cache: false, ...routing }, recovery: {} });
+}
+
+async function findKinds(): Promise<DeviceKind[]> {
+  const asked = option('devices', '');
+  if (asked) return asked.split(',') as DeviceKind[];
+  for (const gpu of ['cuda', 'webgpu'] as const) {
+    const rt = await createRuntime({ devices: [gpu, 'cpu'], routing: { mode: 'off' } });
+    const there = rt.devices().some((d) => d.open && d.id !== 'cpu');
+    await rt.close();
+    if (there) return ['cpu', gpu];
+  }
+  throw new Error('There is no second device. Set VK_ICD_FILENAMES to a software Vulkan driver (docs/webgpu.md).');
+}
+
+/** Sizes in ascending order; once a size takes too long, larger ones of the operation are left out. */
+async function measureAll(rt: Runtime, devices: readonly DeviceId[], limits: Limits): Promise<Timed[]> {
+  const timed: Timed[] = [];
+  const largest = 2 ** Number(option('largest', '26'));
+  for (const work of works) {
+    for (const n of sizes.filter((s) => s <= largest)) {
+      const homes = work.inputs(rt, 1).length > 0 ? devices : [devices[0]!];
+      let skipped = false;
+      for (const home of homes) {
+        const call: Call = { work, n, home };
+        progress(`measuring ${nameOf(call)}`);
+        const t = await time(rt, call, devices, limits);
+        if (t) timed.push(t);
+        else skipped = true;
+      }
+      if (skipped) break;
+    }
+  }
+  progress('');
+  return timed;
+}
+
+const percent = (v: number): string => `${(100 * v).toFixed(1)} %`;
+
+function row(s: Score): string {
+  return [
+    s.name.padEnd(34),
+    `${s.totalMs.toFixed(0)} ms`.padStart(10),
+    percent(s.regret).padStart(10),
+    `${s.worst.toFixed(2)}×`.padStart(9),
+    `${s.p99.toFixed(2)}×`.padStart(8),
+    percent(s.accuracy).padStart(9),
+  ].join('');
+}
+
+const kinds = await findKinds();
+const limits: Limits = { samples: Number(option('samples', '7')), enoughMs: 350, longestMs: 700 };
+const started = performance.now();
+
+const bench = await open(kinds, { mode: 'off' });
+const devices = bench
+  .devices()
+  .filter((d) => d.open)
+  .map((d) => d.id)
+  .sort((a, b) => Number(b === 'cpu') - Number(a === 'cpu'));
+const names = bench.devices().flatMap((d) => (d.open ? [`${d.id}: ${d.name}`] : []));
+say(`${names.join('; ')}; ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}`);
+const [cpu, gpu] = [devices[0]!, devices[1]!];
+const timed = await measureAll(bench, devices, limits);
+await bench.close();
+const trace = makeTrace(timed, Number(option('calls', '2400')), Number(option('seconds', '25')));
+say(
+  `${timed.length} distinct calls measured in ${((performance.now() - started) / 1000).toFixed(0)} s; trace of ${trace.length} calls`,
+);
+
+const rt = await open(kinds, {});
+const calibration = devices.map((id) => rt.routing.profile(id)!);
+const calibrationMs = calibration.reduce((sum, p) => sum + p.tookMs, 0);
+const requests = new Requests(rt);
+const cold = await replay(rt, trace, requests, (i) => progress(`cold replay ${i}/${trace.length}`));
+const warm = await replay(rt, trace, requests, (i) => progress(`warm replay ${i}/${trace.length}`));
+progress('');
+const final = new Map(
+  timed.flatMap((t) => {
+    const d = requests.decision(t.call);
+    return d ? [[t, d] as const] : [];
+  }),
+);
+const blind = new Map<Timed, DeviceId>();
+const dots: Dot[] = [];
+for (const [t, d] of final) {
+  const [least] = [...d.predictions].sort((a, b) => a.launch + a.work - (b.launch + b.work));
+  if (least) blind.set(t, least.device);
+  for (const p of d.predictions) dots.push({ predicted: p.us, measured: t.us.get(p.device)!, device: p.device });
+}
+const hindsight = bestThreshold(trace, cpu, gpu);
+const oracle = score('oracle', trace, apply(trace, bestOf));
+const scores: Score[] = [
+  score('ours, warm', trace, warm.choices),
+  score('ours, cold', trace, cold.choices),
+  score(
+    `always ${cpu}`,
+    trace,
+    apply(trace, () => cpu),
+  ),
+  score(
+    `always ${gpu}`,
+    trace,
+    apply(trace, () => gpu),
+  ),
+  score('threshold 128', trace, apply(trace, threshold(128, cpu, gpu))),
+  score('threshold 1000', trace, apply(trace, threshold(1000, cpu, gpu))),
+  score(`best threshold in hindsight (${hindsight})`, trace, apply(trace, threshold(hindsight, cpu, gpu))),
+  score(
+    'our model, blind to location',
+    trace,
+    apply(trace, (t) => blind.get(t) ?? cpu),
+  ),
+];
+const decideNew = newDecisions(rt.routing);
+const exploration = rt.routing.exploration();
+const stats = rt.routing.stats();
+const tiny = { choice: tinyCall(rt), single: { p50: 0, p99: 0 } };
+await rt.close();
+const alone = await open(['cpu'], {});
+tiny.single = tinyCall(alone);
+await alone.close();
+const remembered = Math.max(0, tiny.choice.p50 - tiny.single.p50);
+
+say(
+  `${'policy'.padEnd(34)}${'time'.padStart(10)}${'regret'.padStart(10)}${'worst'.padStart(9)}${'p99'.padStart(8)}${'right'.padStart(9)}`,
+);
+say(`${'oracle'.padEnd(34)}${`${oracle.totalMs.toFixed(0)} ms`.padStart(10)}`);
+for (const s of scores) say(row(s));
+say(`worst call, warm: ${scores[0]!.worstCall}; cold: ${scores[1]!.worstCall}`);
+say(
+  `decision: new ${decideNew.p50.toFixed(2)} µs (p99 ${decideNew.p99.toFixed(2)}), remembered ${remembered.toFixed(2)} µs (a tiny call takes ${tiny.choice.p50.toFixed(2)} µs with a choice, ${tiny.single.p50.toFixed(2)} µs without)`,
+);
+say(
+  `calibration: ${calibration.map((p) => `${p.device} ${p.tookMs.toFixed(0)} ms`).join(', ')}, ${calibrationMs.toFixed(0)} ms in all`,
+);
+say(
+  `replays as they ran: cold ${(cold.tookUs / 1e6).toFixed(1)} s (compiling included), warm ${(warm.tookUs / 1e6).toFixed(1)} s; explored ${cold.explored} and ${warm.explored} calls`,
+);
+const [w, c] = [scores[0]!, scores[1]!];
+const fixed = scores.slice(2, 7);
+const checks: readonly (readonly [string, boolean])[] = [
+  ['regret at most 5 % warm', w.regret <= 0.05],
+  ['regret at most 15 % cold', c.regret <= 0.15],
+  ['ahead of every fixed policy', fixed.every((s) => s.totalMs >= w.totalMs)],
+  ['no call above twice its oracle (warm)', w.worst <= 2],
+  ['new decision at most 20 µs', decideNew.p50 <= 20],
+  ['remembered decision at most 1 µs', remembered <= 1],
+  ['calibration at most 600 ms', calibrationMs <= 600],
+];
+for (const [what, ok] of checks) say(`${ok ? 'reached' : 'MISSED '}  ${what}`);
+say(`${((performance.now() - started) / 1000).toFixed(0)} s in all`);
+
+const machine = gpu.replace(/\W+/g, '-');
+const file = option('json', `bench/results/routing-${machine}.json`);
+mkdirSync(dirname(file), { recursive: true });
+writeFileSync(
+  file,
+  `${JSON.stringify(
+    {
+      command: `npm run bench -- routing ${args.join(' ')}`.trim(),
+      at: new Date().toISOString(),
+      devices: names,
+      cores: cpus().length,
+      cpuModel: cpus()[0]?.model,
+      load: loadavg()[0],
+      calls: trace.length,
+      distinct: timed.length,
+      oracleMs: oracle.totalMs,
+      scores,
+      decision: { new: decideNew, remembered, tiny },
+      calibration,
+      exploration,
+      explored: { cold: cold.explored, warm: warm.explored },
+      replayMs: { cold: cold.tookUs / 1000, warm: warm.tookUs / 1000 },
+      checks: Object.fromEntries(checks),
+      stats,
+      measured: timed.map((t) => ({
+        op: t.call.work.op,
+        elements: t.call.n,
+        home: t.call.home,
+        samples: t.samples,
+        us: Object.fromEntries(t.us),
+        predicted: Object.fromEntries((final.get(t)?.predictions ?? []).map((p) => [p.device, p.us])),
+      })),
+    },
+    null,
+    1,
+  )}\n`,
+);
+const svg = option('svg', '');
+if (svg)
+  writeFileSync(
+    svg,
+    picture(dots, `Predicted against measured time of ${timed.length} calls, ${devices.join(' and ')}`),
+  );
+say(`written to ${file}${svg ? ` and ${svg}` : ''}`);
+process.exit(0);

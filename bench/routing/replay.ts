@@ -1,0 +1,76 @@
+// The trace run for real, where the runtime decides.
+
+import type { DeviceId, Runtime } from '../../src/index.ts';
+import type { Decision, RouteRequest, Router } from '../../src/routing/index.ts';
+import type { Call } from './calls.ts';
+import { once, type Timed } from './measure.ts';
+
+export interface Replay {
+  readonly choices: DeviceId[];
+  /** µs of all calls as they ran, what they compiled and learned included. */
+  readonly tookUs: number;
+  readonly explored: number;
+}
+
+/** Runs a call and says where; `decision` is null if its placement was remembered. */
+async function watch(rt: Runtime, call: Call): Promise<{ device: DeviceId; us: number; decision: Decision | null }> {
+  let device = '';
+  let decision: Decision | null = null;
+  const stop = [
+    rt.on('launch', (e) => {
+      device = e.device;
+    }),
+    rt.on('route', (e) => {
+      decision = e;
+    }),
+  ];
+  const us = await once(rt, call, null);
+  for (const s of stop) s();
+  return { device, us, decision };
+}
+
+export async function replay(
+  rt: Runtime,
+  trace: readonly Timed[],
+  requests: Requests,
+  progress: (done: number) => void,
+): Promise<Replay> {
+  const choices: DeviceId[] = [];
+  let tookUs = 0;
+  let explored = 0;
+  for (const [i, t] of trace.entries()) {
+    requests.during(t.call);
+    const { device, us, decision } = await watch(rt, t.call);
+    choices.push(device);
+    tookUs += us;
+    if (decision?.explored) explored++;
+    if (i % 50 === 0) progress(i);
+  }
+  return { choices, tookUs, explored };
+}
+
+/** The requests that a runtime's router was asked, by call: the last one of each. */
+export class Requests {
+  readonly #byCall = new Map<Call, RouteRequest>();
+  readonly #router: Router;
+  #current: Call | null = null;
+
+  constructor(rt: Runtime) {
+    this.#router = rt.routing;
+    const decide = rt.routing.decide.bind(rt.routing);
+    rt.routing.decide = (request) => {
+      if (this.#current) this.#byCall.set(this.#current, request);
+      return decide(request);
+    };
+  }
+
+  during(call: Call): void {
+    this.#current = call;
+  }
+
+  /** What the router says of it now. */
+  decision(call: Call): Decision | null {
+    const request = this.#byCall.get(call);
+    return request ? this.#router.explain(request) : null;
+  }
+}

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest';
+import { Corrections, Signature } from './corrections.ts';
+import { mapWork } from './testing.ts';
+import type { WorkItem } from './types.ts';
+
+const sig = (n: number): Signature => new Signature().set('element_wise', [mapWork(n)]);
+const teach = (c: Corrections, s: Signature, log: number, times: number): void => {
+  for (let i = 0; i < times; i++) c.learn(s, log, 0.1);
+};
+
+it('throws the first sample away, because something was compiled', () => {
+  const c = new Corrections();
+  c.learn(sig(1000), Math.log(100), 0.1);
+  expect(c.samples(sig(1000))).toBe(0);
+  expect(c.seen(sig(1000))).toBe(true);
+  expect(c.factor(sig(1000))).toBe(1);
+});
+
+it('comes close to a steady ratio after a few samples', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), Math.log(3), 8);
+  expect(c.samples(sig(1000))).toBe(7);
+  expect(c.factor(sig(1000))).toBeGreaterThan(2.5);
+  expect(c.factor(sig(1000))).toBeLessThanOrEqual(3.01);
+});
+
+it('tells sizes a quarter of an octave apart from each other, and takes closer ones together', () => {
+  expect(sig(1000).a).not.toBe(sig(1250).a);
+  expect(sig(1000).a).toBe(sig(1010).a);
+  const twice: WorkItem[] = [mapWork(1000), mapWork(1000)];
+  expect(new Signature().set('element_wise', twice).a).not.toBe(sig(1000).a);
+  expect(new Signature().set('reduction', [mapWork(1000)]).a).not.toBe(sig(1000).a);
+});
+
+it('carries part of what it learned over to the class, within a factor of four', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), Math.log(100), 30);
+  const other = c.factor(sig(1 << 20));
+  expect(other).toBeGreaterThan(1.5);
+  expect(other).toBeLessThanOrEqual(4);
+});
+
+it('does not take in a sample far off the others', () => {
+  const c = new Corrections();
+  for (let i = 0; i < 9; i++) c.learn(sig(1000), Math.log(2) + 0.02 * (i % 3), 0.1);
+  const before = c.factor(sig(1000));
+  c.learn(sig(1000), Math.log(50), 0.1);
+  expect(c.factor(sig(1000))).toBe(before);
+});
+
+it('follows a change that stays', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), Math.log(2), 20);
+  teach(c, sig(1000), Math.log(8), 12);
+  expect(c.factor(sig(1000))).toBeGreaterThan(5);
+});
+
+it('forgets old samples', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), 0, 200);
+  // Small enough a change not to be an outlier.
+  teach(c, sig(1000), 0.14, 60);
+  expect(Math.log(c.factor(sig(1000)))).toBeGreaterThan(0.1);
+});
+
+it('says when a correction has moved notably, and says it once', () => {
+  const c = new Corrections();
+  const s = sig(1000);
+  expect(c.learn(s, 1, 0.1)).toBe(0);
+  expect(c.learn(s, 1, 0.1)).toBeGreaterThan(0.9);
+  expect(c.learn(s, 1, 0.1)).toBe(0);
+});
+
+it('keeps what it learned through saving and loading, as knowledge that counts less', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), Math.log(3), 20);
+  const d = new Corrections();
+  d.load(JSON.parse(JSON.stringify(c.save())));
+  expect(d.factor(sig(1000))).toBeGreaterThan(2);
+  expect(d.samples(sig(1000))).toBeLessThan(c.samples(sig(1000)));
+});
+
+it('holds thousands of programs and lets go of the oldest', () => {
+  const c = new Corrections();
+  const items = Array.from({ length: 5000 }, (_, i): WorkItem[] => [
+    { class: 'map', flops: 1 + (i % 70) ** 4, bytes: 2 ** (i / 70), elements: 1 },
+  ]);
+  for (const work of items) teach(c, new Signature().set('unknown', work), 1, 2);
+  expect(c.samples(new Signature().set('unknown', items.at(-1)!))).toBeGreaterThan(0);
+  expect(c.save().programs.length).toBeLessThanOrEqual(3072);
+});
