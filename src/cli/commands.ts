@@ -10,6 +10,7 @@ import { register as env } from './forge/env.ts';
 import { register as explain } from './forge/explain.ts';
 import { register as report } from './forge/report.ts';
 import { register as resolve } from './forge/resolve.ts';
+import { register as stats } from './stats.ts';
 import { register as tour } from './tour/command.ts';
 
 const loadProbe = async () => (await import('./probe.ts')).computeProbe;
@@ -17,6 +18,7 @@ const loadProbe = async () => (await import('./probe.ts')).computeProbe;
 export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
+  stats,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,
