@@ -27,7 +27,10 @@ export interface MemoryOptions {
   readonly budget?: Amount | Readonly<Record<DeviceId, Amount>> | undefined;
   /** Host memory that spilled tensors may take. A share counts of the machine's memory. Default: a quarter of it. */
   readonly hostBytes?: Amount | undefined;
-  /** Which tensors remember the line that made them. Default: `large` (from 1 MiB on); `all` in development mode. */
+  /**
+   * Which tensors remember the line that made them: noting it costs microseconds. `large`: from 16 MiB on. Default: large ones
+   * once memory is short or a budget is set; `all` in development mode.
+   */
   readonly sites?: 'all' | 'large' | 'off' | undefined;
   /** Watch for growth without end. Default: on. */
   readonly leaks?: LeakOptions | boolean | undefined;

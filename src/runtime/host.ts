@@ -36,8 +36,6 @@ const maxYoung = 512;
 /** How a runtime treats its tensors. */
 export interface HostSettings {
   readonly development: boolean;
-  /** Bytes from which a tensor remembers the line that made it; Infinity for none. */
-  readonly siteBytes: number;
   /** Bytes up to which uploads at a place that can be lost stay in host memory too. */
   readonly keepBytes: number;
   /** The longest wait for a device. */
@@ -56,6 +54,8 @@ export class RuntimeHost implements Host {
   readonly development: boolean;
   readonly ledger = new Ledger();
   maxDepth = defaultDepth;
+  /** Bytes from which a tensor remembers the line that made it; Infinity for none. Noting it costs microseconds. */
+  siteBytes = Number.POSITIVE_INFINITY;
   activeScopes = 0;
   readonly #events: Emitter;
   readonly #scopes: ScopeStore;
@@ -113,7 +113,7 @@ export class RuntimeHost implements Host {
   }
 
   adopt(tensor: Handle, node: Node): void {
-    if (node.size * 8 >= this.#settings.siteBytes && !node.site) this.#markSite(node);
+    if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
     // Small values need no backstop: the collector frees all of them by itself.
     if (node.tracked || node.size > smallElements) {
       if (this.#young.length === 0) queueMicrotask(this.#settle);
@@ -124,7 +124,7 @@ export class RuntimeHost implements Host {
   }
 
   #markSite(node: Node): void {
-    if (node.size * byteSize(node.dtype) < this.#settings.siteBytes) return;
+    if (node.size * byteSize(node.dtype) < this.siteBytes) return;
     // The stack is only looked at if somebody asks for it.
     node.site = this.development ? callerLine() : callSite();
     if (node.storage) node.storage.site ??= node.site;

@@ -5,7 +5,7 @@ import { broadcast, checkShape, normalizeAxis, type Shape, sameShape, show } fro
 import type { Device, DeviceId } from '../devices/device.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, Node } from '../graph/node.ts';
-import { type MemoryOptions, memorySettings } from '../memory/options.ts';
+import { type MemoryOptions, type MemorySettings, memorySettings } from '../memory/options.ts';
 import type { Health } from '../recovery/health.ts';
 import { type RecoveryOptions, resolveRecovery } from '../recovery/options.ts';
 import type { OpenRouter } from '../routing/open.ts';
@@ -99,7 +99,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const events = new Emitter();
   const settings: HostSettings = {
     development,
-    siteBytes: siteBytes[memory.sites ?? (development ? 'all' : 'large')],
     keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
     timeoutMs: recovery.timeoutMs,
   };
@@ -108,6 +107,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     const routed = await createRouter(devices, options.routing, options.signal);
     const forbids = (id: string): boolean => covers(routing.forbid, id);
     const governor = await createGovernor(devices, { memory, recovery, forbids }, host.ledger, events);
+    recordSites(host, memory, governor.monitor);
     const choosing = devices.length > 1 ? routed.router : null;
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
     const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events);
@@ -120,8 +120,19 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   }
 }
 
-/** Tensors from this many bytes on remember the line that made them: noting it costs about a microsecond. */
-const siteBytes = { all: 0, large: 16 << 20, off: Number.POSITIVE_INFINITY } as const;
+/** Noting the line that made a tensor costs microseconds, so by default only large ones have it, once memory gets short. */
+const largeBytes = 16 << 20;
+
+function recordSites(host: RuntimeHost, memory: MemorySettings, monitor: RuntimeMemory): void {
+  const sites = memory.sites ?? (host.development ? 'all' : memory.budget === null ? null : 'large');
+  if (sites === 'all') host.siteBytes = 0;
+  else if (sites === 'large') host.siteBytes = largeBytes;
+  else if (sites === null) {
+    monitor.onPressure('any', (e) => {
+      host.siteBytes = e.to === 'low' ? Number.POSITIVE_INFINITY : largeBytes;
+    });
+  }
+}
 
 export class Runtime {
   /** Counter-based random numbers, the same on every device. */
