@@ -115,8 +115,8 @@ class Dataset {
     const { signal, onProgress } = this.#options;
     let waiting: RecordArray[] = [];
     for (let ended = false; ; ) {
-      const size = this.#size(waiting[0]);
-      while (!ended && waiting.length < size) {
+      // The first record tells how many make a chunk.
+      while (!ended && waiting.length < this.#size(waiting[0])) {
         const next = await records.next();
         if (next.done) ended = true;
         else waiting.push(checkRecord(next.value, this.#results.length + waiting.length, this.#op));

@@ -1,0 +1,156 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { RecordArray } from './dataset.ts';
+import { AbortError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
+import type { GPUCompute } from './gpu-compute.ts';
+import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
+
+const open: GPUCompute[] = [];
+afterEach(async () => {
+  for (const gpu of open.splice(0)) await gpu.dispose();
+});
+const keep = (gpu: GPUCompute): GPUCompute => {
+  open.push(gpu);
+  return gpu;
+};
+
+const meanSquare = (d: ArrayLike<number>): number => {
+  let sum = 0;
+  for (let i = 0; i < d.length; i++) sum += d[i]! * d[i]!;
+  return sum / d.length;
+};
+const flat = (results: readonly ArrayLike<number | bigint>[]): number[] =>
+  results.flatMap((r) => Array.from(r, Number));
+
+describe('a dataset', () => {
+  it('goes to the device and back, with right values, times and metrics', async () => {
+    const gpu = keep(cpuFacade());
+    const data = values(64 * 300);
+    const report = await gpu.processDataset(data, { recordLength: 64, op: 'meanSquare' });
+    expect(report).toMatchObject({ records: 300, device: 'cpu', overlapped: false });
+    expect(report.results).toHaveLength(300);
+    report.results.forEach((r, i) => {
+      expect(Number(r[0])).toBeCloseTo(meanSquare(data.subarray(64 * i, 64 * i + 64)), 6);
+    });
+    const { upload, compute, download, total } = report.times;
+    for (const ms of [upload, compute, download]) expect(ms).toBeGreaterThan(0);
+    expect(upload + compute + download).toBeLessThanOrEqual(total);
+    expect(report.metrics.computeTime).toBeCloseTo(compute, 6);
+    expect(report.metrics.memoryUsage).toMatchObject({ numTensors: 0, numBytes: 0 });
+  });
+
+  it.each(['meanSquare', 'sum', 'exp', 'norm', 'variance'] as const)(
+    'of %s gives the same bits for any size of chunk',
+    async (op) => {
+      const gpu = keep(cpuFacade());
+      const data = values(50 * 200);
+      const one = flat((await gpu.processDataset(data, { recordLength: 50, op, chunkSize: 200 })).results);
+      for (const chunkSize of [7, 100, 'adaptive'] as const) {
+        expect(flat((await gpu.processDataset(data, { recordLength: 50, op, chunkSize })).results)).toEqual(one);
+      }
+    },
+  );
+
+  it('may have records of any length and type, in their order', async () => {
+    const gpu = keep(cpuFacade());
+    const records: RecordArray[] = [values(3), Int32Array.of(1, 2, 3, 4), values(3, 2), Float64Array.of(5), values(7)];
+    const { results } = await gpu.processDataset(records, { op: 'sum' });
+    expect(results.map((r) => r.constructor.name)).toEqual([
+      'Float32Array',
+      'BigInt64Array',
+      'Float32Array',
+      'Float64Array',
+      'Float32Array',
+    ]);
+    results.forEach((r, i) => {
+      expect(Number(r[0])).toBeCloseTo(
+        Array.from(records[i]!, Number).reduce((a, b) => a + b, 0),
+        5,
+      );
+    });
+  });
+
+  it('may be given to a function, record by record', async () => {
+    const gpu = keep(cpuFacade());
+    const { results } = await gpu.processDataset([Float32Array.of(1, 2), Float32Array.of(3)], { op: (x) => x.mul(10) });
+    expect(results).toEqual([Float32Array.of(10, 20), Float32Array.of(30)]);
+  });
+
+  it('larger than memory is streamed, and what did not fit is tried in smaller pieces', async () => {
+    const gpu = keep(cpuFacade({ cpu: { threads: 1, memoryBytes: 4 << 20 } }));
+    let made = 0;
+    async function* records(): AsyncGenerator<Float32Array> {
+      for (let i = 0; i < 24; i++) {
+        made++;
+        yield values(100_000, i + 1);
+      }
+    }
+    const { results, chunks } = await gpu.processDataset(records(), { chunkSize: 16 });
+    expect(made).toBe(24);
+    expect(chunks).toBeGreaterThan(2);
+    results.forEach((r, i) => {
+      expect(Number(r[0])).toBeCloseTo(meanSquare(values(100_000, i + 1)), 5);
+    });
+  });
+
+  it('of a record that fits nowhere ends in an error that says so, with nothing left', async () => {
+    const gpu = keep(cpuFacade({ cpu: { threads: 1, memoryBytes: 4 << 20 } }));
+    const kept = await gpu.transferToGPU(values(10));
+    const before = gpu.monitor.getMemoryUsage();
+    await expect(gpu.processDataset([values(10), new Float32Array(2 << 20)])).rejects.toThrow(OutOfMemoryError);
+    expect(gpu.monitor.getMemoryUsage()).toEqual(before);
+    expect(kept.disposed).toBe(false);
+  });
+
+  it('leaves nothing behind when it is aborted, fails, or loses its device', async () => {
+    const fake = fakeGpu();
+    const { gpu } = facade(fake);
+    keep(gpu);
+    const kept = await gpu.transferToGPU(values(5000));
+    const before = gpu.monitor.getMemoryUsage();
+    const stop = new AbortController();
+    const data = values(4000 * 20);
+    const aborted = gpu.processDataset(data, {
+      recordLength: 4000,
+      chunkSize: 5,
+      signal: stop.signal,
+      onProgress: (done) => done >= 10 && stop.abort(),
+    });
+    await expect(aborted).rejects.toThrow(AbortError);
+    expect(gpu.monitor.getMemoryUsage()).toEqual(before);
+    const failing = gpu.processDataset(data, {
+      recordLength: 4000,
+      op: () => {
+        throw new RangeError('no');
+      },
+    });
+    await expect(failing).rejects.toThrow(/from record 0 on: no/);
+    expect(gpu.monitor.getMemoryUsage()).toEqual(before);
+    const launches = fake.device().counters().calls.launch;
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: launches + 2, as: 'lost' }] });
+    const { results } = await gpu.processDataset(data, { recordLength: 4000, chunkSize: 5, op: 'meanSquare' });
+    results.forEach((r, i) => {
+      expect(Number(r[0])).toBeCloseTo(meanSquare(data.subarray(4000 * i, 4000 * (i + 1))), 6);
+    });
+    // What lived before waits in host memory until it is used.
+    expect(gpu.monitor.getMemoryUsage()).toMatchObject({ numTensors: 0, numBytes: 0 });
+    expect(await gpu.transferFromGPU(kept)).toEqual(values(5000));
+  });
+
+  it.each<[string, unknown, object]>([
+    ['a record length that does not divide', values(10), { recordLength: 3 }],
+    ['no record length', values(10), {}],
+    ['something else', 7, {}],
+    ['plain arrays', [[1, 2]], {}],
+    ['an empty record', [new Float32Array(0)], {}],
+    ['a bad size of chunk', [values(3)], { chunkSize: -1 }],
+    ['an operation that does not exist', [values(3)], { op: 'cube' }],
+  ])('refuses %s', async (_name, data, options) => {
+    const gpu = keep(cpuFacade());
+    await expect(gpu.processDataset(data as never, options)).rejects.toThrow(InvalidArgumentError);
+  });
+
+  it('may be empty', async () => {
+    const gpu = keep(cpuFacade());
+    expect(await gpu.processDataset([])).toMatchObject({ records: 0, chunks: 0, results: [] });
+  });
+});

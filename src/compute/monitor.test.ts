@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { DisposedError } from './errors.ts';
+import type { GPUCompute } from './gpu-compute.ts';
+import { PerformanceMonitor } from './monitor.ts';
+import { facade, fakeGpu, TestClock, values } from './testing.ts';
+
+const open: GPUCompute[] = [];
+afterEach(async () => {
+  for (const gpu of open.splice(0)) await gpu.dispose();
+});
+const make = (...args: Parameters<typeof facade>) => {
+  const made = facade(...args);
+  open.push(made.gpu);
+  return made;
+};
+
+describe('the performance monitor', () => {
+  it("tells tensors and bytes from the runtime's books", async () => {
+    const { gpu, devices } = make(fakeGpu());
+    expect(gpu.monitor.getMemoryUsage()).toEqual({ numTensors: 0, numBytes: 0, unreliable: false, reasons: [] });
+    const t = await gpu.transferToGPU(values(5000));
+    const usage = gpu.monitor.getMemoryUsage();
+    expect(usage).toMatchObject({ numTensors: 1, numBytes: 20_000 });
+    expect(usage.numBytes).toBe(devices.current!.runtime.stats().bytes);
+    t.dispose();
+    expect(gpu.monitor.getMemoryUsage()).toMatchObject({ numTensors: 0, numBytes: 0 });
+  });
+
+  it('says which memory it cannot see', async () => {
+    const { gpu, devices } = make(fakeGpu());
+    await devices.selectDevice({ preferGPU: false });
+    const { unreliable, reasons } = gpu.monitor.getMemoryUsage();
+    expect(unreliable).toBe(true);
+    expect(reasons[0]).toMatch(/JavaScript heap/);
+  });
+
+  it('returns the duration, or the result with it, and records name, outcome, times and bytes', async () => {
+    const { gpu } = make(fakeGpu());
+    const t = await gpu.transferToGPU(values(5000));
+    const ms = await gpu.monitor.trackOperation('load', async () => {
+      await gpu.transferFromGPU(t);
+    });
+    expect(ms).toBeGreaterThan(0);
+    const { result, duration } = await gpu.monitor.trackOperation('sum', () => t.sum().compute(), { result: true });
+    expect(await result.data()).toHaveLength(1);
+    expect(duration).toBeGreaterThan(0);
+    expect(gpu.monitor.operations).toMatchObject([
+      { name: 'load', outcome: 'ok', hostMs: ms, bytes: 20_000, device: 'cuda:0', concurrent: false },
+      { name: 'sum', outcome: 'ok', hostMs: duration, bytes: 0, transferMs: 0 },
+    ]);
+    expect(gpu.monitor.operations[1]!.deviceMs).toBeGreaterThan(0);
+  });
+
+  it('records what fails, and throws it on', async () => {
+    const { gpu } = make(fakeGpu());
+    const boom = new Error('boom');
+    await expect(gpu.monitor.trackOperation('bad', () => Promise.reject(boom))).rejects.toBe(boom);
+    expect(gpu.monitor.operations).toMatchObject([{ name: 'bad', outcome: 'failed', error: boom, deviceMs: null }]);
+  });
+
+  it('marks operations that ran at the same time', async () => {
+    const { gpu } = make(fakeGpu());
+    const t = await gpu.transferToGPU(values(10));
+    const read = (): Promise<unknown> => gpu.transferFromGPU(t);
+    await Promise.all([gpu.monitor.trackOperation('a', read), gpu.monitor.trackOperation('b', read)]);
+    expect(gpu.monitor.operations.map((o) => o.concurrent)).toEqual([true, true]);
+  });
+
+  it('reads the utilisation from the device, else from its timestamps, else not at all', async () => {
+    const fake = fakeGpu();
+    const { gpu, devices } = make(fake);
+    expect(await gpu.monitor.getGPUUtilization()).toBeNull();
+    const t = await gpu.transferToGPU(values(200_000));
+    expect(await gpu.monitor.getGPUUtilization()).toBeNull();
+    await gpu.computeBatch([t]);
+    const busy = await gpu.monitor.getGPUUtilization();
+    expect(gpu.monitor.utilizationSource).toBe('timestamps');
+    expect(busy).toBeGreaterThan(0);
+    expect(busy).toBeLessThanOrEqual(100);
+    Object.assign(fake.device(), { telemetry: () => ({ utilization: 0.42 }) });
+    expect(await gpu.monitor.getGPUUtilization()).toBeCloseTo(42);
+    expect(gpu.monitor.utilizationSource).toBe('device');
+    await devices.selectDevice({ preferGPU: false });
+    expect(await gpu.monitor.getGPUUtilization()).toBeNull();
+  });
+
+  it('totals times since the previous call, with the interval', async () => {
+    const { gpu, devices } = make(fakeGpu());
+    const clock = devices.clock as TestClock;
+    const t = await gpu.transferToGPU(values(50_000));
+    await gpu.computeBatch([t]);
+    const first = await gpu.monitor.getDetailedMetrics();
+    expect(first.transferTime).toBeGreaterThan(0);
+    expect(first.computeTime).toBeGreaterThan(0);
+    clock.time += 500;
+    const second = await gpu.monitor.getDetailedMetrics();
+    expect(second).toMatchObject({ transferTime: 0, computeTime: 0 });
+    expect(second.interval).toBeGreaterThanOrEqual(500);
+  });
+
+  it('logs both shapes of metrics, and tells whoever listens', async () => {
+    const { gpu } = make(fakeGpu());
+    const heard: unknown[] = [];
+    const off = gpu.monitor.onMetrics((m) => heard.push(m));
+    gpu.monitor.logMetrics({ computeTime: 3 });
+    gpu.monitor.logMetrics(await gpu.monitor.getDetailedMetrics());
+    off();
+    gpu.monitor.logMetrics({ computeTime: 4 });
+    expect(heard).toHaveLength(2);
+    expect(gpu.monitor.logger.size).toBe(3);
+    expect(gpu.monitor.logger.getAverages()!.fields.computeTime!.max).toBe(4);
+  });
+
+  it('samples on a timer until it is stopped', async () => {
+    const clock = new TestClock();
+    const { gpu } = make(fakeGpu(), { manager: { clock } });
+    const stop = gpu.monitor.start(1000);
+    clock.pass(3000);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(gpu.monitor.logger.size).toBe(3);
+    stop();
+    expect(clock.timers).toBe(0);
+  });
+
+  it('tells a step in latency of real work', async () => {
+    const { gpu, devices } = make(fakeGpu());
+    const found: string[] = [];
+    devices.on('anomaly', (e) => found.push(e.kind));
+    const add = (ms: number): void =>
+      gpu.monitor.timeline.add({
+        kind: 'compute',
+        name: 'op',
+        device: 'cuda:0',
+        ms,
+        bytes: 1000,
+        source: 'device',
+        failed: false,
+      });
+    for (let i = 0; i < 100; i++) add(1 + (i % 5) / 100);
+    for (let i = 0; i < 40; i++) add(2 + (i % 5) / 100);
+    expect(found).toEqual(['latency']);
+  });
+
+  it('cannot be used after its disposal', () => {
+    const monitor = PerformanceMonitor.create();
+    monitor.dispose();
+    expect(() => monitor.getMemoryUsage()).toThrow(DisposedError);
+  });
+});

@@ -1,0 +1,148 @@
+// Pacing, slow-downs and predictions, on simulated time.
+
+import { describe, expect, it } from 'vitest';
+import { CostModel } from './cost-model.ts';
+import { DegradationHandler, type DegradationState } from './degradation.ts';
+import { Pacer } from './pacer.ts';
+import { TestClock } from './testing.ts';
+import { Timeline } from './timeline.ts';
+
+describe('the utilisation ceiling', () => {
+  it.each([0.8, 0.5, 0.2])('of %f holds over any 5 s window, whatever the pieces of work are', async (ceiling) => {
+    const clock = new TestClock();
+    const timeline = new Timeline(clock);
+    const pacer = new Pacer(clock, ceiling);
+    const shares: number[] = [];
+    let s = 1;
+    while (clock.time < 30_000) {
+      s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
+      const ms = 1 + (s >>> 16) / 1000;
+      clock.time += ms;
+      timeline.add({ kind: 'compute', name: 'x', device: 'gpu', ms, bytes: 0, source: 'device', failed: false });
+      await pacer.rest(ms);
+      if (clock.time > 5000) shares.push(timeline.busy('gpu', 5000)!);
+    }
+    expect(Math.max(...shares)).toBeLessThanOrEqual(ceiling + 0.05);
+    expect(Math.min(...shares)).toBeGreaterThanOrEqual(ceiling - 0.05);
+  });
+
+  it('counts pauses between calls, and does not save them up', async () => {
+    const clock = new TestClock();
+    const pacer = new Pacer(clock, 0.5);
+    clock.time += 10;
+    await pacer.rest(10);
+    expect(clock.slept).toEqual([10]);
+    // A long pause, then work again: the rest is for the new work only.
+    clock.time += 1000;
+    await pacer.rest(20);
+    expect(clock.slept).toEqual([10, 20]);
+  });
+
+  it('does nothing without a ceiling', async () => {
+    const clock = new TestClock();
+    await new Pacer(clock, null).rest(100);
+    expect(clock.slept).toEqual([]);
+  });
+});
+
+describe('a slow-down', () => {
+  /** Ten pieces of work a second; `factor` tells how slow the device is at a time. */
+  function run(seconds: number, factor: (s: number) => number): (DegradationState & { at: number })[] {
+    const clock = new TestClock();
+    const states: (DegradationState & { at: number })[] = [];
+    const handler = new DegradationHandler(clock, (state) => states.push({ ...state, at: clock.time }));
+    let s = 3;
+    for (let i = 0; i < seconds * 10; i++) {
+      s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
+      const bytes = 1e6 * (1 + (s >>> 30)) * handler.scale('gpu');
+      const noise = 1 + 0.1 * (((s >>> 8) & 0xffff) / 2 ** 16 - 0.5);
+      handler.note('gpu', 'op', bytes, (0.2 + bytes / 1e6) * noise * factor(i / 10));
+      clock.time += 100;
+    }
+    return states;
+  }
+
+  it('that lasts makes chunks smaller, and larger again when it is over', () => {
+    const states = run(200, (s) => (s > 30 && s < 90 ? 2.5 : 1));
+    expect(states[0]).toMatchObject({ action: 'smaller chunks', scale: 0.5, device: 'gpu' });
+    expect(states[0]!.slowdown).toBeCloseTo(2.5, 0);
+    expect(states.at(-1)).toMatchObject({ action: 'larger chunks', scale: 1 });
+  });
+
+  it('that is short or small changes nothing', () => {
+    expect(run(120, (s) => (s % 30 < 1 ? 4 : 1))).toHaveLength(0);
+    expect(run(120, (s) => (s > 40 ? 1.2 : 1))).toHaveLength(0);
+  });
+
+  it('that comes and goes changes something every ten seconds at most', () => {
+    for (const period of [4, 7, 11, 20, 33]) {
+      const states = run(300, (s) => (s > 20 && s % period < period / 2 ? 3 : 1));
+      for (const [i, { at }] of states.slice(1).entries()) expect(at - states[i]!.at).toBeGreaterThanOrEqual(10_000);
+    }
+  });
+
+  it('that stays for good becomes the normal state', () => {
+    const states = run(1000, (s) => (s > 30 ? 2 : 1));
+    expect(states.at(-1)).toMatchObject({ scale: 1 });
+  });
+});
+
+describe('the cost model', () => {
+  it('finds the fixed part and the part per byte behind noise and outliers', () => {
+    const model = new CostModel();
+    let s = 9;
+    for (let i = 0; i < 100; i++) {
+      s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
+      const bytes = 2 ** (10 + (s >>> 28));
+      const noise = 1 + 0.06 * (((s >>> 8) & 0xffff) / 2 ** 16 - 0.5);
+      model.add(bytes, (0.05 + bytes * 1e-7) * noise * (i % 25 === 24 ? 8 : 1));
+    }
+    for (const bytes of [1024, 65536, 2 ** 24]) {
+      const { ms, error } = model.predict(bytes)!;
+      expect(ms / (0.05 + bytes * 1e-7)).toBeCloseTo(1, 1);
+      expect(error).toBeLessThan(0.1);
+    }
+  });
+
+  it('knows nothing before it was told, and copes with one size', () => {
+    const model = new CostModel();
+    expect(model.predict(5)).toBeNull();
+    for (let i = 0; i < 5; i++) model.add(1000, 2);
+    expect(model.predict(1000)!.ms).toBeCloseTo(2, 6);
+  });
+});
+
+describe('the timeline', () => {
+  it('keeps the newest spans and all totals', () => {
+    const clock = new TestClock();
+    const timeline = new Timeline(clock);
+    for (let i = 0; i < 5000; i++) {
+      const kind = (['upload', 'download', 'compute'] as const)[i % 3]!;
+      timeline.add({ kind, name: `${i}`, device: 'x', ms: 1, bytes: 2, source: 'host', failed: i % 100 === 0 });
+    }
+    expect(timeline.recent()).toHaveLength(4096);
+    expect(timeline.recent(2).map((s) => s.name)).toEqual(['4998', '4999']);
+    expect(timeline.totals()).toEqual({
+      computeMs: 1666,
+      transferMs: 3334,
+      uploadedBytes: 3334,
+      downloadedBytes: 3334,
+      operations: 5000,
+      failures: 50,
+    });
+  });
+
+  it('counts overlapping work once, and host times not at all', () => {
+    const clock = new TestClock();
+    const timeline = new Timeline(clock);
+    const span = { kind: 'compute', name: 'x', device: 'd', bytes: 0, failed: false } as const;
+    expect(timeline.busy('d', 1000)).toBeNull();
+    clock.time = 100;
+    timeline.add({ ...span, ms: 100, source: 'device' });
+    clock.time = 150;
+    timeline.add({ ...span, ms: 100, source: 'device' });
+    timeline.add({ ...span, ms: 100, source: 'host' });
+    clock.time = 1000;
+    expect(timeline.busy('d', 1000)).toBeCloseTo(0.15);
+  });
+});
