@@ -15,7 +15,7 @@ const native = nativeOps(new Set(['f32', 'i32', 'u32', 'u8', 'bool']));
 const traits = {
   cpu: false,
   f16: false,
-  subgroups: false,
+  subgroup: 0,
   maxWorkgroupsPerDimension: 65535,
   maxInvocations: 256,
   workgroupBytes: 16384,

@@ -140,6 +140,8 @@ const calls: Readonly<Record<string, Call>> = {
   is_nan: (m, x) => bool(Number.isNaN(f(m, x!))),
   max_f32: extreme(Math.max),
   min_f32: extreme(Math.min),
+  at_least_f32: extreme(Math.max),
+  at_most_f32: extreme(Math.min),
   max: extreme(Math.max),
   min: extreme(Math.min),
   abs: (m, x) => (x!.type === 'f32' ? m.atom(Math.abs(f(m, x!))) : int(x!.type as 'i32', Math.abs(n(x!)))),

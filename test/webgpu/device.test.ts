@@ -29,3 +29,21 @@ for (const [group, checks] of Object.entries(allChecks)) {
     }
   });
 }
+
+describe('with the plans for GPUs', () => {
+  let gpu: Device;
+  beforeAll(async () => {
+    gpu = (await openWebGpuDevices({ plans: 'gpu' })).devices[0]!;
+  });
+  afterAll(async () => {
+    await gpu?.close();
+  });
+  // Those that show whether threads are joined right; the rest runs on GPU hosts (host.ts).
+  const joined = ['sum of f32', 'argmax of f32', 'max of i32', 'long f32 sums'];
+  for (const c of allChecks.reductions!.filter(({ name }) => joined.some((j) => name.startsWith(j)))) {
+    it(c.name, async (context) => {
+      if (!gpu.caps.dtypes.has(c.needs)) context.skip(`this adapter has no ${c.needs}`);
+      await c.run(gpu);
+    }, 60_000);
+  }
+});

@@ -1,16 +1,30 @@
-// All device checks and the figures on the adapter of this machine: a program, for GPU hosts without a test runner.
+// The device on the adapter of this machine: a program, for GPU hosts without a test runner.
 //
-//   node host.js [--figures-only] [--plans gpu|software] [--groups a,b]
+//   node webgpu.mjs                       all checks, the error of every function, the figures
+//     --only checks,accuracy,figures,variants   some of them; variants (shaders and tiles side by side) only on request
+//     --groups elementwise,functions      some groups of checks
+//     --f16                               asks Dawn for f16 on NVIDIA, where it is off unless asked for
+//     --plans gpu|software                the other plans
+//     --small                             small sizes, for software adapters
 
+import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
+import { measureAccuracy } from './accuracy.ts';
 import { allChecks } from './checks/index.ts';
 import { figures } from './figures.ts';
+import { variants } from './variants.ts';
 
 const args = process.argv.slice(2);
-const option = (name: string): string | undefined => args[args.indexOf(name) + 1];
-const plans = args.includes('--plans') ? (option('--plans') as 'gpu' | 'software') : undefined;
-const { devices, refused } = await openWebGpuDevices(plans ? { plans } : {});
-const device = devices[0];
+const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+const only =
+  option('--only')?.split(',') ?? (args.includes('--groups') ? ['checks'] : ['checks', 'accuracy', 'figures']);
+const scale = args.includes('--small') ? 'small' : 'full';
+const plans = option('--plans') as 'gpu' | 'software' | undefined;
+const { devices, refused } = await openWebGpuDevices({
+  ...(plans ? { plans } : {}),
+  ...(args.includes('--f16') ? { dawnToggles: ['vulkan_enable_f16_on_nvidia'] } : {}),
+});
+const device = devices[0] as WebGpuDevice | undefined;
 if (!device) {
   console.log(JSON.stringify(refused, null, 2));
   process.exit(1);
@@ -23,8 +37,8 @@ console.log(
   `max buffers ${device.caps.maxBuffers}`,
 );
 const count = { passed: 0, failed: 0, skipped: 0 };
-const groups = args.includes('--groups') ? option('--groups')!.split(',') : Object.keys(allChecks);
-if (!args.includes('--figures-only')) {
+const groups = option('--groups')?.split(',') ?? Object.keys(allChecks);
+if (only.includes('checks')) {
   for (const group of groups) {
     const start = performance.now();
     for (const c of allChecks[group]!) {
@@ -42,12 +56,21 @@ if (!args.includes('--figures-only')) {
     }
     console.log(`${group}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
   }
-  console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 }
-if (!args.includes('--groups')) {
-  await figures(device, args.includes('--small') ? 'small' : 'full', (f) => {
-    console.log(`${f.name.padEnd(48)} ${f.median.toFixed(2).padStart(10)} ${f.unit}  (best ${f.best.toFixed(2)})`);
+if (only.includes('accuracy')) {
+  console.log('largest error in units in the last place');
+  await measureAccuracy(device, scale === 'full' ? 1 << 18 : 1 << 12, ({ op, ulps, bound, at }) => {
+    const right = ulps <= bound;
+    count[right ? 'passed' : 'failed']++;
+    console.log(
+      `  ${op.padEnd(8)} ${ulps.toFixed(2).padStart(10)}  (at most ${bound})${right ? '' : `  WRONG: ${at}`}`,
+    );
   });
 }
+const line = (name: string, f: { median: number; best: number }, unit: string): void =>
+  console.log(`${name.padEnd(64)} ${f.median.toFixed(2).padStart(10)} ${unit}  (best ${f.best.toFixed(2)})`);
+if (only.includes('figures')) await figures(device, scale, (f) => line(f.name, f, f.unit));
+if (only.includes('variants')) await variants(device, device.traits, scale, (name, us) => line(name, us, 'µs'));
 await device.close();
+console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 ? 1 : 0;

@@ -93,6 +93,7 @@ describe('f16', () => {
     const traits = {
       cpu: false,
       f16: true,
+      subgroup: 0,
       maxWorkgroupsPerDimension: 65535,
       maxInvocations: 256,
       workgroupBytes: 16384,

@@ -82,6 +82,11 @@ export class WebGpuDevice implements Device {
     gpu.addEventListener('uncapturederror', this.#onError);
   }
 
+  /** What its shaders are written for. */
+  get traits(): Traits {
+    return this.#setup.traits;
+  }
+
   allocate(bytes: number): DeviceBuffer {
     this.#life.check('allocate');
     if (!Number.isSafeInteger(bytes) || bytes < 0) {

@@ -57,10 +57,16 @@ export const driverFile = (library: string): string =>
   JSON.stringify({ file_format_version: '1.0.1', ICD: { library_path: library, api_version: '1.3.0' } });
 
 /** Dawn, with a driver that answers if there is one. */
-export async function openDawn(process: Environment, power: GPUPowerPreference): Promise<NodeGpu> {
+export async function openDawn(
+  process: Environment,
+  power: GPUPowerPreference,
+  toggles: readonly string[] = [],
+): Promise<NodeGpu> {
   let dawn: Dawn;
   try {
-    dawn = await load<Dawn>('webgpu');
+    const { create } = await load<Dawn>('webgpu');
+    const enabled = toggles.length > 0 ? [`enable-dawn-features=${toggles.join(',')}`] : [];
+    dawn = { create: (flags) => create([...flags, ...enabled]) };
   } catch (error) {
     const missing = (error as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' && /'webgpu'/.test(messageOf(error));
     return {

@@ -1,6 +1,7 @@
 // Finds and opens WebGPU devices: `navigator.gpu` where a browser has one, Dawn in Node. Never throws; what cannot be
 // opened is listed with the reason and what would help.
 
+import { ArgumentError, DeviceUnavailable } from '../../errors.ts';
 import type { Device } from '../device.ts';
 import { dtypesOf, WebGpuDevice } from './device.ts';
 import { messageOf } from './errors.ts';
@@ -18,6 +19,8 @@ export interface WebGpuOptions {
   readonly plans?: 'gpu' | 'software';
   /** Time marks with timestamp queries where the adapter has them. Default: yes. */
   readonly timestamps?: boolean;
+  /** In Node, toggles of Dawn to enable, such as `vulkan_enable_f16_on_nvidia`: there f16 is off unless asked for. */
+  readonly dawnToggles?: readonly string[];
 }
 
 export interface Refusal {
@@ -45,6 +48,42 @@ export async function openWebGpuDevices(options: WebGpuOptions = {}): Promise<Op
   }
 }
 
+/**
+ * Opens a device anew after it was lost: another adapter and GPU device under the same id, with the options of the first. What
+ * was on the old one is gone. Rejects with DeviceUnavailable where no adapter comes back within about three seconds.
+ */
+export async function reopenWebGpuDevice(device: Device): Promise<Device> {
+  if (device instanceof WebGpuDevice) return device.reopen();
+  throw new ArgumentError({
+    code: 'WRONG_DEVICE',
+    message: `${device.id} is not a WebGPU device`,
+    fix: 'Use the reopen() of the device itself, where it has one.',
+    where: 'reopenWebGpuDevice',
+  });
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A driver that was reset, or a browser that starts its GPU process again, may need a moment. */
+export async function persist<T>(attempt: () => Promise<T>, wait = sleep): Promise<T> {
+  for (let pause = 50; ; pause *= 2) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (pause > 1600) {
+        throw new DeviceUnavailable({
+          code: 'DEVICE_GONE',
+          message: `${id}: could not be opened again after it was lost: ${messageOf(error)}`,
+          fix: 'Go on with another device, and try again later.',
+          where: 'reopen',
+          cause: error,
+        });
+      }
+    }
+    await wait(pause);
+  }
+}
+
 interface Source {
   readonly gpu: GPU;
   /** Memory of the host where it is known: a software adapter's own. */
@@ -57,7 +96,7 @@ async function findGpu(options: WebGpuOptions): Promise<Source | { reason: strin
   const gpu = options.gpu ?? scope.navigator?.gpu;
   if (gpu) return { gpu, hostBytes: null, driver: null };
   if (scope.process?.versions?.node) {
-    const found = await openDawn(scope.process, options.powerPreference ?? 'high-performance');
+    const found = await openDawn(scope.process, options.powerPreference ?? 'high-performance', options.dawnToggles);
     return found.kind === 'gpu' ? found : { reason: found.reason, fix: found.fix };
   }
   const secure = (globalThis as { isSecureContext?: boolean }).isSecureContext !== false;
@@ -72,7 +111,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
   const adapter = await source.gpu.requestAdapter({ powerPreference });
   if (!adapter)
     throw new Error('no adapter: the browser has WebGPU but no GPU it would use; enable hardware acceleration');
-  // Subgroups are for users' own WGSL: the plans here give the same bits whatever the size of a subgroup.
+  // Plans give the same bits with and without subgroups.
   const wanted: GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
   const features = wanted.filter((f) => adapter.features.has(f));
   const gpu = await adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) });
@@ -92,6 +131,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
       dtypes,
       native: nativeOps(dtypes),
       routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
+      raw: 'wgsl',
       matmulEpilogue: true,
       // One binding is kept for scratch.
       maxBuffers: gpu.limits.maxStorageBuffersPerShaderStage - 1,
@@ -106,7 +146,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
         ...(source.driver ? { driver: source.driver } : {}),
       },
     },
-    reopen: () => openDevice(source, options),
+    reopen: () => persist(() => openDevice(source, options)),
   });
 }
 
@@ -135,6 +175,8 @@ function traitsOf(adapter: GPUAdapter, gpu: GPUDevice): Traits {
   return {
     cpu,
     f16: gpu.features.has('shader-f16'),
+    // Barriers of software adapters are dear, but their subgroups are of four.
+    subgroup: gpu.features.has('subgroups') ? (info.subgroupMinSize ?? 0) : 0,
     maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
     maxInvocations: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
     workgroupBytes: limits.maxComputeWorkgroupStorageSize,

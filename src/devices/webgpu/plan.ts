@@ -39,6 +39,8 @@ export interface Traits {
   /** A software adapter: few cores, dear barriers. */
   readonly cpu: boolean;
   readonly f16: boolean;
+  /** Threads of a workgroup that exchange values without barriers, at least; 0 where the adapter cannot. */
+  readonly subgroup: number;
   readonly maxWorkgroupsPerDimension: number;
   readonly maxInvocations: number;
   readonly workgroupBytes: number;

@@ -66,6 +66,41 @@ export const runtime: Check[] = [
       }
     }
   }),
+  check('threads of a workgroup lie in subgroups by their order, as reductions assume', async (device) => {
+    const subgroups = String(device.caps.details.features).includes('subgroups');
+    const source = `${subgroups ? 'enable subgroups;' : ''}
+@group(0) @binding(0) var<storage, read_write> out: array<vec2<u32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) lid: u32${
+      subgroups ? ', @builtin(subgroup_invocation_id) sid: u32, @builtin(subgroup_size) size: u32' : ''
+    }) {
+  out[wid.x * 256u + lid] = vec2<u32>(${subgroups ? 'sid, size' : 'lid, 256u'});
+}
+`;
+    const groups = 5;
+    const raw: RawKernel = {
+      kind: 'routine',
+      op: 'raw',
+      name: 'subgroup_order',
+      language: 'wgsl',
+      source,
+      entry: 'main',
+      inputs: [],
+      outputs: [{ type: 'u32', elements: 512 * groups }],
+      scalars: [],
+      grid: [groups, 1, 1],
+      block: [256, 1, 1],
+      estimate: noEstimate,
+    };
+    const out = device.allocate(2048 * groups);
+    device.launch(device.prepare(raw), [out], []);
+    const got = valuesOf('u32', await device.read(out));
+    for (let i = 0; i < 256 * groups; i++) {
+      const [lane, size] = [got[2 * i]!, got[2 * i + 1]!];
+      assert(size >= 4 && lane === (i % 256) % size, `thread ${i % 256} is lane ${lane} of ${size}`);
+    }
+    device.release(out);
+  }),
   check('large transfers in pieces', async (device) => {
     const n = 40 * 2 ** 20 + 12;
     const data = new Uint8Array(n);

@@ -8,6 +8,7 @@ import { dealSpace, renderElementwise } from './elementwise.ts';
 const traits: Traits = {
   cpu: false,
   f16: true,
+  subgroup: 0,
   maxWorkgroupsPerDimension: 65535,
   maxInvocations: 256,
   workgroupBytes: 16384,

@@ -89,7 +89,8 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
   const positions = outputPositions(kernel.space, deal, 'start');
   const body = [
     `let item = ${grid.group} * ${size}u + lid;`,
-    `if (item >= ${items}u) { return; }`,
+    // Software adapters pay for every branch.
+    ...(grid.workgroups[0] * grid.workgroups[1] * size > items ? [`if (item >= ${items}u) { return; }`] : []),
     `let start = item${deal.width === 4 ? ' * 4u' : ''};`,
     'let at = i32(start);',
     ...positions.lines,

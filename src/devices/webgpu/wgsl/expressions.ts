@@ -5,9 +5,10 @@
 // the rest are vectors of four; positions are also known at lane 0, which is all an aligned load needs.
 
 import { bounds } from '../../../kernel/bounds.ts';
-import type { Const, Expr, Load } from '../../../kernel/expr.ts';
+import type { Alu, Const, Expr, Load } from '../../../kernel/expr.ts';
 import { castText } from './casts.ts';
 import { Hazards } from './hazards.ts';
+import type { HelperName } from './helpers.ts';
 import type { Lanes } from './lanes.ts';
 import { literal, veil, veiledConstant } from './literals.ts';
 import type { Module, Storage } from './module.ts';
@@ -119,6 +120,8 @@ export class ExpressionWriter {
         const type = e.src[e.src.length - 1]!.type;
         const quick = this.#indexDivision(e, operand, width);
         if (quick) return quick;
+        const bounded = this.#bounded(e, operand, use);
+        if (bounded) return bounded;
         const row = rows[type]?.[e.op];
         if (!row) throw new Error(`webgpu: ${e.op} of ${type} is not native and was not decomposed`);
         const [a, b, c] = e.src.map((s, i) => {
@@ -145,6 +148,14 @@ export class ExpressionWriter {
     let name = this.#constants.get(text);
     if (!name) this.#constants.set(text, (name = this.#letOf(text, outermost)));
     return width === 4 ? `vec4<f32>(${name})` : name;
+  }
+
+  /** max(x, c) and min(x, c). */
+  #bounded(e: Alu, operand: (s: Expr) => string, use: (name: HelperName) => string): string | null {
+    if (e.type !== 'f32' || (e.op !== 'max' && e.op !== 'min')) return null;
+    const at = e.src.findIndex((s) => s.kind === 'const' && !Number.isNaN(s.value) && s.value !== 0);
+    if (at < 0) return null;
+    return `${use(e.op === 'max' ? 'at_least_f32' : 'at_most_f32')}(${operand(e.src[1 - at]!)}, ${operand(e.src[at]!)})`;
   }
 
   #letOf(text: string, scope: Scope): string {

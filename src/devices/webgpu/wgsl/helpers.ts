@@ -23,6 +23,8 @@ export const helperNames = [
   'is_nan',
   'max_f32',
   'min_f32',
+  'at_least_f32',
+  'at_most_f32',
   'div_f32',
   'sqrt_f32',
   'idiv_i32',
@@ -50,6 +52,14 @@ const extreme = (better: string, sign: string): Helper => ({
 }`,
 });
 
+// Max and min with a bound that is neither NaN nor 0: a third of the work, and NaN still passes.
+const bound = (beyond: string): Helper => ({
+  needs: ['is_nan'],
+  text: ({ F, call }, name) => `fn ${name}(x: ${F}, bound: ${F}) -> ${F} {
+  return select(select(x, bound, x ${beyond} bound), x, ${call('is_nan')}(x));
+}`,
+});
+
 const helpers: Readonly<Record<HelperName, Helper>> = {
   is_nan: {
     text: ({ F, U, B }, name) =>
@@ -57,6 +67,8 @@ const helpers: Readonly<Record<HelperName, Helper>> = {
   },
   max_f32: extreme('>', '>='),
   min_f32: extreme('<', '<'),
+  at_least_f32: bound('<'),
+  at_most_f32: bound('>'),
   // Where division only promises 2.5 ulp and no large divisors: bring both operands into the middle of the range, correct
   // the quotient by its residual, and scale back.
   div_f32: {

@@ -156,7 +156,11 @@ export class Module {
     const usesVeil = /\bveil\b/.test(parts);
     const veil = usesVeil ? [veilBinding(this.#bound.length + uniform.length)] : [];
     const text = [...this.#bound.map(declaration), ...uniform, ...veil, parts].join('\n');
-    const source = /\bf16\b/.test(text) ? `enable f16;\n${text}` : text;
+    const enables = [
+      ...(/\bf16\b/.test(text) ? ['enable f16;\n'] : []),
+      ...(/\bsubgroupShuffleDown\b/.test(text) ? ['enable subgroups;\n'] : []),
+    ].join('');
+    const source = enables + text;
     const bindings = this.#bound.map((b) => b.binding);
     return { name, source, entry: 'main', bindings, usesScalars: this.#usesScalars, usesVeil, workgroups };
   }

@@ -91,7 +91,7 @@ function renderPass(
   const gathered =
     redAxis === null ? accs.flatMap((a) => renamed(a, 'a', 'g')) : accs.flatMap((a) => a.gather('g', 'a'));
   const joined: Width = redAxis === null ? width : 1;
-  const tree = joinThreads(module, accs, joined, tx, ty);
+  const tree = joinThreads(module, accs, joined, tx, ty, traits);
   const end = new Scope(outer);
   const final =
     stage === 'fold' ? storePartials(state, joined) : storeOutputs(kernel, writer, end, buffers.outputs, deal.width);
@@ -227,18 +227,35 @@ function renamed(a: AccumulatorText, from: string, to: string): string[] {
   return a.names(to).map((n, i) => `let ${n} = ${source[i]};`);
 }
 
-/** Joins the ty threads of an output; the result is in the variables `r` of the first of them. */
-function joinThreads(module: Module, accs: readonly AccumulatorText[], width: Width, tx: number, ty: number): string[] {
+/**
+ * Joins the ty threads of an output; the result is in the variables `r` of the first of them. A tree in workgroup memory; its
+ * last levels, which lie within one subgroup, by shuffles: threads of a row are in subgroups by their order, as the checks make
+ * sure of. Both ways add the same pairs in the same order.
+ */
+function joinThreads(
+  module: Module,
+  accs: readonly AccumulatorText[],
+  width: Width,
+  tx: number,
+  ty: number,
+  traits: Traits,
+): string[] {
   if (ty === 1) return accs.flatMap((a) => renamed(a, 'g', 'r'));
+  const bools = accs.some((a) => a.types.includes('bool'));
+  const shuffled = (half: number): boolean => !bools && 2 * half * tx <= traits.subgroup;
   const lines: string[] = [];
-  for (const a of accs) {
-    a.names('w').forEach((n, i) => {
-      module.global(`var<workgroup> ${n}: array<${vectorOf(a.types[i]!, width)}, ${tx * ty}>;`);
-      lines.push(`${n}[lid] = ${a.names('g')[i]};`);
-    });
+  let half = ty / 2;
+  const alone = shuffled(half);
+  if (!alone) {
+    for (const a of accs) {
+      a.names('w').forEach((n, i) => {
+        module.global(`var<workgroup> ${n}: array<${vectorOf(a.types[i]!, width)}, ${tx * ty}>;`);
+        lines.push(`${n}[lid] = ${a.names('g')[i]};`);
+      });
+    }
+    lines.push('workgroupBarrier();');
   }
-  lines.push('workgroupBarrier();');
-  for (let half = ty / 2; half >= 1; half /= 2) {
+  for (; half >= 1 && !shuffled(half); half /= 2) {
     lines.push(`if (ty < ${half}u) {`);
     for (const a of accs) {
       const mine = a.names('w').map((n, i) => `var ${a.names('m')[i]} = ${n}[lid];`);
@@ -251,8 +268,17 @@ function joinThreads(module: Module, accs: readonly AccumulatorText[], width: Wi
   for (const a of accs) {
     const shared = a.names('w');
     a.names('r').forEach((n, i) => {
-      lines.push(`let ${n} = ${shared[i]}[lid];`);
+      lines.push(`${half >= 1 ? 'var' : 'let'} ${n} = ${alone ? a.names('g')[i] : `${shared[i]}[lid]`};`);
     });
+  }
+  for (; half >= 1; half /= 2) {
+    for (const a of accs) {
+      const theirs = a.names('r').map((n, i) => {
+        lines.push(`let ${a.names('s')[i]}_${half} = subgroupShuffleDown(${n}, ${half * tx}u);`);
+        return `${a.names('s')[i]}_${half}`;
+      });
+      lines.push(...a.take('r', theirs, width));
+    }
   }
   return lines;
 }
