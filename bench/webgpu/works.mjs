@@ -1,0 +1,30 @@
+// The work that is measured on WebGPU, and what GPUForge must reach beside the better of its peers.
+//
+// `per`: how many ops one run makes; times are per op. `software`: also on software adapters, where the large works would
+// take minutes. `absolute`: a bound in ms, for GPUs only.
+
+export const works = [
+  {
+    name: 'tiny200',
+    title: 'tiny op in a chain of 200, issued and done',
+    unit: 'µs',
+    per: 200,
+    bounds: [0.15],
+    software: true,
+  },
+  {
+    name: 'field100',
+    title: 'field step 32³×64, compiled, 100 steps',
+    unit: 'µs',
+    per: 100,
+    bounds: [1],
+    absolute: 0.06,
+    software: false,
+  },
+  { name: 'field4', title: 'field step 32³×64, compiled, 4 steps', unit: 'µs', per: 4, bounds: [1], software: 'only' },
+  { name: 'matmul512', title: 'matmul 512² f32', unit: 'µs', per: 1, bounds: [1], software: 'only' },
+  { name: 'matmul1024', title: 'matmul 1024² f32', unit: 'µs', per: 1, bounds: [1], software: true },
+  { name: 'matmul4096', title: 'matmul 4096² f32', unit: 'µs', per: 1, bounds: [1], software: false },
+  { name: 'chain4m', title: 'tanh((x*.99+.5)*x-.1), 4M f32', unit: 'µs', per: 1, bounds: [0.2], software: true },
+  { name: 'updown10mb', title: '10 MB up, +0, down', unit: 'ms', per: 1, bounds: [0.5], software: true },
+];
