@@ -18,6 +18,8 @@ export interface Capabilities {
   /** Ops the renderer expresses by itself, per dtype. Anything missing is decomposed before `prepare` sees it. */
   readonly native: Readonly<Partial<Record<DType, ReadonlySet<AluOp>>>>;
   readonly routines: ReadonlySet<RoutineOp>;
+  /** The language of raw kernels; missing where there is none. */
+  readonly raw?: 'ptx' | 'wgsl' | 'wasm';
   /** Whether matmul takes an epilogue: elementwise work on its result, applied before that is stored. */
   readonly matmulEpilogue: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */

@@ -28,6 +28,7 @@ import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import type { RuntimeMemory } from './memory.ts';
 import { anywhere, Programs } from './programs.ts';
+import { type RawOptions, rawKernel } from './raw.ts';
 import { createRouter } from './router.ts';
 import { createScopeStore } from './scope.ts';
 
@@ -412,6 +413,24 @@ export class Runtime {
    */
   kernel(body: (...inputs: KernelValue[]) => Tensor, options: KernelOptions = {}): (...inputs: Tensor[]) => Tensor {
     return kernel(this.#engine, this.#host, body, options);
+  }
+
+  /**
+   * A kernel in PTX or WGSL, run at once on a device that takes the language. For work that cannot be said otherwise.
+   *
+   * ```ts
+   * const double = rt.rawKernel({
+   *   entry: 'main',
+   *   sources: { wgsl },
+   *   outputs: (x) => [{ dtype: 'f32', shape: x.shape }],
+   *   grid: (x) => [Math.ceil(x.size / 64)],
+   * });
+   * const [y] = double([x]);
+   * ```
+   */
+  rawKernel(options: RawOptions): (inputs: readonly Tensor[], scalars?: readonly number[]) => Tensor[] {
+    this.#host.checkOpen('rawKernel');
+    return rawKernel(this.#engine, this.#host, this.#governor.places, options);
   }
 
   /**

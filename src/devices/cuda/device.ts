@@ -7,6 +7,7 @@
 
 import { type DType, dtypes } from '../../base/dtype.ts';
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
+import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { AluOp } from '../../kernel/ops.ts';
 import type {
@@ -26,12 +27,13 @@ import { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
 import { EventPool, isDone, whenDone } from './events.ts';
 import { record } from './graphs.ts';
-import { buildProgram, CudaProgram, ProgramCache, recipeKey, routineKey } from './program.ts';
+import { buildMatmul } from './product.ts';
+import { buildProgram, type CudaProgram, ProgramCache, recipeKey } from './program.ts';
 import { nativeOps } from './ptx/alu.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type Recipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
-import { libraryProgram, routineRecipe } from './routines/index.ts';
+import { routineRecipe } from './routines/index.ts';
 import { SegmentArena } from './segments.ts';
 import type { Located } from './step.ts';
 import type { Stretch } from './stretches.ts';
@@ -213,13 +215,10 @@ export class CudaDevice implements Device {
     if (known) return known;
     this.#enter();
     if (work.kind === 'kernel') return this.#fromRecipe(work, kernelRecipe(work, this.target));
-    const key = routineKey(work);
-    return this.#programs.find(work, key, () => {
-      const fromLibrary = libraryProgram(work, this.#libraries);
-      if (fromLibrary) {
-        return new CudaProgram(work.name, fromLibrary.source, fromLibrary.steps, fromLibrary.borrowedBytes);
-      }
-      return this.#build(routineRecipe(work, this.target));
+    return this.#programs.find(work, canonical(work), () => {
+      const build = (recipe: Recipe): CudaProgram => this.#build(recipe);
+      if (work.op === 'matmul') return buildMatmul(work, { libraries: this.#libraries, target: this.target, build });
+      return build(routineRecipe(work, this.target));
     });
   }
 
@@ -510,7 +509,8 @@ function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabilities 
     dtypes: new Set(dtypes),
     native,
     routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
-    matmulEpilogue: false,
+    raw: 'ptx',
+    matmulEpilogue: true,
     maxBuffers: 128,
     maxBufferBytes: info.totalBytes,
     syncRead: true,

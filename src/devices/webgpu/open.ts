@@ -50,7 +50,7 @@ export async function openWebGpuDevices(options: WebGpuOptions = {}): Promise<Op
 
 /**
  * Opens a device anew after it was lost: another adapter and GPU device under the same id, with the options of the first. What
- * was on the old one is gone. Rejects with DeviceUnavailable where no adapter comes back within about three seconds.
+ * was on the old one is gone. One attempt: rejects with DeviceUnavailable where no adapter answers (yet).
  */
 export async function reopenWebGpuDevice(device: Device): Promise<Device> {
   if (device instanceof WebGpuDevice) return device.reopen();
@@ -62,25 +62,22 @@ export async function reopenWebGpuDevice(device: Device): Promise<Device> {
   });
 }
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** A driver that was reset, or a browser that starts its GPU process again, may need a moment. */
-export async function persist<T>(attempt: () => Promise<T>, wait = sleep): Promise<T> {
-  for (let pause = 50; ; pause *= 2) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (pause > 1600) {
-        throw new DeviceUnavailable({
-          code: 'DEVICE_GONE',
-          message: `${id}: could not be opened again after it was lost: ${messageOf(error)}`,
-          fix: 'Go on with another device, and try again later.',
-          where: 'reopen',
-          cause: error,
-        });
-      }
-    }
-    await wait(pause);
+/** From where the device came before, or, where that has gone with it (a driver that was reset), from wherever one is now. */
+async function reopen(before: Source, options: WebGpuOptions): Promise<WebGpuDevice> {
+  try {
+    return await openDevice(before, options).catch(async (error) => {
+      const found = await findGpu(options);
+      if ('reason' in found || found.gpu === before.gpu) throw error;
+      return openDevice(found, options);
+    });
+  } catch (error) {
+    throw new DeviceUnavailable({
+      code: 'DEVICE_GONE',
+      message: `${id}: could not be opened again after it was lost: ${messageOf(error)}`,
+      fix: 'Go on with another device, and try again later.',
+      where: id,
+      cause: error,
+    });
   }
 }
 
@@ -146,7 +143,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
         ...(source.driver ? { driver: source.driver } : {}),
       },
     },
-    reopen: () => persist(() => openDevice(source, options)),
+    reopen: () => reopen(source, options),
   });
 }
 

@@ -1,0 +1,146 @@
+// rt.rawKernel: a kernel in a device's own language, for those who need it.
+//
+// One source per language; the kernel runs on the fastest open device that has one of them. Conventions: PTX takes one 64-bit
+// pointer per input, then per output, then the scalars as 64-bit words; WGSL binds inputs, outputs and a uniform of scalars
+// in group 0. Results are computed at once: what the kernel does to memory outside its outputs is its own affair.
+
+import { byteSize, type DType } from '../base/dtype.ts';
+import { checkShape, type Shape, sizeOf } from '../base/shape.ts';
+import type { Program } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
+import { ArgumentError, DeviceUnavailable } from '../errors.ts';
+import { internInts, noInts } from '../graph/intern.ts';
+import { Node, settle } from '../graph/node.ts';
+import { Storage } from '../graph/storage.ts';
+import type { RawKernel } from '../kernel/kernel.ts';
+import { Tensor } from '../tensor/tensor.ts';
+import type { Engine } from './engine.ts';
+import type { RuntimeHost } from './host.ts';
+import { anywhere, type Want } from './programs.ts';
+
+export type RawLanguage = RawKernel['language'];
+
+/** What a kernel writes. */
+export interface RawOutput {
+  readonly dtype: DType;
+  readonly shape: Shape;
+}
+
+export interface RawOptions {
+  readonly name?: string | undefined;
+  /** Source text per language: `{ ptx, wgsl }`. */
+  readonly sources: Readonly<Partial<Record<RawLanguage, string>>>;
+  readonly entry: string;
+  /** What is written, from what is read. */
+  readonly outputs: (...inputs: readonly Tensor[]) => readonly RawOutput[];
+  /** Workgroups (WebGPU) or blocks (CUDA), from the inputs. */
+  readonly grid: (...inputs: readonly Tensor[]) => readonly [number, number?, number?];
+  /** Threads per block; WGSL states its own. Default 256. */
+  readonly block?: readonly [number, number?, number?] | undefined;
+  /** Types of the scalars that follow the tensors in a call. */
+  readonly scalars?: readonly DType[] | undefined;
+}
+
+type RawCall = (inputs: readonly Tensor[], scalars?: readonly number[]) => Tensor[];
+
+export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Place[], options: RawOptions): RawCall {
+  const languages = Object.keys(options.sources) as RawLanguage[];
+  const name = options.name ?? options.entry;
+  if (languages.length === 0) throw noSource(name);
+  const prepared = new Map<string, { readonly program: Program; readonly generation: number }>();
+
+  const place = (want: Want): Place => {
+    const able = places.filter((p) => p.alive && p.caps.raw && languages.includes(p.caps.raw));
+    const found = able.find((p) => (want.pin ? want.pin === p : (want.excluded & p.bit) === 0));
+    if (found) return found;
+    throw nowhere(name, languages, places);
+  };
+
+  return (inputs, scalars = []) => {
+    host.checkOpen('rawKernel');
+    const outputs = options.outputs(...inputs);
+    for (const o of outputs) checkShape(o.shape, name);
+    return engine.attempt(host.want(anywhere), (want) => {
+      const at = place(want);
+      const nodes = inputs.map((t) => t.node);
+      const lazy = nodes.filter((n) => !n.storage || n.storage.lost);
+      if (lazy.length > 0) engine.compute(lazy);
+      engine.use(nodes, at);
+      const bound = nodes.map((n) => engine.residency.bring(n, at));
+      const work = describe(name, at.caps.raw!, options, inputs, outputs);
+      const key = `${at.index} ${[...work.inputs, ...work.outputs].map((b) => `${b.type}${b.elements}`)} ${work.grid}`;
+      let known = prepared.get(key);
+      if (known?.generation !== at.generation) {
+        known = { program: at.device.prepare(work), generation: at.generation };
+        prepared.set(key, known);
+      }
+      const made: Storage[] = [];
+      try {
+        for (const o of work.outputs)
+          made.push(new Storage(at, at.allocate(o.elements * byteSize(o.type)), host.ledger.storages));
+        at.device.launch(known.program, [...bound, ...made.map((s) => s.buffer!)], scalars);
+      } catch (e) {
+        for (const s of made) {
+          s.owners = 1;
+          s.disown();
+        }
+        throw e;
+      }
+      engine.countLaunches(1);
+      return outputs.map(({ dtype, shape }, i) => {
+        const node = new Node('leaf', dtype, internInts(shape), [], noInts);
+        settle(node, made[i]!);
+        return new Tensor(host, node);
+      });
+    });
+  };
+}
+
+function describe(
+  name: string,
+  language: RawLanguage,
+  options: RawOptions,
+  inputs: readonly Tensor[],
+  outputs: readonly RawOutput[],
+): RawKernel {
+  const buffer = (type: DType, shape: Shape) => ({ type, elements: sizeOf(shape) });
+  const reads = inputs.map((t) => buffer(t.dtype, t.shape));
+  const writes = outputs.map((o) => buffer(o.dtype, o.shape));
+  const bytes = (list: readonly { type: DType; elements: number }[]): number =>
+    list.reduce((sum, b) => sum + b.elements * byteSize(b.type), 0);
+  return {
+    kind: 'routine',
+    op: 'raw',
+    name,
+    language,
+    source: options.sources[language]!,
+    entry: options.entry,
+    inputs: reads,
+    outputs: writes,
+    scalars: options.scalars ?? [],
+    grid: triple(options.grid(...inputs)),
+    block: triple(options.block ?? [256]),
+    estimate: { flops: 0, bytesRead: bytes(reads), bytesWritten: bytes(writes) },
+  };
+}
+
+const triple = ([x, y = 1, z = 1]: readonly [number, number?, number?]): [number, number, number] => [x, y, z];
+
+function noSource(name: string): ArgumentError {
+  return new ArgumentError({
+    code: 'NO_SOURCE',
+    message: `rawKernel ${name}: there is no source`,
+    fix: 'Give sources: { ptx: …, wgsl: … }, at least one of them.',
+    where: 'rawKernel',
+  });
+}
+
+function nowhere(name: string, languages: readonly string[], places: readonly Place[]): DeviceUnavailable {
+  const open = places.map((p) => `${p.id} takes ${p.caps.raw ?? 'none'}`).join(', ');
+  return new DeviceUnavailable({
+    code: 'NO_DEVICE_FOR_LANGUAGE',
+    message: `rawKernel ${name}: no open device runs ${languages.join(' or ')} (${open})`,
+    fix: 'Give a source in a language that an open device takes, or write it with rt.kernel, which runs anywhere.',
+    where: 'rawKernel',
+  });
+}

@@ -1,0 +1,35 @@
+// Kernels in a device's own language, through the runtime.
+
+import { expect, it } from 'vitest';
+import { createRuntime, DeviceUnavailable } from '../../src/index.ts';
+
+const wgsl = `
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> factor: vec4<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < arrayLength(&x)) { y[id.x] = factor.x * x[id.x]; }
+}`;
+
+it('runs WGSL on WebGPU, with tensors before and after it', async () => {
+  await using rt = await createRuntime({ devices: ['webgpu', 'cpu'] });
+  const scale = rt.rawKernel({
+    entry: 'main',
+    sources: { wgsl },
+    outputs: (x) => [{ dtype: 'f32', shape: x!.shape }],
+    grid: (x) => [Math.ceil(x!.size / 64)],
+    scalars: ['f32'],
+  });
+  const [y] = scale([rt.arange(100).cast('f32').add(1)], [2.5]);
+  expect(y!.shape).toEqual([100]);
+  const data = await y!.add(1).data();
+  expect([data[0], data[99]]).toEqual([3.5, 251]);
+});
+
+it('says which languages the open devices take', async () => {
+  await using rt = await createRuntime({ devices: ['cpu'] });
+  const kernel = rt.rawKernel({ entry: 'main', sources: { wgsl }, outputs: () => [], grid: () => [1] });
+  expect(() => kernel([rt.ones([4])])).toThrow(DeviceUnavailable);
+  expect(() => kernel([rt.ones([4])])).toThrow(/no open device runs wgsl \(cpu takes none\)/);
+  expect(() => rt.rawKernel({ entry: 'main', sources: {}, outputs: () => [], grid: () => [1] })).toThrow(/no source/);
+});
