@@ -242,6 +242,18 @@ describe('clean-up', () => {
     expect(sample(360, 1)).toBe(3);
   });
 
+  it('does not follow every allocation of a load that lives at its limit', () => {
+    const { view, monitor, clock } = setUp({ sampleMs: false });
+    view.rungs = [view.trim];
+    // Always critical, always a little idle: each clean-up gives something, and none helps.
+    for (let i = 0; i < 1000; i++) {
+      view.hold(930, 20 + (i % 40));
+      clock.advance(10);
+      monitor.recordSnapshot();
+    }
+    expect(monitor.stats().cleanups).toBe(10);
+  });
+
   it('can be switched off', () => {
     const { view, monitor } = setUp({ cleanupAt: false });
     view.rungs = [view.trim];

@@ -41,7 +41,7 @@ interface Watch extends Counters {
   samples: number;
   base: { readonly allocations: number; readonly releases: number; readonly failures: number };
   cleanedAt: number;
-  /** Utilisation that a clean-up could not lower: not tried again until it rises by a point, or falls below the limit. */
+  /** Utilisation after a clean-up that did not bring it below the limit, else null. */
   stuckAt: number | null;
 }
 
@@ -245,7 +245,7 @@ export class MemoryMonitor {
     try {
       this.#changeLevel(watch, snapshot);
       this.#checkLeaks(watch, figures, snapshot);
-      if (this.#cleanupDue(watch, snapshot)) this.#clean(figures.id, 'pressure');
+      if (this.#cleanupDue(watch, figures, snapshot)) this.#clean(figures.id, 'pressure');
     } finally {
       this.#notifying = false;
     }
@@ -283,18 +283,22 @@ export class MemoryMonitor {
     this.#onLeak.run(report);
   }
 
-  #cleanupDue(watch: Watch, snapshot: MemorySnapshot): boolean {
-    const { utilization, pressure, timestamp, reservedMb, allocatedMb, totalMb } = snapshot;
+  /**
+   * Once a second at most, or at once if memory is critical and what is idle would bring it below the limit. Where it would
+   * not, a load that lives at its limit must not pay for one clean-up after the other: then there must also be
+   * something to give, or more in use than the last time.
+   */
+  #cleanupDue(watch: Watch, figures: PlaceFigures, { utilization, pressure, timestamp }: MemorySnapshot): boolean {
     const { cleanupAt } = this.settings;
     if (cleanupAt === null || this.#cleaner.running) return false;
     if (utilization < cleanupAt) {
       watch.stuckAt = null;
       return false;
     }
-    // The last one gave nothing back, and there is still nothing to give.
-    const idle = reservedMb - allocatedMb > 0.02 * (totalMb ?? reservedMb);
-    if (watch.stuckAt !== null && utilization < watch.stuckAt + 1 && !idle) return false;
-    return pressure === 'critical' || Math.abs(timestamp - watch.cleanedAt) >= cleanupEveryMs;
+    const rested = Math.abs(timestamp - watch.cleanedAt) >= cleanupEveryMs;
+    const idle = (figures.reclaimable / (wholeOf(figures) ?? Number.POSITIVE_INFINITY)) * 100;
+    if (utilization - idle < cleanupAt) return rested || pressure === 'critical';
+    return rested && (watch.stuckAt === null || idle > 0 || utilization >= watch.stuckAt + 1);
   }
 
   #clean(device: DeviceId, trigger: CleanupReport['trigger']): CleanupReport {
@@ -313,7 +317,7 @@ export class MemoryMonitor {
     const figures = this.#figures(report.device);
     const watch = this.#watch(figures);
     watch.cleanedAt = report.timestamp;
-    watch.stuckAt = report.freedMb > 0 ? null : report.afterUtil;
+    watch.stuckAt = report.afterUtil >= (this.settings.cleanupAt ?? 100) ? report.afterUtil : null;
     // Measured again: the level may have fallen.
     const snapshot = this.#snapshotOf(figures);
     const index = this.#view.places().findIndex((p) => p.id === report.device);
