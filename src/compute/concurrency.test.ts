@@ -1,0 +1,98 @@
+// Many callers at once: results as in a sequence, and no promise that stays pending, whatever is mixed.
+
+import { describe, expect, it } from 'vitest';
+import { within } from './deadline.ts';
+import { ComputeError } from './errors.ts';
+import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
+
+function random(seed: number): (below: number) => number {
+  let s = seed >>> 0;
+  return (below) => {
+    s = (s + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(s ^ (s >>> 15), s | 1);
+    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % below;
+  };
+}
+
+describe('calls at the same time', () => {
+  it('16 batches of 10 tensors of 64 KB each equal the sequential run', async () => {
+    const gpu = cpuFacade();
+    const sets = await Promise.all(
+      Array.from({ length: 16 }, (_, k) =>
+        Promise.all(Array.from({ length: 10 }, (_, i) => gpu.transferToGPU(values(16_384, 10 * k + i)))),
+      ),
+    );
+    const read = async (set: (typeof sets)[number]): Promise<number[]> => {
+      const results = await gpu.computeBatch(set);
+      return Promise.all(results.map(async (r) => Number((await gpu.transferFromGPU(r))[0])));
+    };
+    const sequential: number[][] = [];
+    for (const set of sets) sequential.push(await read(set));
+    const start = performance.now();
+    const together = await Promise.all(sets.map(read));
+    expect(performance.now() - start).toBeLessThan(5000);
+    expect(together).toEqual(sequential);
+    await gpu.dispose();
+  });
+
+  it.each([1, 2, 3, 4, 5, 6])(
+    'in a random mix of transfers, batches, resets, losses and disposals all end (seed %i)',
+    async (seed) => {
+      const next = random(seed);
+      const fake = fakeGpu();
+      const { gpu, devices } = facade(fake);
+      const tensors = [await gpu.transferToGPU(values(2000))];
+      const wrong: string[] = [];
+      const actions: readonly (() => Promise<unknown>)[] = [
+        async () => {
+          tensors.push(await gpu.transferToGPU(values(500 + next(2000), next(100))));
+        },
+        async () => {
+          const data = await gpu.transferFromGPU(tensors[next(tensors.length)]!);
+          if (!data.some((v) => v !== 0)) wrong.push('zeros in place of a result');
+        },
+        async () => {
+          for (const r of await gpu.computeBatch(tensors.slice(0, 1 + next(8)), 'norm')) {
+            const [norm] = await gpu.transferFromGPU(r);
+            if (!(Number(norm) > 0)) wrong.push(`norm ${norm}`);
+          }
+        },
+        () => gpu.processDataset(values(100 * 20), { recordLength: 100, op: 'sum' }),
+        () => gpu.resetDevice(),
+        async () => {
+          if (next(3) === 0) fake.device().lose('at random');
+        },
+        () => devices.selectDevice({ preferGPU: next(3) > 0 }),
+      ];
+      const calls: Promise<unknown>[] = [];
+      const failures: unknown[] = [];
+      for (let i = 0; i < 60; i++) {
+        calls.push(actions[next(actions.length)]!().catch((e) => failures.push(e)));
+        if (next(4) === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      if (seed % 2 === 0) calls.push(gpu.dispose());
+      const ended = await within(Promise.all(calls), 30_000, () => 'pending');
+      expect(ended).not.toBe('pending');
+      await gpu.dispose();
+      expect(wrong).toEqual([]);
+      expect(failures.filter((e) => !(e instanceof ComputeError))).toEqual([]);
+      expect(fake.device().counters().live).toBe(0);
+    },
+  );
+
+  it('reset every few calls, a loop stays right and leaves nothing behind', async () => {
+    const fake = fakeGpu();
+    const { gpu } = facade(fake, { manager: { maxResets: 1000 } });
+    const t = await gpu.transferToGPU(values(3000));
+    const want = await gpu.transferFromGPU((await gpu.computeBatch([t]))[0]!);
+    for (let i = 0; i < 12; i++) {
+      if (i % 4 === 3) await gpu.resetDevice();
+      const [r] = await gpu.computeBatch([t]);
+      expect(await gpu.transferFromGPU(r!)).toEqual(want);
+      r!.dispose();
+    }
+    expect(gpu.monitor.getMemoryUsage().numBytes).toBe(12_000);
+    await gpu.dispose();
+  });
+});
