@@ -130,8 +130,9 @@ export function runRoutineCase(device: Device, c: RoutineCase, seed: number): st
   const wanted = once(`${c.routine.name} ${seed}`, () => {
     const views = bytes.map((b, i) => elementsOf(b, c.buffers[i]!.type));
     const scratch = (type: DType, n: number): Elements => elementsOf(new Uint8Array(n * dtypeInfo[type].bytes), type);
-    if (c.routine.op === 'matmul' && isFloat(c.routine.type)) floatProduct(c.routine, views);
-    else runRoutine(c.routine, views, [], scratch);
+    const plain = c.routine.op === 'matmul' && !c.routine.epilogue && isFloat(c.routine.type);
+    if (plain) floatProduct(c.routine as Matmul, views);
+    else runRoutine(c.routine, views, c.scalars ?? [], scratch);
     return bytes.slice(inputCount);
   });
   const program = device.prepare(c.routine);
@@ -140,7 +141,7 @@ export function runRoutineCase(device: Device, c: RoutineCase, seed: number): st
     device.write(made, i < inputCount ? b : new Uint8Array(b.length).fill(poison));
     return made;
   });
-  device.launch(program, buffers, []);
+  device.launch(program, buffers, c.scalars ?? []);
   let complaint: string | undefined;
   for (let i = inputCount; i < buffers.length; i++) {
     complaint ??= difference(c.buffers[i]!.type, device.readSync!(buffers[i]!), wanted[i - inputCount]!, c.tolerance);

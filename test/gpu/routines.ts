@@ -1,7 +1,8 @@
 // Routines over all types and the shapes that choose each path, for ptxas and for the GPU.
 
 import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
-import type { Matmul, Routine, Scan, Scatter, Sort } from '../../src/kernel/kernel.ts';
+import { type Expr, Exprs } from '../../src/kernel/expr.ts';
+import type { BufferParam, Epilogue, Matmul, Routine, Scan, Scatter, Sort } from '../../src/kernel/kernel.ts';
 
 export interface RoutineCase {
   readonly routine: Routine;
@@ -12,6 +13,7 @@ export interface RoutineCase {
   readonly outputs: number;
   readonly tolerance: number;
   readonly mild: boolean;
+  readonly scalars?: readonly number[];
 }
 
 const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
@@ -48,6 +50,84 @@ export function matmul(type: DType, m: number, k: number, n: number, more: Parti
     tolerance: !isFloat(type) ? 0 : coarse ? 2e-2 : type === 'f64' ? 1e-12 : 2e-5,
     mild: true,
   };
+}
+
+/** What may follow a product: by name, from the product's element and what is read beside it. */
+const behind: Readonly<Record<string, (b: Exprs, r: Matmul) => { epilogue: Epilogue; scalars: number[] }>> = {
+  bias: (b, r) => {
+    const value = b.alu('add', b.acc(r.type, 0), b.load(r.type, 0, b.axis(2, r.n)));
+    return make(r, [{ type: r.type, elements: r.n }], value);
+  },
+  // A bias per row, scaled by a launch scalar, limited from below, with a residual.
+  residual: (b, r) => {
+    const product = b.acc(r.type, 0);
+    const row = b.load(r.type, 0, b.axis(1, r.m));
+    const sum = b.alu('add', b.alu('mul', row, b.scalar(r.type, 0)), product);
+    const value = b.alu('add', b.alu('max', sum, product), b.load(r.type, 1, ownPlace(b, r)));
+    const inputs = [
+      { type: r.type, elements: r.m },
+      { type: r.type, elements: r.batch * r.m * r.n },
+    ];
+    return make(r, inputs, value, [3]);
+  },
+  // The result is wider, and lies where the product cannot.
+  wide: (b, r) => make(r, [], b.cast('f64', b.alu('add', b.acc(r.type, 0), b.const(r.type, one(r.type))))),
+  // Longer than is repeated for each result.
+  long: (b, r) => {
+    const residual = b.load(r.type, 0, ownPlace(b, r));
+    let value: Expr = b.acc(r.type, 0);
+    for (let i = 1; i < 1000; i++) {
+      const step = b.const(r.type, r.type === 'i64' || r.type === 'u64' ? BigInt(i % 100) : i % 100);
+      value = b.alu(i % 2 === 0 ? 'max' : 'min', value, b.alu('add', residual, b.alu('max', value, step)));
+    }
+    return make(r, [{ type: r.type, elements: r.batch * r.m * r.n }], value);
+  },
+};
+
+const one = (type: DType): number | bigint => (type === 'i64' || type === 'u64' ? 1n : 1);
+
+const ownPlace = (b: Exprs, r: Matmul): Expr =>
+  [r.batch, r.m, r.n].reduce<Expr>(
+    (sum, size, axis) => b.alu('add', b.alu('mul', sum, b.const('index', size)), b.axis(axis, size)),
+    b.const('index', 0),
+  );
+
+function make(r: Matmul, inputs: readonly BufferParam[], value: Expr, scalars: number[] = []) {
+  const output = { type: value.type as DType, value };
+  return { epilogue: { inputs, scalars: scalars.map(() => r.type), output }, scalars };
+}
+
+export function withEpilogue(c: RoutineCase, name: string): RoutineCase {
+  const r = c.routine as Matmul;
+  const { epilogue, scalars } = behind[name]!(new Exprs(), r);
+  const output = { type: epilogue.output.type, elements: r.batch * r.m * r.n };
+  return {
+    ...c,
+    routine: { ...r, name: `${r.name}_${name}`, epilogue },
+    buffers: [...c.buffers.slice(0, 2), ...epilogue.inputs, output],
+    scalars,
+  };
+}
+
+/** Products with something behind them: every type, the shapes of each path, every way to place the epilogue. */
+export function epilogueCases(): RoutineCase[] {
+  const cases: RoutineCase[] = [];
+  for (const type of dtypes) {
+    if (type === 'bool') continue;
+    for (const name of Object.keys(behind)) {
+      cases.push(withEpilogue(matmul(type, 37, 29, 45), name));
+      cases.push(withEpilogue(matmul(type, 20, 24, 28, { batch: 3, batchA: 3, batchB: 1 }), name));
+    }
+  }
+  for (const name of Object.keys(behind)) {
+    cases.push(withEpilogue(matmul('f32', 260, 36, 132), name));
+    cases.push(withEpilogue(matmul('f32', 132, 68, 140, { precision: 'tf32' }), name));
+    for (const type of ['f16', 'bf16'] as const) {
+      cases.push(withEpilogue(matmul(type, 256, 64, 128, { transposeB: true }), name));
+      cases.push(withEpilogue(matmul(type, 70, 40, 67, { batch: 2, batchA: 2, batchB: 2 }), name));
+    }
+  }
+  return cases;
 }
 
 function sort(type: DType, rows: number, columns: number, descending: boolean): RoutineCase {

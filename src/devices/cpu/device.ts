@@ -6,12 +6,12 @@
 
 import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
 import { ArgumentError, DisposedError } from '../../errors.ts';
+import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } from '../device.ts';
 import { maxBuffers } from './arguments.ts';
 import { Blas } from './blas.ts';
 import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
-import { canonical } from './canonical.ts';
 import { Engine } from './engine.ts';
 import { openHost } from './host.ts';
 import { KernelProgram } from './kernel-program.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
-import { matmul } from '../../../test/gpu/routines.ts';
+import { matmul, withEpilogue } from '../../../test/gpu/routines.ts';
 import type { DType } from '../../base/dtype.ts';
 import { dtypes } from '../../base/dtype.ts';
 import { ForgeError } from '../../errors.ts';
@@ -66,6 +66,38 @@ describe('cuBLASLt', () => {
     device.prepare(matmul('f16', 8, 8, 8, { batch: 3, batchA: 1, batchB: 3, transposeA: true }).routine);
     expect(ffi.calls.filter((x) => x.name === 'cublasLtMatrixLayoutSetAttribute')).toHaveLength(6);
     expect(ffi.calls.filter((x) => x.name === 'cublasLtMatmulDescSetAttribute').map((x) => x.args[1])).toEqual([3, 4]);
+  });
+
+  it('adds a bias itself, and leaves other epilogues to a kernel behind it that works in place', async () => {
+    const { ffi, device } = await open(['libcublasLt'], withCublas);
+    const at = (x: unknown): number => (x as { address: number }).address;
+    const run = (name: string, type: DType = 'f32') => {
+      const c = withEpilogue(matmul(type, 20, 30, 40), name);
+      ffi.calls.length = 0;
+      const p = device.prepare(c.routine);
+      const buffers = c.buffers.map((b) => device.allocate(b.elements * 8));
+      device.launch(p, buffers, c.scalars ?? []);
+      const product = ffi.calls.find((x) => x.name === 'cublasLtMatmul')!.args;
+      const kernel = ffi.calls.find((x) => x.name === 'cuLaunchKernel');
+      const extra = kernel && new BigUint64Array(ffi.bytesAt(kernel.args[10]!, 40).slice().buffer);
+      const words =
+        extra && new BigUint64Array(ffi.bytesAt(Number(extra[1]), 8 * (c.buffers.length - 1)).slice().buffer);
+      const attributes = ffi.calls.filter((x) => x.name === 'cublasLtMatmulDescSetAttribute').map((x) => x.args[1]);
+      return { addresses: buffers.map(at), target: product[8]!, words: words && [...words].map(Number), attributes };
+    };
+    const bias = run('bias');
+    expect(bias.words).toBeUndefined();
+    expect(bias.attributes).toEqual([3, 4, 7, 8]);
+    expect(bias.target).toBe(bias.addresses[3]);
+    // In f16 the library would round once where two ops round twice.
+    expect(run('bias', 'f16').words).toBeDefined();
+    const residual = run('residual');
+    expect(residual.target).toBe(residual.addresses[4]);
+    const [, , row, other, out] = residual.addresses;
+    expect(residual.words!.slice(0, 4)).toEqual([out, row, other, out]);
+    const wide = run('wide');
+    expect(wide.addresses).not.toContain(wide.target);
+    expect(wide.words!.slice(0, 2)).toEqual([wide.target, wide.addresses[2]]);
   });
 
   it('leaves integers, and what it knows no algorithm for, to our own kernels', async () => {

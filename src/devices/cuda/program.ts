@@ -59,8 +59,3 @@ export class ProgramCache {
 
 /** The key of a recipe: its text and how it is launched. */
 export const recipeKey = (r: Recipe): string => `${JSON.stringify(r.launches)}\n${r.ptx}`;
-
-/** The key of a routine: all that decides its result. */
-export function routineKey(routine: Routine): string {
-  return JSON.stringify(routine, (k, v: unknown) => (k === 'name' || k === 'estimate' ? undefined : v));
-}

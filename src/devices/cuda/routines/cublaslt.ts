@@ -2,11 +2,12 @@
 //
 // cuBLASLt is column-major: a row-major C = A·B is the column-major Cᵀ = Bᵀ·Aᵀ, so the operands change places and their
 // bytes are used as they lie. One descriptor set per program; the algorithm is the first that the library's own heuristic
-// gives. f32 is computed in true f32 unless tf32 was asked for.
+// gives. f32 is computed in true f32 unless tf32 was asked for. A bias along the rows of an f32 product is added by the library;
+// its other epilogues round or limit differently from our ops, so they stay ours.
 
 import type { DType } from '../../../base/dtype.ts';
 import { ForgeError } from '../../../errors.ts';
-import type { Matmul } from '../../../kernel/kernel.ts';
+import type { Epilogue, Matmul } from '../../../kernel/kernel.ts';
 import type { Driver } from '../driver.ts';
 import type { ForeignFunction, ForeignType } from '../ffi/port.ts';
 import type { Located } from '../step.ts';
@@ -42,7 +43,8 @@ const names = [
 const dataType: Readonly<Partial<Record<DType, number>>> = { f32: 0, f64: 1, f16: 2, bf16: 14 };
 const computeTypes = { f32: 68, tf32: 77, f64: 70, bf16: 75 } as const;
 const layoutAttribute = { batchCount: 5, stridedBatchOffset: 6 } as const;
-const descAttribute = { transA: 3, transB: 4 } as const;
+const descAttribute = { transA: 3, transB: 4, epilogue: 7, biasPointer: 8 } as const;
+const biasEpilogue = 4;
 const maxWorkspace = 1;
 const workspaceBytes = 32 * 2 ** 20;
 // cublasLtMatmulHeuristicResult_t: algo (64 bytes), workspaceSize (8), state (4), wavesCount (4), reserved (16).
@@ -86,7 +88,8 @@ export class CublasLt {
   /** Null for types the library does not multiply, and where it knows no algorithm. */
   program(r: Matmul): LibraryProgram | null {
     const type = dataType[r.type];
-    if (type === undefined || r.k === 0 || r.epilogue) return null;
+    const bias = r.epilogue !== null && isBias(r, r.epilogue);
+    if (type === undefined || r.k === 0 || (r.epilogue && !bias)) return null;
     const compute =
       r.type === 'f64'
         ? computeTypes.f64
@@ -100,6 +103,7 @@ export class CublasLt {
     // Operands change places; a stored transpose (k×m for A) is the plain column-major matrix.
     this.#set(call.cublasLtMatmulDescSetAttribute, desc, descAttribute.transA, r.transposeB ? 1 : 0, 4);
     this.#set(call.cublasLtMatmulDescSetAttribute, desc, descAttribute.transB, r.transposeA ? 1 : 0, 4);
+    if (bias) this.#set(call.cublasLtMatmulDescSetAttribute, desc, descAttribute.epilogue, biasEpilogue, 4);
     const first = this.#layout(type, r.transposeB ? [r.k, r.n] : [r.n, r.k], r.batch, r.batchB);
     const second = this.#layout(type, r.transposeA ? [r.m, r.k] : [r.k, r.m], r.batch, r.batchA);
     const result = this.#layout(type, [r.n, r.m], r.batch, r.batch);
@@ -131,7 +135,10 @@ export class CublasLt {
       // Read by the library through their addresses: they live as long as the step.
       keeps: [found, scalars],
       run: (stream: number, buffers: readonly Located[], borrowed: number) => {
-        const [a, b, c] = buffers as [Located, Located, Located];
+        const [a, b] = buffers as [Located, Located];
+        const c = buffers[buffers.length - 1]!;
+        if (bias)
+          this.#set(call.cublasLtMatmulDescSetAttribute, desc, descAttribute.biasPointer, buffers[2]!.address, 8);
         const status = call.cublasLtMatmul(
           handle,
           desc,
@@ -153,7 +160,8 @@ export class CublasLt {
         this.#check(status, r.name);
       },
     };
-    const source = `cublasLtMatmul (cuBLASLt ${this.version}) ${r.type} ${r.batch}x[${r.m}, ${r.k}]x[${r.k}, ${r.n}]`;
+    const shape = `${r.type} ${r.batch}x[${r.m}, ${r.k}]x[${r.k}, ${r.n}]${bias ? ' + bias' : ''}`;
+    const source = `cublasLtMatmul (cuBLASLt ${this.version}) ${shape}`;
     return { source, steps: [step], borrowedBytes: workspace };
   }
 
@@ -190,6 +198,17 @@ export class CublasLt {
       where,
     });
   }
+}
+
+/** The product plus one value per column, in f32: the library's sum rounds as ours does. */
+function isBias(r: Matmul, { output, inputs, scalars }: Epilogue): boolean {
+  const { value } = output;
+  if (r.type !== 'f32' || output.type !== 'f32' || inputs.length !== 1 || scalars.length > 0) return false;
+  if (value.kind !== 'alu' || value.op !== 'add') return false;
+  const product = value.src.find((e) => e.kind === 'acc');
+  const other = value.src.find((e) => e.kind === 'load');
+  if (!product || !other || other.gate || inputs[0]!.elements !== r.n) return false;
+  return other.index.kind === 'axis' && other.index.axis === 2;
 }
 
 /** The library is opened at the first matrix product: loading it takes tens of milliseconds. */

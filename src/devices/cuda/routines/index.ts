@@ -6,11 +6,12 @@ import type { Target } from '../ptx/target.ts';
 import { type Recipe, rawRecipe } from '../recipe.ts';
 import type { Step } from '../step.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
+import { fitsInline } from './epilogue.ts';
 import { scanRecipe } from './scan.ts';
 import { scatterRecipe } from './scatter.ts';
 import { sortRecipe } from './sort.ts';
-import { tensorRecipe } from './tensor.ts';
-import { tiledRecipe } from './tiled.ts';
+import { onTensorCores, tensorRecipe, tensorResultsPerThread } from './tensor.ts';
+import { tiledRecipe, tiledResultsPerThread } from './tiled.ts';
 
 /** Libraries of the machine that were found and may be used. */
 export interface Libraries {
@@ -30,6 +31,11 @@ export interface LibraryProgram {
 /** A program that a library runs, or null if our own code has to. */
 export function libraryProgram(routine: Routine, libraries: Libraries): LibraryProgram | null {
   return routine.op === 'matmul' ? (libraries.cublasLt?.get()?.program(routine) ?? null) : null;
+}
+
+/** Whether our own product takes its epilogue along. */
+export function takesEpilogue(r: Matmul, target: Target): boolean {
+  return fitsInline(r, onTensorCores(r, target) ? tensorResultsPerThread : tiledResultsPerThread(r, target));
 }
 
 export function matmulRecipe(routine: Matmul, target: Target): Recipe {

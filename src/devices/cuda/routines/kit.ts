@@ -34,6 +34,12 @@ export class Kit {
     return this.b.def('d', 'cvta.to.global.u64', p);
   }
 
+  /** A scalar parameter: its name, for `ld.param`. */
+  scalar(argument: Argument): string {
+    this.args.push(argument);
+    return this.entry.param();
+  }
+
   special(name: 'tid.x' | 'ctaid.x' | 'ctaid.y' | 'ctaid.z' | 'laneid' | 'lanemask_lt'): string {
     return this.b.def('r', 'mov.u32', `%${name}`);
   }

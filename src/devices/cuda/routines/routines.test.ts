@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
-import { matmul, type RoutineCase, routineCases } from '../../../../test/gpu/routines.ts';
+import { epilogueCases, matmul, type RoutineCase, routineCases } from '../../../../test/gpu/routines.ts';
 import type { Target } from '../ptx/target.ts';
-import { routineRecipe } from './index.ts';
+import { matmulRecipe, routineRecipe, takesEpilogue } from './index.ts';
 
 /** Every routine, path and width of type, but not every combination: the GPU tests run those. */
 function crossSection(): RoutineCase[] {
@@ -56,6 +56,28 @@ describe.skipIf(!hasPtxas)('the routines', () => {
       expect(assemble(recipe.ptx, target)).toBe('');
     }
   });
+
+  it.each([targets[0]!, ampere[0]!])(
+    'take epilogues along in PTX that ptxas accepts for sm_$sm',
+    { timeout: 120_000 },
+    (target) => {
+      const bodies = new Map<string, string>();
+      for (const { routine } of epilogueCases()) {
+        const types = target.sm === 90 ? ['f32', 'bf16', 'i64', 'u8'] : ['f32', 'bf16'];
+        // A bias alone is part of what the residual does.
+        if (routine.op !== 'matmul' || !types.includes(routine.type) || routine.name.endsWith('_bias')) continue;
+        expect(takesEpilogue(routine, target)).toBe(!routine.name.endsWith('_long'));
+        if (routine.name.endsWith('_long')) continue;
+        const { ptx } = matmulRecipe(routine, target);
+        const [version, name, address, ...body] = ptx.split('\n');
+        // Tensor-core modules declare their dynamic shared memory; one declaration serves all.
+        const header = [version, name, address, '.extern .shared .align 1024 .b8 dyn[];'].join('\n');
+        const lines = body.filter((l) => !l.startsWith('.extern'));
+        bodies.set(header, `${bodies.get(header) ?? header}\n${lines.join('\n')}`);
+      }
+      for (const text of bodies.values()) expect(assemble(text, target)).toBe('');
+    },
+  );
 
   it('repack only operands whose depth does not lie contiguous and whole', () => {
     const launches = (c: RoutineCase): number => routineRecipe(c.routine, targets[0]!).launches.length;

@@ -12,6 +12,7 @@ import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { Recipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
+import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
 import { mmaCore } from './mma.ts';
 import { wgmmaCore } from './wgmma.ts';
@@ -45,11 +46,19 @@ export const rowBytes = 128;
 
 const sharedLimit = (sm: number): number => (sm >= 90 && sm < 120 ? 227 : sm === 80 || sm === 87 ? 163 : 99) * 1024;
 
-export function tensorRecipe(r: Matmul, target: Target): Recipe | null {
+/** Whether the tensor cores multiply this: the type, and enough of it. */
+export function onTensorCores(r: Matmul, target: Target): boolean {
   const precise = r.type === 'f32' && r.precision === 'exact';
   const narrowType = r.type === 'f16' || r.type === 'bf16';
-  if (target.sm < 80 || precise || (!narrowType && r.type !== 'f32')) return null;
-  if (r.k === 0 || r.m < 16 || r.n < 16 || r.k < 16) return null;
+  if (target.sm < 80 || precise || (!narrowType && r.type !== 'f32')) return false;
+  return r.k >= 16 && r.m >= 16 && r.n >= 16;
+}
+
+/** The most that a thread of any core holds. */
+export const tensorResultsPerThread = 128;
+
+export function tensorRecipe(r: Matmul, target: Target): Recipe | null {
+  if (!onTensorCores(r, target)) return null;
   const hopper = target.sm === 90;
   const size = dtypeInfo[r.type].bytes;
   const depth = Math.ceil((r.k * size) / 16) * (16 / size);
@@ -150,7 +159,8 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
   const size = dtypeInfo[r.type].bytes;
   const a = kit.pointer(argumentA);
   const bm = kit.pointer(argumentB);
-  const c = kit.pointer({ kind: 'buffer', index: 2 });
+  const c = kit.pointer({ kind: 'buffer', index: outputIndex(r) });
+  const finish = r.epilogue && inlineEpilogue(kit, r.epilogue);
   const tid = kit.special('tid.x');
   const base = b.def('r', 'mov.u32', 'dyn');
   const make = hopper ? wgmmaCore(r, target) : mmaCore(r, target, sharedLimit(target.sm));
@@ -169,7 +179,8 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
   if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
   const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * depth * size, a);
   const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.n * depth * size, bm);
-  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * size, c);
+  const storedBytes = dtypeInfo[outputType(r)].bytes;
+  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
 
   // A thread copies the same piece of every (threads/8)-th row.
   const perStage = rowBytes / size;
@@ -261,9 +272,21 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
     const gc = b.def('r', 'add.u32', n0, column);
     const rowInside = b.def('p', 'setp.lt.u32', gr, r.m);
     const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', gr, r.n), kit.wide(gc));
-    const address = b.def('d', 'mad.lo.u64', element, size, baseC);
+    const address = b.def('d', 'mad.lo.u64', element, storedBytes, baseC);
     const inside = (column_: string): string =>
       b.def('p', 'and.pred', rowInside, b.def('p', 'setp.lt.u32', column_, r.n));
+    if (finish) {
+      const own = (v: string): string => kit.cast('f32', r.type, v);
+      const right = b.def('r', 'add.u32', gc, 1);
+      const place = (at: string) => [batch, kit.wide(gr), kit.wide(at)] as const;
+      if (pairs) kit.when(inside(gc), () => finish(place(gc), [own(first), own(second)], address));
+      else {
+        kit.when(inside(gc), () => finish(place(gc), [own(first)], address));
+        const beside = b.def('d', 'add.u64', address, storedBytes);
+        kit.when(inside(right), () => finish(place(right), [own(second)], beside));
+      }
+      return;
+    }
     const isNarrow = r.type === 'f16' || r.type === 'bf16';
     const [x, y] = isNarrow ? [narrow(kit.c, r.type, first), narrow(kit.c, r.type, second)] : [first, second];
     if (pairs) {

@@ -10,6 +10,7 @@ import { loadElement, storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { Recipe } from '../recipe.ts';
+import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { computeType, Kit } from './kit.ts';
 
 interface Tiles {
@@ -32,6 +33,8 @@ function tilesFor(r: Matmul, target: Target): Tiles {
 
 const threads = 256;
 
+export const tiledResultsPerThread = (r: Matmul, target: Target): number => tilesFor(r, target).perThread ** 2;
+
 export function tiledRecipe(r: Matmul, target: Target): Recipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
@@ -41,7 +44,8 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
   const bytes = dtypeInfo[sum].bytes as 4 | 8;
   const a = kit.pointer({ kind: 'buffer', index: 0 });
   const bm = kit.pointer({ kind: 'buffer', index: 1 });
-  const c = kit.pointer({ kind: 'buffer', index: 2 });
+  const c = kit.pointer({ kind: 'buffer', index: outputIndex(r) });
+  const finish = r.epilogue && inlineEpilogue(kit, r.epilogue);
   const tid = kit.special('tid.x');
   const [cx, cy, cz] = [kit.special('ctaid.x'), kit.special('ctaid.y'), kit.special('ctaid.z')];
   // Blocks are numbered along x and y together: the grid's y is limited to 65,535.
@@ -57,7 +61,8 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
   if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
   const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * r.k * elementBytes, a);
   const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.k * r.n * elementBytes, bm);
-  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * elementBytes, c);
+  const storedBytes = dtypeInfo[outputType(r)].bytes;
+  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
 
   // Rows of shared memory are padded by one vector against bank conflicts of the transposing stores.
   const strideA = (t.rows + 4) * bytes;
@@ -157,8 +162,23 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     const line = b.def('d', 'mul.wide.u32', row, r.n);
     for (let g = 0; g < groups; g++) {
       const column = b.def('r', 'add.u32', b.def('r', 'mad.lo.u32', tx, 4, n0), 64 * g);
-      const address = b.def('d', 'mad.lo.u64', b.def('d', 'add.u64', line, kit.wide(column)), elementBytes, baseC);
+      const address = b.def('d', 'mad.lo.u64', b.def('d', 'add.u64', line, kit.wide(column)), storedBytes, baseC);
       const four = results[i]!.slice(4 * g, 4 * g + 4);
+      if (finish) {
+        const at = (j: number) => [batch, kit.wide(row), kit.wide(b.def('r', 'add.u32', column, j))] as const;
+        const own = (v: string): string => kit.cast(sum, r.type, v);
+        if (r.n % 4 === 0) {
+          const inside = b.def('p', 'and.pred', rowInside, b.def('p', 'setp.lt.u32', column, r.n));
+          kit.when(inside, () => finish(at(0), four.map(own), address));
+        } else {
+          four.forEach((v, j) => {
+            const beside = b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', column, j), r.n);
+            const place = b.def('d', 'add.u64', address, j * storedBytes);
+            kit.when(b.def('p', 'and.pred', rowInside, beside), () => finish(at(j), [own(v)], place));
+          });
+        }
+        continue;
+      }
       if (vector) {
         const inside = b.def('p', 'and.pred', rowInside, b.def('p', 'setp.lt.u32', column, r.n));
         kit.when(inside, () => b.emit(`st.global.v4.${bitsSuffix[kind]} [${address}], {${four.join(', ')}}`));

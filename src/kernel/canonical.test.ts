@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Exprs } from '../../kernel/expr.ts';
-import type { Matmul } from '../../kernel/kernel.ts';
+import { elementwise, makeKernel } from '../devices/cpu/testing.ts';
 import { canonical } from './canonical.ts';
-import { elementwise, makeKernel } from './testing.ts';
+import { Exprs } from './expr.ts';
+import type { Matmul } from './kernel.ts';
 
 describe('the key of a kernel', () => {
   it('does not depend on the builder, the name or the estimate', () => {

@@ -1,0 +1,58 @@
+// The program of a matrix product: whose code multiplies, and where its epilogue goes.
+//
+// cuBLASLt multiplies where it is there; it takes the epilogue along if that is one of its own, else a kernel of ours follows.
+// Our own products apply the epilogue before they store, unless it is too long to be repeated for each result.
+
+import { byteSize } from '../../base/dtype.ts';
+import type { Matmul } from '../../kernel/kernel.ts';
+import { CudaProgram } from './program.ts';
+import type { Target } from './ptx/target.ts';
+import { kernelRecipe, type Recipe } from './recipe.ts';
+import { apart, outputIndex, rebind } from './routines/epilogue.ts';
+import { type Libraries, libraryProgram, matmulRecipe, takesEpilogue } from './routines/index.ts';
+import type { Argument, Step } from './step.ts';
+
+export interface ProductContext {
+  readonly libraries: Libraries;
+  readonly target: Target;
+  readonly build: (recipe: Recipe) => CudaProgram;
+}
+
+export function buildMatmul(r: Matmul, { libraries, target, build }: ProductContext): CudaProgram {
+  const whole = libraryProgram(r, libraries);
+  if (whole) return new CudaProgram(r.name, whole.source, whole.steps, whole.borrowedBytes);
+  if (!r.epilogue) return build(matmulRecipe(r, target));
+  const { product, kernel, inPlace } = apart(r, r.epilogue);
+  const fromLibrary = libraryProgram(product, libraries);
+  if (!fromLibrary && takesEpilogue(r, target)) return build(matmulRecipe(r, target));
+
+  // The product goes where the result will be, or behind what is borrowed anyway.
+  const last = outputIndex(r);
+  const recipe = fromLibrary ? null : matmulRecipe(product, target);
+  const offset = fromLibrary?.borrowedBytes ?? recipe!.borrowedBytes;
+  const between: Argument = inPlace ? { kind: 'buffer', index: last } : { kind: 'borrowed', offset };
+  const borrowedBytes = offset + (inPlace ? 0 : r.batch * r.m * r.n * byteSize(r.type));
+  const to = (index: number): Argument => (index === 2 ? between : { kind: 'buffer', index });
+  const first = fromLibrary
+    ? { source: fromLibrary.source, steps: fromLibrary.steps.map((s) => writing(s, between)) }
+    : build({ ...recipe!, launches: recipe!.launches.map((l) => ({ ...l, args: rebind(l.args, to) })) });
+  const behind = kernelRecipe(kernel, target);
+  // The kernel reads the product as its first buffer; the epilogue's own inputs follow A and B in the launch.
+  const shifted = (index: number): Argument => (index === 0 ? between : { kind: 'buffer', index: index + 1 });
+  const second = build({
+    ...behind,
+    launches: behind.launches.map((l) => ({ ...l, args: rebind(l.args, shifted) })),
+  });
+  return new CudaProgram(r.name, `${first.source}\n${second.source}`, [...first.steps, ...second.steps], borrowedBytes);
+}
+
+/** A library's step whose third buffer is somewhere else. */
+function writing(step: Step, to: Argument): Step {
+  return {
+    run: (stream, buffers, borrowed, scalars) => {
+      const [a, b] = buffers;
+      const c = to.kind === 'buffer' ? buffers[to.index]! : { address: borrowed + (to as { offset: number }).offset };
+      step.run(stream, [a!, b!, c], borrowed, scalars);
+    },
+  };
+}
