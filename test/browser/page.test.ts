@@ -149,22 +149,43 @@ describe('the example page on WebGPU', () => {
     await expect.poll(() => amount(page), { timeout: 10_000 }).toBeGreaterThan(before * 1.02);
   });
 
-  it('goes on with the CPU from its last frame when the device is lost', async () => {
-    const likeness = await page.evaluate(async () => {
+  /** Loses the GPU and waits for another simulation; gives how like the patterns before and after are (a new start: near 0). */
+  const lose = (on: 'cpu' | 'webgpu:0'): Promise<number> =>
+    page.evaluate(async (device) => {
+      // Of substance v, around its mean.
       const pattern = () => {
         const v = globalThis.__example.state().slice(256 * 256);
         const mean = v.reduce((sum, x) => sum + x, 0) / v.length;
         return v.map((x) => x - mean);
       };
       const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * b[i]!, 0);
-      const before = pattern();
+      const [old, before] = [globalThis.__example.simulation(), pattern()];
       globalThis.__example.loseDevice();
-      while (document.getElementById('report')?.dataset.device !== 'cpu') await new Promise(requestAnimationFrame);
+      const report = document.getElementById('report')!;
+      while (globalThis.__example.simulation() === old || report.dataset.device !== device)
+        await new Promise(requestAnimationFrame);
       const after = pattern();
       return dot(before, after) / Math.sqrt(dot(before, before) * dot(after, after));
+    }, on);
+
+  it('opens the GPU again when it is lost, and goes on from its last frame', async () => {
+    expect(await lose('webgpu:0')).toBeGreaterThan(0.9);
+    await page.waitForFunction(() => /opened again/.test(document.getElementById('notice')?.textContent ?? ''));
+    expect(await text(page, 'notice')).toMatch(
+      /WebGPU was lost .* opened again, and the field went on from its last frame/,
+    );
+    expect(await page.locator('input[value=webgpu]').isChecked()).toBe(true);
+    expect(await changedPixels(page, 700)).toBeGreaterThan(500);
+  });
+
+  it('goes on with the CPU where the GPU does not come back', async () => {
+    await page.evaluate(() => {
+      navigator.gpu.requestAdapter = () => Promise.resolve(null);
     });
-    // The correlation of the patterns before and after; that of a new start would be near 0.
-    expect(likeness).toBeGreaterThan(0.9);
+    expect(await lose('cpu')).toBeGreaterThan(0.9);
+    // What the prototype has comes back.
+    await page.evaluate(() => Reflect.deleteProperty(navigator.gpu, 'requestAdapter'));
+    await page.waitForFunction(() => /with the CPU/.test(document.getElementById('notice')?.textContent ?? ''));
     expect(await text(page, 'notice')).toMatch(/WebGPU was lost .* went on with the CPU/);
     expect(await page.locator('input[value=cpu]').isChecked()).toBe(true);
     expect(await changedPixels(page, 500)).toBeGreaterThan(500);

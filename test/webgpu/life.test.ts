@@ -9,7 +9,7 @@ import { build } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureChromium } from '../../scripts/setup-chromium.mjs';
 import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
-import { openWebGpuDevices, type WebGpuOptions } from '../../src/devices/webgpu/open.ts';
+import { openWebGpuDevices, reopenWebGpuDevice, type WebGpuOptions } from '../../src/devices/webgpu/open.ts';
 import { render } from '../../src/devices/webgpu/render.ts';
 import { DeviceLost, DisposedError, OutOfMemory } from '../../src/errors.ts';
 import type { Kernel, Routine } from '../../src/kernel/kernel.ts';
@@ -204,6 +204,24 @@ describe('loss', () => {
     const z = upload(again, bytesOf('f32', [1, 2, 3]));
     again.launch(again.prepare(addKernel(3, true)), [z, z], [1]);
     expect(valuesOf('f32', await again.read(z))).toEqual([2, 3, 4]);
+  });
+
+  it('says in a typed error that the device cannot be opened again, and may be asked once more', async () => {
+    const { create } = (await import('webgpu')) as { create(flags: string[]): GPU };
+    const real = create([]);
+    let gone = false;
+    const flaky = { requestAdapter: () => (gone ? Promise.resolve(null) : real.requestAdapter()) } as GPU;
+    const device = await open({ gpu: flaky });
+    device.gpu.destroy();
+    await device.lost;
+    gone = true;
+    await expect(reopenWebGpuDevice(device)).rejects.toMatchObject({ name: 'DeviceUnavailable', code: 'DEVICE_GONE' });
+    gone = false;
+    const again = (await reopenWebGpuDevice(device)) as WebGpuDevice;
+    opened.push(again);
+    expect(again.id).toBe(device.id);
+    const z = upload(again, bytesOf('f32', [1, 2, 3]));
+    expect(valuesOf('f32', await again.read(z))).toEqual([1, 2, 3]);
   });
 
   it('rejects reads in flight when the device is closed, and does not call that a loss', async () => {

@@ -1,4 +1,5 @@
-// The page: one loop that advances the field, reads it, draws it, and goes on with the CPU when the GPU is lost.
+// The page: one loop that advances the field, reads it, draws it, and outlives its GPU: lost, it is opened again from the last
+// frame; where it does not come back, or is lost again and again, the CPU goes on.
 //
 // Whatever the controls ask for is noted and done between two frames, so that nothing changes under a frame's feet.
 
@@ -24,6 +25,8 @@ const asked: { device: Kind | null; state: Float32Array | null; parameters: bool
   parameters: false,
 };
 let paused = false;
+/** When the GPU was lost, as long as that is recent. */
+let losses: number[] = [];
 
 const reports = await survey();
 const panel = new Panel(reports, {
@@ -95,16 +98,24 @@ async function change(kind: Kind): Promise<void> {
   await old.close();
 }
 
+/** A GPU is opened again twice a minute; after that it is not to be relied on. */
+async function recover(reason: string): Promise<void> {
+  const now = performance.now();
+  losses = [...losses.filter((t) => now - t < 60_000), now];
+  await change(losses.length <= 2 ? simulation.kind : 'cpu');
+  const how =
+    simulation.kind === 'cpu' ? 'The field went on with the CPU' : 'It was opened again, and the field went on';
+  panel.notice(`WebGPU was lost (${reason}). ${how} from its last frame.`);
+}
+
 async function frame(): Promise<void> {
-  if (simulation.loss !== null) {
-    panel.notice(`WebGPU was lost (${simulation.loss}). The field went on with the CPU from its last frame.`);
-    await change('cpu');
-  }
+  if (simulation.loss !== null) await recover(simulation.loss);
   if (asked.device !== null) {
     const kind = asked.device;
     asked.device = null;
     if (kind !== simulation.kind) {
       panel.notice('');
+      losses = [];
       await change(kind);
     }
   }
