@@ -1,0 +1,69 @@
+// What the facade costs over the layer below: the same work with it and without it, in turns, medians.
+
+import type { Tensor } from '../../src/tensor/tensor.ts';
+import { median, type Row, verdict } from './report.ts';
+import { type Setup, values } from './setup.ts';
+
+const rounds = 400;
+
+export async function facadeCost({ make }: Setup): Promise<Row[]> {
+  const gpu = make();
+  const station = await gpu.devices.ready();
+  const { runtime, device } = station;
+  const rows: Row[] = [];
+  const compare = async (what: string, facade: () => Promise<void>, below: () => Promise<void>): Promise<void> => {
+    const [ours, theirs]: [number[], number[]] = [[], []];
+    for (let i = 0; i < rounds; i++) {
+      let start = performance.now();
+      await facade();
+      ours.push(performance.now() - start);
+      start = performance.now();
+      await below();
+      theirs.push(performance.now() - start);
+    }
+    const [a, b] = [1000 * median(ours.slice(50)), 1000 * median(theirs.slice(50))];
+    rows.push({
+      id: 'cost',
+      what,
+      figures: `${a.toFixed(1)} µs against ${b.toFixed(1)} µs: ${(a - b).toFixed(1)} µs, ${((100 * (a - b)) / b).toFixed(1)} %`,
+      limit: 'at most 5 % or 20 µs',
+      verdict: verdict(a - b <= 20 || a - b <= 0.05 * b),
+      data: { facade: a, below: b },
+    });
+  };
+  for (const length of [256, 262_144]) {
+    const data = values(length);
+    const size = `${(4 * length) / 1024} KB`;
+    await compare(
+      `transfer of ${size} to the device`,
+      async () => (await gpu.transferToGPU(data)).dispose(),
+      async () => {
+        const t = runtime.tensor(data, [length]);
+        await device.mark().whenDone();
+        t.dispose();
+      },
+    );
+    const t = await gpu.transferToGPU(data);
+    await compare(
+      `transfer of ${size} back`,
+      async () => void (await gpu.transferFromGPU(t)),
+      async () => void (await t.data()),
+    );
+    const list = Array.from({ length: 10 }, () => runtime.tensor(data, [length]));
+    const square = (x: Tensor): Tensor => x.mul(x);
+    await compare(
+      `batch of 10 × ${size}, a function`,
+      async () => {
+        for (const r of await gpu.processBatch(list, square)) r.dispose();
+      },
+      async () => {
+        const results = list.map((x) => runtime.scope(() => square(x).compute()));
+        await device.mark().whenDone();
+        for (const r of results) r.dispose();
+      },
+    );
+    for (const x of [...list, t]) x.dispose();
+  }
+  await gpu.dispose();
+  return rows;
+}
