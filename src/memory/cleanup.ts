@@ -16,6 +16,8 @@ export interface CleanupReport {
   readonly beforeMb: number;
   readonly afterMb: number;
   readonly freedMb: number;
+  /** Live memory that was freed: caches dropped, forgotten tensors collected. */
+  readonly freedLiveMb: number;
   readonly beforeUtil: number;
   readonly afterUtil: number;
   /** The steps that ran, in order, with what each gave back. Empty if another clean-up was running. */
@@ -88,8 +90,9 @@ function describe(
     beforeMb: before.reserved / MiB,
     afterMb: after.reserved / MiB,
     freedMb: (before.reserved - after.reserved) / MiB,
+    freedLiveMb: (before.inUse - after.inUse) / MiB,
     beforeUtil: utilizationOf(before),
-    afterUtil: utilizationOf(after),
+    afterUtil: utilizationOf(after, steps.length > 0 ? after.reclaimable : 0),
     steps,
     timestamp: ended,
     ms: ended - started,

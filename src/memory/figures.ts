@@ -9,13 +9,17 @@ export function wholeOf({ total, budget }: PlaceFigures): number | null {
 }
 
 /** Whose figures decide: the device's own, unless a budget of ours is the tighter one. */
-export function sourceOf(figures: PlaceFigures): 'device' | 'budget' {
-  return figures.source === 'device' && byDevice(figures) >= byBudget(figures) ? 'device' : 'budget';
+export function sourceOf(figures: PlaceFigures, leftBytes = 0): 'device' | 'budget' {
+  return figures.source === 'device' && byDevice(figures) >= byBudget(figures, leftBytes) ? 'device' : 'budget';
 }
 
-/** Per cent in use, 0 to 100: of the device with everybody on it, or of our budget if that is fuller. */
-export function utilizationOf(figures: PlaceFigures): number {
-  return Math.min(100, Math.max(byDevice(figures), byBudget(figures)));
+/**
+ * Per cent in use, 0 to 100: of the device with everybody on it, or of our budget if that is fuller. `leftBytes` is what the last
+ * clean-up left idle because it cannot be given back (a heap with something live at its end): it is ours to use again, so
+ * it takes nothing from a budget.
+ */
+export function utilizationOf(figures: PlaceFigures, leftBytes = 0): number {
+  return Math.min(100, Math.max(byDevice(figures), byBudget(figures, leftBytes)));
 }
 
 function byDevice({ source, total, free, reserved, others }: PlaceFigures): number {
@@ -24,9 +28,10 @@ function byDevice({ source, total, free, reserved, others }: PlaceFigures): numb
   return (used / total) * 100;
 }
 
-function byBudget({ source, total, budget, reserved }: PlaceFigures): number {
+function byBudget({ source, total, budget, reserved, reclaimable }: PlaceFigures, leftBytes: number): number {
   const whole = source === 'budget' ? Math.min(budget, total ?? budget) : budget;
-  return whole > 0 && Number.isFinite(whole) ? (reserved / whole) * 100 : 0;
+  const held = reserved - Math.min(leftBytes, reclaimable);
+  return whole > 0 && Number.isFinite(whole) ? (held / whole) * 100 : 0;
 }
 
 /** Bytes that can really be obtained: free ones, and what is held only for reuse. Null if nothing is known. */

@@ -254,6 +254,31 @@ describe('clean-up', () => {
     expect(monitor.stats().cleanups).toBe(10);
   });
 
+  it('is not fooled by idle memory that cannot be given back', () => {
+    const { view, monitor, clock } = setUp({ sampleMs: false });
+    // A heap with something live at its end: all of it stays reserved.
+    for (let i = 0; i < 500; i++) {
+      view.hold(900 - i, i);
+      clock.advance(1);
+      monitor.recordSnapshot();
+    }
+    // Not at each of the 500: only when much has become idle since the last one.
+    expect(monitor.stats().cleanups).toBeLessThanOrEqual(10);
+  });
+
+  it('leaves a budget free of idle memory that could not be given back', () => {
+    const { view, monitor } = setUp({ sampleMs: false });
+    Object.assign(view.first, { total: null, free: null, others: null, source: 'budget', budget: 1000 * 2 ** 20 });
+    view.hold(950);
+    expect(monitor.recordSnapshot().pressure).toBe('critical');
+    view.hold(50, 900);
+    monitor.recordSnapshot();
+    expect(monitor.snapshot()).toMatchObject({ utilization: 5, pressure: 'low', reservedMb: 950, availableMb: 950 });
+    // Used again, it counts again.
+    view.hold(800, 150);
+    expect(monitor.snapshot()).toMatchObject({ utilization: 80, pressure: 'high' });
+  });
+
   it('can be switched off', () => {
     const { view, monitor } = setUp({ cleanupAt: false });
     view.rungs = [view.trim];

@@ -43,6 +43,8 @@ interface Watch extends Counters {
   cleanedAt: number;
   /** Utilisation after a clean-up that did not bring it below the limit, else null. */
   stuckAt: number | null;
+  /** What was idle after the last clean-up: it could not be given back. */
+  leftBytes: number;
 }
 
 const historyLength = 1000;
@@ -284,8 +286,8 @@ export class MemoryMonitor {
   }
 
   /**
-   * Once a second at most, or at once if memory is critical and what is idle would bring it below the limit. Where it would
-   * not, a load that lives at its limit must not pay for one clean-up after the other: then there must also be
+   * Once a second at most, or at once if memory is critical and what became idle would bring it below the limit. Where it
+   * would not, a load that lives at its limit must not pay for one clean-up after the other: then there must also be
    * something to give, or more in use than the last time.
    */
   #cleanupDue(watch: Watch, figures: PlaceFigures, { utilization, pressure, timestamp }: MemorySnapshot): boolean {
@@ -296,7 +298,8 @@ export class MemoryMonitor {
       return false;
     }
     const rested = Math.abs(timestamp - watch.cleanedAt) >= cleanupEveryMs;
-    const idle = (figures.reclaimable / (wholeOf(figures) ?? Number.POSITIVE_INFINITY)) * 100;
+    const fresh = Math.max(0, figures.reclaimable - watch.leftBytes);
+    const idle = (fresh / (wholeOf(figures) ?? Number.POSITIVE_INFINITY)) * 100;
     if (utilization - idle < cleanupAt) return rested || pressure === 'critical';
     return rested && (watch.stuckAt === null || idle > 0 || utilization >= watch.stuckAt + 1);
   }
@@ -317,7 +320,9 @@ export class MemoryMonitor {
     const figures = this.#figures(report.device);
     const watch = this.#watch(figures);
     watch.cleanedAt = report.timestamp;
-    watch.stuckAt = report.afterUtil >= (this.settings.cleanupAt ?? 100) ? report.afterUtil : null;
+    const stuck = report.afterUtil >= (this.settings.cleanupAt ?? 100);
+    watch.stuckAt = stuck ? report.afterUtil : null;
+    watch.leftBytes = figures.reclaimable;
     // Measured again: the level may have fallen.
     const snapshot = this.#snapshotOf(figures);
     const index = this.#view.places().findIndex((p) => p.id === report.device);
@@ -333,8 +338,10 @@ export class MemoryMonitor {
   }
 
   #snapshotOf(figures: PlaceFigures): MemorySnapshot {
-    const level = this.#watches.get(figures.id)?.level ?? null;
-    return takeSnapshot(figures, this.#clock.now(), this.settings.levels, level, this.#view.hostSpilled().bytes);
+    const watch = this.#watches.get(figures.id);
+    const { levels } = this.settings;
+    const { bytes } = this.#view.hostSpilled();
+    return takeSnapshot(figures, this.#clock.now(), levels, watch?.level ?? null, bytes, watch?.leftBytes ?? 0);
   }
 
   #figures(device: DeviceId | undefined): PlaceFigures {
@@ -364,6 +371,7 @@ export class MemoryMonitor {
         base: { allocations: 0, releases: 0, failures: 0 },
         cleanedAt: Number.NEGATIVE_INFINITY,
         stuckAt: null,
+        leftBytes: 0,
       };
       this.#watches.set(figures.id, watch);
     }

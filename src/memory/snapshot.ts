@@ -30,15 +30,19 @@ export interface MemorySnapshot {
   readonly spilledMb: number;
 }
 
-/** `level` is the one the device was at, or null if that is not known: falling then takes no margin. */
+/**
+ * `level` is the one the device was at, or null if that is not known: falling then takes no margin. `leftBytes`: see
+ * `utilizationOf`.
+ */
 export function takeSnapshot(
   figures: PlaceFigures,
   timestamp: number,
   limits: LevelLimits,
   level: PressureLevel | null,
   spilledBytes: number,
+  leftBytes: number,
 ): MemorySnapshot {
-  const utilization = utilizationOf(figures);
+  const utilization = utilizationOf(figures, leftBytes);
   return {
     timestamp,
     deviceId: figures.id,
@@ -50,7 +54,7 @@ export function takeSnapshot(
     otherProcessesMb: inMb(figures.others),
     utilization,
     pressure: level === null ? levelAt(utilization, limits) : nextLevel(level, utilization, limits),
-    source: sourceOf(figures),
+    source: sourceOf(figures, leftBytes),
     spilledMb: spilledBytes / MiB,
   };
 }
