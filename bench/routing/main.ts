@@ -34,7 +34,7 @@ const progress = (text: string): void => {
 };
 
 async function open(kinds: readonly DeviceKind[], routing: object): Promise<Runtime> {
-  return createRuntime({ devices: kinds, routing: { cache: false, ...routing }, recovery: {} });
+  return createRuntime({ devices: kinds, routing: { cache: false, ...routing }, recovery: { keep: 'none' } });
 }
 
 async function findKinds(): Promise<DeviceKind[]> {

@@ -41,6 +41,7 @@ export async function replay(
   for (const [i, t] of trace.entries()) {
     requests.during(t.call);
     const { device, us, decision } = await watch(rt, t.call);
+    requests.took(us);
     choices.push(device);
     tookUs += us;
     if (decision?.explored) explored++;
@@ -49,9 +50,9 @@ export async function replay(
   return { choices, tookUs, explored };
 }
 
-/** The requests that a runtime's router was asked, by call: the last one of each. */
+/** What a runtime's router was asked and has said, by call: the last of each. */
 export class Requests {
-  readonly #byCall = new Map<Call, RouteRequest>();
+  readonly #byCall = new Map<Call, { readonly request: RouteRequest; readonly decision: Decision }>();
   readonly #router: Router;
   #current: Call | null = null;
 
@@ -59,8 +60,9 @@ export class Requests {
     this.#router = rt.routing;
     const decide = rt.routing.decide.bind(rt.routing);
     rt.routing.decide = (request) => {
-      if (this.#current) this.#byCall.set(this.#current, request);
-      return decide(request);
+      const decision = decide(request);
+      if (this.#current) this.#byCall.set(this.#current, { request, decision });
+      return decision;
     };
   }
 
@@ -68,9 +70,15 @@ export class Requests {
     this.#current = call;
   }
 
+  /** The call as a whole took so long, from the inputs' place to the result in host memory. */
+  took(us: number): void {
+    const known = this.#current && this.#byCall.get(this.#current);
+    if (known) this.#router.observeCall(known.decision, us);
+  }
+
   /** What the router says of it now. */
   decision(call: Call): Decision | null {
-    const request = this.#byCall.get(call);
-    return request ? this.#router.explain(request) : null;
+    const known = this.#byCall.get(call);
+    return known ? this.#router.explain(known.request) : null;
   }
 }

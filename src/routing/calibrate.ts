@@ -62,7 +62,8 @@ const plans: Readonly<Record<ProbeClass, ClassPlan>> = {
 };
 
 const classNames = Object.keys(plans) as ProbeClass[];
-const transferSizes: readonly number[] = [4096, 1 << 18, 1 << 22, 1 << 25];
+/** Bytes; the last only where the one before took little time. */
+const transferSizes = { small: 4096, middle: 1 << 18, large: 1 << 22, largest: 1 << 26 } as const;
 
 /** Making a kernel takes long if it takes more µs than this. */
 const slowCompiler = 8000;
@@ -130,10 +131,15 @@ class Calibration {
   async run(): Promise<Profile> {
     try {
       await this.#watch.measureWait();
-      await this.#class('map', 64);
-      for (const size of transferSizes) await this.#transfer(size);
+      // Without these nothing can be predicted: they are measured even if others have used up the time.
+      await this.#class('map', 64, true);
+      await this.#transfer(transferSizes.middle, true);
+      await this.#class('map', plans.map.slow, true);
+      await this.#transfer(transferSizes.small);
+      await this.#transfer(transferSizes.large);
       if (this.#watch.compileUs() > slowCompiler) await this.#frugal();
       else await this.#rounds();
+      await this.#transfer(transferSizes.largest);
     } finally {
       this.#watch.close();
       this.#device.trim();
@@ -142,7 +148,6 @@ class Calibration {
   }
 
   async #frugal(): Promise<void> {
-    await this.#class('map', plans.map.slow);
     const launch = this.#points.get('map')?.[0]?.[1] ?? 1;
     const took = this.#last.get('map')?.us ?? Number.POSITIVE_INFINITY;
     // A GPU emulated on the CPU is never fast, however slow its launches make it look.
@@ -161,7 +166,7 @@ class Calibration {
     for (let round = 0; round < most; round++) {
       for (const cls of classNames) {
         const size = plans[cls].sizes[round];
-        if (size !== undefined) await this.#class(cls, size);
+        if (size !== undefined && !(cls === 'map' && size === plans.map.slow)) await this.#class(cls, size);
       }
     }
     // Work that a fast device hides behind its launch shows at sizes that a slow one could not afford.
@@ -171,20 +176,20 @@ class Calibration {
     }
   }
 
-  async #transfer(bytes: number): Promise<void> {
-    const before = this.#down[this.#down.length - 1];
+  async #transfer(bytes: number, always = false): Promise<void> {
+    const [before] = this.#down.filter(([size]) => size < bytes).sort((p, q) => q[0] - p[0]);
     const expected = before ? (before[1] * bytes) / before[0] : 0;
-    if (bytes > this.#device.caps.maxBufferBytes || (before && before[1] > 300 && expected > 2 * longest)) {
+    if (bytes > this.#device.caps.maxBufferBytes || (before && before[1] > 300 && expected > longest)) {
       this.#missed++;
       return;
     }
-    if (!this.#may(`transfer of ${bytes} bytes`, 6 * expected)) return;
+    if (!this.#may(`transfer of ${bytes} bytes`, 6 * expected) && !always) return;
     const { up, down } = await this.#watch.transfer(bytes);
     this.#up.push([bytes, up]);
     this.#down.push([bytes, down]);
   }
 
-  async #class(cls: ProbeClass, size: number): Promise<void> {
+  async #class(cls: ProbeClass, size: number, always = false): Promise<void> {
     const { routine, power, kernels } = plans[cls];
     const { caps } = this.#device;
     if ((routine && !caps.routines.has(routine)) || 4 * size > caps.maxBufferBytes) return;
@@ -196,7 +201,7 @@ class Calibration {
       this.#missed++;
       return;
     }
-    if (!this.#may(`${cls} of ${size}`, kernels * this.#watch.compileUs() + 4 * expected)) return;
+    if (!this.#may(`${cls} of ${size}`, kernels * this.#watch.compileUs() + 4 * expected) && !always) return;
     const probe = probes[cls](size);
     const us = await this.#watch.launch(probe);
     const { flops, bytesRead, bytesWritten } = probe.work.estimate;

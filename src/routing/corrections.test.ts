@@ -5,12 +5,12 @@ import type { WorkItem } from './types.ts';
 
 const sig = (n: number): Signature => new Signature().set('element_wise', [mapWork(n)]);
 const teach = (c: Corrections, s: Signature, log: number, times: number): void => {
-  for (let i = 0; i < times; i++) c.learn(s, log, 0.1);
+  for (let i = 0; i < times; i++) c.learn(s, log, Math.log(c.factor(s)), 0.1);
 };
 
 it('throws the first sample away, because something was compiled', () => {
   const c = new Corrections();
-  c.learn(sig(1000), Math.log(100), 0.1);
+  c.learn(sig(1000), Math.log(100), Math.log(c.factor(sig(1000))), 0.1);
   expect(c.samples(sig(1000))).toBe(0);
   expect(c.seen(sig(1000))).toBe(true);
   expect(c.factor(sig(1000))).toBe(1);
@@ -42,10 +42,17 @@ it('carries part of what it learned over to the class, within a factor of four',
 
 it('does not take in a sample far off the others', () => {
   const c = new Corrections();
-  for (let i = 0; i < 9; i++) c.learn(sig(1000), Math.log(2) + 0.02 * (i % 3), 0.1);
+  for (let i = 0; i < 9; i++) c.learn(sig(1000), Math.log(2) + 0.02 * (i % 3), Math.log(c.factor(sig(1000))), 0.1);
   const before = c.factor(sig(1000));
-  c.learn(sig(1000), Math.log(50), 0.1);
+  c.learn(sig(1000), Math.log(50), Math.log(c.factor(sig(1000))), 0.1);
   expect(c.factor(sig(1000))).toBe(before);
+});
+
+it('is not led astray by a first sample that was disturbed', () => {
+  const c = new Corrections();
+  teach(c, sig(1000), Math.log(9), 2);
+  expect(c.samples(sig(1000))).toBe(1);
+  expect(c.factor(sig(1000))).toBeLessThan(1.6);
 });
 
 it('follows a change that stays', () => {
@@ -66,9 +73,9 @@ it('forgets old samples', () => {
 it('says when a correction has moved notably, and says it once', () => {
   const c = new Corrections();
   const s = sig(1000);
-  expect(c.learn(s, 1, 0.1)).toBe(0);
-  expect(c.learn(s, 1, 0.1)).toBeGreaterThan(0.9);
-  expect(c.learn(s, 1, 0.1)).toBe(0);
+  expect(c.learn(s, 0.6, Math.log(c.factor(s)), 0.1)).toBe(0);
+  expect(c.learn(s, 0.6, Math.log(c.factor(s)), 0.1)).toBeGreaterThan(0.5);
+  expect(c.learn(s, 0.6, Math.log(c.factor(s)), 0.1)).toBe(0);
 });
 
 it('keeps what it learned through saving and loading, as knowledge that counts less', () => {

@@ -17,6 +17,8 @@ const coarseLimit = Math.log(4);
 const outlierWidth = 4;
 const outlierFloor = 0.15;
 const outliersUntilReset = 3;
+const samplesToJudge = 4;
+const surprise = 0.7;
 const fullAt = 3072;
 const slots = 4096;
 
@@ -132,10 +134,10 @@ export class Corrections {
   }
 
   /**
-   * Learns that the profile's prediction was off by this log ratio. Returns how far the program's own correction has moved
-   * since it last returned a move, if that is more than `notable`.
+   * Learns that the profile's prediction was off by this log ratio, where `expected` was thought. Returns how far the program's
+   * own correction has moved since it last returned a move, if that is more than `notable`.
    */
-  learn(s: Signature, log: number, notable: number): number {
+  learn(s: Signature, log: number, expected: number, notable: number): number {
     if (!Number.isFinite(log)) return 0;
     let slot = this.#find(s);
     if (slot < 0) {
@@ -146,10 +148,16 @@ export class Corrections {
     if (this.#count[slot]! < 0) this.#count[slot] = 0;
     if (this.#isOutlier(slot, log)) {
       if (++this.#outliers[slot]! < outliersUntilReset) return 0;
-      this.#count[slot] = 0;
+      // Confirmed: this is how it is now.
+      this.#count[slot] = samplesToJudge;
+      this.#mean[slot] = log;
+      this.#ring.fill(log, slot * recent, (slot + 1) * recent);
     }
     this.#outliers[slot] = 0;
     const n = this.#count[slot]!;
+    // While there is no median to tell an outlier by, one sample may only say so much.
+    if (n < samplesToJudge)
+      log = expected + Math.max(-surprise * (n + 1), Math.min(surprise * (n + 1), log - expected));
     this.#ring[slot * recent + (n % recent)] = log;
     this.#mean[slot] = this.#mean[slot]! + (log - this.#mean[slot]!) * Math.max(1 / (n + 1), leastWeight);
     this.#count[slot] = n + 1;
@@ -197,7 +205,7 @@ export class Corrections {
   /** Farther from the median of the last samples than several times their usual distance from it. */
   #isOutlier(slot: number, log: number): boolean {
     const n = Math.min(recent, this.#count[slot]!);
-    if (n < 4) return false;
+    if (n < samplesToJudge) return false;
     const middle = this.#median(slot, n, 0, false);
     const distance = this.#median(slot, n, middle, true);
     return Math.abs(log - middle) > outlierWidth * distance + outlierFloor;

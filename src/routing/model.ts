@@ -107,7 +107,8 @@ export class CostModel {
     const d = this.#devices.get(device);
     if (!d) return 0;
     this.#predictKernels(d, op, work);
-    return d.kernels.learn(this.#signature, Math.log(measuredUs / this.#kernels0), notable);
+    const expected = Math.log((this.launch + this.work) / this.#kernels0);
+    return d.kernels.learn(this.#signature, Math.log(measuredUs / this.#kernels0), expected, notable);
   }
 
   /** Learns what a call took as a whole, from where its inputs were to its result being where it was wanted. */
@@ -123,7 +124,9 @@ export class CostModel {
       const involved = this.#involved(request, candidate.device) ?? d;
       learnTransfer(involved, Math.log(Math.max(measuredUs - kernels, measuredUs / 4) / this.transfer));
     }
-    return d.calls.learn(s, Math.log(measuredUs / (this.#kernels0 + this.#transfer0)), notable);
+    const base = this.#kernels0 + this.#transfer0;
+    const expected = d.calls.own(s, Math.log((kernels + this.transfer) / base));
+    return d.calls.learn(s, Math.log(measuredUs / base), expected, notable);
   }
 
   save(id: DeviceId): Learned | null {

@@ -469,11 +469,14 @@ export class Router {
   ): number {
     const { explore } = this.routing;
     if (explore === false) return -1;
-    const { us } = predictions[chosen]!;
+    const { us, samples } = predictions[chosen]!;
     for (let i = 0; i < predictions.length; i++) {
       const p = predictions[i]!;
-      if (i === chosen || p.samples >= explore.minSamples || p.penalty > 1) continue;
-      if (p.us > explore.maxRatio * us || p.us > 1000 * explore.maxMs) continue;
+      if (i === chosen || p.samples >= explore.minSamples || p.penalty > 1 || p.us > 1000 * explore.maxMs) continue;
+      // The device that seems best is always known better than those tried beside it.
+      if (p.samples >= samples) continue;
+      // The more is known of it, the closer it must come to be worth another try.
+      if (p.us > us * (1 + (explore.maxRatio - 1) / (1 + p.samples))) continue;
       if (this.#ruledOut(candidates[i]!, p, null, 0)) continue;
       this.#model.predict(request, candidates[i]!);
       const compile = this.#model.seen ? 0 : (this.#model.profile(p.device)?.compileUs ?? 0);

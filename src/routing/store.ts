@@ -4,6 +4,7 @@
 // one that does not check out is treated as missing. Where there is no disk (browsers) or it cannot be used, what was
 // measured lives in memory for as long as the process. A failing disk only means measuring again, never an error.
 
+import { importNode, isNode } from '../base/platform.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { SavedCorrections } from './corrections.ts';
 import type { Learned } from './model.ts';
@@ -48,11 +49,11 @@ export function fingerprintOf(device: Device, host: string): string {
 
 /** `cache`: a folder, null for the user's, false for memory only. */
 export async function openProfileStore(cache: string | false | null): Promise<ProfileStore> {
-  if (cache === false || typeof process === 'undefined' || !process.versions?.node) return new MemoryStore();
+  if (cache === false || !isNode()) return new MemoryStore();
   const node: Node = {
-    fs: await import('node:fs'),
-    os: await import('node:os'),
-    crypto: await import('node:crypto'),
+    fs: (await importNode('fs')) as Node['fs'],
+    os: (await importNode('os')) as Node['os'],
+    crypto: (await importNode('crypto')) as Node['crypto'],
   };
   return new DiskStore(node, cache ?? routingFolder(process.env, node.os.homedir()));
 }
