@@ -1,6 +1,9 @@
 // The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
 //
-// Prints each failure as it happens and a table last; exits non-zero if anything failed or if there is no GPU.
+//   node dist/gpu/test.mjs [--part I/N] [kernels routines cublas matmul ampere epilogues fast pool runtime quick] [soak SECONDS]
+//
+// `--part I/N` takes every N-th case, so that N processes share the work (of a slow checker, say). Prints each failure as it
+// happens and a table last; exits non-zero if anything failed or if there is no GPU.
 
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +12,11 @@ import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { type CudaOptions, openCudaDevices } from '../../src/devices/cuda/discover.ts';
 import { Report, runKernelCase, runRoutineCase } from './check.ts';
 import { allKernelCases } from './corpus.ts';
-import { matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
-import { runtimeTests, soakTest } from './runtime-tests.ts';
+import { fastMathTests } from './fast-math.ts';
+import { poolTests } from './pool-tests.ts';
+import { epilogueCases, matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
+import { runtimeTests } from './runtime-tests.ts';
+import { soakTest } from './soak.ts';
 
 const report = new Report();
 const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
@@ -27,6 +33,9 @@ const open = async (options: CudaOptions): Promise<CudaDevice> => {
 const started = performance.now();
 const seconds = (): string => `${((performance.now() - started) / 1000).toFixed(1)} s`;
 const only = process.argv.slice(2);
+const partAt = only.indexOf('--part');
+const [part, parts] = (partAt >= 0 ? only.splice(partAt, 2)[1]! : '0/1').split('/').map(Number) as [number, number];
+const share = <T>(list: readonly T[]): T[] => list.filter((_, i) => i % parts === part);
 const wants = (name: string): boolean => only.length === 0 || only.includes(name);
 
 const device = await open({});
@@ -39,7 +48,7 @@ if (wants('kernels')) {
     ['kernels, tiling of one multiprocessor', await open({ processors: 1 })],
   ] as const) {
     report.group(label);
-    for (const c of allKernelCases(d.target)) {
+    for (const c of share(allKernelCases(d.target))) {
       await report.test(c.kernel.name, () => {
         const complaint = runKernelCase(d, c, 1);
         if (complaint) throw new Error(complaint);
@@ -50,7 +59,7 @@ if (wants('kernels')) {
 }
 async function checkRoutines(label: string, d: CudaDevice, cases: readonly RoutineCase[]): Promise<void> {
   report.group(label);
-  for (const c of cases) {
+  for (const c of share(cases)) {
     await report.test(c.routine.name, () => {
       const complaint = runRoutineCase(d, c, 1);
       if (complaint) throw new Error(complaint);
@@ -73,6 +82,15 @@ if (wants('ampere')) {
   const ampere = await open({ cublas: false, architecture: 80, processors: 2 });
   await checkRoutines('matmul, code for Ampere', ampere, matmulCases());
 }
+if (wants('epilogues')) {
+  await checkRoutines('epilogues, cuBLASLt where present', device, epilogueCases());
+  await checkRoutines('epilogues, own kernels', await open({ cublas: false }), epilogueCases());
+  await checkRoutines('epilogues, own, widest tiles', await open({ cublas: false, processors: 2 }), epilogueCases());
+  const ampere = await open({ cublas: false, architecture: 80, processors: 2 });
+  await checkRoutines('epilogues, code for Ampere', ampere, epilogueCases());
+}
+if (wants('fast') && part === 0) await fastMathTests(await open({ fastMath: true }), device, report);
+if (wants('pool') && part === 0) await poolTests(device, report);
 if (only.includes('quick')) {
   // A cross-section, for slow checkers.
   const own = await open({ cublas: false, processors: 1 });
@@ -93,7 +111,7 @@ if (only.includes('quick')) {
     });
   }
 }
-if (wants('runtime')) await runtimeTests(device, report);
+if (wants('runtime') && part === 0) await runtimeTests(device, report);
 console.log(`all done after ${seconds()}; ${JSON.stringify(device.counters())}`);
 report.print();
 const soak = only.indexOf('soak');

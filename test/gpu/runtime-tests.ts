@@ -300,39 +300,3 @@ export async function runtimeTests(device: CudaDevice, report: Report): Promise<
     device.release(y);
   });
 }
-
-/** Mixed work for a while: results stay right, and neither device nor host memory grows. */
-export async function soakTest(device: CudaDevice, report: Report, seconds: number): Promise<void> {
-  report.group(`soak, ${seconds} s`);
-  await report.test('memory does not grow', async () => {
-    const n = 300_000;
-    const [p, q] = [device.prepare(addScalar(n)), device.prepare(addTwo(n))];
-    const source = bytesOf(new Float32Array(n).fill(2));
-    const collect = (globalThis as { gc?: () => void }).gc ?? (() => {});
-    let early: { device: number; host: number } | undefined;
-    const end = performance.now() + seconds * 1000;
-    let rounds = 0;
-    for (; performance.now() < end; rounds++) {
-      const [x, y] = [device.allocate(n * 4), device.allocate(n * 4)];
-      device.write(x, source);
-      device.launch(p, [x, y], [rounds % 7]);
-      device.launch(q, [y, x, y], []);
-      const got = f32(await device.read(y));
-      assert(got[n - 1] === 4 + (rounds % 7), `round ${rounds}: ${got[n - 1]}`);
-      device.release(x);
-      device.release(y);
-      if (rounds % 200 === 199) {
-        collect();
-        await new Promise((resolve) => setTimeout(resolve, 0));
-        const now = { device: device.counters().reserved, host: process.memoryUsage().rss };
-        if (rounds === 599) early = now;
-        if (early && rounds % 1000 === 999) console.log(`round ${rounds}: device ${now.device}, host ${now.host}`);
-        if (early) {
-          assert(now.device <= early.device, `device memory grew from ${early.device} to ${now.device}`);
-          assert(now.host < early.host * 1.5 + 2 ** 28, `host memory grew from ${early.host} to ${now.host}`);
-        }
-      }
-    }
-    console.log(`soak: ${rounds} rounds`);
-  });
-}

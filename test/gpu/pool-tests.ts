@@ -1,0 +1,103 @@
+// The device's memory pool on a real GPU: what it holds, what it gives back, and that data survive both.
+
+import type { CudaDevice } from '../../src/devices/cuda/device.ts';
+import type { DeviceBuffer } from '../../src/devices/device.ts';
+import { dataframe, play, training } from '../../src/devices/traces.ts';
+import { assert, type Report } from './check.ts';
+
+const MiB = 2 ** 20;
+
+const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
+
+export async function poolTests(device: CudaDevice, report: Report): Promise<void> {
+  report.group('pool');
+  const { free, total } = device.memory();
+  // Other processes may share the GPU: a trace of half of what is free, 73 GiB at most.
+  const peak = Math.min(73.2 * 2 ** 30, free / 2);
+  await report.test('a trace of mixed sizes takes at most 1.08 times its live peak from the driver', () => {
+    device.trim();
+    const base = device.pool();
+    const before = device.memory();
+    let least = before.free;
+    const t = performance.now();
+    const { peak: live, reserved } = play(
+      dataframe(3, 2100, peak),
+      {
+        allocate: (n) => device.allocate(n),
+        release: (b: DeviceBuffer) => device.release(b),
+        reserved: () => device.pool().reserved - base.reserved,
+      },
+      () => 0,
+    );
+    const ms = performance.now() - t;
+    least = Math.min(least, device.memory().free);
+    const ratio = reserved / live;
+    console.log(
+      `  live peak ${(live / 2 ** 30).toFixed(1)} GiB of ${(total / 2 ** 30).toFixed(0)}, reserved ${ratio.toFixed(3)} times that, ${ms.toFixed(0)} ms`,
+    );
+    assert(ratio <= 1.08, `reserved ${ratio} times the live peak`);
+  });
+  await report.test('blocks keep their data while idle memory moves to where it is needed', () => {
+    device.trim();
+    const size = 24 * MiB;
+    const pattern = (i: number): Uint8Array => new Uint8Array(size).map((_, k) => (k * 31 + i) & 255);
+    const blocks = Array.from({ length: 40 }, (_, i) => {
+      const b = device.allocate(size);
+      device.write(b, pattern(i));
+      return b;
+    });
+    for (let i = 0; i < 40; i += 2) device.release(blocks[i]!);
+    const before = device.pool().reserved;
+    const large = device.allocate(20 * size);
+    const after = device.pool().reserved;
+    assert(after <= 1.08 * before + 4 * MiB, `reserved went from ${before} to ${after}`);
+    device.write(large, new Uint8Array(20 * size).fill(9));
+    for (let i = 1; i < 40; i += 2) {
+      const got = device.readSync(blocks[i]!);
+      assert(Buffer.from(got.buffer, got.byteOffset, got.length).equals(pattern(i)), `block ${i} changed`);
+    }
+    for (let i = 1; i < 40; i += 2) device.release(blocks[i]!);
+    device.release(large);
+  });
+  await report.test('trim gives idle memory back to the driver', () => {
+    device.trim();
+    const before = device.pool().reserved;
+    const b = device.allocate(512 * MiB);
+    const held = device.memory().free;
+    device.release(b);
+    device.trim();
+    assert(device.pool().reserved === before, `reserved ${device.pool().reserved}, before ${before}`);
+    assert(device.memory().free >= held + 500 * MiB, 'the driver has not got it back');
+  });
+  await report.test('a steady loop and one with jittered sizes are served without the driver', () => {
+    for (const [jitter, least] of [
+      [0, 0.995],
+      [0.2, 0.95],
+    ] as const) {
+      device.trim();
+      const times: number[] = [];
+      const { trace, perRound } = training(100, jitter, 5);
+      const { hits } = play(
+        trace,
+        {
+          allocate: (n) => {
+            const t = performance.now();
+            const b = device.allocate(n);
+            times.push(1000 * (performance.now() - t));
+            return b;
+          },
+          release: (b: DeviceBuffer) => device.release(b),
+          reserved: () => 0,
+        },
+        () => device.pool().reserved,
+        2 * perRound,
+      );
+      const sorted = [...times.slice(times.length >> 1)].sort((a, b) => a - b);
+      const p99 = sorted[Math.floor(0.99 * sorted.length)]!;
+      console.log(
+        `  jitter ${jitter}: ${(100 * hits).toFixed(2)} % without the driver; p50 ${median(sorted).toFixed(2)} µs, p99 ${p99.toFixed(2)} µs`,
+      );
+      assert(hits >= least, `${hits}`);
+    }
+  });
+}
