@@ -4,14 +4,38 @@ export { type DType, dtypes, type HostArrays } from './base/dtype.ts';
 export type { Shape } from './base/shape.ts';
 export type { Capabilities, Device, DeviceId } from './devices/device.ts';
 export * from './errors.ts';
+export type { Borrowed, BorrowOptions, BorrowReport, ReversibleProgram, Step } from './memory/borrow.ts';
+export type { CleanupReport } from './memory/cleanup.ts';
+export { BorrowViolation } from './memory/errors.ts';
+export type { LeakReport } from './memory/leaks.ts';
+export type { PressureLevel } from './memory/levels.ts';
+export type { PressureEvent } from './memory/monitor.ts';
+export type { MemoryOptions } from './memory/options.ts';
+export type { MemoryPool } from './memory/pool.ts';
+export type { MemorySnapshot } from './memory/snapshot.ts';
+export * from './recovery/errors.ts';
+export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './recovery/faults.ts';
+export type { DeviceHealth, Health, HealthEvent } from './recovery/health.ts';
+export type { RecoveryOptions } from './recovery/options.ts';
+export type { RoutingOptions } from './routing/options.ts';
+export { Router } from './routing/router.ts';
+export type { Decision, OperationType, Outcome, Prediction } from './routing/types.ts';
 export type { Compiled } from './runtime/compile.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export type { Events } from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
 export type { KernelValue } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
-export { createRuntime, type Runtime, type RuntimeOptions, type TensorOptions } from './runtime/runtime.ts';
+export type { RuntimeMemory } from './runtime/memory.ts';
+export type { RawOptions, RawOutput } from './runtime/raw.ts';
+export {
+  createRuntime,
+  type Runtime,
+  type RuntimeOptions,
+  type TensorOptions,
+  type UploadOptions,
+} from './runtime/runtime.ts';
 export type { ScalarInput } from './tensor/build.ts';
-export type { Nested } from './tensor/core.ts';
+export type { Nested, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';
 export { Tensor } from './tensor/tensor.ts';

@@ -35,8 +35,8 @@ export class Storage {
   mask = 0;
   /** Programs that read these bytes run at this place; null if anywhere. */
   pin: Place | null = null;
-  /** Lent to somebody who changes them: nobody may read, move or free them. */
-  lent = false;
+  /** Lent to somebody who changes them, or not given back as they were: nobody may read, move or free them. */
+  lent: 'lent' | 'corrupt' | null = null;
   /** Number of the last run that used them. */
   lastUse = 0;
   /** When they came to be, by the clock of the books. */
@@ -57,7 +57,7 @@ export class Storage {
     this.#books = books;
     this.bytes = bytes;
     if (place) this.mask = place.bit;
-    if (!buffer || !buffer.collected) this.#list(buffer ? buffer.bytes : 0);
+    if (!buffer?.collected) this.#list(buffer?.bytes ?? 0);
   }
 
   /** The place of the first copy; null if the bytes are in host memory alone. */

@@ -181,7 +181,7 @@ export class RuntimeHost implements Host {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
     const place = storage.place?.caps.syncRead ? storage.place : storage.places.find((p) => p.caps.syncRead);
-    if (storage.lent) throw lent(node);
+    if (storage.lent) throw lent(node, 'read');
     if (!place) {
       if (storage.host) return typed(storage.host.slice(0, length), node.dtype);
       throw asyncOnly(storage.place?.id ?? 'the device');
@@ -230,7 +230,7 @@ export class RuntimeHost implements Host {
   async #readLater(node: Node, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
-    if (storage.lent) throw lent(node);
+    if (storage.lent) throw lent(node, 'read');
     const { place, buffer } = storage;
     if (storage.checks) await this.engine.checks.verify(storage);
     if (!place) return storage.host!.slice(0, length);

@@ -57,20 +57,20 @@ function lendable(tensor: Tensor): Lendable {
   const { node } = tensor;
   const storage = node.storage!;
   const place = storage.place;
-  if (!place || storage.lent) throw lent(node);
+  if (!place || storage.lent) throw lent(node, 'memory.borrow');
   return {
     name: tensor.toString(),
     device: place.device,
     buffer: storage.on(place)!,
     bytes: storage.bytes,
     lend: () => {
-      if (storage.lent) throw lent(node);
-      storage.lent = true;
+      if (storage.lent) throw lent(node, 'memory.borrow');
+      storage.lent = 'lent';
       // Disposing the tensor meanwhile must not pull the bytes away.
       node.uses++;
     },
     takeBack: (corrupt) => {
-      storage.lent = corrupt;
+      storage.lent = corrupt ? 'corrupt' : null;
       dropUse(node);
     },
   };

@@ -1,10 +1,12 @@
 // Where bytes are: brings inputs to the place that needs them, out of host memory or from another place.
 
+import { show } from '../base/shape.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ForgeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
+import { refuseLent } from '../memory/errors.ts';
 import type { Emitter } from './events.ts';
 import { asyncOnly } from './programs.ts';
 
@@ -55,13 +57,9 @@ export class Residency {
   }
 }
 
-export function lent(node: Node): ForgeError {
-  return new ForgeError({
-    code: 'TENSOR_LENT',
-    message: `a tensor of ${node.dtype} [${node.shape.values.join(', ')}] is lent out and cannot be used now`,
-    fix: 'Wait until the borrower has given it back.',
-    where: 'memory.borrow',
-  });
+/** Refuses bytes that are lent out or came back changed. */
+export function lent(node: Node, where = 'compute'): ForgeError {
+  return refuseLent(`${node.dtype} ${show(node.shape.values)}`, node.storage?.lent ?? 'lent', where);
 }
 
 function notKnownYet(): ForgeError {
