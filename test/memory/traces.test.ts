@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { allocators } from '../../bench/memory/allocators.ts';
+import { draw } from '../../bench/memory/draw.ts';
+import { replay } from '../../bench/memory/replay.ts';
+import { readRmm } from '../../bench/memory/rmm.ts';
+import { dataframe, training } from '../../src/devices/traces.ts';
+import { FormatError } from '../../src/errors.ts';
+
+const GiB = 2 ** 30;
+
+describe('allocation logs of RMM', () => {
+  const log = [
+    'Thread,Time,Action,Pointer,Size,Stream',
+    '7,11:02:03.000001,allocate,0x7f0000000000,1048576,0x0',
+    '7,11:02:03.000002,allocate,0x7f0000100000,256,0x0',
+    '7,11:02:03.000003,free,0x7f0000000000,1048576,0x0',
+    '7,11:02:03.000004,allocate failure,(nil),99999999999,0x0',
+    '7,11:02:03.000005,allocate,0x7f0000000000,512,0x0',
+    '7,11:02:03.000006,free,0x7f00deadbeef,64,0x0',
+    '7,11:02:03.000007,free,0x7f0000000000,512,0x0',
+    '',
+  ].join('\n');
+
+  it('become traces in which a pointer that comes back is another block', () => {
+    const { trace, failures, unknownFrees } = readRmm(log);
+    expect(trace).toEqual([
+      { kind: 'allocate', id: 0, bytes: 1048576 },
+      { kind: 'allocate', id: 1, bytes: 256 },
+      { kind: 'release', id: 0 },
+      { kind: 'allocate', id: 2, bytes: 512 },
+      { kind: 'release', id: 2 },
+    ]);
+    expect([failures, unknownFrees]).toEqual([1, 1]);
+  });
+
+  it('are refused with the line where they make no sense', () => {
+    const refused = (text: string, message: RegExp): void => {
+      expect(() => readRmm(text)).toThrow(FormatError);
+      expect(() => readRmm(text)).toThrow(message);
+    };
+    refused('', /line 1: there is no column 'action'/);
+    refused('Action,Pointer,Size\nallocate,0x1,many', /line 2: 'many' is no size/);
+    refused('Action,Pointer,Size\nallocate,0x1,4\nallocate,0x1,4', /line 3: 0x1 is allocated while it is in use/);
+    refused('Action,Pointer,Size\nmove,0x1,4', /line 2: 'move' is no action/);
+  });
+});
+
+describe('replays', () => {
+  it('keep reserved memory of the CUDA and CPU heaps within 1.08 of what is live', () => {
+    for (const [name, bytes] of [
+      ['cuda', 96 * GiB],
+      ['cpu', 4 * GiB],
+    ] as const) {
+      const { ratio, livePeak } = replay(dataframe(1, 2115, (73.2 / 96) * bytes), allocators[name]!(bytes));
+      expect(livePeak).toBeGreaterThan(0.6 * bytes);
+      expect(ratio).toBeGreaterThanOrEqual(1);
+      expect(ratio, name).toBeLessThanOrEqual(1.08);
+    }
+  });
+
+  it('hit in a steady loop on every device', () => {
+    const { trace, perRound } = training(20, 0, 1);
+    for (const [name, make] of Object.entries(allocators))
+      expect(replay(trace, make(4 * GiB), trace.length - 18 * perRound).hits, name).toBeGreaterThanOrEqual(0.995);
+  });
+
+  it('find an allocator that hands out the same bytes twice', () => {
+    const broken = {
+      name: 'broken',
+      allocate: () => ({ address: 64 }),
+      release: () => {},
+      reserved: () => 0,
+      calls: () => 0,
+      address: (b: unknown) => (b as { address: number }).address,
+    };
+    expect(() => replay(training(1, 0, 1).trace, broken)).toThrow(/broken: blocks overlap/);
+  });
+});
+
+it('a chart is drawn from its points, with text that is safe in XML', () => {
+  const points = [0, 50, 100].map((ms) => ({ ms, live: ms, reserved: 2 * ms, spilled: 0, level: 'low' }));
+  const svg = draw({ points, marks: [{ ms: 50, text: 'a < b & c', kind: 'cleanup' }], budgetMb: 200 }, 'Title');
+  expect(svg).toMatch(/^<svg[^>]*>[\s\S]*<\/svg>\n$/);
+  expect(svg).toContain('a &lt; b &amp; c');
+  expect(svg.match(/<path /g)!.length).toBe(3);
+  expect(svg).not.toMatch(/NaN|undefined|Infinity/);
+});
