@@ -19,8 +19,8 @@ type Sink = 'outputs' | 'scratch';
 
 export function renderTiles(w: Matmul, t: Tiles, traits: Traits, sink: Sink): Pass {
   const module = new Module(traits, w.epilogue?.scalars ?? []);
-  const a = module.buffer('a', w.type, { from: 'buffer', index: 0, access: 'read' });
-  const b = module.buffer('b', w.type, { from: 'buffer', index: 1, access: 'read' });
+  const a = module.buffer('a', w.type, { from: 'buffer', index: 0, access: 'read' }, false, w.batchA * w.m * w.k);
+  const b = module.buffer('b', w.type, { from: 'buffer', index: 1, access: 'read' }, false, w.batchB * w.k * w.n);
   const held = heldAs(accumulatorFor(w.type)).value;
   const value = held === 'bool' ? 'u32' : held;
   const ragged = w.k % t.depth !== 0;

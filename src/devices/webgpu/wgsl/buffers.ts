@@ -28,13 +28,19 @@ export function bindBuffers(
 ): KernelBuffers {
   const views = new Map<number, Storage>();
   const written = outputs.map(({ param, vector }, k) =>
-    module.buffer(`out${k}`, param.type, { from: 'buffer', index: first + inputs.length + k, access: 'write' }, vector),
+    module.buffer(
+      `out${k}`,
+      param.type,
+      { from: 'buffer', index: first + inputs.length + k, access: 'write' },
+      vector,
+      param.elements,
+    ),
   );
   const bind = (slot: number): Storage => {
-    const { type } = inputs[slot]!;
+    const { type, elements } = inputs[slot]!;
     const shared = outputs.length > 0 ? inPlace.get(slot) : undefined;
     if (shared !== undefined) return module.alias(`in${slot}`, type, `out${shared}`);
-    return module.buffer(`in${slot}`, type, { from: 'buffer', index: first + slot, access: 'read' });
+    return module.buffer(`in${slot}`, type, { from: 'buffer', index: first + slot, access: 'read' }, false, elements);
   };
   const input = (slot: number): Storage => {
     let known = views.get(slot);

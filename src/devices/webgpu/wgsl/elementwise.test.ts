@@ -35,8 +35,8 @@ const kernelOf = (type: 'f32' | 'f16' | 'bool', n: number): Kernel => {
 describe('elementwise shaders', () => {
   it('read and write four elements at a time', () => {
     const { source } = renderElementwise(kernelOf('f32', 1000), traits, nothingInPlace);
-    expect(source).toContain('var<storage, read> in0: array<vec4<f32>>');
-    expect(source).toContain('var<storage, read_write> out0: array<vec4<f32>>');
+    expect(source).toContain('var<storage, read> in0: array<vec4<f32>, 250>');
+    expect(source).toContain('var<storage, read_write> out0: array<vec4<f32>, 250>');
     expect(source).not.toContain('enable f16');
   });
 

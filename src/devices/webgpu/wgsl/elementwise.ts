@@ -65,6 +65,12 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
     param: { type: o.type, elements: total },
     vector: deal.width === 4,
   }));
+  if (deal.width === 4) {
+    module.quarters.set('at', 'item');
+    // The only axis that moves is the position itself.
+    const moving = kernel.space.flatMap((n, i) => (n > 1 ? [i] : []));
+    if (moving.length === 1) module.quarters.set(`p${moving[0]}`, 'item');
+  }
   const buffers = bindBuffers(module, kernel.inputs, outputs, inPlace);
   const lanes = deal.width === 4 ? new Lanes({ axis: deal.axis, space: kernel.space, accumulators: false }) : null;
   const writer = new ExpressionWriter(

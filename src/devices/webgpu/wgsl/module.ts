@@ -13,6 +13,8 @@ interface Bound {
   readonly name: string;
   readonly storage: string;
   readonly binding: Binding;
+  /** Elements of its type, where they are known: bounds that compilers know cost less than those they must look up. */
+  readonly elements: number | null;
   vector: boolean;
 }
 
@@ -21,9 +23,11 @@ export class Storage {
   readonly type: DType;
   readonly #bound: Bound;
   readonly #name: string;
+  readonly #quarters: ReadonlyMap<string, string>;
   #reads = 0;
 
-  constructor(name: string, type: DType, bound: Bound) {
+  constructor(name: string, type: DType, bound: Bound, quarters: ReadonlyMap<string, string>) {
+    this.#quarters = quarters;
     this.#name = name;
     this.type = type;
     this.#bound = bound;
@@ -39,7 +43,12 @@ export class Storage {
   four(index: string): string {
     this.#reads |= 2;
     if (!heldAs(this.type).packed) this.#bound.vector = true;
-    return `${this.#name}_four(${index})`;
+    return `${this.#name}_four(${this.#quarter(index)})`;
+  }
+
+  /** The word, or group of four, that an index lies in. */
+  #quarter(index: string): string {
+    return this.#quarters.get(index) ?? `u32(${index}) >> 2u`;
   }
 
   /** Stores one element (never of a packed type: nobody owns a part of a word), or four at a multiple of four. */
@@ -47,11 +56,11 @@ export class Storage {
     const { packed, value: type, storage } = heldAs(this.type);
     const words = type === 'bool' ? `vec4<u32>(${value})` : value;
     if (packed)
-      return `${this.#bound.name}[u32(${index}) >> 2u] = dot(${words}, vec4<u32>(1u, 256u, 65536u, 16777216u));`;
+      return `${this.#bound.name}[${this.#quarter(index)}] = dot(${words}, vec4<u32>(1u, 256u, 65536u, 16777216u));`;
     const held = this.#bound.storage === storage ? value : `bitcast<${vectorOf(this.#bound.storage, width)}>(${value})`;
     if (width === 4) {
       this.#bound.vector = true;
-      return `${this.#bound.name}[u32(${index}) >> 2u] = ${held};`;
+      return `${this.#bound.name}[${this.#quarter(index)}] = ${held};`;
     }
     return this.#bound.vector
       ? `${this.#bound.name}[u32(${index}) >> 2u][u32(${index}) & 3u] = ${held};`
@@ -75,11 +84,11 @@ export class Storage {
       lines.push(`fn ${this.#name}_at(i: i32) -> ${value} { return ${text}; }`);
     }
     if (this.#reads & 2) {
-      const word = `${name}[u32(i) >> 2u]`;
+      const word = `${name}[i]`;
       const text = packed
         ? as(`((vec4<u32>(${word}) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u))`, 4)
         : as(word, 4);
-      lines.push(`fn ${this.#name}_four(i: i32) -> vec4<${value}> { return ${text}; }`);
+      lines.push(`fn ${this.#name}_four(i: u32) -> vec4<${value}> { return ${text}; }`);
     }
     return lines.join('\n');
   }
@@ -91,6 +100,8 @@ export class Module {
   readonly #views: Storage[] = [];
   readonly #globals: string[] = [];
   readonly #scalars: readonly DType[];
+  /** Names of indices that are multiples of four, and what they are four times of, where the shader has that at hand. */
+  readonly quarters = new Map<string, string>();
   /** `/` and sqrt round correctly on this adapter. */
   readonly exactDivision: boolean;
   #usesScalars = false;
@@ -103,8 +114,10 @@ export class Module {
   readonly use = (name: HelperName, width: Width = 1): string => this.#helpers.use(name, width);
 
   /** A buffer of elements. */
-  buffer(name: string, type: DType, binding: Binding, vector = false): Storage {
-    const bound = this.#bind(name, heldAs(type).storage, binding, vector && !heldAs(type).packed);
+  buffer(name: string, type: DType, binding: Binding, vector = false, elements: number | null = null): Storage {
+    const { storage, packed } = heldAs(type);
+    const held = elements === null ? null : packed ? Math.ceil(elements / 4) : elements;
+    const bound = this.#bind(name, storage, binding, vector && !packed, held);
     return this.#view(name, type, bound);
   }
 
@@ -115,7 +128,7 @@ export class Module {
 
   /** A buffer of plain u32 words (or another WGSL element type), indexed by the shader itself as `name[i]`. */
   words(name: string, binding: Binding, storage = 'u32'): string {
-    this.#bind(name, storage, binding, false);
+    this.#bind(name, storage, binding, false, null);
     return name;
   }
 
@@ -165,14 +178,14 @@ export class Module {
     return { name, source, entry: 'main', bindings, usesScalars: this.#usesScalars, usesVeil, workgroups };
   }
 
-  #bind(name: string, storage: string, binding: Binding, vector: boolean): Bound {
-    const bound = { name, storage, binding, vector };
+  #bind(name: string, storage: string, binding: Binding, vector: boolean, elements: number | null): Bound {
+    const bound = { name, storage, binding, vector, elements };
     this.#bound.push(bound);
     return bound;
   }
 
   #view(name: string, type: DType, bound: Bound): Storage {
-    const view = new Storage(name, type, bound);
+    const view = new Storage(name, type, bound, this.quarters);
     this.#views.push(view);
     return view;
   }
@@ -181,5 +194,6 @@ export class Module {
 function declaration(b: Bound, i: number): string {
   const access = b.binding.access === 'read' ? 'read' : 'read_write';
   const element = b.vector ? `vec4<${b.storage}>` : b.storage;
-  return `@group(0) @binding(${i}) var<storage, ${access}> ${b.name}: array<${element}>;`;
+  const count = b.elements === null ? '' : `, ${Math.max(1, Math.ceil(b.elements / (b.vector ? 4 : 1)))}`;
+  return `@group(0) @binding(${i}) var<storage, ${access}> ${b.name}: array<${element}${count}>;`;
 }
