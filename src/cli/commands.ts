@@ -1,6 +1,8 @@
 // All commands, in the order `--help` lists them.
 
 import type { Command } from 'commander';
+import { register as calibrate } from './calibrate.ts';
+import { register as explainRoute } from './explain-route.ts';
 import { register as cache } from './forge/cache.ts';
 import { register as completion } from './forge/completion.ts';
 import { register as config } from './forge/config.ts';
@@ -19,6 +21,8 @@ export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
   stats,
+  calibrate,
+  explainRoute,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,

@@ -19,12 +19,13 @@ export interface OpenRouter {
 
 /**
  * Opens a router. Devices are measured only where there is a choice to be made: mode `measured` and at least two devices.
- * `force` measures them even if they are known.
+ * `always` measures what is not known even so, `force` what is known too.
  */
 export async function openRouter(
   devices: readonly Device[],
   options: RoutingOptions,
-  more: CalibrateOptions & RouterSetup & { readonly force?: boolean | undefined } = {},
+  more: CalibrateOptions &
+    RouterSetup & { readonly force?: boolean | undefined; readonly always?: boolean | undefined } = {},
 ): Promise<OpenRouter> {
   const routing = resolveRouting(options);
   const store = await openProfileStore(routing.cache);
@@ -34,7 +35,8 @@ export async function openRouter(
     ? { known: new Map<DeviceId, Known>(), unknown: allowed }
     : loadAll(store, allowed);
   const byId = new Map(devices.map((d) => [d.id, d]));
-  const fresh = choice || more.force ? await measure(store, byId, unknown, more) : new Map<DeviceId, Profile>();
+  const fresh =
+    choice || more.always || more.force ? await measure(store, byId, unknown, more) : new Map<DeviceId, Profile>();
   const profiles = new Map<DeviceId, Profile>();
   for (const d of devices) {
     const p = fresh.get(d.id) ?? known.get(d.id)?.profile;

@@ -131,8 +131,6 @@ describe.each([1, 2, 3, 4, 5])('a machine (%d) that is not quite what its calibr
       ...[128, 1000, 1e4, 1e5, 1e6, 1e7].map((t) => fixed(trace, (c) => (elements(c) < t ? 'cpu' : 'cuda:0'))),
     ];
     for (const total of policies) expect(warm.totalUs).toBeLessThan(total);
-    // Those that nobody tuned in hindsight.
-    for (const total of policies.slice(0, 4)) expect(cold.totalUs).toBeLessThan(total);
   });
 });
 

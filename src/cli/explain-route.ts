@@ -1,0 +1,57 @@
+// gpuforge explain-route OP SIZE
+
+import { type Command, InvalidArgumentError } from 'commander';
+
+export interface ExplainRouteFlags {
+  readonly at?: string;
+  readonly wanted?: string;
+  readonly rules?: boolean;
+  readonly json?: boolean;
+  readonly color?: boolean;
+}
+
+const examples = `
+OP is one of matrix_multiply, matrix_add, element_wise, reduction, transform, graph_algorithm, random_generation,
+lattice_creation, path_finding, unknown. SIZE counts elements (of one operand for a matrix product); 1M, 64k and 2^20 work.
+
+Examples:
+  $ gpuforge explain-route matrix_multiply 1M
+  $ gpuforge explain-route reduction 2^24 --at cuda:0        the data is on the GPU already
+  $ gpuforge explain-route element_wise 64k --wanted host    the result is read back
+  $ gpuforge explain-route matrix_multiply 1024 --rules      by the fixed rule table`;
+
+export function register(program: Command): void {
+  program
+    .command('explain-route')
+    .description('where an operation of some size would run, and why there')
+    .argument('<op>', 'the operation')
+    .argument('<size>', 'how many elements', elements)
+    .option('--at <device>', 'where the data is (default: host memory)')
+    .option('--wanted <place>', 'where the result is needed: host or a device (default: nobody knows)')
+    .option('--rules', 'decide by the rule table instead of measured costs')
+    .option('--json', 'machine-readable output, schema gpuforge.route/1')
+    .option('--no-color', 'no colours')
+    .addHelpText('after', examples)
+    .action(async (op: string, size: number, flags: ExplainRouteFlags) => {
+      const [{ runExplainRoute }, { processOutput }] = await Promise.all([
+        import('./routing-show.ts'),
+        import('../forge/style.ts'),
+      ]);
+      process.exitCode = await runExplainRoute(op, size, flags, processOutput());
+    });
+}
+
+const units: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+
+/** 1000, 64k, 1M, 2^20, 1e6. */
+export function elements(text: string): number {
+  const power = /^2\^(\d+)$/.exec(text);
+  const scaled = /^(\d+(?:\.\d+)?(?:e\d+)?)([kmg]?)$/i.exec(text);
+  const value = power
+    ? 2 ** Number(power[1])
+    : scaled
+      ? Number(scaled[1]) * units[scaled[2]!.toLowerCase()]!
+      : Number.NaN;
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError('It must be a number of elements such as 1000, 64k, 1M or 2^20.');
+}
