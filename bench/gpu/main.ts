@@ -1,28 +1,25 @@
 // Device figures on a GPU host: the rows of the CUDA table that need no tensors, each with its median and spread.
 //
-//   node dist/gpu/bench.mjs [--json FILE] [--no-cublas]
+//   node dist/gpu/bench.mjs [--json FILE] [--no-cublas] [--no-torch]
+//
+// PyTorch runs after it where python3 has torch; one table with both is printed last and written to the file (by default
+// one in bench/results/ that is named after the GPU and the day).
 //
 // Times marked `issue` are the host's, per call, with the queue never full; times marked `done` run from issue to a
 // finished result; times marked `device` are read from events around many repeats. Results are checked where it says so.
 
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { openCudaDevices } from '../../src/devices/cuda/discover.ts';
 import type { DeviceBuffer, Program } from '../../src/devices/device.ts';
-import { decompose } from '../../src/kernel/decompose/index.ts';
-import type { Expr } from '../../src/kernel/expr.ts';
+import { decompose, decomposeEpilogue } from '../../src/kernel/decompose/index.ts';
+import { type Expr, Exprs } from '../../src/kernel/expr.ts';
 import type { Kernel } from '../../src/kernel/kernel.ts';
 import { KernelBuilder } from '../../test/gpu/build.ts';
 import { fill } from '../../test/gpu/data.ts';
 import { matmul } from '../../test/gpu/routines.ts';
-
-interface Row {
-  readonly name: string;
-  readonly us: number;
-  readonly low: number;
-  readonly high: number;
-  readonly note: string;
-}
+import { makeTable, printTable, type Row, runTorch } from './table.ts';
 
 if (process.argv.includes('--first')) {
   // A new process to its first result: everything from the start of Node.
@@ -375,6 +372,50 @@ for (const [type, side, precision, batch] of [
   for (const x of [a, b, c]) device.release(x);
 }
 
+// Our own products, where the rows above were a library's.
+if (cublas) {
+  const {
+    devices: [second],
+  } = await openCudaDevices({ cublas: false });
+  for (const [type, side, batch] of [
+    ['bf16', 4096, 1],
+    ['f32', 256, 10],
+  ] as const) {
+    const elements = side * side * batch;
+    const bytes = elements * (type === 'f32' ? 4 : 2);
+    const made = [1, 2, 3].map(() => second!.allocate(bytes));
+    for (const i of [0, 1]) second!.write(made[i]!, fill(type, elements, i + 1, true));
+    const p = second!.prepare(matmul(type, side, side, side, { batch, batchA: batch, batchB: batch }).routine);
+    const samples: number[] = [];
+    const repeats = side >= 4096 ? 10 : 200;
+    for (let r = 0; r < 8; r++) {
+      const first = second!.mark();
+      for (let i = 0; i < repeats; i++) second!.launch(p, made, []);
+      const last = second!.mark();
+      await last.whenDone();
+      samples.push((last.since(first)! * 1000) / repeats);
+    }
+    row(`own matmul ${batch > 1 ? `${batch} x ` : ''}${side}² ${type} (device)`, samples.slice(1));
+    for (const b of made) second!.release(b);
+  }
+  await second!.close();
+}
+
+// A product with what a layer does behind it.
+{
+  const side = 4096;
+  const k = new Exprs();
+  const bias = k.load('bf16', 0, k.axis(2, side));
+  const value = k.alu('tanh', k.alu('add', k.acc('bf16', 0), bias));
+  const inputs = [{ type: 'bf16', elements: side }] as const;
+  const epilogue = decomposeEpilogue({ inputs, scalars: [], output: { type: 'bf16', value } }, device.caps.native);
+  const { routine } = matmul('bf16', side, side, side, { epilogue });
+  const list = [side * side, side * side, side, side * side].map((n, i) => buffer(2 * n, fill('bf16', n, i + 1, true)));
+  const p = device.prepare(routine);
+  row('tanh(x·w + b), 4096² bf16 (device)', await deviceTime(() => device.launch(p, list, []), 10, 7));
+  for (const b of list) device.release(b);
+}
+
 // Transfers.
 {
   const n = 2_500_000;
@@ -436,13 +477,30 @@ for (const [type, side, precision, batch] of [
 }
 
 console.log(`opened in ${opened.toFixed(0)} ms; ${JSON.stringify(device.counters())}`);
-const at = process.argv.indexOf('--json');
-if (at > 0) {
-  const file = process.argv[at + 1]!;
-  const where = { name: device.caps.name, ...device.caps.details };
-  writeFileSync(
-    file,
-    `${JSON.stringify({ date: new Date().toISOString(), device: where, openedMs: opened, bandwidthTBs: bandwidth, rows }, null, 1)}\n`,
-  );
-}
+const where = { name: device.caps.name, ...device.caps.details };
 await device.close();
+
+// The first of these fills the cache of cubins.
+const starts = Array.from({ length: 6 }, () => {
+  const { stdout } = spawnSync(process.execPath, [process.argv[1]!, '--first'], { encoding: 'utf8' });
+  return 1000 * Number(/first result: (\d+) ms/.exec(stdout)?.[1] ?? Number.NaN);
+});
+row('new process to first result', starts.slice(1), 'required ≤ 900,000');
+
+const torch = process.argv.includes('--no-torch') ? null : runTorch();
+const table = makeTable(rows, torch, bandwidth);
+const date = new Date().toISOString();
+const at = process.argv.indexOf('--json');
+const short = where.name
+  .replace(/^NVIDIA /, '')
+  .replace(/[^A-Za-z0-9]+/g, '-')
+  .toLowerCase();
+const file = at > 0 ? process.argv[at + 1]! : `bench/results/gpu-${short}-${date.slice(0, 10)}.json`;
+if (at <= 0) mkdirSync('bench/results', { recursive: true });
+const all = torch && { version: torch.version, rows: Object.fromEntries(torch.rows) };
+writeFileSync(
+  file,
+  `${JSON.stringify({ date, device: where, openedMs: opened, bandwidthTBs: bandwidth, table, rows, torch: all }, null, 1)}\n`,
+);
+console.log(`\n${where.name}, ${date.slice(0, 10)}; written to ${file}\n`);
+printTable(table, torch);

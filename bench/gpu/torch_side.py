@@ -116,6 +116,19 @@ for dtype, side, tf32, batch in [
     if batch > 1:
         show(f"{label} (done)", done_time(f))
 
+torch.backends.cuda.matmul.allow_tf32 = False
+xw = [(torch.rand(4096, 4096, device=d) * 2 - 1).to(torch.bfloat16) for _ in range(2)]
+bias = torch.rand(4096, device=d).to(torch.bfloat16)
+layer = lambda: torch.tanh(torch.matmul(xw[0], xw[1]) + bias)
+show("tanh(x·w + b), 4096² bf16 (device)", device_time(layer, 10, 7))
+try:
+    fused = torch.compile(layer)
+    for _ in range(3):
+        fused()
+    show("tanh(x·w + b), torch.compile (device)", device_time(fused, 10, 7))
+except Exception as e:
+    print(f"torch.compile: {str(e)[:200]}", file=sys.stderr)
+
 n = 2_500_000
 host = torch.rand(n)
 pinned = torch.rand(n).pin_memory()
