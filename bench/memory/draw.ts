@@ -1,7 +1,8 @@
-// A memory chart as SVG text: live, reserved and spilled bytes over time, the budget's pressure levels behind them.
+// A memory chart as SVG text: live, reserved and spilled bytes over the operations of a run, the budget's pressure levels behind them.
 
 export interface Point {
-  readonly ms: number;
+  /** Operations done so far. */
+  readonly at: number;
   readonly live: number;
   readonly reserved: number;
   readonly spilled: number;
@@ -9,7 +10,7 @@ export interface Point {
 }
 
 export interface Mark {
-  readonly ms: number;
+  readonly at: number;
   readonly text: string;
   readonly kind: 'level' | 'cleanup' | 'spill';
 }
@@ -34,19 +35,21 @@ const bands = [
 const series = [
   { name: 'reserved', of: (p: Point) => p.reserved, stroke: '#8aa4c8', dash: '4 3' },
   { name: 'live', of: (p: Point) => p.live, stroke: '#1f4e9c', dash: '' },
-  { name: 'spilled to the host', of: (p: Point) => p.spilled, stroke: '#b0452c', dash: '' },
+  { name: 'in host memory', of: (p: Point) => p.spilled, stroke: '#b0452c', dash: '' },
 ] as const;
 
-const markStyle: Readonly<Record<Mark['kind'], { readonly stroke: string; readonly shown: boolean }>> = {
-  level: { stroke: '#bbbbbb', shown: false },
-  cleanup: { stroke: '#2d8a4e', shown: true },
-  spill: { stroke: '#b0452c', shown: true },
+const markStyle: Readonly<
+  Record<Mark['kind'], { readonly stroke: string; readonly shown: boolean; readonly label: number }>
+> = {
+  level: { stroke: '#bbbbbb', shown: false, label: 0 },
+  cleanup: { stroke: '#2d8a4e', shown: true, label: -6 },
+  spill: { stroke: '#b0452c', shown: true, label: 10 },
 };
 
 export function draw({ points, marks, budgetMb }: Chart, title: string): string {
-  const end = Math.max(1, ...points.map((p) => p.ms));
+  const end = Math.max(1, ...points.map((p) => p.at));
   const top = Math.max(budgetMb, ...points.flatMap((p) => series.map((s) => s.of(p)))) * 1.04;
-  const x = (ms: number): number => plot.left + (ms / end) * (width - plot.left - plot.right);
+  const x = (at: number): number => plot.left + (at / end) * (width - plot.left - plot.right);
   const y = (mb: number): number => height - plot.bottom - (mb / top) * (height - plot.top - plot.bottom);
   const out: string[] = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">`,
@@ -57,31 +60,36 @@ export function draw({ points, marks, budgetMb }: Chart, title: string): string 
     const [above, below] = [y((b.to / 100) * budgetMb), y((b.from / 100) * budgetMb)];
     const [x0, w] = [x(0), x(end) - x(0)];
     out.push(`<rect x="${n(x0)}" y="${n(above)}" width="${n(w)}" height="${n(below - above)}" fill="${b.fill}"/>`);
-    if (below - above > 11) out.push(text(x(end) - 4, above + 12, b.name, 'end', '#999999', 11));
+    if (below - above > 11) out.push(text(x(0) + 4, above + 12, b.name, 'start', '#999999', 11));
   }
   for (const tick of ticks(top)) {
     out.push(`<line x1="${plot.left}" x2="${n(x(end))}" y1="${n(y(tick))}" y2="${n(y(tick))}" stroke="#00000014"/>`);
     out.push(text(plot.left - 6, y(tick) + 4, String(tick), 'end', '#666666'));
   }
   for (const tick of ticks(end)) out.push(text(x(tick), height - plot.bottom + 18, String(tick), 'middle', '#666666'));
-  out.push(text(x(end), height - 8, 'milliseconds', 'end', '#666666'));
+  out.push(text(x(end), height - 8, 'operations', 'end', '#666666'));
   out.push(text(8, plot.top - 10, 'MB', 'start', '#666666'));
   out.push(budgetLine(x(0), x(end), y(budgetMb)));
-  let lastLabel = Number.NEGATIVE_INFINITY;
+  const lastLabel = { level: 0, cleanup: 0, spill: 0 };
   for (const m of marks) {
     const { stroke, shown } = markStyle[m.kind];
     if (!shown) continue;
-    const at = x(m.ms);
+    const at = x(m.at);
     out.push(
       `<line x1="${n(at)}" x2="${n(at)}" y1="${plot.top}" y2="${height - plot.bottom}" stroke="${stroke}" stroke-dasharray="2 3"/>`,
     );
-    // Labels that would lie on each other are left out; the line stays.
-    if (at - lastLabel < 150) continue;
-    lastLabel = at;
-    out.push(text(at + 4, plot.top - 6, m.text, 'start', stroke, 11));
+    // Labels that would lie on each other are left out; the line stays. Near the right edge they end at their line.
+    const size = m.text.length * 5.6;
+    const late = at + size > width - plot.right;
+    const from = late ? at - size - 4 : at + 4;
+    if (from < lastLabel[m.kind]) continue;
+    lastLabel[m.kind] = from + size;
+    out.push(
+      text(late ? at - 4 : at + 4, plot.top + markStyle[m.kind].label, m.text, late ? 'end' : 'start', stroke, 11),
+    );
   }
   for (const s of series) {
-    const path = points.map((p, i) => `${i === 0 ? 'M' : 'L'}${n(x(p.ms))} ${n(y(s.of(p)))}`).join('');
+    const path = points.map((p, i) => `${i === 0 ? 'M' : 'L'}${n(x(p.at))} ${n(y(s.of(p)))}`).join('');
     out.push(
       `<path d="${path}" fill="none" stroke="${s.stroke}" stroke-width="2"${s.dash ? ` stroke-dasharray="${s.dash}"` : ''}/>`,
     );

@@ -30,11 +30,10 @@ async function record(rt: Runtime, budget: number): Promise<PressureRun> {
   const points: Point[] = [];
   const levels: string[] = [];
   let [cleanups, spills] = [0, 0];
-  const start = performance.now();
-  const at = (): number => performance.now() - start;
+  const at = (): number => points.length;
   const sample = (): void => {
     const s = rt.memory.recordSnapshot('cpu');
-    points.push({ ms: at(), live: s.allocatedMb, reserved: s.reservedMb, spilled: s.spilledMb, level: s.pressure });
+    points.push({ at: at(), live: s.allocatedMb, reserved: s.reservedMb, spilled: s.spilledMb, level: s.pressure });
   };
   // A cache of our own, which is dropped when the monitor asks for it.
   let cache: Tensor[] = [];
@@ -44,18 +43,19 @@ async function record(rt: Runtime, budget: number): Promise<PressureRun> {
   });
   rt.on('pressure', (e) => {
     levels.push(e.to);
-    marks.push({ ms: at(), text: e.to, kind: 'level' });
+    marks.push({ at: at(), text: e.to, kind: 'level' });
   });
   rt.on('cleanup', (r) => {
     cleanups++;
-    marks.push({
-      ms: at(),
-      text: `clean-up: ${r.freedLiveMb.toFixed(0)} MB freed, ${r.freedMb.toFixed(0)} MB given back`,
-      kind: 'cleanup',
-    });
+    const did = [
+      { what: 'freed', mb: Math.round(r.freedLiveMb) },
+      { what: 'given back', mb: Math.round(r.freedMb) },
+    ].filter((d) => d.mb > 0);
+    if (did.length > 0)
+      marks.push({ at: at(), text: `clean-up: ${did.map((d) => `${d.mb} MB ${d.what}`).join(', ')}`, kind: 'cleanup' });
   });
   rt.on('spill', () => {
-    if (spills++ === 0) marks.push({ ms: at(), text: 'first spill', kind: 'spill' });
+    if (spills++ === 0) marks.push({ at: at(), text: 'first spill', kind: 'spill' });
   });
   const piece = 4 * MiB;
   const filled = (v: number): Tensor => rt.tensor(new Float32Array(piece / 4).fill(v));

@@ -78,8 +78,8 @@ describe('replays', () => {
 });
 
 it('a chart is drawn from its points, with text that is safe in XML', () => {
-  const points = [0, 50, 100].map((ms) => ({ ms, live: ms, reserved: 2 * ms, spilled: 0, level: 'low' }));
-  const svg = draw({ points, marks: [{ ms: 50, text: 'a < b & c', kind: 'cleanup' }], budgetMb: 200 }, 'Title');
+  const points = [0, 50, 100].map((at) => ({ at, live: at, reserved: 2 * at, spilled: 0, level: 'low' }));
+  const svg = draw({ points, marks: [{ at: 50, text: 'a < b & c', kind: 'cleanup' }], budgetMb: 200 }, 'Title');
   expect(svg).toMatch(/^<svg[^>]*>[\s\S]*<\/svg>\n$/);
   expect(svg).toContain('a &lt; b &amp; c');
   expect(svg.match(/<path /g)!.length).toBe(3);
