@@ -28,10 +28,12 @@ function tilesFor(r: Matmul, target: Target): Tiles {
   const wide = dtypeInfo[sumType(r.type)].bytes === 8;
   const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
   if (!wide && blocks(128) >= target.processors) return { rows: 128, columns: 128, depth: 16, perThread: 8 };
-  return { rows: 64, columns: 64, depth: 16, perThread: 4 };
+  // Few blocks leave multiprocessors idle or unevenly loaded: smaller ones spread better.
+  const side = !wide && blocks(64) < 1.5 * target.processors ? 32 : 64;
+  return { rows: side, columns: side, depth: 16, perThread: 4 };
 }
 
-const threads = 256;
+const threadsOf = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
 
 export const tiledResultsPerThread = (r: Matmul, target: Target): number => tilesFor(r, target).perThread ** 2;
 
@@ -80,6 +82,7 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     tileDepth: t.depth,
     shared: sharedA,
     stride: strideA,
+    threads: threadsOf(t),
   });
   const loaderB = loader(kit, r.type, sum, {
     base: baseB,
@@ -92,11 +95,13 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     tileDepth: t.depth,
     shared: sharedB,
     stride: strideB,
+    threads: threadsOf(t),
   });
 
-  // 16 by 16 threads; a thread's rows and columns come in groups of four, 64 apart.
-  const tx = b.def('r', 'and.b32', tid, 15);
-  const ty = b.def('r', 'shr.u32', tid, 4);
+  // 8 by 8 or 16 by 16 threads; a thread's rows and columns come in groups of four, 64 apart.
+  const across = t.columns / t.perThread;
+  const tx = b.def('r', 'and.b32', tid, across - 1);
+  const ty = b.def('r', 'shr.u32', tid, Math.log2(across));
   const groups = t.perThread / 4;
   const zero = kit.constant(sum, sum === 'i64' || sum === 'u64' ? 0n : 0);
   const results = Array.from({ length: t.perThread }, () =>
@@ -196,7 +201,7 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     }
   }
   const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
-  const part = kit.finish(grid, threads);
+  const part = kit.finish(grid, threadsOf(t));
   return {
     name: r.name,
     ptx: moduleText(target, [part.text]),
@@ -236,6 +241,7 @@ interface LoadPlace {
   readonly tileDepth: number;
   readonly shared: string;
   readonly stride: number;
+  readonly threads: number;
 }
 
 /** Brings one operand's tiles from global memory through registers into shared memory, four elements at a time. */
@@ -245,7 +251,7 @@ function loader(kit: Kit, type: DType, sum: DType, p: LoadPlace) {
   const bytes = dtypeInfo[sum].bytes;
   const size = dtypeInfo[type].bytes;
   const perRow = (p.alongDepth ? p.tileDepth : p.tile) / 4;
-  const rowsPerRound = threads / perRow;
+  const rowsPerRound = p.threads / perRow;
   const rounds = (p.alongDepth ? p.tile : p.tileDepth) / rowsPerRound;
   const line = b.def('r', 'div.u32', p.tid, perRow);
   const four = b.def('r', 'shl.b32', b.def('r', 'sub.u32', p.tid, b.def('r', 'mul.lo.u32', line, perRow)), 2);
