@@ -131,7 +131,10 @@ function step(rt: Runtime, tensors: Tensor[], i: number): void {
 
 async function countWrong(tensors: readonly Tensor[], expected: Float32Array): Promise<number> {
   let wrong = 0;
-  for (const [i, t] of tensors.entries()) for (const v of await t.data()) if (v !== expected[i]) wrong++;
+  for (const [i, t] of tensors.entries()) {
+    const data = await t.data();
+    for (let k = 0; k < data.length; k++) if (data[k] !== expected[i]) wrong++;
+  }
   return wrong;
 }
 
