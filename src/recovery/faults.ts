@@ -55,7 +55,7 @@ export interface FaultPlan {
 
 export interface FaultCounters {
   readonly calls: Readonly<Record<FaultSite | 'any', number>>;
-  /** Buffers that were handed out and not released. Those of a lost device died with it. */
+  /** Buffers that were handed out and not released. Those of a device that was lost or opened anew died with it. */
   readonly live: number;
   readonly liveBytes: number;
   readonly peakBytes: number;
@@ -266,6 +266,8 @@ class Faulty implements FaultyDevice {
   #reopen(plan: FaultPlan): Device {
     // The device underneath goes on: this wrapper lets go of it without closing it.
     this.#closed = true;
+    this.#live.clear();
+    this.#liveBytes = 0;
     this.#rejectAll('reopened');
     this.successor = new Faulty(this.inner, plan);
     return this.successor;
