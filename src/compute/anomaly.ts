@@ -18,7 +18,7 @@ export interface Anomaly {
 const baselineCount = 120;
 const leastBaseline = 30;
 const recentCount = 12;
-const lookEvery = 4;
+const lookEvery = 32;
 
 /** A step to at least 1.3 times the usual, and far outside of the usual spread. */
 const stepFactor = 1.3;
@@ -28,6 +28,8 @@ const stepDeviations = 8;
 export class StepDetector {
   readonly #series: string;
   readonly #values: number[] = [];
+  /** The usual value when it was last looked at. */
+  #usual = 0;
   #since = 0;
 
   constructor(series: string) {
@@ -38,12 +40,11 @@ export class StepDetector {
     const all = this.#values;
     all.push(value);
     if (all.length > baselineCount + recentCount) all.shift();
-    // Sorting at every value would cost more than most of what is measured.
-    if (all.length < leastBaseline + recentCount || ++this.#since < lookEvery) return null;
-    this.#since = 0;
+    if (all.length < leastBaseline + recentCount || !this.#due()) return null;
     const before = all.slice(0, all.length - recentCount);
     const recent = median(all.slice(-recentCount));
     const usual = median(before);
+    this.#usual = usual;
     // Scaled to the standard deviation of normal noise, then to that of a median of the newest values.
     const noise = (1.4826 * median(before.map((v) => Math.abs(v - usual))) * 1.2533) / Math.sqrt(recentCount);
     if (recent < stepFactor * usual || recent - usual < stepDeviations * noise) return null;
@@ -56,6 +57,17 @@ export class StepDetector {
       baseline: usual,
       message: `${this.#series}: ${times} the usual time (${recent.toFixed(3)} ms against ${usual.toFixed(3)} ms)`,
     };
+  }
+
+  /** Sorting at every value would cost more than most of what is measured: only if half of the newest are suspicious. */
+  #due(): boolean {
+    const all = this.#values;
+    const limit = stepFactor * this.#usual;
+    let suspicious = 0;
+    for (let i = all.length - recentCount; i < all.length; i++) if (all[i]! >= limit) suspicious++;
+    if (++this.#since < lookEvery && suspicious < recentCount / 2) return false;
+    this.#since = 0;
+    return true;
   }
 }
 
@@ -119,6 +131,7 @@ const rateRecent = 40;
 const rateBaseline = 400;
 const leastRateBaseline = 100;
 const rateDeviations = 5;
+const lookRatesEvery = 8;
 
 /** A share of yes among yes and no that has changed: the newest outcomes against those before. */
 export class RateDetector {
@@ -134,7 +147,7 @@ export class RateDetector {
     const all = this.#outcomes;
     all.push(outcome);
     if (all.length > rateRecent + rateBaseline) all.shift();
-    if (all.length < rateRecent + leastRateBaseline || ++this.#since < lookEvery) return null;
+    if (all.length < rateRecent + leastRateBaseline || ++this.#since < lookRatesEvery) return null;
     this.#since = 0;
     const share = (list: readonly boolean[]): number => list.filter(Boolean).length / list.length;
     const before = all.slice(0, all.length - rateRecent);

@@ -7,7 +7,8 @@ export interface Sample {
 }
 
 const kept = 128;
-const refitEvery = 8;
+/** Measurements between two fits: few while there are few, then a quarter of what is kept. */
+const refitEvery = (count: number): number => (count < 16 ? 1 : count < 64 ? 8 : 32);
 
 export class CostModel {
   readonly #samples: Sample[] = [];
@@ -26,7 +27,7 @@ export class CostModel {
     if (this.#samples.length < kept) this.#samples.push(sample);
     else this.#samples[this.#at] = sample;
     this.#at = (this.#at + 1) % kept;
-    if (this.#samples.length <= refitEvery || ++this.#since >= refitEvery) this.#fit();
+    if (++this.#since >= refitEvery(this.#samples.length)) this.#fit();
   }
 
   clear(): void {

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const d of open.splice(0)) await d.dispose();
 });
 const make = (deps: DeviceManagerDeps): DeviceManager => {
-  const devices = DeviceManager.create({ clock: new TestClock(), ...deps });
+  const devices = DeviceManager.create({ clock: new TestClock(), probeElements: 4096, ...deps });
   open.push(devices);
   return devices;
 };

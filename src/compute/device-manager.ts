@@ -17,6 +17,7 @@ import {
 } from './errors.ts';
 import { type ComputeEvents, type ComputeListener, type ComputeLogger, Signals } from './events.ts';
 import { Healer } from './healer.ts';
+import { probeElements } from './probe.ts';
 import { type Candidate, type OpenRuntime, search } from './select.ts';
 import { Shared } from './shared.ts';
 import { Station } from './station.ts';
@@ -41,6 +42,8 @@ export interface DeviceManagerOptions {
 export interface DeviceManagerDeps extends DeviceManagerOptions {
   readonly open?: OpenRuntime | undefined;
   readonly clock?: Clock | undefined;
+  /** Values in the large kernel of the probe, a power of two. Default 2^20. */
+  readonly probeElements?: number | undefined;
 }
 
 /** Somebody whose tensors live on the station: told before it goes, and asked how many there are. */
@@ -66,6 +69,7 @@ export class DeviceManager {
   readonly #kinds: readonly DeviceKind[];
   readonly #open: OpenRuntime;
   readonly #maxResets: number;
+  readonly #probeElements: number;
   readonly #returns: boolean;
   readonly #tenants = new Set<Tenant>();
   readonly #healer: Healer;
@@ -74,6 +78,8 @@ export class DeviceManager {
   #station: Station | null = null;
   #selection: DeviceSelection | null = null;
   #queue: Promise<unknown> = Promise.resolve();
+  /** Selections and resets that are waiting or in progress. */
+  #busy = 0;
   #resetting: Promise<void> | null = null;
   #disposed = false;
 
@@ -93,6 +99,7 @@ export class DeviceManager {
     this.#kinds = deps.kinds ?? ['cuda', 'webgpu', 'cpu'];
     this.#open = deps.open ?? opener(deps.runtime ?? {});
     this.#maxResets = deps.maxResets ?? 3;
+    this.#probeElements = deps.probeElements ?? probeElements;
     this.#returns = deps.returnWhenHealed ?? true;
     this.#preference = deps.preference ?? {};
     this.#healer = new Healer({
@@ -185,9 +192,15 @@ export class DeviceManager {
     return this.ready();
   }
 
-  /** The station if it can be used at once. */
+  /** The station if work can be sent there at once: no selection or reset is in progress. */
   get current(): Station | null {
-    return this.#station?.alive && !this.#resetting ? this.#station : null;
+    const station = this.#station;
+    return station?.alive && this.#busy === 0 && !station.rebirth ? station : null;
+  }
+
+  /** The station, whatever is in progress; null if there is none that lives. */
+  get station(): Station | null {
+    return this.#station?.alive ? this.#station : null;
   }
 
   join(tenant: Tenant): () => void {
@@ -275,7 +288,7 @@ export class DeviceManager {
     const groups = requireGPU ? [gpus] : preferGPU ? [gpus, others] : [others, gpus];
     const rejected: { device: string; reason: string }[] = [];
     for (const group of groups) {
-      const result = await search(group, this.#preference, this.#open, this.clock, excluded);
+      const result = await search(group, this.#preference, this.#open, this.clock, excluded, this.#probeElements);
       rejected.push(...result.rejected);
       if (result.found) return this.#take(result.found, rejected, before);
     }
@@ -362,7 +375,8 @@ export class DeviceManager {
 
   /** One after the other. */
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(work);
+    this.#busy++;
+    const result = this.#queue.then(work).finally(() => this.#busy--);
     this.#queue = result.catch(() => {});
     return result;
   }

@@ -137,7 +137,7 @@ export class GPUCompute {
 
   /** The runtime in use, for ops of one's own on the tensors; null before the first use. */
   get runtime(): Runtime | null {
-    return this.devices.current?.runtime ?? null;
+    return this.devices.station?.runtime ?? null;
   }
 
   /**

@@ -38,10 +38,15 @@ export class Groups {
 
   /** One result per tensor, in their order. Nothing is left behind when it throws. */
   run(tensors: readonly Tensor[], op: BatchOp): Tensor[] {
-    const { runtime } = this.#station;
-    return runtime.scope(() =>
-      typeof op === 'function' ? tensors.map((t) => this.#custom(t, op)) : this.#named(tensors, op),
-    );
+    if (typeof op === 'string') return this.#station.runtime.scope(() => this.#named(tensors, op));
+    const results: Tensor[] = [];
+    try {
+      for (const t of tensors) results.push(this.#custom(t, op));
+    } catch (e) {
+      for (const r of results) r.dispose();
+      throw e;
+    }
+    return results;
   }
 
   /** A user's function may read anything, so each item is computed alone. */

@@ -119,7 +119,7 @@ export class PerformanceMonitor {
   /** Tensors and bytes, from the runtime's own books. */
   getMemoryUsage(): MemoryUsage {
     this.#checkOpen('getMemoryUsage');
-    const station = this.#devices.current;
+    const { station } = this.#devices;
     if (!station) return { numTensors: 0, numBytes: 0, unreliable: false, reasons: [] };
     const { tensors, bytes } = station.runtime.stats();
     const reasons: string[] = [];
@@ -177,7 +177,7 @@ export class PerformanceMonitor {
       const result = await fn();
       let deviceMs: number | null = null;
       // A device selected, lost or reset on the way has no common timeline with the one before.
-      if (station?.alive && station === this.#devices.current) {
+      if (station?.alive && !station.rebirth && station === this.#devices.station) {
         const after = station.device.mark();
         await after.whenDone();
         deviceMs = after.since(before!);
@@ -197,8 +197,8 @@ export class PerformanceMonitor {
   async getGPUUtilization(): Promise<number | null> {
     this.#checkOpen('getGPUUtilization');
     this.#source = null;
-    const station = this.#devices.current;
-    if (station?.kind !== 'gpu') return null;
+    const { station } = this.#devices;
+    if (station?.kind !== 'gpu' || station.rebirth) return null;
     const { utilization } = station.device.telemetry?.() ?? {};
     if (utilization !== undefined) {
       this.#source = 'device';

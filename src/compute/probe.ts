@@ -66,7 +66,7 @@ async function measured(device: Device, clock: Clock, elements: number): Promise
   return {
     ok: wrong === null,
     reason: wrong ?? 'it computed right',
-    kernelMs: (large.kernelMs * elements) / fitting,
+    kernelMs: (large.kernelMs * probeElements) / fitting,
     latencyMs: again.roundMs,
   };
 }

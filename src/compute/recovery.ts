@@ -56,7 +56,7 @@ export class Recovery {
     let resets = 0;
     for (let attempt = 1, here = 1; ; attempt++, here++) {
       throwIfAborted(signal, operation);
-      const station = await this.#devices.ready();
+      const station = this.#devices.current ?? (await this.#devices.ready());
       let error: unknown;
       try {
         return await station.guard(work(station));

@@ -38,6 +38,7 @@ export async function search(
   open: OpenRuntime,
   clock: Clock,
   excluded: ReadonlyMap<string, string>,
+  probeElements: number,
 ): Promise<Search> {
   const rejected: { device: string; reason: string }[] = [];
   const accepted: Candidate[] = [];
@@ -50,7 +51,7 @@ export async function search(
     if (ids.length === 0) rejected.push({ device: kind, reason: 'it was not opened' });
     for (const { id } of ids) {
       const device = runtime.device(id);
-      const verdict = await judge(device, isGpu(kind), preference, clock, excluded);
+      const verdict = await judge(device, isGpu(kind), preference, clock, excluded, probeElements);
       if (typeof verdict === 'string') rejected.push({ device: id, reason: verdict });
       else accepted.push({ kind, runtime, device, ...verdict, siblings: ids.length });
     }
@@ -87,13 +88,14 @@ async function judge(
   preference: DevicePreference,
   clock: Clock,
   excluded: ReadonlyMap<string, string>,
+  probeElements: number,
 ): Promise<string | { probe: ProbeResult; unverified: ('minMemory' | 'maxLoad')[] }> {
   const out = excluded.get(device.id);
   if (out !== undefined) return out;
   if (gpu && device.caps.details.software === true && preference.software !== 'accept') {
     return 'it is emulated on the CPU, which is faster itself';
   }
-  const probe = await probeDevice(device, clock);
+  const probe = await probeDevice(device, clock, probeElements);
   if (!probe.ok) return `the probe failed: ${probe.reason}`;
   const unverified: ('minMemory' | 'maxLoad')[] = [];
   const { minMemory, maxLoad, unknown = 'accept' } = preference;

@@ -10,7 +10,7 @@ afterEach(async () => {
 });
 
 async function pool(options: PoolOptions = {}): Promise<{ pool: TensorPool; devices: DeviceManager }> {
-  const devices = DeviceManager.create({ kinds: ['cpu'], runtime: { cpu: { threads: 1 } } });
+  const devices = DeviceManager.create({ kinds: ['cpu'], runtime: { cpu: { threads: 1 } }, probeElements: 4096 });
   open.push(devices);
   await devices.selectDevice({ preferGPU: false });
   return { pool: TensorPool.create({ devices, predict: false, ...options }), devices };

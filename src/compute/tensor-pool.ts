@@ -362,7 +362,7 @@ export class TensorPool {
     const station = this.#devices.current;
     if (!station) {
       throw new DeviceUnavailableError({
-        message: `${operation}: no device is selected`,
+        message: `${operation}: no device is selected, or one is just being selected`,
         operation,
         hint: 'Await DeviceManager.selectDevice() or a transfer first: selecting a device takes time.',
       });

@@ -26,8 +26,15 @@ interface Entry {
 
 /** The longest wait for the bytes of a tensor whose device may be gone, in ms. */
 const patienceMs = 5000;
+const maxYoung = 512;
+
+const later = (call: () => void): void => {
+  if (typeof setImmediate === 'function') setImmediate(call);
+  else setTimeout(call);
+};
 
 export class TensorBook {
+  readonly #young: { readonly tensor: Tensor; readonly station: Station }[] = [];
   readonly #entries = new Set<Entry>();
   readonly #byHandle = new WeakMap<Tensor, Entry>();
   readonly #collected: FinalizationRegistry<Entry>;
@@ -37,20 +44,14 @@ export class TensorBook {
     this.#collected = new FinalizationRegistry((entry) => this.#drop(entry));
   }
 
-  /** Remembers a tensor of a station. */
+  /**
+   * Remembers a tensor of a station. For the current turn of the event loop it is only noted: most results live no longer, and
+   * a weak reference costs more than many an operation.
+   */
   track(tensor: Tensor, station: Station): void {
-    const entry: Entry = {
-      handle: new WeakRef(tensor),
-      dtype: tensor.dtype,
-      shape: tensor.shape,
-      copy: null,
-      current: null,
-      station,
-      lost: null,
-    };
-    this.#entries.add(entry);
-    this.#byHandle.set(tensor, entry);
-    if (this.#entries.size >= this.#sweepAt) this.sweep();
+    if (this.#young.length === 0) later(() => this.#settle());
+    else if (this.#young.length >= maxYoung) this.#settle();
+    this.#young.push({ tensor, station });
   }
 
   /** Handles that are alive. */
@@ -63,6 +64,7 @@ export class TensorBook {
 
   /** The device a tensor's bytes are on, as far as the facade made it; 'host' between two devices. */
   deviceOf(tensor: Tensor): string | null {
+    this.#settle();
     const entry = this.#byHandle.get(tensor);
     if (!entry) return null;
     return entry.station?.id ?? 'host';
@@ -72,6 +74,7 @@ export class TensorBook {
   resolve(tensor: Tensor, station: Station, operation: string): Tensor {
     if (tensor.disposed) throw disposedTensor(tensor, operation);
     if (tensor.host === station.host) return tensor;
+    this.#settle();
     const entry = this.#byHandle.get(tensor);
     if (!entry) throw foreign(tensor, operation);
     if (entry.lost !== null) throw lostTensor(tensor, operation, entry.lost);
@@ -115,6 +118,11 @@ export class TensorBook {
 
   /** Forgets handles that were disposed or collected, and frees what stood for them. */
   sweep(): void {
+    this.#settle();
+    this.#sweep();
+  }
+
+  #sweep(): void {
     for (const entry of [...this.#entries]) {
       const handle = entry.handle.deref();
       if (!handle || handle.disposed) this.#drop(entry);
@@ -124,10 +132,23 @@ export class TensorBook {
 
   /** Disposes every tensor that was handed out. */
   clear(): void {
+    this.#settle();
     for (const entry of [...this.#entries]) {
       entry.handle.deref()?.dispose();
       this.#drop(entry);
     }
+  }
+
+  #settle(): void {
+    for (const { tensor, station } of this.#young.splice(0)) {
+      if (tensor.disposed) continue;
+      const { dtype, shape } = tensor;
+      const handle = new WeakRef(tensor);
+      const entry: Entry = { handle, dtype, shape, copy: null, current: null, station, lost: null };
+      this.#entries.add(entry);
+      this.#byHandle.set(tensor, entry);
+    }
+    if (this.#entries.size >= this.#sweepAt) this.#sweep();
   }
 
   #drop(entry: Entry): void {

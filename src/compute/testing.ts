@@ -119,7 +119,7 @@ export function facade(
 ): { gpu: GPUCompute; devices: DeviceManager; clock: Clock } {
   const { manager, ...own } = options;
   const clock = manager?.clock ?? new ImpatientClock();
-  const devices = DeviceManager.create({ open: gpu.open, clock, ...manager });
+  const devices = DeviceManager.create({ open: gpu.open, clock, probeElements: 4096, ...manager });
   return { gpu: GPUCompute.create({ devices, owned: true, ...own }), devices, clock };
 }
 
@@ -129,6 +129,7 @@ export function cpuFacade(options: RuntimeOptions = {}, own: GPUComputeDeps = {}
     kinds: ['cpu'],
     preference: { preferGPU: false },
     runtime: { cpu: { threads: 1 }, ...options },
+    probeElements: 4096,
   });
   return GPUCompute.create({ devices, owned: true, ...own });
 }

@@ -27,12 +27,18 @@ export interface Totals {
   readonly failures: number;
 }
 
-const capacity = 4096;
+const capacity = 1024;
+/** Busy time is kept in buckets, so that any number of short pieces of work fits. */
+const bucketMs = 10;
+const buckets = 1024;
+
+const modulo = (n: number, m: number): number => ((n % m) + m) % m;
 
 export class Timeline {
   readonly #clock: Clock;
   readonly #spans: Span[] = [];
   readonly #listeners = new Set<(span: Span) => void>();
+  readonly #busy = new Map<string, { readonly ms: Float64Array; readonly times: Float64Array }>();
   #at = 0;
   #totals = { computeMs: 0, transferMs: 0, uploadedBytes: 0, downloadedBytes: 0, operations: 0, failures: 0 };
 
@@ -41,7 +47,10 @@ export class Timeline {
   }
 
   add(span: Omit<Span, 'end'>): void {
-    const full: Span = { ...span, end: this.#clock.now() };
+    const { kind, name, device, ms, bytes, source, failed } = span;
+    const end = this.#clock.now();
+    const full: Span = { kind, name, device, end, ms, bytes, source, failed };
+    if (kind === 'compute' && source === 'device' && !failed) this.#occupy(device, end - ms, end);
     if (this.#spans.length < capacity) this.#spans.push(full);
     else this.#spans[this.#at] = full;
     this.#at = (this.#at + 1) % capacity;
@@ -73,23 +82,37 @@ export class Timeline {
   }
 
   /**
-   * The share of the last `windowMs` in which a device was busy with our computations, by its own timestamps; null if there
-   * are none. Spans that overlap count once.
+   * The share of the last `windowMs` (10 s at most) in which a device was busy with our computations, by its own timestamps;
+   * null if there are none. What overlaps counts once, to within a bucket.
    */
   busy(device: string, windowMs: number): number | null {
-    const now = this.#clock.now();
-    const from = now - windowMs;
-    const spans = this.recent().filter((s) => s.kind === 'compute' && s.device === device && s.source === 'device');
-    if (spans.length === 0) return null;
-    let busy = 0;
-    let reached = from;
-    for (const { end, ms } of spans.sort((a, b) => a.end - a.ms - (b.end - b.ms))) {
-      const start = Math.max(end - ms, reached);
-      if (end <= start) continue;
-      busy += end - start;
-      reached = end;
+    const known = this.#busy.get(device);
+    if (!known) return null;
+    const last = Math.floor(this.#clock.now() / bucketMs);
+    const count = Math.min(buckets, Math.ceil(windowMs / bucketMs));
+    let sum = 0;
+    for (let b = last - count + 1; b <= last; b++) {
+      const slot = modulo(b, buckets);
+      if (known.times[slot] === b) sum += Math.min(bucketMs, known.ms[slot]!);
     }
-    return Math.min(1, busy / windowMs);
+    return Math.min(1, sum / windowMs);
+  }
+
+  #occupy(device: string, start: number, end: number): void {
+    let known = this.#busy.get(device);
+    if (!known) {
+      known = { ms: new Float64Array(buckets), times: new Float64Array(buckets).fill(Number.NaN) };
+      this.#busy.set(device, known);
+    }
+    const last = Math.floor(end / bucketMs);
+    for (let b = Math.max(Math.floor(start / bucketMs), last - buckets + 1); b <= last; b++) {
+      const slot = modulo(b, buckets);
+      if (known.times[slot] !== b) {
+        known.times[slot] = b;
+        known.ms[slot] = 0;
+      }
+      known.ms[slot] = known.ms[slot]! + Math.min(end, (b + 1) * bucketMs) - Math.max(start, b * bucketMs);
+    }
   }
 
   #rotated(): Span[] {
