@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as compute from '../src/compute/index.ts';
 import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
@@ -74,7 +75,7 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/io|\/forge)?';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/io|\/forge|\/compute)?';?/g,
       (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
     );
 }
@@ -95,7 +96,7 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = { ...compute, ...gpuforge, ...io, ...forge };
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */
