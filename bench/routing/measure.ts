@@ -41,37 +41,37 @@ export async function once(rt: Runtime, call: Call, device: DeviceId | null): Pr
 }
 
 export interface Limits {
-  /** Samples wanted of each call on each device, ms after which two are enough, ms above which a call is not part of the trace. */
+  /** Samples wanted of each call on each device, ms after which three are enough, ms above which a call is not part of the trace. */
   readonly samples: number;
   readonly enoughMs: number;
   readonly longestMs: number;
 }
 
-/** Times one call on all devices; null if one of them cannot do it, or takes too long. */
+/**
+ * Times one call on all devices; null if one of them cannot do it, or takes too long. The devices take turns, so that whatever
+ * else the machine does slows all of them alike.
+ */
 export async function time(
   rt: Runtime,
   call: Call,
   devices: readonly DeviceId[],
   limits: Limits,
 ): Promise<Timed | null> {
-  const us = new Map<DeviceId, number>();
-  let fewest = Number.POSITIVE_INFINITY;
+  const samples = new Map(devices.map((d) => [d, [] as number[]]));
   const start = performance.now();
-  for (const device of devices) {
-    const samples: number[] = [];
-    try {
-      // The first one compiles.
-      const first = await once(rt, call, device);
-      if (first > limits.longestMs * 1000 * 2) return null;
-      while (samples.length < limits.samples && (samples.length < 2 || performance.now() - start < limits.enoughMs))
-        samples.push(await once(rt, call, device));
-    } catch (error) {
-      console.error(`  left out: ${call.work.op} of ${call.n} on ${device}: ${String(error).split('\n')[0]}`);
-      return null;
+  let device = devices[0]!;
+  try {
+    // The first ones compile.
+    for (device of devices) {
+      if ((await once(rt, call, device)) > 2000 * limits.longestMs) return null;
     }
-    us.set(device, median(samples));
-    fewest = Math.min(fewest, samples.length);
-    if (us.get(device)! > limits.longestMs * 1000) return null;
+    for (let i = 0; i < limits.samples && (i < 3 || performance.now() - start < limits.enoughMs); i++)
+      for (device of devices) samples.get(device)!.push(await once(rt, call, device));
+  } catch (error) {
+    console.error(`  left out: ${call.work.op} of ${call.n} on ${device}: ${String(error).split('\n')[0]}`);
+    return null;
   }
-  return { call, us, samples: fewest };
+  const us = new Map([...samples].map(([d, list]) => [d, median(list)]));
+  if ([...us.values()].some((v) => v > 1000 * limits.longestMs)) return null;
+  return { call, us, samples: samples.get(device)!.length };
 }

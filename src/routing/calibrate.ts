@@ -46,8 +46,6 @@ interface ClassPlan {
 /** In the order of their use: when the time is up, the last ones are left out. */
 const plans: Readonly<Record<ProbeClass, ClassPlan>> = {
   map: { sizes: [1 << 16, 4096, 1 << 22], slow: 1 << 16, fast: 1 << 22, power: 1, kernels: 1 },
-  reduce: { sizes: [1 << 16, 4096, 1 << 22], slow: 1 << 16, fast: 1 << 22, power: 1, kernels: 2 },
-  heavy: { sizes: [1 << 16, 4096], slow: 1 << 14, fast: 1 << 22, power: 1, kernels: 1 },
   matmul: {
     routine: 'matmul',
     sizes: [128 ** 2, 16 ** 2, 256 ** 2],
@@ -56,6 +54,8 @@ const plans: Readonly<Record<ProbeClass, ClassPlan>> = {
     power: 1.5,
     kernels: 1,
   },
+  heavy: { sizes: [1 << 16, 4096], slow: 1 << 14, fast: 1 << 22, power: 1, kernels: 1 },
+  reduce: { sizes: [1 << 16, 4096, 1 << 22], slow: 1 << 16, fast: 1 << 22, power: 1, kernels: 2 },
   scan: { routine: 'scan', sizes: [1 << 16, 4096], slow: 1 << 14, fast: 1 << 20, power: 1, kernels: 2 },
   scatter: { routine: 'scatter', sizes: [1 << 16, 4096], slow: 256, fast: 1 << 20, power: 1, kernels: 4 },
   sort: { routine: 'sort', sizes: [1 << 14, 1024], slow: 256, fast: 1 << 18, power: 1.1, kernels: 4 },
@@ -85,6 +85,8 @@ const derived: readonly {
   readonly gpu: number;
 }[] = [
   { cls: 'reduce', from: 'map', host: 1, gpu: 1 },
+  { cls: 'heavy', from: 'map', host: 1, gpu: 3 },
+  { cls: 'matmul', from: 'heavy', host: 0.3, gpu: 1 },
   { cls: 'scan', from: 'reduce', host: 4, gpu: 4 },
   { cls: 'scatter', from: 'scan', host: 1, gpu: 50 },
   { cls: 'sort', from: 'scan', host: 16, gpu: 50 },

@@ -1,8 +1,8 @@
 // What measurements have taught about one device: how much longer or shorter work takes than its profile says.
 //
 // Three levels, the finest that has samples counting most: this very program (its launches by class and quarter-octave sizes),
-// its class at this size, its class. Each is a running mean of log(measured / predicted) that forgets old samples. The first
-// sample of a program is thrown away (something was compiled); one far from the median of the last few is not taken in,
+// its class at this size, its class. The first is the median of log(measured / predicted) over the last few samples, the others
+// are running means that forget old ones. The first sample of a program is thrown away (something was compiled); one far from the median of the last few is not taken in,
 // unless that keeps happening: then the past is forgotten. Looking up and learning allocate nothing.
 
 import { type KernelClass, kernelClasses, type OperationType, operationTypes, type WorkItem } from './types.ts';
@@ -159,8 +159,9 @@ export class Corrections {
     if (n < samplesToJudge)
       log = expected + Math.max(-surprise * (n + 1), Math.min(surprise * (n + 1), log - expected));
     this.#ring[slot * recent + (n % recent)] = log;
-    this.#mean[slot] = this.#mean[slot]! + (log - this.#mean[slot]!) * Math.max(1 / (n + 1), leastWeight);
     this.#count[slot] = n + 1;
+    // The median of the last samples: a machine that does other things as well disturbs many runs, but seldom most.
+    this.#mean[slot] = this.#median(slot, Math.min(recent, n + 1), 0, false);
     this.#coarse(kernelClasses.length * buckets + s.cls, log);
     this.#coarse(s.cls * buckets + s.bucket, log);
     slot = this.#find(s);

@@ -12,6 +12,8 @@ import type { Candidate, OperationType, RouteRequest, WorkItem } from './types.t
 
 /** Memory that one load from a place given by data touches. */
 const sectorBytes = 32;
+/** Calls predicted to take fewer µs tell what a call costs around its launches and transfers. */
+const shortCall = 200;
 /** Learned factors of transfers stay within these. */
 const transferLimit = Math.log(16);
 
@@ -39,6 +41,11 @@ class DeviceModel {
 export class CostModel {
   readonly #devices = new Map<DeviceId, DeviceModel>();
   readonly #signature = new Signature();
+  /**
+   * µs that a call takes beyond what devices do, learned as the median over short calls: the same wherever it runs. Without it
+   * the device that is used would look slower than its profile, and those that are not would not.
+   */
+  #overhead = 0;
 
   /** The parts of the last prediction, in µs; they add up to `total` before the penalty. */
   launch = 0;
@@ -85,7 +92,8 @@ export class CostModel {
     this.launch *= factor;
     this.work *= factor;
     this.transfer *= factor;
-    this.total = parts * factor * candidate.penalty;
+    this.launch += this.#overhead;
+    this.total = (parts * factor + this.#overhead) * candidate.penalty;
   }
 
   /** The kernels' time alone, launches included, as corrected. */
@@ -119,14 +127,23 @@ export class CostModel {
     const kernels = this.launch + this.work;
     this.#predictTransfers(request, candidate.device);
     const s = this.#signature.call(this.#transfer0, request.wanted);
+    const parts = kernels + this.transfer;
+    const own = Math.max(measuredUs - this.#overhead, measuredUs / 4);
+    if (parts < shortCall && d.calls.seen(s)) this.#learnOverhead(measuredUs - parts);
     // The first run of a program pays for what it made: nothing to learn about transfers from.
     if (this.transfer > kernels && d.calls.seen(s)) {
       const involved = this.#involved(request, candidate.device) ?? d;
-      learnTransfer(involved, Math.log(Math.max(measuredUs - kernels, measuredUs / 4) / this.transfer));
+      learnTransfer(involved, Math.log(Math.max(own - kernels, own / 4) / this.transfer));
     }
     const base = this.#kernels0 + this.#transfer0;
-    const expected = d.calls.own(s, Math.log((kernels + this.transfer) / base));
-    return d.calls.learn(s, Math.log(measuredUs / base), expected, notable);
+    const expected = d.calls.own(s, Math.log(parts / base));
+    return d.calls.learn(s, Math.log(own / base), expected, notable);
+  }
+
+  /** A step towards the median, whatever the size of the surprise. */
+  #learnOverhead(us: number): void {
+    const step = 0.5 + 0.05 * this.#overhead;
+    this.#overhead = Math.max(0, Math.min(shortCall, this.#overhead + (us > this.#overhead ? step : -step)));
   }
 
   save(id: DeviceId): Learned | null {

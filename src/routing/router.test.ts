@@ -287,10 +287,8 @@ describe('epoch', () => {
     let now = 0;
     const router = make(quiet, () => (now += 1000));
     const r = request(1 << 18, { at: ['cuda:0'] });
-    for (let i = 0; i < 50; i++) {
-      const d = router.decide(r);
-      router.observeCall(d, d.predictions[1]!.us * (1 + 0.02 * (i % 2)));
-    }
+    const { us } = router.explain(r).predictions[1]!;
+    for (let i = 0; i < 50; i++) router.observeCall(router.decide(r), us * (1 + 0.02 * (i % 2)));
     expect(router.epoch).toBe(0);
   });
 });
