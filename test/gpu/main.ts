@@ -1,6 +1,6 @@
 // The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
 //
-//   node dist/gpu/test.mjs [--part I/N] [kernels routines cublas matmul ampere epilogues fast pool runtime quick] [soak SECONDS]
+//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines cublas matmul ampere epilogues fast pool runtime quick] [soak SECONDS]
 //
 // `--part I/N` takes every N-th case, so that N processes share the work (of a slow checker, say). Prints each failure as it
 // happens and a table last; exits non-zero if anything failed or if there is no GPU.
@@ -19,9 +19,11 @@ import { runtimeTests } from './runtime-tests.ts';
 import { soakTest } from './soak.ts';
 
 const report = new Report();
+// Under a memory checker every buffer is an allocation of its own.
+const pooled = !process.argv.includes('--unpooled');
 const folder = mkdtempSync(join(tmpdir(), 'gpuforge-test-'));
 const open = async (options: CudaOptions): Promise<CudaDevice> => {
-  const { devices, refused } = await openCudaDevices({ cacheDir: folder, ordinals: [0], ...options });
+  const { devices, refused } = await openCudaDevices({ cacheDir: folder, ordinals: [0], pooled, ...options });
   if (devices.length === 0) {
     for (const r of refused) console.error(`${r.id}: ${r.reason}\n  fix: ${r.fix}`);
     console.error('no CUDA device: nothing was tested');
@@ -32,7 +34,7 @@ const open = async (options: CudaOptions): Promise<CudaDevice> => {
 
 const started = performance.now();
 const seconds = (): string => `${((performance.now() - started) / 1000).toFixed(1)} s`;
-const only = process.argv.slice(2);
+const only = process.argv.slice(2).filter((a) => a !== '--unpooled');
 const partAt = only.indexOf('--part');
 const [part, parts] = (partAt >= 0 ? only.splice(partAt, 2)[1]! : '0/1').split('/').map(Number) as [number, number];
 const share = <T>(list: readonly T[]): T[] => list.filter((_, i) => i % parts === part);

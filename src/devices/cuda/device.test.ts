@@ -148,6 +148,20 @@ describe('the CUDA device over a recording driver', () => {
     },
   );
 
+  it('gives every buffer an allocation of its own where a memory checker is to see it', async () => {
+    const ffi = new MockCuda();
+    const host = { env: {}, home: '/home/user', access: () => 'missing' as const };
+    const { devices } = await openCudaDevices({ ffi, host, cacheDir: false, pooled: false });
+    const device = devices[0] as CudaDevice;
+    const sizes = [1, 1000, 3_000_001];
+    const held = sizes.map((n) => device.allocate(n));
+    const asked = ffi.calls.filter((c) => c.name === 'cuMemAlloc_v2').map((c) => c.args[1]);
+    expect(asked).toEqual(sizes);
+    for (const b of held) device.release(b);
+    expect(ffi.deviceBytes).toBe(0);
+    expect(() => device.allocate(ffi.capacity + 1)).toThrow(OutOfMemory);
+  });
+
   it('gives other GPUs that reach the memory access to it', async () => {
     const { ffi, device } = await open((f) => {
       f.devices = 3;

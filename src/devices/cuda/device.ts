@@ -26,6 +26,7 @@ import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
 import { EventPool, isDone, whenDone } from './events.ts';
+import { ExactArena } from './exact.ts';
 import { record } from './graphs.ts';
 import { buildMatmul } from './product.ts';
 import { buildProgram, type CudaProgram, ProgramCache, recipeKey } from './program.ts';
@@ -49,6 +50,8 @@ export interface CudaDeviceInfo {
   readonly totalBytes: number;
   /** Other GPUs of this process that reach this one's memory directly. */
   readonly peers: readonly number[];
+  /** False: every buffer is an allocation of its own, for memory checkers. */
+  readonly pooled: boolean;
   readonly details: Readonly<Record<string, string | number | boolean>>;
 }
 
@@ -483,18 +486,18 @@ class CudaMark implements Mark {
   }
 }
 
-/** Virtual memory where the driver has it, else segments. */
+/** Virtual memory where the driver has it, else segments; no pool for memory checkers. */
 function openArena(driver: Driver, info: CudaDeviceInfo): Arena {
   const settle = (): void => driver.check(driver.call.cuCtxSynchronize(), 'giving memory back');
-  const memory = virtualMemory(driver, info.ordinal, info.peers);
-  const arena = memory && VirtualArena.open(memory, { total: info.totalBytes, settle });
-  if (arena) return arena;
   const allocate = (bytes: number): number =>
     driver.call.cuMemAlloc_v2(driver.outAddress, bytes) === 0 ? driver.u64() : 0;
   const free = (address: number): void => {
     driver.call.cuMemFree_v2(address);
   };
-  return new SegmentArena({ allocate, free }, settle);
+  if (!info.pooled) return new ExactArena({ allocate, free });
+  const memory = virtualMemory(driver, info.ordinal, info.peers);
+  const arena = memory && VirtualArena.open(memory, { total: info.totalBytes, settle });
+  return arena ?? new SegmentArena({ allocate, free }, settle);
 }
 
 function disposed(message: string): DisposedError {

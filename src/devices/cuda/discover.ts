@@ -15,6 +15,8 @@ export interface CudaOptions {
   readonly cublas?: boolean;
   /** Approximate instructions for division, roots and transcendental functions; default false. */
   readonly fastMath?: boolean;
+  /** False makes every buffer an allocation of its own, so that memory checkers see its bounds. Default: true. */
+  readonly pooled?: boolean;
   /** Folder of compiled kernels; false keeps nothing on disk. Default: the user's cache folder. */
   readonly cacheDir?: string | false;
   /** Pinned host memory that results of reads may keep occupied, in bytes; default 1 GiB. */
@@ -254,6 +256,7 @@ function describe(
     },
     totalBytes,
     peers: peersOf(driver, device, options),
+    pooled: options.pooled ?? true,
     details: {
       architecture: `sm_${sm}`,
       cuda: shown(version),
