@@ -1,7 +1,7 @@
 // How many items to process at once, learned from what happened.
 //
 // From the first size the search goes up by factors while the throughput rises; if it never did, down by factors; then it
-// stays at the best size. That takes ten chunks at most. When memory runs out the size is halved, down to 1; between the
+// stays at the best size. That takes about ten chunks; now and then it looks around again. When memory runs out the size is halved, down to 1; between the
 // size that worked and the one that did not, a few later chunks bisect. What worked is remembered for the next call with the
 // same key, so all chunks together meet at most log2(size) + 4 refusals.
 
@@ -20,11 +20,14 @@ const factor = 4;
 /** Sizes that are tried, and chunks per size: the first of a size may compile or allocate. */
 const maxTrials = 5;
 const samplesPerSize = 2;
+/** Chunks at a settled size before another one is tried. */
+const lookAgain = 64;
 /** Bisections between the size that worked and the one that did not. */
 const maxBisections = 3;
 
 export class ChunkSizer {
   readonly #most: number;
+  readonly #grow: boolean;
   #size: number;
   #direction: 'up' | 'down' | 'none';
   /** The largest size known to fit, and the smallest known not to. */
@@ -36,13 +39,15 @@ export class ChunkSizer {
   #samples = 0;
   #rate = 0;
   #scale = 1;
-  readonly #first: number;
+  /** Where the search began. */
+  #first: number;
 
   constructor(options: ChunkOptions = {}) {
     this.#most = options.most ?? Number.MAX_SAFE_INTEGER;
     this.#size = Math.max(1, Math.min(options.start ?? 100, this.#most));
     this.#first = this.#size;
-    this.#direction = (options.grow ?? true) ? 'up' : 'none';
+    this.#grow = options.grow ?? true;
+    this.#direction = this.#grow ? 'up' : 'none';
   }
 
   /** The size of the next chunk of what is left. */
@@ -68,10 +73,17 @@ export class ChunkSizer {
   succeeded(size: number, ms: number): void {
     this.#fits = Math.max(this.#fits, size);
     // A remainder tells nothing about the size that is being tried.
-    if (this.settled || size !== this.#size) return;
-    this.#rate = Math.max(this.#rate, size / Math.max(ms, 1e-6));
+    if (size !== this.#size || !this.#grow) return;
+    const rate = size / Math.max(ms, 1e-6);
+    if (this.settled) {
+      this.#stay(rate);
+      return;
+    }
+    this.#rate = Math.max(this.#rate, rate);
     if (++this.#samples < samplesPerSize) return;
     const better = this.#rate > this.#best.rate * worthwhile;
+    // One more look before a size is given up: the machine may have been busy with something else.
+    if (!better && this.#samples === samplesPerSize) return;
     if (better) this.#best = { size, rate: this.#rate };
     // Going up never helped: perhaps less is more.
     else if (this.#direction === 'up' && this.#best.size === this.#first) this.#direction = 'down';
@@ -81,6 +93,18 @@ export class ChunkSizer {
     }
     const next = this.#nextSize();
     if (next === null || this.#trials++ >= maxTrials) this.#settle();
+    else this.#move(next);
+  }
+
+  /** Settled: watches the rate, and looks around again after a while. */
+  #stay(rate: number): void {
+    this.#best = { size: this.#size, rate: this.#best.rate + 0.1 * (rate - this.#best.rate) };
+    if (++this.#samples < lookAgain) return;
+    this.#direction = 'up';
+    this.#first = this.#size;
+    this.#trials = maxTrials - 1;
+    const next = this.#nextSize();
+    if (next === null) this.#settle();
     else this.#move(next);
   }
 

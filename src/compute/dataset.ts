@@ -55,6 +55,7 @@ const startBytes = 8 << 20;
 const memoryShare = 1 / 8;
 
 type Result = HostArrays[keyof HostArrays];
+type Records = Iterator<RecordArray, unknown> | AsyncIterator<RecordArray, unknown>;
 
 export async function runDataset(ctx: Context, data: DatasetInput, options: DatasetOptions): Promise<DatasetReport> {
   const operation = 'processDataset';
@@ -88,7 +89,7 @@ class Dataset {
     this.#reclaim = once(ctx);
   }
 
-  async run(records: AsyncIterator<RecordArray>): Promise<DatasetReport> {
+  async run(records: Records): Promise<DatasetReport> {
     const { clock, timeline } = this.#ctx;
     const start = clock.now();
     const stages = { upload: 0, compute: 0, download: 0 };
@@ -111,13 +112,14 @@ class Dataset {
     };
   }
 
-  async #stream(records: AsyncIterator<RecordArray>): Promise<void> {
+  async #stream(records: Records): Promise<void> {
     const { signal, onProgress } = this.#options;
     let waiting: RecordArray[] = [];
     for (let ended = false; ; ) {
       // The first record tells how many make a chunk.
       while (!ended && waiting.length < this.#size(waiting[0])) {
-        const next = await records.next();
+        const answer = records.next();
+        const next = answer instanceof Promise ? await answer : answer;
         if (next.done) ended = true;
         else waiting.push(checkRecord(next.value, this.#results.length + waiting.length, this.#op));
       }
@@ -318,7 +320,8 @@ function checkRecord(record: unknown, index: number, op: BatchOp): RecordArray {
   return record;
 }
 
-async function* recordsOf(data: DatasetInput, options: DatasetOptions): AsyncGenerator<RecordArray, void> {
+/** The records one by one. What can be had at once is not awaited: a promise per record would cost more than most records. */
+function recordsOf(data: DatasetInput, options: DatasetOptions): Records {
   if (ArrayBuffer.isView(data)) {
     const length = options.recordLength;
     if (length === undefined || !Number.isSafeInteger(length) || length < 1 || data.length % length !== 0) {
@@ -327,8 +330,7 @@ async function* recordsOf(data: DatasetInput, options: DatasetOptions): AsyncGen
         'Give a whole number above 0 that divides the length of the array.',
       );
     }
-    for (let at = 0; at < data.length; at += length) yield data.subarray(at, at + length) as RecordArray;
-    return;
+    return rowsOf(data, length);
   }
   if (typeof data !== 'object' || data === null || !(Symbol.iterator in data || Symbol.asyncIterator in data)) {
     throw refuse(
@@ -336,7 +338,11 @@ async function* recordsOf(data: DatasetInput, options: DatasetOptions): AsyncGen
       'Give a typed array with recordLength, or arrays.',
     );
   }
-  yield* data;
+  return Symbol.asyncIterator in data ? data[Symbol.asyncIterator]() : data[Symbol.iterator]();
+}
+
+function* rowsOf(data: RecordArray, length: number): Generator<RecordArray, void> {
+  for (let at = 0; at < data.length; at += length) yield data.subarray(at, at + length) as RecordArray;
 }
 
 const refuse = (message: string, hint: string): InvalidArgumentError =>
