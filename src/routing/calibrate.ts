@@ -67,7 +67,7 @@ const transferSizes = { small: 4096, middle: 1 << 18, large: 1 << 22, largest: 1
 
 /** Making a kernel takes long if it takes more µs than this. */
 const slowCompiler = 8000;
-/** A device is fast if a pass over 2^16 elements takes no more launches than this. */
+/** A pass that takes no more launches than this is hidden behind its own. */
 const fastLaunches = 3;
 /** From one size to the next, where the launch hid the work. */
 const step = 8;
@@ -151,15 +151,17 @@ class Calibration {
 
   async #frugal(): Promise<void> {
     const launch = this.#points.get('map')?.[0]?.[1] ?? 1;
-    const took = this.#last.get('map')?.us ?? Number.POSITIVE_INFINITY;
-    // A GPU emulated on the CPU is never fast, however slow its launches make it look.
-    const fast = took <= fastLaunches * launch && this.#device.caps.details.software !== true;
-    if (fast) {
-      for (let n = plans.map.slow * step; n <= plans.map.fast; n *= step) {
-        if (this.#last.get('map')!.us > fastLaunches * launch) break;
-        await this.#class('map', n);
-      }
+    const hidden = (): boolean => (this.#last.get('map')?.us ?? Number.POSITIVE_INFINITY) <= fastLaunches * launch;
+    // Until the work shows behind the launch: a curve that is flat says nothing about larger work.
+    let n: number = plans.map.slow;
+    while (hidden() && n < plans.map.fast) {
+      n *= step;
+      const missed = this.#missed;
+      await this.#class('map', n);
+      if (this.#missed > missed) break;
     }
+    // A GPU emulated on the CPU is never fast, however slow its launches make it look.
+    const fast = n >= plans.map.fast && this.#device.caps.details.software !== true;
     for (const cls of classNames) if (cls !== 'map') await this.#class(cls, fast ? plans[cls].fast : plans[cls].slow);
   }
 
