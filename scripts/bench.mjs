@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -26,7 +26,12 @@ function gpu(args) {
 }
 
 /** Benches of parts, as `npm run bench -- NAME`: bundled into dist/bench/, which can be carried to a GPU host and run there. */
-const parts = { routing: 'bench/routing/main.ts' };
+const parts = {
+  routing: 'bench/routing/main.ts',
+  memory: 'bench/memory/main.ts',
+  isolation: 'bench/isolation/main.ts',
+  compute: 'bench/compute/main.ts',
+};
 
 async function part(name, args) {
   const root = fileURLToPath(new URL('..', import.meta.url));
@@ -46,6 +51,8 @@ const rest = process.argv.slice(2);
 if (Object.hasOwn(parts, rest[0] ?? '')) await part(rest[0], rest.slice(1));
 if (rest.includes('--gpu')) gpu(rest.filter((a) => a !== '--gpu'));
 ensureBuilt();
+if (rest[0] === 'webgpu') run(process.execPath, ['webgpu/main.mjs', ...rest.slice(1)]);
+if (rest[0] === 'webgpu') process.exit(0);
 if (!existsSync(`${bench}/node_modules/numpy-ts`)) {
   console.error('Installing the libraries of bench/ (first time only) ...');
   run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);

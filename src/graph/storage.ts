@@ -190,6 +190,7 @@ export class Storages {
 
   add(storage: Storage): void {
     storage.born = this.time;
+    storage.lastUse = this.now;
     storage.next = this.#first;
     if (this.#first) this.#first.previous = storage;
     this.#first = storage;
