@@ -2,26 +2,14 @@
 //
 // Two ranges of addresses, one for small blocks and one for the rest, are filled with physical memory piece by piece. A block is
 // the best fit among what is filled and free; only when nothing fits is the driver asked. Then more addresses are
-// filled where that takes the least memory, and whole pieces that lie idle elsewhere are emptied first if all
-// memory together would exceed the most that was ever in use by more than `slack`: fragments cost addresses, of which there are plenty, not memory.
+// filled where that takes the least memory, and whole pieces that lie idle elsewhere are emptied first if the
+// pool would hold notably more than was ever in use: fragments cost addresses, of which there are plenty, not memory.
 // Does not know streams: the caller says when a block may be handed out again.
 
-import { type Stretch, Stretches, unit } from './stretches.ts';
+import { SplitArena } from './split-arena.ts';
+import { type Stretch, type Stretches, unit } from './stretches.ts';
 
-/** A pool of device or pinned memory. */
-export interface Arena {
-  /** Bytes taken from the driver. */
-  readonly reserved: number;
-  /** Bytes of blocks handed out. */
-  readonly inUse: number;
-  /** Null if there is no room even after giving back everything idle. */
-  allocate(bytes: number): Stretch | null;
-  release(block: Stretch): void;
-  /** Gives idle memory back to the driver. */
-  trim(): void;
-  /** Gives everything back; nothing may be in use. */
-  close(): void;
-}
+export type { Arena } from './split-arena.ts';
 
 /** Addresses and the memory behind them. Sizes and addresses are multiples of the granule. */
 export interface VirtualMemory {
@@ -35,12 +23,6 @@ export interface VirtualMemory {
   enable(address: number, bytes: number): boolean;
   unmap(address: number, bytes: number, handle: number): void;
 }
-
-/** Requests up to this size live in a range of their own, where they cannot keep large holes apart. */
-export const smallBytes = 2 ** 20;
-
-/** Memory held beyond the largest use so far, as a share of it. */
-const slack = 0.06;
 
 /** Filled in advance of need: this share of what is in use, but no more than a fixed amount. */
 const headroom = 0.02;
@@ -59,62 +41,29 @@ export interface ArenaOptions {
   readonly settle: () => void;
 }
 
-export class VirtualArena implements Arena {
+export class VirtualArena extends SplitArena {
   readonly #memory: VirtualMemory;
   readonly #settle: () => void;
-  readonly #small = new Stretches();
-  readonly #large = new Stretches();
   readonly #ranges: { readonly address: number; readonly bytes: number }[] = [];
   readonly #pieces = new Map<number, Piece>();
-  #reserved = 0;
-  #inUse = 0;
-  #peak = 0;
 
   /** Null if the addresses cannot be had. */
   static open(memory: VirtualMemory, options: ArenaOptions): VirtualArena | null {
     const arena = new VirtualArena(memory, options.settle);
     const whole = roundUp(options.total, memory.granule);
-    if (arena.#range(arena.#small, whole) && arena.#range(arena.#large, 4 * whole)) return arena;
+    if (arena.#range(arena.small, whole) && arena.#range(arena.large, 4 * whole)) return arena;
     arena.close();
     return null;
   }
 
   private constructor(memory: VirtualMemory, settle: () => void) {
+    super();
     this.#memory = memory;
     this.#settle = settle;
   }
 
-  get reserved(): number {
-    return this.#reserved;
-  }
-
-  get inUse(): number {
-    return this.#inUse;
-  }
-
-  allocate(bytes: number): Stretch | null {
-    const map = bytes <= smallBytes ? this.#small : this.#large;
-    const units = Math.max(1, Math.ceil(bytes / unit));
-    const found = map.find(units) ?? this.#grow(map, units);
-    if (!found) return null;
-    const block = map.take(found, units);
-    this.#inUse += block.bytes;
-    if (this.#inUse > this.#peak) this.#peak = this.#inUse;
-    return block;
-  }
-
-  release(block: Stretch): void {
-    this.#inUse -= block.bytes;
-    (block.bytes <= smallBytes ? this.#small : this.#large).release(block);
-  }
-
-  trim(): void {
-    this.#peak = this.#inUse;
-    this.#giveBack(Number.POSITIVE_INFINITY, []);
-  }
-
-  close(): void {
-    this.#giveBack(Number.POSITIVE_INFINITY, []);
+  override close(): void {
+    super.close();
     for (const r of this.#ranges) this.#memory.unreserve(r.address, r.bytes);
     this.#ranges.length = 0;
   }
@@ -127,21 +76,20 @@ export class VirtualArena implements Arena {
     return true;
   }
 
-  /** A free stretch of at least `units` where there was none, or null. */
-  #grow(map: Stretches, units: number): Stretch | null {
+  protected grow(map: Stretches, units: number): Stretch | null {
     const { granule } = this.#memory;
     const place = cheapest(map, units, granule);
     if (!place) return null;
     const { at, need } = place;
     // What lies beside the place becomes part of the new stretch.
     const neighbours = [at.before, at.after];
-    const allowed = (1 + slack) * Math.max(this.#peak, this.#inUse + units * unit) + granule;
-    const ahead = roundDown(Math.min(headroom * this.#inUse, mostHeadroom), granule);
-    const spare = Math.min(ahead, at.bytes - need, roundDown(Math.max(0, allowed - this.#reserved - need), granule));
+    const allowed = this.allowed(units * unit, granule);
+    const ahead = roundDown(Math.min(headroom * this.inUse, mostHeadroom), granule);
+    const spare = Math.min(ahead, at.bytes - need, roundDown(Math.max(0, allowed - this.held - need), granule));
     if (spare > 0 && this.#fill(at.address, need + spare)) return map.fill(at, (need + spare) / unit);
-    if (this.#reserved + need > allowed) this.#giveBack(this.#reserved + need - allowed, neighbours);
+    if (this.held + need > allowed) this.giveBack(this.held + need - allowed, neighbours);
     if (!this.#fill(at.address, need)) {
-      this.#giveBack(Number.POSITIVE_INFINITY, neighbours);
+      this.giveBack(Number.POSITIVE_INFINITY, neighbours);
       if (!this.#fill(at.address, need)) return null;
     }
     return map.fill(at, need / unit);
@@ -161,7 +109,7 @@ export class VirtualArena implements Arena {
       made.push(address + done);
       done += size;
     }
-    this.#reserved += done;
+    this.held += done;
     if (done === bytes && this.#memory.enable(address, bytes)) return true;
     for (const a of made) this.#drop(a);
     return false;
@@ -171,20 +119,13 @@ export class VirtualArena implements Arena {
     const { bytes, handle } = this.#pieces.get(address)!;
     this.#memory.unmap(address, bytes, handle);
     this.#pieces.delete(address);
-    this.#reserved -= bytes;
+    this.held -= bytes;
     return bytes;
   }
 
-  /** Empties idle pieces until `bytes` are given back, those idle for longest first. */
-  #giveBack(bytes: number, except: readonly (Stretch | null)[]): void {
-    const idle: { map: Stretches; stretch: Stretch }[] = [];
-    for (const map of [this.#small, this.#large]) {
-      for (const stretch of map) {
-        if (stretch.state === 'free' && stretch.bytes >= this.#memory.granule && !except.includes(stretch))
-          idle.push({ map, stretch });
-      }
-    }
-    idle.sort((a, b) => a.stretch.since - b.stretch.since);
+  /** Empties idle pieces, but not those of `except`. */
+  protected giveBack(bytes: number, except: readonly (Stretch | null)[] = []): void {
+    const idle = this.idle((s) => s.bytes >= this.#memory.granule && !except.includes(s));
     let left = bytes;
     let settled = false;
     for (const { map, stretch } of idle) {

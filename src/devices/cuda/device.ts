@@ -21,7 +21,7 @@ import type {
   Recording,
   Telemetry,
 } from '../device.ts';
-import { type Arena, VirtualArena } from './arena.ts';
+import { VirtualArena } from './arena.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
@@ -36,6 +36,7 @@ import { kernelRecipe, type Recipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import { SegmentArena } from './segments.ts';
+import type { Arena } from './split-arena.ts';
 import type { Located } from './step.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool, UploadRing } from './transfer.ts';

@@ -3,8 +3,8 @@
 // For memory checkers, which see only the driver's own allocations: in a pool, a kernel that runs past its buffer hits a
 // neighbour and nobody notices. Slow, since the driver waits for the device whenever memory is freed.
 
-import type { Arena } from './arena.ts';
 import type { MemorySource } from './segments.ts';
+import type { Arena } from './split-arena.ts';
 import { Stretch, unit } from './stretches.ts';
 
 export class ExactArena implements Arena {
