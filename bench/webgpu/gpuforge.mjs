@@ -11,6 +11,7 @@ function iterated(start, f, times) {
   let last = start;
   return {
     run: async () => {
+      if (last !== start) last.dispose();
       let x = start;
       for (let i = 0; i < times; i++) x = f(x);
       last = x;
