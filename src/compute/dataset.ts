@@ -49,7 +49,7 @@ export interface DatasetReport {
 }
 
 /** Elements of a block: enough to keep the device busy with one launch. */
-const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 20 };
+const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 18 };
 const startBytes = 8 << 20;
 /** The share of free memory that the records of one chunk may take. */
 const memoryShare = 1 / 8;

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Tensor } from '../tensor/tensor.ts';
 import { AbortError, BatchError, DisposedError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
 import { GPUCompute } from './gpu-compute.ts';
-import { cpuFacade, values } from './testing.ts';
+import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
 
 const open: GPUCompute[] = [];
 afterEach(async () => {
@@ -31,6 +31,21 @@ describe('transfers', () => {
     const bits = Uint32Array.of(0x7fc00001, 0xffc12345, 0x7f800000, 0xff800000, 0x80000000, 1, 0x007fffff, 0x3f800000);
     const tensor = await gpu.transferToGPU(new Float32Array(bits.buffer));
     expect([...new Uint32Array((await gpu.transferFromGPU(tensor)).buffer as ArrayBuffer)]).toEqual([...bits]);
+  });
+
+  it('resolve when the bytes are on the device, not at the first use', async () => {
+    const fake = fakeGpu();
+    const { gpu } = facade(fake);
+    open.push(gpu);
+    await gpu.devices.selectDevice();
+    const { write, mark } = fake.device().counters().calls;
+    const t = await gpu.transferToGPU(values(3000));
+    expect(fake.device().counters().calls.write).toBe(write + 1);
+    expect(fake.device().counters().calls.mark).toBeGreaterThan(mark);
+    expect(fake.device().counters().liveBytes).toBe(12_000);
+    const { read } = fake.device().counters().calls;
+    await gpu.transferFromGPU(t);
+    expect(fake.device().counters().calls.read).toBe(read + 1);
   });
 
   it('copy: changing the data afterwards does not change the tensor', async () => {
@@ -297,6 +312,16 @@ describe('the shared instance', () => {
     expect(second).not.toBe(first);
     expect(await second.transferFromGPU(await second.transferToGPU(Float32Array.of(2)))).toEqual(Float32Array.of(2));
     await second.dispose();
+  });
+
+  it('leaves no timer behind that would keep the process alive', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((r) => r === 'Timeout').length;
+    const before = timers();
+    const gpu = cpuFacade();
+    gpu.monitor.start(10);
+    await gpu.transferToGPU(values(100));
+    await gpu.dispose();
+    expect(timers()).toBeLessThanOrEqual(before);
   });
 
   it('names an option that does not exist', () => {
