@@ -49,7 +49,7 @@ export interface FaultPlan {
    * stays lost, as CUDA does within a process.
    */
   readonly rebirth?: FaultPlan;
-  /** Hand out every buffer as one that must be released, so that `live` counts those of the JavaScript heap too. */
+  /** Every buffer must be released, also where the garbage collector would do it, as on any device that can be lost. Default true. */
   readonly strict?: boolean;
 }
 
@@ -76,7 +76,7 @@ export interface FaultyDevice extends Device {
 
 /**
  * Wraps a device so that chosen calls fail.
- * @example withFaults(device, { faults: [{ at: 'launch', nth: 3, as: 'lost' }] })
+ * @example withFaults(rt.device('cpu'), { faults: [{ at: 'launch', nth: 3, as: 'lost' }] }).counters().live // → 0
  */
 export function withFaults(device: Device, plan: FaultPlan = { faults: [] }): FaultyDevice {
   return new Faulty(device, plan);
@@ -176,7 +176,7 @@ class Faulty implements FaultyDevice {
 
   allocate(bytes: number): DeviceBuffer {
     this.#enter('allocate', bytes);
-    const made = new FaultyBuffer(this.inner.allocate(bytes), this, this.#plan.strict ?? false);
+    const made = new FaultyBuffer(this.inner.allocate(bytes), this, this.#plan.strict ?? true);
     if (made.collected) return made;
     this.#live.add(made);
     this.#liveBytes += bytes;
