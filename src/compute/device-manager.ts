@@ -17,6 +17,7 @@ import {
 } from './errors.ts';
 import { type ComputeEvents, type ComputeListener, type ComputeLogger, Signals } from './events.ts';
 import { Healer } from './healer.ts';
+import { checkOptions, flag, oneOf, type Rule } from './options.ts';
 import { probeElements } from './probe.ts';
 import { type Candidate, type OpenRuntime, search } from './select.ts';
 import { Shared } from './shared.ts';
@@ -423,30 +424,17 @@ function opener(options: Omit<RuntimeOptions, 'devices'>): OpenRuntime {
   };
 }
 
-type Check = (value: unknown) => boolean;
-const isFlag: Check = (v) => typeof v === 'boolean';
-const isPolicy: Check = (v) => v === 'accept' || v === 'reject';
-
-const preferenceRules: Readonly<Record<keyof DevicePreference, readonly [Check, string]>> = {
-  preferGPU: [isFlag, 'true or false'],
-  requireGPU: [isFlag, 'true or false'],
+const preferenceRules: Readonly<Record<keyof DevicePreference, Rule>> = {
+  preferGPU: flag,
+  requireGPU: flag,
   minMemory: [(v) => typeof v === 'number' && v >= 0, 'a number of bytes'],
   maxLoad: [(v) => typeof v === 'number' && v >= 0 && v <= 1, 'a number from 0 to 1'],
-  unknown: [isPolicy, "'accept' or 'reject'"],
-  software: [isPolicy, "'accept' or 'reject'"],
+  unknown: oneOf('accept', 'reject'),
+  software: oneOf('accept', 'reject'),
 };
 
 function checkPreference(preference: DevicePreference, operation: string): void {
-  for (const [key, value] of Object.entries(preference)) {
-    if (value === undefined) continue;
-    const rule = preferenceRules[key as keyof DevicePreference] as readonly [Check, string] | undefined;
-    if (rule?.[0](value)) continue;
-    throw new InvalidArgumentError({
-      message: rule ? `${operation}: ${key} is ${String(value)}` : `${operation}: there is no preference '${key}'`,
-      operation,
-      hint: rule ? `Use ${rule[1]}.` : `Preferences are ${Object.keys(preferenceRules).join(', ')}.`,
-    });
-  }
+  checkOptions(operation, 'preference', preference, preferenceRules);
   if (preference.requireGPU && preference.preferGPU === false) {
     throw new InvalidArgumentError({
       message: `${operation}: requireGPU together with preferGPU: false`,

@@ -9,10 +9,10 @@ import { type BatchItem, type BatchOptions, runBatch } from './batch.ts';
 import { Context } from './context.ts';
 import { type DatasetInput, type DatasetOptions, type DatasetReport, runDataset } from './dataset.ts';
 import { DeviceManager } from './device-manager.ts';
-import { InvalidArgumentError } from './errors.ts';
 import type { ComputeEvents, ComputeListener } from './events.ts';
 import { PerformanceMonitor } from './monitor.ts';
 import type { BatchOp } from './ops.ts';
+import { checkOptions, flag, type Rule } from './options.ts';
 import { Pacer } from './pacer.ts';
 import { defaultPolicy, Recovery } from './recovery.ts';
 import { type Estimate, ResourcePredictor } from './resources.ts';
@@ -78,7 +78,7 @@ export class GPUCompute {
   }
 
   private constructor(deps: GPUComputeDeps) {
-    checkOptions(deps);
+    checkOptions('GPUCompute', 'option', deps, optionRules);
     this.devices = deps.devices ?? DeviceManager.create();
     this.monitor = deps.monitor ?? PerformanceMonitor.create({ devices: this.devices });
     this.pool = deps.pool ?? TensorPool.create({ devices: this.devices });
@@ -242,27 +242,14 @@ export class GPUCompute {
   }
 }
 
-type Check = readonly [test: (v: unknown) => boolean, text: string];
-const isFlag: Check = [(v) => typeof v === 'boolean', 'true or false'];
-
-const optionRules: Readonly<Record<keyof GPUComputeOptions, Check>> = {
+const optionRules: Readonly<Record<keyof GPUComputeDeps, Rule>> = {
   attempts: [(v) => Number.isSafeInteger(v) && (v as number) > 0, 'a whole number above 0'],
   waits: [(v) => Array.isArray(v) && v.every((w) => typeof w === 'number' && w >= 0), 'a list of times in ms'],
-  fallback: isFlag,
+  fallback: flag,
   utilizationCeiling: [(v) => typeof v === 'number' && v > 0 && v <= 1, 'a number above 0, at most 1'],
-  handleDegradation: isFlag,
+  handleDegradation: flag,
+  devices: [(v) => v instanceof DeviceManager, 'a DeviceManager'],
+  monitor: [(v) => v instanceof PerformanceMonitor, 'a PerformanceMonitor'],
+  pool: [(v) => v instanceof TensorPool, 'a TensorPool'],
+  owned: flag,
 };
-const parts = new Set(['devices', 'monitor', 'pool', 'owned']);
-
-function checkOptions(options: GPUComputeDeps): void {
-  for (const [key, value] of Object.entries(options)) {
-    if (value === undefined || parts.has(key)) continue;
-    const rule = optionRules[key as keyof GPUComputeOptions] as Check | undefined;
-    if (rule?.[0](value)) continue;
-    throw new InvalidArgumentError({
-      message: rule ? `GPUCompute: ${key} is ${String(value)}` : `GPUCompute: there is no option '${key}'`,
-      operation: 'GPUCompute',
-      hint: rule ? `Use ${rule[1]}.` : `Options are ${Object.keys(optionRules).join(', ')}.`,
-    });
-  }
-}
