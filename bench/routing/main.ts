@@ -4,12 +4,13 @@
 //   --calls 2400           length of the trace
 //   --largest 26           log2 of the largest size
 //   --json FILE            default bench/results/routing-<machine>.json; --svg FILE: predicted against measured
+//   --draw FILE --svg FILE draws the picture of a run that was written before
 //
 // Every distinct call is first measured on every device (median, transfers and the read of the result included); policies are
 // scored by these times. Ours is the public API: the trace is run twice through a runtime that was just opened on a machine
 // it has never seen; where each call ran in the first pass is "cold", in the second "warm".
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { createRuntime, type DeviceId, type DeviceKind, type Runtime } from '../../src/index.ts';
@@ -84,6 +85,28 @@ function row(s: Score): string {
   ].join('');
 }
 
+interface Drawn {
+  readonly load: number;
+  readonly devices: readonly string[];
+  readonly measured: readonly {
+    readonly us: Readonly<Record<DeviceId, number>>;
+    readonly predicted: Readonly<Record<DeviceId, number>>;
+  }[];
+}
+
+function draw(run: Drawn, file: string): void {
+  const dots: Dot[] = run.measured.flatMap((m) =>
+    Object.entries(m.predicted).map(([device, predicted]) => ({ device, predicted, measured: m.us[device]! })),
+  );
+  const caption = `${run.measured.length} calls on ${run.devices.map((d) => d.split(':')[0]).join(' and ')}; load of the machine ${run.load.toFixed(1)}`;
+  writeFileSync(file, picture(dots, caption));
+}
+
+if (args.includes('--draw')) {
+  draw(JSON.parse(readFileSync(option('draw', ''), 'utf8')), option('svg', 'docs/pictures/routing.svg'));
+  process.exit(0);
+}
+
 const kinds = await findKinds();
 const limits: Limits = { samples: Number(option('samples', '7')), enoughMs: 350, longestMs: 700 };
 const started = performance.now();
@@ -118,11 +141,9 @@ const final = new Map(
   }),
 );
 const blind = new Map<Timed, DeviceId>();
-const dots: Dot[] = [];
 for (const [t, d] of final) {
   const [least] = [...d.predictions].sort((a, b) => a.launch + a.work - (b.launch + b.work));
   if (least) blind.set(t, least.device);
-  for (const p of d.predictions) dots.push({ predicted: p.us, measured: t.us.get(p.device)!, device: p.device });
 }
 const hindsight = bestThreshold(trace, cpu, gpu);
 const oracle = score('oracle', trace, apply(trace, bestOf));
@@ -190,45 +211,35 @@ say(`${((performance.now() - started) / 1000).toFixed(0)} s in all`);
 const machine = gpu.replace(/\W+/g, '-');
 const file = option('json', `bench/results/routing-${machine}.json`);
 mkdirSync(dirname(file), { recursive: true });
-writeFileSync(
-  file,
-  `${JSON.stringify(
-    {
-      command: `npm run bench -- routing ${args.join(' ')}`.trim(),
-      at: new Date().toISOString(),
-      devices: names,
-      cores: cpus().length,
-      cpuModel: cpus()[0]?.model,
-      load: loadavg()[0],
-      calls: trace.length,
-      distinct: timed.length,
-      oracleMs: oracle.totalMs,
-      scores,
-      decision: { new: decideNew, remembered, tiny },
-      calibration,
-      exploration,
-      explored: { cold: cold.explored, warm: warm.explored },
-      replayMs: { cold: cold.tookUs / 1000, warm: warm.tookUs / 1000 },
-      checks: Object.fromEntries(checks),
-      stats,
-      measured: timed.map((t) => ({
-        op: t.call.work.op,
-        elements: t.call.n,
-        home: t.call.home,
-        samples: t.samples,
-        us: Object.fromEntries(t.us),
-        predicted: Object.fromEntries((final.get(t)?.predictions ?? []).map((p) => [p.device, p.us])),
-      })),
-    },
-    null,
-    1,
-  )}\n`,
-);
+const record = {
+  command: `npm run bench -- routing ${args.join(' ')}`.trim(),
+  at: new Date().toISOString(),
+  devices: names,
+  cores: cpus().length,
+  cpuModel: cpus()[0]?.model,
+  load: loadavg()[0]!,
+  calls: trace.length,
+  distinct: timed.length,
+  oracleMs: oracle.totalMs,
+  scores,
+  decision: { new: decideNew, remembered, tiny },
+  calibration,
+  exploration,
+  explored: { cold: cold.explored, warm: warm.explored },
+  replayMs: { cold: cold.tookUs / 1000, warm: warm.tookUs / 1000 },
+  checks: Object.fromEntries(checks),
+  stats,
+  measured: timed.map((t) => ({
+    op: t.call.work.op,
+    elements: t.call.n,
+    home: t.call.home,
+    samples: t.samples,
+    us: Object.fromEntries(t.us),
+    predicted: Object.fromEntries((final.get(t)?.predictions ?? []).map((p) => [p.device, p.us])),
+  })),
+};
+writeFileSync(file, `${JSON.stringify(record, null, 1)}\n`);
 const svg = option('svg', '');
-if (svg)
-  writeFileSync(
-    svg,
-    picture(dots, `Predicted against measured time of ${timed.length} calls, ${devices.join(' and ')}`),
-  );
+if (svg) draw(record, svg);
 say(`written to ${file}${svg ? ` and ${svg}` : ''}`);
 process.exit(0);
