@@ -222,6 +222,31 @@ describe('an isolated device', () => {
   });
 });
 
+describe('an isolated WebGPU device', () => {
+  it('computes, records, and can be read synchronously, which it cannot be in this process', async () => {
+    const { devices, refused } = await openIsolated('webgpu', { script: child.script });
+    expect(refused).toEqual([]);
+    const d = devices[0]!;
+    open.push(d);
+    const [x, y, z] = [0, 1, 2].map(() => d.allocate(bytes));
+    d.write(x!, filled(3));
+    const [twice, sum] = [d.prepare(double), d.prepare(plus)];
+    const recording = d.record!([
+      { program: twice, buffers: [0, 1], scalars: [] },
+      { program: sum, buffers: [0, 1, 2], scalars: [] },
+    ]);
+    recording.replay([x!, y!, z!], []);
+    expect([d.caps.syncRead, floats(d.readSync(z!))[n - 1]]).toEqual([true, 9]);
+    d.write(x!, filled(-1));
+    recording.replay([x!, y!, z!], []);
+    expect(floats(await d.read(z!))[0]).toBe(-3);
+    recording.dispose();
+    expect(() => recording.replay([x!, y!, z!], [])).toThrow(DisposedError);
+    d.kill();
+    await expect(d.read(z!)).rejects.toThrow(DeviceLost);
+  });
+});
+
 describe('the end of an isolated device', () => {
   it('rejects what was waited for, and a new process answers within two seconds', async () => {
     const d = await isolated();

@@ -56,16 +56,11 @@ export class Ring {
     return this.#other.sent - this.#own.received;
   }
 
-  /** Whether the other side has taken everything that was sent. */
-  get drained(): boolean {
-    return this.#other.received === this.#own.sent;
-  }
-
   /** Looks at the other side's line. */
   look(): void {
-    const { own, other } = { own: this.#line, other: this.#other };
+    const other = this.#other;
     for (let tries = 0; tries < 1000; tries++) {
-      readSync(this.#fd, this.#lineView, 0, lineBytes, own.other);
+      readSync(this.#fd, this.#lineView, 0, lineBytes, this.#line.other);
       const [sent = 0, received = 0, seen = 0, awake = 0, sum = 0] = this.#words;
       if (sum !== sent + received + seen) continue;
       other.sent = sent;
@@ -117,7 +112,7 @@ export class Ring {
     this.#own.awake = value ? 1 : 0;
   }
 
-  /** Whether the other side waits for room and has to be told that there is some. */
+  /** Tells the other side what was taken and heard, and whether this one is awake. */
   settle(): void {
     this.#tell();
   }

@@ -47,7 +47,7 @@ export class DeviceServer {
   }
 
   start(): void {
-    const { device } = { device: this.#device };
+    const device = this.#device;
     const features = {
       record: Boolean(device.record),
       telemetry: Boolean(device.telemetry),
