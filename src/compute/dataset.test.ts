@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RecordArray } from './dataset.ts';
 import { AbortError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
+import type { RecordArray } from './pipeline.ts';
 import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
 
 const open: GPUCompute[] = [];

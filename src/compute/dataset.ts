@@ -1,20 +1,13 @@
-// The whole way of a dataset: host → device → operation → host, in chunks, streamed.
-//
-// Records of one length travel as blocks of rows. The number of rows in a block follows from the length of a record and the
-// device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
-// is what makes results the same bits for any size of chunk. A chunk is some blocks that are in flight together.
+// The whole way of a dataset: host → device → operation → host, in chunks, streamed. How a chunk travels is in pipeline.ts;
+// here are the sizes of chunks, what happens when one fails, and the report.
 
-import { byteSize, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
-import type { Tensor } from '../tensor/tensor.ts';
+import { dtypeInfo } from '../base/dtype.ts';
 import type { ChunkSizer } from './adaptive.ts';
 import type { Context } from './context.ts';
 import { ComputeError, InvalidArgumentError, OutOfMemoryError, throwIfAborted } from './errors.ts';
 import { type BatchOp, checkOp, ops } from './ops.ts';
-import type { Station } from './station.ts';
-import { download, once, upload } from './transfer.ts';
-
-/** One record. */
-export type RecordArray = Exclude<TypedArray, Uint16Array>;
+import { Pipeline, type RecordArray, type Result } from './pipeline.ts';
+import { once } from './transfer.ts';
 
 export type DatasetInput = RecordArray | Iterable<RecordArray> | AsyncIterable<RecordArray>;
 
@@ -45,16 +38,13 @@ export interface DatasetReport {
   /** Whether stages of different chunks ran at the same time. */
   readonly overlapped: boolean;
   /** One array per record, in their order. */
-  readonly results: readonly HostArrays[keyof HostArrays][];
+  readonly results: readonly Result[];
 }
 
-/** Elements of a block: enough to keep the device busy with one launch. */
-const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 18 };
 const startBytes = 8 << 20;
 /** The share of free memory that the records of one chunk may take. */
 const memoryShare = 1 / 8;
 
-type Result = HostArrays[keyof HostArrays];
 type Records = Iterator<RecordArray, unknown> | AsyncIterator<RecordArray, unknown>;
 
 export async function runDataset(ctx: Context, data: DatasetInput, options: DatasetOptions): Promise<DatasetReport> {
@@ -190,119 +180,6 @@ class Dataset {
     devices.signals.emit('chunk', { operation: 'processDataset', size: records.length, ms });
     await pacer.rest(busy, signal);
     return records.length;
-  }
-}
-
-/** Positions of a chunk's records that travel together. */
-interface Block {
-  readonly positions: readonly number[];
-  /** Rows with the filling; null for records that travel alone. */
-  readonly rows: number | null;
-}
-
-/** One chunk on one station: uploads run ahead of computations, downloads behind them. */
-class Pipeline {
-  readonly #ctx: Context;
-  readonly #station: Station;
-  readonly #op: BatchOp;
-  busyMs = 0;
-  overlapped = false;
-
-  constructor(ctx: Context, station: Station, op: BatchOp) {
-    this.#ctx = ctx;
-    this.#station = station;
-    this.#op = op;
-  }
-
-  async process(records: readonly RecordArray[]): Promise<Result[]> {
-    const results = new Array<Result>(records.length);
-    const held = new Set<Tensor>();
-    const blocks = this.#blocks(records);
-    let downloads = 0;
-    const fetch = async (out: Tensor, block: Block): Promise<void> => {
-      downloads++;
-      const data = await download(this.#ctx, this.#station, out);
-      downloads--;
-      const per = block.rows === null ? data.length : data.length / block.rows;
-      block.positions.forEach((p, row) => {
-        results[p] = block.rows === null ? data : data.slice(row * per, (row + 1) * per);
-      });
-      held.delete(out);
-      out.dispose();
-    };
-    let behind: Promise<void> = Promise.resolve();
-    try {
-      for (const block of blocks) {
-        // The download of the block before goes on meanwhile, where the device can do both.
-        if (downloads > 0 && this.#station.kind === 'gpu') this.overlapped = true;
-        const input = await this.#upload(records, block);
-        held.add(input);
-        const out = await this.#compute(input, block);
-        held.add(out);
-        held.delete(input);
-        input.dispose();
-        await behind;
-        behind = fetch(out, block);
-        // Told through `await behind`; until then it must not count as unhandled.
-        behind.catch(() => {});
-      }
-      await behind;
-      return results;
-    } finally {
-      await behind.catch(() => {});
-      for (const t of held) t.dispose();
-    }
-  }
-
-  async #upload(records: readonly RecordArray[], block: Block): Promise<Tensor> {
-    const first = records[block.positions[0]!]!;
-    if (block.rows === null) return upload(this.#ctx, this.#station, first, [first.length], undefined);
-    const length = first.length;
-    const bytes = new Uint8Array(block.rows * first.byteLength);
-    block.positions.forEach((p, row) => {
-      const r = records[p]!;
-      bytes.set(new Uint8Array(r.buffer, r.byteOffset, r.byteLength), row * first.byteLength);
-    });
-    const packed = new (first.constructor as new (buffer: ArrayBuffer) => RecordArray)(bytes.buffer);
-    return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined);
-  }
-
-  async #compute(input: Tensor, block: Block): Promise<Tensor> {
-    const op = this.#op;
-    const name = typeof op === 'string' ? op : op.name || 'function';
-    const bytes = input.size * byteSize(input.dtype);
-    const wide = this.#station.device.caps.dtypes.has('f64');
-    const { value, ms } = await this.#ctx.computing(this.#station, name, bytes, () =>
-      typeof op === 'string' && block.rows !== null
-        ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
-        : this.#ctx.groups(this.#station).run([input], op)[0]!,
-    );
-    this.busyMs += ms;
-    return value;
-  }
-
-  /** Records of one length and type together, in blocks; a function gets each record by itself. */
-  #blocks(records: readonly RecordArray[]): Block[] {
-    if (typeof this.#op === 'function') return records.map((_, i) => ({ positions: [i], rows: null }));
-    const kinds = new Map<string, number[]>();
-    records.forEach((r, i) => {
-      const key = `${r.constructor.name} ${r.length}`;
-      const list = kinds.get(key);
-      if (list) list.push(i);
-      else kinds.set(key, [i]);
-    });
-    const blocks: Block[] = [];
-    for (const positions of kinds.values()) {
-      const { length } = records[positions[0]!]!;
-      const rows = Math.max(1, Math.floor(blockElements[this.#station.kind] / Math.max(1, length)));
-      if (rows === 1 || length === 0) {
-        for (const p of positions) blocks.push({ positions: [p], rows: null });
-        continue;
-      }
-      for (let at = 0; at < positions.length; at += rows)
-        blocks.push({ positions: positions.slice(at, at + rows), rows });
-    }
-    return blocks;
   }
 }
 

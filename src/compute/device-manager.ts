@@ -5,7 +5,7 @@
 // out again after it passed three times.
 
 import type { DeviceKind } from '../runtime/devices.ts';
-import { createRuntime, type RuntimeOptions } from '../runtime/runtime.ts';
+import type { RuntimeOptions } from '../runtime/runtime.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { within } from './deadline.ts';
 import {
@@ -17,7 +17,8 @@ import {
 } from './errors.ts';
 import { type ComputeEvents, type ComputeListener, type ComputeLogger, Signals } from './events.ts';
 import { Healer } from './healer.ts';
-import { checkOptions, flag, oneOf, type Rule } from './options.ts';
+import { gpuKinds, opener } from './open.ts';
+import { checkPreference } from './preference.ts';
 import { probeElements } from './probe.ts';
 import { type Candidate, type OpenRuntime, search } from './select.ts';
 import { Shared } from './shared.ts';
@@ -58,7 +59,6 @@ const resetWindowMs = 10 * 60_000;
 const quietMs = 5000;
 const closeMs = 2000;
 const rebirthMs = 10_000;
-const gpuKinds: readonly DeviceKind[] = ['cuda', 'webgpu'];
 
 const shared = new Shared<DeviceManager, DeviceManagerOptions>('DeviceManager', (options) =>
   DeviceManager.create(options),
@@ -402,44 +402,3 @@ const disposed = (operation: string, device: string | null): DisposedError =>
     device,
     hint: 'Ask for a new one: getInstance().',
   });
-
-/**
- * Opens one kind of device; beside a GPU the CPU too, for dtypes the GPU lacks and for tensors that are computed again when it
- * is lost. The first device is used. Failures are neither tried again nor moved elsewhere below: the facade has a policy
- * of its own, and attempts would multiply.
- */
-function opener(options: Omit<RuntimeOptions, 'devices'>): OpenRuntime {
-  return (kind, only) => {
-    const ordinal = only === undefined ? Number.NaN : Number(only.split(':')[1]);
-    const cuda = kind === 'cuda' && Number.isInteger(ordinal) ? { cuda: { ...options.cuda, ordinals: [ordinal] } } : {};
-    // An emulated GPU would come after the CPU.
-    const alone = !gpuKinds.includes(kind) || (kind === 'webgpu' && only !== undefined);
-    return createRuntime({
-      ...options,
-      ...cuda,
-      routing: { mode: 'off', ...options.routing },
-      recovery: { attempts: 1, fallback: false, ...options.recovery },
-      devices: alone ? [kind] : [kind, 'cpu'],
-    });
-  };
-}
-
-const preferenceRules: Readonly<Record<keyof DevicePreference, Rule>> = {
-  preferGPU: flag,
-  requireGPU: flag,
-  minMemory: [(v) => typeof v === 'number' && v >= 0, 'a number of bytes'],
-  maxLoad: [(v) => typeof v === 'number' && v >= 0 && v <= 1, 'a number from 0 to 1'],
-  unknown: oneOf('accept', 'reject'),
-  software: oneOf('accept', 'reject'),
-};
-
-function checkPreference(preference: DevicePreference, operation: string): void {
-  checkOptions(operation, 'preference', preference, preferenceRules);
-  if (preference.requireGPU && preference.preferGPU === false) {
-    throw new InvalidArgumentError({
-      message: `${operation}: requireGPU together with preferGPU: false`,
-      operation,
-      hint: 'Leave one of them out.',
-    });
-  }
-}

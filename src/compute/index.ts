@@ -27,6 +27,7 @@ export { type DatasetResult, GPUCompute, type GPUComputeDeps, type GPUComputeOpt
 export { type Averages, type FieldSummary, type LoggedRecord, type MetricsInput, PerformanceLogger } from './logger.ts';
 export { type MonitorDeps, type MonitorOptions, type OperationRecord, PerformanceMonitor } from './monitor.ts';
 export type { BatchOp, OpName, TensorOp } from './ops.ts';
+export type { RecordArray } from './pipeline.ts';
 export type { Estimate } from './resources.ts';
 export type { OpenRuntime } from './select.ts';
 export { type PoolDeps, type PoolOptions, type PoolRequest, type PoolStats, TensorPool } from './tensor-pool.ts';

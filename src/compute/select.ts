@@ -5,6 +5,7 @@ import type { Device } from '../devices/device.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
+import { gpuKinds } from './open.ts';
 import { type ProbeResult, probeDevice } from './probe.ts';
 import type { DevicePreference, DeviceSelection } from './types.ts';
 
@@ -29,8 +30,6 @@ export interface Search {
 const loadSamples = 5;
 const loadStepMs = 50;
 
-const isGpu = (kind: DeviceKind): boolean => kind === 'cuda' || kind === 'webgpu';
-
 /** The best acceptable device among some kinds. The runtimes of all others are closed again. */
 export async function search(
   kinds: readonly DeviceKind[],
@@ -51,7 +50,7 @@ export async function search(
     if (ids.length === 0) rejected.push({ device: kind, reason: 'it was not opened' });
     for (const { id } of ids) {
       const device = runtime.device(id);
-      const verdict = await judge(device, isGpu(kind), preference, clock, excluded, probeElements);
+      const verdict = await judge(device, gpuKinds.includes(kind), preference, clock, excluded, probeElements);
       if (typeof verdict === 'string') rejected.push({ device: id, reason: verdict });
       else accepted.push({ kind, runtime, device, ...verdict, siblings: ids.length });
     }

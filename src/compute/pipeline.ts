@@ -1,0 +1,132 @@
+// One chunk of records on one station: uploads run ahead of computations, downloads behind them.
+//
+// Records of one length travel as blocks of rows. The number of rows in a block follows from the length of a record and the
+// device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
+// is what makes results the same bits for any size of chunk.
+
+import { byteSize, type HostArrays, type TypedArray } from '../base/dtype.ts';
+import type { Tensor } from '../tensor/tensor.ts';
+import type { Context } from './context.ts';
+import { type BatchOp, ops } from './ops.ts';
+import type { Station } from './station.ts';
+import { download, upload } from './transfer.ts';
+
+/** One record. */
+export type RecordArray = Exclude<TypedArray, Uint16Array>;
+
+export type Result = HostArrays[keyof HostArrays];
+
+/** Elements of a block: enough to keep the device busy with one launch. */
+const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 18 };
+
+/** Positions of a chunk's records that travel together. */
+interface Block {
+  readonly positions: readonly number[];
+  /** Rows with the filling; null for records that travel alone. */
+  readonly rows: number | null;
+}
+
+export class Pipeline {
+  readonly #ctx: Context;
+  readonly #station: Station;
+  readonly #op: BatchOp;
+  busyMs = 0;
+  overlapped = false;
+
+  constructor(ctx: Context, station: Station, op: BatchOp) {
+    this.#ctx = ctx;
+    this.#station = station;
+    this.#op = op;
+  }
+
+  async process(records: readonly RecordArray[]): Promise<Result[]> {
+    const results = new Array<Result>(records.length);
+    const held = new Set<Tensor>();
+    const blocks = this.#blocks(records);
+    let downloads = 0;
+    const fetch = async (out: Tensor, block: Block): Promise<void> => {
+      downloads++;
+      const data = await download(this.#ctx, this.#station, out);
+      downloads--;
+      const per = block.rows === null ? data.length : data.length / block.rows;
+      block.positions.forEach((p, row) => {
+        results[p] = block.rows === null ? data : data.slice(row * per, (row + 1) * per);
+      });
+      held.delete(out);
+      out.dispose();
+    };
+    let behind: Promise<void> = Promise.resolve();
+    try {
+      for (const block of blocks) {
+        // The download of the block before goes on meanwhile, where the device can do both.
+        if (downloads > 0 && this.#station.kind === 'gpu') this.overlapped = true;
+        const input = await this.#upload(records, block);
+        held.add(input);
+        const out = await this.#compute(input, block);
+        held.add(out);
+        held.delete(input);
+        input.dispose();
+        await behind;
+        behind = fetch(out, block);
+        // Told through `await behind`; until then it must not count as unhandled.
+        behind.catch(() => {});
+      }
+      await behind;
+      return results;
+    } finally {
+      await behind.catch(() => {});
+      for (const t of held) t.dispose();
+    }
+  }
+
+  async #upload(records: readonly RecordArray[], block: Block): Promise<Tensor> {
+    const first = records[block.positions[0]!]!;
+    if (block.rows === null) return upload(this.#ctx, this.#station, first, [first.length], undefined);
+    const length = first.length;
+    const bytes = new Uint8Array(block.rows * first.byteLength);
+    block.positions.forEach((p, row) => {
+      const r = records[p]!;
+      bytes.set(new Uint8Array(r.buffer, r.byteOffset, r.byteLength), row * first.byteLength);
+    });
+    const packed = new (first.constructor as new (buffer: ArrayBuffer) => RecordArray)(bytes.buffer);
+    return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined);
+  }
+
+  async #compute(input: Tensor, block: Block): Promise<Tensor> {
+    const op = this.#op;
+    const name = typeof op === 'string' ? op : op.name || 'function';
+    const bytes = input.size * byteSize(input.dtype);
+    const wide = this.#station.device.caps.dtypes.has('f64');
+    const { value, ms } = await this.#ctx.computing(this.#station, name, bytes, () =>
+      typeof op === 'string' && block.rows !== null
+        ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
+        : this.#ctx.groups(this.#station).run([input], op)[0]!,
+    );
+    this.busyMs += ms;
+    return value;
+  }
+
+  /** Records of one length and type together, in blocks; a function gets each record by itself. */
+  #blocks(records: readonly RecordArray[]): Block[] {
+    if (typeof this.#op === 'function') return records.map((_, i) => ({ positions: [i], rows: null }));
+    const kinds = new Map<string, number[]>();
+    records.forEach((r, i) => {
+      const key = `${r.constructor.name} ${r.length}`;
+      const list = kinds.get(key);
+      if (list) list.push(i);
+      else kinds.set(key, [i]);
+    });
+    const blocks: Block[] = [];
+    for (const positions of kinds.values()) {
+      const { length } = records[positions[0]!]!;
+      const rows = Math.max(1, Math.floor(blockElements[this.#station.kind] / Math.max(1, length)));
+      if (rows === 1 || length === 0) {
+        for (const p of positions) blocks.push({ positions: [p], rows: null });
+        continue;
+      }
+      for (let at = 0; at < positions.length; at += rows)
+        blocks.push({ positions: positions.slice(at, at + rows), rows });
+    }
+    return blocks;
+  }
+}
