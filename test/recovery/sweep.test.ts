@@ -1,7 +1,8 @@
-// Every call of a sixty-op program fails, in every way, on every kind of device.
+// Calls of a sixty-op program fail, in every way, on every kind of device: a sample of them, or all (see `every`).
 //
 // Whatever fails: the result is right or the error is one of ours; nothing stays allocated; nothing hangs; and the same
-// program gives the right result afterwards in the same runtime. With a second device, the result is right at once.
+// program gives the right result afterwards in the same runtime. With a second device, the result is right at once,
+// unless a value was lost whose inputs had been given up (TensorLost).
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCpuDevice } from '../../src/devices/cpu/device.ts';
