@@ -80,6 +80,8 @@ export class Node {
   recipe: object | null = null;
   /** From what a value that a device could lose can be computed again: its sources, or a call that made it. */
   lineage: readonly Node[] | Replay | null = null;
+  /** The bytes of an upload that a device could lose, kept as long as something may have to be computed from them again. */
+  seed: Uint8Array | null = null;
   /** Computations between this value and data from outside, as far as lineages go back. */
   reach = 0;
   /** The line that made it, where lines are recorded. */
@@ -126,6 +128,15 @@ export function settle(node: Node, storage: Storage): void {
   const sources = node.sources;
   node.sources = none;
   for (const s of sources) dropUse(s);
+  dropCheck(node);
+}
+
+/** The check of an index is done, or not needed any more: what it was to be computed from is let go. */
+function dropCheck(node: Node): void {
+  if (!node.check) return;
+  const { bad } = node.check;
+  node.check = null;
+  free(bad);
 }
 
 /**
@@ -163,6 +174,7 @@ function free(node: Node): void {
     if (n.handles > 0 || n.uses > 0) continue;
     n.onFree?.();
     n.onFree = null;
+    dropCheck(n);
     n.storage?.disown();
     n.storage = null;
     const sources = n.sources;

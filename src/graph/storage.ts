@@ -57,7 +57,8 @@ export class Storage {
     this.#books = books;
     this.bytes = bytes;
     if (place) this.mask = place.bit;
-    if (!buffer?.collected) this.#list(buffer?.bytes ?? 0);
+    // What can be lost must be found when that happens, even if the collector would free it.
+    if (!buffer?.collected || place?.mortal) this.#list(buffer && !buffer.collected ? buffer.bytes : 0);
   }
 
   /** The place of the first copy; null if the bytes are in host memory alone. */
@@ -95,7 +96,7 @@ export class Storage {
   /** The same bytes are now at another place too. */
   addCopy(place: Place, buffer: DeviceBuffer): void {
     this.mask |= place.bit;
-    if (!buffer.collected) this.#list(buffer.bytes);
+    if (!buffer.collected || place.mortal) this.#list(buffer.collected ? 0 : buffer.bytes);
     if (!this.#place) {
       this.#place = place;
       this.#buffer = buffer;

@@ -6,26 +6,34 @@
 
 import { show } from '../base/shape.ts';
 import { dropUse, type Node, type Replay, settle } from '../graph/node.ts';
+import { Storage, type Storages } from '../graph/storage.ts';
 import { TensorLost } from './errors.ts';
 
 const isReplay = (lineage: Node['lineage']): lineage is Replay => lineage !== null && 'run' in lineage;
 
-/** Revives everything below nodes that is needed to compute or read them. */
-export function revive(nodes: readonly Node[]): void {
+/**
+ * Revives everything below nodes that is needed to compute or read them. What had been computed by itself is computed by itself
+ * again (`compute`), so that its last bits are the same; what had been fused into something stays lazy.
+ */
+export function revive(nodes: readonly Node[], books: Storages, compute: (node: Node) => void): void {
   const seen = new Set<Node>();
   for (const node of nodes) check(node, seen);
   // Sources come before their users in the order of insertion below.
   const order: Node[] = [];
   const visited = new Set<Node>();
   for (const node of nodes) arrange(node, visited, order);
-  for (const node of order) restore(node);
+  for (const node of order) {
+    restore(node, books);
+    // The nodes asked for are computed by the caller.
+    if (node.reach > 0 && !node.storage && !nodes.includes(node)) compute(node);
+  }
 }
 
 const present = (node: Node): boolean => node.storage !== null && !node.storage.lost;
 
 /** What a node needs to be computed; null if it needs nothing. */
 function below(node: Node): readonly Node[] | null {
-  if (present(node)) return null;
+  if (present(node) || node.seed) return null;
   if (!node.storage && node.sources.length > 0) return node.sources;
   const { lineage } = node;
   return lineage === null ? null : isReplay(lineage) ? lineage.inputs : lineage;
@@ -38,7 +46,7 @@ function check(node: Node, seen: Set<Node>): void {
     seen.add(n);
     const needs = below(n);
     if (needs) pending.push(...needs);
-    else if (!present(n) && n.op !== 'const' && n.op !== 'iota') throw gone(n);
+    else if (!present(n) && !n.seed && n.op !== 'const' && n.op !== 'iota') throw gone(n);
   }
 }
 
@@ -49,13 +57,18 @@ function arrange(node: Node, visited: Set<Node>, order: Node[]): void {
   if (!present(node)) order.push(node);
 }
 
-function restore(node: Node): void {
-  const { lineage } = node;
+function restore(node: Node, books: Storages): void {
+  const { lineage, seed } = node;
   // Still lazy, or made again below.
-  if (present(node) || (!node.storage && node.sources.length > 0) || lineage === null) return;
+  if (present(node) || (!node.storage && node.sources.length > 0) || (lineage === null && !seed)) return;
   const old = node.storage;
   node.storage = null;
-  if (isReplay(lineage)) {
+  if (seed) {
+    const storage = new Storage(null, null, books, seed.byteLength);
+    storage.keepOnHost(seed);
+    storage.hostKept = true;
+    settle(node, storage);
+  } else if (isReplay(lineage)) {
     const made = lineage.run(lineage.inputs);
     settle(node, made[lineage.index]!.storage!);
     // The call's own nodes have done their work.
@@ -64,8 +77,8 @@ function restore(node: Node): void {
       dropUse(n);
     }
   } else {
-    node.sources = lineage;
-    for (const s of lineage) s.uses++;
+    node.sources = lineage!;
+    for (const s of lineage!) s.uses++;
   }
   old?.disown();
 }

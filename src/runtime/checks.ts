@@ -30,10 +30,15 @@ export class Checks {
       if (seen.has(id)) return;
       seen.add(id);
       const buffer = buffers[id]!;
-      if (!device.readSync) deferred.push(this.#defer(place, buffer, check.message));
-      else if (device.readSync(buffer, 0, 1)[0] !== 0) {
+      if (!device.readSync) {
+        deferred.push(this.#defer(place, buffer, check.message));
+        return;
+      }
+      try {
+        if (device.readSync(buffer, 0, 1)[0] !== 0) throw badIndex(check.message);
+      } catch (e) {
         undo();
-        throw badIndex(check.message);
+        throw e;
       }
     });
     for (const id of seen) {
@@ -61,9 +66,11 @@ export class Checks {
       this.#open.delete(check);
       // The flag went with its device, and so did the results it guards.
       if (place.generation !== generation) return;
-      const bad = (await place.device.read(buffer, 0, 1))[0] !== 0;
-      if (place.generation === generation) place.release(buffer);
-      if (bad) throw badIndex(message);
+      try {
+        if ((await place.device.read(buffer, 0, 1))[0] !== 0) throw badIndex(message);
+      } finally {
+        if (place.generation === generation) place.release(buffer);
+      }
     };
     // Read once, however many results depend on it.
     const check: DeferredCheck = { verify: () => (outcome ??= read()) };

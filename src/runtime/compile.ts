@@ -231,7 +231,9 @@ function traceBody<A extends readonly CompileArgument[], R extends CompileResult
   for (const s of symbolic) if (s instanceof TensorCore) s.dispose();
   const actual = args.flatMap((a) => (a instanceof TensorCore ? [a.node] : []));
   const bound = leaves.map((leaf) => (typeof leaf === 'number' ? actual[leaf]! : leaf));
-  const executable = engine.programs.find(trace(nodes), nodes, bound, host.want({ ...anywhere, awaits: true }));
+  const executable = engine.attempt(host.want({ ...anywhere, awaits: true }), (want) =>
+    engine.programs.find(trace(nodes), nodes, bound, want),
+  );
   const signature: Signature = {
     pattern: args.map(patternOf),
     graph: nodes,

@@ -124,7 +124,7 @@ export class Engine {
   /** Brings back what was given up or lost below nodes. */
   #restore(nodes: readonly Node[]): void {
     if (recipes.any) recipes.restoreAll(nodes);
-    if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes);
+    if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes, (node) => this.compute([node]));
   }
 
   /** A new run begins at a place: its inputs stay where they are until the next one. */

@@ -105,7 +105,7 @@ export async function createGovernor(
     },
   );
   for (const place of places) losses.watch(place);
-  const recovery = new Recovery({ places, losses, health, ladder, options: options.recovery, events });
+  const recovery = new Recovery({ places, storages, losses, health, ladder, options: options.recovery, events });
   return {
     places,
     monitor,

@@ -38,6 +38,8 @@ export interface HostSettings {
   readonly development: boolean;
   /** Bytes up to which uploads at a place that can be lost stay in host memory too. */
   readonly keepBytes: number;
+  /** Bytes up to which they stay even after the tensor was disposed, while results computed from it live. */
+  readonly seedBytes: number;
   /** The longest wait for a device. */
   readonly timeoutMs: number;
 }
@@ -166,13 +168,15 @@ export class RuntimeHost implements Host {
 
   readSync(node: Node): TypedArray {
     const { engine } = this;
+    let want = this.#pins > 0 ? this.want(syncWant) : syncWant;
     for (let attempt = 0; ; attempt++) {
-      if (!node.storage || node.storage.lost) engine.compute([node], this.want(syncWant));
+      if (!node.storage || node.storage.lost) engine.compute([node], want);
+      const { place } = node.storage!;
       try {
         return this.#readNow(node);
       } catch (e) {
-        // Thrown on if nothing helps; else the bytes are computed again.
-        this.#recovery!.next(e, node.storage?.place ?? null, syncWant, attempt);
+        want = this.#recovery!.next(e, place, want, attempt);
+        leave(node, place, want);
       }
     }
   }
@@ -220,6 +224,7 @@ export class RuntimeHost implements Host {
           // A device that found out late that it had no room has filled these bytes with nothing.
           if (e instanceof OutOfMemory && place?.mortal && node.lineage) node.storage?.dropCopy(place);
           want = await this.#recovery!.nextAsync(e, place, want, attempt, signal);
+          leave(node, place, want);
         }
       }
     } finally {
@@ -251,8 +256,9 @@ export class RuntimeHost implements Host {
     const at = pin ?? (this.#pins > 0 ? (this.#scopes.current()?.place ?? null) : null);
     const node = new Node('leaf', dtype, internInts(shape), [], noInts);
     const now = ++ledger.storages.now;
-    for (let excluded = 0, attempt = 0; ; attempt++) {
-      const place = engine.programs.home(1 << dtypeInfo[dtype].id, byteLength, at, excluded);
+    let want: Want = { ...anywhere, pin: at, pinned: at !== null };
+    for (let attempt = 0; ; attempt++) {
+      const place = engine.programs.home(1 << dtypeInfo[dtype].id, byteLength, at, want.excluded);
       try {
         const buffer = place.allocate(byteLength);
         try {
@@ -267,13 +273,13 @@ export class RuntimeHost implements Host {
         if (place.mortal && byteLength <= this.#settings.keepBytes) {
           storage.keepOnHost(bytes.slice());
           storage.hostKept = true;
+          if (byteLength <= this.#settings.seedBytes) node.seed = storage.host;
         }
         settle(node, storage);
         if (this.#events.has('upload')) this.#events.emit('upload', { device: place.id, bytes: byteLength });
         return node;
       } catch (e) {
-        const want = this.#recovery!.next(e, place, { ...anywhere, excluded, pin: at, pinned: at !== null }, attempt);
-        excluded = want.excluded;
+        want = this.#recovery!.next(e, place, want, attempt);
       }
     }
   }
@@ -343,6 +349,13 @@ export class RuntimeHost implements Host {
     finish(result);
     return result;
   }
+}
+
+/** Gives up a node's bytes at a place that was ruled out, if they are elsewhere too or can be computed again. */
+function leave({ storage, lineage, seed }: Node, place: Place | null, { excluded }: Want): void {
+  if (!storage || !place || (excluded & place.bit) === 0) return;
+  const elsewhere = storage.host !== null || (storage.mask & ~place.bit) !== 0;
+  if (elsewhere || lineage || seed) storage.dropCopy(place);
 }
 
 function closed(where: string): DisposedError {

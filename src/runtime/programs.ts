@@ -9,6 +9,7 @@ import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
+import type { Storage } from '../graph/storage.ts';
 import { KeyedCache, type Trace } from '../graph/trace.ts';
 import type { Router } from '../routing/router.ts';
 import type { Candidate, Decision, RouteRequest, WorkItem } from '../routing/types.ts';
@@ -205,7 +206,7 @@ export class Programs {
     return {
       op: operationOf(work),
       candidates: candidates.map((p): Candidate => ({ device: p.id, work, penalty: this.#conditions.penalty(p) })),
-      inputs: leaves.map((l) => ({ bytes: l.storage?.bytes ?? 0, at: l.storage?.places.map((p) => p.id) ?? [] })),
+      inputs: leaves.map(({ storage }) => ({ bytes: storage?.bytes ?? 0, at: whereabouts(storage) })),
       outputBytes: [...results].reduce((sum, b) => sum + plan.made[b - plan.leaves]!.bytes, 0),
       wanted: want.wanted,
     };
@@ -306,6 +307,12 @@ function locations(leaves: readonly Node[], want: Want): number {
     h = Math.imul(h, 31) + (s ? s.mask + (s.pin ? s.pin.bit << 8 : 0) : 0);
   }
   return h | 0;
+}
+
+function whereabouts(storage: Storage | null): readonly string[] {
+  if (!storage) return [];
+  const at = storage.places.map((p) => p.id);
+  return storage.host && at.length > 0 ? [...at, 'host'] : at;
 }
 
 /** Whether all inputs are at the place or can be brought there without waiting. */

@@ -6,6 +6,7 @@
 import type { Place } from '../devices/place.ts';
 import { ForgeError, OutOfMemory } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
+import type { Storages } from '../graph/storage.ts';
 import type { Ladder } from '../memory/ladder.ts';
 import { sleep, systemClock } from '../recovery/clock.ts';
 import { aborted } from '../recovery/errors.ts';
@@ -19,6 +20,7 @@ import type { Want } from './programs.ts';
 
 export interface RecoveryParts {
   readonly places: readonly Place[];
+  readonly storages: Storages;
   readonly losses: Losses;
   readonly health: Health;
   readonly ladder: Ladder;
@@ -76,8 +78,8 @@ export class Recovery {
   }
 
   /** Makes nodes computable again whose bytes, or whose sources' bytes, went with a device. */
-  revive(nodes: readonly Node[]): void {
-    revive(nodes);
+  revive(nodes: readonly Node[], compute: (node: Node) => void): void {
+    revive(nodes, this.#parts.storages, compute);
   }
 
   /** Which place an error speaks of, and what may help. Throws what nothing helps against. */

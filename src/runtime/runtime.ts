@@ -101,6 +101,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const settings: HostSettings = {
     development,
     keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
+    seedBytes: recovery.keep === 'all' ? Number.POSITIVE_INFINITY : seedBytes,
     timeoutMs: recovery.timeoutMs,
   };
   const host = new RuntimeHost(settings, events, scopes);
@@ -120,6 +121,9 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     throw e;
   }
 }
+
+/** Small uploads stay in memory as long as something may have to be computed from them again, even if they were disposed. */
+const seedBytes = 64 << 10;
 
 /** Noting the line that made a tensor costs microseconds, so by default only large ones have it, once memory gets short. */
 const largeBytes = 16 << 20;

@@ -222,7 +222,7 @@ export function siteLine(site: Site): string {
   const lines = site.stack?.split('\n').slice(1) ?? [];
   const outside = lines.find(
     (l) =>
-      !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph|devices|memory|recovery))[\\/]/.test(l) &&
+      !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph|devices|memory|recovery|compute))[\\/]/.test(l) &&
       !l.includes('node:internal'),
   );
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');

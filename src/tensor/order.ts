@@ -58,7 +58,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([3, 1, 2]).sort() // → [1, 2, 3]
    */
   sort(axis = -1, options: SortOptions = {}): Tensor<D> {
-    return this.make<D>(sorted(this.node, axis, options, 'sort').values);
+    return this.make<D>(sorted(this.node, axis, options, 'sort').values());
   }
 
   /**
@@ -85,12 +85,17 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
     }
     const { values, positions } = sorted(this.node, axis, { descending: true }, 'topk');
     const first = this.shape.map((_, i) => (i === a ? ([0, k] as const) : null));
-    return { values: this.make<D>(values).slice(first), indices: this.make<'i32'>(positions()).slice(first) };
+    return { values: this.make<D>(values()).slice(first), indices: this.make<'i32'>(positions()).slice(first) };
   }
 }
 
 // Devices sort rows: the axis is moved to the end and back.
-function sorted(x: Node, axis: number, options: SortOptions, where: string): { values: Node; positions: () => Node } {
+function sorted(
+  x: Node,
+  axis: number,
+  options: SortOptions,
+  where: string,
+): { values: () => Node; positions: () => Node } {
   const rank = x.shape.values.length;
   const a = normalizeAxis(axis, rank, where);
   const there = x.shape.values.map((_, i) => i).filter((i) => i !== a);
@@ -98,11 +103,12 @@ function sorted(x: Node, axis: number, options: SortOptions, where: string): { v
   const back = there.map((_, i) => there.indexOf(i));
   const rows = permute(x.dtype === 'bool' ? cast(x, 'u8') : x, there);
   if (x.size === 0) {
-    return { values: x, positions: () => cast(x, 'i32') };
+    return { values: () => x, positions: () => cast(x, 'i32') };
   }
   const node = makeNode('sort', rows.dtype, rows.shape.values as Shape, [rows], args.sort(options.descending === true));
   return {
-    values: permute(cast(makeNode('sorted', node.dtype, node.shape.values, [node]), x.dtype), back),
+    // Made only if wanted: a node that nobody owns would hold on to what it is made from.
+    values: () => permute(cast(makeNode('sorted', node.dtype, node.shape.values, [node]), x.dtype), back),
     positions: () => permute(makeNode('positions', 'i32', node.shape.values, [node]), back),
   };
 }

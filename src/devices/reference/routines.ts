@@ -2,7 +2,7 @@
 
 import { type DType, isFloat } from '../../base/dtype.ts';
 import { Exprs } from '../../kernel/expr.ts';
-import type { Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import type { Epilogue, Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { type Elements, interpret } from './interpret.ts';
 
@@ -39,18 +39,18 @@ const matmul: Run<Matmul> = (r, buffers, scalars, scratch) => {
       }
     }
   }
-  if (r.epilogue) runEpilogue(r, product, buffers.slice(2, -1), out, scalars);
+  if (r.epilogue) runEpilogue(r, r.epilogue, product, buffers.slice(2, -1), out, scalars);
 };
 
 // The epilogue as a kernel of its own: its accumulator is read from the product.
 function runEpilogue(
   r: Matmul,
+  epilogue: Epilogue,
   product: Elements,
   inputs: readonly Elements[],
   out: Elements,
   scalars: readonly number[],
 ): void {
-  const { epilogue } = r;
   const space = [r.batch, r.m, r.n];
   const b = new Exprs();
   const axes = space.map((size, i) => b.axis(i, size));
@@ -66,31 +66,15 @@ function runEpilogue(
     name: `${r.name}_epilogue`,
     space,
     reduced: [],
-    // Slot 0 holds the product; `one` reduces over nothing, so the accumulator is the element itself.
-    accumulators: [{ op: 'max', type: acc, value: b.load(acc, 0, position) }],
-    outputs: [shiftSlots(epilogue!.output, 1)],
-    inputs: [{ type: acc, elements }, ...epilogue!.inputs],
-    scalars: epilogue!.scalars,
+    // The product is read behind the epilogue's own inputs; reducing over nothing, the accumulator is the element itself.
+    accumulators: [{ op: 'max', type: acc, value: b.load(acc, epilogue.inputs.length, position) }],
+    outputs: [epilogue.output],
+    inputs: [...epilogue.inputs, { type: acc, elements }],
+    scalars: epilogue.scalars,
     inPlace: [],
     estimate: { flops: 0, bytesRead: 0, bytesWritten: 0 },
   };
-  interpret(kernel, [product, ...inputs], [out], scalars);
-}
-
-function shiftSlots(output: Kernel['outputs'][number], by: number): Kernel['outputs'][number] {
-  const shift = (e: Kernel['outputs'][number]['value']): typeof e => {
-    switch (e.kind) {
-      case 'load':
-        return { ...e, slot: e.slot + by, index: shift(e.index), gate: e.gate && shift(e.gate) };
-      case 'alu':
-        return { ...e, src: e.src.map(shift) };
-      case 'cast':
-        return { ...e, src: [shift(e.src[0])] };
-      default:
-        return e;
-    }
-  };
-  return { ...output, value: shift(output.value) };
+  interpret(kernel, [...inputs, product], [out], scalars);
 }
 
 const isNaNValue = (v: Value): boolean => typeof v === 'number' && Number.isNaN(v);
