@@ -72,15 +72,18 @@ const behind: Readonly<Record<string, (b: Exprs, r: Matmul) => { epilogue: Epilo
   },
   // The result is wider, and lies where the product cannot.
   wide: (b, r) => make(r, [], b.cast('f64', b.alu('add', b.acc(r.type, 0), b.const(r.type, one(r.type))))),
-  // Longer than is repeated for each result.
+  // Longer than is repeated for each result. Nothing is summed up on the way, so narrow types round as little as wide ones.
   long: (b, r) => {
+    const whole = (v: number): Expr => b.const(r.type, r.type === 'i64' || r.type === 'u64' ? BigInt(v) : v);
     const residual = b.load(r.type, 0, ownPlace(b, r));
+    const slopes = Array.from({ length: 40 }, (_, i) => b.alu('mul', residual, whole(i + 1)));
     let value: Expr = b.acc(r.type, 0);
-    for (let i = 1; i < 1000; i++) {
-      const step = b.const(r.type, r.type === 'i64' || r.type === 'u64' ? BigInt(i % 100) : i % 100);
-      value = b.alu(i % 2 === 0 ? 'max' : 'min', value, b.alu('add', residual, b.alu('max', value, step)));
+    for (let i = 0; i < 1600; i++) {
+      const line = b.alu('add', slopes[i % 40]!, whole(Math.floor(i / 40)));
+      value = b.alu(i % 2 === 0 ? 'max' : 'min', value, line);
     }
-    return make(r, [{ type: r.type, elements: r.batch * r.m * r.n }], value);
+    const inputs = [{ type: r.type, elements: r.batch * r.m * r.n }];
+    return make(r, inputs, b.alu('add', value, b.acc(r.type, 0)));
   },
 };
 

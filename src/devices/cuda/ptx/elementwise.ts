@@ -9,10 +9,10 @@ import type { Kernel } from '../../../kernel/kernel.ts';
 import { Entry, entryName } from './code.ts';
 import { emitStore } from './memory.ts';
 import type { Scope } from './scope.ts';
-import { indexBitsFor, openFrame, reachable, rootsOf, unravel } from './shape.ts';
+import { indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
 import { type IndexBits, kindOf } from './types.ts';
-import type { Values } from './values.ts';
+import { reachable, type Values } from './values.ts';
 
 export interface Rendered {
   /** The entry alone; `moduleText` makes a module of it. */

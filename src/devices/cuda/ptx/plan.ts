@@ -12,8 +12,8 @@ import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { stateKinds, widthOf } from './combine.ts';
-import { reachable } from './shape.ts';
 import type { Target } from './target.ts';
+import { reachable } from './values.ts';
 
 export interface ReducePlan {
   readonly form: 'row' | 'column';

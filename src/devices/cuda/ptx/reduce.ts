@@ -13,10 +13,10 @@ import type { Rendered } from './elementwise.ts';
 import { emitStore } from './memory.ts';
 import { planReduction, type ReducePlan } from './plan.ts';
 import type { Scope } from './scope.ts';
-import { type Frame, indexBitsFor, openFrame, reachable, rootsOf, unravel } from './shape.ts';
+import { type Frame, indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
 import { type IndexBits, kindOf } from './types.ts';
-import { lane } from './values.ts';
+import { lane, reachable } from './values.ts';
 
 /** States of all accumulators of one element: [accumulator][register]. */
 type States = readonly State[];

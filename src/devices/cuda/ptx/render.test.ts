@@ -52,6 +52,15 @@ describe('elementwise kernels', () => {
     expect(count(halves, /st\.global\.v4\.b32/)).toBe(1);
   });
 
+  it('are rendered however long a chain of ops is', () => {
+    const text = elementwise(1000, (k) => {
+      let v = k.whole('f32');
+      for (let i = 0; i < 20_000; i++) v = k.op('add', v, k.b.const('f32', i + 0.5));
+      k.output(v);
+    });
+    expect(count(text, /add\.rn\.f32/)).toBe(20_000);
+  });
+
   it('load vectors at a shifted position only as wide as it is aligned', () => {
     const shifted = (by: number): string =>
       elementwise(1 << 22, (k) => {

@@ -87,9 +87,27 @@ export class Scope {
   values(e: Expr): Values {
     if (e.kind === 'const' && e.type !== 'bool') return [literal(this.block, e.type, e.value)];
     const home = this.#homeOf(dependencies(e));
-    let known = home.#memo.get(e);
-    if (!known) home.#memo.set(e, (known = home.#build(e)));
-    return known;
+    return home.#memo.get(e) ?? home.#compute(e);
+  }
+
+  /** Operands first, in their order. A loop and not a recursion: decomposed chains are thousands of ops long. */
+  #compute(e: Expr): Values {
+    const open = [{ scope: this as Scope, e, next: 0 }];
+    for (;;) {
+      const top = open[open.length - 1]!;
+      const { scope } = top;
+      const src = top.e.kind === 'alu' || top.e.kind === 'cast' ? top.e.src : [];
+      const s = src[top.next++];
+      if (s === undefined) {
+        const made = scope.#build(top.e);
+        scope.#memo.set(top.e, made);
+        open.pop();
+        if (open.length === 0) return made;
+      } else if (s.kind !== 'const') {
+        const home = scope.#homeOf(dependencies(s));
+        if (!home.#memo.has(s)) open.push({ scope: home, e: s, next: 0 });
+      }
+    }
   }
 
   /** Computes once per scope under a name, in the outermost scope that knows these dependencies. */

@@ -2,25 +2,11 @@
 
 import type { DType } from '../../../base/dtype.ts';
 import { bounds, linear } from '../../../kernel/bounds.ts';
-import { type Expr, operands } from '../../../kernel/expr.ts';
+import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Block, Entry } from './code.ts';
 import { type Bindings, Scope } from './scope.ts';
 import { type IndexBits, kindOf } from './types.ts';
-
-/** All distinct expressions reachable from the roots, operands first. */
-export function reachable(roots: readonly Expr[]): Expr[] {
-  const seen = new Set<Expr>();
-  const order: Expr[] = [];
-  const visit = (e: Expr): void => {
-    if (seen.has(e)) return;
-    seen.add(e);
-    for (const s of operands(e)) visit(s);
-    order.push(e);
-  };
-  for (const r of roots) visit(r);
-  return order;
-}
 
 export const rootsOf = (kernel: Kernel): Expr[] => [
   ...kernel.accumulators.map((a) => a.value),

@@ -12,7 +12,7 @@ import type { Epilogue, Kernel, Matmul } from '../../../kernel/kernel.ts';
 import { rewriter } from '../../../kernel/rewrite.ts';
 import { emitStore } from '../ptx/memory.ts';
 import { Scope } from '../ptx/scope.ts';
-import { reachable } from '../ptx/shape.ts';
+import { reachable } from '../ptx/values.ts';
 import type { Argument } from '../step.ts';
 import type { Kit } from './kit.ts';
 
