@@ -19,7 +19,7 @@ import type { Ledger } from './ledger.ts';
 import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
 import type { Recovery } from './recovery.ts';
-import { Residency } from './residency.ts';
+import { leave, Residency } from './residency.ts';
 
 /** A program of one op on computed operands. */
 interface EagerProgram {
@@ -66,15 +66,18 @@ export class Engine {
       try {
         return run(want);
       } catch (e) {
-        want = this.#recovery.next(e, this.#blamed(), want, attempt);
+        const { reading } = this.residency;
+        want = this.#recovery.next(e, this.#blamed(), want, attempt, reading !== null);
+        if (reading && !leave(reading.node, reading.place, want.excluded)) throw e;
       }
     }
   }
 
-  /** Where something failed: in the making of a program, or at the place of the last run. */
+  /** Where something failed: in the making of a program, the reading of an input, or at the place of the last run. */
   #blamed(): Place | null {
-    const at = this.programs.preparing ?? this.#at;
+    const at = this.programs.preparing ?? this.residency.reading?.place ?? this.#at;
     this.programs.preparing = null;
+    this.residency.reading = null;
     return at;
   }
 
@@ -102,7 +105,9 @@ export class Engine {
         this.#compute(nodes, now);
         return;
       } catch (e) {
-        asked = await this.#recovery.nextAsync(e, this.#blamed(), asked, attempt, signal);
+        const { reading } = this.residency;
+        asked = await this.#recovery.nextAsync(e, this.#blamed(), asked, attempt, signal, reading !== null);
+        if (reading && !leave(reading.node, reading.place, asked.excluded)) throw e;
       }
     }
   }

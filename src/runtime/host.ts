@@ -15,7 +15,7 @@ import type { Emitter } from './events.ts';
 import { Ledger, type Stats } from './ledger.ts';
 import { anywhere, asyncOnly, type Want } from './programs.ts';
 import type { Recovery } from './recovery.ts';
-import { lent } from './residency.ts';
+import { leave, lent } from './residency.ts';
 import { Scope, type ScopeStore } from './scope.ts';
 
 /** Tensors below this many elements live on the JavaScript heap until they are known to hold more. */
@@ -176,7 +176,7 @@ export class RuntimeHost implements Host {
         return this.#readNow(node);
       } catch (e) {
         want = this.#recovery!.next(e, place, want, attempt);
-        leave(node, place, want);
+        if (!leave(node, place, want.excluded)) throw e;
       }
     }
   }
@@ -224,7 +224,7 @@ export class RuntimeHost implements Host {
           // A device that found out late that it had no room has filled these bytes with nothing.
           if (e instanceof OutOfMemory && place?.mortal && node.lineage) node.storage?.dropCopy(place);
           want = await this.#recovery!.nextAsync(e, place, want, attempt, signal);
-          leave(node, place, want);
+          if (!leave(node, place, want.excluded)) throw e;
         }
       }
     } finally {
@@ -349,13 +349,6 @@ export class RuntimeHost implements Host {
     finish(result);
     return result;
   }
-}
-
-/** Gives up a node's bytes at a place that was ruled out, if they are elsewhere too or can be computed again. */
-function leave({ storage, lineage, seed }: Node, place: Place | null, { excluded }: Want): void {
-  if (!storage || !place || (excluded & place.bit) === 0) return;
-  const elsewhere = storage.host !== null || (storage.mask & ~place.bit) !== 0;
-  if (elsewhere || lineage || seed) storage.dropCopy(place);
 }
 
 function closed(where: string): DisposedError {

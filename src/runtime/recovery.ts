@@ -32,6 +32,9 @@ export interface RecoveryParts {
 const attemptsFor = (reaction: Reaction, options: ResolvedRecovery): number =>
   reaction === 'again' ? options.attempts : reaction === 'once' ? Math.min(2, options.attempts) : 1;
 
+/** Inputs that are given up one by one at a place that cannot be read. */
+const mostInputs = 256;
+
 export class Recovery {
   readonly #parts: RecoveryParts;
 
@@ -39,9 +42,13 @@ export class Recovery {
     this.#parts = parts;
   }
 
-  /** How to ask again after an error at a place; throws (the error, or a better one) when there is no point in it. */
-  next(error: unknown, at: Place | null, want: Want, attempt: number): Want {
-    const { place, reaction } = this.#blame(error, at, attempt);
+  /**
+   * How to ask again after an error at a place; throws (the error, or a better one) when there is no point in it. `giving`: bytes
+   * could not be read there, and the caller gives them up if the place is ruled out.
+   */
+  next(error: unknown, at: Place | null, want: Want, attempt: number, giving = false): Want {
+    const { place, reaction, known } = this.#blame(error, at, want, attempt, giving);
+    if (known) return want;
     if (want.tries + 1 < attemptsFor(reaction, this.#parts.options)) return { ...want, tries: want.tries + 1 };
     return this.#elsewhere(error, place, want);
   }
@@ -53,10 +60,12 @@ export class Recovery {
     want: Want,
     attempt: number,
     signal?: AbortSignal | undefined,
+    giving = false,
   ): Promise<Want> {
     if (signal?.aborted) throw aborted('compute', signal);
-    const { place, reaction } = this.#blame(error, at, attempt);
+    const { place, reaction, known } = this.#blame(error, at, want, attempt, giving);
     const { options, ladder, losses } = this.#parts;
+    if (known) return want;
     const again: Want = { ...want, tries: want.tries + 1 };
     if (want.tries + 1 < attemptsFor(reaction, options)) {
       const wait = options.backoffMs[Math.min(want.tries, options.backoffMs.length - 1)] ?? 0;
@@ -83,16 +92,24 @@ export class Recovery {
   }
 
   /** Which place an error speaks of, and what may help. Throws what nothing helps against. */
-  #blame(error: unknown, at: Place | null, attempt: number): { place: Place; reaction: Reaction } {
+  #blame(
+    error: unknown,
+    at: Place | null,
+    want: Want,
+    attempt: number,
+    giving: boolean,
+  ): { place: Place; reaction: Reaction; known: boolean } {
     const { places, health, losses, options } = this.#parts;
     const reaction = reactionTo(error);
     if (!(error instanceof ForgeError) || reaction === 'never') throw error;
     const place = places.find((p) => p.id === error.where) ?? at;
-    if (!place || attempt > options.attempts * places.length + 2) throw error;
+    // A place that is ruled out can still be asked for inputs that are nowhere else: each is given up after one failure.
+    const known = giving && place !== null && (want.excluded & place.bit) !== 0 && attempt < mostInputs;
+    if (!place || (!known && attempt > options.attempts * places.length + 2)) throw error;
     if (reaction === 'reset') {
       if (place.alive) losses.lost(place, place.device, error.message.split('\n')[0]!);
     } else if (reaction !== 'make-room') health.failed(place.id, error);
-    return { place, reaction };
+    return { place, reaction, known };
   }
 
   #other(place: Place, want: Want): boolean {

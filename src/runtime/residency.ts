@@ -17,12 +17,15 @@ export class Residency {
     this.#events = events;
   }
 
+  /** What is being read to be brought elsewhere; stays when that fails, until the next time. */
+  reading: { readonly node: Node; readonly place: Place } | null = null;
+
   /** The bytes of a computed node at a place, copied there if need be. */
   bring(node: Node, place: Place): DeviceBuffer {
     const { storage } = node;
     if (!storage) throw notKnownYet();
     if (storage.lent) throw lent(node);
-    return storage.on(place) ?? this.#copy(storage, place, this.readSync(storage));
+    return storage.on(place) ?? this.#copy(storage, place, this.#readSync(node, storage));
   }
 
   /** As `bring`, waiting for devices that can only be read asynchronously. */
@@ -30,16 +33,26 @@ export class Residency {
     const { storage } = node;
     if (!storage || storage.on(place) || storage.host || storage.places.some((p) => p.caps.syncRead)) return;
     if (storage.lent) throw lent(node);
-    const bytes = await storage.place!.device.read(storage.buffer!);
+    const from = storage.place!;
+    let bytes: Uint8Array;
+    try {
+      bytes = await from.device.read(storage.buffer!);
+    } catch (e) {
+      this.reading = { node, place: from };
+      throw e;
+    }
     if (storage.owners > 0 && !storage.on(place)) this.#copy(storage, place, bytes);
   }
 
   /** The bytes, from host memory or any device that can be read at once. Not to be changed. */
-  readSync(storage: Storage): Uint8Array {
+  #readSync(node: Node, storage: Storage): Uint8Array {
     if (storage.host) return storage.host;
     const from = storage.places.find((p) => p.caps.syncRead);
     if (!from) throw asyncOnly(storage.place?.id ?? 'the device');
-    return from.device.readSync!(storage.on(from)!, 0, storage.bytes);
+    this.reading = { node, place: from };
+    const bytes = from.device.readSync!(storage.on(from)!, 0, storage.bytes);
+    this.reading = null;
+    return bytes;
   }
 
   #copy(storage: Storage, place: Place, bytes: Uint8Array): DeviceBuffer {
@@ -55,6 +68,18 @@ export class Residency {
     if (this.#events.has('move')) this.#events.emit('move', { from, to: place.id, bytes: bytes.byteLength });
     return buffer;
   }
+}
+
+/**
+ * Gives up a node's bytes at a place that was ruled out, if they are elsewhere too or can be computed again. False if they cannot
+ * be had any other way.
+ */
+export function leave({ storage, lineage, seed }: Node, place: Place | null, excluded: number): boolean {
+  if (!storage || !place || (excluded & place.bit) === 0) return true;
+  const elsewhere = storage.host !== null || (storage.mask & ~place.bit) !== 0;
+  if (!elsewhere && !lineage && !seed) return false;
+  storage.dropCopy(place);
+  return true;
 }
 
 /** Refuses bytes that are lent out or came back changed. */
