@@ -8,6 +8,7 @@
 //   --devices KIND     cpu, cuda or webgpu for oversubscribe (default: cpu)
 //   --budget BYTES     for oversubscribe, such as 64MiB or 8GiB (default: 64MiB)
 //   --rounds N         for oversubscribe (default: 9)
+//   --factors LIST     for oversubscribe: live data as multiples of the budget (default: 0.8,1.5,2,3)
 //   --json FILE        everything as data
 //
 // Exit status 1 if a bound is missed or a result is wrong.
@@ -18,7 +19,7 @@ import { parseArgs } from 'node:util';
 import type { DeviceKind } from '../../src/index.ts';
 import { bytesOf } from '../../src/memory/options.ts';
 import { draw } from './draw.ts';
-import { oversubscribe, showOversubscribe } from './oversubscribe.ts';
+import { type OversubscribeRow, oversubscribe, oversubscribeHead, oversubscribeLine } from './oversubscribe.ts';
 import { measurePools, showPools } from './pools.ts';
 import { pressureRun } from './pressure.ts';
 
@@ -29,6 +30,7 @@ const { values, positionals } = parseArgs({
     devices: { type: 'string', default: 'cpu' },
     budget: { type: 'string', default: '64MiB' },
     rounds: { type: 'string', default: '9' },
+    factors: { type: 'string', default: '0.8,1.5,2,3' },
     svg: { type: 'string' },
     json: { type: 'string' },
   },
@@ -53,9 +55,14 @@ const parts: Readonly<Record<string, Part>> = {
     run: async () => {
       const budget = bytesOf(values.budget, null, '--budget');
       const rounds = Number(values.rounds);
-      const rows = await oversubscribe({ device: values.devices as DeviceKind, budget, rounds });
+      const factors = values.factors.split(',').map(Number);
       console.log(`More live data than the budget: median of ${rounds} rounds, slow-down against no budget\n`);
-      console.log(showOversubscribe(rows));
+      console.log(oversubscribeHead());
+      const rows: OversubscribeRow[] = [];
+      for await (const row of oversubscribe({ device: values.devices as DeviceKind, budget, rounds, factors })) {
+        console.log(oversubscribeLine(row));
+        rows.push(row);
+      }
       const ok = rows.every((r) => r.wrong === 0 && r.peakBytes <= r.budget);
       return { data: rows, ok };
     },

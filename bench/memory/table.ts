@@ -8,3 +8,16 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
       .trimEnd();
   return [line(head), widths.map((w) => '-'.repeat(w)).join('  '), ...rows.map(line)].join('\n');
 }
+
+/** A column of a table whose rows are printed as they come. */
+export interface Column {
+  readonly head: string;
+  readonly width: number;
+  readonly left?: boolean;
+}
+
+export const rowOf = (columns: readonly Column[], cells: readonly string[]): string =>
+  columns
+    .map(({ width, left }, i) => (left ? cells[i]!.padEnd(width) : cells[i]!.padStart(width)))
+    .join('  ')
+    .trimEnd();
