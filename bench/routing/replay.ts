@@ -41,7 +41,6 @@ export async function replay(
   for (const [i, t] of trace.entries()) {
     requests.during(t.call);
     const { device, us, decision } = await watch(rt, t.call);
-    requests.took(us);
     choices.push(device);
     tookUs += us;
     if (decision?.explored) explored++;
@@ -68,12 +67,6 @@ export class Requests {
 
   during(call: Call): void {
     this.#current = call;
-  }
-
-  /** The call as a whole took so long, from the inputs' place to the result in host memory. */
-  took(us: number): void {
-    const known = this.#current && this.#byCall.get(this.#current);
-    if (known) this.#router.observeCall(known.decision, us);
   }
 
   /** What the router says of it now. */

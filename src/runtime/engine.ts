@@ -40,7 +40,7 @@ export class Engine {
   readonly #ledger: Ledger;
   readonly #events: Emitter;
   readonly #recovery: Recovery;
-  readonly #feedback: Feedback;
+  readonly feedback: Feedback;
   /** By the op's argument: the last program of its kind. */
   readonly #eager: EagerProgram[] = [];
   /** The place of the work in progress: what throws, throws there. */
@@ -50,7 +50,7 @@ export class Engine {
     this.programs = programs;
     this.residency = new Residency(events);
     this.#recovery = recovery;
-    this.#feedback = feedback;
+    this.feedback = feedback;
     this.#ledger = ledger;
     this.#events = events;
   }
@@ -83,7 +83,7 @@ export class Engine {
 
   /** Changes when the router has learned something: placements are decided anew. */
   get epoch(): number {
-    return this.#feedback.epoch;
+    return this.feedback.epoch;
   }
 
   /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
@@ -152,7 +152,7 @@ export class Engine {
     const { sources } = node;
     const { executable } = last;
     const { place } = executable;
-    if (last.epoch !== this.#feedback.epoch || executable.generation !== place.generation) return false;
+    if (last.epoch !== this.feedback.epoch || executable.generation !== place.generation) return false;
     if (want !== anywhere && !suits(want, place)) return false;
     const buffers: (DeviceBuffer | undefined)[] = [];
     const now = ++this.#ledger.storages.now;
@@ -198,7 +198,7 @@ export class Engine {
       dtypes: sources.map((s) => s.dtype),
       twice,
       executable,
-      epoch: this.#feedback.epoch,
+      epoch: this.feedback.epoch,
     };
   }
 
@@ -219,14 +219,14 @@ export class Engine {
   ): (DeviceBuffer | undefined)[] {
     const { plan, place, programs } = executable;
     const { steps } = plan;
-    const sample = this.#feedback.begin(executable);
+    const sample = this.feedback.begin(executable);
     try {
       for (let i = 0; i < steps.length; i++) this.#step(steps[i]!, programs[i]!, place, plan, buffers, scalars);
     } catch (e) {
       releaseMade(plan, place, buffers);
       throw e;
     }
-    if (sample) this.#feedback.end(executable, sample);
+    if (sample) this.feedback.end(executable, sample);
     return buffers;
   }
 

@@ -1,6 +1,6 @@
 // Tells the router how long programs really took.
 //
-// A few of the first runs of a program and then one in many are measured: on devices that are done when a launch returns by
+// A call that ends in a read is measured as a whole, transfers and waits included (`call`). Otherwise a few of the first runs of a program and then one in many are measured: on devices that are done when a launch returns by
 // the clock of the host, on the others between two marks of their timeline. Nothing waits for a measurement: what is not
 // known when the device gets round to it is dropped.
 
@@ -17,9 +17,14 @@ interface Sample {
 /** Runs that are measured: the first ones, without the very first, which pays for what is lazily made; then one in many. */
 const firstRuns = 4;
 const every = 128;
+const firstCalls = 16;
+const everyCall = 32;
 
 export class Feedback {
   readonly #router: Router | null;
+  /** The run in progress is part of a call that is measured as a whole. */
+  #within = false;
+  #last: Executable | null = null;
 
   constructor(router: Router | null) {
     this.#router = router;
@@ -34,8 +39,27 @@ export class Feedback {
   begin(executable: Executable): Sample | null {
     if (this.#router === null || executable.decision === null) return null;
     const run = executable.runs++;
-    if (run === 0 || (run > firstRuns && run % every !== 0)) return null;
+    this.#last = executable;
+    if (this.#within || run === 0 || (run > firstRuns && run % every !== 0)) return null;
     return { mark: executable.place.device.mark(), start: performance.now() };
+  }
+
+  /** A call begins (with `true`) or has enqueued its work: its runs are not measured one by one. */
+  within(call: boolean): void {
+    this.#within = call;
+    if (call) this.#last = null;
+  }
+
+  /** The program of the last run within a call, if the router should hear how long the call took. */
+  get measured(): Executable | null {
+    const last = this.#last;
+    if (!last || last.runs < 2) return null;
+    return last.runs <= firstCalls || last.runs % everyCall === 0 ? last : null;
+  }
+
+  /** A call took so long, from its start to the result in host memory. */
+  call(executable: Executable, ms: number): void {
+    if (executable.decision) this.#router?.observeCall(executable.decision, ms * 1000);
   }
 
   end(executable: Executable, { start, mark }: Sample): void {
