@@ -9,28 +9,40 @@ const MiB = 2 ** 20;
 
 const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
 
+/** The device's pool for a trace, which ends with blocks still in use: `end` gives them back. */
+function lender(device: CudaDevice) {
+  const live = new Set<DeviceBuffer>();
+  return {
+    allocate: (bytes: number): DeviceBuffer => {
+      const b = device.allocate(bytes);
+      live.add(b);
+      return b;
+    },
+    release: (b: DeviceBuffer): void => {
+      live.delete(b);
+      device.release(b);
+    },
+    end: (): void => {
+      for (const b of live) device.release(b);
+    },
+  };
+}
+
 export async function poolTests(device: CudaDevice, report: Report): Promise<void> {
   report.group('pool');
   const { free, total } = device.memory();
+  const atFirst = device.pool().inUse;
   // Other processes may share the GPU: a trace of half of what is free, 73 GiB at most.
   const peak = Math.min(73.2 * 2 ** 30, free / 2);
   await report.test('a trace of mixed sizes takes at most 1.08 times its live peak from the driver', () => {
     device.trim();
     const base = device.pool();
-    const before = device.memory();
-    let least = before.free;
+    const pool = lender(device);
     const t = performance.now();
-    const { peak: live, reserved } = play(
-      dataframe(3, 2100, peak),
-      {
-        allocate: (n) => device.allocate(n),
-        release: (b: DeviceBuffer) => device.release(b),
-        reserved: () => device.pool().reserved - base.reserved,
-      },
-      () => 0,
-    );
+    const reservedNow = (): number => device.pool().reserved - base.reserved;
+    const { peak: live, reserved } = play(dataframe(3, 2100, peak), { ...pool, reserved: reservedNow }, () => 0);
     const ms = performance.now() - t;
-    least = Math.min(least, device.memory().free);
+    pool.end();
     const ratio = reserved / live;
     console.log(
       `  live peak ${(live / 2 ** 30).toFixed(1)} GiB of ${(total / 2 ** 30).toFixed(0)}, reserved ${ratio.toFixed(3)} times that, ${ms.toFixed(0)} ms`,
@@ -77,21 +89,19 @@ export async function poolTests(device: CudaDevice, report: Report): Promise<voi
       device.trim();
       const times: number[] = [];
       const { trace, perRound } = training(100, jitter, 5);
-      const { hits } = play(
-        trace,
-        {
-          allocate: (n) => {
-            const t = performance.now();
-            const b = device.allocate(n);
-            times.push(1000 * (performance.now() - t));
-            return b;
-          },
-          release: (b: DeviceBuffer) => device.release(b),
-          reserved: () => 0,
+      const pool = lender(device);
+      const timed = {
+        ...pool,
+        allocate: (n: number): DeviceBuffer => {
+          const t = performance.now();
+          const b = pool.allocate(n);
+          times.push(1000 * (performance.now() - t));
+          return b;
         },
-        () => device.pool().reserved,
-        2 * perRound,
-      );
+        reserved: () => 0,
+      };
+      const { hits } = play(trace, timed, () => device.pool().reserved, 2 * perRound);
+      pool.end();
       const sorted = [...times.slice(times.length >> 1)].sort((a, b) => a - b);
       const p99 = sorted[Math.floor(0.99 * sorted.length)]!;
       console.log(
@@ -99,5 +109,11 @@ export async function poolTests(device: CudaDevice, report: Report): Promise<voi
       );
       assert(hits >= least, `${hits}`);
     }
+  });
+  await report.test('nothing more is in use at the end than at first', () => {
+    device.trim();
+    const { inUse, reserved } = device.pool();
+    assert(inUse === atFirst, `in use ${inUse}, at first ${atFirst}`);
+    console.log(`  ${(reserved / MiB).toFixed(0)} MiB reserved at the end`);
   });
 }

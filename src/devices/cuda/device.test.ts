@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
 import { DeviceLost, DisposedError, ForgeError, OutOfMemory } from '../../errors.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
@@ -94,6 +94,38 @@ describe('the CUDA device over a recording driver', () => {
     device.launch(p, [next, next], [1]);
     expect(ffi.names()).toEqual(['cuEventQuery', 'cuLaunchKernel']);
     expect(located(next)).toBe(place);
+  });
+
+  it('waits for a short kernel without giving up its turn, and lets only one of many waits do so', async () => {
+    const { ffi, device } = await open();
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+    try {
+      const asked = new Map<number, number>();
+      let slow = true;
+      const first = device.mark();
+      const second = device.mark();
+      const events = ffi.calls.filter((c) => c.name === 'cuEventRecord').map((c) => c.args[0]!);
+      ffi.handlers.set('cuEventQuery', (event) => {
+        const times = (asked.get(event!) ?? 0) + 1;
+        asked.set(event!, times);
+        return event === events[0] ? (times < 100 ? 600 : 0) : slow ? 600 : 0;
+      });
+      let turned = false;
+      setImmediate(() => {
+        turned = true;
+      });
+      const waits = [first.whenDone(), second.whenDone()];
+      // Nothing is asked before the caller has enqueued all it has.
+      expect(asked.size).toBe(0);
+      await waits[0];
+      expect(turned).toBe(false);
+      expect(asked.get(events[0]!)).toBe(100);
+      expect(asked.get(events[1]!) ?? 0).toBeLessThan(4);
+      slow = false;
+      await waits[1];
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('does not hand out a block that a copy still reads, unless there is no other room: then kernels wait', async () => {

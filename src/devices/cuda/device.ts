@@ -107,6 +107,7 @@ export class CudaDevice implements Device {
   readonly #libraries: Libraries;
   readonly #kept: number[] = [];
   readonly #idleMarks: FinalizationRegistry<number>;
+  readonly #waits = { open: 0 };
   readonly telemetry?: () => Telemetry;
   readonly #onLost: (error: DeviceLost) => void;
   #closed = false;
@@ -198,7 +199,7 @@ export class CudaDevice implements Device {
     const { block, stream } = this.#download(b, offset, length);
     const event = this.#events.record(stream);
     try {
-      await whenDone(this.#driver, event, length < largeCopy ? 0.02 : 0);
+      await whenDone(this.#driver, event, length < largeCopy ? spinMs : 0);
     } finally {
       this.#events.recycle(event);
     }
@@ -265,7 +266,7 @@ export class CudaDevice implements Device {
 
   mark(): Mark {
     this.#enter();
-    const mark = new CudaMark(this.#driver, this.#timers.record(this.#compute));
+    const mark = new CudaMark(this.#driver, this.#timers.record(this.#compute), this.#waits);
     this.#idleMarks.register(mark, mark.event);
     return mark;
   }
@@ -459,14 +460,20 @@ export class CudaDevice implements Device {
   }
 }
 
+/** A kernel of a few µs is done before the event loop has turned. */
+const spinMs = 0.03;
+
 class CudaMark implements Mark {
   readonly event: number;
   readonly #driver: Driver;
+  /** Of all marks of a device together. */
+  readonly #waits: { open: number };
   #done = false;
 
-  constructor(driver: Driver, event: number) {
+  constructor(driver: Driver, event: number, waits: { open: number }) {
     this.#driver = driver;
     this.event = event;
+    this.#waits = waits;
   }
 
   done(): boolean {
@@ -474,9 +481,16 @@ class CudaMark implements Mark {
   }
 
   async whenDone(): Promise<void> {
-    if (this.done()) return;
-    await whenDone(this.#driver, this.event);
-    this.#done = true;
+    if (this.#done) return;
+    // Of many waits at once only the first spins, and only when the caller has nothing more to enqueue.
+    const spin = this.#waits.open++ === 0 ? spinMs : 0;
+    try {
+      await undefined;
+      await whenDone(this.#driver, this.event, spin);
+      this.#done = true;
+    } finally {
+      this.#waits.open--;
+    }
   }
 
   since(earlier: Mark): number | null {

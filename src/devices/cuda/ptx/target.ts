@@ -10,7 +10,14 @@ export interface Target {
   /** Approximate instructions for division, square root and transcendental functions. */
   readonly fastMath: boolean;
   /** Fixed choices in place of the usual ones, for measuring what they cost. */
-  readonly tuning?: { readonly unroll?: number; readonly threads?: number; readonly streaming?: boolean };
+  readonly tuning?: {
+    readonly unroll?: number;
+    readonly threads?: number;
+    readonly streaming?: boolean;
+    /** Side and depth of the tiles of a product without tensor cores. */
+    readonly tile?: 32 | 64;
+    readonly depth?: 16 | 32;
+  };
 }
 
 /** Architectures and the PTX version that introduced each, oldest first. */

@@ -27,10 +27,11 @@ const sumType = (type: DType): DType => (type === 'bool' || type === 'u8' ? 'u32
 function tilesFor(r: Matmul, target: Target): Tiles {
   const wide = dtypeInfo[sumType(r.type)].bytes === 8;
   const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
-  if (!wide && blocks(128) >= target.processors) return { rows: 128, columns: 128, depth: 16, perThread: 8 };
+  const { tile, depth = 16 } = target.tuning ?? {};
+  if (!wide && !tile && blocks(128) >= target.processors) return { rows: 128, columns: 128, depth, perThread: 8 };
   // Few blocks leave multiprocessors idle or unevenly loaded: smaller ones spread better.
-  const side = !wide && blocks(64) < 1.5 * target.processors ? 32 : 64;
-  return { rows: side, columns: side, depth: 16, perThread: 4 };
+  const side = tile ?? (!wide && blocks(64) < 1.5 * target.processors ? 32 : 64);
+  return { rows: side, columns: side, depth, perThread: 4 };
 }
 
 const threadsOf = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
