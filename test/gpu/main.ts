@@ -72,8 +72,8 @@ async function checkRoutines(label: string, d: CudaDevice, cases: readonly Routi
 const others = (): RoutineCase[] => routineCases().filter((c) => c.routine.op !== 'matmul');
 if (wants('routines')) await checkRoutines('sort, scan, scatter', device, others());
 if (wants('cublas')) {
-  await checkRoutines('matmul, cuBLASLt where present', device, matmulCases());
-  console.log(`matmul by default: ${device.prepare(matmul('f32', 64, 64, 64).routine).source.split('\n')[0]}`);
+  await checkRoutines('matmul, cuBLASLt where present', await open({ cublas: 'always' }), matmulCases());
+  console.log(`matmul by default: ${device.prepare(matmul('f32', 1024, 1024, 1024).routine).source.split('\n')[0]}`);
 }
 if (wants('matmul')) {
   await checkRoutines('matmul, own kernels', await open({ cublas: false }), matmulCases());
@@ -85,7 +85,7 @@ if (wants('ampere')) {
   await checkRoutines('matmul, code for Ampere', ampere, matmulCases());
 }
 if (wants('epilogues')) {
-  await checkRoutines('epilogues, cuBLASLt where present', device, epilogueCases());
+  await checkRoutines('epilogues, cuBLASLt where present', await open({ cublas: 'always' }), epilogueCases());
   await checkRoutines('epilogues, own kernels', await open({ cublas: false }), epilogueCases());
   await checkRoutines('epilogues, own, widest tiles', await open({ cublas: false, processors: 2 }), epilogueCases());
   const ampere = await open({ cublas: false, architecture: 80, processors: 2 });

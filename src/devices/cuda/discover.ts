@@ -11,8 +11,11 @@ import { chooseTarget, type Target } from './ptx/target.ts';
 import { openLibraries } from './routines/index.ts';
 
 export interface CudaOptions {
-  /** Use cuBLASLt where the machine has it; default true. */
-  readonly cublas?: boolean;
+  /**
+   * Use cuBLASLt for matrix products where the machine has it, but for small ones in f32, which our own kernel starts sooner;
+   * `'always'` for those too. Default true.
+   */
+  readonly cublas?: boolean | 'always';
   /** Approximate instructions for division, roots and transcendental functions; default false. */
   readonly fastMath?: boolean;
   /** False makes every buffer an allocation of its own, so that memory checkers see its bounds. Default: true. */
@@ -169,7 +172,7 @@ async function openAll(driver: Driver, host: CudaHost, options: CudaOptions): Pr
     const { reason, fix } = whyNot(status.noDevice, '', host);
     refused.push({ id: 'cuda', reason, fix });
   }
-  const loaded = openLibraries(driver, options.cublas !== false);
+  const loaded = openLibraries(driver, options.cublas ?? true);
   const nvml = Nvml.open(driver.ffi);
   const { markAsUntransferable } = await import('node:worker_threads');
   for (let ordinal = 0; ordinal < count; ordinal++) {

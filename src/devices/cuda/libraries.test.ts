@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
-import { matmul, withEpilogue } from '../../../test/gpu/routines.ts';
+import { matmul, type RoutineCase, withEpilogue } from '../../../test/gpu/routines.ts';
 import type { DType } from '../../base/dtype.ts';
 import { dtypes } from '../../base/dtype.ts';
 import { ForgeError } from '../../errors.ts';
@@ -10,7 +10,11 @@ import type { CudaDevice } from './device.ts';
 import { openCudaDevices } from './discover.ts';
 import { MockCuda } from './ffi/mock.ts';
 
-async function open(libraries: readonly string[], change: (ffi: MockCuda) => void = () => {}, cublas = true) {
+async function open(
+  libraries: readonly string[],
+  change: (ffi: MockCuda) => void = () => {},
+  cublas: boolean | 'always' = 'always',
+) {
   const ffi = new MockCuda();
   ffi.libraries.push(...libraries);
   change(ffi);
@@ -108,6 +112,18 @@ describe('cuBLASLt', () => {
     for (const type of ['i32', 'f32'] as const) {
       expect(device.prepare(matmul(type, 8, 8, 8).routine).source).toContain('.visible .entry');
     }
+  });
+
+  it('leaves small and shallow products in f32 to our own kernel unless it is wanted always', async () => {
+    const { device } = await open(['libcublasLt'], withCublas, true);
+    const ours = (c: RoutineCase): boolean => device.prepare(c.routine).source.includes('.visible .entry');
+    const ten = { batch: 10, batchA: 10, batchB: 10 };
+    expect(ours(matmul('f32', 256, 256, 256, ten))).toBe(true);
+    expect(ours(withEpilogue(matmul('f32', 256, 256, 256), 'bias'))).toBe(true);
+    expect(ours(matmul('f32', 512, 512, 512, ten))).toBe(false);
+    expect(ours(matmul('f32', 32, 4096, 32))).toBe(false);
+    expect(ours(matmul('f32', 256, 256, 256, { precision: 'tf32' }))).toBe(false);
+    expect(ours(matmul('bf16', 256, 256, 256))).toBe(false);
   });
 
   it('is not used when it is switched off, missing or incomplete', async () => {

@@ -16,10 +16,12 @@ import { tiledRecipe, tiledResultsPerThread } from './tiled.ts';
 /** Libraries of the machine that were found and may be used. */
 export interface Libraries {
   readonly cublasLt: LazyCublasLt | null;
+  /** Small products too. */
+  readonly always: boolean;
 }
 
-export function openLibraries(driver: Driver, cublas: boolean): Libraries {
-  return { cublasLt: cublas ? CublasLt.open(driver) : null };
+export function openLibraries(driver: Driver, cublas: boolean | 'always'): Libraries {
+  return { cublasLt: cublas ? CublasLt.open(driver) : null, always: cublas === 'always' };
 }
 
 export interface LibraryProgram {
@@ -28,9 +30,20 @@ export interface LibraryProgram {
   readonly borrowedBytes: number;
 }
 
-/** A program that a library runs, or null if our own code has to. */
-export function libraryProgram(routine: Routine, libraries: Libraries): LibraryProgram | null {
-  return routine.op === 'matmul' ? (libraries.cublasLt?.get()?.program(routine) ?? null) : null;
+const mostMultiplications = 2 ** 28;
+const mostDepth = 512;
+
+/**
+ * A product in f32 that is done sooner by our own kernel: the library's call keeps the host busy for longer than the device.
+ * Not deep ones, whose sums only the library splits.
+ */
+export const isSmall = (r: Matmul): boolean =>
+  r.type === 'f32' && r.precision === 'exact' && r.k <= mostDepth && r.batch * r.m * r.n * r.k <= mostMultiplications;
+
+/** A program that a library runs, or null if our own code has to or does it better. */
+export function libraryProgram(r: Matmul, libraries: Libraries): LibraryProgram | null {
+  if (!libraries.always && isSmall(r)) return null;
+  return libraries.cublasLt?.get()?.program(r) ?? null;
 }
 
 /** Whether our own product takes its epilogue along. */
