@@ -13,15 +13,14 @@ function run(command, args) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** On a GPU host: the device, the public API, and PyTorch beside them where python3 has it. */
+/** On a GPU host: the public API, then the device, and PyTorch beside them where python3 has it, in one table. */
 function gpu(args) {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  const go = (command, list) => spawnSync(command, list, { cwd: root, stdio: 'inherit' }).status ?? 1;
-  let status = go(process.execPath, ['scripts/test-gpu.mjs', '--build']);
-  for (const file of ['bench.mjs', 'tensors.mjs'])
-    status ||= go(process.execPath, ['--expose-gc', `dist/gpu/${file}`, ...args]);
-  if (spawnSync('python3', ['-c', 'import torch']).status === 0) status ||= go('python3', ['bench/gpu/torch_side.py']);
-  else console.error('python3 has no torch here: PyTorch was not measured.');
+  const go = (list) => spawnSync(process.execPath, list, { cwd: root, stdio: 'inherit' }).status ?? 1;
+  const cublas = args.filter((a) => a === '--no-cublas');
+  let status = go(['scripts/test-gpu.mjs', '--build']);
+  status ||= go(['--expose-gc', 'dist/gpu/tensors.mjs', ...cublas]);
+  status ||= go(['--expose-gc', 'dist/gpu/bench.mjs', '--tensors', 'dist/gpu/tensors.json', ...args]);
   process.exit(status);
 }
 

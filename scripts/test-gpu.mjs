@@ -1,11 +1,13 @@
 // npm run test:gpu — the device tests on a machine with an NVIDIA GPU. Without one it says so and fails.
 //
-//   node scripts/test-gpu.mjs [PART...]     run: kernels, routines, cublas, matmul, ampere, runtime (default: all of them),
-//                                           then the case suite and 5,000 random graphs through the runtime
+//   node scripts/test-gpu.mjs [PART...]     run: kernels, routines, cublas, matmul, ampere, epilogues, fast, pool, runtime (default:
+//                                           all of them), then the case suite and 5,000 random graphs through the runtime
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
 //   node scripts/test-gpu.mjs --soak N      also N seconds of mixed work, watching memory
-//   node scripts/test-gpu.mjs --webgpu      the checks and figures of the WebGPU device instead, on the adapter Dawn finds
-//   node scripts/test-gpu.mjs --sanitize    also run a part under compute-sanitizer where it exists
+//   node scripts/test-gpu.mjs --webgpu ...  the checks and figures of the WebGPU device instead, on the adapter Dawn finds; what
+//                                           follows is for webgpu.mjs
+//   node scripts/test-gpu.mjs --sanitize [PART...]   the parts (default: quick) under compute-sanitizer's memcheck and racecheck,
+//                                           every buffer an allocation of its own
 //
 // On a host without the sources (only dist/) the bundle is run as it is.
 
@@ -26,6 +28,7 @@ async function bundle() {
     ['suite', 'test/gpu/suite.ts'],
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
+    ['small', 'bench/gpu/small.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
@@ -73,21 +76,26 @@ async function suites() {
   return codes.find((c) => c !== 0) ?? 0;
 }
 
-if (args.includes('--webgpu')) process.exit(node('webgpu.mjs'));
+const webgpuAt = args.indexOf('--webgpu');
+if (webgpuAt >= 0) process.exit(node('webgpu.mjs', ...args.slice(webgpuAt + 1)));
+if (args.includes('--sanitize')) process.exit(sanitize());
 let status = node('test.mjs', ...parts);
 if (parts.length === 0 && status === 0) status = await suites();
 if (seconds !== null) status ||= node('test.mjs', 'soak', seconds);
-
-if (status === 0 && args.includes('--sanitize')) {
-  if (spawnSync('compute-sanitizer', ['--version']).status === 0) {
-    for (const tool of ['memcheck', 'racecheck']) {
-      const options = ['--tool', tool, '--error-exitcode', '9', process.execPath, join(out, 'test.mjs'), 'quick'];
-      const checked = spawnSync('compute-sanitizer', options, { stdio: 'inherit' });
-      console.log(`compute-sanitizer ${tool}: exit ${checked.status}`);
-      status ||= checked.status ?? 1;
-    }
-  } else {
-    console.log('compute-sanitizer is not on the PATH: not run');
-  }
-}
 process.exit(status);
+
+function sanitize() {
+  if (spawnSync('compute-sanitizer', ['--version']).status !== 0) {
+    console.error('compute-sanitizer is not on the PATH: nothing was checked');
+    return 1;
+  }
+  const checked = ['--unpooled', ...(parts.length > 0 ? parts : ['quick'])];
+  let worst = 0;
+  for (const tool of ['memcheck', 'racecheck']) {
+    const options = ['--tool', tool, '--error-exitcode', '9', process.execPath, join(out, 'test.mjs'), ...checked];
+    const { status: code } = spawnSync('compute-sanitizer', options, { stdio: 'inherit' });
+    console.log(`compute-sanitizer ${tool} ${checked.join(' ')}: exit ${code}`);
+    worst ||= code ?? 1;
+  }
+  return worst;
+}

@@ -1,15 +1,16 @@
 // Device figures on a GPU host: the rows of the CUDA table that need no tensors, each with its median and spread.
 //
-//   node dist/gpu/bench.mjs [--json FILE] [--no-cublas] [--no-torch]
+//   node dist/gpu/bench.mjs [--json FILE] [--no-cublas] [--no-torch] [--tensors FILE]
 //
 // PyTorch runs after it where python3 has torch; one table with both is printed last and written to the file (by default
-// one in bench/results/ that is named after the GPU and the day).
+// one in bench/results/ that is named after the GPU and the day). `--tensors` takes what tensors.mjs measured just before into a
+// table of its own.
 //
 // Times marked `issue` are the host's, per call, with the queue never full; times marked `done` run from issue to a
 // finished result; times marked `device` are read from events around many repeats. Results are checked where it says so.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { openCudaDevices } from '../../src/devices/cuda/discover.ts';
 import type { DeviceBuffer, Program } from '../../src/devices/device.ts';
@@ -19,7 +20,7 @@ import type { Kernel } from '../../src/kernel/kernel.ts';
 import { KernelBuilder } from '../../test/gpu/build.ts';
 import { fill } from '../../test/gpu/data.ts';
 import { matmul } from '../../test/gpu/routines.ts';
-import { makeTable, printTable, type Row, runTorch } from './table.ts';
+import { type ApiRun, apiLines, deviceLines, makeTable, printTable, type Row, runTorch } from './table.ts';
 
 if (process.argv.includes('--first')) {
   // A new process to its first result: everything from the start of Node.
@@ -372,32 +373,31 @@ for (const [type, side, precision, batch] of [
   for (const x of [a, b, c]) device.release(x);
 }
 
-// Our own products, where the rows above were a library's.
-if (cublas) {
+// The other's products, where the rows above were ours or a library's.
+for (const [who, options, type, side, batch] of [
+  ['own', { cublas: false }, 'bf16', 4096, 1],
+  ['cuBLASLt', { cublas: 'always' }, 'f32', 256, 10],
+] as const) {
+  if (!cublas) continue;
   const {
     devices: [second],
-  } = await openCudaDevices({ cublas: false });
-  for (const [type, side, batch] of [
-    ['bf16', 4096, 1],
-    ['f32', 256, 10],
-  ] as const) {
-    const elements = side * side * batch;
-    const bytes = elements * (type === 'f32' ? 4 : 2);
-    const made = [1, 2, 3].map(() => second!.allocate(bytes));
-    for (const i of [0, 1]) second!.write(made[i]!, fill(type, elements, i + 1, true));
-    const p = second!.prepare(matmul(type, side, side, side, { batch, batchA: batch, batchB: batch }).routine);
-    const samples: number[] = [];
-    const repeats = side >= 4096 ? 10 : 200;
-    for (let r = 0; r < 8; r++) {
-      const first = second!.mark();
-      for (let i = 0; i < repeats; i++) second!.launch(p, made, []);
-      const last = second!.mark();
-      await last.whenDone();
-      samples.push((last.since(first)! * 1000) / repeats);
-    }
-    row(`own matmul ${batch > 1 ? `${batch} x ` : ''}${side}² ${type} (device)`, samples.slice(1));
-    for (const b of made) second!.release(b);
+  } = await openCudaDevices(options);
+  const elements = side * side * batch;
+  const bytes = elements * (type === 'f32' ? 4 : 2);
+  const made = [1, 2, 3].map(() => second!.allocate(bytes));
+  for (const i of [0, 1]) second!.write(made[i]!, fill(type, elements, i + 1, true));
+  const p = second!.prepare(matmul(type, side, side, side, { batch, batchA: batch, batchB: batch }).routine);
+  const samples: number[] = [];
+  const repeats = side >= 4096 ? 10 : 200;
+  for (let r = 0; r < 8; r++) {
+    const first = second!.mark();
+    for (let i = 0; i < repeats; i++) second!.launch(p, made, []);
+    const last = second!.mark();
+    await last.whenDone();
+    samples.push((last.since(first)! * 1000) / repeats);
   }
+  row(`${who} matmul ${batch > 1 ? `${batch} x ` : ''}${side}² ${type} (device)`, samples.slice(1));
+  for (const b of made) second!.release(b);
   await second!.close();
 }
 
@@ -488,7 +488,11 @@ const starts = Array.from({ length: 6 }, () => {
 row('new process to first result', starts.slice(1), 'required ≤ 900,000');
 
 const torch = process.argv.includes('--no-torch') ? null : runTorch();
-const table = makeTable(rows, torch, bandwidth);
+const table = makeTable(deviceLines, rows, torch, bandwidth);
+const tensorsAt = process.argv.indexOf('--tensors');
+const api = tensorsAt > 0 ? (JSON.parse(readFileSync(process.argv[tensorsAt + 1]!, 'utf8')) as ApiRun) : null;
+if (api && api.device !== where.name) throw new Error(`the tensors were measured on ${api.device}`);
+const apiTable = api && makeTable(apiLines, api.rows, torch, bandwidth);
 const date = new Date().toISOString();
 const at = process.argv.indexOf('--json');
 const short = where.name
@@ -500,7 +504,25 @@ if (at <= 0) mkdirSync('bench/results', { recursive: true });
 const all = torch && { version: torch.version, rows: Object.fromEntries(torch.rows) };
 writeFileSync(
   file,
-  `${JSON.stringify({ date, device: where, openedMs: opened, bandwidthTBs: bandwidth, table, rows, torch: all }, null, 1)}\n`,
+  `${JSON.stringify(
+    {
+      date,
+      device: where,
+      openedMs: opened,
+      bandwidthTBs: bandwidth,
+      table,
+      'through the public API': api && { date: api.date, table: apiTable, rows: api.rows },
+      rows,
+      torch: all,
+    },
+    null,
+    1,
+  )}\n`,
 );
 console.log(`\n${where.name}, ${date.slice(0, 10)}; written to ${file}\n`);
 printTable(table, torch);
+if (apiTable) {
+  console.log('\nthrough the public API\n');
+  printTable(apiTable, torch);
+}
+console.log('\nratio: ours to the faster of the two PyTorch columns; below 1 we are ahead');

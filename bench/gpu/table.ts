@@ -1,4 +1,5 @@
-// One table of a GPU run: ours, PyTorch eager and torch.compile beside it, the ratio, and the bound that each row has to keep.
+// The tables of a GPU run, of the device and through the public API: ours, PyTorch eager and torch.compile beside it, the ratio, and the
+// bound that each row has to keep.
 //
 // PyTorch runs as a process of its own after our measurements (two users of one GPU would disturb each other); where python3 has
 // no torch its columns stay empty and the reason is printed.
@@ -16,13 +17,21 @@ export interface Row {
   readonly note: string;
 }
 
+/** What tensors.mjs measured. */
+export interface ApiRun {
+  readonly date: string;
+  readonly device: string;
+  readonly cublas: boolean;
+  readonly rows: readonly Row[];
+}
+
 export interface TorchRun {
   readonly version: string;
   readonly rows: ReadonlyMap<string, number>;
 }
 
 /** The work, under which names it was measured, and what it must keep. */
-interface Line {
+export interface Line {
   readonly work: string;
   readonly ours: string;
   readonly torch?: string;
@@ -33,7 +42,9 @@ interface Line {
 
 const sameAsTorch = (torch: number | undefined): number | undefined => torch && 1.05 * torch;
 
-const lines: readonly Line[] = [
+const sumOf64M = (_: number | undefined, bandwidth: number): number => (256 * 2 ** 20 * 1e-6) / (0.7 * bandwidth);
+
+export const deviceLines: readonly Line[] = [
   { work: 'tiny op, issued', ours: 'tiny op (issue)', torch: 'tiny op (issue)', bound: 6 },
   {
     work: 'tanh((x*.99+.5)*x-.1), 4M f32, issued to done',
@@ -52,7 +63,7 @@ const lines: readonly Line[] = [
     work: 'sum of 64M f32',
     ours: 'sum of 64M f32 (device)',
     torch: 'sum of 64M f32 (device)',
-    bound: (_, bandwidth) => (256 * 2 ** 20 * 1e-6) / (0.7 * bandwidth),
+    bound: sumOf64M,
   },
   { work: 'argmax of 64M f32', ours: 'argmax of 64M f32 (device)', torch: 'argmax of 64M f32 (device)' },
   {
@@ -89,8 +100,8 @@ const lines: readonly Line[] = [
     bound: 15,
   },
   {
-    work: 'ten 256² f32 products, own kernel',
-    ours: 'own matmul 10 x 256² f32 (device)',
+    work: 'ten 256² f32 products, cuBLASLt',
+    ours: 'cuBLASLt matmul 10 x 256² f32 (device)',
     torch: 'matmul 10 x 256² f32 exact (device)',
   },
   {
@@ -121,6 +132,77 @@ const lines: readonly Line[] = [
     work: 'cumulative sum of 16M f32',
     ours: 'cumulative sum of 16M f32 (device)',
     torch: 'cumulative sum of 16M f32 (device)',
+  },
+];
+
+/** The same works written with tensors, and how PyTorch does each. */
+export const apiLines: readonly Line[] = [
+  { work: 'tiny elementwise op, issued, eager', ours: 'tiny op, eager, issued', torch: 'tiny op (issue)', bound: 6 },
+  {
+    work: 'field step 32³×64 with tensor ops, compiled',
+    ours: 'field step 32³×64, compiled, per step of 1000',
+    torch: 'field step 32x32x32x64 (device)',
+    compiled: 'field step, torch.compile (device)',
+    bound: 11,
+  },
+  {
+    work: 'tanh((x*.99+.5)*x-.1), 4M f32, issued to done',
+    ours: 'tanh chain, 4M f32, issued to done',
+    torch: 'tanh((x*.99+.5)*x-.1), 4M f32 (done)',
+    compiled: 'tanh chain, torch.compile (done)',
+    bound: 25,
+  },
+  {
+    work: 'xor of 16M u32',
+    ours: 'xor of 16M u32, per call of 50',
+    torch: 'xor of 16M u32, in place (device)',
+    bound: 38,
+  },
+  {
+    work: 'sum of 64M f32',
+    ours: 'sum of 64M f32, per call of 20',
+    torch: 'sum of 64M f32 (device)',
+    bound: sumOf64M,
+  },
+  {
+    work: 'matmul 1024² f32',
+    ours: 'matmul 1024² f32, per call of 100',
+    torch: 'matmul 1024² f32 exact (device)',
+    bound: sameAsTorch,
+  },
+  {
+    work: 'matmul 4096² f32',
+    ours: 'matmul 4096² f32, per call of 10',
+    torch: 'matmul 4096² f32 exact (device)',
+    bound: sameAsTorch,
+  },
+  {
+    work: 'matmul 4096² bf16',
+    ours: 'matmul 4096² bf16, per call of 10',
+    torch: 'matmul 4096² bf16 exact (device)',
+  },
+  {
+    work: 'ten 256² matmuls, one call',
+    ours: 'matmul 10 x 256² f32, per call of 100',
+    torch: 'matmul 10 x 256² f32 exact (device)',
+    bound: 15,
+  },
+  {
+    work: 'ten 256² matmuls, issued to done',
+    ours: 'matmul 10 x 256² f32, issued to done',
+    torch: 'matmul 10 x 256² f32 exact (done)',
+  },
+  {
+    work: '10 MB up, +0, down, ordinary arrays',
+    ours: '10 MB up, +0, down, ordinary arrays',
+    torch: '10 MB up, +0, down, ordinary arrays (done)',
+    bound: 1500,
+  },
+  {
+    work: '10 MB up, +0, down, rt.pinned arrays',
+    ours: '10 MB up, +0, down, rt.pinned arrays',
+    torch: '10 MB up, +0, down, pinned arrays (done)',
+    bound: 500,
   },
 ];
 
@@ -159,7 +241,12 @@ export interface TableLine {
   readonly kept?: boolean;
 }
 
-export function makeTable(rows: readonly Row[], torch: TorchRun | null, bandwidth: number): TableLine[] {
+export function makeTable(
+  lines: readonly Line[],
+  rows: readonly Row[],
+  torch: TorchRun | null,
+  bandwidth: number,
+): TableLine[] {
   const ours = new Map(rows.map((r) => [r.name, r.us]));
   return lines.flatMap((l) => {
     const us = ours.get(l.ours);
@@ -209,5 +296,4 @@ export function printTable(table: readonly TableLine[], torch: TorchRun | null):
   console.log(line(head));
   console.log(`|${widths.map((w) => '-'.repeat(w + 2)).join('|')}|`);
   for (const r of body) console.log(line(r));
-  console.log('ratio: ours to the faster of the two PyTorch columns; below 1 we are ahead');
 }

@@ -1,86 +1,99 @@
 // The rows of the CUDA table through the public API: tensors, lazily built, fused and run on the GPU.
 //
-//   node dist/gpu/tensors.mjs [--no-cublas]
+//   node dist/gpu/tensors.mjs [--no-cublas] [--json FILE]
+//
+// `issued to done` is one call and `await rt.flush(result)`. `per call of N` issues N calls, each computed at once and the one
+// before it disposed of, and flushes once. Medians, with the 10 % and 90 % quantiles; written to the file (by default
+// tensors.json beside this one), from which bench.mjs takes them into its table.
 
+import { writeFileSync } from 'node:fs';
 import { createRuntime, type Tensor } from '../../src/index.ts';
+import type { ApiRun, Row } from './table.ts';
 
 const cublas = !process.argv.includes('--no-cublas');
+const at = process.argv.indexOf('--json');
+const file = at > 0 ? process.argv[at + 1]! : new URL('tensors.json', import.meta.url);
 const rt = await createRuntime({ devices: ['cuda'], seed: 1, cuda: { cublas } });
-console.log(rt.devices().find((d) => d.open)!.name);
+const device = rt.devices().find((d) => d.open)!.name;
+console.log(device);
+const rows: Row[] = [];
 
-function row(name: string, samples: readonly number[], bound = ''): void {
+function row(name: string, samples: readonly number[], note = ''): void {
   const s = [...samples].sort((a, b) => a - b);
-  const at = (q: number): string => s[Math.floor(q * (s.length - 1))]!.toFixed(2);
-  console.log(`${name.padEnd(50)} ${at(0.5).padStart(9)} µs  (${at(0.1)} … ${at(0.9)})  ${bound}`);
+  const quantile = (q: number): number => s[Math.floor(q * (s.length - 1))]!;
+  const made = { name, us: quantile(0.5), low: quantile(0.1), high: quantile(0.9), note };
+  rows.push(made);
+  const spread = `(${made.low.toFixed(2)} … ${made.high.toFixed(2)})`;
+  console.log(`${name.padEnd(50)} ${made.us.toFixed(2).padStart(9)} µs  ${spread}  ${note}`);
 }
 
-/** Per call, from issue to finished, over `inner` calls. */
-async function done(f: () => Tensor, inner: number, rounds = 30): Promise<number[]> {
+async function issuedToDone(f: () => Tensor, rounds = 200): Promise<number[]> {
+  const samples: number[] = [];
+  for (let r = 0; r < rounds; r++) {
+    const t = performance.now();
+    const result = f();
+    await rt.flush(result);
+    samples.push((performance.now() - t) * 1000);
+    result.dispose();
+  }
+  return samples.slice(rounds / 4);
+}
+
+async function perCall(f: () => Tensor, calls: number, rounds = 20): Promise<number[]> {
   const samples: number[] = [];
   for (let r = 0; r < rounds; r++) {
     const t = performance.now();
     let last: Tensor | undefined;
-    for (let i = 0; i < inner; i++) {
+    for (let i = 0; i < calls; i++) {
       last?.dispose();
-      last = f();
-      await rt.flush(last);
+      last = f().compute();
     }
-    await last!.slice([[0, 1]]).data();
-    samples.push(((performance.now() - t) * 1000) / inner);
+    await rt.flush();
+    samples.push(((performance.now() - t) * 1000) / calls);
     last!.dispose();
   }
-  return samples.slice(5);
+  return samples.slice(rounds / 4);
+}
+
+/** The host's time of a call; the device is waited for outside of it. */
+async function issue(f: () => Tensor): Promise<number[]> {
+  const samples: number[] = [];
+  for (let r = 0; r < 40; r++) {
+    const t = performance.now();
+    for (let i = 0; i < 300; i++) f().dispose();
+    samples.push(((performance.now() - t) * 1000) / 300);
+    await rt.flush();
+  }
+  return samples.slice(10);
 }
 
 const random = (n: number): Float32Array => Float32Array.from({ length: n }, () => Math.random() * 2 - 1);
 
 {
   const x = rt.tensor(random(1024), [1024]);
-  await x.data();
-  const samples: number[] = [];
-  for (let r = 0; r < 40; r++) {
-    const t = performance.now();
-    const waits: Promise<void>[] = [];
-    for (let i = 0; i < 300; i++) {
-      const y = x.add(1);
-      waits.push(rt.flush(y));
-      y.dispose();
-    }
-    samples.push(((performance.now() - t) * 1000) / 300);
-    await Promise.all(waits);
-  }
-  row('tiny op, computed by an unawaited flush', samples.slice(10), 'a flush also marks the timeline');
+  await rt.flush(x);
+  row('tiny op, eager, issued', await issue(() => x.add(1).compute()), 'required ≤ 6');
   const step = rt.compile((v: Tensor) => v.add(1));
-  const compiled: number[] = [];
-  for (let r = 0; r < 40; r++) {
-    const t = performance.now();
-    for (let i = 0; i < 300; i++) step(x).dispose();
-    compiled.push(((performance.now() - t) * 1000) / 300);
-    await step(x).data();
-  }
-  row('tiny op, compiled, issued', compiled.slice(10), 'required ≤ 6');
+  row('tiny op, compiled, issued', await issue(() => step(x)));
+  row('tiny op, issued to done', await issuedToDone(() => x.add(1)));
 }
 {
   const x = rt.tensor(random(4 << 20), [4 << 20]);
   const chain = (): Tensor => x.mul(0.99).add(0.5).mul(x).sub(0.1).tanh();
-  row(
-    'tanh chain, 4M f32, issued to done, one by one',
-    await done(chain, 1, 100),
-    'required ≤ 25 (a read is included)',
-  );
-  row('tanh chain, 4M f32, per call of 50', await done(chain, 50));
+  row('tanh chain, 4M f32, issued to done', await issuedToDone(chain), 'required ≤ 25');
+  row('tanh chain, 4M f32, per call of 50', await perCall(chain, 50));
+  x.dispose();
 }
 {
-  const u = rt.tensor(
-    Uint32Array.from({ length: 16 << 20 }, (_, i) => i * 2654435761),
-    [16 << 20],
-    { dtype: 'u32' },
-  );
-  row('xor of 16M u32, per call of 50', await done(() => u.bitwiseXor(0x5bd1e995), 50), 'required ≤ 38');
+  const numbers = Uint32Array.from({ length: 16 << 20 }, (_, i) => i * 2654435761);
+  const u = rt.tensor(numbers, [16 << 20], { dtype: 'u32' });
+  row('xor of 16M u32, per call of 50', await perCall(() => u.bitwiseXor(0x5bd1e995), 50), 'required ≤ 38');
+  row('xor of 16M u32, issued to done', await issuedToDone(() => u.bitwiseXor(0x5bd1e995)));
+  u.dispose();
 }
 {
   const x = rt.tensor(random(64 << 20), [64 << 20]);
-  row('sum of 64M f32, per call of 20', await done(() => x.sum({ keepdims: true }), 20));
+  row('sum of 64M f32, per call of 20', await perCall(() => x.sum({ keepdims: true }), 20));
   x.dispose();
 }
 {
@@ -93,30 +106,17 @@ const random = (n: number): Float32Array => Float32Array.from({ length: n }, () 
   });
   let f = rt.tensor(random(32 ** 3 * 64), [32, 32, 32, 64]) as Tensor;
   for (let i = 0; i < 50; i++) f = step(f);
-  await f
-    .slice([
-      [0, 1],
-      [0, 1],
-      [0, 1],
-      [0, 1],
-    ])
-    .data();
+  await rt.flush(f);
   const samples: number[] = [];
   for (let r = 0; r < 20; r++) {
     const t = performance.now();
     for (let i = 0; i < 1000; i++) f = step(f);
-    await f
-      .slice([
-        [0, 1],
-        [0, 1],
-        [0, 1],
-        [0, 1],
-      ])
-      .data();
+    await rt.flush(f);
     samples.push(performance.now() - t);
   }
   row('field step 32³×64, compiled, per step of 1000', samples.slice(3), 'required ≤ 11');
   console.log(`  kernels: ${step.kernels.join(', ')}`);
+  f.dispose();
 }
 for (const [side, dtype, batch] of [
   [1024, 'f32', 1],
@@ -128,10 +128,11 @@ for (const [side, dtype, batch] of [
   const a = rt.tensor(random(side * side * batch), shape).cast(dtype);
   const b = rt.tensor(random(side * side * batch), shape).cast(dtype);
   await rt.flush(a, b);
-  row(
-    `matmul ${batch > 1 ? `${batch} x ` : ''}${side}² ${dtype}, per call`,
-    await done(() => a.matmul(b), side >= 4096 ? 10 : 100, 15),
-  );
+  const name = `matmul ${batch > 1 ? `${batch} x ` : ''}${side}² ${dtype}`;
+  const calls = side >= 4096 ? 10 : 100;
+  row(`${name}, per call of ${calls}`, await perCall(() => a.matmul(b), calls, 16));
+  if (batch > 1) row(`${name}, issued to done`, await issuedToDone(() => a.matmul(b)));
+  for (const t of [a, b]) t.dispose();
 }
 for (const [kind, make] of [
   ['ordinary arrays', (n: number) => new Float32Array(n)],
@@ -157,5 +158,7 @@ for (const [kind, make] of [
     kind === 'ordinary arrays' ? 'required ≤ 1500' : 'required ≤ 500',
   );
 }
+const run: ApiRun = { date: new Date().toISOString(), device, cublas, rows };
+writeFileSync(file, `${JSON.stringify(run, null, 1)}\n`);
 await rt.close();
 process.exit(0);
