@@ -19,7 +19,7 @@ export function timeline(moments: readonly Moment[], caption: string): string {
   const height = base + 40 + moments.length * row;
   const ticks = Array.from({ length: Math.round(end / step) + 1 }, (_, i) => i * step);
   const colours = ['#dc2626', '#d97706', '#2563eb', '#059669'];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="13">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="13"><title>A killed device process, and the runtime going on</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text x="${left}" y="28" fill="#111827" font-size="15">${caption}</text>
 ${ticks.map((t) => `<line x1="${x(t)}" y1="${base - 6}" x2="${x(t)}" y2="${height - 20}" stroke="#e5e7eb"/><text x="${x(t)}" y="${base - 12}" text-anchor="middle" fill="#6b7280">${t} ms</text>`).join('\n')}

@@ -52,7 +52,7 @@ export function draw({ points, marks, budgetMb }: Chart, title: string): string 
   const x = (at: number): number => plot.left + (at / end) * (width - plot.left - plot.right);
   const y = (mb: number): number => height - plot.bottom - (mb / top) * (height - plot.top - plot.bottom);
   const out: string[] = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12"><title>Memory of a run beyond its budget</title>`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     text(plot.left, 20, title, 'start', '#222222', 14),
   ];

@@ -27,7 +27,7 @@ export function picture(dots: readonly Dot[], caption: string): string {
     const to = factor < 1 ? last : last / factor;
     return `<line x1="${x(from)}" y1="${y(from * factor)}" x2="${x(to)}" y2="${y(to * factor)}" ${style}/>`;
   };
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size + 2 * pad + 20} ${size + 2 * pad + 24}" font-family="system-ui, sans-serif" font-size="12">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size + 2 * pad + 20} ${size + 2 * pad + 24}" font-family="system-ui, sans-serif" font-size="12"><title>Predicted against measured times of calls</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text x="${pad}" y="24" fill="#111827">${caption}</text>
 ${ticks

@@ -3,6 +3,7 @@
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { CalibrateOptions } from './calibrate.ts';
 import { covers, type RoutingOptions, resolveRouting } from './options.ts';
+import { disturbed, levelled } from './plausible.ts';
 import type { Profile } from './profile.ts';
 import { Router, type RouterSetup } from './router.ts';
 import { type Known, loadAll, openProfileStore, type ProfileStore } from './store.ts';
@@ -42,7 +43,7 @@ export async function openRouter(
     const p = fresh.get(d.id) ?? known.get(d.id)?.profile;
     if (p) profiles.set(d.id, p);
   }
-  const router = new Router(options, profiles, { ...more, devices: devices.map((d) => d.id) });
+  const router = new Router(options, levelled(profiles, devices), { ...more, devices: devices.map((d) => d.id) });
   for (const [id, k] of known) if (k.learned) router.relearn(new Map([[id, k.learned]]));
   return {
     router,
@@ -57,7 +58,8 @@ export async function openRouter(
       for (const [id, learned] of router.learned()) {
         const [device, profile] = [byId.get(id), router.profile(id)];
         // Nothing was learned: the file is as good as it was.
-        if (!device || !profile || learned.kernels.classes.length + learned.calls.classes.length === 0) continue;
+        if (!device || !profile || disturbed(profile)) continue;
+        if (learned.kernels.classes.length + learned.calls.classes.length === 0) continue;
         store.save(device, { profile, learned, measuredAt: known.get(id)?.measuredAt ?? Date.now() });
       }
     },
@@ -73,6 +75,7 @@ async function measure(
   if (devices.length === 0) return new Map();
   const { calibrate } = await import('./calibrate.ts');
   const profiles = await calibrate(devices, options);
-  for (const [id, profile] of profiles) store.save(byId.get(id)!, { profile, learned: null, measuredAt: Date.now() });
+  for (const [id, profile] of profiles)
+    if (!disturbed(profile)) store.save(byId.get(id)!, { profile, learned: null, measuredAt: Date.now() });
   return profiles;
 }

@@ -2,6 +2,7 @@
 
 import type { DeviceId } from '../devices/device.ts';
 import { at, type Curve } from './curve.ts';
+import { leastTime } from './plausible.ts';
 import { type KernelClass, kernelClasses } from './types.ts';
 
 export interface Profile {
@@ -44,7 +45,7 @@ export function launchTime(p: Profile, cls: KernelClass, flops: number, bytes: n
   const own = p.classes[cls];
   const memory = p.classes[memoryRoof];
   const arithmetic = p.classes[arithmeticRoof];
-  let us = p.launchUs;
+  let us = Math.max(p.launchUs, leastTime(p.device, bytes));
   if (own) us = Math.max(us, at(own, amountOf[cls] === 'bytes' ? bytes : flops));
   if (memory && cls !== memoryRoof) us = Math.max(us, at(memory, bytes));
   if (arithmetic && cls !== arithmeticRoof && amountOf[cls] === 'bytes') us = Math.max(us, at(arithmetic, flops));

@@ -290,9 +290,9 @@ export class Programs {
       });
     }
     if (want.sync && !alive.some((p) => p.caps.syncRead)) return asyncOnly(alive[0]!.id);
-    const far = leaves.find((l) => l.storage && !alive.some((p) => reachable([l], p)));
-    const from = far?.storage?.place?.id ?? alive[0]!.id;
-    return needsAsync(from, alive.find((p) => p.id !== from)?.id ?? 'the host');
+    const able = alive.filter((p) => !want.sync || p.caps.syncRead);
+    const far = leaves.find((l) => able.every((p) => !reachable([l], p)));
+    return needsAsync(far?.storage?.place?.id ?? alive[0]!.id, able[0]?.id ?? 'the host');
   }
 }
 
