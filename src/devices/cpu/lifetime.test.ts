@@ -21,11 +21,11 @@ const work = (device) => {
   for (const buffer of [a, b, c]) device.release(buffer);
 };
 const workersReady = async (device) => {
-  for (let i = 0; i < 500 && device.pool?.ready !== 1; i++) {
+  for (let i = 0; i < 500 && device.workers?.ready !== 1; i++) {
     work(device);
     await new Promise((done) => setTimeout(done, 10));
   }
-  if (device.pool?.ready !== 1) throw new Error('no worker');
+  if (device.workers?.ready !== 1) throw new Error('no worker');
 };
 `;
 
