@@ -107,7 +107,8 @@ export interface Device {
   record?(steps: readonly Launch[]): Recording;
   /** Host memory from which transfers are fastest; `write` recognises it. Where it is missing, any memory is as good. */
   pinned?(bytes: number): ArrayBuffer;
-  mark(): Mark;
+  /** A point on the timeline. With `timed` false only its end is asked for, which can be known sooner; `since` is null then. */
+  mark(timed?: boolean): Mark;
   /** `whole`: the figures are the device's own, with what other processes use; else they speak of what we may use. */
   memory(): { readonly total: number; readonly free: number; readonly whole?: boolean };
   /** What the device's own pool holds: taken from the system, handed out, and the difference, held for reuse. */

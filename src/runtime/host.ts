@@ -316,7 +316,7 @@ export class RuntimeHost implements Host {
 
   /** Waits until a device has finished what was enqueued, within the time limit. */
   finished(place: Place): Promise<void> {
-    const done = place.device.mark().whenDone();
+    const done = place.device.mark(false).whenDone();
     return place.mortal ? withDeadline(done, this.#settings.timeoutMs, { what: `flush (${place.id})` }) : done;
   }
 
