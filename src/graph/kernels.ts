@@ -8,7 +8,7 @@ import { type Expr, Exprs, operands } from '../kernel/expr.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { Vertex } from './canonical.ts';
 import type { Group } from './fuse.ts';
-import { Lowering } from './lower.ts';
+import { Lowering, PositionConflict } from './lower.ts';
 import { args } from './node.ts';
 
 export interface LoweredGroup {
@@ -33,6 +33,8 @@ export function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGr
   const first = group.reduces[0];
   const reduced = first ? args.reduceOf(first).axes.map((a) => first.sources[0]!.shape[a]!) : [];
   const accumulators = lowering.accumulators;
+  // A reduction of a reduction takes a pass of its own, even over an axis of one element.
+  if (accumulators.some((a) => readsAccumulator(a.value))) throw new PositionConflict();
   const nest = collapse({ space: group.space, reduced }, [...values, ...accumulators.map((a) => a.value)]);
   const body = {
     space: nest.space,
@@ -61,6 +63,18 @@ export function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGr
     scalars: lowering.scalars,
     evaluations: lowering.evaluations,
   };
+}
+
+function readsAccumulator(value: Expr): boolean {
+  const seen = new Set<Expr>();
+  const stack = [value];
+  for (let e = stack.pop(); e; e = stack.pop()) {
+    if (e.kind === 'acc') return true;
+    if (seen.has(e)) continue;
+    seen.add(e);
+    stack.push(...operands(e));
+  }
+  return false;
 }
 
 /** Inputs that every element reads only at its own position, as wide as the output written there. */

@@ -87,13 +87,13 @@ export class Engine {
   }
 
   /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
-  async computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Promise<void> {
+  async computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Promise<Executable | null> {
     let asked: Want = { ...want, awaits: true };
     for (let attempt = 0; ; attempt++) {
       try {
         this.#restore(nodes);
         const wanted = nodes.filter((n) => !n.storage);
-        if (wanted.length === 0) return;
+        if (wanted.length === 0) return null;
         const t = trace(wanted);
         let now: Want = { ...asked, awaits: false };
         if (!this.programs.single && t.leaves.some(mustAwait)) {
@@ -102,8 +102,7 @@ export class Engine {
           await Promise.all(t.leaves.map((leaf) => this.residency.bringAsync(leaf, place)));
           now = { ...now, pin: place.alive ? place : null };
         }
-        this.#compute(nodes, now);
-        return;
+        return this.#compute(nodes, now);
       } catch (e) {
         const { reading } = this.residency;
         asked = await this.#recovery.nextAsync(e, this.#blamed(), asked, attempt, signal, reading !== null);
@@ -112,18 +111,21 @@ export class Engine {
     }
   }
 
-  #compute(nodes: readonly Node[], want: Want): void {
+  /** The program that was run, if any. */
+  #compute(nodes: readonly Node[], want: Want): Executable | null {
     this.#restore(nodes);
     const wanted = nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
-    if (wanted.length === 0) return;
-    if (wanted.length === 1 && this.#again(wanted[0]!, want)) return;
+    if (wanted.length === 0) return null;
+    const again = wanted.length === 1 ? this.#again(wanted[0]!, want) : null;
+    if (again) return again;
     const sources = wanted[0]!.sources;
     const t = trace(wanted);
     const executable = this.programs.find(t, wanted, t.leaves, want);
     this.use(t.leaves, executable.place);
     for (const leaf of t.leaves) this.residency.bring(leaf, executable.place);
-    this.#run(executable, t, wanted);
+    this.#run(executable, t, wanted, want.wanted === 'host');
     if (wanted.length === 1) this.#remember(wanted[0]!, sources, executable);
+    return executable;
   }
 
   /** Brings back what was given up or lost below nodes. */
@@ -146,14 +148,14 @@ export class Engine {
    * The eager path: a single op on computed operands, like the last one of its kind, runs without being traced.
    * Whether it is like that one is decided by the same things the key of a trace holds.
    */
-  #again(node: Node, want: Want): boolean {
+  #again(node: Node, want: Want): Executable | null {
     const last = node.op === 'alu' ? this.#eager[node.arg.id] : undefined;
-    if (last?.code !== node.code || last.shape !== node.shape) return false;
+    if (last?.code !== node.code || last.shape !== node.shape) return null;
     const { sources } = node;
     const { executable } = last;
     const { place } = executable;
-    if (last.epoch !== this.feedback.epoch || executable.generation !== place.generation) return false;
-    if (want !== anywhere && !suits(want, place)) return false;
+    if (last.epoch !== this.feedback.epoch || executable.generation !== place.generation) return null;
+    if (want !== anywhere && !suits(want, place)) return null;
     const buffers: (DeviceBuffer | undefined)[] = [];
     const now = ++this.#ledger.storages.now;
     let reach = 0;
@@ -168,20 +170,20 @@ export class Engine {
         shape !== last.shapes[i] ||
         dtype !== last.dtypes[i]
       )
-        return false;
+        return null;
       storage.lastUse = now;
       if (source.reach > reach) reach = source.reach;
       buffers.push(storage.buffer!);
     }
-    if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return false;
+    if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return null;
     if (last.twice) buffers.pop();
     this.#at = place;
-    this.launch(executable, buffers, none);
+    this.launch(executable, buffers, none, want.wanted === 'host');
     this.#ledger.programHits++;
     const storage = new Storage(place, buffers[executable.plan.outputs[0]!]!, this.#ledger.storages);
     if (place.mortal) settleMortal(node, storage, reach + 1);
     else settle(node, storage);
-    return true;
+    return executable;
   }
 
   #remember(node: Node, sources: readonly Node[], executable: Executable): void {
@@ -210,16 +212,17 @@ export class Engine {
 
   /**
    * Launches a plan. `buffers` holds its leaves; what is made is added behind them, and what the plan does not return is
-   * released again.
+   * released again. `whole`: it is part of a call whose time is taken from start to end.
    */
   launch(
     executable: Executable,
     buffers: (DeviceBuffer | undefined)[],
     scalars: readonly number[],
+    whole = false,
   ): (DeviceBuffer | undefined)[] {
     const { plan, place, programs } = executable;
     const { steps } = plan;
-    const sample = this.feedback.begin(executable);
+    const sample = this.feedback.begin(executable, whole);
     try {
       for (let i = 0; i < steps.length; i++) this.#step(steps[i]!, programs[i]!, place, plan, buffers, scalars);
     } catch (e) {
@@ -274,7 +277,7 @@ export class Engine {
     }
   }
 
-  #run(executable: Executable, t: Trace, outputs: readonly Node[]): void {
+  #run(executable: Executable, t: Trace, outputs: readonly Node[], whole: boolean): void {
     const { plan, place } = executable;
     const buffers: (DeviceBuffer | undefined)[] = [];
     let reach = 0;
@@ -283,7 +286,7 @@ export class Engine {
       buffers.push(leaf.storage!.on(place));
       if (leaf.reach > reach) reach = leaf.reach;
     }
-    this.launch(executable, buffers, t.scalars);
+    this.launch(executable, buffers, t.scalars, whole);
     const undo = () => releaseMade(plan, place, buffers);
     let checks: DeferredCheck[] | null =
       t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs.length, undo) : null;

@@ -22,9 +22,6 @@ const everyCall = 32;
 
 export class Feedback {
   readonly #router: Router | null;
-  /** The run in progress is part of a call that is measured as a whole. */
-  #within = false;
-  #last: Executable | null = null;
 
   constructor(router: Router | null) {
     this.#router = router;
@@ -35,31 +32,18 @@ export class Feedback {
     return this.#router === null ? 0 : this.#router.epoch;
   }
 
-  /** What to remember until the program's launches are enqueued; null if this run is not measured. */
-  begin(executable: Executable): Sample | null {
+  /** What to remember until the program's launches are enqueued; null if this run is not measured, or its call as a whole. */
+  begin(executable: Executable, whole: boolean): Sample | null {
     if (this.#router === null || executable.decision === null) return null;
     const run = executable.runs++;
-    this.#last = executable;
-    if (this.#within || run === 0 || (run > firstRuns && run % every !== 0)) return null;
+    if (whole || run === 0 || (run > firstRuns && run % every !== 0)) return null;
     return { mark: executable.place.device.mark(), start: performance.now() };
   }
 
-  /** A call begins (with `true`) or has enqueued its work: its runs are not measured one by one. */
-  within(call: boolean): void {
-    this.#within = call;
-    if (call) this.#last = null;
-  }
-
-  /** The program of the last run within a call, if the router should hear how long the call took. */
-  get measured(): Executable | null {
-    const last = this.#last;
-    if (!last || last.runs < 2) return null;
-    return last.runs <= firstCalls || last.runs % everyCall === 0 ? last : null;
-  }
-
-  /** A call took so long, from its start to the result in host memory. */
-  call(executable: Executable, ms: number): void {
-    if (executable.decision) this.#router?.observeCall(executable.decision, ms * 1000);
+  /** A call that ran a program last took so long, from its start to the result in host memory. */
+  call({ decision, runs }: Executable, ms: number): void {
+    if (decision === null || runs < 2 || (runs > firstCalls && runs % everyCall !== 0)) return;
+    this.#router?.observeCall(decision, ms * 1000);
   }
 
   end(executable: Executable, { start, mark }: Sample): void {

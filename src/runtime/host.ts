@@ -13,7 +13,7 @@ import type { Handle, Host } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
 import { Ledger, type Stats } from './ledger.ts';
-import { anywhere, asyncOnly, type Executable, type Want } from './programs.ts';
+import { anywhere, asyncOnly, type Want } from './programs.ts';
 import type { Recovery } from './recovery.ts';
 import { leave, lent } from './residency.ts';
 import { Scope, type ScopeStore } from './scope.ts';
@@ -218,14 +218,14 @@ export class RuntimeHost implements Host {
         let place: Place | null = null;
         try {
           const ready = node.storage && !node.storage.lost;
-          const measured = ready ? null : await this.#computed(node, want, signal);
+          const ran = ready ? null : await this.engine.computeAsync([node], want, signal);
           // Lost again while this was waited for.
           if (node.storage!.lost && attempt < mostLosses) continue;
           place = node.storage!.place;
           const bytes = await this.#readLater(node, signal);
           this.#waited(place?.id ?? 'host', bytes.byteLength, start, line);
           if (place) this.#recovery!.succeeded(place);
-          if (measured && attempt === 0) this.engine.feedback.call(measured, performance.now() - start);
+          if (ran && attempt === 0) this.engine.feedback.call(ran, performance.now() - start);
           return bytes;
         } catch (e) {
           // A device that found out late that it had no room has filled these bytes with nothing.
@@ -237,18 +237,6 @@ export class RuntimeHost implements Host {
     } finally {
       dropUse(node);
     }
-  }
-
-  /** Computes a node if need be; the program to tell the router about, if it was run for this. */
-  async #computed(node: Node, want: Want, signal: AbortSignal | undefined): Promise<Executable | null> {
-    const { feedback } = this.engine;
-    feedback.within(true);
-    const computing = this.engine.computeAsync([node], want, signal);
-    // Whatever can be enqueued at once has been; what waits for inputs is measured on its own.
-    feedback.within(false);
-    const { measured } = feedback;
-    await computing;
-    return measured;
   }
 
   async #readLater(node: Node, signal: AbortSignal | undefined): Promise<Uint8Array> {

@@ -145,6 +145,29 @@ describe('kernel counts', () => {
   });
 });
 
+describe('reductions of reductions', () => {
+  it('take kernels of their own, even over an axis of one element', async () => {
+    const rt = await runtime();
+    const total = rt.tensor([-2, -4, -2]).sum({ axis: [0], keepdims: true });
+    const least = total.argmin({ axis: 0 });
+    const twice = least.add(least);
+    const same = least.add(total);
+    const result = rt.where(same.equal(same), twice, twice).variance({ axis: [0] });
+    for (const { body } of rt.explain(result).kernels) {
+      // What depends on an accumulator, as far as the lines so far say.
+      const after = new Set<string>();
+      for (const line of body.split('\n')) {
+        const [, name, reduced, value] = /^\s*(\w+) = (\w+ over .* of )?(.*)$/.exec(line) ?? [];
+        if (!name) continue;
+        const depends = (value!.match(/\b[at]\d+\b/g) ?? []).some((n) => after.has(n));
+        if (reduced) expect(depends, line).toBe(false);
+        if (reduced || depends) after.add(name);
+      }
+    }
+    expect((await result.data())[0]).toBe(0);
+  });
+});
+
 describe('explain', () => {
   it('prints kernels with their work and the device', async () => {
     const rt = await runtime();
