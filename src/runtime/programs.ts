@@ -133,7 +133,8 @@ export class Programs {
     }
     const { place, decision } = this.#choose(entry, t, outputs, leaves, want);
     const executable = this.#executable(entry, t, outputs, place);
-    executable.decision = decision;
+    // Without a choice there is nothing new to say: what was decided before is what its times are compared with.
+    if (decision) executable.decision = decision;
     // A try is made once, not for ever.
     if (!decision?.explored) entry.choices.set(pattern, { executable, epoch });
     return executable;
