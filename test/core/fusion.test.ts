@@ -1,7 +1,7 @@
 // The fusion is real: how many kernels common work takes.
 
 import { describe, expect, it } from 'vitest';
-import type { Runtime, Tensor } from '../../src/index.ts';
+import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { fixture } from './support.ts';
 
 const runtime = fixture();
@@ -142,6 +142,32 @@ describe('kernel counts', () => {
     const before = rt.stats().programs;
     x.mul(0.94).tanh().dataSync();
     expect(rt.stats().programs).toBe(before);
+  });
+});
+
+describe('values that are the same for every element', () => {
+  it('reach every lane, 64-bit division included', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1, tinyElements: 0 } });
+    const one = rt.tensor([-2]).reshape([]).cast('bool').sum().expand([2]);
+    const rest = one.mod(one.add(one));
+    expect(await rest.add(rest).data()).toEqual(new BigInt64Array([2n, 2n]));
+  });
+});
+
+describe('long chains of functions', () => {
+  it('are cut into kernels that can be rendered', async () => {
+    const rt = await runtime();
+    const x = new Float32Array(20_000).fill(0.5);
+    let expected = 0.5;
+    for (let i = 0; i < 200; i++) expected = Math.tanh(expected);
+    const chain = rt.compile((t: Tensor) => {
+      let v = t;
+      for (let i = 0; i < 200; i++) v = v.tanh();
+      return v;
+    });
+    expect((await chain(rt.tensor(x)).data())[7]).toBeCloseTo(expected, 4);
+    expect(chain.kernels.length).toBeGreaterThan(1);
+    expect(chain.kernels.length).toBeLessThan(8);
   });
 });
 

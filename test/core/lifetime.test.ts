@@ -140,7 +140,7 @@ describe('leak backstop', () => {
       for (let i = 0; i < 5; i++) rt.ones(big).compute();
     })();
     expect(heldBytes(rt)).toBe(5 * bytes);
-    for (let i = 0; i < 20 && heldBytes(rt) > 0; i++) {
+    for (let i = 0; i < 200 && heldBytes(rt) > 0; i++) {
       gc();
       await new Promise((r) => setTimeout(r, 10));
     }

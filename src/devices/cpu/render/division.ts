@@ -107,7 +107,8 @@ function wide(em: Emitter, op: 'idiv' | 'imod', type: LaneType, x: number, y: nu
   const [a, b, q] = [em.local('i64'), em.local('i64'), em.local('i64')];
   const result = em.temp();
   const c = s.code;
-  for (let lane = 0; lane < Math.min(2, s.lanes); lane++) {
+  // Both, even where one would do: a value that is the same for all is computed once, and used by every lane.
+  for (let lane = 0; lane < 2; lane++) {
     c.get(result).get(x).lane('i64x2.extract_lane', lane).set(a).get(y).lane('i64x2.extract_lane', lane).tee(b);
     c.op('i64.eqz').if('i64');
     c.i64(0n).else();
