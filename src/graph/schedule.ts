@@ -119,10 +119,12 @@ function inLoop(e: Expr, outputAxes: number): boolean {
 function merge(all: LoweredGroup[], stored: ReadonlySet<Vertex>, limits: Limits): LoweredGroup[] {
   if (all.length < 2) return all;
   const done: LoweredGroup[] = [];
-  for (const next of all) {
+  for (const [n, next] of all.entries()) {
+    const later = all.slice(n + 1);
     let result = next;
     for (let i = 0; i < done.length; i++) {
-      const joined = tryMerge(done[i]!, result, [...done, ...all], stored, limits);
+      // What is merged already counts as one kernel: its results wait for all of its inputs.
+      const joined = tryMerge(done[i]!, result, [...done, ...later], stored, limits);
       if (!joined) continue;
       done.splice(i--, 1);
       result = joined;
@@ -135,7 +137,7 @@ function merge(all: LoweredGroup[], stored: ReadonlySet<Vertex>, limits: Limits)
 function tryMerge(
   a: LoweredGroup,
   b: LoweredGroup,
-  all: readonly LoweredGroup[],
+  others: readonly LoweredGroup[],
   stored: ReadonlySet<Vertex>,
   limits: Limits,
 ): LoweredGroup | undefined {
@@ -148,7 +150,7 @@ function tryMerge(
   if (!shared || inputs.size + produced.size > limits.maxBuffers) return undefined;
   // Whatever is read must not depend on what is written here through another kernel or routine.
   const producer = new Map<Vertex, LoweredGroup>();
-  for (const g of all) for (const r of g.group.roots) producer.set(r, g);
+  for (const g of others) for (const r of g.group.roots) producer.set(r, g);
   const seen = new Set<Vertex>();
   const stack = [...inputs].filter((v) => !produced.has(v));
   for (let v = stack.pop(); v; v = stack.pop()) {

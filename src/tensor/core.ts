@@ -201,6 +201,9 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
   return level(0);
 }
 
+// The folder of this library's files: src/ from here, or the package's one folder of modules.
+const library = new URL(/\/src\/tensor\/[^/]*$/.test(import.meta.url) ? '..' : '.', import.meta.url).pathname;
+
 /** The first line of the stack outside this library. */
 export function callerLine(): string {
   return siteLine(callSite());
@@ -220,11 +223,7 @@ export function callSite(): Error {
 export function siteLine(site: Site): string {
   if (typeof site === 'string') return site;
   const lines = site.stack?.split('\n').slice(1) ?? [];
-  const outside = lines.find(
-    (l) =>
-      !/[\\/](gpuforge[\\/]dist|src[\\/](tensor|runtime|graph|devices|memory|recovery|compute))[\\/]/.test(l) &&
-      !l.includes('node:internal'),
-  );
+  const outside = lines.find((l) => !l.includes(library) && !l.includes('node:internal'));
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
 }
 

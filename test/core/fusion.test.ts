@@ -154,6 +154,28 @@ describe('values that are the same for every element', () => {
   });
 });
 
+describe('kernels that were merged', () => {
+  it('never wait for each other', async () => {
+    const rt = await runtime();
+    const x = rt.tensor([0.25, 4, 1]);
+    const program = rt.compile((v: Tensor) => {
+      const root = v.rsqrt();
+      const all = root.mul(2).greaterEqual(root);
+      const ones = all.div(all);
+      const chosen = rt.where(all, ones, ones);
+      const soft = root.softmax(0).add(ones).add(chosen);
+      const at = chosen.argmax({ axis: 0 });
+      return [ones, soft.add(soft), at.add(at)];
+    });
+    const [ones, soft, at] = await Promise.all(program(x).map((t) => t.data()));
+    const e = [2, 0.5, 1].map(Math.exp);
+    const total = e[0]! + e[1]! + e[2]!;
+    expect(ones).toEqual(new Float32Array([1, 1, 1]));
+    expect([...soft!].map(Number)).toEqual(e.map((v) => expect.closeTo(2 * (v / total + 2), 5)));
+    expect(Number(at![0])).toBe(0);
+  });
+});
+
 describe('reductions of reductions', () => {
   it('take kernels of their own, even over an axis of one element', async () => {
     const rt = await runtime();
