@@ -4,6 +4,7 @@
 // with the elementwise work behind them (the epilogue), and values that would be computed again too often. A group is one
 // kernel: its roots are written, its reductions share one loop, the rest is computed in place.
 
+import { aluOps } from '../kernel/ops.ts';
 import type { Vertex } from './canonical.ts';
 import { args } from './node.ts';
 
@@ -25,8 +26,20 @@ export interface Limits {
   readonly maxBuffers: number;
 }
 
-/** Vertices in one kernel beyond which its code gets unwieldy. */
+/** Vertices in one kernel beyond which its code gets unwieldy. A function becomes dozens of operations, and counts as several. */
 const maxVertices = 192;
+const functionCost = 12;
+const functionWeight = 4;
+
+/** Whether the code of some vertices together stays manageable. */
+export const fitsOneKernel = (...bodies: readonly Iterable<Vertex>[]): boolean =>
+  codeSize(new Set(bodies.flatMap((b) => [...b]))) <= maxVertices;
+
+function codeSize(body: ReadonlySet<Vertex>): number {
+  let size = 0;
+  for (const v of body) size += v.op === 'alu' && aluOps[args.aluOf(v)].cost >= functionCost ? functionWeight : 1;
+  return size;
+}
 
 /** The vertices that must have a buffer because of what they are or because a kernel could not hold more. */
 export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Vertex>, limits: Limits): Set<Vertex> {
@@ -45,7 +58,7 @@ export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Ver
       return all;
     };
     // One buffer is left for the output, one for what a reduction behind it may add.
-    while (union(inputs, own).size > limits.maxBuffers - 2 || union(body, () => new Set()).size > maxVertices) {
+    while (union(inputs, own).size > limits.maxBuffers - 2 || codeSize(union(body, () => new Set())) > maxVertices) {
       const candidates = v.sources.filter((s) => !isInput(s) && s.op !== 'const' && s.op !== 'iota');
       if (candidates.length === 0) break;
       const weight = (s: Vertex) => inputs.get(s)!.size * maxVertices + body.get(s)!.size;

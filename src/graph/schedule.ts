@@ -11,7 +11,7 @@ import { costOf } from '../kernel/estimate.ts';
 import type { Expr } from '../kernel/expr.ts';
 import type { Graph, Vertex } from './canonical.ts';
 import { type Epilogues, type FusedEpilogue, findEpilogues } from './epilogue.ts';
-import { type Group, isRoutine, type Limits, reductionGroups, requiredStores } from './fuse.ts';
+import { fitsOneKernel, type Group, isRoutine, type Limits, reductionGroups, requiredStores } from './fuse.ts';
 import { type LoweredGroup, lowerGroup } from './kernels.ts';
 import { PositionConflict } from './lower.ts';
 import { routineSources } from './routines.ts';
@@ -148,6 +148,7 @@ function tryMerge(
     a.inputs.some((v) => b.inputs.includes(v) || b.group.roots.includes(v)) ||
     b.inputs.some((v) => a.group.roots.includes(v));
   if (!shared || inputs.size + produced.size > limits.maxBuffers) return undefined;
+  if (!fitsOneKernel(a.evaluations.keys(), b.evaluations.keys())) return undefined;
   // Whatever is read must not depend on what is written here through another kernel or routine.
   const producer = new Map<Vertex, LoweredGroup>();
   for (const g of others) for (const r of g.group.roots) producer.set(r, g);

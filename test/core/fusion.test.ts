@@ -176,6 +176,23 @@ describe('kernels that were merged', () => {
   });
 });
 
+describe('long chains of functions', () => {
+  it('are cut into kernels that can be rendered', async () => {
+    const rt = await runtime();
+    const x = new Float32Array(20_000).fill(0.5);
+    let expected = 0.5;
+    for (let i = 0; i < 200; i++) expected = Math.tanh(expected);
+    const chain = rt.compile((t: Tensor) => {
+      let v = t;
+      for (let i = 0; i < 200; i++) v = v.tanh();
+      return v;
+    });
+    expect((await chain(rt.tensor(x)).data())[7]).toBeCloseTo(expected, 4);
+    expect(chain.kernels.length).toBeGreaterThan(1);
+    expect(chain.kernels.length).toBeLessThan(8);
+  });
+});
+
 describe('reductions of reductions', () => {
   it('take kernels of their own, even over an axis of one element', async () => {
     const rt = await runtime();
