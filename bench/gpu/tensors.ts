@@ -119,7 +119,6 @@ const random = (n: number): Float32Array => Float32Array.from({ length: n }, () 
   }
   row('field step 32³×64, compiled, per step of 1000', samples.slice(10), 'required ≤ 11');
   console.log(`  kernels: ${step.kernels.join(', ')}`);
-  f.dispose();
 }
 for (const [side, dtype, batch] of [
   [1024, 'f32', 1],

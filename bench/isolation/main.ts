@@ -103,7 +103,7 @@ const works: readonly Work[] = [
       const step = rt.compile((x: Tensor) => x.mul(0.99).add(x.roll(1, 0).sub(x).mul(0.1)).tanh());
       return async () => {
         const n = 300;
-        let f = rt.full([32, 32, 32], 0.5);
+        let f: Tensor = rt.full([32, 32, 32], 0.5);
         const start = performance.now();
         for (let i = 0; i < n; i++) f = step(f);
         await f.data();

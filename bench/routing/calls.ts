@@ -12,34 +12,35 @@ export interface Work {
 
 const degree = 4;
 
-const floats = (n: number): Float32Array => {
-  const a = new Float32Array(n);
-  for (let i = 0; i < n; i++) a[i] = ((Math.imul(i, 0x9e3779b1) >>> 9) / 2 ** 23) * 2 - 1;
-  return a;
-};
+let made = new Float32Array(0);
 
-/** Neighbours of each of n vertices, spread over all of them. */
-const neighbours = (n: number): Int32Array => {
+/** The first n of one array that grows as needed: making 64M numbers takes longer than most calls. */
+function floats(n: number): Float32Array {
+  if (made.length < n) {
+    const from = made.length;
+    const grown = new Float32Array(n);
+    grown.set(made);
+    for (let i = from; i < n; i++) grown[i] = ((Math.imul(i, 0x9e3779b1) >>> 9) / 2 ** 23) * 2 - 1;
+    made = grown;
+  }
+  return made.subarray(0, n);
+}
+
+const lists = new Map<number, Int32Array>();
+
+/** Neighbours of each of n vertices, spread over all of them; those of the largest graphs are not kept. */
+function neighbours(n: number): Int32Array {
+  const known = lists.get(n);
+  if (known) return known;
   const a = new Int32Array(n * degree);
   for (let i = 0; i < a.length; i++) a[i] = (Math.imul(i + 1, 0x85ebca6b) >>> 1) % n;
+  if (n <= 1 << 22) lists.set(n, a);
   return a;
-};
-
-const cache = new Map<string, Float32Array | Int32Array | Uint32Array>();
-
-/** Made once: the trace asks for the same arrays over and over. Large ones are not kept. */
-function kept<A extends Float32Array | Int32Array | Uint32Array>(name: string, n: number, make: (n: number) => A): A {
-  const key = `${name} ${n}`;
-  const known = cache.get(key) as A | undefined;
-  if (known) return known;
-  const made = make(n);
-  if (made.length <= 1 << 22) cache.set(key, made);
-  return made;
 }
 
 const side = (n: number): number => Math.max(1, Math.round(Math.sqrt(n)));
-const vector = (rt: Runtime, n: number): Tensor => rt.tensor(kept('floats', n, floats), [n]);
-const square = (rt: Runtime, n: number): Tensor => rt.tensor(kept('floats', side(n) ** 2, floats), [side(n), side(n)]);
+const vector = (rt: Runtime, n: number): Tensor => rt.tensor(floats(n), [n]);
+const square = (rt: Runtime, n: number): Tensor => rt.tensor(floats(side(n) ** 2), [side(n), side(n)]);
 
 export const works: readonly Work[] = [
   {
@@ -53,19 +54,13 @@ export const works: readonly Work[] = [
   {
     // The transform of the lattice: xor with a key.
     op: 'transform',
-    inputs: (rt, n) => [
-      rt.tensor(
-        kept('words', n, (m) => new Uint32Array(floats(m).buffer)),
-        [n],
-        { dtype: 'u32' },
-      ),
-    ],
+    inputs: (rt, n) => [rt.tensor(new Uint32Array(floats(n).buffer, 0, n), [n], { dtype: 'u32' })],
     run: (_, [x]) => x!.bitwiseXor(0x5bd1e995),
   },
   {
     // One step of a frontier: a vertex is reached if one of its neighbours is.
     op: 'graph_algorithm',
-    inputs: (rt, n) => [vector(rt, n), rt.tensor(kept('neighbours', n, neighbours), [n, degree])],
+    inputs: (rt, n) => [vector(rt, n), rt.tensor(neighbours(n), [n, degree])],
     run: (_, [x, near]) => x!.gather(near!, 0).max({ axis: 1 }),
   },
   { op: 'random_generation', inputs: () => [], run: (rt, _, n) => rt.random.normal([n], { seed: 7 }) },
@@ -75,8 +70,8 @@ export const works: readonly Work[] = [
     op: 'path_finding',
     inputs: (rt, n) => [
       vector(rt, n),
-      rt.tensor(kept('neighbours', n, neighbours), [n, degree]),
-      rt.tensor(kept('lengths', n * degree, floats), [n, degree]),
+      rt.tensor(neighbours(n), [n, degree]),
+      rt.tensor(floats(n * degree), [n, degree]),
     ],
     run: (_, [d, near, length]) => d!.gather(near!, 0).add(length!).min({ axis: 1 }).minimum(d!),
   },
@@ -103,5 +98,3 @@ export interface Call {
   readonly n: number;
   readonly home: string;
 }
-
-export const nameOf = (c: Call): string => `${c.work.op} ${c.n} at ${c.home}`;

@@ -3,19 +3,20 @@
 //   --devices cpu,webgpu   the devices, the CPU first (default: cpu and cuda, else cpu and webgpu)
 //   --calls 2400           length of the trace
 //   --largest 26           log2 of the largest size
+//   --measure 150          seconds after which no round of measuring is begun; --seconds 25: the trace's, on the best devices
 //   --json FILE            default bench/results/routing-<machine>.json; --svg FILE: predicted against measured
 //   --draw FILE --svg FILE draws the picture of a run that was written before
 //
-// Every distinct call is first measured on every device (median, transfers and the read of the result included); policies are
-// scored by these times. Ours is the public API: the trace is run twice through a runtime that was just opened on a machine
+// Every distinct call is first measured on every device (median over rounds through all calls, transfers and the read of the result
+// included); policies are scored by these times. Ours is the public API: the trace is run twice through a runtime that was just opened on a machine
 // it has never seen; where each call ran in the first pass is "cold", in the second "warm".
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { createRuntime, type DeviceId, type DeviceKind, type Runtime } from '../../src/index.ts';
-import { type Call, nameOf, sizes, works } from './calls.ts';
-import { type Limits, type Timed, time } from './measure.ts';
+import { type Call, sizes, works } from './calls.ts';
+import { type Limits, measure, type Timed } from './measure.ts';
 import { newDecisions, tinyCall } from './overhead.ts';
 import { type Dot, picture } from './picture.ts';
 import { apply, bestOf, bestThreshold, type Score, score, threshold } from './policies.ts';
@@ -50,26 +51,13 @@ async function findKinds(): Promise<DeviceKind[]> {
   throw new Error('There is no second device. Set VK_ICD_FILENAMES to a software Vulkan driver (docs/webgpu.md).');
 }
 
-/** Sizes in ascending order; once a size takes too long, larger ones of the operation are left out. */
-async function measureAll(rt: Runtime, devices: readonly DeviceId[], limits: Limits): Promise<Timed[]> {
-  const timed: Timed[] = [];
+/** Every operation at every size, its data at home on each device. */
+function allCalls(rt: Runtime, devices: readonly DeviceId[]): Call[] {
   const largest = 2 ** Number(option('largest', '26'));
-  for (const work of works) {
-    for (const n of sizes.filter((s) => s <= largest)) {
-      const homes = work.inputs(rt, 1).length > 0 ? devices : [devices[0]!];
-      let skipped = false;
-      for (const home of homes) {
-        const call: Call = { work, n, home };
-        progress(`measuring ${nameOf(call)}`);
-        const t = await time(rt, call, devices, limits);
-        if (t) timed.push(t);
-        else skipped = true;
-      }
-      if (skipped) break;
-    }
-  }
-  progress('');
-  return timed;
+  return works.flatMap((work) => {
+    const homes = work.inputs(rt, 1).length > 0 ? devices : [devices[0]!];
+    return sizes.filter((n) => n <= largest).flatMap((n) => homes.map((home): Call => ({ work, n, home })));
+  });
 }
 
 const percent = (v: number): string => `${(100 * v).toFixed(1)} %`;
@@ -108,7 +96,12 @@ if (args.includes('--draw')) {
 }
 
 const kinds = await findKinds();
-const limits: Limits = { samples: Number(option('samples', '7')), enoughMs: 350, longestMs: 700 };
+const limits: Limits = {
+  samples: Number(option('samples', '7')),
+  enoughMs: 1500,
+  longestMs: 700,
+  seconds: Number(option('measure', '150')),
+};
 const started = performance.now();
 
 const bench = await open(kinds, { mode: 'off' });
@@ -120,7 +113,8 @@ const devices = bench
 const names = bench.devices().flatMap((d) => (d.open ? [`${d.id}: ${d.name}`] : []));
 say(`${names.join('; ')}; ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}`);
 const [cpu, gpu] = [devices[0]!, devices[1]!];
-const timed = await measureAll(bench, devices, limits);
+const timed = await measure(bench, allCalls(bench, devices), devices, limits, progress);
+progress('');
 await bench.close();
 const trace = makeTrace(timed, Number(option('calls', '2400')), Number(option('seconds', '25')));
 say(
@@ -235,6 +229,7 @@ const record = {
     home: t.call.home,
     samples: t.samples,
     us: Object.fromEntries(t.us),
+    chosen: warm.choices[trace.lastIndexOf(t)],
     predicted: Object.fromEntries((final.get(t)?.predictions ?? []).map((p) => [p.device, p.us])),
   })),
 };

@@ -2,6 +2,7 @@
 
 import type { DeviceId, Runtime, Tensor } from '../../src/index.ts';
 import type { Call } from './calls.ts';
+import { randomFrom, shuffled } from './random.ts';
 
 export interface Timed {
   readonly call: Call;
@@ -41,37 +42,88 @@ export async function once(rt: Runtime, call: Call, device: DeviceId | null): Pr
 }
 
 export interface Limits {
-  /** Samples wanted of each call on each device, ms after which three are enough, ms above which a call is not part of the trace. */
+  /** Samples wanted of each call on each device; three are enough once a call has taken `enoughMs` in all. */
   readonly samples: number;
   readonly enoughMs: number;
+  /** Calls that take longer anywhere are not part of the trace. */
   readonly longestMs: number;
+  /** Seconds after which no round is begun, once there were three. */
+  readonly seconds: number;
+}
+
+class Sampled {
+  readonly call: Call;
+  readonly us: ReadonlyMap<DeviceId, number[]>;
+  spentMs = 0;
+
+  constructor(call: Call, devices: readonly DeviceId[]) {
+    this.call = call;
+    this.us = new Map(devices.map((d) => [d, []]));
+  }
+
+  get samples(): number {
+    return [...this.us.values()][0]!.length;
+  }
+
+  timed(): Timed {
+    return { call: this.call, us: new Map([...this.us].map(([d, list]) => [d, median(list)])), samples: this.samples };
+  }
 }
 
 /**
- * Times one call on all devices; null if one of them cannot do it, or takes too long. The devices take turns, so that whatever
- * else the machine does slows all of them alike.
+ * The calls that every device can do in time, each run once everywhere, so that nothing is left to compile. `calls` has the sizes of an operation in
+ * ascending order: once one takes too long, larger ones are left out.
  */
-export async function time(
+async function feasible(
   rt: Runtime,
-  call: Call,
+  calls: readonly Call[],
   devices: readonly DeviceId[],
   limits: Limits,
-): Promise<Timed | null> {
-  const samples = new Map(devices.map((d) => [d, [] as number[]]));
-  const start = performance.now();
-  let device = devices[0]!;
-  try {
-    // The first ones compile.
-    for (device of devices) {
-      if ((await once(rt, call, device)) > 2000 * limits.longestMs) return null;
+): Promise<Sampled[]> {
+  const found: Sampled[] = [];
+  const ended = new Map<Call['work'], number>();
+  for (const call of calls) {
+    if (call.n > (ended.get(call.work) ?? Number.POSITIVE_INFINITY)) continue;
+    let device = devices[0]!;
+    try {
+      let slowest = 0;
+      for (device of devices) slowest = Math.max(slowest, await once(rt, call, device));
+      if (slowest < 1000 * limits.longestMs) found.push(new Sampled(call, devices));
+      else ended.set(call.work, call.n);
+    } catch (error) {
+      console.error(`  left out: ${call.work.op} of ${call.n} on ${device}: ${String(error).split('\n')[0]}`);
+      ended.set(call.work, call.n);
     }
-    for (let i = 0; i < limits.samples && (i < 3 || performance.now() - start < limits.enoughMs); i++)
-      for (device of devices) samples.get(device)!.push(await once(rt, call, device));
-  } catch (error) {
-    console.error(`  left out: ${call.work.op} of ${call.n} on ${device}: ${String(error).split('\n')[0]}`);
-    return null;
   }
-  const us = new Map([...samples].map(([d, list]) => [d, median(list)]));
-  if ([...us.values()].some((v) => v > 1000 * limits.longestMs)) return null;
-  return { call, us, samples: samples.get(device)!.length };
+  return found;
+}
+
+/**
+ * Times calls on all devices, in rounds over all of them in random order: as in the trace, what runs before a call is some other
+ * call. The devices take turns, so that whatever else the machine does slows all of them alike.
+ */
+export async function measure(
+  rt: Runtime,
+  calls: readonly Call[],
+  devices: readonly DeviceId[],
+  limits: Limits,
+  progress: (text: string) => void,
+): Promise<Timed[]> {
+  const start = performance.now();
+  progress('finding the calls that all devices can do');
+  const sampled = await feasible(rt, calls, devices, limits);
+  const random = randomFrom(54321);
+  for (let round = 0; round < limits.samples; round++) {
+    if (round >= 3 && performance.now() - start > 1000 * limits.seconds) break;
+    progress(`measuring ${sampled.length} calls, round ${round + 1} of ${limits.samples}`);
+    for (const s of shuffled(sampled, random)) {
+      if (s.samples >= 3 && s.spentMs > limits.enoughMs) continue;
+      for (const device of round % 2 === 0 ? devices : [...devices].reverse()) {
+        const us = await once(rt, s.call, device);
+        s.us.get(device)!.push(us);
+        s.spentMs += us / 1000;
+      }
+    }
+  }
+  return sampled.map((s) => s.timed());
 }

@@ -2,6 +2,7 @@
 
 import type { Timed } from './measure.ts';
 import { bestOf } from './policies.ts';
+import { randomFrom, shuffled } from './random.ts';
 
 export function makeTrace(timed: readonly Timed[], length: number, secondsInAll: number): Timed[] {
   const oracle = (t: Timed): number => t.us.get(bestOf(t))!;
@@ -11,15 +12,7 @@ export function makeTrace(timed: readonly Timed[], length: number, secondsInAll:
   const trace = timed.flatMap((t, i) =>
     Array.from({ length: Math.max(1, Math.round((length * weights[i]!) / sum)) }, () => t),
   );
-  let state = 12345;
-  const random = (): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
+  const random = randomFrom(12345);
   while (trace.length < length) trace.push(timed[Math.floor(random() * timed.length)]!);
-  for (let i = trace.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [trace[i], trace[j]] = [trace[j]!, trace[i]!];
-  }
-  return trace;
+  return shuffled(trace, random);
 }
