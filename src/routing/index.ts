@@ -2,6 +2,7 @@
 
 export type { CalibrateOptions, CalibrationProgress } from './calibrate.ts';
 export type { Learned } from './model.ts';
+export type { Analysis, CallOptions, Sized } from './named.ts';
 export { type OpenRouter, openRouter } from './open.ts';
 export {
   type ExploreOptions,
@@ -11,14 +12,7 @@ export {
   routingVariables,
 } from './options.ts';
 export type { Profile } from './profile.ts';
-export {
-  type Analysis,
-  type CallOptions,
-  type RouteExplanation,
-  Router,
-  type RouterSetup,
-  type Sized,
-} from './router.ts';
+export { type RouteExplanation, Router, type RouterSetup } from './router.ts';
 export type { RouteStats } from './stats.ts';
 export * from './types.ts';
 export { operationOf, typicalWork, workOf } from './work.ts';

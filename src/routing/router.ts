@@ -9,8 +9,10 @@
 import type { DeviceId } from '../devices/device.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
 import { Costed, Fixed } from './decision.ts';
+import { Exploration } from './explore.ts';
 import { Homes } from './home.ts';
 import { CostModel, type Learned } from './model.ts';
+import { type Analysis, analyze, type CallOptions, requestOf, type Sized } from './named.ts';
 import { covers, type Routing, type RoutingOptions, resolveRouting } from './options.ts';
 import type { Profile } from './profile.ts';
 import { applyRules, wantsGpu } from './rules.ts';
@@ -21,12 +23,11 @@ import {
   isHost,
   type OperationType,
   type Outcome,
-  operationTypes,
   type Prediction,
   type RouteRequest,
   type WorkItem,
 } from './types.ts';
-import { traitsOf, typicalWork } from './work.ts';
+import { typicalWork } from './work.ts';
 
 export interface RouterSetup {
   /** Devices there are; default: those with a profile. */
@@ -35,32 +36,6 @@ export interface RouterSetup {
   readonly freeBytes?: ((id: DeviceId) => number | null) | undefined;
   /** Milliseconds; for tests. */
   readonly clock?: (() => number) | undefined;
-}
-
-/** Data of which only the size matters. */
-export type Sized = number | { readonly length: number } | { readonly size: number } | null | undefined;
-
-export interface CallOptions {
-  /** Overrides the size of the data. For a matrix product: of one operand. */
-  readonly elements?: number | undefined;
-  /** Real bytes of inputs, outputs and temporaries; default 8 for each element. */
-  readonly bytes?: number | undefined;
-  /** Wins over everything else. */
-  readonly device?: DeviceId | undefined;
-  /** Where the data is; default: host memory. */
-  readonly at?: DeviceId | undefined;
-  readonly wanted?: 'host' | DeviceId | null | undefined;
-  /** Free bytes of the GPU, if known. */
-  readonly freeBytes?: number | undefined;
-}
-
-export interface Analysis {
-  readonly type: OperationType;
-  readonly elements: number;
-  readonly parallelizable: boolean;
-  readonly hasDependencies: boolean;
-  readonly memoryBytes: number;
-  readonly preference: DeviceId | null;
 }
 
 export interface RouteExplanation extends Decision {
@@ -87,19 +62,18 @@ export class Router {
   readonly #model: CostModel;
   readonly #homes = new Homes();
   readonly #stats = new StatsTable();
+  readonly #exploration: Exploration;
   readonly #clock: () => number;
   readonly #freeBytes: (id: DeviceId) => number | null;
   #devices: readonly DeviceId[];
   #lastEpoch = Number.NEGATIVE_INFINITY;
   #changed = false;
-  /** µs routed so far, and µs of it lost to exploring. */
-  #routedUs = 0;
-  #lostUs = 0;
 
   constructor(options: RoutingOptions, profiles: ReadonlyMap<DeviceId, Profile>, setup: RouterSetup = {}) {
     this.routing = resolveRouting(options);
     this.#options = options;
     this.#model = new CostModel(profiles);
+    this.#exploration = new Exploration(this.routing.explore);
     this.#clock = setup.clock ?? (() => performance.now());
     this.#freeBytes = setup.freeBytes ?? (() => null);
     this.#devices = setup.devices ?? [...profiles.keys()];
@@ -156,7 +130,7 @@ export class Router {
 
   /** Something outside changed (a penalty, a device): remembered placements should be decided anew. */
   touch(): void {
-    this.#changed = true;
+    this.#lastEpoch = Number.NEGATIVE_INFINITY;
     this.#turn();
   }
 
@@ -221,7 +195,8 @@ export class Router {
 
   /** µs routed so far by prediction, and how many of them exploring has cost. */
   exploration(): { readonly routedUs: number; readonly lostUs: number } {
-    return { routedUs: this.#routedUs, lostUs: this.#lostUs };
+    const { routedUs, lostUs } = this.#exploration;
+    return { routedUs, lostUs };
   }
 
   /** What measurements have taught, per device, to be kept. */
@@ -241,17 +216,7 @@ export class Router {
 
   /** What is known of a call by its name and size. Elements of a matrix product are those of one operand. */
   analyze(op: string, data?: Sized, options: CallOptions = {}): Analysis {
-    const type = operationTypes.find((t) => t === op) ?? 'unknown';
-    const elements = options.elements ?? sizeOf(data);
-    const traits = traitsOf(type);
-    return {
-      type,
-      elements,
-      parallelizable: traits.parallel,
-      hasDependencies: traits.depends,
-      memoryBytes: options.bytes ?? 8 * elements,
-      preference: options.device ?? this.routing.device,
-    };
+    return analyze(op, data, options, this.routing.device);
   }
 
   shouldUseGPU(
@@ -295,16 +260,7 @@ export class Router {
   }
 
   #request(op: string, data: Sized, options: CallOptions): RouteRequest {
-    const { type, elements, memoryBytes } = this.analyze(op, data, options);
-    const work = [typicalWork(type, elements)];
-    const input = { bytes: memoryBytes / 2, at: options.at && options.at !== 'host' ? [options.at] : [] };
-    return {
-      op: type,
-      candidates: this.#devices.map((device) => ({ device, work, penalty: 1 })),
-      inputs: type === 'random_generation' || type === 'lattice_creation' ? [] : [input],
-      outputBytes: type === 'reduction' ? 4 : memoryBytes / 2,
-      wanted: options.wanted ?? null,
-    };
+    return requestOf(this.analyze(op, data, options), this.#devices, options);
   }
 
   #call(op: string, data: Sized, options: CallOptions): Decision {
@@ -440,8 +396,10 @@ export class Router {
       if (resident(request, candidates[i]!.device) > resident(request, candidates[chosen]!.device)) chosen = i;
     }
     if (explore) {
-      this.#routedUs += us;
-      const tried = this.#tryOther(request, candidates, predictions, chosen);
+      this.#exploration.routed(us);
+      const tried = this.#exploration.tryOther(predictions, chosen, (i) =>
+        this.#ruledOut(candidates[i]!, predictions[i]!, null, 0) ? null : this.#compileUs(request, candidates[i]!),
+      );
       if (tried >= 0) {
         const d = candidates[tried]!.device;
         return new Costed(request, d, 'no_preference', predictions, true, `${fallback}tried to learn how fast ${d} is`);
@@ -460,32 +418,10 @@ export class Router {
     return clear && large ? 'gpu_optimal' : 'gpu_acceptable';
   }
 
-  /** A device to try instead, because little is known of it and trying costs little; -1 if there is none. */
-  #tryOther(
-    request: RouteRequest,
-    candidates: readonly Candidate[],
-    predictions: readonly Prediction[],
-    chosen: number,
-  ): number {
-    const { explore } = this.routing;
-    if (explore === false) return -1;
-    const { us, samples } = predictions[chosen]!;
-    for (let i = 0; i < predictions.length; i++) {
-      const p = predictions[i]!;
-      if (i === chosen || p.samples >= explore.minSamples || p.penalty > 1 || p.us > 1000 * explore.maxMs) continue;
-      // The device that seems best is always known better than those tried beside it.
-      if (p.samples >= samples) continue;
-      // The more is known of it, the closer it must come to be worth another try.
-      if (p.us > us * (1 + (explore.maxRatio - 1) / (1 + p.samples))) continue;
-      if (this.#ruledOut(candidates[i]!, p, null, 0)) continue;
-      this.#model.predict(request, candidates[i]!);
-      const compile = this.#model.seen ? 0 : (this.#model.profile(p.device)?.compileUs ?? 0);
-      const loss = Math.max(0, p.us - us) + compile;
-      if (this.#lostUs + loss > explore.maxShare * this.#routedUs) continue;
-      this.#lostUs += loss;
-      return i;
-    }
-    return -1;
+  /** What a first run on a device pays for making the program. */
+  #compileUs(request: RouteRequest, c: Candidate): number {
+    this.#model.predict(request, c);
+    return this.#model.seen ? 0 : (this.#model.profile(c.device)?.compileUs ?? 0);
   }
 
   #turn(): void {
@@ -512,22 +448,5 @@ function largest(work: readonly WorkItem[]): number {
   return most;
 }
 
-function sizeOf(data: Sized): number {
-  if (typeof data === 'number') return data;
-  if (data === null || data === undefined) return 0;
-  return 'length' in data ? data.length : data.size;
-}
-
 const unavailable = (message: string, fix: string): DeviceUnavailable =>
   new DeviceUnavailable({ code: 'DEVICE_NOT_ROUTABLE', message: `routing: ${message}`, fix, where: 'routing' });
-
-export type {
-  Candidate,
-  Decision,
-  KernelClass,
-  OperationType,
-  Outcome,
-  Prediction,
-  RouteRequest,
-  WorkItem,
-} from './types.ts';
