@@ -1,12 +1,12 @@
-// Time as the facade sees it. Everything that waits or measures takes a Clock, so that tests run hours in milliseconds.
+// Time as the facade sees it: the clock of recovery, with wall time, turns of the event loop and repeated calls. Everything
+// that waits or measures takes a Clock, so that tests run hours in milliseconds. Deadlines on devices that may never answer
+// are no policy: they go by the real clock everywhere (`withDeadline`).
 
-export interface Clock {
-  /** Monotonic, in ms. */
-  now(): number;
+import { type Clock as Steady, systemClock as steady } from '../recovery/clock.ts';
+
+export interface Clock extends Steady {
   /** Wall clock, in ms since 1970. */
   wall(): number;
-  /** Waits; an aborted signal ends the wait early, without an error. */
-  sleep(ms: number, signal?: AbortSignal | undefined): Promise<void>;
   /** Lets the event loop turn once. */
   turn(): Promise<void>;
   /** Calls again and again without keeping the process alive; returns a function that stops it. */
@@ -18,19 +18,8 @@ interface Timer {
 }
 
 export const systemClock: Clock = {
-  now: () => performance.now(),
+  ...steady,
   wall: () => Date.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted) return resolve();
-      const done = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      signal?.addEventListener('abort', done);
-    }),
   turn: () =>
     new Promise((resolve) => {
       if (typeof setImmediate === 'function') setImmediate(resolve);

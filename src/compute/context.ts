@@ -1,50 +1,48 @@
 // What the parts of GPUCompute share: devices, recovery, timings, the books of tensors, and one set of compiled groups per
 // station.
 
-import type { ChunkMemory } from './adaptive.ts';
+import { ChunkMemory } from './adaptive.ts';
 import type { Clock } from './clock.ts';
 import type { DeviceManager } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import { Groups } from './groups.ts';
-import type { Pacer } from './pacer.ts';
-import type { Recovery } from './recovery.ts';
+import { Pacer } from './pacer.ts';
+import { Recovery, type RecoveryOptions } from './recovery.ts';
 import type { Station } from './station.ts';
-import type { TensorBook } from './tensors.ts';
+import type { TensorPool } from './tensor-pool.ts';
+import { TensorBook } from './tensors.ts';
 import type { Timeline } from './timeline.ts';
 
-export interface Parts {
-  readonly devices: DeviceManager;
-  readonly clock: Clock;
-  readonly recovery: Recovery;
-  readonly timeline: Timeline;
-  readonly book: TensorBook;
-  readonly sizes: ChunkMemory;
-  readonly pacer: Pacer;
-  /** Gives back memory that is only held for reuse; true if there was any. */
-  readonly reclaim: (station: Station) => boolean;
+export interface ContextOptions extends RecoveryOptions {
+  /** The largest share of the time that the device may be busy with our work, 0 to 1. Default: none. */
+  readonly utilizationCeiling?: number | undefined;
 }
 
-export class Context implements Parts {
+export class Context {
   readonly devices: DeviceManager;
   readonly clock: Clock;
-  readonly recovery: Recovery;
   readonly timeline: Timeline;
-  readonly book: TensorBook;
-  readonly sizes: ChunkMemory;
+  readonly recovery: Recovery;
   readonly pacer: Pacer;
-  readonly reclaim: (station: Station) => boolean;
+  readonly book = new TensorBook();
+  readonly sizes = new ChunkMemory();
   disposed = false;
+  readonly #pool: TensorPool;
   readonly #groups = new WeakMap<Station, Groups>();
 
-  constructor(parts: Parts) {
-    this.devices = parts.devices;
-    this.clock = parts.clock;
-    this.recovery = parts.recovery;
-    this.timeline = parts.timeline;
-    this.book = parts.book;
-    this.sizes = parts.sizes;
-    this.pacer = parts.pacer;
-    this.reclaim = parts.reclaim;
+  constructor(devices: DeviceManager, timeline: Timeline, pool: TensorPool, options: ContextOptions) {
+    this.devices = devices;
+    this.clock = devices.clock;
+    this.timeline = timeline;
+    this.recovery = new Recovery(devices, options);
+    this.pacer = new Pacer(devices.clock, options.utilizationCeiling ?? null);
+    this.#pool = pool;
+  }
+
+  /** Gives back memory that is only held for reuse. */
+  reclaim(station: Station): void {
+    this.#pool.trim();
+    station.device.trim();
   }
 
   groups(station: Station): Groups {

@@ -4,10 +4,10 @@
 // asks for the station meanwhile waits. A device that was reset too often is quarantined; a probe in the background lets it
 // out again after it passed three times.
 
+import { withDeadline } from '../recovery/deadline.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { RuntimeOptions } from '../runtime/runtime.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { within } from './deadline.ts';
 import {
   type ComputeError,
   DeviceLostError,
@@ -179,7 +179,7 @@ export class DeviceManager {
     const station = this.#station;
     // Not longer than a new start would take; a device that needs more is built anew.
     if (station?.rebirth)
-      await within(station.rebirth, rebirthMs, () =>
+      await withDeadline(station.rebirth, rebirthMs, { what: `reopening (${station.id})` }).catch(() =>
         station.end(lostTo('device', station.id, 'it did not come back in time')),
       );
     if (station?.alive) return station;

@@ -15,15 +15,25 @@ export interface ComputeErrorInfo {
   readonly cause?: unknown;
 }
 
+interface ErrorClass {
+  readonly code: string;
+  readonly retryable: boolean;
+}
+
+/** `code` and `retryable` are the class's. */
 export abstract class ComputeError extends forge.ForgeError {
-  abstract readonly retryable: boolean;
+  static readonly code: string = 'COMPUTE';
+  static readonly retryable: boolean = false;
+  readonly retryable: boolean;
   readonly operation: string;
   readonly device: string | null;
   readonly hint: string;
   attempts: number;
 
-  constructor(code: string, info: ComputeErrorInfo) {
+  constructor(info: ComputeErrorInfo) {
+    const { code, retryable } = new.target as ErrorClass;
     super({ code, message: info.message, fix: info.hint, where: info.operation, cause: info.cause });
+    this.retryable = retryable;
     this.operation = info.operation;
     this.device = info.device ?? null;
     this.hint = info.hint;
@@ -33,45 +43,40 @@ export abstract class ComputeError extends forge.ForgeError {
 
 /** A bad shape, type or option. */
 export class InvalidArgumentError extends ComputeError {
-  readonly retryable = false;
-  constructor(info: ComputeErrorInfo) {
-    super('INVALID_ARGUMENT', info);
-  }
+  static override readonly code = 'INVALID_ARGUMENT';
 }
 
 /** An object used after its disposal. */
 export class DisposedError extends ComputeError {
-  readonly retryable = false;
-  constructor(info: ComputeErrorInfo) {
-    super('DISPOSED', info);
-  }
+  static override readonly code = 'DISPOSED';
 }
 
 /** No device meets the request; `rejected` tells why each one does not. */
 export class DeviceUnavailableError extends ComputeError {
-  readonly retryable = false;
+  static override readonly code = 'DEVICE_UNAVAILABLE';
   readonly rejected: readonly { readonly device: string; readonly reason: string }[];
+
   constructor(info: ComputeErrorInfo & { readonly rejected?: DeviceUnavailableError['rejected'] | undefined }) {
-    super('DEVICE_UNAVAILABLE', info);
+    super(info);
     this.rejected = info.rejected ?? [];
   }
 }
 
 /** The device disappeared or was poisoned. Trying again can help after a reset. */
 export class DeviceLostError extends ComputeError {
-  readonly retryable = true;
-  constructor(info: ComputeErrorInfo) {
-    super('DEVICE_LOST', info);
-  }
+  static override readonly code = 'DEVICE_LOST';
+  static override readonly retryable = true;
 }
 
 /** An allocation was refused. Trying again can help after memory was given back, or with smaller pieces. */
 export class OutOfMemoryError extends ComputeError {
-  readonly retryable = true;
+  static override readonly code = 'OUT_OF_MEMORY';
+  static override readonly retryable = true;
   readonly requested: number | null;
   readonly available: number | null;
+
   constructor(info: ComputeErrorInfo & { readonly requested?: number | null; readonly available?: number | null }) {
-    super('OUT_OF_MEMORY', info);
+    super(info);
     this.requested = info.requested ?? null;
     this.available = info.available ?? null;
   }
@@ -79,35 +84,29 @@ export class OutOfMemoryError extends ComputeError {
 
 /** A copy between host and device failed. */
 export class TransferError extends ComputeError {
-  readonly retryable = true;
-  constructor(info: ComputeErrorInfo) {
-    super('TRANSFER_FAILED', info);
-  }
+  static override readonly code = 'TRANSFER_FAILED';
+  static override readonly retryable = true;
 }
 
 /** A computation failed on the device. */
 export class KernelError extends ComputeError {
-  readonly retryable = true;
-  constructor(info: ComputeErrorInfo) {
-    super('KERNEL_FAILED', info);
-  }
+  static override readonly code = 'KERNEL_FAILED';
+  static override readonly retryable = true;
 }
 
 /** The data did not survive a reset. */
 export class TensorLostError extends ComputeError {
-  readonly retryable = false;
-  constructor(info: ComputeErrorInfo) {
-    super('TENSOR_LOST', info);
-  }
+  static override readonly code = 'TENSOR_LOST';
 }
 
 /** One item of a batch failed; the results made before it were freed. */
 export class BatchError extends ComputeError {
-  readonly retryable = false;
+  static override readonly code = 'BATCH_FAILED';
   readonly index: number;
   readonly completed: number;
+
   constructor(info: ComputeErrorInfo & { readonly index: number; readonly completed: number }) {
-    super('BATCH_FAILED', info);
+    super(info);
     this.index = info.index;
     this.completed = info.completed;
   }
@@ -124,20 +123,18 @@ export interface RecoveryStep {
 
 /** The limits of recovery were reached; `history` has every step. */
 export class RecoveryExhaustedError extends ComputeError {
-  readonly retryable = false;
+  static override readonly code = 'RECOVERY_EXHAUSTED';
   readonly history: readonly RecoveryStep[];
-  constructor(info: ComputeErrorInfo & { readonly history: readonly RecoveryStep[] }) {
-    super('RECOVERY_EXHAUSTED', info);
-    this.history = info.history;
+
+  constructor(info: ComputeErrorInfo & { readonly history?: readonly RecoveryStep[] | undefined }) {
+    super(info);
+    this.history = info.history ?? [];
   }
 }
 
 /** The caller aborted. */
 export class AbortError extends ComputeError {
-  readonly retryable = false;
-  constructor(info: ComputeErrorInfo) {
-    super('ABORTED', info);
-  }
+  static override readonly code = 'ABORTED';
 }
 
 export interface ErrorContext {
@@ -148,72 +145,60 @@ export interface ErrorContext {
   readonly otherwise?: 'transfer' | 'kernel' | undefined;
 }
 
-type Converter = (error: forge.ForgeError, info: ComputeErrorInfo) => ComputeError;
+type Target = new (info: ComputeErrorInfo) => ComputeError;
 
 /** By `code`, for errors whose class is shared by several reactions or that come from layers loaded on need. */
-const byCode: Readonly<Record<string, Converter>> = {
-  BUFFER_TOO_LARGE: (_e, info) => new OutOfMemoryError(info),
-  TENSOR_LOST: (_e, info) => new TensorLostError(info),
-  RECOVERY_EXHAUSTED: (_e, info) => new RecoveryExhaustedError({ ...info, history: [] }),
-  ABORTED: (_e, info) => new AbortError(info),
-  DEADLINE_EXCEEDED: (_e, info) => new DeviceLostError(info),
-  TIMEOUT: (_e, info) => new DeviceLostError(info),
+const byCode: Readonly<Record<string, Target>> = {
+  BUFFER_TOO_LARGE: OutOfMemoryError,
+  TENSOR_LOST: TensorLostError,
+  RECOVERY_EXHAUSTED: RecoveryExhaustedError,
+  ABORTED: AbortError,
+  DEADLINE_EXCEEDED: DeviceLostError,
+  TIMEOUT: DeviceLostError,
 };
 
-const byClass: readonly (readonly [new (...args: never[]) => forge.ForgeError, Converter])[] = [
-  [
-    forge.OutOfMemory,
-    (e, info) => {
-      const { requested, available } = e as forge.OutOfMemory;
-      return new OutOfMemoryError({ ...info, requested, available });
-    },
-  ],
-  [forge.ShapeError, (_e, info) => new InvalidArgumentError(info)],
-  [forge.DTypeError, (_e, info) => new InvalidArgumentError(info)],
-  [forge.ArgumentError, (_e, info) => new InvalidArgumentError(info)],
-  [forge.IndexError, (_e, info) => new InvalidArgumentError(info)],
-  [forge.DisposedError, (_e, info) => new DisposedError(info)],
-  [forge.DeviceLost, (_e, info) => new DeviceLostError(info)],
-  [forge.DeviceUnavailable, (_e, info) => new DeviceUnavailableError(info)],
-  [forge.KernelError, (_e, info) => new KernelError(info)],
+const byClass: readonly (readonly [new (...args: never[]) => forge.ForgeError, Target])[] = [
+  [forge.OutOfMemory, OutOfMemoryError],
+  [forge.ShapeError, InvalidArgumentError],
+  [forge.DTypeError, InvalidArgumentError],
+  [forge.ArgumentError, InvalidArgumentError],
+  [forge.IndexError, InvalidArgumentError],
+  [forge.DisposedError, DisposedError],
+  [forge.DeviceLost, DeviceLostError],
+  [forge.DeviceUnavailable, DeviceUnavailableError],
+  [forge.KernelError, KernelError],
 ];
 
-const fallbacks: Readonly<Record<'transfer' | 'kernel', (info: ComputeErrorInfo) => ComputeError>> = {
-  transfer: (info) => new TransferError(info),
-  kernel: (info) => new KernelError(info),
-};
+const fallbacks: Readonly<Record<'transfer' | 'kernel', Target>> = { transfer: TransferError, kernel: KernelError };
 
 /** The facade's error for one from below; what no layer knows (a user's own exception) is returned as it is. */
 export function toComputeError(error: unknown, context: ErrorContext): unknown {
   if (error instanceof ComputeError) return error;
   const { operation, device, attempts } = context;
-  const info = (message: string, hint: string): ComputeErrorInfo => ({
-    message: `${operation}${device ? ` (${device})` : ''}: ${message}`,
-    operation,
-    device,
-    attempts,
-    hint,
-    cause: error,
-  });
+  const make = (Class: Target | undefined, text: string, hint: string): unknown => {
+    if (!Class) return error;
+    const message = `${operation}${device ? ` (${device})` : ''}: ${text}`;
+    const sizes = error instanceof forge.OutOfMemory ? { requested: error.requested, available: error.available } : {};
+    return new Class({ message, operation, device, attempts, hint, cause: error, ...sizes });
+  };
+  const otherwise = context.otherwise && fallbacks[context.otherwise];
   if (error instanceof forge.ForgeError) {
-    const text = info(error.message.split('\n  fix: ')[0]!, error.fix);
-    const convert = byCode[error.code] ?? byClass.find(([Class]) => error instanceof Class)?.[1];
-    if (convert) return convert(error, text);
-    return context.otherwise ? fallbacks[context.otherwise](text) : error;
+    const Class = byCode[error.code] ?? byClass.find(([Below]) => error instanceof Below)?.[1] ?? otherwise;
+    return make(Class, error.message.split('\n  fix: ')[0]!, error.fix);
   }
   if (error instanceof Error && error.name === 'AbortError')
-    return new AbortError(info('aborted', 'The caller asked for it.'));
-  if (!context.otherwise) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return fallbacks[context.otherwise](info(message, 'The cause has the details.'));
+    return make(AbortError, 'aborted', 'The caller asked for it.');
+  return make(otherwise, error instanceof Error ? error.message : String(error), 'The cause has the details.');
 }
 
-export function throwIfAborted(signal: AbortSignal | undefined, operation: string): void {
-  if (!signal?.aborted) return;
-  throw new AbortError({
+export const aborted = (operation: string, signal: AbortSignal | undefined): AbortError =>
+  new AbortError({
     message: `${operation}: aborted by the caller`,
     operation,
     hint: 'Nothing is left behind; call again when it is wanted.',
-    cause: signal.reason,
+    cause: signal?.reason,
   });
+
+export function throwIfAborted(signal: AbortSignal | undefined, operation: string): void {
+  if (signal?.aborted) throw aborted(operation, signal);
 }

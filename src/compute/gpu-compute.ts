@@ -4,33 +4,21 @@
 import type { DType, HostArrays } from '../base/dtype.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { ChunkMemory } from './adaptive.ts';
 import { type BatchItem, type BatchOptions, runBatch } from './batch.ts';
-import { Context } from './context.ts';
+import { Context, type ContextOptions } from './context.ts';
 import { type DatasetInput, type DatasetOptions, type DatasetReport, runDataset } from './dataset.ts';
 import { DeviceManager } from './device-manager.ts';
 import type { ComputeEvents, ComputeListener } from './events.ts';
 import { PerformanceMonitor } from './monitor.ts';
 import type { BatchOp } from './ops.ts';
 import { checkOptions, flag, type Rule } from './options.ts';
-import { Pacer } from './pacer.ts';
-import { defaultPolicy, Recovery } from './recovery.ts';
 import { type Estimate, ResourcePredictor } from './resources.ts';
 import { Shared } from './shared.ts';
 import { TensorPool } from './tensor-pool.ts';
-import { TensorBook } from './tensors.ts';
 import { type TransferOptions, transferFrom, transferTo } from './transfer.ts';
 import type { PerformanceMetrics } from './types.ts';
 
-export interface GPUComputeOptions {
-  /** Attempts on one device, the first included. Default 3. */
-  readonly attempts?: number | undefined;
-  /** Waits between attempts, in ms. Default 50 and 200. */
-  readonly waits?: readonly number[] | undefined;
-  /** Whether work may go on on another device when one fails for good. Default true. */
-  readonly fallback?: boolean | undefined;
-  /** The largest share of the time that the device may be busy with our work, 0 to 1. Default: none. */
-  readonly utilizationCeiling?: number | undefined;
+export interface GPUComputeOptions extends ContextOptions {
   /** Whether a lasting slow-down makes chunks smaller. Default true. */
   readonly handleDegradation?: boolean | undefined;
 }
@@ -88,29 +76,9 @@ export class GPUCompute {
       ...(own(deps.monitor) ? [this.monitor] : []),
       ...(own(deps.devices) ? [this.devices] : []),
     ];
-    const { clock } = this.devices;
     const { timeline } = this.monitor;
-    const book = new TensorBook();
-    const sizes = new ChunkMemory();
-    const policy = {
-      attempts: deps.attempts ?? defaultPolicy.attempts,
-      waits: deps.waits ?? defaultPolicy.waits,
-      fallback: deps.fallback ?? defaultPolicy.fallback,
-    };
-    this.#ctx = new Context({
-      devices: this.devices,
-      clock,
-      recovery: new Recovery(this.devices, policy),
-      timeline,
-      book,
-      sizes,
-      pacer: new Pacer(clock, deps.utilizationCeiling ?? null),
-      reclaim: (station) => {
-        const held = this.pool.trim();
-        station.device.trim();
-        return held > 0;
-      },
-    });
+    this.#ctx = new Context(this.devices, timeline, this.pool, deps);
+    const { book, sizes } = this.#ctx;
     this.#resources = new ResourcePredictor(timeline);
     const leaveDevices = this.devices.join({
       live: () => book.live(),

@@ -1,7 +1,9 @@
 // Keeps the device usable for others: after each piece of work it waits so long that, over any longer window, the device is
 // busy with our work for no more than the ceiling's share of the time.
 
+import { sleep } from '../recovery/clock.ts';
 import type { Clock } from './clock.ts';
+import { aborted } from './errors.ts';
 
 export class Pacer {
   readonly #clock: Clock;
@@ -26,7 +28,7 @@ export class Pacer {
     this.#debt = Math.max(0, this.#debt - idle) + ms * (1 / this.#ceiling - 1);
     this.#since = now;
     if (this.#debt < leastMs) return;
-    await this.#clock.sleep(this.#debt, signal);
+    await sleep(this.#clock, this.#debt, signal, () => aborted('rest', signal));
     const slept = this.#clock.now() - now;
     this.#debt = Math.max(0, this.#debt - slept);
     this.#since = this.#clock.now();

@@ -4,8 +4,8 @@
 import type { Device } from '../devices/device.ts';
 import { Exprs } from '../kernel/expr.ts';
 import type { Kernel } from '../kernel/kernel.ts';
+import { withDeadline } from '../recovery/deadline.ts';
 import type { Clock } from './clock.ts';
-import { within } from './deadline.ts';
 
 export interface ProbeResult {
   readonly ok: boolean;
@@ -42,7 +42,7 @@ function scaled(elements: number): Kernel {
 /** Runs the probe. Never throws: a device that fails is told from one that works by `ok`. */
 export async function probeDevice(device: Device, clock: Clock, elements = probeElements): Promise<ProbeResult> {
   try {
-    return await within(measured(device, clock, elements), patienceMs, () => failure('it did not answer in time'));
+    return await withDeadline(measured(device, clock, elements), patienceMs, { what: `probe (${device.id})` });
   } catch (e) {
     return failure(e instanceof Error ? e.message.split('\n')[0]! : String(e));
   }

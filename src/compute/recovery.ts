@@ -1,8 +1,10 @@
 // Trying again, within limits. A loop with a counter, never a call of itself: at most `attempts` on one device with waits in
 // between, at most one reset per call, then the next device if that is allowed, then an error with the whole history.
 
+import { sleep } from '../recovery/clock.ts';
 import type { DeviceManager } from './device-manager.ts';
 import {
+  aborted,
   ComputeError,
   DeviceLostError,
   type ErrorContext,
@@ -16,16 +18,14 @@ import {
 } from './errors.ts';
 import type { Station } from './station.ts';
 
-export interface RecoveryPolicy {
+export interface RecoveryOptions {
   /** Attempts on one device, the first included. Default 3. */
-  readonly attempts: number;
+  readonly attempts?: number | undefined;
   /** Waits before the second, third … attempt, in ms; the last one repeats. Default 50 and 200. */
-  readonly waits: readonly number[];
-  /** Whether work may go on on another device. Default true. */
-  readonly fallback: boolean;
+  readonly waits?: readonly number[] | undefined;
+  /** Whether work may go on on another device when one fails for good. Default true. */
+  readonly fallback?: boolean | undefined;
 }
-
-export const defaultPolicy: RecoveryPolicy = { attempts: 3, waits: [50, 200], fallback: true };
 
 export interface Attempted {
   readonly operation: string;
@@ -42,11 +42,15 @@ type Reaction = 'reset' | 'reclaim' | 'wait' | 'move';
 
 export class Recovery {
   readonly #devices: DeviceManager;
-  readonly #policy: RecoveryPolicy;
+  readonly #attempts: number;
+  readonly #waits: readonly number[];
+  readonly #fallback: boolean;
 
-  constructor(devices: DeviceManager, policy: RecoveryPolicy) {
+  constructor(devices: DeviceManager, { attempts = 3, waits = [50, 200], fallback = true }: RecoveryOptions = {}) {
     this.#devices = devices;
-    this.#policy = policy;
+    this.#attempts = attempts;
+    this.#waits = waits;
+    this.#fallback = fallback;
   }
 
   /** Runs work on the active station, again where that can help. What is in flight fails when the station ends. */
@@ -78,7 +82,7 @@ export class Recovery {
       if (!reaction) throw exhausted(about.operation, history, error);
       this.#devices.signals.emit('retry', { operation, attempt, error: error.message.split('\n')[0]!, reaction });
       if (reaction === 'move') {
-        const moved = this.#policy.fallback && (await this.#devices.fallBack(station, error.message.split('\n')[0]!));
+        const moved = this.#fallback && (await this.#devices.fallBack(station, error.message.split('\n')[0]!));
         if (!moved) throw exhausted(operation, history, error);
         here = 0;
         continue;
@@ -87,14 +91,15 @@ export class Recovery {
         resets++;
         await this.#devices.reset(station, error.message.split('\n')[0]!);
       }
-      const { waits } = this.#policy;
-      await this.#devices.clock.sleep(waits[Math.min(here, waits.length) - 1] ?? 0, signal);
+      const waits = this.#waits;
+      const ms = waits[Math.min(here, waits.length) - 1] ?? 0;
+      await sleep(this.#devices.clock, ms, signal, () => aborted(operation, signal));
     }
   }
 
   #reaction(error: ComputeError, station: Station, here: number, resets: number, about: Attempted): Reaction | null {
-    const last = here >= this.#policy.attempts;
-    const away = this.#policy.fallback && station.kind === 'gpu' ? 'move' : null;
+    const last = here >= this.#attempts;
+    const away = this.#fallback && station.kind === 'gpu' ? 'move' : null;
     if (error instanceof OutOfMemoryError) {
       return !last && (about.reclaim?.(error, here) ?? false) ? 'reclaim' : about.moveForMemory === false ? null : away;
     }

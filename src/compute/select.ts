@@ -2,6 +2,7 @@
 // taken is listed with its reason. Says what it found; whoever asked opens or keeps the winner.
 
 import type { Device } from '../devices/device.ts';
+import { sleep } from '../recovery/clock.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
@@ -125,7 +126,7 @@ function freeBytes(device: Device): number | null {
 async function loadOf(device: Device, clock: Clock): Promise<number | null> {
   let sum = 0;
   for (let i = 0; i < loadSamples; i++) {
-    if (i > 0) await clock.sleep(loadStepMs);
+    if (i > 0) await sleep(clock, loadStepMs);
     const { utilization } = device.telemetry?.() ?? {};
     if (utilization === undefined) return null;
     sum += utilization;

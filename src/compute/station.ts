@@ -3,9 +3,9 @@
 // be left waiting for a device that will not answer.
 
 import type { Device, DeviceId } from '../devices/device.ts';
+import { withDeadline } from '../recovery/deadline.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Host } from '../tensor/host.ts';
-import { within } from './deadline.ts';
 import type { ComputeError } from './errors.ts';
 import type { ProbeResult } from './probe.ts';
 
@@ -108,16 +108,13 @@ export class Station {
   /** Waits until nothing is in flight, for `ms` at most. */
   async quiet(ms: number): Promise<boolean> {
     if (this.#pending.size === 0) return true;
-    await within(new Promise<void>((resolve) => this.#idle.push(resolve)), ms, () => {});
+    const idle = new Promise<void>((resolve) => this.#idle.push(resolve));
+    await withDeadline(idle, ms, { what: `work in flight (${this.id})` }).catch(() => {});
     return this.#pending.size === 0;
   }
 
   /** Closes the runtime, waiting for `ms` at most: a device that is gone may never answer. */
   async close(ms: number): Promise<void> {
-    await within(
-      this.runtime.close().catch(() => {}),
-      ms,
-      () => {},
-    );
+    await withDeadline(this.runtime.close(), ms, { what: `close (${this.id})` }).catch(() => {});
   }
 }

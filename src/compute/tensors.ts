@@ -6,8 +6,8 @@
 
 import type { DType } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
+import { withDeadline } from '../recovery/deadline.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { within } from './deadline.ts';
 import { DisposedError, InvalidArgumentError, TensorLostError } from './errors.ts';
 import type { Station } from './station.ts';
 
@@ -99,7 +99,7 @@ export class TensorBook {
       const holder = entry.current ?? entry.handle.deref();
       if (holder) {
         try {
-          entry.copy = await within(holder.bytes(), patienceMs, () => null);
+          entry.copy = await withDeadline(holder.bytes(), patienceMs, { what: `bytes of ${holder}` });
         } catch {
           // Whatever stopped it: the bytes are not to be had.
         }

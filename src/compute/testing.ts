@@ -21,9 +21,16 @@ export class TestClock implements Clock {
   wall(): number {
     return 1_700_000_000_000 + this.time;
   }
-  async sleep(ms: number): Promise<void> {
+  after(ms: number, call: () => void): () => void {
     this.slept.push(ms);
     this.time += ms;
+    let wanted = true;
+    queueMicrotask(() => {
+      if (wanted) call();
+    });
+    return () => {
+      wanted = false;
+    };
   }
   async turn(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
