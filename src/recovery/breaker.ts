@@ -69,6 +69,15 @@ export class Breaker {
     return recent(this.#resets, this.#clock.now() - this.#options.resetWindowMs);
   }
 
+  /** Milliseconds until it opens up, or a failure is forgotten, by itself; null if nothing will change. */
+  get changesIn(): number | null {
+    const now = this.#clock.now();
+    if (this.state === 'open') return this.#openUntil - now;
+    const { failureWindowMs } = this.#options;
+    const next = this.#failures.find((t) => t > now - failureWindowMs);
+    return next === undefined || this.#state === 'quarantined' ? null : next + failureWindowMs - now;
+  }
+
   /** Whether work would be let through; asking changes nothing. */
   get admits(): boolean {
     const { state } = this;

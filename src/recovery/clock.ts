@@ -16,6 +16,16 @@ export const systemClock: Clock = {
   },
 };
 
+/** As `systemClock`; what is waited for keeps no process alive. */
+export const idleClock: Clock = {
+  now: systemClock.now,
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, Math.min(ms, 2 ** 31 - 1));
+    (timer as { unref?: () => void }).unref?.();
+    return () => clearTimeout(timer);
+  },
+};
+
 interface Alarm {
   readonly at: number;
   readonly callback: () => void;

@@ -140,6 +140,32 @@ describe('health', () => {
     expect([h.returned('a'), h.returned('a'), h.fellBack('a', 'cpu')]).toEqual([true, false, true]);
   });
 
+  it('does not call it an end while the device is not trusted', () => {
+    const { h } = make();
+    for (let i = 0; i < 5; i++) h.failed('a', new Error('no'));
+    h.fellBack('a', 'cpu');
+    expect([h.returned('a'), h.of('a')]).toMatchObject([false, { state: 'open', fallenBack: true }]);
+  });
+
+  it('tells of every change of a penalty, also of those that time brings, and leaves no timer', async () => {
+    const clock = new ManualClock();
+    const seen: number[] = [];
+    const h: Health = new Health(options, clock, () => seen.push(h.penalty('a')));
+    h.failed('a', new Error('once'));
+    await clock.advance(30_000);
+    h.failed('a', new Error('twice'));
+    await clock.advance(30_000);
+    await clock.advance(30_000);
+    expect(seen).toEqual([2, 3, 2, 1]);
+    expect(clock.pending).toBe(0);
+    for (let i = 0; i < 5; i++) h.failed('a', new Error('again'));
+    expect([seen.at(-1), clock.pending]).toEqual([Number.POSITIVE_INFINITY, 1]);
+    await clock.advance(1000);
+    expect(seen.at(-1)).toBe(9);
+    h.close();
+    expect(clock.pending).toBe(0);
+  });
+
   it('keeps a bounded history', () => {
     const h = new Health(resolveRecovery({ history: 4, failures: 100 }), new ManualClock());
     for (let i = 0; i < 10; i++) h.failed('a', new Error(`${i}`));

@@ -1,11 +1,12 @@
 // The health of every device of a runtime: what failed, what was done about it, and what the router should think of it.
 //
 // `penalty` is the factor by which the router makes a device's predicted time worse: 1 when nothing is wrong, more after
-// failures (it fades with them), Infinity while no work may be sent. The history is bounded; the oldest events go first.
+// failures (it fades with them), Infinity while no work may be sent. Whoever remembers what was decided by it is told when it
+// changes, also by the mere passing of time. The history is bounded; the oldest events go first.
 
 import type { DeviceId } from '../devices/device.ts';
 import { Breaker, type BreakerState } from './breaker.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, idleClock } from './clock.ts';
 import { type ResolvedRecovery, resolveRecovery } from './options.ts';
 
 export type HealthEventKind = 'failure' | 'lost' | 'reset' | 'reborn' | 'fallback' | 'return' | BreakerState;
@@ -40,6 +41,8 @@ interface Entry {
   successes: number;
   lastError: string | null;
   fallenBack: boolean;
+  /** Ends the wait for the next change that comes by itself. */
+  cancel: () => void;
 }
 
 /** Each recent failure makes a device look this much slower. */
@@ -51,10 +54,18 @@ export class Health {
   readonly #clock: Clock;
   readonly #devices = new Map<DeviceId, Entry>();
   readonly #history: HealthEvent[] = [];
+  readonly #changed: () => void;
 
-  constructor(options: ResolvedRecovery = resolveRecovery(), clock: Clock = systemClock) {
+  /** `changed` is told when a device's penalty, or whether it is usable, is not what it was. */
+  constructor(options: ResolvedRecovery = resolveRecovery(), clock: Clock = idleClock, changed: () => void = () => {}) {
     this.#options = options;
     this.#clock = clock;
+    this.#changed = changed;
+  }
+
+  /** Stops watching the time. */
+  close(): void {
+    for (const { cancel } of this.#devices.values()) cancel();
   }
 
   /** Whether work may be sent; asking changes nothing. */
@@ -91,6 +102,7 @@ export class Health {
     this.#note(device, 'failure', (r.lastError = firstLine(error)));
     r.failures++;
     r.breaker.failed();
+    this.#tell(r);
   }
 
   lost(device: DeviceId, reason: string): void {
@@ -122,10 +134,10 @@ export class Health {
     return true;
   }
 
-  /** The device does its own work again. True if another had taken over. */
+  /** The device does its own work again. True if another had taken over; not while it is not trusted. */
   returned(device: DeviceId): boolean {
     const r = this.#devices.get(device);
-    if (!r?.fallenBack) return false;
+    if (!r?.fallenBack || r.breaker.state !== 'closed') return false;
     r.fallenBack = false;
     this.#note(device, 'return', '');
     return true;
@@ -159,11 +171,23 @@ export class Health {
   #entry(device: DeviceId): Entry {
     let r = this.#devices.get(device);
     if (!r) {
-      const breaker = new Breaker(this.#options, this.#clock, (to, from) => this.#note(device, to, `from ${from}`));
-      r = { breaker, failures: 0, successes: 0, lastError: null, fallenBack: false };
-      this.#devices.set(device, r);
+      const breaker = new Breaker(this.#options, this.#clock, (to, from) => {
+        this.#note(device, to, `from ${from}`);
+        this.#tell(made);
+      });
+      const made: Entry = { breaker, failures: 0, successes: 0, lastError: null, fallenBack: false, cancel: () => {} };
+      this.#devices.set(device, (r = made));
     }
     return r;
+  }
+
+  /** Something changed, and more may change with time. */
+  #tell(entry: Entry): void {
+    // Asking may find out that something changed just now, and tell it.
+    const wait = entry.breaker.changesIn;
+    entry.cancel();
+    entry.cancel = wait === null ? () => {} : this.#clock.after(wait, () => this.#tell(entry));
+    this.#changed();
   }
 
   #note(device: DeviceId, kind: HealthEventKind, detail: string): void {

@@ -10,6 +10,9 @@ import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
 import type { Executable } from './programs.ts';
 
+/** How often a flag is asked for before the results it guards are given up. */
+const mostAttempts = 3;
+
 export class Checks {
   readonly #open = new Set<DeferredCheck>();
 
@@ -62,15 +65,25 @@ export class Checks {
   #defer(place: Place, buffer: DeviceBuffer, message: string): DeferredCheck {
     const { generation } = place;
     let outcome: Promise<void> | null = null;
-    const read = async (): Promise<void> => {
+    let attempts = 0;
+    const settled = (): void => {
       this.#open.delete(check);
-      // The flag went with its device, and so did the results it guards.
-      if (place.generation !== generation) return;
+      if (place.generation === generation) place.release(buffer);
+    };
+    const read = async (): Promise<void> => {
+      // If the flag went with its device, so did the results it guards.
+      if (place.generation !== generation) return settled();
+      let flag: number | undefined;
       try {
-        if ((await place.device.read(buffer, 0, 1))[0] !== 0) throw badIndex(message);
-      } finally {
-        if (place.generation === generation) place.release(buffer);
+        [flag] = await place.device.read(buffer, 0, 1);
+      } catch (e) {
+        // The next who asks may have more luck.
+        if (++attempts < mostAttempts && place.generation === generation) outcome = null;
+        else settled();
+        throw e;
       }
+      settled();
+      if (flag !== 0) throw badIndex(message);
     };
     // Read once, however many results depend on it.
     const check: DeferredCheck = { verify: () => (outcome ??= read()) };

@@ -112,10 +112,13 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
 
 /** One run of a traced function; if it fails, again or elsewhere as the engine's recovery says. */
 function run(signature: Signature, engine: Engine, host: RuntimeHost, inputs: readonly Node[]): Node[] {
-  const lazy = inputs.filter((n) => !n.storage || n.storage.lost);
-  if (lazy.length > 0) engine.compute(lazy);
   const leaves = signature.leaves.map((leaf) => (typeof leaf === 'number' ? inputs[leaf]! : leaf));
-  return engine.attempt(host.want(anywhere), (want) => runOnce(signature, engine, host, inputs, leaves, want));
+  return engine.attempt(host.want(anywhere), (want) => {
+    // Also those that were lost when this was tried the last time.
+    const lazy = leaves.filter((n) => !n.storage || n.storage.lost);
+    if (lazy.length > 0) engine.compute(lazy, want);
+    return runOnce(signature, engine, host, inputs, leaves, want);
+  });
 }
 
 function runOnce(

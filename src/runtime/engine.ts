@@ -19,7 +19,7 @@ import type { Ledger } from './ledger.ts';
 import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
 import type { Recovery } from './recovery.ts';
-import { leave, Residency } from './residency.ts';
+import { type FailedRead, leave, Residency } from './residency.ts';
 
 /** A program of one op on computed operands. */
 interface EagerProgram {
@@ -45,6 +45,8 @@ export class Engine {
   readonly #eager: EagerProgram[] = [];
   /** The place of the work in progress: what throws, throws there. */
   #at: Place | null = null;
+  /** What is being restored is for a run that asked this. */
+  #restoring: Want = anywhere;
 
   constructor(programs: Programs, recovery: Recovery, feedback: Feedback, ledger: Ledger, events: Emitter) {
     this.programs = programs;
@@ -62,22 +64,34 @@ export class Engine {
 
   /** Runs something until it succeeds or recovery gives up. */
   attempt<T>(want: Want, run: (want: Want) => T): T {
+    let asked = this.#without(want);
     for (let attempt = 0; ; attempt++) {
       try {
-        return run(want);
+        return run(asked);
       } catch (e) {
-        const { reading } = this.residency;
-        want = this.#recovery.next(e, this.#blamed(), want, attempt, reading !== null);
-        if (reading && !leave(reading.node, reading.place, want.excluded)) throw e;
+        const read = this.residency.failedRead(e);
+        asked = this.#recovery.next(e, this.#blamed(read), asked, attempt, read !== null);
+        if (read && !leave(read.node, read.place, asked.unreadable)) throw e;
       }
     }
   }
 
+  /** A run for the sake of another one stays off the places that failed in that. */
+  #without(want: Want): Want {
+    const { excluded, unreadable, failed } = this.#restoring;
+    if (excluded === 0) return want;
+    return {
+      ...want,
+      excluded: want.excluded | excluded,
+      unreadable: want.unreadable | unreadable,
+      failed: want.failed ?? failed,
+    };
+  }
+
   /** Where something failed: in the making of a program, the reading of an input, or at the place of the last run. */
-  #blamed(): Place | null {
-    const at = this.programs.preparing ?? this.residency.reading?.place ?? this.#at;
+  #blamed(read: FailedRead | null): Place | null {
+    const at = this.programs.preparing ?? read?.place ?? this.#at;
     this.programs.preparing = null;
-    this.residency.reading = null;
     return at;
   }
 
@@ -91,7 +105,7 @@ export class Engine {
     let asked: Want = { ...want, awaits: true };
     for (let attempt = 0; ; attempt++) {
       try {
-        this.#restore(nodes);
+        this.#restore(nodes, asked);
         const wanted = nodes.filter((n) => !n.storage);
         if (wanted.length === 0) return null;
         const t = trace(wanted);
@@ -104,16 +118,16 @@ export class Engine {
         }
         return this.#compute(nodes, now);
       } catch (e) {
-        const { reading } = this.residency;
-        asked = await this.#recovery.nextAsync(e, this.#blamed(), asked, attempt, signal, reading !== null);
-        if (reading && !leave(reading.node, reading.place, asked.excluded)) throw e;
+        const read = this.residency.failedRead(e);
+        asked = await this.#recovery.nextAsync(e, this.#blamed(read), asked, attempt, signal, read !== null);
+        if (read && !leave(read.node, read.place, asked.unreadable)) throw e;
       }
     }
   }
 
   /** The program that was run, if any. */
   #compute(nodes: readonly Node[], want: Want): Executable | null {
-    this.#restore(nodes);
+    this.#restore(nodes, want);
     const wanted = nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
     if (wanted.length === 0) return null;
     const again = wanted.length === 1 ? this.#again(wanted[0]!, want) : null;
@@ -129,9 +143,16 @@ export class Engine {
   }
 
   /** Brings back what was given up or lost below nodes. */
-  #restore(nodes: readonly Node[]): void {
-    if (recipes.any) recipes.restoreAll(nodes);
-    if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes, (node) => this.compute([node]));
+  #restore(nodes: readonly Node[], want: Want): void {
+    if (!recipes.any && this.#ledger.storages.lost === 0) return;
+    const outer = this.#restoring;
+    this.#restoring = want;
+    try {
+      if (recipes.any) recipes.restoreAll(nodes);
+      if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes, (node) => this.compute([node]), want.unreadable);
+    } finally {
+      this.#restoring = outer;
+    }
   }
 
   /** A new run begins at a place: its inputs stay where they are until the next one. */

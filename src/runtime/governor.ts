@@ -8,7 +8,7 @@ import { Ladder } from '../memory/ladder.ts';
 import type { PressureLevel } from '../memory/levels.ts';
 import { budgetFor, bytesOf, type MemorySettings } from '../memory/options.ts';
 import { Spill } from '../memory/spill.ts';
-import { sleep, systemClock } from '../recovery/clock.ts';
+import { idleClock, sleep, systemClock } from '../recovery/clock.ts';
 import { Health } from '../recovery/health.ts';
 import { Losses } from '../recovery/loss.ts';
 import type { ResolvedRecovery } from '../recovery/options.ts';
@@ -38,6 +38,8 @@ export interface GovernorOptions {
   readonly recovery: ResolvedRecovery;
   /** Devices that no work goes to. */
   readonly forbids: (device: string) => boolean;
+  /** Told when `conditions` are not what they were: placements should be decided anew. */
+  readonly changed: () => void;
 }
 
 export async function createGovernor(
@@ -70,6 +72,7 @@ export async function createGovernor(
   const levels = new Map<string, PressureLevel>();
   monitor.onPressure('any', (e) => {
     levels.set(e.device, e.to);
+    if (pressurePenalty[e.from] !== pressurePenalty[e.to]) options.changed();
     if (events.has('pressure')) events.emit('pressure', e);
   });
   monitor.onCleanup((r) => {
@@ -78,7 +81,7 @@ export async function createGovernor(
   monitor.onLeak((r) => {
     if (events.has('growth')) events.emit('growth', r);
   });
-  const health = new Health(options.recovery);
+  const health = new Health(options.recovery, idleClock, options.changed);
   const losses = new Losses(
     storages,
     {
@@ -119,6 +122,7 @@ export async function createGovernor(
     close: async () => {
       clearInterval(clock);
       monitor.close();
+      health.close();
       await losses.close();
     },
   };

@@ -174,20 +174,25 @@ export class RuntimeHost implements Host {
     let want = this.#pins > 0 ? this.want(syncWant) : syncWant;
     for (let attempt = 0; ; attempt++) {
       if (!node.storage || node.storage.lost) engine.compute([node], want);
-      const { place } = node.storage!;
+      const place = this.#readable(node.storage!);
       try {
-        return this.#readNow(node);
+        return this.#readNow(node, place);
       } catch (e) {
-        want = this.#recovery!.next(e, place, want, attempt);
-        if (!leave(node, place, want.excluded)) throw e;
+        want = this.#recovery!.next(e, place, want, attempt, true);
+        if (!leave(node, place, want.unreadable)) throw e;
       }
     }
   }
 
-  #readNow(node: Node): TypedArray {
+  /** The place from which bytes are read synchronously, if there is one. */
+  #readable(storage: Storage): Place | null {
+    const { place } = storage;
+    return place?.caps.syncRead ? place : (storage.places.find((p) => p.caps.syncRead) ?? null);
+  }
+
+  #readNow(node: Node, place: Place | null): TypedArray {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
-    const place = storage.place?.caps.syncRead ? storage.place : storage.places.find((p) => p.caps.syncRead);
     if (storage.lent) throw lent(node, 'read');
     if (!place) {
       if (storage.host) return typed(storage.host.slice(0, length), node.dtype);
@@ -230,8 +235,8 @@ export class RuntimeHost implements Host {
         } catch (e) {
           // A device that found out late that it had no room has filled these bytes with nothing.
           if (e instanceof OutOfMemory && place?.mortal && node.lineage) node.storage?.dropCopy(place);
-          want = await this.#recovery!.nextAsync(e, place, want, attempt, signal);
-          if (!leave(node, place, want.excluded)) throw e;
+          want = await this.#recovery!.nextAsync(e, place, want, attempt, signal, true);
+          if (!leave(node, place, want.unreadable)) throw e;
         }
       }
     } finally {
@@ -294,9 +299,19 @@ export class RuntimeHost implements Host {
   async move(node: Node, device: string, signal?: AbortSignal): Promise<void> {
     const { engine } = this;
     const place = this.place(device, 'to');
-    if (!node.storage || node.storage.lost) await engine.computeAsync([node], anywhere, signal);
-    await engine.residency.bringAsync(node, place);
-    engine.residency.bring(node, place);
+    let want = anywhere;
+    for (let attempt = 0; !node.storage?.on(place); attempt++) {
+      try {
+        if (!node.storage || node.storage.lost) await engine.computeAsync([node], want, signal);
+        await engine.residency.bringAsync(node, place);
+        engine.residency.bring(node, place);
+      } catch (e) {
+        const read = engine.residency.failedRead(e);
+        want = await this.#recovery!.nextAsync(e, read?.place ?? place, want, attempt, signal, read !== null);
+        // Nowhere else will do; what is not to be read where it is may be computed again.
+        if ((want.excluded & place.bit) !== 0 || (read && !leave(node, read.place, want.unreadable))) throw e;
+      }
+    }
     const storage = node.storage!;
     for (const other of storage.places) if (other !== place) storage.dropCopy(other);
     storage.pin = place;

@@ -51,6 +51,8 @@ export interface Want {
   /** Places that failed in this run, as a mask; why the first of them did. */
   readonly excluded: number;
   readonly failed: unknown;
+  /** Those of them from which bytes could not be read. */
+  readonly unreadable: number;
   /** Failures at the present place. */
   readonly tries: number;
   /** The only place to use; `pinned` if the user said so. */
@@ -64,6 +66,7 @@ export const anywhere: Want = {
   wanted: null,
   excluded: 0,
   failed: null,
+  unreadable: 0,
   tries: 0,
   pin: null,
   pinned: false,
@@ -226,6 +229,7 @@ export class Programs {
     const pin = want.pin ?? pinOf(leaves);
     if (pin) {
       if (able.includes(pin)) return [pin];
+      if ((want.excluded & pin.bit) !== 0) throw want.failed;
       throw pinnedAway(pin, t.dtypes);
     }
     const allowed = able.filter((p) => this.#conditions.allows(p));

@@ -43,14 +43,14 @@ export class Recovery {
   }
 
   /**
-   * How to ask again after an error at a place; throws (the error, or a better one) when there is no point in it. `giving`: bytes
+   * How to ask again after an error at a place; throws (the error, or a better one) when there is no point in it. `reading`: bytes
    * could not be read there, and the caller gives them up if the place is ruled out.
    */
-  next(error: unknown, at: Place | null, want: Want, attempt: number, giving = false): Want {
-    const { place, reaction, known } = this.#blame(error, at, want, attempt, giving);
+  next(error: unknown, at: Place | null, want: Want, attempt: number, reading = false): Want {
+    const { place, reaction, known } = this.#blame(error, at, want, attempt, reading);
     if (known) return want;
-    if (want.tries + 1 < attemptsFor(reaction, this.#parts.options)) return { ...want, tries: want.tries + 1 };
-    return this.#elsewhere(error, place, want);
+    if (this.#again(place, reaction, want)) return { ...want, tries: want.tries + 1 };
+    return this.#elsewhere(error, place, want, reading);
   }
 
   /** As `next`, with time to free memory, to wait for a device that comes back, to back off. */
@@ -60,14 +60,14 @@ export class Recovery {
     want: Want,
     attempt: number,
     signal?: AbortSignal | undefined,
-    giving = false,
+    reading = false,
   ): Promise<Want> {
     if (signal?.aborted) throw aborted('compute', signal);
-    const { place, reaction, known } = this.#blame(error, at, want, attempt, giving);
+    const { place, reaction, known } = this.#blame(error, at, want, attempt, reading);
     const { options, ladder, losses } = this.#parts;
     if (known) return want;
     const again: Want = { ...want, tries: want.tries + 1 };
-    if (want.tries + 1 < attemptsFor(reaction, options)) {
+    if (this.#again(place, reaction, want)) {
       const wait = options.backoffMs[Math.min(want.tries, options.backoffMs.length - 1)] ?? 0;
       await sleep(systemClock, wait, signal, () => aborted('compute', signal!));
       return again;
@@ -76,7 +76,7 @@ export class Recovery {
       if (await ladder.makeAsync(place, error.requested)) return again;
     }
     if (reaction === 'reset' && !this.#other(place, want) && (await losses.back(place))) return again;
-    return this.#elsewhere(error, place, want);
+    return this.#elsewhere(error, place, want, reading);
   }
 
   /** A device did what it was asked. */
@@ -86,9 +86,9 @@ export class Recovery {
     if (health.returned(place.id) && events.has('return')) events.emit('return', { device: place.id });
   }
 
-  /** Makes nodes computable again whose bytes, or whose sources' bytes, went with a device. */
-  revive(nodes: readonly Node[], compute: (node: Node) => void): void {
-    revive(nodes, this.#parts.storages, compute);
+  /** Makes nodes computable again whose bytes, or whose sources' bytes, went with a device or cannot be read there. */
+  revive(nodes: readonly Node[], compute: (node: Node) => void, unreadable: number): void {
+    revive(nodes, this.#parts.storages, compute, unreadable);
   }
 
   /** Which place an error speaks of, and what may help. Throws what nothing helps against. */
@@ -97,14 +97,14 @@ export class Recovery {
     at: Place | null,
     want: Want,
     attempt: number,
-    giving: boolean,
+    reading: boolean,
   ): { place: Place; reaction: Reaction; known: boolean } {
     const { places, health, losses, options } = this.#parts;
     const reaction = reactionTo(error);
     if (!(error instanceof ForgeError) || reaction === 'never') throw error;
     const place = places.find((p) => p.id === error.where) ?? at;
     // A place that is ruled out can still be asked for inputs that are nowhere else: each is given up after one failure.
-    const known = giving && place !== null && (want.excluded & place.bit) !== 0 && attempt < mostInputs;
+    const known = reading && place !== null && (want.excluded & place.bit) !== 0 && attempt < mostInputs;
     if (!place || (!known && attempt > options.attempts * places.length + 2)) throw error;
     if (reaction === 'reset') {
       if (place.alive) losses.lost(place, place.device, error.message.split('\n')[0]!);
@@ -112,11 +112,18 @@ export class Recovery {
     return { place, reaction, known };
   }
 
+  /** Whether the same place is asked once more: not beyond the attempts, nor a place that gets no work while another can have it. */
+  #again(place: Place, reaction: Reaction, want: Want): boolean {
+    const { options, health } = this.#parts;
+    if (want.tries + 1 >= attemptsFor(reaction, options)) return false;
+    return health.usable(place.id) || !options.fallback || want.pinned || !this.#other(place, want);
+  }
+
   #other(place: Place, want: Want): boolean {
     return this.#parts.places.some((p) => p !== place && p.alive && (want.excluded & p.bit) === 0);
   }
 
-  #elsewhere(error: unknown, place: Place, want: Want): Want {
+  #elsewhere(error: unknown, place: Place, want: Want, reading: boolean): Want {
     const { options, health, events, places } = this.#parts;
     if (!options.fallback || want.pinned || !this.#other(place, want)) throw error;
     const excluded = want.excluded | place.bit;
@@ -125,6 +132,7 @@ export class Recovery {
     if (!(error instanceof OutOfMemory) && health.fellBack(place.id, to.id) && events.has('fallback')) {
       events.emit('fallback', { from: place.id, to: to.id, reason: (error as Error).message.split('\n')[0]! });
     }
-    return { ...want, excluded, pin: null, tries: 0, failed: want.failed ?? error };
+    const unreadable = reading ? want.unreadable | place.bit : want.unreadable;
+    return { ...want, excluded, unreadable, pin: null, tries: 0, failed: want.failed ?? error };
   }
 }

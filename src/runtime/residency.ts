@@ -7,18 +7,28 @@ import { ForgeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
 import { refuseLent } from '../memory/errors.ts';
+import { restorable } from '../recovery/revive.ts';
 import type { Emitter } from './events.ts';
 import { asyncOnly } from './programs.ts';
 
+/** An input and the place it could not be read from. */
+export interface FailedRead {
+  readonly node: Node;
+  readonly place: Place;
+}
+
 export class Residency {
   readonly #events: Emitter;
+  readonly #failed = new WeakMap<object, FailedRead>();
 
   constructor(events: Emitter) {
     this.#events = events;
   }
 
-  /** What is being read to be brought elsewhere; stays when that fails, until the next time. */
-  reading: { readonly node: Node; readonly place: Place } | null = null;
+  /** What an error of `bring` speaks of, if it came from reading and not from the place the bytes were brought to. */
+  failedRead(error: unknown): FailedRead | null {
+    return this.#failed.get(error as object) ?? null;
+  }
 
   /** The bytes of a computed node at a place, copied there if need be. */
   bring(node: Node, place: Place): DeviceBuffer {
@@ -38,8 +48,7 @@ export class Residency {
     try {
       bytes = await from.device.read(storage.buffer!);
     } catch (e) {
-      this.reading = { node, place: from };
-      throw e;
+      throw this.#blame(e, node, from);
     }
     if (storage.owners > 0 && !storage.on(place)) this.#copy(storage, place, bytes);
   }
@@ -49,10 +58,16 @@ export class Residency {
     if (storage.host) return storage.host;
     const from = storage.places.find((p) => p.caps.syncRead);
     if (!from) throw asyncOnly(storage.place?.id ?? 'the device');
-    this.reading = { node, place: from };
-    const bytes = from.device.readSync!(storage.on(from)!, 0, storage.bytes);
-    this.reading = null;
-    return bytes;
+    try {
+      return from.device.readSync!(storage.on(from)!, 0, storage.bytes);
+    } catch (e) {
+      throw this.#blame(e, node, from);
+    }
+  }
+
+  #blame(error: unknown, node: Node, place: Place): unknown {
+    if (error instanceof Error) this.#failed.set(error, { node, place });
+    return error;
   }
 
   #copy(storage: Storage, place: Place, bytes: Uint8Array): DeviceBuffer {
@@ -71,13 +86,13 @@ export class Residency {
 }
 
 /**
- * Gives up a node's bytes at a place that was ruled out, if they are elsewhere too or can be computed again. False if they cannot
- * be had any other way.
+ * Gives up a node's bytes at a place from which they cannot be read, if they are elsewhere too or can be computed again from what
+ * is. False if they cannot be had any other way.
  */
-export function leave({ storage, lineage, seed }: Node, place: Place | null, excluded: number): boolean {
-  if (!storage || !place || (excluded & place.bit) === 0) return true;
-  const elsewhere = storage.host !== null || (storage.mask & ~place.bit) !== 0;
-  if (!elsewhere && !lineage && !seed) return false;
+export function leave(node: Node, place: Place | null, unreadable: number): boolean {
+  const { storage } = node;
+  if (!storage || !place || (unreadable & place.bit) === 0) return true;
+  if (!restorable(node, place.bit)) return false;
   storage.dropCopy(place);
   return true;
 }

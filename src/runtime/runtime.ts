@@ -1,21 +1,19 @@
-// The runtime: devices, tensors and everything that is not a method of a tensor.
+// The runtime: opened on devices, it computes, explains and watches; making tensors is below it.
 
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
-import { broadcast, checkShape, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { checkShape } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
-import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, Node } from '../graph/node.ts';
+import { ArgumentError } from '../errors.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../memory/options.ts';
 import type { Health } from '../recovery/health.ts';
 import { type RecoveryOptions, resolveRecovery } from '../recovery/options.ts';
 import type { OpenRouter } from '../routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../routing/options.ts';
 import type { Router } from '../routing/router.ts';
-import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
-import { TensorCore, typed } from '../tensor/core.ts';
-import { arange, checkDType, encode, eye, full, linspace, type TensorInput, tri } from '../tensor/create.ts';
+import { typed } from '../tensor/core.ts';
+import { checkDType } from '../tensor/create.ts';
 import { Random } from '../tensor/random.ts';
-import { Tensor } from '../tensor/tensor.ts';
+import type { Tensor } from '../tensor/tensor.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
 import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts';
 import { Engine } from './engine.ts';
@@ -26,11 +24,14 @@ import { createGovernor, type Governor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
+import { TensorMaking, type TensorOptions } from './making.ts';
 import type { RuntimeMemory } from './memory.ts';
 import { anywhere, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
 import { createRouter } from './router.ts';
 import { createScopeStore } from './scope.ts';
+
+export type { TensorOptions, UploadOptions } from './making.ts';
 
 export interface RuntimeOptions extends DeviceOptions {
   /** Where work goes; see docs/routing.md. */
@@ -45,15 +46,6 @@ export interface RuntimeOptions extends DeviceOptions {
   readonly development?: boolean | undefined;
   /** Seed of `rt.random` where none is given. Default: a new one each time. */
   readonly seed?: number | undefined;
-}
-
-export interface TensorOptions<D extends DType = DType> {
-  readonly dtype?: D | undefined;
-}
-
-export interface UploadOptions<D extends DType = DType> extends TensorOptions<D> {
-  /** The device the tensor and what is computed from it stay on. Default: where it is expected to be used best. */
-  readonly device?: DeviceId | undefined;
 }
 
 const known = new Set([
@@ -108,7 +100,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   try {
     const routed = await createRouter(devices, options.routing, options.signal);
     const forbids = (id: string): boolean => covers(routing.forbid, id);
-    const governor = await createGovernor(devices, { memory, recovery, forbids }, host.ledger, events);
+    const changed = (): void => routed.router.touch();
+    const governor = await createGovernor(devices, { memory, recovery, forbids, changed }, host.ledger, events);
     recordSites(host, memory, governor.monitor);
     const choosing = devices.length > 1 ? routed.router : null;
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
@@ -139,14 +132,13 @@ function recordSites(host: RuntimeHost, memory: MemorySettings, monitor: Runtime
   }
 }
 
-export class Runtime {
+export class Runtime extends TensorMaking {
   /** Counter-based random numbers, the same on every device. */
   readonly random: Random;
   /** Where work goes and why: predictions, statistics, decisions by name and size. */
   readonly routing: Router;
   /** Memory of all devices: pressure, statistics, clean-up, pool, borrowing. */
   readonly memory: RuntimeMemory;
-  readonly #host: RuntimeHost;
   readonly #engine: Engine;
   readonly #governor: Governor;
   readonly #routed: OpenRouter;
@@ -164,7 +156,7 @@ export class Runtime {
     events: Emitter,
     seed: number,
   ) {
-    this.#host = host;
+    super(host);
     this.#engine = engine;
     this.#governor = governor;
     this.#reports = reports;
@@ -197,22 +189,7 @@ export class Runtime {
    * @example rt.device('cpu').id // → 'cpu'
    */
   device(id: DeviceId): Device {
-    return this.#host.place(id, 'device').device;
-  }
-
-  /**
-   * A tensor from numbers (nested to any depth) or a typed array. The data is copied.
-   * @example rt.tensor([[1, 2], [3, 4]]) // → [[1, 2], [3, 4]]
-   */
-  tensor<D extends DType = DType>(
-    data: TensorInput,
-    shape?: Shape | undefined,
-    options: UploadOptions<D> = {},
-  ): Tensor<D> {
-    this.#host.checkOpen('tensor');
-    const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
-    const pin = options.device === undefined ? null : this.#host.place(options.device, 'tensor');
-    return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, target, pin));
+    return this.host.place(id, 'device').device;
   }
 
   /**
@@ -234,181 +211,12 @@ export class Runtime {
   }
 
   /**
-   * A tensor from elements in storage form (little-endian, row-major), as files hold them.
-   * @example rt.fromBytes(new Uint8Array([1, 2]), 'u8', [2]) // → [1, 2]
-   */
-  fromBytes<D extends DType>(bytes: Uint8Array, dtype: D, shape: Shape): Tensor<D> {
-    checkDType(dtype, 'fromBytes');
-    const { bytes: checked } = encode(bytes, [bytes.byteLength], 'u8');
-    const need = shape.reduce((n, d) => n * d, 1) * byteSize(dtype);
-    if (checked.byteLength !== need) {
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `fromBytes: ${bytes.byteLength} bytes for ${dtype} ${show(shape)}, which takes ${need}`,
-        fix: 'Give exactly the bytes of the shape.',
-        where: 'fromBytes',
-      });
-    }
-    return new Tensor<D>(this.#host, this.#host.upload(bytes, dtype, shape));
-  }
-
-  /**
-   * Zeros.
-   * @example rt.zeros([2]) // → [0, 0]
-   */
-  zeros<D extends DType = 'f32'>(shape: Shape, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.full(shape, 0, options);
-  }
-
-  /**
-   * Ones.
-   * @example rt.ones([2]) // → [1, 1]
-   */
-  ones<D extends DType = 'f32'>(shape: Shape, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.full(shape, 1, options);
-  }
-
-  /**
-   * One value everywhere.
-   * @example rt.full([2], 7) // → [7, 7]
-   */
-  full<D extends DType = 'f32'>(shape: Shape, value: ScalarInput, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.#make(full(shape, value, options.dtype ?? ('f32' as D), 'full'));
-  }
-
-  /**
-   * Evenly spaced values below `stop`; i32 if all of them are whole numbers, else f32.
-   * @example rt.arange(1, 4) // → [1, 2, 3]
-   */
-  arange<D extends DType = DType>(start: number, stop?: number, step = 1, options: TensorOptions<D> = {}): Tensor<D> {
-    const [from, to] = stop === undefined ? [0, start] : [start, stop];
-    const whole = Number.isInteger(from) && Number.isInteger(step);
-    return this.#make(arange(from, to, step, options.dtype ?? (whole ? 'i32' : 'f32')));
-  }
-
-  /**
-   * `count` values from start to stop, both included.
-   * @example rt.linspace(0, 1, 3) // → [0, 0.5, 1]
-   */
-  linspace<D extends DType = 'f32'>(
-    start: number,
-    stop: number,
-    count: number,
-    options: TensorOptions<D> = {},
-  ): Tensor<D> {
-    return this.#make(linspace(start, stop, count, options.dtype ?? 'f32'));
-  }
-
-  /**
-   * Ones on diagonal k.
-   * @example rt.eye(2) // → [[1, 0], [0, 1]]
-   */
-  eye<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.#make(eye(rows, columns, k, options.dtype ?? 'f32'));
-  }
-
-  /**
-   * Ones on and below diagonal k.
-   * @example rt.tri(2) // → [[1, 0], [1, 1]]
-   */
-  tri<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.#make(tri(rows, columns, k, options.dtype ?? 'f32'));
-  }
-
-  /**
-   * The position along an axis, at every position of a shape.
-   * @example rt.iota([2, 2], 1) // → [[0, 1], [0, 1]]
-   */
-  iota<D extends DType = 'i32'>(shape: Shape, axis = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    const a = normalizeAxis(axis, shape.length, 'iota');
-    const dtype = options.dtype ?? 'i32';
-    return this.#make(makeNode('iota', dtype, full(shape, 0, dtype, 'iota').shape.values, [], args.axis(a)));
-  }
-
-  /**
-   * Elements of `a` where the condition holds, of `b` elsewhere; all three broadcast.
-   * @example rt.where(rt.tensor([true, false]), 1, rt.tensor([5, 6])) // → [1, 6]
-   */
-  where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor {
-    const nodeOf = (x: Tensor | ScalarInput): Node | ScalarInput => (x instanceof TensorCore ? x.node : x);
-    const [p, q] = [nodeOf(a), nodeOf(b)];
-    // Whichever branch is a tensor decides how a scalar in the other is taken.
-    const [x, y] =
-      p instanceof Node
-        ? operandsOf(p, q, 'where')
-        : swap(operandsOf(q instanceof Node ? q : scalarNode(q), p, 'where'));
-    const c = cast(condition.node, 'bool');
-    const shape = [x, y].reduce<Shape>((s, n) => broadcast(s, n.shape.values, 'where'), c.shape.values);
-    return this.#make(alu('where', expand(c, shape), expand(x, shape), expand(y, shape)));
-  }
-
-  /**
-   * Tensors one behind the other along an axis.
-   * @example rt.concat([rt.tensor([1]), rt.tensor([2, 3])], 0) // → [1, 2, 3]
-   */
-  concat(tensors: readonly Tensor[], axis = 0): Tensor {
-    const [first] = tensors;
-    if (!first) {
-      throw new ArgumentError({
-        code: 'NO_TENSORS',
-        message: 'concat: no tensors were given',
-        fix: 'Give at least one.',
-        where: 'concat',
-      });
-    }
-    const a = normalizeAxis(axis, first.rank, 'concat');
-    for (const t of tensors) {
-      if (t.rank === first.rank && t.shape.every((d, i) => i === a || d === first.shape[i])) continue;
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `concat: ${show(t.shape)} does not fit ${show(first.shape)} along axis ${a}`,
-        fix: 'All sizes but that of the axis must be equal.',
-        where: 'concat',
-      });
-    }
-    const dtype = tensors
-      .map((t) => t.dtype)
-      .reduce((p, q) => operandsOf(constant(p, 0), constant(q, 0), 'concat')[0].dtype);
-    const nodes = tensors.map((t) => cast(t.node, dtype));
-    const shape = first.shape.map((d, i) => (i === a ? tensors.reduce((n, t) => n + t.shape[a]!, 0) : d));
-    return this.#make(nodes.length === 1 ? nodes[0]! : makeNode('concat', dtype, shape, nodes, args.axis(a)));
-  }
-
-  /**
-   * Tensors of one shape along a new axis.
-   * @example rt.stack([rt.tensor([1, 2]), rt.tensor([3, 4])], 1) // → [[1, 3], [2, 4]]
-   */
-  stack(tensors: readonly Tensor[], axis = 0): Tensor {
-    const bad = tensors.find((t) => !sameShape(t.shape, tensors[0]!.shape));
-    if (bad) {
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `stack: ${show(bad.shape)} does not fit ${show(tensors[0]!.shape)}`,
-        fix: 'All shapes must be equal.',
-        where: 'stack',
-      });
-    }
-    return this.concat(
-      tensors.map((t) => t.unsqueeze(axis)),
-      axis,
-    );
-  }
-
-  /**
-   * Einstein summation.
-   * @example rt.einsum('ij,jk->ik', rt.ones([2, 3]), rt.ones([3, 2])) // → [[3, 3], [3, 3]]
-   */
-  einsum(spec: string, ...operands: readonly [Tensor, ...Tensor[]]): Tensor {
-    return Tensor.einsum(spec, operands);
-  }
-
-  /**
    * Traces a function of tensors once per signature and replays it after; see docs/architecture.md for recurrences.
    * @example rt.compile((x) => x.mul(2).add(1))(rt.tensor([1, 2])) // → [3, 5]
    */
   compile<A extends readonly CompileArgument[], R extends CompileResult>(body: (...args: A) => R): Compiled<A, R> {
-    this.#host.checkOpen('compile');
-    return compile(this.#host, this.#engine, body);
+    this.host.checkOpen('compile');
+    return compile(this.host, this.#engine, body);
   }
 
   /**
@@ -416,7 +224,7 @@ export class Runtime {
    * @example rt.kernel((x) => x.at(-1).add(x.at(1)).mul(0.5))(rt.tensor([1, 2, 3, 4])) // → [3, 2, 3, 2]
    */
   kernel(body: (...inputs: KernelValue[]) => Tensor, options: KernelOptions = {}): (...inputs: Tensor[]) => Tensor {
-    return kernel(this.#engine, this.#host, body, options);
+    return kernel(this.#engine, this.host, body, options);
   }
 
   /**
@@ -433,8 +241,8 @@ export class Runtime {
    * ```
    */
   rawKernel(options: RawOptions): (inputs: readonly Tensor[], scalars?: readonly number[]) => Tensor[] {
-    this.#host.checkOpen('rawKernel');
-    return rawKernel(this.#engine, this.#host, this.#governor.places, options);
+    this.host.checkOpen('rawKernel');
+    return rawKernel(this.#engine, this.host, this.#governor.places, options);
   }
 
   /**
@@ -445,11 +253,11 @@ export class Runtime {
     if (tensors.length > 0) {
       await this.#engine.computeAsync(
         tensors.map((t) => t.node),
-        this.#host.want(anywhere),
+        this.host.want(anywhere),
       );
     }
     const open = this.#governor.places.filter((p) => p.alive);
-    await Promise.all(open.map((p) => this.#host.finished(p)));
+    await Promise.all(open.map((p) => this.host.finished(p)));
     await this.#engine.checks.verifyAll();
   }
 
@@ -462,9 +270,9 @@ export class Runtime {
   scope<T>(body: () => T): T;
   scope<T>(options: { readonly device?: DeviceId | undefined }, body: () => T): T;
   scope<T>(first: (() => T) | { readonly device?: DeviceId | undefined }, second?: () => T): T {
-    if (typeof first === 'function') return this.#host.scope(first);
-    const place = first.device === undefined ? null : this.#host.place(first.device, 'scope');
-    return this.#host.scope(second!, place);
+    if (typeof first === 'function') return this.host.scope(first);
+    const place = first.device === undefined ? null : this.host.place(first.device, 'scope');
+    return this.host.scope(second!, place);
   }
 
   /**
@@ -483,7 +291,7 @@ export class Runtime {
    * @example rt.stats().launches >= 0 // → true
    */
   stats(): Stats {
-    return this.#host.stats();
+    return this.host.stats();
   }
 
   /**
@@ -498,7 +306,7 @@ export class Runtime {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#host.close();
+    this.host.close();
     await this.#governor.close();
     this.#routed.save();
     await Promise.all(this.#governor.places.filter((p) => p.alive).map((p) => p.device.close()));
@@ -507,14 +315,4 @@ export class Runtime {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-
-  #make<D extends DType>(node: Node): Tensor<D> {
-    this.#host.checkOpen('runtime');
-    return new Tensor<D>(this.#host, node);
-  }
 }
-
-const swap = ([a, b]: [Node, Node]): [Node, Node] => [b, a];
-
-const scalarNode = (v: ScalarInput): Node =>
-  constant(typeof v === 'boolean' ? 'bool' : typeof v === 'bigint' ? 'i64' : 'f32', v);
