@@ -67,7 +67,11 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<O
 
 const defaults: readonly DeviceKind[] = ['cuda', 'webgpu', 'cpu'];
 
-export async function openDevices(options: DeviceOptions): Promise<{ devices: Device[]; reports: DeviceReport[] }> {
+/** `timeoutMs`: the longest wait for an answer of a device in a process of its own. */
+export async function openDevices(
+  options: DeviceOptions,
+  timeoutMs: number,
+): Promise<{ devices: Device[]; reports: DeviceReport[] }> {
   const kinds = options.devices ?? defaults;
   const unknown = kinds.find((k) => !(k in openers));
   if (unknown !== undefined || kinds.length === 0) {
@@ -82,7 +86,9 @@ export async function openDevices(options: DeviceOptions): Promise<{ devices: De
     });
   }
   const apart = isolated(options);
-  const opened = await Promise.all(kinds.map((k) => (apart.includes(k) ? openApart(k, options) : openers[k](options))));
+  const opened = await Promise.all(
+    kinds.map((k) => (apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options))),
+  );
   // A GPU emulated on the CPU is slower than the CPU device: it goes last.
   const { wrap = (d: Device) => d } = options;
   const devices = opened.flatMap((o) => o.devices.map(wrap)).sort((a, b) => rank(a) - rank(b));
@@ -117,9 +123,9 @@ function isolated({ isolation = 'none' }: DeviceOptions): readonly DeviceKind[] 
   });
 }
 
-async function openApart(kind: DeviceKind, options: DeviceOptions): Promise<Opened> {
+async function openApart(kind: DeviceKind, options: DeviceOptions, timeoutMs: number): Promise<Opened> {
   const { openIsolated } = await import('../recovery/isolated/open.ts');
-  return checked(await openIsolated(kind as 'cuda' | 'webgpu' | 'cpu', options));
+  return checked(await openIsolated(kind as 'cuda' | 'webgpu' | 'cpu', { ...options, timeoutMs }));
 }
 
 /** For devices behind a driver: those that compute wrong are closed and reported, never used. */

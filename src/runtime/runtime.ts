@@ -88,7 +88,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);
   const scopes = await createScopeStore();
-  const { devices, reports } = await openDevices(options);
+  const { devices, reports } = await openDevices(options, recovery.timeoutMs);
   const events = new Emitter();
   const settings: HostSettings = {
     development,

@@ -23,6 +23,26 @@ it('has the first good result within 2 s of the death of its process', async () 
   expect((rt.device('cpu') as IsolatedDevice).pid).not.toBe(device.pid);
 }, 20_000);
 
+it('gives up on a process that does not answer within recovery.timeoutMs, also where the caller is blocked', async () => {
+  await using rt = await createRuntime({
+    devices: ['cpu', 'reference'],
+    cpu: { threads: 1 },
+    isolation: ['cpu'],
+    routing: { mode: 'off' },
+    recovery: { timeoutMs: 300 },
+  });
+  const { pid } = rt.device('cpu') as IsolatedDevice;
+  const x = rt.tensor([1, 2, 3]);
+  expect(x.add(1).dataSync()).toEqual(new Float32Array([2, 3, 4]));
+  const lost: string[] = [];
+  rt.on('lost', (e) => lost.push(e.reason));
+  process.kill(pid, 'SIGSTOP');
+  const start = performance.now();
+  expect(x.mul(3).dataSync()).toEqual(new Float32Array([3, 6, 9]));
+  expect(performance.now() - start).toBeLessThan(3000);
+  expect(lost[0]).toContain('no answer within 300 ms');
+}, 20_000);
+
 it('names a kind that cannot be isolated', async () => {
   await expect(createRuntime({ devices: ['cpu'], isolation: ['gpu'] as never })).rejects.toThrow(/isolation.*gpu/);
 });
