@@ -33,6 +33,8 @@ const parts = {
 };
 
 async function part(name, args) {
+  // Devices in processes of their own run the built child.
+  ensureBuilt();
   const root = fileURLToPath(new URL('..', import.meta.url));
   const { rolldown } = await import('rolldown');
   const build = await rolldown({

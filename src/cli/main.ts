@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command line. Every command loads its own code when it runs, so that starting costs nearly nothing.
 
-const version = '0.1.0';
+import { version } from '../base/version.ts';
 
 async function main(): Promise<void> {
   const [first] = process.argv.slice(2);

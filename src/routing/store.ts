@@ -5,6 +5,7 @@
 // measured lives in memory for as long as the process. A failing disk only means measuring again, never an error.
 
 import { importNode, isNode } from '../base/platform.ts';
+import { version } from '../base/version.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { SavedCorrections } from './corrections.ts';
 import type { Learned } from './model.ts';
@@ -12,7 +13,6 @@ import { type Profile, parseProfile } from './profile.ts';
 
 /** Raised when what is measured, or how it is stored, changes its meaning. */
 export const schema = 1;
-const packageVersion = '0.1.0';
 
 export interface Known {
   readonly profile: Profile;
@@ -44,7 +44,7 @@ export function fingerprintOf(device: Device, host: string): string {
     .filter(([, d]) => d.get === undefined)
     .map(([name, d]) => `${name}=${d.value}`)
     .sort();
-  return [`schema ${schema}`, packageVersion, host, device.id, device.caps.name, ...details].join('\n');
+  return [`schema ${schema}`, version, host, device.id, device.caps.name, ...details].join('\n');
 }
 
 /** `cache`: a folder, null for the user's, false for memory only. */
