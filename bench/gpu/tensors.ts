@@ -27,21 +27,24 @@ function row(name: string, samples: readonly number[], note = ''): void {
   console.log(`${name.padEnd(50)} ${made.us.toFixed(2).padStart(9)} µs  ${spread}  ${note}`);
 }
 
-async function issuedToDone(f: () => Tensor, rounds = 200): Promise<number[]> {
+/** Calls after which the engine has compiled the library's own code: before that, its interpreter is measured. */
+const warmUp = 3000;
+
+async function issuedToDone(f: () => Tensor, rounds = 400): Promise<number[]> {
   const samples: number[] = [];
-  for (let r = 0; r < rounds; r++) {
+  for (let r = -warmUp; r < rounds; r++) {
     const t = performance.now();
     const result = f();
     await rt.flush(result);
-    samples.push((performance.now() - t) * 1000);
+    if (r >= 0) samples.push((performance.now() - t) * 1000);
     result.dispose();
   }
-  return samples.slice(rounds / 4);
+  return samples;
 }
 
 async function perCall(f: () => Tensor, calls: number, rounds = 20): Promise<number[]> {
   const samples: number[] = [];
-  for (let r = 0; r < rounds; r++) {
+  for (let r = -Math.ceil(warmUp / calls); r < rounds; r++) {
     const t = performance.now();
     let last: Tensor | undefined;
     for (let i = 0; i < calls; i++) {
@@ -49,10 +52,10 @@ async function perCall(f: () => Tensor, calls: number, rounds = 20): Promise<num
       last = f().compute();
     }
     await rt.flush();
-    samples.push(((performance.now() - t) * 1000) / calls);
+    if (r >= 0) samples.push(((performance.now() - t) * 1000) / calls);
     last!.dispose();
   }
-  return samples.slice(rounds / 4);
+  return samples;
 }
 
 /** The host's time of a call; the device is waited for outside of it. */
