@@ -88,6 +88,7 @@ function row(allocator: string, trace: string, bound: Bound, runs: readonly Repl
   const figures: Replay = {
     ...whole,
     hits: worst((r) => r.hits, -1).hits,
+    calls: worst((r) => r.calls).calls,
     p50ns: worst((r) => r.p50ns).p50ns,
     p99ns: worst((r) => r.p99ns).p99ns,
   };
@@ -121,10 +122,11 @@ export function showPools(rows: readonly PoolRow[]): string {
     formatBytes(r.reservedPeak),
     r.ratio.toFixed(3),
     `${(100 * r.hits).toFixed(1)} %`,
+    String(r.calls),
     `${r.p50ns.toFixed(0)} ns`,
     `${r.p99ns.toFixed(0)} ns`,
     r.ok ? 'ok' : 'over',
   ]);
-  const head = ['allocator', 'trace', 'events', 'live peak', 'reserved', 'ratio', 'hits', 'p50', 'p99', ''];
+  const head = ['allocator', 'trace', 'events', 'live peak', 'reserved', 'ratio', 'hits', 'calls', 'p50', 'p99', ''];
   return table(head, cells, 2);
 }

@@ -12,6 +12,8 @@ export interface Replay {
   readonly ratio: number;
   /** Share of allocations after the warm-up that asked the driver nothing. */
   readonly hits: number;
+  /** How often the driver was asked in all, for memory and to take it back. */
+  readonly calls: number;
   readonly p50ns: number;
   readonly p99ns: number;
 }
@@ -53,6 +55,7 @@ export function replay(trace: readonly TraceEvent[], allocator: Allocator, warmU
     reservedPeak,
     ratio: reservedPeak / livePeak,
     hits: 1 - misses / times.length,
+    calls: allocator.calls(),
     p50ns: at(0.5),
     p99ns: at(0.99),
   };

@@ -1,10 +1,10 @@
-// Buffers of one device: a pool by size classes under a budget.
+// Buffers of one device: a pool of whole blocks that holds little more than was ever asked for at once.
 //
-// A block is a buffer of its own, since WebGPU has no pointers into buffers. A request takes an idle block of its class, or a
-// somewhat larger one; a new block is made only if there is none, and then idle ones that were not used for longest go first
-// where the pool would hold more than `slack` beyond the most that was ever in use. Blocks cannot be split or joined, so a
-// program whose sizes come back needs more at times: when blocks of a size are made again and again that were destroyed a short
-// while ago, the pool may hold as much more.
+// A block is a buffer of its own, since WebGPU has no pointers into buffers: blocks cannot be split or joined. A request takes
+// the smallest idle block that holds it, also a much larger one, as long as all blocks in use together are larger than
+// what was asked for by no more than `waste`. A new block is made only if there is none, and then idle ones go first, large and
+// long idle ones before others, where the pool would hold more than `slack` beyond the most that was ever asked for at once.
+// A loop whose sizes come back needs more at times: see regrets.ts.
 //
 // WebGPU runs everything in the order of submission, so a block may be handed out again as soon as it is released. The
 // standard tells nobody how much memory a GPU has: the budget is given, assumed, or learned from the first allocation
@@ -15,12 +15,15 @@ import type { ForgeError, OutOfMemory } from '../../errors.ts';
 import type { DeviceBuffer } from '../device.ts';
 import { usage } from './constants.ts';
 import { outOfMemory, tooLarge } from './errors.ts';
+import { Regrets } from './regrets.ts';
 
 /** A buffer of the GPU, in use or idle. */
 export interface Block {
   readonly id: number;
   readonly gpu: GPUBuffer;
   readonly size: number;
+  /** When it was given back, as a count of allocations. */
+  since: number;
   failure: OutOfMemory | null;
   /** Large, and the GPU has not said yet whether it could be had. */
   unsure: boolean;
@@ -39,32 +42,23 @@ export class GpuBuffer implements DeviceBuffer {
   }
 }
 
-const smallest = 256;
+/** Sizes of blocks are multiples of this. */
+const unit = 256;
 
 /** Blocks from this size on are worth a submit of their own until the GPU has confirmed them. */
 const unsureBytes = 16 << 20;
 
-/** Idle memory that is kept when a new block has to be made, as a share of the largest use so far. */
-const slack = 0.08;
+/** Memory that is kept beyond the most that was ever asked for at once, as a share of it. */
+const slack = 0.075;
 
-/** Below this, keeping idle blocks is no question. */
+/** The part of it that blocks in use may be larger than what was asked for: unlike idle ones, they cannot be given back. */
+const waste = 0.06;
+
+/** Below this, neither is a question. */
 const leastSlack = 8 << 20;
 
-/** The most that may be kept for sizes that come back, as a share of the largest use so far. */
-const mostSlack = 0.5;
-
-/** Destroyed blocks that are remembered, to know whether they should have been kept. */
-const remembered = 64;
-
-/** How much larger than its class an idle block may be for a request to take it. */
-const oversize = 1.5;
-
-/** Powers of two in sixteenths, at least 256 bytes, never above the largest binding. */
-export function sizeClass(bytes: number, largest: number): number {
-  if (bytes <= smallest) return smallest;
-  const step = 2 ** Math.max(Math.floor(Math.log2(bytes)) - 4, 4);
-  return Math.min(Math.ceil(bytes / step) * step, largest);
-}
+/** How many times larger than a request a block for it may be. */
+const oversize = 8;
 
 export interface PoolLimits {
   /** Largest single buffer. */
@@ -78,21 +72,18 @@ export class Pool {
   readonly #largest: number;
   /** Called before blocks are destroyed: work that names them must have been submitted. */
   readonly #beforeDestroy: () => void;
-  /** By size, the one released last at the end. */
-  readonly #idle = new Map<number, Block[]>();
-  /** All idle blocks, the one that is idle for longest first. */
-  readonly #oldest = new Set<Block>();
+  /** By size; of equal ones, the one released last is the last. */
+  readonly #idle: Block[] = [];
+  readonly #regrets = new Regrets();
   #budget: number;
   #nextId = 1;
+  #clock = 0;
+  /** Bytes of blocks in use, and of what was asked for. */
   #used = 0;
+  #asked = 0;
   #idleBytes = 0;
+  /** The most that was asked for at once. */
   #peak = 0;
-  /** Sizes of blocks that were destroyed to make room, the earliest first. */
-  #destroyed: number[] = [];
-  /** How often blocks had to be made anew, by size in quarter steps of powers of two. */
-  readonly #regrets = new Map<number, number>();
-  /** What may be kept beyond `slack`. */
-  #regretted = 0;
   #learned = false;
 
   constructor(device: GPUDevice, id: string, limits: PoolLimits, beforeDestroy: () => void) {
@@ -105,10 +96,13 @@ export class Pool {
 
   allocate(bytes: number): GpuBuffer {
     if (bytes > this.#largest) throw tooLarge(this.#id, bytes, this.#largest);
-    const size = sizeClass(bytes, this.#largest);
+    const size = this.#sizeFor(bytes);
+    this.#regrets.asked(size);
     const block = this.#reuse(size) ?? this.#make(size, bytes);
+    this.#clock++;
     this.#used += block.size;
-    if (this.#used > this.#peak) this.#peak = this.#used;
+    this.#asked += size;
+    if (this.#asked > this.#peak) this.#peak = this.#asked;
     return new GpuBuffer(bytes, block);
   }
 
@@ -118,34 +112,18 @@ export class Pool {
     buffer.block = null;
     buffer.fault = null;
     this.#used -= block.size;
+    this.#asked -= this.#sizeFor(buffer.bytes);
     if (block.failure) return;
-    const list = this.#idle.get(block.size);
-    if (list) list.push(block);
-    else this.#idle.set(block.size, [block]);
-    this.#oldest.add(block);
-    this.#idleBytes += block.size;
+    block.since = this.#clock;
+    this.#putIn(block);
   }
 
-  /** Destroys idle blocks, those idle for longest first, until at most `most` bytes are idle; gives back how many. */
-  trim(most = 0): number {
-    if (most === 0) {
-      this.#peak = this.#used;
-      this.#regretted = 0;
-      this.#regrets.clear();
-      this.#destroyed = [];
-    }
-    if (this.#idleBytes <= most) return 0;
-    this.#beforeDestroy();
-    let count = 0;
-    for (const block of this.#oldest) {
-      if (this.#idleBytes <= most) break;
-      this.#forget(block);
-      block.gpu.destroy();
-      this.#destroyed.push(block.size);
-      count++;
-    }
-    if (this.#destroyed.length > remembered) this.#destroyed.splice(0, this.#destroyed.length - remembered);
-    return count;
+  /** Destroys everything idle, and forgets how much was ever in use. */
+  trim(): void {
+    this.#idleBytes = 0;
+    this.#destroy(this.#idle.splice(0));
+    this.#peak = this.#asked;
+    this.#regrets.clear();
   }
 
   figures(): { total: number; free: number; used: number; idle: number; learned: boolean } {
@@ -158,57 +136,95 @@ export class Pool {
     };
   }
 
-  /** An idle block of the class, or of one of the next. */
-  #reuse(size: number): Block | undefined {
-    if (this.#idleBytes < size) return undefined;
-    for (let s = size; s <= oversize * size; s = sizeClass(s + 1, this.#largest)) {
-      const block = this.#idle.get(s)?.at(-1);
-      if (block) {
-        this.#forget(block);
-        return block;
-      }
-      if (s === this.#largest) break;
+  #sizeFor(bytes: number): number {
+    return Math.min(Math.max(1, Math.ceil(bytes / unit)) * unit, this.#largest);
+  }
+
+  /** Where the first idle block of at least this size is. */
+  #position(size: number): number {
+    let [low, high] = [0, this.#idle.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#idle[middle]!.size < size) low = middle + 1;
+      else high = middle;
     }
-    return undefined;
+    return low;
+  }
+
+  #reuse(size: number): Block | undefined {
+    const larger = this.#idle[this.#position(size)]?.size;
+    if (larger === undefined) return undefined;
+    if (larger > size) {
+      const usual = Math.max(waste * this.#peak, leastSlack) + this.#regrets.allowance;
+      // What was in use at once before must still fit into the budget.
+      const allowed = Math.min(usual, this.#budget - this.#peak);
+      if (larger > oversize * size || this.#used - this.#asked + larger - size > allowed) return undefined;
+    }
+    return this.#takeOut(this.#position(larger + 1) - 1);
   }
 
   #make(size: number, bytes: number): Block {
-    const peak = Math.max(this.#peak, this.#used + size);
-    this.#regret(size, peak);
-    const allowed = peak + Math.max(slack * peak, leastSlack) + this.#regretted;
-    if (this.#used + this.#idleBytes + size > allowed) this.trim(Math.max(allowed - this.#used - size, 1));
-    if (this.#used + this.#idleBytes + size > this.#budget) this.trim();
-    if (this.#used + size > this.#budget) throw outOfMemory(this.#id, bytes, Math.max(this.#budget - this.#used, 0));
+    if (this.#used + size > this.#budget) {
+      this.trim();
+      throw outOfMemory(this.#id, bytes, Math.max(this.#budget - this.#used, 0));
+    }
+    const peak = Math.max(this.#peak, this.#asked + size);
+    this.#regrets.made(size, peak);
+    const allowed = Math.min(this.#budget, peak + Math.max(slack * peak, leastSlack) + this.#regrets.allowance);
+    this.#makeRoom(this.#used + this.#idleBytes + size - allowed, peak);
     return this.#create(size);
   }
 
-  /** Learns from a block of this size having to be made although one was destroyed recently: once may be chance. */
-  #regret(size: number, peak: number): void {
-    const again = this.#destroyed.findIndex((d) => d >= size && d <= oversize * size);
-    if (again < 0) return;
-    this.#destroyed.splice(again, 1);
-    const kind = Math.floor(4 * Math.log2(size));
-    const times = (this.#regrets.get(kind) ?? 0) + 1;
-    this.#regrets.set(kind, times);
-    if (times > 1) this.#regretted = Math.min(this.#regretted + size, mostSlack * peak);
+  /** Destroys idle blocks of so many bytes, as far as there are any: first those that were many bytes for long. */
+  #makeRoom(bytes: number, peak: number): void {
+    const gone: Block[] = [];
+    let left = bytes;
+    while (left > 0 && this.#idle.length > 0) {
+      let [worst, most] = [0, 0];
+      for (let i = 0; i < this.#idle.length; i++) {
+        const { since, size } = this.#idle[i]!;
+        const burden = (this.#clock + 1 - since) * size;
+        if (burden > most) [worst, most] = [i, burden];
+      }
+      const block = this.#takeOut(worst);
+      gone.push(block);
+      left -= block.size;
+    }
+    const destroyed: Block[] = [];
+    for (const b of gone) {
+      // What went before a large one may not have been needed.
+      if (b.size <= -left) {
+        left += b.size;
+        this.#putIn(b);
+      } else {
+        destroyed.push(b);
+        this.#regrets.destroyed(b.size, peak);
+      }
+    }
+    this.#destroy(destroyed);
   }
 
-  /** Takes a block out of the idle ones. */
-  #forget(block: Block): void {
-    const list = this.#idle.get(block.size)!;
-    // Nearly always the first or the last one.
-    if (list.at(-1) === block) list.pop();
-    else list.splice(list.indexOf(block), 1);
-    if (list.length === 0) this.#idle.delete(block.size);
-    this.#oldest.delete(block);
-    this.#idleBytes -= block.size;
+  #putIn(block: Block): void {
+    this.#idle.splice(this.#position(block.size + 1), 0, block);
+    this.#idleBytes += block.size;
+  }
+
+  #takeOut(at: number): Block {
+    const [block] = this.#idle.splice(at, 1);
+    this.#idleBytes -= block!.size;
+    return block!;
+  }
+
+  #destroy(blocks: readonly Block[]): void {
+    if (blocks.length > 0) this.#beforeDestroy();
+    for (const b of blocks) b.gpu.destroy();
   }
 
   #create(size: number): Block {
     const id = this.#nextId++;
     this.#device.pushErrorScope('out-of-memory');
     const gpu = this.#device.createBuffer({ size, usage: usage.storage | usage.copySrc | usage.copyDst });
-    const block: Block = { id, gpu, size, failure: null, unsure: size >= unsureBytes };
+    const block: Block = { id, gpu, size, since: 0, failure: null, unsure: size >= unsureBytes };
     this.#device.popErrorScope().then(
       (error) => {
         block.unsure = false;
@@ -221,11 +237,11 @@ export class Pool {
 
   #refused(block: Block, error: unknown): void {
     this.#learned = true;
-    const idle = this.#oldest.has(block);
-    if (idle) this.#forget(block);
-    const held = this.#used + this.#idleBytes - (idle ? 0 : block.size);
+    const at = this.#idle.indexOf(block);
+    if (at >= 0) this.#takeOut(at);
+    const held = this.#used + this.#idleBytes - (at >= 0 ? 0 : block.size);
     // Known now: this much more does not fit. Idle blocks go, so that the next attempt has their room.
-    this.#budget = Math.min(this.#budget, held + block.size - smallest);
+    this.#budget = Math.min(this.#budget, held + block.size - unit);
     block.failure = outOfMemory(this.#id, block.size, 0, error);
     this.trim();
   }

@@ -1,10 +1,22 @@
 import { expect, it } from 'vitest';
-import { BufferRing } from './ring.ts';
+import { BufferRing, transferClass } from './ring.ts';
 
 const made = (size: number) => {
   const buffer = { size, destroyed: false, gpu: { destroy: () => (buffer.destroyed = true) } as unknown as GPUBuffer };
   return buffer;
 };
+
+it('size classes of transfers grow in steps of a sixteenth and waste at most that', () => {
+  expect(transferClass(1)).toBe(4096);
+  expect(transferClass(4097)).toBe(4352);
+  for (let n = 4096; n < 1e7; n += 9973) {
+    const size = transferClass(n);
+    expect(size).toBeGreaterThanOrEqual(n);
+    expect(size).toBeLessThanOrEqual(n * 1.0625);
+    expect(size % 256).toBe(0);
+    expect(transferClass(size)).toBe(size);
+  }
+});
 
 it('gives the smallest kept buffer that fits, and none that is far too large', () => {
   const ring = new BufferRing<ReturnType<typeof made>>(1e6);

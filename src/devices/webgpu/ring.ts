@@ -5,6 +5,15 @@ export interface Kept {
   readonly size: number;
 }
 
+/** Powers of two in sixteenths, at least 4096 bytes: transfers of similar size share buffers. */
+export function transferClass(bytes: number): number {
+  if (bytes <= smallest) return smallest;
+  const step = 2 ** (Math.floor(Math.log2(bytes)) - 4);
+  return Math.ceil(bytes / step) * step;
+}
+
+const smallest = 4096;
+
 export class BufferRing<T extends Kept> {
   readonly #limit: number;
   /** Least recently used first. */

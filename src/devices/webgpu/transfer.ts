@@ -7,9 +7,9 @@
 
 import type { ForgeError } from '../../errors.ts';
 import { mapMode, usage } from './constants.ts';
-import { type GpuBuffer, sizeClass } from './memory.ts';
+import type { GpuBuffer } from './memory.ts';
 import type { Batch, Rider, WorkQueue } from './queue.ts';
-import { BufferRing } from './ring.ts';
+import { BufferRing, transferClass } from './ring.ts';
 
 interface Chunk {
   readonly gpu: GPUBuffer;
@@ -26,9 +26,6 @@ const pieceBytes = 16 << 20;
 const keptBytes = 96 << 20;
 
 const align4 = (n: number): number => n + ((4 - (n % 4)) % 4);
-
-/** Transfers of similar size share buffers. */
-const transferClass = (bytes: number): number => sizeClass(Math.max(bytes, 4096), Number.MAX_SAFE_INTEGER);
 
 export class Uploads implements Rider {
   readonly #device: GPUDevice;
