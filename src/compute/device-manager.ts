@@ -10,9 +10,9 @@ import type { RuntimeOptions } from '../runtime/runtime.ts';
 import { type Clock, systemClock } from './clock.ts';
 import {
   type ComputeError,
-  DeviceLostError,
   DeviceUnavailableError,
   DisposedError,
+  deviceLost,
   InvalidArgumentError,
 } from './errors.ts';
 import { type ComputeEvents, type ComputeListener, type ComputeLogger, Signals } from './events.ts';
@@ -20,7 +20,8 @@ import { Healer } from './healer.ts';
 import { gpuKinds, opener } from './open.ts';
 import { checkPreference } from './preference.ts';
 import { probeElements } from './probe.ts';
-import { type Candidate, type OpenRuntime, search } from './select.ts';
+import { ResetBook } from './resets.ts';
+import { choose, type OpenRuntime } from './select.ts';
 import { Shared } from './shared.ts';
 import { Station } from './station.ts';
 import type { DevicePreference, DeviceSelection } from './types.ts';
@@ -55,7 +56,6 @@ export interface Tenant {
   leave(station: Station): Promise<{ restored: number; lost: number }>;
 }
 
-const resetWindowMs = 10 * 60_000;
 const quietMs = 5000;
 const closeMs = 2000;
 const rebirthMs = 10_000;
@@ -69,12 +69,11 @@ export class DeviceManager {
   readonly signals = new Signals();
   readonly #kinds: readonly DeviceKind[];
   readonly #open: OpenRuntime;
-  readonly #maxResets: number;
   readonly #probeElements: number;
   readonly #returns: boolean;
   readonly #tenants = new Set<Tenant>();
   readonly #healer: Healer;
-  readonly #resets = new Map<string, number[]>();
+  readonly #resets: ResetBook;
   #preference: DevicePreference;
   #station: Station | null = null;
   #selection: DeviceSelection | null = null;
@@ -99,7 +98,7 @@ export class DeviceManager {
     this.signals.logger = deps.logger ?? null;
     this.#kinds = deps.kinds ?? ['cuda', 'webgpu', 'cpu'];
     this.#open = deps.open ?? opener(deps.runtime ?? {});
-    this.#maxResets = deps.maxResets ?? 3;
+    this.#resets = new ResetBook(this.clock, deps.maxResets ?? 3);
     this.#probeElements = deps.probeElements ?? probeElements;
     this.#returns = deps.returnWhenHealed ?? true;
     this.#preference = deps.preference ?? {};
@@ -144,7 +143,7 @@ export class DeviceManager {
         });
       }
       this.#preference = preference;
-      return this.#choose(new Map(this.#healer.patients));
+      return this.#choose();
     });
   }
 
@@ -180,7 +179,7 @@ export class DeviceManager {
     // Not longer than a new start would take; a device that needs more is built anew.
     if (station?.rebirth)
       await withDeadline(station.rebirth, rebirthMs, { what: `reopening (${station.id})` }).catch(() =>
-        station.end(lostTo('device', station.id, 'it did not come back in time')),
+        station.end(deviceLost('device', station.id, 'it did not come back in time')),
       );
     if (station?.alive) return station;
     if (station) {
@@ -188,7 +187,7 @@ export class DeviceManager {
       return this.ready();
     }
     await this.#exclusive(async () => {
-      if (!this.#station) await this.#choose(new Map(this.#healer.patients));
+      if (!this.#station) await this.#choose();
     });
     return this.ready();
   }
@@ -224,7 +223,7 @@ export class DeviceManager {
 
   /** Whether one more reset of a device is within the limit. */
   mayReset(device: string): boolean {
-    return this.#recentResets(device).length < this.#maxResets;
+    return this.#resets.allows(device);
   }
 
   /** Leaves a device for the next best one. False if there is no other. */
@@ -233,7 +232,7 @@ export class DeviceManager {
       if (this.#station !== station) return this.#station?.alive ?? false;
       this.#healer.admit(station.id, reason);
       try {
-        await this.#choose(new Map(this.#healer.patients));
+        await this.#choose();
         return true;
       } catch (e) {
         if (!(e instanceof DeviceUnavailableError)) throw e;
@@ -256,15 +255,13 @@ export class DeviceManager {
   async #rebuild(cause: string): Promise<void> {
     const start = this.clock.now();
     const station = this.#station;
-    if (station) this.#recentResets(station.id).push(start);
     const device = station?.id ?? 'none';
+    const tooMany = station !== null && this.#resets.note(device);
     let saved = { restored: 0, lost: 0 };
     this.#station = null;
-    if (station) saved = await this.#abandon(station, lostTo('resetDevice', device, cause));
-    if (station && this.#recentResets(device).length > this.#maxResets) {
-      this.#healer.admit(device, `it was reset ${this.#maxResets} times within 10 minutes`);
-    }
-    await this.#choose(new Map(this.#healer.patients), device);
+    if (station) saved = await this.#abandon(station, deviceLost('resetDevice', device, cause));
+    if (tooMany) this.#healer.admit(device, `it was reset ${this.#resets.limit} times within 10 minutes`);
+    await this.#choose(device);
     this.signals.emit('reset', { device, cause, ms: this.clock.now() - start, ...saved });
   }
 
@@ -282,49 +279,32 @@ export class DeviceManager {
     return { restored, lost };
   }
 
-  async #choose(excluded: ReadonlyMap<string, string>, before?: string): Promise<DeviceSelection> {
-    const { preferGPU = true, requireGPU = false } = this.#preference;
-    const gpus = this.#kinds.filter((k) => gpuKinds.includes(k));
-    const others = this.#kinds.filter((k) => !gpuKinds.includes(k));
-    const groups = requireGPU ? [gpus] : preferGPU ? [gpus, others] : [others, gpus];
-    const rejected: { device: string; reason: string }[] = [];
-    for (const group of groups) {
-      const result = await search(group, this.#preference, this.#open, this.clock, excluded, this.#probeElements);
-      rejected.push(...result.rejected);
-      if (result.found) return this.#take(result.found, rejected, before);
-    }
-    const list = rejected.map((r) => `${r.device}: ${r.reason}`).join('; ');
-    throw new DeviceUnavailableError({
-      message: `selectDevice: no device meets the request${list ? `: ${list}` : ''}`,
-      operation: 'selectDevice',
-      hint: requireGPU
-        ? 'Allow the CPU (requireGPU: false), or see `gpuforge doctor`.'
-        : 'Ask for less, or see `gpuforge doctor`.',
-      rejected,
+  /** Selects a device and makes it the active one. */
+  async #choose(before?: string): Promise<DeviceSelection> {
+    const { found, rejected } = await choose({
+      kinds: this.#kinds,
+      preference: this.#preference,
+      open: this.#open,
+      clock: this.clock,
+      excluded: this.#healer.patients,
+      probeElements: this.#probeElements,
     });
-  }
-
-  async #take(found: Candidate, rejected: DeviceSelection['rejected'], before?: string): Promise<DeviceSelection> {
-    let { runtime, device } = found;
-    const { kind, probe, unverified } = found;
+    const { kind, runtime, device, probe, unverified } = found;
     const gpu = gpuKinds.includes(kind);
-    if (found.siblings > 1 || runtime.devices()[0]?.id !== device.id) {
-      // A runtime uses its first device.
-      await runtime.close();
-      const alone = await this.#open(kind, device.id);
-      if (!alone) throw lostTo('selectDevice', device.id, 'it could not be opened a second time');
-      runtime = alone;
-      device = runtime.device(device.id);
-    }
     const old = this.#station;
     let station = old;
     // The same device again: what lives on it stays where it is.
     if (old?.alive && old.id === device.id) await runtime.close();
     else {
       const made = new Station(runtime, device, gpu ? 'gpu' : 'cpu', probe);
-      if (old) await this.#abandon(old, lostTo('selectDevice', old.id, `${made.id} was selected instead`));
+      if (old) await this.#abandon(old, deviceLost('selectDevice', old.id, `${made.id} was selected instead`));
       this.#station = station = made;
-      this.#watch(made);
+      made.watch({
+        lost: (reason) => this.signals.emit('lost', { device: made.id, reason }),
+        reborn: (ms) => {
+          this.signals.emit('reset', { device: made.id, cause: 'it was lost', ms, restored: 0, lost: 0 });
+        },
+      });
     }
     const { preferGPU = true } = this.#preference;
     const fellBack = preferGPU && !gpu;
@@ -337,41 +317,12 @@ export class DeviceManager {
     return this.#selection;
   }
 
-  /** The runtime notices a loss by itself. Where it opens the device again, the station waits for it; else it ends. */
-  #watch(station: Station): void {
-    const { runtime, id } = station;
-    const gone = (reason: string): void => {
-      if (station === this.#station) station.end(lostTo('device', id, reason));
-    };
-    runtime.on('lost', ({ device, reason, reopens }) => {
-      if (device !== id || station !== this.#station || !station.alive) return;
-      if (reopens) station.expectRebirth();
-      else gone(reason);
-      this.signals.emit('lost', { device: id, reason });
-    });
-    runtime.on('reborn', ({ device, ms }) => {
-      if (device !== id) return;
-      station.reborn(true);
-      this.signals.emit('reset', { device: id, cause: 'it was lost', ms, restored: 0, lost: 0 });
-    });
-    runtime.on('abandoned', ({ device, reason }) => {
-      if (device === id) gone(reason);
-    });
-  }
-
   #healed(device: string, probes: number): void {
     this.signals.emit('healed', { device, probes });
     if (!this.#returns || this.#disposed) return;
     this.#exclusive(async () => {
-      if (this.#station && !this.#disposed) await this.#choose(new Map(this.#healer.patients));
+      if (this.#station && !this.#disposed) await this.#choose();
     }).catch((error) => this.signals.emit('error', { source: 'return to a healed device', error }));
-  }
-
-  #recentResets(device: string): number[] {
-    const since = this.clock.now() - resetWindowMs;
-    const recent = (this.#resets.get(device) ?? []).filter((t) => t > since);
-    this.#resets.set(device, recent);
-    return recent;
   }
 
   /** One after the other. */
@@ -386,14 +337,6 @@ export class DeviceManager {
     if (this.#disposed) throw disposed(operation, null);
   }
 }
-
-const lostTo = (operation: string, device: string, reason: string): DeviceLostError =>
-  new DeviceLostError({
-    message: `${operation} (${device}): the device is gone: ${reason}`,
-    operation,
-    device,
-    hint: 'The operation can be tried again after a reset, which the facade does by itself within its limits.',
-  });
 
 const disposed = (operation: string, device: string | null): DisposedError =>
   new DisposedError({

@@ -191,6 +191,14 @@ export function toComputeError(error: unknown, context: ErrorContext): unknown {
   return make(otherwise, error instanceof Error ? error.message : String(error), 'The cause has the details.');
 }
 
+export const deviceLost = (operation: string, device: string, reason: string): DeviceLostError =>
+  new DeviceLostError({
+    message: `${operation} (${device}): the device is gone: ${reason}`,
+    operation,
+    device,
+    hint: 'The operation can be tried again after a reset, which the facade does by itself within its limits.',
+  });
+
 export const aborted = (operation: string, signal: AbortSignal | undefined): AbortError =>
   new AbortError({
     message: `${operation}: aborted by the caller`,

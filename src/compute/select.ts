@@ -1,11 +1,12 @@
 // Which device to use: every candidate is opened, probed, measured and held against the preference; each one that is not
-// taken is listed with its reason. Says what it found; whoever asked opens or keeps the winner.
+// taken is listed with its reason. The winner comes with a runtime that uses it; whoever asked keeps or closes that.
 
 import type { Device } from '../devices/device.ts';
 import { sleep } from '../recovery/clock.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
+import { DeviceUnavailableError, deviceLost } from './errors.ts';
 import { gpuKinds } from './open.ts';
 import { type ProbeResult, probeDevice } from './probe.ts';
 import type { DevicePreference, DeviceSelection } from './types.ts';
@@ -23,35 +24,63 @@ export interface Candidate {
   readonly siblings: number;
 }
 
-export interface Search {
-  readonly found: Candidate | null;
+export interface Request {
+  readonly kinds: readonly DeviceKind[];
+  readonly preference: DevicePreference;
+  readonly open: OpenRuntime;
+  readonly clock: Clock;
+  /** Devices that are not to be used, and why. */
+  readonly excluded: ReadonlyMap<string, string>;
+  readonly probeElements: number;
+}
+
+export interface Choice {
+  readonly found: Candidate;
   readonly rejected: DeviceSelection['rejected'];
 }
 
 const loadSamples = 5;
 const loadStepMs = 50;
 
-/** The best acceptable device among some kinds. The runtimes of all others are closed again. */
-export async function search(
-  kinds: readonly DeviceKind[],
-  preference: DevicePreference,
-  open: OpenRuntime,
-  clock: Clock,
-  excluded: ReadonlyMap<string, string>,
-  probeElements: number,
-): Promise<Search> {
+/** The best acceptable device, GPUs first unless asked otherwise; DeviceUnavailableError if there is none. */
+export async function choose(request: Request): Promise<Choice> {
+  const { preferGPU = true, requireGPU = false } = request.preference;
+  const gpus = request.kinds.filter((k) => gpuKinds.includes(k));
+  const others = request.kinds.filter((k) => !gpuKinds.includes(k));
+  const groups = requireGPU ? [gpus] : preferGPU ? [gpus, others] : [others, gpus];
   const rejected: { device: string; reason: string }[] = [];
+  for (const group of groups) {
+    const best = await search(group, request, rejected);
+    if (best) return { found: await alone(best, request.open), rejected };
+  }
+  const list = rejected.map((r) => `${r.device}: ${r.reason}`).join('; ');
+  throw new DeviceUnavailableError({
+    message: `selectDevice: no device meets the request${list ? `: ${list}` : ''}`,
+    operation: 'selectDevice',
+    hint: requireGPU
+      ? 'Allow the CPU (requireGPU: false), or see `gpuforge doctor`.'
+      : 'Ask for less, or see `gpuforge doctor`.',
+    rejected,
+  });
+}
+
+/** The fastest acceptable device among some kinds. The runtimes of all others are closed again. */
+async function search(
+  kinds: readonly DeviceKind[],
+  request: Request,
+  rejected: { device: string; reason: string }[],
+): Promise<Candidate | null> {
   const accepted: Candidate[] = [];
   const runtimes: Runtime[] = [];
   for (const kind of kinds) {
-    const runtime = await opened(kind, open, rejected);
+    const runtime = await opened(kind, request.open, rejected);
     if (!runtime) continue;
     runtimes.push(runtime);
     const ids = runtime.devices().filter((d) => d.open && d.id.split(':')[0] === kind);
     if (ids.length === 0) rejected.push({ device: kind, reason: 'it was not opened' });
     for (const { id } of ids) {
       const device = runtime.device(id);
-      const verdict = await judge(device, gpuKinds.includes(kind), preference, clock, excluded, probeElements);
+      const verdict = await judge(device, gpuKinds.includes(kind), request);
       if (typeof verdict === 'string') rejected.push({ device: id, reason: verdict });
       else accepted.push({ kind, runtime, device, ...verdict, siblings: ids.length });
     }
@@ -63,7 +92,17 @@ export async function search(
     rejected.push({ device: c.device.id, reason });
   }
   await Promise.all(runtimes.filter((r) => r !== found?.runtime).map((r) => r.close()));
-  return { found, rejected };
+  return found;
+}
+
+/** A runtime uses its first device: one of several is opened again by itself. */
+async function alone(found: Candidate, open: OpenRuntime): Promise<Candidate> {
+  const { id } = found.device;
+  if (found.siblings === 1 && found.runtime.devices()[0]?.id === id) return found;
+  await found.runtime.close();
+  const runtime = await open(found.kind, id);
+  if (!runtime) throw deviceLost('selectDevice', id, 'it could not be opened a second time');
+  return { ...found, runtime, device: runtime.device(id) };
 }
 
 async function opened(
@@ -85,10 +124,7 @@ async function opened(
 async function judge(
   device: Device,
   gpu: boolean,
-  preference: DevicePreference,
-  clock: Clock,
-  excluded: ReadonlyMap<string, string>,
-  probeElements: number,
+  { preference, clock, excluded, probeElements }: Request,
 ): Promise<string | { probe: ProbeResult; unverified: ('minMemory' | 'maxLoad')[] }> {
   const out = excluded.get(device.id);
   if (out !== undefined) return out;

@@ -6,7 +6,7 @@ import type { Device, DeviceId } from '../devices/device.ts';
 import { withDeadline } from '../recovery/deadline.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Host } from '../tensor/host.ts';
-import type { ComputeError } from './errors.ts';
+import { type ComputeError, deviceLost } from './errors.ts';
 import type { ProbeResult } from './probe.ts';
 
 export class Station {
@@ -81,8 +81,29 @@ export class Station {
     });
   }
 
-  /** The device is gone and the runtime opens it again. */
-  expectRebirth(): void {
+  /**
+   * Notices the loss of the device, as the runtime does by itself. Where the runtime opens it again, the station waits for that;
+   * else it ends. Tells of it as long as the station lives.
+   */
+  watch(told: { readonly lost: (reason: string) => void; readonly reborn: (ms: number) => void }): void {
+    const gone = (reason: string): void => this.end(deviceLost('device', this.id, reason));
+    this.runtime.on('lost', ({ device, reason, reopens }) => {
+      if (device !== this.id || !this.alive) return;
+      if (reopens) this.#expectRebirth();
+      else gone(reason);
+      told.lost(reason);
+    });
+    this.runtime.on('reborn', ({ device, ms }) => {
+      if (device !== this.id) return;
+      this.#reborn(true);
+      told.reborn(ms);
+    });
+    this.runtime.on('abandoned', ({ device, reason }) => {
+      if (device === this.id) gone(reason);
+    });
+  }
+
+  #expectRebirth(): void {
     let settle: (back: boolean) => void = () => {};
     const promise = new Promise<boolean>((resolve) => {
       settle = resolve;
@@ -90,7 +111,7 @@ export class Station {
     this.#rebirth ??= { promise, settle };
   }
 
-  reborn(back: boolean): void {
+  #reborn(back: boolean): void {
     this.#rebirth?.settle(back);
     this.#rebirth = null;
   }
@@ -99,7 +120,7 @@ export class Station {
   end(error: ComputeError): void {
     if (this.#ended) return;
     this.#ended = error;
-    this.reborn(false);
+    this.#reborn(false);
     for (const reject of [...this.#pending]) reject(error);
     this.#pending.clear();
     for (const f of this.#idle.splice(0)) f();

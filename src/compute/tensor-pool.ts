@@ -10,6 +10,8 @@ import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { DeviceManager } from './device-manager.ts';
 import { DeviceUnavailableError, DisposedError, InvalidArgumentError, toComputeError } from './errors.ts';
+import { Loans } from './pool-loans.ts';
+import { type Content, type Idle, type Shelf, Stock } from './pool-stock.ts';
 import { SequencePredictor } from './predictor.ts';
 import { Shared } from './shared.ts';
 import type { Station } from './station.ts';
@@ -50,28 +52,6 @@ export interface PoolStats {
   >;
 }
 
-interface Idle {
-  readonly tensor: Tensor;
-  readonly content: 'zeros' | 'other';
-  readonly bytes: number;
-  used: number;
-}
-
-interface Lent {
-  readonly key: string;
-  readonly content: 'zeros' | 'other';
-  readonly bytes: number;
-  readonly handle: WeakRef<Tensor>;
-}
-
-interface Shelf {
-  readonly shape: Shape;
-  readonly dtype: DType;
-  readonly idle: Idle[];
-  hits: number;
-  misses: number;
-}
-
 /** Requests ahead for which tensors are made ready, and over which the order of eviction is decided. */
 const lookAhead = 4;
 const farAhead = 64;
@@ -85,20 +65,15 @@ export class TensorPool {
   readonly #limit: number;
   readonly #debug: boolean;
   readonly #predictor: SequencePredictor | null;
-  readonly #shelves = new Map<string, Shelf>();
-  readonly #lent = new WeakMap<Tensor, Lent>();
-  readonly #lentSet = new Set<Lent>();
-  readonly #pooled = new WeakSet<Tensor>();
+  readonly #stock: Stock;
+  readonly #loans = new Loans();
   readonly #leave: () => void;
   readonly #requested = new Set<(hit: boolean) => void>();
   #station: Station | null = null;
   #unregister: () => void = () => {};
-  #held = 0;
   #hits = 0;
   #misses = 0;
-  #evictions = 0;
   #prepared = 0;
-  #tick = 0;
   #scheduled = false;
   #disposed = false;
 
@@ -122,11 +97,12 @@ export class TensorPool {
         hint: 'Use a number of bytes, 0 or more.',
       });
     }
+    this.#stock = new Stock(this.#limit, () => this.#predictor?.distances(farAhead) ?? new Map());
     this.#leave = this.#devices.join({
       // What is idle is nobody's tensor, and what is lent is in its borrower's hands.
       live: () => 0,
       leave: async () => {
-        this.#empty();
+        this.#stock.empty();
         return { restored: 0, lost: 0 };
       },
     });
@@ -158,12 +134,11 @@ export class TensorPool {
     try {
       checkShape(shape, operation);
       const key = keyOf(station, shape, dtype);
-      const shelf = this.#shelf(key, shape, dtype);
-      const found = take(shelf, init === 'zeros');
-      if (found) this.#held -= found.bytes;
+      const shelf = this.#stock.shelf(key, shape, dtype);
+      const found = this.#stock.take(shelf, init === 'zeros');
       const { tensor, content } = this.#filled(station, shelf, found, init);
       this.#count(shelf, found !== null);
-      this.#lend(tensor, key, content);
+      this.#loans.lend(tensor, key, content);
       this.#predictor?.add(key);
       this.#schedule();
       return tensor;
@@ -174,54 +149,35 @@ export class TensorPool {
 
   /** Gives a tensor of this pool back. The handle cannot be used any more. */
   releaseTensor(tensor: Tensor): void {
-    const operation = 'releaseTensor';
-    this.#checkOpen(operation);
-    const lent = this.#lent.get(tensor);
-    if (this.#pooled.has(tensor)) throw misuse('it was released before', 'Release a tensor once.');
-    if (!lent)
-      throw misuse(
-        'it does not come from this pool',
-        'Release only what reuseOrCreateTensor returned; dispose the others.',
-      );
-    this.#forget(tensor, lent);
-    if (tensor.disposed) {
-      const hint = 'Release it instead of disposing it; a scope disposes what it made, so release it inside.';
-      throw new DisposedError({ message: `${operation}: ${tensor} was disposed`, operation, hint });
-    }
-    this.#pooled.add(tensor);
+    this.#checkOpen('releaseTensor');
+    const { key, content, bytes } = this.#loans.takeBack(tensor);
     const station = this.#devices.current;
     const home = station !== null && tensor.host === station.host && station === this.#station;
     // Of a device that was left meanwhile, or given up by a compiled function: nothing to keep.
-    if (!home || !tensor.node.storage || lent.bytes > this.#limit) {
+    if (!home || !tensor.node.storage || bytes > this.#limit) {
       tensor.dispose();
       return;
     }
-    const shelf = this.#shelf(lent.key, tensor.shape, tensor.dtype);
+    const shelf = this.#stock.shelf(key, tensor.shape, tensor.dtype);
     const kept = unscoped(tensor);
     tensor.dispose();
-    this.#keep(shelf, { tensor: kept, content: lent.content, bytes: lent.bytes, used: ++this.#tick });
+    this.#stock.keep(shelf, { tensor: kept, content, bytes });
     this.#schedule();
   }
 
   stats(): PoolStats {
-    this.#sweep();
     const requests = this.#hits + this.#misses;
-    const lent = new Map<string, number>();
-    let bytesLent = 0;
-    for (const l of this.#lentSet) {
-      lent.set(l.key, (lent.get(l.key) ?? 0) + 1);
-      bytesLent += l.bytes;
-    }
-    const keys = [...this.#shelves].map(([key, s]) => {
-      return [key, { idle: s.idle.length, lent: lent.get(key) ?? 0, hits: s.hits, misses: s.misses }] as const;
+    const lent = this.#loans.count();
+    const keys = [...this.#stock.shelves].map(({ key, idle, hits, misses }) => {
+      return [key, { idle: idle.length, lent: lent.byKey.get(key) ?? 0, hits, misses }] as const;
     });
     return {
       hits: this.#hits,
       misses: this.#misses,
       hitRate: requests === 0 ? 0 : this.#hits / requests,
-      bytesHeld: this.#held,
-      bytesLent,
-      evictions: this.#evictions,
+      bytesHeld: this.#stock.held,
+      bytesLent: lent.bytes,
+      evictions: this.#stock.evictions,
       prepared: this.#prepared,
       keys: Object.fromEntries(keys),
     };
@@ -229,9 +185,9 @@ export class TensorPool {
 
   /** Gives back at least this many bytes of idle tensors, by default all of them; returns how many it was. */
   trim(bytes = Number.POSITIVE_INFINITY): number {
-    const before = this.#held;
-    this.#evictTo(Math.max(0, before - bytes), null);
-    return before - this.#held;
+    const before = this.#stock.held;
+    this.#stock.shrink(Math.max(0, before - bytes));
+    return before - this.#stock.held;
   }
 
   /** Calls back at each request; returns a function that stops it. */
@@ -245,9 +201,8 @@ export class TensorPool {
     this.#disposed = true;
     this.#leave();
     this.#unregister();
-    this.#empty();
-    for (const l of this.#lentSet) l.handle.deref()?.dispose();
-    this.#lentSet.clear();
+    this.#stock.empty();
+    this.#loans.recall();
   }
 
   [Symbol.dispose](): void {
@@ -259,7 +214,7 @@ export class TensorPool {
     shelf: Shelf,
     found: Idle | null,
     init: NonNullable<PoolRequest['init']>,
-  ): { tensor: Tensor; content: Idle['content'] } {
+  ): { tensor: Tensor; content: Content } {
     const { runtime } = station;
     const { shape, dtype } = shelf;
     const blank = init === 'zeros' || (init === 'none' && !this.#debug);
@@ -279,18 +234,6 @@ export class TensorPool {
     return { tensor, content: 'other' };
   }
 
-  #lend(tensor: Tensor, key: string, content: Idle['content']): void {
-    const lent: Lent = { key, content, bytes: tensor.size * byteSize(tensor.dtype), handle: new WeakRef(tensor) };
-    this.#lent.set(tensor, lent);
-    this.#lentSet.add(lent);
-    if (this.#lentSet.size % 1024 === 0) this.#sweep();
-  }
-
-  #forget(tensor: Tensor, lent: Lent): void {
-    this.#lent.delete(tensor);
-    this.#lentSet.delete(lent);
-  }
-
   #count(shelf: Shelf, hit: boolean): void {
     if (hit) {
       this.#hits++;
@@ -300,30 +243,6 @@ export class TensorPool {
       shelf.misses++;
     }
     for (const listener of this.#requested) listener(hit);
-  }
-
-  #keep(shelf: Shelf, idle: Idle): void {
-    shelf.idle.push(idle);
-    this.#held += idle.bytes;
-    if (this.#held > this.#limit) this.#evictTo(this.#limit, idle);
-  }
-
-  /** Gives up idle tensors until no more than this is held: first what is not expected at all, then what is needed last. */
-  #evictTo(bytes: number, spared: Idle | null): void {
-    if (this.#held <= bytes) return;
-    const distances = this.#predictor?.distances(farAhead) ?? new Map<string, number>();
-    const all = [...this.#shelves].flatMap(([key, shelf]) =>
-      shelf.idle.map((idle) => ({ shelf, idle, distance: distances.get(key) ?? Number.POSITIVE_INFINITY })),
-    );
-    all.sort((a, b) => (a.distance === b.distance ? a.idle.used - b.idle.used : b.distance - a.distance));
-    for (const { shelf, idle } of all) {
-      if (this.#held <= bytes) return;
-      if (idle === spared && bytes > 0 && all.length > 1) continue;
-      shelf.idle.splice(shelf.idle.indexOf(idle), 1);
-      idle.tensor.dispose();
-      this.#held -= idle.bytes;
-      this.#evictions++;
-    }
   }
 
   /** Makes ready what comes next, when the caller has had its turn. */
@@ -342,15 +261,15 @@ export class TensorPool {
     const wanted = new Map<string, number>();
     for (const key of this.#predictor.next(lookAhead)) wanted.set(key, (wanted.get(key) ?? 0) + 1);
     for (const [key, count] of wanted) {
-      const shelf = this.#shelves.get(key);
+      const shelf = this.#stock.find(key);
       if (!shelf || shelf.idle.length >= count) continue;
       const bytes = sizeOf(shelf.shape) * byteSize(shelf.dtype);
-      if (this.#held + bytes > this.#limit) return;
+      if (!this.#stock.fits(bytes)) return;
       try {
         const tensor = station.runtime.zeros(shelf.shape, { dtype: shelf.dtype }).compute() as unknown as Tensor;
         tensor.host.forget(tensor);
         this.#prepared++;
-        this.#keep(shelf, { tensor, content: 'zeros', bytes, used: ++this.#tick });
+        this.#stock.keep(shelf, { tensor, content: 'zeros', bytes });
       } catch {
         // Making ready is a favour: if there is no room for it, the request itself will say so.
         return;
@@ -368,7 +287,7 @@ export class TensorPool {
       });
     }
     if (station !== this.#station) {
-      this.#empty();
+      this.#stock.empty();
       this.#station = station;
       this.#unregister();
       // Under pressure the runtime asks its users first; what is idle here is the least that anybody misses.
@@ -377,27 +296,6 @@ export class TensorPool {
       });
     }
     return station;
-  }
-
-  #shelf(key: string, shape: Shape, dtype: DType): Shelf {
-    let shelf = this.#shelves.get(key);
-    if (!shelf) this.#shelves.set(key, (shelf = { shape: [...shape], dtype, idle: [], hits: 0, misses: 0 }));
-    return shelf;
-  }
-
-  #empty(): void {
-    for (const shelf of this.#shelves.values()) for (const { tensor } of shelf.idle.splice(0)) tensor.dispose();
-    this.#held = 0;
-  }
-
-  /** Forgets what borrowers disposed or dropped. */
-  #sweep(): void {
-    for (const l of [...this.#lentSet]) {
-      const tensor = l.handle.deref();
-      if (!tensor) this.#lentSet.delete(l);
-      // Releasing it is still an error of its own.
-      else if (tensor.disposed) this.#lentSet.delete(l);
-    }
   }
 
   #checkOpen(operation: string): void {
@@ -421,21 +319,9 @@ const notSet: Readonly<Partial<Record<DType, number>>> = {
 const keyOf = (station: Station, shape: Shape, dtype: DType): string =>
   `${dtype} ${show(shape)} ${station.id} row-major`;
 
-function take(shelf: Shelf, zeros: boolean): Idle | null {
-  const { idle } = shelf;
-  for (let i = idle.length - 1; i >= 0; i--) {
-    if (zeros && idle[i]!.content !== 'zeros') continue;
-    return idle.splice(i, 1)[0]!;
-  }
-  return idle.pop() ?? null;
-}
-
 /** A second handle that no scope knows. */
 function unscoped(tensor: Tensor): Tensor {
   const copy = new Tensor(tensor.host, tensor.node);
   copy.host.forget(copy);
   return copy;
 }
-
-const misuse = (message: string, hint: string): InvalidArgumentError =>
-  new InvalidArgumentError({ message: `releaseTensor: ${message}`, operation: 'releaseTensor', hint });
