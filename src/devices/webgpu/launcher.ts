@@ -122,7 +122,7 @@ export class Launcher {
       moved.forEach((from, i) => {
         const to = buffers[i]!;
         if (from === to) return;
-        this.#queue.copy(from.block!.gpu, 0, to.block!.gpu, 0, Math.min(from.block!.size, to.block!.size));
+        this.#queue.copy(from.block!.gpu, 0, to.block!.gpu, 0, 4 * Math.ceil(to.bytes / 4));
         this.#queue.note({ name: program.name, reads: [from], writes: [to], compiled: [] });
       });
     } finally {
