@@ -1,6 +1,8 @@
 // Files to tensors and back. Sources are bytes, or paths where there is a file system (Node).
 
-import type { Runtime, Tensor } from '../index.ts';
+import { importNode } from '../base/platform.ts';
+import type { Runtime, Tensor, WaitOptions } from '../index.ts';
+import { aborted } from '../recovery/errors.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
@@ -16,24 +18,24 @@ export type TensorRecord = Readonly<Record<string, Tensor>>;
  * Reads a NumPy `.npy` file.
  * @example await (await readNpy(rt, await writeNpy(rt.tensor([1, 2])))).array() // → [1, 2]
  */
-export async function readNpy(rt: Runtime, source: Source): Promise<Tensor> {
-  return toTensor(rt, parseNpy(await bytesOf(source)));
+export async function readNpy(rt: Runtime, source: Source, options: WaitOptions = {}): Promise<Tensor> {
+  return toTensor(rt, parseNpy(await bytesOf(source, options)));
 }
 
 /**
  * A tensor as the bytes of a `.npy` file; written to a path if one is given.
  * @example (await writeNpy(rt.tensor([1, 2]))).length // → 136
  */
-export async function writeNpy(tensor: Tensor, path?: string | URL): Promise<Uint8Array> {
-  return save(formatNpy(await toRecord(tensor)), path);
+export async function writeNpy(tensor: Tensor, path?: string | URL, options: WaitOptions = {}): Promise<Uint8Array> {
+  return save(formatNpy(await toRecord(tensor, options)), path, options);
 }
 
 /**
  * Reads a NumPy `.npz` archive.
  * @example Object.keys(await readNpz(rt, await writeNpz({ a: rt.ones([2]) }))) // → ['a']
  */
-export async function readNpz(rt: Runtime, source: Source): Promise<Record<string, Tensor>> {
-  return toTensors(rt, await parseNpz(await bytesOf(source)));
+export async function readNpz(rt: Runtime, source: Source, options: WaitOptions = {}): Promise<Record<string, Tensor>> {
+  return toTensors(rt, await parseNpz(await bytesOf(source, options)));
 }
 
 /**
@@ -42,10 +44,10 @@ export async function readNpz(rt: Runtime, source: Source): Promise<Record<strin
  */
 export async function writeNpz(
   tensors: TensorRecord,
-  options: { readonly compress?: boolean; readonly path?: string | URL } = {},
+  options: WaitOptions & { readonly compress?: boolean; readonly path?: string | URL } = {},
 ): Promise<Uint8Array> {
-  const bytes = await formatNpz(await toRecords(tensors), { compress: options.compress ?? false });
-  return save(bytes, options.path);
+  const bytes = await formatNpz(await toRecords(tensors, options), { compress: options.compress ?? false });
+  return save(bytes, options.path, options);
 }
 
 /**
@@ -55,8 +57,9 @@ export async function writeNpz(
 export async function readSafetensors(
   rt: Runtime,
   source: Source,
+  options: WaitOptions = {},
 ): Promise<{ tensors: Record<string, Tensor>; metadata: Readonly<Record<string, string>> }> {
-  const { tensors, metadata } = parseSafetensors(await bytesOf(source));
+  const { tensors, metadata } = parseSafetensors(await bytesOf(source, options));
   return { tensors: toTensors(rt, tensors), metadata };
 }
 
@@ -66,9 +69,9 @@ export async function readSafetensors(
  */
 export async function writeSafetensors(
   tensors: TensorRecord,
-  options: { readonly metadata?: Readonly<Record<string, string>>; readonly path?: string | URL } = {},
+  options: WaitOptions & { readonly metadata?: Readonly<Record<string, string>>; readonly path?: string | URL } = {},
 ): Promise<Uint8Array> {
-  return save(formatSafetensors(await toRecords(tensors), options.metadata ?? {}), options.path);
+  return save(formatSafetensors(await toRecords(tensors, options), options.metadata ?? {}), options.path, options);
 }
 
 const toTensor = (rt: Runtime, record: ArrayRecord): Tensor => rt.fromBytes(record.bytes, record.dtype, record.shape);
@@ -85,34 +88,34 @@ function toTensors(rt: Runtime, records: ReadonlyMap<string, ArrayRecord>): Reco
   return made;
 }
 
-const toRecord = async (t: Tensor): Promise<ArrayRecord> => ({
+const toRecord = async (t: Tensor, options: WaitOptions): Promise<ArrayRecord> => ({
   dtype: t.dtype,
   shape: t.shape,
-  bytes: await t.bytes(),
+  bytes: await t.bytes(options),
 });
 
-async function toRecords(tensors: TensorRecord): Promise<Map<string, ArrayRecord>> {
+async function toRecords(tensors: TensorRecord, options: WaitOptions): Promise<Map<string, ArrayRecord>> {
   const records = new Map<string, ArrayRecord>();
-  for (const [name, t] of Object.entries(tensors)) records.set(name, await toRecord(t));
+  for (const [name, t] of Object.entries(tensors)) records.set(name, await toRecord(t, options));
   return records;
 }
 
-async function bytesOf(source: Source): Promise<Uint8Array> {
+async function bytesOf(source: Source, { signal }: WaitOptions): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
   const { readFile } = await files();
-  return readFile(source);
+  return stoppable(`reading ${source}`, signal, readFile(source, { signal }));
 }
 
-/** Written beside its final name first, so that a crash never leaves half a file. */
-async function save(bytes: Uint8Array, path: string | URL | undefined): Promise<Uint8Array> {
+/** Written beside its final name first, so that neither a crash nor a signal ever leaves half a file. */
+async function save(bytes: Uint8Array, path: string | URL | undefined, { signal }: WaitOptions): Promise<Uint8Array> {
   if (path === undefined) return bytes;
   const { rename, rm, writeFile } = await files();
-  const { fileURLToPath } = (await import(/* @vite-ignore */ nodeModule('url'))) as typeof import('node:url');
+  const { fileURLToPath } = (await importNode('url')) as typeof import('node:url');
   const target = path instanceof URL ? fileURLToPath(path) : path;
   const partial = `${target}.${crypto.randomUUID()}.tmp`;
   try {
-    await writeFile(partial, bytes);
+    await stoppable(`writing ${target}`, signal, writeFile(partial, bytes, { signal }));
     await rename(partial, target);
   } catch (e) {
     await rm(partial, { force: true });
@@ -121,6 +124,14 @@ async function save(bytes: Uint8Array, path: string | URL | undefined): Promise<
   return bytes;
 }
 
-const nodeModule = (name: string): string => `node:${name}`;
-const files = async (): Promise<typeof import('node:fs/promises')> =>
-  import(/* @vite-ignore */ nodeModule('fs/promises'));
+/** What the signal ended is reported as everywhere else. */
+async function stoppable<T>(what: string, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (e) {
+    throw signal?.aborted ? aborted(what, signal) : e;
+  }
+}
+
+const files = (): Promise<typeof import('node:fs/promises')> =>
+  importNode('fs/promises') as Promise<typeof import('node:fs/promises')>;

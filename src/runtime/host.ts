@@ -8,6 +8,7 @@ import { internInts, noInts } from '../graph/intern.ts';
 import { dropHandle, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { withDeadline } from '../recovery/deadline.ts';
+import { aborted } from '../recovery/errors.ts';
 import { callerLine, callSite, typed } from '../tensor/core.ts';
 import type { Handle, Host } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
@@ -300,10 +301,12 @@ export class RuntimeHost implements Host {
     const { engine } = this;
     const place = this.place(device, 'to');
     let want = anywhere;
+    if (signal?.aborted) throw aborted(`move to ${place.id}`, signal);
     for (let attempt = 0; !node.storage?.on(place); attempt++) {
       try {
         if (!node.storage || node.storage.lost) await engine.computeAsync([node], want, signal);
-        await engine.residency.bringAsync(node, place);
+        const what = `move of ${node.size * byteSize(node.dtype)} bytes to ${place.id}`;
+        await withDeadline(engine.residency.bringAsync(node, place), this.#settings.timeoutMs, { what, signal });
         engine.residency.bring(node, place);
       } catch (e) {
         const read = engine.residency.failedRead(e);
@@ -318,9 +321,11 @@ export class RuntimeHost implements Host {
   }
 
   /** Waits until a device has finished what was enqueued, within the time limit. */
-  finished(place: Place): Promise<void> {
+  finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
     const done = place.device.mark(false).whenDone();
-    return place.mortal ? withDeadline(done, this.#settings.timeoutMs, { what: `flush (${place.id})` }) : done;
+    if (!place.mortal && !signal) return done;
+    const ms = place.mortal ? this.#settings.timeoutMs : Number.POSITIVE_INFINITY;
+    return withDeadline(done, ms, { what: `flush (${place.id})`, signal });
   }
 
   /** A state of a recurrence was computed again. */

@@ -10,7 +10,7 @@ import { type RecoveryOptions, resolveRecovery } from '../recovery/options.ts';
 import type { OpenRouter } from '../routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../routing/options.ts';
 import type { Router } from '../routing/router.ts';
-import { typed } from '../tensor/core.ts';
+import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
 import { checkDType } from '../tensor/create.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -246,18 +246,24 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Computes tensors now; without arguments, waits until every device has finished what was enqueued.
+   * Computes tensors now, and waits until every device has finished what was enqueued.
    * @example await rt.flush() // → undefined
+   * @example await rt.flush({ signal: AbortSignal.timeout(5000) }, rt.ones([4]).add(1)) // → undefined
    */
-  async flush(...tensors: readonly Tensor[]): Promise<void> {
+  async flush(...tensors: readonly Tensor[]): Promise<void>;
+  async flush(options: WaitOptions, ...tensors: readonly Tensor[]): Promise<void>;
+  async flush(first?: WaitOptions | Tensor, ...rest: readonly Tensor[]): Promise<void> {
+    const tensors = first instanceof TensorCore ? [first, ...rest] : rest;
+    const signal = first instanceof TensorCore ? undefined : first?.signal;
     if (tensors.length > 0) {
       await this.#engine.computeAsync(
         tensors.map((t) => t.node),
         this.host.want(anywhere),
+        signal,
       );
     }
     const open = this.#governor.places.filter((p) => p.alive);
-    await Promise.all(open.map((p) => this.host.finished(p)));
+    await Promise.all(open.map((p) => this.host.finished(p, signal)));
     await this.#engine.checks.verifyAll();
   }
 

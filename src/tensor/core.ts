@@ -155,8 +155,8 @@ export abstract class TensorCore<D extends DType = DType> {
    * The elements as nested arrays.
    * @example await rt.tensor([[1, 2], [3, 4]]).array() // → [[1, 2], [3, 4]]
    */
-  async array(): Promise<Nested> {
-    return nest(await this.data(), this.shape, this.dtype);
+  async array(options: WaitOptions = {}): Promise<Nested> {
+    return nest(await this.data(options), this.shape, this.dtype);
   }
 
   /**

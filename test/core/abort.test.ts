@@ -1,0 +1,89 @@
+// Whatever can take long ends when its signal is triggered, and leaves tensors as they were.
+
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Device } from '../../src/devices/device.ts';
+import { createRuntime, type Tensor, type WaitOptions } from '../../src/index.ts';
+import { readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors } from '../../src/io/index.ts';
+import { Aborted } from '../../src/recovery/errors.ts';
+import { fixture } from './support.ts';
+
+const runtime = fixture();
+
+/** A device whose reads and marks never come to an end once `stuck` is set. */
+function sticking(device: Device, state: { stuck: boolean }): Device {
+  const never = new Promise<never>(() => {});
+  return new Proxy(device, {
+    get(target, key) {
+      if (state.stuck && key === 'read') return () => never;
+      if (state.stuck && key === 'mark')
+        return (timed?: boolean) => Object.assign(target.mark(timed), { whenDone: () => never });
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+const waits: Record<string, (t: Tensor, options: WaitOptions) => Promise<unknown>> = {
+  data: (t, o) => t.data(o),
+  bytes: (t, o) => t.bytes(o),
+  array: (t, o) => t.array(o),
+};
+
+describe('a signal', () => {
+  it.each(Object.keys(waits))('ends `%s` while the device is stuck; the tensor can be read later', async (name) => {
+    const state = { stuck: false };
+    await using rt = await createRuntime({ devices: ['cpu'], wrap: (d) => sticking(d, state) });
+    const t = rt.tensor([1, 2]).add(1).compute();
+    state.stuck = true;
+    const stop = new AbortController();
+    const waiting = waits[name]!(t, { signal: stop.signal });
+    setTimeout(() => stop.abort(), 5);
+    await expect(waiting).rejects.toThrow(Aborted);
+    state.stuck = false;
+    expect(await t.array()).toEqual([2, 3]);
+  });
+
+  it('ends a flush while the device is stuck', async () => {
+    const state = { stuck: false };
+    await using rt = await createRuntime({ devices: ['cpu'], wrap: (d) => sticking(d, state) });
+    const t = rt.tensor([1, 2]).add(1);
+    state.stuck = true;
+    await expect(rt.flush({ signal: AbortSignal.timeout(5) }, t)).rejects.toThrow(Aborted);
+    state.stuck = false;
+    await rt.flush({ signal: new AbortController().signal }, t);
+    expect(await t.array()).toEqual([2, 3]);
+  });
+
+  it('that was triggered before ends everything at once', async () => {
+    const rt = await runtime();
+    const signal = AbortSignal.abort();
+    const t = rt.tensor([1, 2]).add(1);
+    for (const wait of Object.values(waits)) await expect(wait(t, { signal })).rejects.toThrow(Aborted);
+    await expect(t.to('cpu', { signal })).rejects.toThrow(Aborted);
+    await expect(rt.flush({ signal }, t)).rejects.toThrow(Aborted);
+    expect(await t.array()).toEqual([2, 3]);
+  });
+
+  it('ends reading and writing files, and leaves none half written', async () => {
+    const rt = await runtime();
+    const folder = await mkdtemp(join(tmpdir(), 'gpuforge-abort-'));
+    const path = join(folder, 'x.npy');
+    const signal = AbortSignal.abort();
+    const t = rt.ones([4]);
+    await writeNpy(t, path);
+    const stopped = [
+      () => readNpy(rt, path, { signal }),
+      () => readNpz(rt, path, { signal }),
+      () => readSafetensors(rt, path, { signal }),
+      () => writeNpy(t, join(folder, 'y.npy'), { signal }),
+      () => writeNpz({ t }, { path: join(folder, 'y.npz'), signal }),
+      () => writeSafetensors({ t }, { path: join(folder, 'y.safetensors'), signal }),
+    ];
+    for (const work of stopped) await expect(work()).rejects.toThrow(Aborted);
+    expect(await readdir(folder)).toEqual(['x.npy']);
+    await rm(folder, { recursive: true });
+  });
+});
