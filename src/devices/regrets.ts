@@ -11,9 +11,6 @@ const telling = 0.6;
 /** How long "lately" is, in bytes made, as a multiple of the largest use. */
 const memory = 4;
 
-/** The most the bound is raised by, as a share of the largest use. */
-const most = 0.4;
-
 /** A destroyed block would have served a request down to this part of its size. */
 const alike = 1.5;
 
@@ -37,6 +34,13 @@ export class Regrets {
   readonly #requests = new Float64Array(history);
   #asked = 0;
 
+  readonly #most: number;
+
+  /** `most`: how far the bound may be raised, as a share of the largest use. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
   /** What may be held beyond the usual bound. */
   get allowance(): number {
     return this.#allowance;
@@ -55,17 +59,18 @@ export class Regrets {
       this.#bytes -= this.#destroyed.shift()!;
   }
 
-  /** A block has to be made for the last request. */
-  made(size: number, peak: number): void {
+  /** A block has to be made for the last request. Whether it should have been kept, by a loop. */
+  made(size: number, peak: number): boolean {
     const kept = Math.exp(-size / (memory * peak));
     this.#made = this.#made * kept + size;
     this.#again *= kept;
     const at = this.#destroyed.findIndex((d) => d >= size && d <= alike * size);
-    if (at < 0) return;
+    if (at < 0) return false;
     this.#bytes -= this.#destroyed.splice(at, 1)[0]!;
     this.#again += size;
-    if (this.#again >= telling * this.#made || this.#repeats())
-      this.#allowance = Math.min(this.#allowance + size, most * peak);
+    if (this.#again < telling * this.#made && !this.#repeats()) return false;
+    this.#allowance = Math.min(this.#allowance + size, this.#most * peak);
+    return true;
   }
 
   clear(): void {
