@@ -5,6 +5,8 @@
 // size that worked and the one that did not, a few later chunks bisect. What worked is remembered for the next call with the
 // same key, so all chunks together meet at most log2(size) + 4 refusals.
 
+import { Bounded } from './bounded.ts';
+
 export interface ChunkOptions {
   /** The first size. Default 100. */
   readonly start?: number | undefined;
@@ -144,20 +146,16 @@ export class ChunkSizer {
 
 /** Sizers by what they are for; the ones used longest ago go first. */
 export class ChunkMemory {
-  readonly #limit: number;
-  readonly #known = new Map<string, ChunkSizer>();
+  readonly #known: Bounded<ChunkSizer>;
   #scale = 1;
 
   constructor(limit = 256) {
-    this.#limit = limit;
+    this.#known = new Bounded(limit);
   }
 
   for(key: string, options: ChunkOptions): ChunkSizer {
-    const known = this.#known.get(key) ?? new ChunkSizer(options);
+    const known = this.#known.of(key, () => new ChunkSizer(options));
     known.scale = this.#scale;
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    if (this.#known.size > this.#limit) this.#known.delete(this.#known.keys().next().value!);
     return known;
   }
 

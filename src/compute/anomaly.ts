@@ -2,6 +2,7 @@
 // falling hit rate. Medians and counts against a baseline of the recent past, with limits so wide that steady but noisy
 // loads stay silent; after an alarm the new level becomes the baseline, so one change is told once.
 
+import { Bounded } from './bounded.ts';
 import { median } from './statistics.ts';
 
 export type AnomalyKind = 'latency' | 'memory' | 'errors' | 'hit-rate';
@@ -18,7 +19,9 @@ export interface Anomaly {
 const baselineCount = 120;
 const leastBaseline = 30;
 const recentCount = 12;
+/** Values between two looks: usually, and at least. */
 const lookEvery = 32;
+const lookSoon = 6;
 
 /** A step to at least 1.3 times the usual, and far outside of the usual spread. */
 const stepFactor = 1.3;
@@ -59,13 +62,14 @@ export class StepDetector {
     };
   }
 
-  /** Sorting at every value would cost more than most of what is measured: only if half of the newest are suspicious. */
+  /** Sorting costs more than most of what is measured: now and then, and sooner if half of the newest are suspicious. */
   #due(): boolean {
+    if (++this.#since < lookSoon) return false;
     const all = this.#values;
     const limit = stepFactor * this.#usual;
     let suspicious = 0;
     for (let i = all.length - recentCount; i < all.length; i++) if (all[i]! >= limit) suspicious++;
-    if (++this.#since < lookEvery && suspicious < recentCount / 2) return false;
+    if (this.#since < lookEvery && suspicious < recentCount / 2) return false;
     this.#since = 0;
     return true;
   }
@@ -173,7 +177,7 @@ export class RateDetector {
 /** All of them together. */
 export class AnomalyDetector {
   readonly #found: (anomaly: Anomaly) => void;
-  readonly #latency = new Map<string, StepDetector>();
+  readonly #latency = new Bounded<StepDetector>(256);
   readonly #memory = new GrowthDetector();
   readonly #errors = new RateDetector('errors');
   readonly #hits = new RateDetector('hit-rate');
@@ -183,12 +187,7 @@ export class AnomalyDetector {
   }
 
   latency(series: string, ms: number): void {
-    let detector = this.#latency.get(series);
-    if (!detector) {
-      if (this.#latency.size >= 256) this.#latency.delete(this.#latency.keys().next().value!);
-      this.#latency.set(series, (detector = new StepDetector(series)));
-    }
-    this.#tell(detector.add(ms));
+    this.#tell(this.#latency.of(series, () => new StepDetector(series)).add(ms));
   }
 
   memory(at: number, bytes: number): void {

@@ -17,7 +17,8 @@ import {
   OutOfMemoryError,
   throwIfAborted,
 } from './errors.ts';
-import { type BatchOp, checkOp, checkOperand } from './ops.ts';
+import { type BatchOp, checkOp, checkOperand, nameOf } from './ops.ts';
+import type { Attempted, Maybe } from './recovery.ts';
 import type { Station } from './station.ts';
 import { once } from './transfer.ts';
 
@@ -37,120 +38,115 @@ export const defaultChunk = 100;
 /** Adaptive chunks begin with fewer items if a hundred would be more than this. */
 const startBytes = 32 << 20;
 
+/** One result per tensor, or with `onError: 'collect'` one BatchItem. */
 export async function runBatch(
   ctx: Context,
   operation: string,
   tensors: readonly Tensor[],
   op: BatchOp,
   options: BatchOptions,
-): Promise<BatchItem[]> {
+): Promise<unknown[]> {
   ctx.checkOpen(operation);
   checkArguments(tensors, op, options, operation);
   throwIfAborted(options.signal, operation);
-  const batch = new Batch(ctx, operation, tensors, op, options);
-  return tensors.length === 0 ? [] : batch.run();
+  return tensors.length === 0 ? [] : new Batch(ctx, operation, tensors, op, options).run();
 }
 
 class Batch {
   readonly #ctx: Context;
-  readonly #operation: string;
   readonly #tensors: readonly Tensor[];
   readonly #op: BatchOp;
   readonly #options: BatchOptions;
   readonly #sizer: ChunkSizer;
-  readonly #items: BatchItem[] = [];
-  readonly #reclaim: () => boolean;
+  readonly #about: Attempted;
+  /** Results, and the errors of items that failed where those are collected. */
+  readonly #made: (Tensor | Failure)[] = [];
   /** Items up to here are run alone, to find the one that fails. */
   #isolateUntil = 0;
 
   constructor(ctx: Context, operation: string, tensors: readonly Tensor[], op: BatchOp, options: BatchOptions) {
     this.#ctx = ctx;
-    this.#operation = operation;
     this.#tensors = tensors;
     this.#op = op;
     this.#options = options;
-    this.#reclaim = once(ctx);
+    const otherwise = typeof op === 'string' ? 'kernel' : undefined;
+    this.#about = { operation, signal: options.signal, otherwise, reclaim: once(ctx) };
     const { chunkSize = 'adaptive' } = options;
-    const bytes = tensors.length === 0 ? 0 : bytesOf(tensors[0]!);
-    const name = typeof op === 'string' ? op : op.name || 'function';
-    const start =
-      chunkSize === 'adaptive'
-        ? Math.max(1, Math.min(defaultChunk, Math.floor(startBytes / Math.max(1, bytes))))
-        : chunkSize;
+    const adaptive = chunkSize === 'adaptive';
+    const bytes = bytesOf(tensors[0]!);
     // Powers of two of the size in bytes: chunks that suit one size suit its neighbours.
-    this.#sizer = ctx.sizes.for(`${name} ${Math.round(Math.log2(bytes + 1))} ${chunkSize}`, {
-      start,
-      grow: chunkSize === 'adaptive',
+    this.#sizer = ctx.sizes.for(`${nameOf(op)} ${Math.round(Math.log2(bytes + 1))} ${chunkSize}`, {
+      start: adaptive ? Math.max(1, Math.min(defaultChunk, Math.floor(startBytes / Math.max(1, bytes)))) : chunkSize,
+      grow: adaptive,
     });
   }
 
-  async run(): Promise<BatchItem[]> {
-    const { signal, onProgress, onError = 'throw' } = this.#options;
+  async run(): Promise<unknown[]> {
+    const { signal, onProgress, onError } = this.#options;
     const total = this.#tensors.length;
     try {
-      while (this.#items.length < total) {
-        await this.#chunk(onError);
-        onProgress?.(this.#items.length, total);
-        if (this.#items.length < total) {
+      while (this.#made.length < total) {
+        const at = this.#made.length;
+        const alone = at < this.#isolateUntil;
+        const size = alone ? 1 : this.#sizer.next(total - at);
+        const start = this.#ctx.clock.now();
+        try {
+          const { value, ms } = await this.#ctx.recovery.run({ ...this.#about, moveForMemory: size === 1 }, (station) =>
+            this.#compute(station, at, size),
+          );
+          for (const tensor of value) this.#made.push(tensor);
+          const rest = this.#done(alone, size, start, ms);
+          if (rest) await rest;
+        } catch (error) {
+          this.#failed(error, at, size);
+        }
+        onProgress?.(this.#made.length, total);
+        if (this.#made.length < total) {
           await this.#ctx.clock.turn();
-          throwIfAborted(signal, this.#operation);
+          throwIfAborted(signal, this.#about.operation);
         }
       }
     } catch (e) {
-      for (const item of this.#items) if (item.ok) item.value.dispose();
+      for (const made of this.#made) if (made instanceof Tensor) made.dispose();
       throw e;
     }
-    return this.#items;
+    if (onError !== 'collect') return this.#made;
+    return this.#made.map(
+      (m): BatchItem => (m instanceof Tensor ? { ok: true, value: m } : { ok: false, error: m.error }),
+    );
   }
 
-  async #chunk(onError: 'throw' | 'collect'): Promise<void> {
-    const at = this.#items.length;
-    const alone = at < this.#isolateUntil;
-    const size = alone ? 1 : this.#sizer.next(this.#tensors.length - at);
-    const start = this.#ctx.clock.now();
-    let busyMs = 0;
-    try {
-      const made = await this.#ctx.recovery.run(
-        {
-          operation: this.#operation,
-          signal: this.#options.signal,
-          otherwise: typeof this.#op === 'string' ? 'kernel' : undefined,
-          reclaim: this.#reclaim,
-          moveForMemory: size === 1,
-        },
-        async (station) => {
-          const { value, ms } = await this.#compute(station, at, size);
-          busyMs = ms;
-          return value;
-        },
-      );
-      for (const value of made) this.#items.push({ ok: true, value });
-    } catch (error) {
-      this.#failed(error, at, size, onError);
-      return;
-    }
-    const ms = this.#ctx.clock.now() - start;
+  /** A chunk is done; returns the rest that the device is due. */
+  #done(alone: boolean, size: number, start: number, busyMs: number): Promise<void> | null {
+    const { clock, devices, pacer } = this.#ctx;
+    const ms = clock.now() - start;
     if (!alone) this.#sizer.succeeded(size, ms);
-    this.#ctx.devices.signals.emit('chunk', { operation: this.#operation, size, ms });
-    await this.#ctx.pacer.rest(busyMs, this.#options.signal);
+    devices.signals.emit('chunk', { operation: this.#about.operation, size, ms });
+    return pacer.rest(busyMs, this.#options.signal);
   }
 
-  async #compute(station: Station, at: number, size: number): Promise<{ value: Tensor[]; ms: number }> {
+  #compute(station: Station, at: number, size: number): Maybe<{ value: Tensor[]; ms: number }> {
     const { book } = this.#ctx;
-    const part = this.#tensors.slice(at, at + size);
-    const here = part.map((t, i) => {
-      const tensor = book.resolve(t, station, this.#operation);
-      checkOperand(this.#op, tensor, at + i, this.#operation);
-      return tensor;
-    });
-    const bytes = here.reduce((n, t) => n + bytesOf(t), 0);
-    const name = typeof this.#op === 'string' ? this.#op : this.#op.name || 'function';
-    const done = await this.#ctx.computing(station, name, bytes, () => this.#ctx.groups(station).run(here, this.#op));
-    for (const t of done.value) book.track(t, station);
-    return done;
+    const { operation } = this.#about;
+    const here = new Array<Tensor>(size);
+    let bytes = 0;
+    for (let i = 0; i < size; i++) {
+      const tensor = book.resolve(this.#tensors[at + i]!, station, operation);
+      checkOperand(this.#op, tensor, at + i, operation);
+      here[i] = tensor;
+      bytes += bytesOf(tensor);
+    }
+    const tracked = (done: { value: Tensor[]; ms: number }): typeof done => {
+      for (const t of done.value) book.track(t, station);
+      return done;
+    };
+    const work = (): Tensor[] => this.#ctx.groups(station).run(here, this.#op);
+    const done = this.#ctx.computing(station, nameOf(this.#op), bytes, work);
+    return done instanceof Promise ? done.then(tracked) : tracked(done);
   }
 
-  #failed(error: unknown, at: number, size: number, onError: 'throw' | 'collect'): void {
+  #failed(error: unknown, at: number, size: number): void {
+    const { operation } = this.#about;
     if (error instanceof AbortError || (error instanceof DisposedError && this.#ctx.disposed)) throw error;
     if (error instanceof OutOfMemoryError && size > 1) {
       this.#sizer.failed(size);
@@ -160,14 +156,14 @@ class Batch {
       this.#isolateUntil = at + size;
       return;
     }
-    if (onError === 'collect') {
-      this.#items.push({ ok: false, error });
+    if (this.#options.onError === 'collect') {
+      this.#made.push(new Failure(error));
       return;
     }
     const cause = error instanceof Error ? error.message.split('\n')[0]! : String(error);
     throw new BatchError({
-      message: `${this.#operation}: item ${at} of ${this.#tensors.length} failed: ${cause}`,
-      operation: this.#operation,
+      message: `${operation}: item ${at} of ${this.#tensors.length} failed: ${cause}`,
+      operation,
       device: error instanceof ComputeError ? error.device : this.#ctx.devices.getActiveDevice(),
       attempts: error instanceof ComputeError ? error.attempts : 1,
       hint:
@@ -178,6 +174,14 @@ class Batch {
       completed: at,
       cause: error,
     });
+  }
+}
+
+class Failure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
   }
 }
 

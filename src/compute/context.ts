@@ -7,11 +7,11 @@ import type { DeviceManager } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import { Groups } from './groups.ts';
 import { Pacer } from './pacer.ts';
-import { Recovery, type RecoveryOptions } from './recovery.ts';
+import { type Maybe, Recovery, type RecoveryOptions } from './recovery.ts';
 import type { Station } from './station.ts';
 import type { TensorPool } from './tensor-pool.ts';
 import { TensorBook } from './tensors.ts';
-import type { Timeline } from './timeline.ts';
+import type { Span, Timeline } from './timeline.ts';
 
 export interface ContextOptions extends RecoveryOptions {
   /** The largest share of the time that the device may be busy with our work, 0 to 1. Default: none. */
@@ -34,7 +34,7 @@ export class Context {
     this.devices = devices;
     this.clock = devices.clock;
     this.timeline = timeline;
-    this.recovery = new Recovery(devices, options);
+    this.recovery = new Recovery(devices, options, (operation) => this.checkOpen(operation));
     this.pacer = new Pacer(devices.clock, options.utilizationCeiling ?? null);
     this.#pool = pool;
   }
@@ -64,24 +64,52 @@ export class Context {
    * Runs work that the device is given, waits for the device, and records how long it was busy with it: by the device's own
    * timestamps where it has them.
    */
-  async computing<T>(station: Station, name: string, bytes: number, work: () => T): Promise<{ value: T; ms: number }> {
+  computing<T>(station: Station, name: string, bytes: number, work: () => T): Maybe<{ value: T; ms: number }> {
     const { device } = station;
-    const start = this.clock.now();
     const before = device.mark();
-    let value: T;
-    try {
-      value = work();
-      const after = device.mark();
-      if (!after.done()) await after.whenDone();
-      const own = after.since(before);
+    return this.#timed(
+      { kind: 'compute', name, device: station.id, bytes },
+      () => {
+        const value = work();
+        const after = device.mark();
+        return after.done() ? { value, after } : after.whenDone().then(() => ({ value, after }));
+      },
+      ({ value, after }, span) => ({ value, ms: span(after.since(before)) }),
+    );
+  }
+
+  /** Runs a copy between host and device, and records how long it took. */
+  copying<T>(station: Station, kind: 'upload' | 'download', bytes: number, work: () => Maybe<T>): Maybe<T> {
+    return this.#timed({ kind, name: kind, device: station.id, bytes }, work, (value, span) => {
+      span(null);
+      return value;
+    });
+  }
+
+  /** `done` is called with the work's outcome and what records its span: by the device's own time, or by the host's. */
+  #timed<T, R>(
+    about: Pick<Span, 'kind' | 'name' | 'device' | 'bytes'>,
+    work: () => Maybe<T>,
+    done: (outcome: T, span: (own: number | null) => number) => R,
+  ): Maybe<R> {
+    const start = this.clock.now();
+    const add = (own: number | null, failed: boolean): number => {
       const ms = own ?? this.clock.now() - start;
-      const source = own === null ? 'host' : 'device';
-      this.timeline.add({ kind: 'compute', name, device: station.id, ms, bytes, source, failed: false });
-      return { value, ms };
+      const { kind, name, device, bytes } = about;
+      this.timeline.add({ kind, name, device, ms, bytes, source: own === null ? 'host' : 'device', failed });
+      return ms;
+    };
+    const succeed = (outcome: T): R => done(outcome, (own) => add(own, false));
+    const fail = (error: unknown): never => {
+      add(null, true);
+      throw error;
+    };
+    let outcome: Maybe<T>;
+    try {
+      outcome = work();
     } catch (e) {
-      const ms = this.clock.now() - start;
-      this.timeline.add({ kind: 'compute', name, device: station.id, ms, bytes, source: 'host', failed: true });
-      throw e;
+      return fail(e);
     }
+    return outcome instanceof Promise ? outcome.then(succeed, fail) : succeed(outcome);
   }
 }

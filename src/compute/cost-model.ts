@@ -1,9 +1,15 @@
 // How long work of some size takes: a fixed part and a part per byte, fitted to what was measured. Fitted to relative errors,
-// because a short piece of work tells as much as a long one; both parts are never negative.
+// because a short piece of work tells as much as a long one; both parts are never negative. Adding costs next to nothing: the
+// fit is made when somebody asks.
 
 export interface Sample {
   readonly bytes: number;
   readonly ms: number;
+}
+
+interface Line {
+  readonly fixed: number;
+  readonly perByte: number;
 }
 
 const kept = 128;
@@ -27,7 +33,7 @@ export class CostModel {
     if (this.#samples.length < kept) this.#samples.push(sample);
     else this.#samples[this.#at] = sample;
     this.#at = (this.#at + 1) % kept;
-    if (++this.#since >= refitEvery(this.#samples.length)) this.#fit();
+    this.#since++;
   }
 
   clear(): void {
@@ -39,24 +45,24 @@ export class CostModel {
   /** Expected ms, and the relative error that 9 of 10 measurements stayed below; null without measurements. */
   predict(bytes: number): { readonly ms: number; readonly error: number } | null {
     if (this.#samples.length === 0) return null;
+    if (this.#since >= refitEvery(this.#samples.length)) this.#fit();
     return { ms: this.#fixed + this.#perByte * bytes, error: this.#spread };
   }
 
   #fit(): void {
     this.#since = 0;
-    const best = this.#solve(this.#samples);
+    const all = this.#samples;
     // Outliers (a pause of the collector, a first launch) bend the fit: once more without the worst tenth.
-    const off = (s: Sample): number => Math.abs(best.fixed + best.perByte * s.bytes - s.ms) / s.ms;
-    const trusted = [...this.#samples].sort((a, b) => off(a) - off(b)).slice(0, Math.ceil(this.#samples.length * 0.9));
-    const { fixed, perByte } = this.#solve(trusted);
+    const first = errorsOf(all, this.#solve(all));
+    const limit = ninth(first);
+    const { fixed, perByte } = this.#solve(all.filter((_, i) => first[i]! <= limit));
     this.#fixed = fixed;
     this.#perByte = perByte;
-    const errors = this.#samples.map((s) => Math.abs(fixed + perByte * s.bytes - s.ms) / s.ms).sort((a, b) => a - b);
-    this.#spread = errors[Math.ceil(0.9 * errors.length) - 1]!;
+    this.#spread = ninth(errorsOf(all, { fixed, perByte }));
   }
 
   /** Least squares of (fixed + perByte · bytes − ms) / ms. */
-  #solve(samples: readonly Sample[]): { fixed: number; perByte: number } {
+  #solve(samples: readonly Sample[]): Line {
     let [w, x, xx, y, xy] = [0, 0, 0, 0, 0];
     for (const { bytes, ms } of samples) {
       const weight = 1 / (ms * ms);
@@ -82,3 +88,15 @@ export class CostModel {
       : { fixed: constant, perByte: 0 };
   }
 }
+
+/** How far each sample is off, relative to itself. */
+function errorsOf(samples: readonly Sample[], { fixed, perByte }: Line): Float64Array {
+  const errors = new Float64Array(samples.length);
+  samples.forEach(({ bytes, ms }, i) => {
+    errors[i] = Math.abs(fixed + perByte * bytes - ms) / ms;
+  });
+  return errors;
+}
+
+/** What nine of ten values do not exceed. */
+const ninth = (values: Float64Array): number => values.slice().sort()[Math.ceil(0.9 * values.length) - 1]!;

@@ -5,7 +5,7 @@ import { dtypeInfo } from '../base/dtype.ts';
 import type { ChunkSizer } from './adaptive.ts';
 import type { Context } from './context.ts';
 import { ComputeError, InvalidArgumentError, OutOfMemoryError, throwIfAborted } from './errors.ts';
-import { type BatchOp, checkOp, ops } from './ops.ts';
+import { type BatchOp, checkOp, nameOf, ops } from './ops.ts';
 import { Pipeline, type RecordArray, type Result } from './pipeline.ts';
 import { once } from './transfer.ts';
 
@@ -130,10 +130,9 @@ class Dataset {
       const { devices, sizes } = this.#ctx;
       const bytes = Math.max(1, first.byteLength);
       const free = devices.current?.device.memory().free ?? 2 ** 30;
-      const name = typeof this.#op === 'string' ? this.#op : this.#op.name || 'function';
       const adaptive = this.#chunkSize === 'adaptive';
       const start = adaptive ? Math.max(1, Math.min(100, Math.floor(startBytes / bytes))) : (this.#chunkSize as number);
-      this.#sizer = sizes.for(`dataset ${name} ${Math.round(Math.log2(bytes))} ${this.#chunkSize}`, {
+      this.#sizer = sizes.for(`dataset ${nameOf(this.#op)} ${Math.round(Math.log2(bytes))} ${this.#chunkSize}`, {
         start,
         grow: adaptive,
         most: adaptive ? Math.max(1, Math.floor((free * memoryShare) / bytes)) : undefined,
@@ -178,7 +177,8 @@ class Dataset {
     this.#chunks++;
     this.#sizer!.succeeded(records.length, ms);
     devices.signals.emit('chunk', { operation: 'processDataset', size: records.length, ms });
-    await pacer.rest(busy, signal);
+    const rest = pacer.rest(busy, signal);
+    if (rest) await rest;
     return records.length;
   }
 }

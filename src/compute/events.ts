@@ -41,6 +41,9 @@ export class Signals {
 
   /** An exception in a listener becomes an `error` event; the others still hear. */
   emit<K extends keyof ComputeEvents>(kind: K, event: ComputeEvents[K]): void {
+    const { logger } = this;
+    const listeners = this.#listeners.get(kind);
+    if (!logger && !listeners?.size) return;
     const failed: unknown[] = [];
     const tell = (call: () => void): void => {
       try {
@@ -49,9 +52,8 @@ export class Signals {
         failed.push(e);
       }
     };
-    const { logger } = this;
     if (logger) tell(() => logger(kind, event));
-    for (const listener of this.#listeners.get(kind) ?? []) tell(() => (listener as ComputeListener<K>)(event));
+    for (const listener of listeners ?? []) tell(() => (listener as ComputeListener<K>)(event));
     if (kind === 'error') return;
     for (const error of failed) this.emit('error', { source: `listener of '${kind}'`, error });
   }

@@ -139,7 +139,7 @@ export class GPUCompute {
     options: BatchOptions & { onError: 'collect' },
   ): Promise<BatchItem[]>;
   computeBatch(tensors: readonly Tensor[], op: BatchOp = 'meanSquare', options: BatchOptions = {}): Promise<unknown[]> {
-    return this.#batch('computeBatch', tensors, op, options);
+    return runBatch(this.#ctx, 'computeBatch', tensors, op, options);
   }
 
   /** One result per tensor, in their order. Inputs stay; results belong to the caller. */
@@ -154,7 +154,7 @@ export class GPUCompute {
     options: BatchOptions & { onError: 'collect' },
   ): Promise<BatchItem[]>;
   processBatch(tensors: readonly Tensor[], op: BatchOp = 'meanSquare', options: BatchOptions = {}): Promise<unknown[]> {
-    return this.#batch('processBatch', tensors, op, options);
+    return runBatch(this.#ctx, 'processBatch', tensors, op, options);
   }
 
   /** Host data through the device and back, record by record, streamed if there is more than fits. */
@@ -202,11 +202,6 @@ export class GPUCompute {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.dispose();
-  }
-
-  async #batch(operation: string, tensors: readonly Tensor[], op: BatchOp, options: BatchOptions): Promise<unknown[]> {
-    const items = await runBatch(this.#ctx, operation, tensors, op, options);
-    return options.onError === 'collect' ? items : items.map((i) => (i as BatchItem & { ok: true }).value);
   }
 }
 

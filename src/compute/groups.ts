@@ -6,6 +6,7 @@
 
 import type { Compiled } from '../runtime/compile.ts';
 import { Tensor } from '../tensor/tensor.ts';
+import { Bounded } from './bounded.ts';
 import { InvalidArgumentError } from './errors.ts';
 import type { BatchOp, OpName, TensorOp } from './ops.ts';
 import { ops } from './ops.ts';
@@ -25,11 +26,11 @@ export function groupsOf(count: number): number[] {
 
 type Group = Compiled<readonly Tensor[], readonly Tensor[]>;
 
-/** Compiled groups of one station's runtime. */
+/** Compiled groups of one station's runtime; they end with it. */
 export class Groups {
   readonly #station: Station;
   readonly #wide: boolean;
-  readonly #compiled = new Map<string, Group>();
+  readonly #compiled = new Bounded<Group>(maxGroups, (group) => group.dispose());
 
   constructor(station: Station) {
     this.#station = station;
@@ -89,23 +90,10 @@ export class Groups {
   }
 
   #group(op: OpName, size: number, kind: string): Group {
-    const key = `${op} ${size} ${kind}`;
-    let group = this.#compiled.get(key);
-    if (group) return group;
-    const { run } = ops[op];
-    group = this.#station.runtime.compile((...list: readonly Tensor[]) => list.map((t) => run(t, this.#wide)));
-    if (this.#compiled.size >= maxGroups) {
-      const [oldest] = this.#compiled;
-      oldest![1].dispose();
-      this.#compiled.delete(oldest![0]);
-    }
-    this.#compiled.set(key, group);
-    return group;
-  }
-
-  dispose(): void {
-    for (const group of this.#compiled.values()) group.dispose();
-    this.#compiled.clear();
+    return this.#compiled.of(`${op} ${size} ${kind}`, () => {
+      const { run } = ops[op];
+      return this.#station.runtime.compile((...list: readonly Tensor[]) => list.map((t) => run(t, this.#wide)));
+    });
   }
 }
 

@@ -73,6 +73,9 @@ export const ops: Readonly<Record<OpName, OpRow>> = {
   relu: each((x) => x.maximum(0)),
 };
 
+/** What an operation is called in measurements. */
+export const nameOf = (op: BatchOp): string => (typeof op === 'string' ? op : op.name || 'function');
+
 export const isOpName = (op: unknown): op is OpName => typeof op === 'string' && Object.hasOwn(ops, op);
 
 /** Throws unless the operation can be applied. */

@@ -18,16 +18,19 @@ export class Pacer {
     this.#ceiling = ceiling;
   }
 
-  /** The device was busy for `ms` until now; waits until more may be sent. */
-  async rest(ms: number, signal?: AbortSignal | undefined): Promise<void> {
-    if (this.#ceiling === null) return;
+  /** The device was busy for `ms` until now: waits until more may be sent, or null if that is now. */
+  rest(ms: number, signal?: AbortSignal | undefined): Promise<void> | null {
+    if (this.#ceiling === null) return null;
     const now = this.#clock.now();
     // What passed since the last work without the device being busy has already paid.
     const idle = this.#since === null ? 0 : Math.max(0, now - this.#since - ms);
     // Rest cannot be saved up: a busy stretch after a long pause must still keep to the ceiling.
     this.#debt = Math.max(0, this.#debt - idle) + ms * (1 / this.#ceiling - 1);
     this.#since = now;
-    if (this.#debt < leastMs) return;
+    return this.#debt < leastMs ? null : this.#sleep(now, signal);
+  }
+
+  async #sleep(now: number, signal: AbortSignal | undefined): Promise<void> {
     await sleep(this.#clock, this.#debt, signal, () => aborted('rest', signal));
     const slept = this.#clock.now() - now;
     this.#debt = Math.max(0, this.#debt - slept);

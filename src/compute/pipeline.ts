@@ -7,7 +7,7 @@
 import { byteSize, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Context } from './context.ts';
-import { type BatchOp, ops } from './ops.ts';
+import { type BatchOp, nameOf, ops } from './ops.ts';
 import type { Station } from './station.ts';
 import { download, upload } from './transfer.ts';
 
@@ -94,10 +94,9 @@ export class Pipeline {
 
   async #compute(input: Tensor, block: Block): Promise<Tensor> {
     const op = this.#op;
-    const name = typeof op === 'string' ? op : op.name || 'function';
     const bytes = input.size * byteSize(input.dtype);
     const wide = this.#station.device.caps.dtypes.has('f64');
-    const { value, ms } = await this.#ctx.computing(this.#station, name, bytes, () =>
+    const { value, ms } = await this.#ctx.computing(this.#station, nameOf(op), bytes, () =>
       typeof op === 'string' && block.rows !== null
         ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
         : this.#ctx.groups(this.#station).run([input], op)[0]!,

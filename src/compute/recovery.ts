@@ -38,32 +38,44 @@ export interface Attempted {
   readonly moveForMemory?: boolean | undefined;
 }
 
+/** A value, or a promise of one: what is known at once costs no turn of the queue. */
+export type Maybe<T> = T | Promise<T>;
+
 type Reaction = 'reset' | 'reclaim' | 'wait' | 'move';
 
 export class Recovery {
   readonly #devices: DeviceManager;
+  readonly #checkOpen: (operation: string) => void;
   readonly #attempts: number;
   readonly #waits: readonly number[];
   readonly #fallback: boolean;
 
-  constructor(devices: DeviceManager, { attempts = 3, waits = [50, 200], fallback = true }: RecoveryOptions = {}) {
+  constructor(
+    devices: DeviceManager,
+    { attempts = 3, waits = [50, 200], fallback = true }: RecoveryOptions,
+    checkOpen: (operation: string) => void,
+  ) {
     this.#devices = devices;
+    this.#checkOpen = checkOpen;
     this.#attempts = attempts;
     this.#waits = waits;
     this.#fallback = fallback;
   }
 
   /** Runs work on the active station, again where that can help. What is in flight fails when the station ends. */
-  async run<T>(about: Attempted, work: (station: Station) => Promise<T>): Promise<T> {
+  async run<T>(about: Attempted, work: (station: Station) => Maybe<T>): Promise<T> {
     const { operation, signal } = about;
+    this.#checkOpen(operation);
     const history: RecoveryStep[] = [];
     let resets = 0;
     for (let attempt = 1, here = 1; ; attempt++, here++) {
       throwIfAborted(signal, operation);
       const station = this.#devices.current ?? (await this.#devices.ready());
+      const { births } = station;
       let error: unknown;
       try {
-        return await station.guard(work(station));
+        const done = work(station);
+        return done instanceof Promise ? await station.guard(done) : done;
       } catch (e) {
         error = toComputeError(e, {
           operation,
@@ -75,8 +87,11 @@ export class Recovery {
         if (!station.alive && error instanceof ComputeError && error.retryable) error = station.ended;
       }
       if (!(error instanceof ComputeError) || !error.retryable) throw error;
+      // The runtime hears of a loss within this turn, and may have the device open again by then.
+      if (error instanceof DeviceLostError) await this.#devices.clock.turn();
       error.attempts = attempt;
-      const reaction = this.#reaction(error, station, here, resets, about);
+      const reopened = station.rebirth !== null || station.births !== births;
+      const reaction = this.#reaction(error, station, here, resets, reopened, about);
       const step = { attempt, device: station.id, error, reaction: reaction ?? 'give up' };
       history.push(step);
       if (!reaction) throw exhausted(about.operation, history, error);
@@ -97,7 +112,14 @@ export class Recovery {
     }
   }
 
-  #reaction(error: ComputeError, station: Station, here: number, resets: number, about: Attempted): Reaction | null {
+  #reaction(
+    error: ComputeError,
+    station: Station,
+    here: number,
+    resets: number,
+    reopened: boolean,
+    about: Attempted,
+  ): Reaction | null {
     const last = here >= this.#attempts;
     const away = this.#fallback && station.kind === 'gpu' ? 'move' : null;
     if (error instanceof OutOfMemoryError) {
@@ -105,8 +127,8 @@ export class Recovery {
     }
     if (last) return away;
     if (error instanceof DeviceLostError || error instanceof TransferError) {
-      // The runtime is at it already; `ready` waits for it.
-      if (station.rebirth) return 'wait';
+      // The runtime is at it already, or done; `ready` waits for it.
+      if (reopened) return 'wait';
       if (resets === 0 && this.#devices.mayReset(station.id)) return 'reset';
       // Once a call: after that only waiting is left, as long as there is a device to wait for.
       return station.alive ? 'wait' : away;

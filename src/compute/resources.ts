@@ -6,9 +6,10 @@
 import { byteSize } from '../base/dtype.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { BatchOptions } from './batch.ts';
+import { Bounded } from './bounded.ts';
 import { CostModel } from './cost-model.ts';
 import { groupsOf } from './groups.ts';
-import { type BatchOp, ops } from './ops.ts';
+import { type BatchOp, nameOf, ops } from './ops.ts';
 import { probeElements } from './probe.ts';
 import type { Station } from './station.ts';
 import type { Timeline } from './timeline.ts';
@@ -28,19 +29,13 @@ export interface Estimate {
 const granularity = 256;
 
 export class ResourcePredictor {
-  readonly #models = new Map<string, CostModel>();
+  readonly #models = new Bounded<CostModel>(256);
   readonly #stop: () => void;
 
   constructor(timeline: Timeline) {
     this.#stop = timeline.onSpan((span) => {
       if (span.kind !== 'compute' || span.failed) return;
-      const key = `${span.device} ${span.name}`;
-      let model = this.#models.get(key);
-      if (!model) {
-        if (this.#models.size >= 256) this.#models.delete(this.#models.keys().next().value!);
-        this.#models.set(key, (model = new CostModel()));
-      }
-      model.add(span.bytes, span.ms);
+      this.#models.of(`${span.device} ${span.name}`, () => new CostModel()).add(span.bytes, span.ms);
     });
   }
 
@@ -109,10 +104,9 @@ export class ResourcePredictor {
     moved: number,
     launches: number,
   ): { ms: number; msError: number; source: 'measured' | 'probe' } {
-    const name = typeof op === 'string' ? op : op.name || 'function';
     const bytes = tensors.reduce((n, t) => n + t.size * byteSize(t.dtype), 0);
     const chunks = Math.ceil(tensors.length / chunk);
-    const known = this.#models.get(`${station.id} ${name}`)?.predict(chunks === 0 ? 0 : bytes / chunks);
+    const known = this.#models.get(`${station.id} ${nameOf(op)}`)?.predict(chunks === 0 ? 0 : bytes / chunks);
     if (known) return { ms: known.ms * chunks, msError: known.ms * chunks * known.error, source: 'measured' };
     const { kernelMs, latencyMs } = station.probe;
     const ms = launches * Math.min(latencyMs, 0.05) + (moved * kernelMs) / (8 * probeElements);

@@ -20,6 +20,7 @@ export class Station {
   readonly #pending = new Set<(error: ComputeError) => void>();
   #idle: (() => void)[] = [];
   #ended: ComputeError | null = null;
+  #births = 0;
   #rebirth: { readonly promise: Promise<boolean>; readonly settle: (back: boolean) => void } | null = null;
 
   constructor(runtime: Runtime, device: Device, kind: 'gpu' | 'cpu', probe: ProbeResult) {
@@ -40,6 +41,11 @@ export class Station {
   /** While the runtime opens its lost device again: whether that worked. */
   get rebirth(): Promise<boolean> | null {
     return this.#rebirth?.promise ?? null;
+  }
+
+  /** How often the runtime opened its lost device again. */
+  get births(): number {
+    return this.#births;
   }
 
   get alive(): boolean {
@@ -112,6 +118,7 @@ export class Station {
   }
 
   #reborn(back: boolean): void {
+    if (back) this.#births++;
     this.#rebirth?.settle(back);
     this.#rebirth = null;
   }

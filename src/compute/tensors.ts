@@ -48,10 +48,11 @@ export class TensorBook {
    * Remembers a tensor of a station. For the current turn of the event loop it is only noted: most results live no longer, and
    * a weak reference costs more than many an operation.
    */
-  track(tensor: Tensor, station: Station): void {
+  track(tensor: Tensor, station: Station): Tensor {
     if (this.#young.length === 0) later(() => this.#settle());
     else if (this.#young.length >= maxYoung) this.#settle();
     this.#young.push({ tensor, station });
+    return tensor;
   }
 
   /** Handles that are alive. */

@@ -5,6 +5,7 @@ import { type Shape, show, sizeOf } from '../base/shape.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Context } from './context.ts';
 import { InvalidArgumentError } from './errors.ts';
+import type { Maybe } from './recovery.ts';
 import type { Station } from './station.ts';
 
 export interface TransferOptions {
@@ -25,46 +26,40 @@ export async function transferTo(ctx: Context, data: ArrayBufferView, options: T
   const shape = checkInput(data, options, operation);
   return ctx.recovery.run(
     { operation, signal: options.signal, otherwise: 'transfer', reclaim: once(ctx) },
-    async (station) => {
-      const tensor = await upload(ctx, station, data, shape, options.dtype);
-      ctx.book.track(tensor, station);
-      return tensor;
+    (station) => {
+      const made = upload(ctx, station, data, shape, options.dtype);
+      if (made instanceof Promise) return made.then((tensor) => ctx.book.track(tensor, station));
+      return ctx.book.track(made, station);
     },
   );
 }
 
 /** A tensor whose bytes have arrived. */
-export async function upload(
+export function upload(
   ctx: Context,
   station: Station,
   data: ArrayBufferView,
   shape: Shape,
   dtype: DType | undefined,
-): Promise<Tensor> {
+): Maybe<Tensor> {
   const { runtime, device } = station;
-  const start = ctx.clock.now();
-  let tensor: Tensor | null = null;
-  const record = (failed: boolean): void => {
-    const ms = ctx.clock.now() - start;
-    const bytes = tensor ? tensor.size * byteSize(tensor.dtype) : data.byteLength;
-    ctx.timeline.add({ kind: 'upload', name: 'upload', device: station.id, ms, bytes, source: 'host', failed });
-  };
-  try {
-    tensor = runtime.tensor(data, shape, dtype === undefined ? {} : { dtype });
+  const bytes = dtype === undefined ? data.byteLength : sizeOf(shape) * byteSize(dtype);
+  return ctx.copying(station, 'upload', bytes, () => {
+    const tensor = runtime.tensor(data, shape, dtype === undefined ? {} : { dtype }) as Tensor;
     const mark = device.mark();
-    if (!mark.done()) await mark.whenDone();
-    record(false);
-    return tensor;
-  } catch (e) {
-    tensor?.dispose();
-    record(true);
-    throw e;
-  }
+    if (mark.done()) return tensor;
+    return mark.whenDone().then(
+      () => tensor,
+      (error) => {
+        tensor.dispose();
+        throw error;
+      },
+    );
+  });
 }
 
-export async function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
+export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
   const operation = 'transferFromGPU';
-  ctx.checkOpen(operation);
   return ctx.recovery.run({ operation, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
     const here = ctx.book.resolve(tensor as unknown as Tensor, station, operation) as unknown as Tensor<D>;
     return download(ctx, station, here);
@@ -72,26 +67,12 @@ export async function transferFrom<D extends DType>(ctx: Context, tensor: Tensor
 }
 
 /** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */
-export async function download<D extends DType>(
-  ctx: Context,
-  station: Station,
-  tensor: Tensor<D>,
-): Promise<HostArrays[D]> {
+export function download<D extends DType>(ctx: Context, station: Station, tensor: Tensor<D>): Maybe<HostArrays[D]> {
   const bytes = tensor.size * byteSize(tensor.dtype);
-  if (!tensor.node.storage) await ctx.computing(station, 'pending', bytes, () => tensor.compute());
-  const start = ctx.clock.now();
-  const record = (failed: boolean): void => {
-    const ms = ctx.clock.now() - start;
-    ctx.timeline.add({ kind: 'download', name: 'download', device: station.id, ms, bytes, source: 'host', failed });
-  };
-  try {
-    const data = await tensor.data();
-    record(false);
-    return data;
-  } catch (e) {
-    record(true);
-    throw e;
-  }
+  const copy = (): Maybe<HostArrays[D]> => ctx.copying(station, 'download', bytes, () => tensor.data());
+  if (tensor.node.storage) return copy();
+  const pending = ctx.computing(station, 'pending', bytes, () => tensor.compute());
+  return pending instanceof Promise ? pending.then(copy) : copy();
 }
 
 /** Gives back what is held for reuse, one time per call. */
