@@ -1,0 +1,105 @@
+// What all parts of a reduction share: the kernel being built, states of accumulators, folding, storing results.
+
+import { dtypeInfo } from '../../../../base/dtype.ts';
+import type { Kernel } from '../../../../kernel/kernel.ts';
+import type { Entry, RegKind } from '../code.ts';
+import { fold, resultOf, type State, startState, stateKinds } from '../combine.ts';
+import { emitStore } from '../memory.ts';
+import type { ReducePlan } from '../plan.ts';
+import type { Scope } from '../scope.ts';
+import type { Frame } from '../shape.ts';
+import type { IndexBits } from '../types.ts';
+import { lane } from '../values.ts';
+
+/** States of all accumulators of one element: [accumulator][register]. */
+export type States = readonly State[];
+
+export interface Builder {
+  readonly kernel: Kernel;
+  readonly plan: ReducePlan;
+  readonly entry: Entry;
+  readonly frame: Frame;
+  readonly bits: IndexBits;
+  readonly s: string;
+  readonly kind: RegKind;
+  readonly tid: string;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+export const slotsOf = (b: Builder): { acc: number; register: number; kind: RegKind }[] =>
+  b.kernel.accumulators.flatMap((a, acc) => stateKinds(a, b.bits).map((kind, register) => ({ acc, register, kind })));
+
+// Eight bytes per register keep every partial aligned.
+export const stateBytes = (b: Builder): number => slotsOf(b).length * 8;
+
+export const toIndex = (b: Builder, r: string): string => (b.bits === 32 ? r : b.entry.body.def('d', 'cvt.u64.u32', r));
+
+export const start = (b: Builder): States => b.kernel.accumulators.map((a) => startState(b.entry.body, a, b.bits));
+
+export const moveSuffix = (r: string): string =>
+  ({ r: 'b32', d: 'b64', f: 'f32', g: 'f64', h: 'b16', p: 'pred' })[r[1] as RegKind];
+
+export function foldAll(b: Builder, scope: Scope, into: States, from: States): void {
+  b.kernel.accumulators.forEach((a, i) => {
+    fold(scope.context, a, into[i]!, from[i]!);
+  });
+}
+
+/** Folds the accumulator values at one stretch of positions into `into[lane]`. `lanesReduce`: lanes are positions, not columns. */
+export function foldValues(
+  b: Builder,
+  scope: Scope,
+  into: readonly States[],
+  position: string,
+  lanesReduce: boolean,
+): void {
+  b.kernel.accumulators.forEach((a, i) => {
+    const values = scope.values(a.value);
+    into.forEach((states, l) => {
+      const state = states[i]!;
+      const at =
+        lanesReduce && l > 0 && state.length > 1 ? scope.block.def(b.kind, `add.${b.s}`, position, l) : position;
+      fold(scope.context, a, state, [lane(values, l), at]);
+    });
+  });
+}
+
+/** Folds a list of states pairwise into the first. */
+export function foldTree(b: Builder, scope: Scope, all: readonly States[]): void {
+  for (let distance = 1; distance < all.length; distance *= 2) {
+    for (let i = 0; i + distance < all.length; i += 2 * distance) foldAll(b, scope, all[i]!, all[i + distance]!);
+  }
+}
+
+/** The part of the reduction this block handles: first position and end. */
+export function part(b: Builder): { begin: string; end: string; index: string } {
+  const { body } = b.entry;
+  if (b.plan.splits === 1) {
+    return { begin: body.def(b.kind, `mov.b${b.bits}`, 0), end: `${b.columns}`, index: '0' };
+  }
+  const index = body.def('r', 'mov.u32', '%ctaid.y');
+  const begin =
+    b.bits === 32
+      ? body.def('r', 'mul.lo.s32', index, b.plan.chunk)
+      : body.def('d', 'mul.wide.u32', index, b.plan.chunk);
+  const end = body.def(b.kind, `min.${b.s}`, body.def(b.kind, `add.${b.s}`, begin, b.plan.chunk), b.columns);
+  return { begin, end, index };
+}
+
+export function storeOutputs(b: Builder, scope: Scope, lanes: readonly States[], row: string, width: number): void {
+  const { body } = b.entry;
+  const accumulators = b.kernel.accumulators.map((a, i) =>
+    lanes.map((states) => resultOf(body, a, states[i]!, b.bits)),
+  );
+  const finished = scope.extend({ accumulators, width });
+  const values = b.kernel.outputs.map((o) => finished.values(o.value));
+  b.kernel.outputs.forEach((o, k) => {
+    const size = dtypeInfo[o.type].bytes;
+    const address =
+      b.bits === 32
+        ? body.def('d', 'mad.wide.s32', row, size, b.frame.outputs[k]!)
+        : body.def('d', 'mad.lo.s64', row, size, b.frame.outputs[k]!);
+    emitStore(finished, o.type, values[k]!, width, address, 0);
+  });
+}

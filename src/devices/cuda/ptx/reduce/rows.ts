@@ -1,0 +1,126 @@
+// Reductions along rows: a group of threads folds one row, then combines through shuffles and shared memory.
+
+import { reload, shuffle, spill, stateKinds } from '../combine.ts';
+import type { Scope } from '../scope.ts';
+import { unravel } from '../shape.ts';
+import {
+  type Builder,
+  foldAll,
+  foldTree,
+  foldValues,
+  moveSuffix,
+  part,
+  type States,
+  slotsOf,
+  start,
+  storeOutputs,
+  toIndex,
+} from './builder.ts';
+import { countedLoop, loopWhile, reducedAxes, tailLoop } from './loops.ts';
+import { loadPartial, partialOffset, storePartial, waitForAll } from './partials.ts';
+
+export function renderRows(b: Builder): number {
+  const { kernel, plan, entry, tid } = b;
+  const { body } = entry;
+  const { group, vector, unroll } = plan;
+  const perBlock = plan.threads / group;
+  const blocks = Math.ceil(b.rows / perBlock);
+  const cta = body.def('r', 'mov.u32', '%ctaid.x');
+  const member = toIndex(b, group === plan.threads ? tid : body.def('r', 'and.b32', tid, group - 1));
+  let row = toIndex(b, cta);
+  if (perBlock > 1) {
+    const within = toIndex(b, body.def('r', 'shr.u32', tid, Math.log2(group)));
+    row = body.def(b.kind, `mad.lo.${b.s}`, row, perBlock, within);
+  }
+  // Threads beyond the last row repeat it, so that whole warps take part in the exchange; they do not store.
+  const ragged = b.rows % perBlock !== 0;
+  const used = ragged ? body.def(b.kind, `min.${b.s}`, row, b.rows - 1) : row;
+  const scope = b.frame.root.extend({ axes: unravel(body, used, kernel.space, 0, b.bits) });
+  const { begin, end, index } = part(b);
+  const states = Array.from({ length: unroll }, () => Array.from({ length: vector }, () => start(b)));
+  const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
+
+  loopWhile(b, scope, begin, group * vector * unroll, end, (inner) => {
+    for (let u = 0; u < unroll; u++) {
+      const first = inner.block.def(b.kind, `mad.lo.${b.s}`, member, vector, begin);
+      const at = u === 0 ? first : inner.block.def(b.kind, `add.${b.s}`, first, u * group * vector);
+      const copy = inner.extend({
+        axes: reducedAxes(b, inner, at),
+        width: vector,
+        laneAxis: vector > 1 ? lastReduced : -1,
+      });
+      foldValues(b, copy, states[u]!, at, true);
+    }
+  });
+  const at = body.def(b.kind, `add.${b.s}`, begin, member);
+  tailLoop(b, scope, at, group, end, (one, position) => foldValues(b, one, [states[0]![0]!], position, true));
+  const all = states.flat();
+  foldTree(b, scope, all);
+  const total = all[0]!;
+  combineGroup(b, scope, total, group);
+  const finish = entry.label('finish');
+  if (plan.splits > 1) {
+    const leader = body.def('p', 'setp.eq.u32', tid, 0);
+    const offset = partialOffset(b, index, row);
+    storePartial(b, total, offset, leader);
+    waitForAll(b, cta, finish);
+    const again = start(b);
+    const p = body.def('r', 'mov.u32', tid);
+    countedLoop(b, scope, p, plan.threads, plan.splits, (inner) => {
+      loadPartial(b, inner, again, partialOffset(b, p, row, inner), 0);
+    });
+    combineGroup(b, scope, again, group);
+    again.forEach((state, i) => {
+      state.forEach((r, k) => {
+        body.set(total[i]![k]!, `mov.${moveSuffix(r)}`, r);
+      });
+    });
+  }
+  const leads = body.def('p', `setp.ne.${b.s}`, member, 0);
+  body.emit(`@${leads} bra ${finish}`);
+  if (ragged) {
+    const outside = body.def('p', `setp.ge.${b.s}`, row, b.rows);
+    body.emit(`@${outside} bra ${finish}`);
+  }
+  storeOutputs(b, scope, [total], row, 1);
+  body.label(finish);
+  body.emit('ret');
+  return blocks;
+}
+
+/** Combines the threads of a group; the first thread of it holds the result. */
+function combineGroup(b: Builder, scope: Scope, states: States, group: number): void {
+  const { body } = b.entry;
+  for (let distance = Math.min(group, 32) / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
+  if (group <= 32) return;
+  const warps = group / 32;
+  const slots = slotsOf(b);
+  const shared = b.entry.sharedArray(warps * slots.length * 8);
+  const base = body.def('r', 'mov.u32', shared);
+  const warp = body.def('r', 'shr.u32', b.tid, 5);
+  const laneId = body.def('r', 'and.b32', b.tid, 31);
+  const isFirst = body.def('p', 'setp.eq.u32', laneId, 0);
+  const skip = b.entry.label('skip');
+  body.emit(`@!${isFirst} bra ${skip}`);
+  slots.forEach((slot, i) => {
+    const place = body.def('r', 'mad.lo.u32', warp, 8, base);
+    spill(body, 'st.shared', slot.kind, states[slot.acc]![slot.register]!, `[${place}+${i * warps * 8}]`);
+  });
+  body.label(skip);
+  body.emit('bar.sync 0');
+  // Every warp combines the same partials, so that no thread reads what another overwrites later.
+  const source = body.def('r', 'and.b32', laneId, warps - 1);
+  slots.forEach((slot, i) => {
+    const place = body.def('r', 'mad.lo.u32', source, 8, base);
+    const v = reload(body, 'ld.shared', slot.kind, `[${place}+${i * warps * 8}]`);
+    body.set(states[slot.acc]![slot.register]!, `mov.${moveSuffix(states[slot.acc]![slot.register]!)}`, v);
+  });
+  for (let distance = warps / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
+}
+
+function shuffleStep(b: Builder, scope: Scope, states: States, distance: number): void {
+  const other = b.kernel.accumulators.map((a, i) =>
+    stateKinds(a, b.bits).map((kind, k) => shuffle(b.entry.body, kind, states[i]![k]!, distance)),
+  );
+  foldAll(b, scope, states, other);
+}
