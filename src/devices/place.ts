@@ -18,6 +18,12 @@ export interface Room {
   noticed(place: Place): void;
 }
 
+/** A bound on what several places hold together. */
+export interface SharedBudget {
+  readonly limit: number;
+  readonly places: readonly Place[];
+}
+
 const trimming: Room = {
   make: (place, _bytes, attempt) => {
     if (attempt > 0) return false;
@@ -40,6 +46,7 @@ export class Place {
   /** The device can be lost: what it alone holds should be possible to compute again. */
   readonly mortal: boolean;
   budget = Number.POSITIVE_INFINITY;
+  shared: SharedBudget | null = null;
   room: Room = trimming;
   /** Bytes handed out, and the most there ever were. */
   inUse = 0;
@@ -71,9 +78,24 @@ export class Place {
     return this.#device ?? this.#absent();
   }
 
+  /** Bytes by which so many more would be over what all places may hold together; not above 0 if they fit. */
+  overShared(bytes: number): number {
+    if (this.shared === null) return Number.NEGATIVE_INFINITY;
+    const { limit, places } = this.shared;
+    let inUse = 0;
+    for (let i = 0; i < places.length; i++) inUse += places[i]!.inUse;
+    return inUse + bytes - limit;
+  }
+
+  /** Bytes by which so many more would be over a budget; not above 0 if they fit. */
+  over(bytes: number): number {
+    const own = this.inUse + bytes - this.budget;
+    return this.shared === null ? own : Math.max(own, this.overShared(bytes));
+  }
+
   /** A buffer; asks for room as often as that helps. Throws OutOfMemory with nothing half-done. */
   allocate(bytes: number): DeviceBuffer {
-    if (this.inUse + bytes > this.budget) return this.#insist(bytes, this.#overBudget(bytes));
+    if (this.over(bytes) > 0) return this.#insist(bytes, this.#overBudget(bytes));
     let buffer: DeviceBuffer;
     try {
       buffer = this.device.allocate(bytes);
@@ -119,7 +141,7 @@ export class Place {
   #insist(bytes: number, first: OutOfMemory): DeviceBuffer {
     let cause = first;
     for (let attempt = 0; this.room.make(this, bytes, attempt); attempt++) {
-      if (this.inUse + bytes > this.budget) continue;
+      if (this.over(bytes) > 0) continue;
       try {
         return this.#taken(this.device.allocate(bytes));
       } catch (e) {
@@ -132,13 +154,16 @@ export class Place {
   }
 
   #overBudget(bytes: number): OutOfMemory {
+    const own = this.inUse + bytes > this.budget;
+    const limit = own ? this.budget : this.shared!.limit;
+    const left = own ? this.budget - this.inUse : bytes - this.overShared(bytes);
     return new OutOfMemory({
-      code: 'OVER_BUDGET',
-      message: `${this.id}: ${bytes} bytes do not fit into the budget of ${this.budget} bytes, of which ${this.inUse} are in use`,
-      fix: 'Dispose tensors that are no longer needed, work in smaller pieces, or raise the budget (memory.budget).',
+      code: own ? 'OVER_BUDGET' : 'OVER_TOTAL_BUDGET',
+      message: `${this.id}: ${bytes} bytes do not fit into the budget of ${limit} bytes${own ? '' : ' for all devices'}, of which ${limit - left} are in use`,
+      fix: `Dispose tensors that are no longer needed, work in smaller pieces, or raise the budget (memory.budget${own ? '' : '.total'}).`,
       where: this.id,
       requested: bytes,
-      available: Math.max(0, this.budget - this.inUse),
+      available: Math.max(0, left),
     });
   }
 

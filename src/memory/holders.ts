@@ -20,11 +20,12 @@ export function largestHolders(holders: Iterable<Holder>, count = 5, device?: De
 
 const before = (a: Holder, b: Holder): boolean => a.bytes > b.bytes || (a.bytes === b.bytes && a.ageMs > b.ageMs);
 
-/** The five largest as lines of a message, or '' if nothing is held. */
+/** The five largest, at a device or at any, as lines of a message, or '' if nothing is held. */
 export function describeHolders(holders: Iterable<Holder>, device?: DeviceId): string {
   const top = largestHolders(holders, 5, device);
   if (top.length === 0) return '';
-  const lines = top.map((h) => `    ${formatBytes(h.bytes).padStart(9)}  ${describe(h)}`);
+  const at = (h: Holder): string => (device === undefined ? ` on ${h.device}` : '');
+  const lines = top.map((h) => `    ${formatBytes(h.bytes).padStart(9)}${at(h)}  ${describe(h)}`);
   return `  largest holders${device === undefined ? '' : ` on ${device}`}:\n${lines.join('\n')}`;
 }
 

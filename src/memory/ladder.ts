@@ -14,10 +14,13 @@ import type { Spill } from './spill.ts';
 /** Doublings of the amount that is spilled before the device is believed to be full. */
 const rounds = 6;
 
+/** Further collections before it is believed that nothing more is forgotten. */
+const collections = 3;
+
 export interface LadderOptions {
   readonly spill: Spill;
-  /** The largest holders at a place as text, for the error. */
-  readonly holders: (place: Place) => string;
+  /** The largest holders at a place, or anywhere, as text for the error. */
+  readonly holders: (place: Place | null) => string;
   /** Told as memory fills up. */
   readonly noticed: (place: Place) => void;
 }
@@ -30,33 +33,44 @@ export class Ladder implements Room {
   }
 
   make(place: Place, bytes: number, attempt: number): boolean {
-    const over = place.inUse + bytes - place.budget;
+    const { spill } = this.#options;
+    const over = place.over(bytes);
     if (attempt === 0 && over <= 0) {
       place.device.trim();
       return true;
     }
-    if (attempt > rounds || bytes > place.budget) return false;
-    const wanted = Math.max(over, over > 0 ? 0 : bytes * 2 ** Math.max(0, attempt - 1));
-    const freed = this.#options.spill.free(place, wanted);
+    if (attempt > rounds || bytes > place.budget || bytes > (place.shared?.limit ?? bytes)) return false;
+    const own = place.inUse + bytes - place.budget;
+    const wanted = over > 0 ? own : bytes * 2 ** Math.max(0, attempt - 1);
+    let freed = wanted > 0 ? spill.free(place, wanted) : 0;
+    const shared = place.overShared(bytes);
+    if (shared > 0) freed += spill.free(place, shared, living(place));
     if (freed > 0 && over <= 0) place.device.trim();
     return freed > 0;
   }
 
   /** As `make`, where waiting is possible. */
   async makeAsync(place: Place, bytes: number): Promise<boolean> {
+    const { spill } = this.#options;
     const before = place.inUse;
+    const overBefore = place.overShared(bytes);
+    const helped = (): boolean => place.inUse < before || place.overShared(bytes) < overBefore;
     await collectGarbage();
     if (!place.alive) return false;
     const wanted = Math.max(bytes, place.inUse + bytes - place.budget);
     const freed = before - place.inUse;
-    if (freed < wanted) await this.#options.spill.freeAsync(place, wanted - freed);
+    if (freed < wanted) await spill.freeAsync(place, wanted - freed);
+    const shared = place.overShared(bytes);
+    if (shared > 0) await spill.freeAsync(place, shared, living(place));
+    // What was in use a moment ago may be found only by the next collection.
+    for (let i = 0; i < collections && !helped(); i++) await collectGarbage();
     if (!place.alive) return false;
     place.device.trim();
-    return place.inUse < before;
+    return helped();
   }
 
   refuse(place: Place, bytes: number, cause: OutOfMemory): OutOfMemory {
-    const holders = this.#options.holders(place);
+    const holders = this.#options.holders(cause.code === 'OVER_TOTAL_BUDGET' ? null : place);
     const what = cause.message.split('\n  fix: ')[0]!;
     return new OutOfMemory({
       code: cause.code,
@@ -73,6 +87,9 @@ export class Ladder implements Room {
     this.#options.noticed(place);
   }
 }
+
+/** The places that share a budget with one, as far as they have a device. */
+const living = ({ shared }: Place): readonly Place[] => shared!.places.filter((p) => p.alive);
 
 let gc: (() => void) | null | undefined;
 

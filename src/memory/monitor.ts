@@ -225,8 +225,10 @@ export class MemoryMonitor {
   /** From an allocation, which an error here must not fail. */
   #sample(index: number): void {
     try {
-      const figures = this.#view.places()[index];
-      if (figures) this.#record(figures, index);
+      this.#view.places().forEach((figures, i) => {
+        // Where devices share a budget, what one takes the others miss.
+        if (i === index || figures.shared) this.#record(figures, i);
+      });
     } catch (error) {
       this.#due[index] = Number.POSITIVE_INFINITY;
       this.#onError(error, 'memory monitor');

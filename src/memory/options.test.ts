@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ArgumentError } from '../errors.ts';
-import { budgetFor, bytesOf, type MemoryOptions, memorySettings } from './options.ts';
+import { budgetFor, bytesOf, type MemoryOptions, memorySettings, totalBudget } from './options.ts';
 
 describe('memory options', () => {
   it('have defaults', () => {
@@ -44,6 +44,10 @@ describe('memory options', () => {
     ['memory.budget', { budget: '120%' }],
     ['memory.budget', { budget: [1] }],
     ["memory.budget['cuda:0']", { budget: { 'cuda:0': 'lots' } }],
+    ['memory.budget.cdua', { budget: { cdua: '1GiB' } }],
+    ['memory.budget.total', { budget: { total: '50%' } }],
+    ['memory.budget.total', { budget: { total: 0.5 } }],
+    ['memory.budget.total', { budget: { total: -1 } }],
     ['memory.hostBytes', { hostBytes: Number.NaN }],
     ['memory.sites', { sites: 'some' }],
     ['memory.leaks.windowMs', { leaks: { windowMs: 0 } }],
@@ -89,5 +93,13 @@ describe('amounts', () => {
       Number.POSITIVE_INFINITY,
     ]);
     expect(budgetFor(memorySettings(), 'cpu', 1)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('are a budget for all devices together only where that is said', () => {
+    const both = memorySettings({ budget: { total: '1GiB', cpu: '50%', cuda: undefined } });
+    expect([totalBudget(both), budgetFor(both, 'cpu', 100)]).toEqual([2 ** 30, 50]);
+    expect(budgetFor(both, 'cuda:0', 100)).toBe(Number.POSITIVE_INFINITY);
+    for (const budget of ['50%', 4096, { cpu: 4096 }, undefined])
+      expect(totalBudget(memorySettings({ budget }))).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -9,6 +9,12 @@ import { defaultLimits, type LevelLimits } from './levels.ts';
 /** Bytes; a share of the whole up to and including 1; `'80%'`; or a size such as `'512MiB'` or `'1.5GB'`. */
 export type Amount = number | string;
 
+/** What devices may hold, by id (`cuda:0`) or kind (`cuda`), and all of them together (`total`: bytes, no share). */
+export interface Budgets {
+  readonly total?: Amount | undefined;
+  readonly [device: DeviceId]: Amount | undefined;
+}
+
 export interface LeakOptions {
   /** How far back growth is looked for. Default: 5 minutes. */
   readonly windowMs?: number | undefined;
@@ -23,8 +29,11 @@ export interface MemoryOptions {
   readonly levels?: Partial<LevelLimits> | undefined;
   /** Utilisation at which memory is cleaned up by itself, in per cent. Default: 85. `false`: never. */
   readonly cleanupAt?: number | false | undefined;
-  /** The most the runtime may hold on each device, or per device: `{ 'cuda:0': '60%', cpu: '2GiB' }`. Default: no limit of its own. */
-  readonly budget?: Amount | Readonly<Record<DeviceId, Amount>> | undefined;
+  /**
+   * The most the runtime may hold: one amount is for each device, or per device and in all:
+   * `{ 'cuda:0': '60%', cpu: '2GiB', total: '8GiB' }`. Default: no limit of its own.
+   */
+  readonly budget?: Amount | Budgets | undefined;
   /** Host memory that spilled tensors may take. A share counts of the machine's memory. Default: a quarter of it. */
   readonly hostBytes?: Amount | undefined;
   /**
@@ -48,7 +57,7 @@ export interface LeakSettings {
 export interface MemorySettings {
   readonly levels: LevelLimits;
   readonly cleanupAt: number | null;
-  readonly budget: Amount | Readonly<Record<DeviceId, Amount>> | null;
+  readonly budget: Amount | Budgets | null;
   readonly hostBytes: Amount;
   readonly sites: 'all' | 'large' | 'off' | null;
   readonly leaks: LeakSettings | null;
@@ -71,7 +80,7 @@ const checks: Readonly<Record<keyof MemoryOptions, Check>> = {
   },
   budget: (v, key) => {
     if (typeof v === 'number' || typeof v === 'string') checkAmount(v, key);
-    else for (const [id, amount] of Object.entries(plain(v, key))) checkAmount(amount, `${key}['${id}']`);
+    else for (const [id, amount] of Object.entries(plain(v, key))) checkBudget(id, amount, key);
   },
   hostBytes: (v, key) => {
     if (v !== 0) checkAmount(v, key);
@@ -121,6 +130,12 @@ export function budgetFor(settings: MemorySettings, device: DeviceId, total: num
   return own === undefined ? Number.POSITIVE_INFINITY : bytesOf(own, total, `memory.budget['${device}']`);
 }
 
+/** What all devices may hold together, in bytes; Infinity if that was not set. */
+export function totalBudget({ budget }: MemorySettings): number {
+  const total = typeof budget === 'object' ? budget?.total : undefined;
+  return total === undefined ? Number.POSITIVE_INFINITY : bytesOf(total, null, 'memory.budget.total');
+}
+
 /** An amount in bytes. */
 export function bytesOf(amount: Amount, total: number | null, key: string): number {
   const { value, share } = parseAmount(amount, key);
@@ -153,6 +168,24 @@ function parseAmount(amount: unknown, key: string): { readonly value: number; re
   if (unit !== '%') return { value: Number(digits) * unitBytes[unit!]!, share: false };
   if (Number(digits) > 100) throw bad(key, amount, fix);
   return { value: Number(digits) / 100, share: true };
+}
+
+const kinds = ['cuda', 'webgpu', 'cpu', 'reference'];
+
+/** A misspelt device would have no limit at all, and nobody would notice. */
+function checkBudget(id: string, amount: unknown, key: string): void {
+  if (amount === undefined) return;
+  if (id === 'total') {
+    if (parseAmount(amount, `${key}.total`).share)
+      throw bad(
+        `${key}.total`,
+        amount,
+        'Devices have different sizes, so a share means nothing: give bytes, such as "8GiB".',
+      );
+    return;
+  }
+  if (!kinds.includes(id.split(':')[0]!)) throw unknownKey(`${key}.${id}`, ['total', ...kinds, "ids such as 'cuda:0'"]);
+  checkAmount(amount, `${key}['${id}']`);
 }
 
 const checkAmount: Check = (v, key) => void parseAmount(v, key);

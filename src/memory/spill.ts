@@ -9,6 +9,12 @@ import type { Storage, Storages } from '../graph/storage.ts';
 /** A tensor's bytes left a device. `bytes` were freed there, `moved` of them had to be read. */
 export type OnSpill = (event: { readonly device: string; readonly bytes: number; readonly moved: number }) => void;
 
+/** A copy that may leave its place. */
+interface Victim {
+  readonly storage: Storage;
+  readonly place: Place;
+}
+
 export class Spill {
   readonly #storages: Storages;
   readonly #limit: number;
@@ -24,18 +30,21 @@ export class Spill {
     return this.#limit;
   }
 
-  /** Frees at least `bytes` at a place if that can be done at once; returns how many were freed. */
-  free(place: Place, bytes: number): number {
+  /**
+   * Frees at least `bytes` for work at a place if that can be done at once, there or at any of several places; returns how many
+   * were freed.
+   */
+  free(place: Place, bytes: number, from: readonly Place[] = [place]): number {
     let freed = 0;
-    for (const storage of this.#victims(place)) {
+    for (const { storage, place: at } of this.#victims(place, from)) {
       if (freed >= bytes) break;
-      const size = storage.on(place)!.bytes;
-      if (elsewhere(storage, place)) {
-        this.#drop(storage, place, 0);
+      const size = storage.on(at)!.bytes;
+      if (elsewhere(storage, at)) {
+        this.#drop(storage, at, 0);
       } else {
-        if (!place.caps.syncRead || !this.#hostRoom(size)) continue;
-        storage.keepOnHost(place.device.readSync!(storage.on(place)!, 0, size));
-        this.#drop(storage, place, size);
+        if (!at.caps.syncRead || !this.#hostRoom(size)) continue;
+        storage.keepOnHost(at.device.readSync!(storage.on(at)!, 0, size));
+        this.#drop(storage, at, size);
       }
       freed += size;
     }
@@ -43,35 +52,40 @@ export class Spill {
   }
 
   /** As `free`, for devices that can only be read asynchronously. */
-  async freeAsync(place: Place, bytes: number): Promise<number> {
+  async freeAsync(place: Place, bytes: number, from: readonly Place[] = [place]): Promise<number> {
     let freed = 0;
-    for (const storage of this.#victims(place)) {
+    for (const { storage, place: at } of this.#victims(place, from)) {
       if (freed >= bytes) break;
-      const buffer = storage.on(place);
+      const buffer = storage.on(at);
       if (!buffer || storage.lent) continue;
       const size = buffer.bytes;
-      if (!elsewhere(storage, place)) {
+      if (!elsewhere(storage, at)) {
         if (!this.#hostRoom(size)) continue;
-        const read = await place.device.read(buffer, 0, size);
+        const read = await at.device.read(buffer, 0, size);
         // Disposed, lost or lent while it was read.
-        if (storage.owners === 0 || storage.on(place) !== buffer || storage.lent) continue;
+        if (storage.owners === 0 || storage.on(at) !== buffer || storage.lent) continue;
         storage.keepOnHost(read);
-        this.#drop(storage, place, size);
-      } else this.#drop(storage, place, 0);
+        this.#drop(storage, at, size);
+      } else this.#drop(storage, at, 0);
       freed += size;
     }
     return freed;
   }
 
-  /** What may leave: nothing that the current run uses, longest unused first, pinned ones last. */
-  #victims(place: Place): Storage[] {
-    const found: Storage[] = [];
+  /** What may leave: nothing that the current run uses at its place, longest unused first, pinned ones last. */
+  #victims(place: Place, from: readonly Place[]): Victim[] {
+    const found: Victim[] = [];
     const { now } = this.#storages;
-    for (const s of this.#storages) {
-      if ((s.mask & place.bit) === 0 || s.lent || s.lastUse === now || s.on(place)!.collected) continue;
-      found.push(s);
+    for (const storage of this.#storages) {
+      if (storage.lent) continue;
+      for (const at of from) {
+        // Inputs of the run that lie elsewhere are not used there: a copy in host memory will do.
+        const used = at === place && storage.lastUse === now;
+        if ((storage.mask & at.bit) !== 0 && !used && !storage.on(at)!.collected) found.push({ storage, place: at });
+      }
     }
-    return found.sort((a, b) => Number(a.pin === place) - Number(b.pin === place) || a.lastUse - b.lastUse);
+    const pinned = ({ storage, place: at }: Victim): number => Number(storage.pin === at);
+    return found.sort((a, b) => pinned(a) - pinned(b) || a.storage.lastUse - b.storage.lastUse);
   }
 
   #drop(storage: Storage, place: Place, moved: number): void {

@@ -16,6 +16,8 @@ export interface PlaceFigures {
   readonly reclaimable: number;
   /** Infinity if none was set. */
   readonly budget: number;
+  /** What all devices hold together, and may; missing if that has no limit. */
+  readonly shared?: { readonly inUse: number; readonly limit: number } | undefined;
   /** Null where the platform does not tell. */
   readonly total: number | null;
   readonly free: number | null;

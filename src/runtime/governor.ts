@@ -6,8 +6,9 @@ import { Place } from '../devices/place.ts';
 import { describeHolders } from '../memory/holders.ts';
 import { Ladder } from '../memory/ladder.ts';
 import type { PressureLevel } from '../memory/levels.ts';
-import { budgetFor, bytesOf, type MemorySettings } from '../memory/options.ts';
+import { budgetFor, bytesOf, type MemorySettings, totalBudget } from '../memory/options.ts';
 import { Spill } from '../memory/spill.ts';
+import type { Holder } from '../memory/view.ts';
 import { idleClock, sleep, systemClock } from '../recovery/clock.ts';
 import { Health } from '../recovery/health.ts';
 import { Losses } from '../recovery/loss.ts';
@@ -51,6 +52,8 @@ export async function createGovernor(
   const { storages } = ledger;
   const places = devices.map((d, i) => new Place(d, i));
   for (const place of places) place.budget = budgetFor(options.memory, place.id, place.device.memory().total);
+  const limit = totalBudget(options.memory);
+  if (Number.isFinite(limit)) for (const place of places) place.shared = { limit, places };
   const { hostBytes } = options.memory;
   const hostLimit = hostBytes === 0 ? 0 : bytesOf(hostBytes, await hostMemory(), 'memory.hostBytes');
   const spill = new Spill(storages, hostLimit, (e) => {
@@ -62,7 +65,7 @@ export async function createGovernor(
   });
   const ladder = new Ladder({
     spill,
-    holders: (place) => describeHolders(view.holders(), place.id),
+    holders: (place) => describeHolders(place ? view.holders() : onDevices(view.holders()), place?.id),
     noticed: (place) => monitor.noticed(place),
   });
   for (const place of places) place.room = ladder;
@@ -126,6 +129,10 @@ export async function createGovernor(
       await losses.close();
     },
   };
+}
+
+function* onDevices(holders: Iterable<Holder>): Generator<Holder> {
+  for (const h of holders) if (h.device !== 'host') yield h;
 }
 
 /** The machine's memory in bytes, where it can be known. */

@@ -234,8 +234,10 @@ export class RuntimeHost implements Host {
           if (ran && attempt === 0) this.engine.feedback.call(ran, performance.now() - start);
           return bytes;
         } catch (e) {
+          // Computing has tried what there was to try.
+          if (!place) throw e;
           // A device that found out late that it had no room has filled these bytes with nothing.
-          if (e instanceof OutOfMemory && place?.mortal && node.lineage) node.storage?.dropCopy(place);
+          if (e instanceof OutOfMemory && place.mortal && node.lineage) node.storage?.dropCopy(place);
           want = await this.#recovery!.nextAsync(e, place, want, attempt, signal, true);
           if (!leave(node, place, want.unreadable)) throw e;
         }

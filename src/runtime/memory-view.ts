@@ -26,9 +26,12 @@ export function memoryView(places: readonly Place[], storages: Storages, hostLim
   };
 }
 
+const sharedOf = (place: Place): PlaceFigures['shared'] =>
+  place.shared ? { inUse: place.overShared(0) + place.shared.limit, limit: place.shared.limit } : undefined;
+
 function figuresOf(place: Place): PlaceFigures {
   const { id, inUse, peak, budget, allocations, releases, failures } = place;
-  const counts = { id, inUse, peak, budget, allocations, releases, failures };
+  const counts = { id, inUse, peak, budget, shared: sharedOf(place), allocations, releases, failures };
   if (!place.alive) {
     return { ...counts, reserved: 0, reclaimable: 0, total: null, free: null, others: null, source: 'budget' };
   }

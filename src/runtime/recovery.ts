@@ -103,9 +103,11 @@ export class Recovery {
     const reaction = reactionTo(error);
     if (!(error instanceof ForgeError) || reaction === 'never') throw error;
     const place = places.find((p) => p.id === error.where) ?? at;
+    if (!place) throw error;
+    const excluded = (want.excluded & place.bit) !== 0;
     // A place that is ruled out can still be asked for inputs that are nowhere else: each is given up after one failure.
-    const known = reading && place !== null && (want.excluded & place.bit) !== 0 && attempt < mostInputs;
-    if (!place || (!known && attempt > options.attempts * places.length + 2)) throw error;
+    const known = reading && excluded && attempt < mostInputs;
+    if (!known && (excluded || attempt > options.attempts * places.length + 2)) throw error;
     if (reaction === 'reset') {
       if (place.alive) losses.lost(place, place.device, error.message.split('\n')[0]!);
     } else if (reaction !== 'make-room') health.failed(place.id, error);
