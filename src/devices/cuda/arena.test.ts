@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dataframe, play, randomSource, training } from '../traces.ts';
 import { type ArenaOptions, VirtualArena, type VirtualMemory } from './arena.ts';
-import { type MemorySource, SegmentArena } from './segments.ts';
 import type { Stretch } from './stretches.ts';
 
 const MiB = 2 ** 20;
@@ -66,30 +65,6 @@ class FakeMemory implements VirtualMemory {
 
 const open = (memory: FakeMemory, options: Partial<ArenaOptions> = {}): VirtualArena =>
   VirtualArena.open(memory, { total: 141 * GiB, settle: () => {}, ...options })!;
-
-class FakeSource implements MemorySource {
-  readonly live = new Map<number, number>();
-  limit = Number.POSITIVE_INFINITY;
-  calls = 0;
-  held = 0;
-  #next = 2 ** 20;
-
-  allocate(bytes: number): number {
-    this.calls++;
-    if (this.held + bytes > this.limit) return 0;
-    const address = this.#next;
-    this.#next += bytes + 512;
-    this.live.set(address, bytes);
-    this.held += bytes;
-    return address;
-  }
-
-  free(address: number): void {
-    this.calls++;
-    this.held -= this.live.get(address)!;
-    if (!this.live.delete(address)) throw new Error(`freed twice: ${address}`);
-  }
-}
 
 describe('device memory over virtual addresses', () => {
   it.each([1, 2, 3, 4, 5, 6])('reserves at most 1.08 times the live peak on a 73 GiB trace (seed %i)', (seed) => {
@@ -222,68 +197,5 @@ describe('device memory over virtual addresses', () => {
     const calls = memory.calls;
     expect(arena.allocate(160 * MiB)).not.toBeNull();
     expect(memory.calls).toBe(calls);
-  });
-});
-
-describe('memory in segments', () => {
-  it('splits and merges within a segment, and asks only when nothing fits', () => {
-    const source = new FakeSource();
-    const arena = new SegmentArena(source);
-    const a = arena.allocate(20 * MiB)!;
-    const { address } = a;
-    arena.release(a);
-    const calls = source.calls;
-    const [b, c] = [arena.allocate(8 * MiB)!, arena.allocate(12 * MiB)!];
-    expect(source.calls).toBe(calls);
-    arena.release(b);
-    arena.release(c);
-    expect(arena.allocate(20 * MiB)!.address).toBe(address);
-    expect(source.calls).toBe(calls);
-  });
-
-  it('cuts small blocks from one slab, aligned and without overlap', () => {
-    const source = new FakeSource();
-    const arena = new SegmentArena(source);
-    const blocks = Array.from({ length: 200 }, (_, i) => arena.allocate(1 + i * 40)!);
-    expect(source.calls).toBe(1);
-    const sorted = [...blocks].sort((x, y) => x.address - y.address);
-    for (let i = 1; i < sorted.length; i++) {
-      expect(sorted[i]!.address).toBeGreaterThanOrEqual(sorted[i - 1]!.end);
-      expect(sorted[i]!.bytes % 256).toBe(0);
-    }
-  });
-
-  it.each([
-    [0, 0.995],
-    [0.2, 0.95],
-  ])('answers a loop with sizes jittered by %f from its segments in a share of at least %f', (jitter, least) => {
-    const source = new FakeSource();
-    const arena = new SegmentArena(source);
-    const { trace, perRound } = training(100, jitter, 11);
-    const { hits } = play(
-      trace,
-      { allocate: (n) => arena.allocate(n), release: (b: Stretch) => arena.release(b), reserved: () => arena.reserved },
-      () => source.calls,
-      2 * perRound,
-    );
-    expect(hits).toBeGreaterThanOrEqual(least);
-  });
-
-  it('gives idle segments back on trim and when there is no room, and says null when that does not help', () => {
-    const source = new FakeSource();
-    source.limit = 20 * MiB;
-    const arena = new SegmentArena(source);
-    const a = arena.allocate(16 * MiB)!;
-    expect(arena.allocate(10 * MiB)).toBeNull();
-    expect(arena.inUse).toBe(16 * MiB);
-    arena.release(a);
-    const b = arena.allocate(18 * MiB)!;
-    expect(source.live.size).toBe(1);
-    const kept = arena.allocate(1000);
-    expect(kept).toBeNull();
-    arena.release(b);
-    arena.trim();
-    expect(source.held).toBe(0);
-    expect(arena.reserved).toBe(0);
   });
 });

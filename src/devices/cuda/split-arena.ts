@@ -53,7 +53,8 @@ export abstract class SplitArena implements Arena {
 
   release(block: Stretch): void {
     this.#inUse -= block.bytes;
-    (block.bytes <= smallBytes ? this.small : this.large).release(block);
+    const map = block.bytes <= smallBytes ? this.small : this.large;
+    this.freed(map, map.release(block));
   }
 
   trim(): void {
@@ -68,12 +69,20 @@ export abstract class SplitArena implements Arena {
   /** A free stretch of at least `units` where there was none, or null. */
   protected abstract grow(map: Stretches, units: number): Stretch | null;
 
+  /** A stretch is free, as one with its free neighbours. */
+  protected freed(_map: Stretches, _stretch: Stretch): void {}
+
   /** Gives back at least `bytes` of idle memory, as far as there is any. */
   protected abstract giveBack(bytes: number): void;
 
   /** The most that may be held when `bytes` more come into use; `granule` is the least that can be taken. */
   protected allowed(bytes: number, granule: number): number {
-    return (1 + slack) * Math.max(this.#peak, this.#inUse + bytes) + granule;
+    return (1 + slack) * this.peakWith(bytes) + granule;
+  }
+
+  /** The most that was ever in use, `bytes` more than now included. */
+  protected peakWith(bytes: number): number {
+    return Math.max(this.#peak, this.#inUse + bytes);
   }
 
   /** Free stretches that satisfy a condition, those idle for longest first. */
