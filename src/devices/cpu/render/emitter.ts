@@ -51,6 +51,7 @@ export class Emitter {
   readonly #accVaries: boolean;
   readonly #info = new Map<Expr, Info>();
   readonly #uses = new Map<Expr, number>();
+  readonly #widths = new Map<Expr, Width>();
 
   constructor(options: EmitterOptions) {
     this.func = options.func;
@@ -192,7 +193,12 @@ export class Emitter {
       case 'alu': {
         const first = e.src[0]!;
         if (first.type !== 'bool') return widthOf(first.type);
-        return Math.max(...e.src.map((x) => (x.kind === 'const' ? 8 : this.naturalWidth(x)))) as Width;
+        let width = this.#widths.get(e);
+        if (width === undefined) {
+          width = Math.max(...e.src.map((x) => (x.kind === 'const' ? 8 : this.naturalWidth(x)))) as Width;
+          this.#widths.set(e, width);
+        }
+        return width;
       }
       case 'cast':
         return widthOf(e.src[0].type);

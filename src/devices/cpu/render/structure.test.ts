@@ -465,6 +465,24 @@ describe('kernels', () => {
     expect(renderKernel(kernel, { shared: false }).text).not.toContain('relaxed');
   });
 
+  it('of deep conditions that share their parts are rendered at once, at the width of their operands', () => {
+    for (const type of ['f32', 'u8', 'f64'] as const) {
+      const b = new Exprs();
+      const i = b.axis(0, 40);
+      const flag = (k: number): Expr => b.load('bool', 1, b.alu('imod', b.alu('add', i, n$(b, k)), n$(b, 40)));
+      let e: Expr = b.alu('lt', b.load(type, 0, i), b.const(type, 1));
+      // Each step uses the one before twice: 2^60 paths, 120 expressions.
+      for (let k = 0; k < 60; k++) e = b.alu('ne', e, b.alu(k % 2 === 0 ? 'and' : 'or', e, flag(k)));
+      const start = performance.now();
+      expectSame({
+        space: [40],
+        outputs: [e],
+        inputs: [data(type, samples(type, 40, 5)), data('bool', samples('bool', 40, 6))],
+      });
+      expect(performance.now() - start).toBeLessThan(2000);
+    }
+  });
+
   it('show what they became, and say which kernel could not be rendered', () => {
     const b = new Exprs();
     const spec: Spec = {
