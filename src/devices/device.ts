@@ -98,6 +98,8 @@ export interface Device {
   /** A fresh copy of the bytes, after all work enqueued before. */
   read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array>;
   readSync?(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
+  /** Takes back bytes that a read gave and that nobody looks at any more. Where it is missing, the garbage collector is soon enough. */
+  returnRead?(bytes: Uint8Array): void;
   /** As `readSync`, but straight into an array of the type that stores `type` (f16 and bf16 as 16 bits). */
   readTyped?(src: DeviceBuffer, type: DType, first?: number, count?: number): TypedArray;
   /** Cached by structure. Errors carry the rendered source. */

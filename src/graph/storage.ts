@@ -2,7 +2,7 @@
 // they may be at several places at once, or in host memory alone; all copies are equal.
 
 import type { DType } from '../base/dtype.ts';
-import type { DeviceBuffer } from '../devices/device.ts';
+import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 
 /** An index check whose flag has not been read yet; fails if an index was out of range. */
@@ -49,6 +49,8 @@ export class Storage {
   #place: Place | null;
   #buffer: DeviceBuffer | null;
   #others: Copy[] | null = null;
+  /** The device that what is in host memory was read from, if it wants that back. */
+  #reader: Device | null = null;
   #listed = false;
 
   constructor(place: Place | null, buffer: DeviceBuffer | null, books: Storages, bytes = buffer?.bytes ?? 0) {
@@ -126,16 +128,20 @@ export class Storage {
     if (this.lost) this.#books.lost++;
   }
 
-  /** The bytes in host memory, from now on. */
-  keepOnHost(bytes: Uint8Array): void {
-    if (!this.host) this.#books.hostBytes += bytes.byteLength;
+  /** The bytes in host memory, from now on; nobody else may hold on to them if they go back to the device they were read from. */
+  keepOnHost(bytes: Uint8Array, reader: Device | null = null): void {
+    this.dropHost();
+    this.#books.hostBytes += bytes.byteLength;
     this.host = bytes;
+    this.#reader = reader;
     this.#list(0);
   }
 
   dropHost(): void {
     if (!this.host) return;
     this.#books.hostBytes -= this.host.byteLength;
+    this.#reader?.returnRead?.(this.host);
+    this.#reader = null;
     this.host = null;
   }
 

@@ -43,7 +43,8 @@ export class Spill {
         this.#drop(storage, at, 0);
       } else {
         if (!at.caps.syncRead || !this.#hostRoom(size)) continue;
-        storage.keepOnHost(at.device.readSync!(storage.on(at)!, 0, size));
+        const { device } = at;
+        storage.keepOnHost(device.readSync!(storage.on(at)!, 0, size), device);
         this.#drop(storage, at, size);
       }
       freed += size;
@@ -61,10 +62,14 @@ export class Spill {
       const size = buffer.bytes;
       if (!elsewhere(storage, at)) {
         if (!this.#hostRoom(size)) continue;
-        const read = await at.device.read(buffer, 0, size);
+        const { device } = at;
+        const read = await device.read(buffer, 0, size);
         // Disposed, lost or lent while it was read.
-        if (storage.owners === 0 || storage.on(at) !== buffer || storage.lent) continue;
-        storage.keepOnHost(read);
+        if (storage.owners === 0 || storage.on(at) !== buffer || storage.lent) {
+          device.returnRead?.(read);
+          continue;
+        }
+        storage.keepOnHost(read, device);
         this.#drop(storage, at, size);
       } else this.#drop(storage, at, 0);
       freed += size;

@@ -1,7 +1,7 @@
 // Where bytes are: brings inputs to the place that needs them, out of host memory or from another place.
 
 import { show } from '../base/shape.ts';
-import type { DeviceBuffer } from '../devices/device.ts';
+import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ForgeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
@@ -15,6 +15,12 @@ import { asyncOnly } from './programs.ts';
 export interface FailedRead {
   readonly node: Node;
   readonly place: Place;
+}
+
+/** Bytes on their way, and the device that takes them back when they have arrived. */
+interface Read {
+  readonly bytes: Uint8Array;
+  readonly reader: Device | null;
 }
 
 export class Residency {
@@ -35,7 +41,7 @@ export class Residency {
     const { storage } = node;
     if (!storage) throw notKnownYet();
     if (storage.lent) throw lent(node);
-    return storage.on(place) ?? this.#copy(storage, place, this.#readSync(node, storage));
+    return storage.on(place) ?? this.#copy(storage, place, () => this.#readSync(node, storage));
   }
 
   /** As `bring`, waiting for devices that can only be read asynchronously. */
@@ -50,16 +56,16 @@ export class Residency {
     } catch (e) {
       throw this.#blame(e, node, from);
     }
-    if (storage.owners > 0 && !storage.on(place)) this.#copy(storage, place, bytes);
+    if (storage.owners > 0 && !storage.on(place)) this.#copy(storage, place, () => ({ bytes, reader: from.device }));
   }
 
   /** The bytes, from host memory or any device that can be read at once. Not to be changed. */
-  #readSync(node: Node, storage: Storage): Uint8Array {
-    if (storage.host) return storage.host;
+  #readSync(node: Node, storage: Storage): Read {
+    if (storage.host) return { bytes: storage.host, reader: null };
     const from = storage.places.find((p) => p.caps.syncRead);
     if (!from) throw asyncOnly(storage.place?.id ?? 'the device');
     try {
-      return from.device.readSync!(storage.on(from)!, 0, storage.bytes);
+      return { bytes: from.device.readSync!(storage.on(from)!, 0, storage.bytes), reader: from.device };
     } catch (e) {
       throw this.#blame(e, node, from);
     }
@@ -70,17 +76,20 @@ export class Residency {
     return error;
   }
 
-  #copy(storage: Storage, place: Place, bytes: Uint8Array): DeviceBuffer {
+  /** Room is made first: that may move the bytes, and return what they lay in. */
+  #copy(storage: Storage, place: Place, read: () => Read): DeviceBuffer {
     const from = storage.place?.id ?? 'host';
-    const buffer = place.allocate(bytes.byteLength);
+    const buffer = place.allocate(storage.bytes);
     try {
+      const { bytes, reader } = read();
       if (bytes.byteLength > 0) place.device.write(buffer, bytes);
+      reader?.returnRead?.(bytes);
     } catch (e) {
       place.release(buffer);
       throw e;
     }
     storage.addCopy(place, buffer);
-    if (this.#events.has('move')) this.#events.emit('move', { from, to: place.id, bytes: bytes.byteLength });
+    if (this.#events.has('move')) this.#events.emit('move', { from, to: place.id, bytes: storage.bytes });
     return buffer;
   }
 }

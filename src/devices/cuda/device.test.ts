@@ -337,4 +337,28 @@ describe('the CUDA device over a recording driver', () => {
     expect(copy.args[2]).toBe(1000);
     expect(ffi.names()).toContain('cuStreamSynchronize');
   });
+
+  it('reads into the same pinned memory again once it was returned, and only then', async () => {
+    const { ffi, device } = await open();
+    const b = device.allocate(1 << 20);
+    const read = (): { bytes: Uint8Array; address: unknown } => {
+      ffi.calls.length = 0;
+      const bytes = device.readSync(b);
+      return { bytes, address: ffi.calls.find((c) => c.name === 'cuMemcpyDtoHAsync_v2')!.args[0] };
+    };
+    const first = read();
+    const second = read();
+    expect(second.address).not.toBe(first.address);
+    device.returnRead(first.bytes);
+    // What was returned, or never came from here, is left alone.
+    device.returnRead(first.bytes);
+    device.returnRead(new Uint8Array(1 << 20));
+    const third = read();
+    expect([third.address, ffi.names().includes('cuMemHostAlloc')]).toEqual([first.address, false]);
+    expect([second.address, third.address]).not.toContain(read().address);
+    // Bytes that are pinned no longer are uploaded like any others.
+    ffi.calls.length = 0;
+    device.write(b, first.bytes.subarray(0, 1000));
+    expect(ffi.calls.find((c) => c.name === 'cuMemcpyHtoDAsync_v2')!.args[1]).not.toBe(first.address);
+  });
 });

@@ -315,6 +315,10 @@ export class CudaDevice implements Device {
     // The primary context stays: pinned arrays that users still hold live in it.
   }
 
+  returnRead(bytes: Uint8Array): void {
+    this.#pinned.takeBack(bytes.buffer);
+  }
+
   // Beyond the contract.
 
   /** Host memory the device reaches directly: the fastest source of uploads. */

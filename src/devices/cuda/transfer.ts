@@ -2,7 +2,7 @@
 //
 // Uploads from ordinary arrays go through a ring of pinned slots: while the device fetches one slot, the host fills the next.
 // Uploads from pinned arrays are fetched where they lie. Results of large reads are views of pinned memory that comes from
-// a pool and goes back when the view is collected, so that no second copy and no page faults are paid for.
+// a pool and goes back when the view is returned or collected, so that no second copy and no page faults are paid for.
 
 import { OutOfMemory } from '../../errors.ts';
 import type { Driver } from './driver.ts';
@@ -95,7 +95,7 @@ export class PinnedPool {
   readonly #pool: SegmentArena;
   readonly #limit: number;
   readonly #protect: (buffer: ArrayBuffer) => void;
-  readonly #addresses = new WeakMap<ArrayBufferLike, number>();
+  readonly #lent = new WeakMap<ArrayBufferLike, Stretch>();
   readonly #collected: FinalizationRegistry<Stretch>;
 
   /** `protect` keeps a buffer from being transferred to another thread, where its end would not be seen. */
@@ -134,13 +134,22 @@ export class PinnedPool {
     this.#pool.release(block);
   }
 
-  /** The block's bytes as a buffer that owns the block until it is collected. */
+  /** The block's bytes as a buffer that owns the block until it is taken back or collected. */
   lend(block: Stretch, bytes: number): ArrayBuffer {
     const buffer = this.#driver.ffi.view(block.address, bytes);
     this.#protect(buffer);
-    this.#addresses.set(buffer, block.address);
-    this.#collected.register(buffer, block);
+    this.#lent.set(buffer, block);
+    this.#collected.register(buffer, block, buffer);
     return buffer;
+  }
+
+  /** Ends the loan of a buffer that nobody uses any more; anything else that is given here is left alone. */
+  takeBack(buffer: ArrayBufferLike): void {
+    const block = this.#lent.get(buffer);
+    if (!block) return;
+    this.#lent.delete(buffer);
+    this.#collected.unregister(buffer);
+    this.#pool.release(block);
   }
 
   /** A copy of the block's bytes on the ordinary heap. */
@@ -150,8 +159,8 @@ export class PinnedPool {
 
   /** Where these bytes lie, if they are pinned. */
   addressOf(bytes: Uint8Array): number | undefined {
-    const base = this.#addresses.get(bytes.buffer);
-    return base === undefined ? undefined : base + bytes.byteOffset;
+    const block = this.#lent.get(bytes.buffer);
+    return block === undefined ? undefined : block.address + bytes.byteOffset;
   }
 
   trim(): void {
