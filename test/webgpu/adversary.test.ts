@@ -20,6 +20,7 @@ const traits = {
   maxInvocations: 256,
   workgroupBytes: 16384,
   exactDivision: true,
+  keepsNaN: false,
 };
 
 /** The shader of an expression over two loads. */

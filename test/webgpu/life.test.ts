@@ -98,6 +98,7 @@ describe('f16', () => {
       maxInvocations: 256,
       workgroupBytes: 16384,
       exactDivision: false,
+      keepsNaN: false,
     };
     const b = new Exprs();
     const x = b.load('f16', 0, b.axis(0, 30));

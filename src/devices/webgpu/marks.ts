@@ -6,6 +6,7 @@
 import type { Mark } from '../device.ts';
 import { mapMode, usage } from './constants.ts';
 import type { Batch, Rider, WorkQueue } from './queue.ts';
+import type { Waiter } from './wait.ts';
 
 const slots = 256;
 
@@ -44,6 +45,7 @@ export class GpuMark implements Mark {
 export class Marks implements Rider {
   readonly #device: GPUDevice;
   readonly #queue: WorkQueue;
+  readonly #awaited: Waiter;
   readonly #ensureAlive: () => void;
   readonly #queries: GPUQuerySet | null;
   readonly #resolved: GPUBuffer | null;
@@ -52,9 +54,10 @@ export class Marks implements Rider {
   #landing: GPUBuffer | null = null;
   #closed = false;
 
-  constructor(device: GPUDevice, queue: WorkQueue, timestamps: boolean, ensureAlive: () => void) {
+  constructor(device: GPUDevice, queue: WorkQueue, timestamps: boolean, awaited: Waiter, ensureAlive: () => void) {
     this.#device = device;
     this.#queue = queue;
+    this.#awaited = awaited;
     this.#ensureAlive = ensureAlive;
     this.#queries = timestamps ? device.createQuerySet({ type: 'timestamp', count: slots }) : null;
     this.#resolved = timestamps
@@ -76,7 +79,7 @@ export class Marks implements Rider {
 
   async reach(mark: GpuMark): Promise<void> {
     if (!mark.finished) this.#queue.flush();
-    await mark.arrival;
+    await (mark.finished ? mark.arrival : this.#awaited(mark.arrival));
     if (mark.time === null) this.#ensureAlive();
   }
 

@@ -178,6 +178,7 @@ function traitsOf(adapter: GPUAdapter, gpu: GPUDevice): Traits {
     maxInvocations: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
     workgroupBytes: limits.maxComputeWorkgroupStorageSize,
     exactDivision: cpu,
+    keepsNaN: cpu,
   };
 }
 

@@ -46,6 +46,8 @@ export interface Traits {
   readonly workgroupBytes: number;
   /** `/` and `sqrt` round correctly by themselves; else they are refined with fused multiply-adds. */
   readonly exactDivision: boolean;
+  /** Comparisons with NaN are false in every shader: its compiler never assumes that NaN does not occur. */
+  readonly keepsNaN: boolean;
 }
 
 /** The source of a plan as one text, for `explain` and error messages. */

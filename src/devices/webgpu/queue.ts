@@ -1,7 +1,7 @@
 // Work collected into one encoder, submitted as few, full batches.
 //
 // A batch is submitted when somebody reads, when it is long, when memory must be given back, or when nothing was added
-// for a moment. Each batch runs inside an error scope. If it fails, nothing of it was executed: every buffer it should
+// for a moment. Batches that are long enough grow from `firstBatch` on, so that an adapter that waits is given work soon. Each batch runs inside an error scope. If it fails, nothing of it was executed: every buffer it should
 // have written is marked with the error, and so is whatever later batches computed from those, until it is written anew.
 
 import type { ForgeError } from '../../errors.ts';
@@ -34,18 +34,21 @@ export interface Rider {
   afterSubmit(batch: Batch): void;
 }
 
-const maxDispatches = 128;
+const mostDispatches = 128;
 const idleMs = 1;
 
 export class WorkQueue {
   readonly #device: GPUDevice;
   readonly #id: string;
   readonly #scalars: ScalarBlock;
+  readonly #firstBatch: number;
   readonly #riders: Rider[] = [];
   #encoder: GPUCommandEncoder | null = null;
   #pass: GPUComputePassEncoder | null = null;
   #pipeline: GPUComputePipeline | null = null;
   #dispatches = 0;
+  /** Dispatches at which the next batch is submitted. */
+  #longBatch: number;
   #added = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #batch: Batch;
@@ -53,7 +56,8 @@ export class WorkQueue {
   #submits = 0;
   #closed = false;
 
-  constructor(device: GPUDevice, id: string, scalars: ScalarBlock) {
+  constructor(device: GPUDevice, id: string, scalars: ScalarBlock, firstBatch: number) {
+    this.#firstBatch = this.#longBatch = firstBatch;
     this.#device = device;
     this.#id = id;
     this.#scalars = scalars;
@@ -114,7 +118,10 @@ export class WorkQueue {
 
   /** Submits if the batch is long; between launches, never within one. */
   breathe(): void {
-    if (this.#dispatches >= maxDispatches) this.flush();
+    if (this.#dispatches < this.#longBatch) return;
+    const next = Math.min(this.#longBatch * 2, mostDispatches);
+    this.flush();
+    this.#longBatch = next;
   }
 
   /** Submits what was collected. */
@@ -136,6 +143,7 @@ export class WorkQueue {
     this.#pass = null;
     this.#pipeline = null;
     this.#dispatches = 0;
+    this.#longBatch = this.#firstBatch;
     this.#batch = newBatch(batch.serial + 1, batch.settled);
     for (const rider of this.#riders) rider.afterSubmit(batch);
   }

@@ -1,15 +1,17 @@
 // Bytes between host and device.
 //
 // Up: into mapped staging buffers, copied on the GPU's timeline in the order of the calls; the buffers are mapped again
-// when the GPU is done with them. Small writes share a buffer. Down: a copy into a mappable buffer from a ring, awaited.
+// when the GPU is done with them. Small writes share a buffer. Down: a copy into mappable buffers from a ring, awaited. Large transfers
+// go in pieces, so that host and GPU copy at the same time.
 // WebGPU moves multiples of four bytes: a partial word at the end of a buffer is padded, one in the middle is merged by
 // a small shader.
 
 import type { ForgeError } from '../../errors.ts';
 import { mapMode, usage } from './constants.ts';
 import type { GpuBuffer } from './memory.ts';
-import type { Batch, Rider, WorkQueue } from './queue.ts';
+import type { Batch, Rider, Step, WorkQueue } from './queue.ts';
 import { BufferRing, transferClass } from './ring.ts';
+import type { Waiter } from './wait.ts';
 
 interface Chunk {
   readonly gpu: GPUBuffer;
@@ -22,7 +24,6 @@ interface Chunk {
 export type Patch = (dst: GpuBuffer, word: number, mask: number, value: number) => void;
 
 const sharedChunk = 1 << 20;
-const pieceBytes = 16 << 20;
 const keptBytes = 96 << 20;
 
 const align4 = (n: number): number => n + ((4 - (n % 4)) % 4);
@@ -30,6 +31,7 @@ const align4 = (n: number): number => n + ((4 - (n % 4)) % 4);
 export class Uploads implements Rider {
   readonly #device: GPUDevice;
   readonly #queue: WorkQueue;
+  readonly #piece: number;
   readonly #patch: Patch;
   /** Mapped and ready. */
   readonly #ready = new BufferRing<Chunk>(keptBytes);
@@ -37,9 +39,10 @@ export class Uploads implements Rider {
   #shared: Chunk | null = null;
   #closed = false;
 
-  constructor(device: GPUDevice, queue: WorkQueue, patch: Patch) {
+  constructor(device: GPUDevice, queue: WorkQueue, piece: number, patch: Patch) {
     this.#device = device;
     this.#queue = queue;
+    this.#piece = piece;
     this.#patch = patch;
   }
 
@@ -86,15 +89,15 @@ export class Uploads implements Rider {
   }
 
   #copy(dst: GpuBuffer, bytes: Uint8Array, offset: number): void {
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      const piece = bytes.subarray(at, Math.min(at + pieceBytes, bytes.length));
+    for (let at = 0; at < bytes.length; at += this.#piece) {
+      const piece = bytes.subarray(at, Math.min(at + this.#piece, bytes.length));
       const room = align4(piece.length);
       const chunk = room <= sharedChunk / 4 ? this.#sharedFor(room) : this.#take(transferClass(room));
       chunk.bytes.set(piece, chunk.used);
       this.#queue.copy(chunk.gpu, chunk.used, dst.block!.gpu, offset + at, room);
       chunk.used += room;
       // Let the GPU copy this piece while the next one is filled.
-      if (piece.length === pieceBytes && at + pieceBytes < bytes.length) this.#queue.flush();
+      if (at + this.#piece < bytes.length) this.#queue.flush();
     }
   }
 
@@ -141,28 +144,45 @@ interface Landing {
   readonly size: number;
 }
 
+/** A piece of a read on its way: `at` bytes into the words that are read. */
+interface Arrival {
+  readonly landing: Landing;
+  readonly at: number;
+  readonly bytes: number;
+  readonly batch: Batch;
+  /** Never rejects: what went wrong, or null. */
+  readonly mapped: Promise<{ readonly cause: unknown } | null>;
+}
+
 export class Downloads {
   readonly #device: GPUDevice;
   readonly #queue: WorkQueue;
+  readonly #piece: number;
   readonly #idle = new BufferRing<Landing>(keptBytes);
+  readonly #awaited: Waiter;
   readonly #onLost: (cause: unknown) => ForgeError;
 
   /** `onLost` makes the error of a read that the device did not survive. */
-  constructor(device: GPUDevice, queue: WorkQueue, onLost: (cause: unknown) => ForgeError) {
+  constructor(
+    device: GPUDevice,
+    queue: WorkQueue,
+    piece: number,
+    awaited: Waiter,
+    onLost: (cause: unknown) => ForgeError,
+  ) {
     this.#device = device;
     this.#queue = queue;
+    this.#piece = piece;
+    this.#awaited = awaited;
     this.#onLost = onLost;
   }
 
   async read(src: GpuBuffer, offset: number, length: number): Promise<Uint8Array> {
     if (length === 0) return new Uint8Array(0);
-    const from = offset - (offset % 4);
-    const bytes = align4(offset + length) - from;
-    const landing = this.#take(transferClass(bytes));
+    const skipped = offset % 4;
+    const bytes = align4(skipped + length);
     let fault: ForgeError | null = src.fault;
-    this.#queue.copy(src.block!.gpu, from, landing.gpu, 0, bytes);
-    const batch: Batch = this.#queue.current;
-    this.#queue.note({
+    const note: Step = {
       name: 'read',
       reads: [src],
       writes: [],
@@ -170,29 +190,50 @@ export class Downloads {
       onFault: (error) => {
         fault ??= error;
       },
-    });
-    this.#queue.flush();
-    try {
-      await landing.gpu.mapAsync(mapMode.read, 0, bytes);
-    } catch (cause) {
+    };
+    const arrivals: Arrival[] = [];
+    for (let at = 0; at < bytes; at += this.#piece) {
+      arrivals.push(this.#send(src, offset - skipped, at, Math.min(this.#piece, bytes - at), note));
+    }
+    const result = uninitialised(length);
+    if (length >= prefaulted) touchPages(result);
+    let lost: { readonly cause: unknown } | null = null;
+    for (const { landing, at, bytes, batch, mapped } of arrivals) {
+      const failed = await this.#awaited(mapped);
       await batch.settled;
-      landing.gpu.destroy();
-      throw fault ?? this.#onLost(cause);
-    }
-    await batch.settled;
-    if (fault) {
+      lost ??= failed;
+      if (failed) {
+        landing.gpu.destroy();
+        continue;
+      }
+      if (!fault && !lost) {
+        const start = Math.max(skipped - at, 0);
+        const end = Math.min(skipped + length - at, bytes);
+        result.set(new Uint8Array(landing.gpu.getMappedRange(0, bytes), start, end - start), at + start - skipped);
+      }
       this.#giveBack(landing);
-      throw fault;
     }
-    const start = offset - from;
-    const copy = uninitialised(length);
-    copy.set(new Uint8Array(landing.gpu.getMappedRange(0, bytes), start, length));
-    this.#giveBack(landing);
-    return copy;
+    if (fault) throw fault;
+    if (lost) throw this.#onLost(lost.cause);
+    return result;
   }
 
   trim(): void {
     this.#idle.trim();
+  }
+
+  /** Submits the copy of a piece, `at` bytes after `from`. */
+  #send(src: GpuBuffer, from: number, at: number, bytes: number, note: Step): Arrival {
+    const landing = this.#take(transferClass(bytes));
+    this.#queue.copy(src.block!.gpu, from + at, landing.gpu, 0, bytes);
+    const batch = this.#queue.current;
+    this.#queue.note(note);
+    this.#queue.flush();
+    const mapped = landing.gpu.mapAsync(mapMode.read, 0, bytes).then(
+      () => null,
+      (cause: unknown) => ({ cause }),
+    );
+    return { landing, at, bytes, batch, mapped };
   }
 
   #take(size: number): Landing {
@@ -204,6 +245,15 @@ export class Downloads {
     landing.gpu.unmap();
     this.#idle.keep(landing);
   }
+}
+
+/** From this size on results are made of pages that the system hands out one by one, at the first touch. */
+const prefaulted = 1 << 20;
+const pageBytes = 4096;
+
+/** Has the system hand out the pages of a result while the GPU is still computing it. */
+function touchPages(bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; at += pageBytes) bytes[at] = 0;
 }
 
 interface NodeBuffers {

@@ -112,6 +112,23 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     device.release(b);
     assert(sameWords(got, data), 'contents differ');
   }),
+  check('reads across pieces begin and end at any byte', async (device) => {
+    const bytes = new Uint8Array(9 << 20).map((_, i) => (i * 2654435761) >>> 13);
+    const x = upload(device, bytes);
+    const piece = device instanceof WebGpuDevice && device.traits.cpu ? 1 << 20 : 4 << 20;
+    for (const [offset, length] of [
+      [3, piece],
+      [piece - 1, 2],
+      [piece - 2, piece + 5],
+      [1, 2 * piece - 1],
+      [piece, piece],
+    ] as const) {
+      const got = await device.read(x, offset, length);
+      const at = got.findIndex((b, i) => b !== bytes[offset + i]);
+      assert(got.length === length && at < 0, `${length} bytes at ${offset}: byte ${at} of ${got.length}`);
+    }
+    device.release(x);
+  }),
   check('host bytes may change as soon as write returns', async (device) => {
     const bytes = pattern(1000);
     const b = upload(device, bytes);
@@ -287,7 +304,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     for (let i = 0; i < 100; i++) device.launch(program, i % 2 ? [y, x] : [x, y], [1]);
     assert(valuesOf('f32', await device.read(x))[0] === 100, 'sum');
     const after = device.stats();
-    assert(after.submits - before.submits <= 2, `${after.submits - before.submits} submits`);
+    // A software adapter is given 16 dispatches, then 32, then the rest; a GPU all at once. One may go while nothing was added.
+    const most = device.traits.cpu ? [3, 4] : [1, 2];
+    assert(most.includes(after.submits - before.submits), `${after.submits - before.submits} submits`);
     assert(after.bindGroups - before.bindGroups <= 2, `${after.bindGroups - before.bindGroups} bind groups`);
     device.release(x);
     device.release(y);

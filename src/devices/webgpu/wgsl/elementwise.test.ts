@@ -13,6 +13,7 @@ const traits: Traits = {
   maxInvocations: 256,
   workgroupBytes: 16384,
   exactDivision: true,
+  keepsNaN: false,
 };
 
 const kernelOf = (type: 'f32' | 'f16' | 'bool', n: number): Kernel => {
@@ -55,6 +56,25 @@ describe('elementwise shaders', () => {
     expect(workgroups[1]).toBe(5);
     expect(workgroups[0] * workgroups[1]).toBeGreaterThanOrEqual(2 ** 28 / 1024);
     expect(workgroups[2]).toBe(1);
+  });
+
+  it('bound values by plain comparisons where NaN is kept, and look at the bits where it may not be', () => {
+    const b = new Exprs();
+    const value = b.alu('max', b.load('f32', 0, b.axis(0, 8)), b.const('f32', -1));
+    const kernel = { ...kernelOf('f32', 8), outputs: [{ type: 'f32' as const, value }] };
+    const source = (keepsNaN: boolean): string =>
+      renderElementwise(kernel, { ...traits, keepsNaN }, nothingInPlace).source;
+    expect(source(true)).toContain('select(v0, vec4<f32>((-1.0f)), v0 < vec4<f32>((-1.0f)))');
+    expect(source(true)).not.toContain('is_nan');
+    expect(source(false)).toContain('is_nan');
+  });
+
+  it('have no idle threads on software adapters, and no test for them', () => {
+    const small = (cpu: boolean): string =>
+      renderElementwise(kernelOf('f32', 64), { ...traits, cpu }, nothingInPlace).source;
+    expect(small(true)).toContain('@workgroup_size(16, 1, 1)');
+    expect(small(true)).not.toContain('return; }');
+    expect(small(false)).toContain('@workgroup_size(64, 1, 1)');
   });
 });
 

@@ -90,7 +90,9 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
   const values = kernel.outputs.map((o) => writer.wide(o.value, scope, deal.width));
   const stores = values.map((v, k) => buffers.outputs[k]!.store('at', v, deal.width));
   const items = Math.ceil(total / deal.width);
-  const size = Math.min(traits.maxInvocations, items <= 64 ? 64 : 256);
+  // Software adapters also pay for threads that do nothing, four at a time.
+  const least = traits.cpu ? Math.max(Math.ceil(items / 4), 1) * 4 : 64;
+  const size = Math.min(traits.maxInvocations, items <= 64 ? least : 256);
   const grid = gridOf(Math.ceil(items / size), traits);
   const positions = outputPositions(kernel.space, deal, 'start');
   const body = [

@@ -155,7 +155,9 @@ export class ExpressionWriter {
     if (e.type !== 'f32' || (e.op !== 'max' && e.op !== 'min')) return null;
     const at = e.src.findIndex((s) => s.kind === 'const' && !Number.isNaN(s.value) && s.value !== 0);
     if (at < 0) return null;
-    return `${use(e.op === 'max' ? 'at_least_f32' : 'at_most_f32')}(${operand(e.src[1 - at]!)}, ${operand(e.src[at]!)})`;
+    const [x, c] = [operand(e.src[1 - at]!), operand(e.src[at]!)];
+    if (this.#module.keepsNaN) return `select(${x}, ${c}, ${x} ${e.op === 'max' ? '<' : '>'} ${c})`;
+    return `${use(e.op === 'max' ? 'at_least_f32' : 'at_most_f32')}(${x}, ${c})`;
   }
 
   #letOf(text: string, scope: Scope): string {

@@ -104,10 +104,12 @@ export class Module {
   readonly quarters = new Map<string, string>();
   /** `/` and sqrt round correctly on this adapter. */
   readonly exactDivision: boolean;
+  readonly keepsNaN: boolean;
   #usesScalars = false;
 
   constructor(traits: Traits, scalars: readonly DType[] = []) {
     this.exactDivision = traits.exactDivision;
+    this.keepsNaN = traits.keepsNaN;
     this.#scalars = scalars;
   }
 

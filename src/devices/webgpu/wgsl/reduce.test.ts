@@ -14,6 +14,7 @@ const traits: Traits = {
   maxInvocations: 256,
   workgroupBytes: 16384,
   exactDivision: true,
+  keepsNaN: false,
 };
 
 const fold = (op: ReduceOp, n: number, type: 'f32' | 'bool', with_: Partial<Traits> = {}): string => {

@@ -1,0 +1,74 @@
+// Waiting for a software adapter in Node without taking its processor.
+//
+// Dawn asks for results on every turn of the event loop, without a pause, while anything is awaited. A GPU does not mind; a software
+// adapter computes on the same cores and loses one to it. So while something of it is awaited, the loop rests between turns: a
+// twentieth of the time since anything happened, a millisecond at most, and only when the turn before had nothing else to do.
+
+/** Turns shorter than this had only Dawn's question in them, in milliseconds. */
+const idleTurn = 0.1;
+/** Rests shorter than this cost more than they give. */
+const leastRest = 0.02;
+const mostRest = 1;
+const share = 1 / 20;
+
+/** How a promise of the GPU is awaited. */
+export type Waiter = <T>(work: Promise<T>) => Promise<T>;
+
+export interface Rests {
+  readonly now: () => number;
+  readonly nextTurn: (f: () => void) => void;
+  readonly rest: (ms: number) => void;
+}
+
+export class Patience {
+  readonly #host: Rests;
+  #waiting = 0;
+  /** When something was last asked for or arrived. */
+  #since = 0;
+  #turned = 0;
+  #turning = false;
+
+  constructor(host: Rests) {
+    this.#host = host;
+  }
+
+  /** The same promise, awaited with rests. */
+  during<T>(work: Promise<T>): Promise<T> {
+    this.#waiting++;
+    this.#since = this.#host.now();
+    if (!this.#turning) {
+      this.#turning = true;
+      this.#turned = this.#since;
+      this.#host.nextTurn(this.#turn);
+    }
+    return work.finally(() => {
+      this.#waiting--;
+      this.#since = this.#host.now();
+    });
+  }
+
+  readonly #turn = (): void => {
+    this.#turning = this.#waiting > 0;
+    if (!this.#turning) return;
+    const now = this.#host.now();
+    const rest = Math.min((now - this.#since) * share, mostRest);
+    if (now - this.#turned < idleTurn && rest >= leastRest) this.#host.rest(rest);
+    this.#turned = this.#host.now();
+    this.#host.nextTurn(this.#turn);
+  };
+}
+
+/** Rests on this thread, where a thread may rest: in Node. Null in browsers, which do not poll. */
+export function restsOfNode(): Rests | null {
+  const { setImmediate } = globalThis as { setImmediate?: (f: () => void) => void };
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (!process?.versions?.node || !setImmediate) return null;
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  return {
+    now: () => performance.now(),
+    nextTurn: (f) => setImmediate(f),
+    rest: (ms) => {
+      Atomics.wait(cell, 0, 0, ms);
+    },
+  };
+}
