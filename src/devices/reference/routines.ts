@@ -1,6 +1,6 @@
 // The routines, one element at a time, straight from their definitions in kernel.ts.
 
-import { type DType, isFloat } from '../../base/dtype.ts';
+import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
 import { Exprs } from '../../kernel/expr.ts';
 import type { Epilogue, Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
@@ -117,20 +117,24 @@ const scan: Run<Scan> = (r, buffers) => {
   }
 };
 
-const scatter: Run<Scatter> = (r, buffers) => {
+const scatter: Run<Scatter> = (r, buffers, _, scratch) => {
   const [base, at, updates, out] = buffers as [Elements, Elements, Elements, Elements];
-  const combine = r.combine === 'set' ? (_: Value, v: Value) => v : meaning(combiners[r.combine], r.type)!;
   const total = r.outer * r.length * r.inner;
-  for (let i = 0; i < total; i++) out.set(i, base.get(i));
+  // Halves are combined in f32 and rounded once, as in all sums of halves.
+  const type = accumulatorFor(r.type);
+  const combine = r.combine === 'set' ? (_: Value, v: Value) => v : meaning(combiners[r.combine], type)!;
+  const sums = type === r.type ? out : scratch(type, total);
+  for (let i = 0; i < total; i++) sums.set(i, base.get(i));
   for (let o = 0; o < r.outer; o++) {
     for (let j = 0; j < r.count; j++) {
       for (let n = 0; n < r.inner; n++) {
         const u = (o * r.count + j) * r.inner + n;
         const to = (o * r.length + Number(at.get(r.perElement ? u : j))) * r.inner + n;
-        out.set(to, combine(out.get(to), updates.get(u), 0));
+        sums.set(to, combine(sums.get(to), updates.get(u), 0));
       }
     }
   }
+  if (sums !== out) for (let i = 0; i < total; i++) out.set(i, sums.get(i));
 };
 
 export function runRoutine(

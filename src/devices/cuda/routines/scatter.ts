@@ -1,13 +1,15 @@
 // Scatter with the result of the loop it is defined as, in any number of threads.
 //
 // Few updates: every output element looks through them in order. Many: the updates are sorted by their target, stably, and
-// the first of each run of equal targets folds the run in order. No atomics, so nothing depends on timing.
+// the first of each run of equal targets folds the run in order. No atomics, so nothing depends on timing. Halves are combined in f32
+// and rounded once.
 
+import type { DType } from '../../../base/dtype.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { Recipe } from '../recipe.ts';
-import { blocksFor, combineOp, Kit, Layout } from './kit.ts';
+import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
 import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
 
 const threads = 256;
@@ -19,8 +21,14 @@ export function scatterRecipe(scatter: Scatter, target: Target): Recipe {
   return scatter.count <= fewUpdates ? lookThrough(scatter, target) : bySorting(scatter, target);
 }
 
+/** The type that updates are combined in. */
+const sumType = (s: Scatter): DType => (s.combine === 'set' ? s.type : computeType(s.type));
+
+const loaded = (kit: Kit, s: Scatter, pointer: string, i: string): string =>
+  kit.cast(s.type, sumType(s), kit.load(s.type, pointer, i));
+
 const combined = (kit: Kit, s: Scatter, old: string, update: string): string =>
-  s.combine === 'set' ? update : kit.alu(combineOp[s.combine], s.type, old, update);
+  s.combine === 'set' ? update : kit.alu(combineOp[s.combine], sumType(s), old, update);
 
 function recipe(s: Scatter, target: Target, parts: readonly Part[], borrowedBytes: number): Recipe {
   return {
@@ -57,7 +65,7 @@ function lookThrough(s: Scatter, target: Target): Recipe {
   kit.exitWhen(b.def('p', 'setp.ge.u64', i, total));
   const [o, l, n] = split3(kit, i, s.length, s.inner);
   const wanted = b.def('r', 'cvt.u32.u64', l);
-  const sum = kit.variable(s.type, kit.load(s.type, base, i));
+  const sum = kit.variable(sumType(s), loaded(kit, s, base, i));
   const j = b.def('d', 'mov.u64', 0);
   kit.while(
     () => b.def('p', 'setp.lt.u64', j, s.count),
@@ -65,11 +73,11 @@ function lookThrough(s: Scatter, target: Target): Recipe {
       const u = b.def('d', 'mad.lo.u64', b.def('d', 'mad.lo.u64', o, s.count, j), s.inner, n);
       const place = kit.load('i32', at, s.perElement ? u : j);
       const hit = b.def('p', 'setp.eq.u32', place, wanted);
-      kit.when(hit, () => kit.assign(s.type, sum, combined(kit, s, sum, kit.load(s.type, updates, u))));
+      kit.when(hit, () => kit.assign(sumType(s), sum, combined(kit, s, sum, loaded(kit, s, updates, u))));
       b.set(j, 'add.u64', j, 1);
     },
   );
-  kit.store(s.type, output, i, sum);
+  kit.store(s.type, output, i, kit.cast(sumType(s), s.type, sum));
   return recipe(s, target, [kit.finish([blocksFor(total, threads), 1, 1], threads)], 0);
 }
 
@@ -156,7 +164,7 @@ function foldRuns(
   const to = s.perElement
     ? wideKey
     : b.def('d', 'mad.lo.u64', b.def('d', 'mad.lo.u64', o, s.length, wideKey), s.inner, n);
-  const sum = kit.variable(s.type, kit.load(s.type, output, to));
+  const sum = kit.variable(sumType(s), loaded(kit, s, output, to));
   const i = b.def('d', 'mov.u64', rank);
   const more = b.def('p', 'setp.ne.u32', 1, 0);
   kit.while(
@@ -164,12 +172,12 @@ function foldRuns(
     () => {
       const j = kit.wide(kit.load('i32', order, i));
       const u = s.perElement ? j : b.def('d', 'mad.lo.u64', b.def('d', 'mad.lo.u64', o, s.count, j), s.inner, n);
-      kit.assign(s.type, sum, combined(kit, s, sum, kit.load(s.type, updates, u)));
+      kit.assign(sumType(s), sum, combined(kit, s, sum, loaded(kit, s, updates, u)));
       b.set(i, 'add.u64', i, 1);
       b.set(more, 'setp.lt.u64', i, pairs);
       kit.when(more, () => b.set(more, `setp.eq.${suffix}`, kit.load(keyType, keys, i), key));
     },
   );
-  kit.store(s.type, output, to, sum);
+  kit.store(s.type, output, to, kit.cast(sumType(s), s.type, sum));
   return kit.finish([blocksFor(pairs * copies, threads), 1, 1], threads);
 }
