@@ -97,6 +97,7 @@ export class Storage {
 
   /** The same bytes are now at another place too. */
   addCopy(place: Place, buffer: DeviceBuffer): void {
+    if (this.mask === 0) this.#books.returned(this);
     this.mask |= place.bit;
     if (!buffer.collected || place.mortal) this.#list(buffer.collected ? 0 : buffer.bytes);
     if (!this.#place) {
@@ -193,6 +194,8 @@ export class Storages {
   now = 0;
   /** Milliseconds, as coarse as whoever sets it: reading a real clock would cost more than the rest. */
   time = 0;
+  /** Told of bytes that were in host memory alone and are needed at a place. */
+  returned: (storage: Storage) => void = () => {};
   #first: Storage | null = null;
 
   add(storage: Storage): void {

@@ -1,10 +1,11 @@
-// Spilling: tensors that were used longest ago move to host memory, and come back by themselves when they are needed.
+// Spilling: tensors that are not needed now (`eviction.ts` chooses) move to host memory, and come back by themselves.
 //
 // Bytes of tensors never change, so a copy that exists elsewhere is as good: it is dropped without being read. Host memory
 // is bounded; when it is full, copies there of what is also on a device go first.
 
 import type { Place } from '../devices/place.ts';
 import type { Storage, Storages } from '../graph/storage.ts';
+import { type Choice, Eviction } from './eviction.ts';
 
 /** A tensor's bytes left a device. `bytes` were freed there, `moved` of them had to be read. */
 export type OnSpill = (event: { readonly device: string; readonly bytes: number; readonly moved: number }) => void;
@@ -19,11 +20,13 @@ export class Spill {
   readonly #storages: Storages;
   readonly #limit: number;
   readonly #told: OnSpill;
+  readonly #eviction = new Eviction();
 
   constructor(storages: Storages, hostLimit: number, told: OnSpill) {
     this.#storages = storages;
     this.#limit = hostLimit;
     this.#told = told;
+    storages.returned = (storage) => this.#eviction.returned(storage, storages.now);
   }
 
   get limit(): number {
@@ -36,16 +39,17 @@ export class Spill {
    */
   free(place: Place, bytes: number, from: readonly Place[] = [place]): number {
     let freed = 0;
-    for (const { storage, place: at } of this.#victims(place, from)) {
+    const choice = this.#eviction.next(this.#storages.now);
+    for (const { storage, place: at } of this.#victims(place, from, choice)) {
       if (freed >= bytes) break;
       const size = storage.on(at)!.bytes;
       if (elsewhere(storage, at)) {
-        this.#drop(storage, at, 0);
+        this.#drop(storage, at, 0, choice);
       } else {
         if (!at.caps.syncRead || !this.#hostRoom(size)) continue;
         const { device } = at;
         storage.keepOnHost(device.readSync!(storage.on(at)!, 0, size), device);
-        this.#drop(storage, at, size);
+        this.#drop(storage, at, size, choice);
       }
       freed += size;
     }
@@ -55,7 +59,8 @@ export class Spill {
   /** As `free`, for devices that can only be read asynchronously. */
   async freeAsync(place: Place, bytes: number, from: readonly Place[] = [place]): Promise<number> {
     let freed = 0;
-    for (const { storage, place: at } of this.#victims(place, from)) {
+    const choice = this.#eviction.next(this.#storages.now);
+    for (const { storage, place: at } of this.#victims(place, from, choice)) {
       if (freed >= bytes) break;
       const buffer = storage.on(at);
       if (!buffer || storage.lent) continue;
@@ -70,15 +75,15 @@ export class Spill {
           continue;
         }
         storage.keepOnHost(read, device);
-        this.#drop(storage, at, size);
-      } else this.#drop(storage, at, 0);
+        this.#drop(storage, at, size, choice);
+      } else this.#drop(storage, at, 0, choice);
       freed += size;
     }
     return freed;
   }
 
-  /** What may leave: nothing that the current run uses at its place, longest unused first, pinned ones last. */
-  #victims(place: Place, from: readonly Place[]): Victim[] {
+  /** What may leave: nothing that the current run uses at its place, in the order of the choice, pinned ones last. */
+  #victims(place: Place, from: readonly Place[], choice: Choice): Victim[] {
     const found: Victim[] = [];
     const { now } = this.#storages;
     for (const storage of this.#storages) {
@@ -90,12 +95,14 @@ export class Spill {
       }
     }
     const pinned = ({ storage, place: at }: Victim): number => Number(storage.pin === at);
-    return found.sort((a, b) => pinned(a) - pinned(b) || a.storage.lastUse - b.storage.lastUse);
+    const sign = choice === 'oldest' ? 1 : -1;
+    return found.sort((a, b) => pinned(a) - pinned(b) || sign * (a.storage.lastUse - b.storage.lastUse));
   }
 
-  #drop(storage: Storage, place: Place, moved: number): void {
+  #drop(storage: Storage, place: Place, moved: number, choice: Choice): void {
     const bytes = storage.on(place)!.bytes;
     storage.dropCopy(place);
+    if (storage.mask === 0) this.#eviction.left(storage, choice, this.#storages.now);
     this.#told({ device: place.id, bytes, moved });
   }
 
