@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ChunkMemory, ChunkSizer } from './adaptive.ts';
+import { ChunkSizer } from './adaptive.ts';
 
 /** Runs items through a sizer; `cost` gives the ms of a chunk, or null if it does not fit. */
 function simulate(sizer: ChunkSizer, items: number, cost: (size: number) => number | null) {
@@ -77,17 +77,5 @@ describe('a chunk sizer', () => {
     expect(sizer.failed(2)).toBe(true);
     expect(sizer.failed(1)).toBe(false);
     expect(sizer.next(5)).toBe(1);
-  });
-
-  it('is remembered by its key, and slowed down with the others', () => {
-    const memory = new ChunkMemory(2);
-    const first = memory.for('a', { start: 100 });
-    expect(memory.for('a', { start: 5 })).toBe(first);
-    memory.scale = 0.25;
-    expect(first.next(1000)).toBe(25);
-    expect(memory.for('b', { start: 8 }).next(1000)).toBe(2);
-    memory.for('c', {});
-    memory.scale = 1;
-    expect(memory.for('a', { start: 7 }).size).toBe(7);
   });
 });

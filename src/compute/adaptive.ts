@@ -5,8 +5,6 @@
 // size that worked and the one that did not, a few later chunks bisect. What worked is remembered for the next call with the
 // same key, so all chunks together meet at most log2(size) + 4 refusals.
 
-import { Bounded } from './bounded.ts';
-
 export interface ChunkOptions {
   /** The first size. Default 100. */
   readonly start?: number | undefined;
@@ -40,7 +38,6 @@ export class ChunkSizer {
   #best = { size: 0, rate: 0 };
   #samples = 0;
   #rate = 0;
-  #scale = 1;
   /** Where the search began. */
   #first: number;
 
@@ -54,7 +51,7 @@ export class ChunkSizer {
 
   /** The size of the next chunk of what is left. */
   next(left: number): number {
-    return Math.max(1, Math.min(Math.floor(this.#size * this.#scale), left));
+    return Math.min(this.#size, left);
   }
 
   get size(): number {
@@ -64,11 +61,6 @@ export class ChunkSizer {
   /** Whether the size has stopped moving. */
   get settled(): boolean {
     return this.#direction === 'none';
-  }
-
-  /** 1 in normal times; less while the device is slower than usual. */
-  set scale(scale: number) {
-    this.#scale = Math.max(0, Math.min(1, scale));
   }
 
   /** A chunk of this size took this long. */
@@ -141,27 +133,5 @@ export class ChunkSizer {
     this.#size = size;
     this.#samples = 0;
     this.#rate = 0;
-  }
-}
-
-/** Sizers by what they are for; the ones used longest ago go first. */
-export class ChunkMemory {
-  readonly #known: Bounded<ChunkSizer>;
-  #scale = 1;
-
-  constructor(limit = 256) {
-    this.#known = new Bounded(limit);
-  }
-
-  for(key: string, options: ChunkOptions): ChunkSizer {
-    const known = this.#known.of(key, () => new ChunkSizer(options));
-    known.scale = this.#scale;
-    return known;
-  }
-
-  /** Makes all chunks smaller while a device is slower than usual; 1 is normal. */
-  set scale(scale: number) {
-    this.#scale = scale;
-    for (const sizer of this.#known.values()) sizer.scale = scale;
   }
 }

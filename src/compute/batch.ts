@@ -6,8 +6,9 @@
 
 import { byteSize } from '../base/dtype.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import type { ChunkSizer } from './adaptive.ts';
+import { ChunkSizer } from './adaptive.ts';
 import type { Context } from './context.ts';
+import type { Way } from './degradation.ts';
 import {
   AbortError,
   BatchError,
@@ -20,6 +21,7 @@ import {
 import { type BatchOp, checkOp, checkOperand, nameOf } from './ops.ts';
 import type { Attempted, Maybe } from './recovery.ts';
 import type { Station } from './station.ts';
+import { sizeClass } from './statistics.ts';
 import { once } from './transfer.ts';
 
 export interface BatchOptions {
@@ -59,6 +61,7 @@ class Batch {
   readonly #options: BatchOptions;
   readonly #sizer: ChunkSizer;
   readonly #about: Attempted;
+  readonly #itemBytes: number;
   /** Results, and the errors of items that failed where those are collected. */
   readonly #made: (Tensor | Failure)[] = [];
   /** Items up to here are run alone, to find the one that fails. */
@@ -75,10 +78,14 @@ class Batch {
     const adaptive = chunkSize === 'adaptive';
     const bytes = bytesOf(tensors[0]!);
     // Powers of two of the size in bytes: chunks that suit one size suit its neighbours.
-    this.#sizer = ctx.sizes.for(`${nameOf(op)} ${Math.round(Math.log2(bytes + 1))} ${chunkSize}`, {
-      start: adaptive ? Math.max(1, Math.min(defaultChunk, Math.floor(startBytes / Math.max(1, bytes)))) : chunkSize,
-      grow: adaptive,
-    });
+    this.#itemBytes = bytes;
+    const start = adaptive
+      ? Math.max(1, Math.min(defaultChunk, Math.floor(startBytes / Math.max(1, bytes))))
+      : chunkSize;
+    this.#sizer = ctx.sizes.of(
+      `${nameOf(op)} ${sizeClass(bytes)} ${chunkSize}`,
+      () => new ChunkSizer({ start, grow: adaptive }),
+    );
   }
 
   async run(): Promise<unknown[]> {
@@ -88,14 +95,16 @@ class Batch {
       while (this.#made.length < total) {
         const at = this.#made.length;
         const alone = at < this.#isolateUntil;
-        const size = alone ? 1 : this.#sizer.next(total - at);
+        const way = this.#way();
+        const size = alone ? 1 : Math.max(1, Math.floor(this.#sizer.next(total - at) * (way?.scale ?? 1)));
         const start = this.#ctx.clock.now();
         try {
           const { value, ms } = await this.#ctx.recovery.run({ ...this.#about, moveForMemory: size === 1 }, (station) =>
-            this.#compute(station, at, size),
+            this.#compute(station, at, size, way),
           );
           for (const tensor of value) this.#made.push(tensor);
-          const rest = this.#done(alone, size, start, ms);
+          // Only chunks at home tell the size that suits it.
+          const rest = this.#done(!alone && way?.device === way?.home, size, start, ms);
           if (rest) await rest;
         } catch (error) {
           this.#failed(error, at, size);
@@ -117,16 +126,23 @@ class Batch {
   }
 
   /** A chunk is done; returns the rest that the device is due. */
-  #done(alone: boolean, size: number, start: number, busyMs: number): Promise<void> | null {
+  #done(typical: boolean, size: number, start: number, busyMs: number): Promise<void> | null {
     const { clock, devices, pacer } = this.#ctx;
     const ms = clock.now() - start;
-    if (!alone) this.#sizer.succeeded(size, ms);
+    if (typical) this.#sizer.succeeded(size, ms);
     devices.signals.emit('chunk', { operation: this.#about.operation, size, ms });
     return pacer.rest(busyMs, this.#options.signal);
   }
 
-  #compute(station: Station, at: number, size: number): Maybe<{ value: Tensor[]; ms: number }> {
-    const { book } = this.#ctx;
+  /** Where the next chunk is to run; null where slow-downs are not handled, or nobody knows yet. */
+  #way(): Way | null {
+    const { devices, degradation } = this.#ctx;
+    const home = degradation && devices.current?.id;
+    return home ? degradation.way(home, nameOf(this.#op), this.#itemBytes) : null;
+  }
+
+  #compute(station: Station, at: number, size: number, way: Way | null): Maybe<Chunk> {
+    const { book, degradation } = this.#ctx;
     const { operation } = this.#about;
     const here = new Array<Tensor>(size);
     let bytes = 0;
@@ -136,13 +152,44 @@ class Batch {
       here[i] = tensor;
       bytes += bytesOf(tensor);
     }
-    const tracked = (done: { value: Tensor[]; ms: number }): typeof done => {
-      for (const t of done.value) book.track(t, station);
-      return done;
+    const known = way?.home === station.id ? way : null;
+    const away = known && known.device !== station.id;
+    const done = away ? this.#elsewhere(station, known, here, bytes) : this.#run(station, station.id, here, bytes);
+    const tell = (chunk: Chunk): Chunk => {
+      for (const t of chunk.value) book.track(t, station);
+      if (known) degradation!.note(known, nameOf(this.#op), this.#itemBytes, bytes, chunk.ms, () => station.others[0]);
+      return chunk;
     };
-    const work = (): Tensor[] => this.#ctx.groups(station).run(here, this.#op);
-    const done = this.#ctx.computing(station, nameOf(this.#op), bytes, work);
-    return done instanceof Promise ? done.then(tracked) : tracked(done);
+    return done instanceof Promise ? done.then(tell) : tell(done);
+  }
+
+  #run(station: Station, device: string, here: readonly Tensor[], bytes: number): Maybe<Chunk> {
+    const work = (): Tensor[] => this.#ctx.groups(station, device).run(here, this.#op);
+    return this.#ctx.computing(station.runtime.device(device), nameOf(this.#op), bytes, work);
+  }
+
+  /** On another device than the station's, the time of bringing the operands there included. */
+  async #elsewhere(station: Station, way: Way, here: readonly Tensor[], bytes: number): Promise<Chunk> {
+    const { clock, degradation } = this.#ctx;
+    const { runtime } = station;
+    const start = clock.now();
+    const copies: Tensor[] = [];
+    try {
+      // What can be read at once is, by the runtime, where it is needed.
+      if (!station.device.caps.syncRead) {
+        for (const t of here) {
+          const data = await t.bytes();
+          copies.push(runtime.scope({ device: way.device }, () => runtime.fromBytes(data, t.dtype, t.shape)));
+        }
+      }
+      const { value } = await this.#run(station, way.device, copies.length > 0 ? copies : here, bytes);
+      return { value, ms: clock.now() - start };
+    } catch (error) {
+      degradation!.failed(way, nameOf(this.#op), this.#itemBytes);
+      throw error;
+    } finally {
+      for (const t of copies) t.dispose();
+    }
   }
 
   #failed(error: unknown, at: number, size: number): void {
@@ -175,6 +222,12 @@ class Batch {
       cause: error,
     });
   }
+}
+
+/** Results of a chunk, and how long the device was busy with it. */
+interface Chunk {
+  readonly value: Tensor[];
+  readonly ms: number;
 }
 
 class Failure {

@@ -1,8 +1,11 @@
 // What the parts of GPUCompute share: devices, recovery, timings, the books of tensors, and one set of compiled groups per
 // station.
 
-import { ChunkMemory } from './adaptive.ts';
+import type { Device } from '../devices/device.ts';
+import type { ChunkSizer } from './adaptive.ts';
+import { Bounded } from './bounded.ts';
 import type { Clock } from './clock.ts';
+import { DegradationHandler } from './degradation.ts';
 import type { DeviceManager } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import { Groups } from './groups.ts';
@@ -16,6 +19,8 @@ import type { Span, Timeline } from './timeline.ts';
 export interface ContextOptions extends RecoveryOptions {
   /** The largest share of the time that the device may be busy with our work, 0 to 1. Default: none. */
   readonly utilizationCeiling?: number | undefined;
+  /** Whether a device's lasting slow-down moves work elsewhere or makes chunks smaller. Default true. */
+  readonly handleDegradation?: boolean | undefined;
 }
 
 export class Context {
@@ -25,10 +30,12 @@ export class Context {
   readonly recovery: Recovery;
   readonly pacer: Pacer;
   readonly book = new TensorBook();
-  readonly sizes = new ChunkMemory();
+  readonly sizes = new Bounded<ChunkSizer>(256);
+  /** Null if slow-downs are not handled. */
+  readonly degradation: DegradationHandler | null;
   disposed = false;
   readonly #pool: TensorPool;
-  readonly #groups = new WeakMap<Station, Groups>();
+  readonly #groups = new WeakMap<Station, Map<string, Groups>>();
 
   constructor(devices: DeviceManager, timeline: Timeline, pool: TensorPool, options: ContextOptions) {
     this.devices = devices;
@@ -37,6 +44,10 @@ export class Context {
     this.recovery = new Recovery(devices, options, (operation) => this.checkOpen(operation));
     this.pacer = new Pacer(devices.clock, options.utilizationCeiling ?? null);
     this.#pool = pool;
+    this.degradation =
+      (options.handleDegradation ?? true)
+        ? new DegradationHandler(devices.clock, (state) => devices.signals.emit('degradation', state))
+        : null;
   }
 
   /** Gives back memory that is only held for reuse. */
@@ -45,9 +56,12 @@ export class Context {
     station.device.trim();
   }
 
-  groups(station: Station): Groups {
-    let groups = this.#groups.get(station);
-    if (!groups) this.#groups.set(station, (groups = new Groups(station)));
+  /** The compiled groups of a device of the station. */
+  groups(station: Station, device: string): Groups {
+    let all = this.#groups.get(station);
+    if (!all) this.#groups.set(station, (all = new Map()));
+    let groups = all.get(device);
+    if (!groups) all.set(device, (groups = new Groups(station, device)));
     return groups;
   }
 
@@ -64,11 +78,10 @@ export class Context {
    * Runs work that the device is given, waits for the device, and records how long it was busy with it: by the device's own
    * timestamps where it has them.
    */
-  computing<T>(station: Station, name: string, bytes: number, work: () => T): Maybe<{ value: T; ms: number }> {
-    const { device } = station;
+  computing<T>(device: Device, name: string, bytes: number, work: () => T): Maybe<{ value: T; ms: number }> {
     const before = device.mark();
     return this.#timed(
-      { kind: 'compute', name, device: station.id, bytes },
+      { kind: 'compute', name, device: device.id, bytes },
       () => {
         const value = work();
         const after = device.mark();

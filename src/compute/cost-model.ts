@@ -36,12 +36,6 @@ export class CostModel {
     this.#since++;
   }
 
-  clear(): void {
-    this.#samples.length = 0;
-    this.#at = 0;
-    this.#since = 0;
-  }
-
   /** Expected ms, and the relative error that 9 of 10 measurements stayed below; null without measurements. */
   predict(bytes: number): { readonly ms: number; readonly error: number } | null {
     if (this.#samples.length === 0) return null;

@@ -92,6 +92,44 @@ describe('a dataset', () => {
     });
   });
 
+  it('is read ahead while a chunk is processed, by one chunk at most', async () => {
+    const gpu = keep(cpuFacade());
+    let asked = 0;
+    async function* records(): AsyncGenerator<Float32Array> {
+      for (let i = 0; i < 20; i++) {
+        asked++;
+        yield values(300_000, i + 1);
+      }
+    }
+    const ahead: number[] = [];
+    const { results } = await gpu.processDataset(records(), {
+      chunkSize: 4,
+      onProgress: (done) => ahead.push(asked - done),
+    });
+    expect(ahead).toEqual([4, 4, 4, 4, 0]);
+    results.forEach((r, i) => {
+      expect(Number(r[0])).toBeCloseTo(meanSquare(values(300_000, i + 1)), 5);
+    });
+  });
+
+  it('whose source fails, or never answers again, ends with that error or when it is aborted', async () => {
+    const gpu = keep(cpuFacade());
+    async function* broken(): AsyncGenerator<Float32Array> {
+      for (let i = 0; i < 6; i++) yield values(10);
+      throw new RangeError('the disk is gone');
+    }
+    await expect(gpu.processDataset(broken(), { chunkSize: 3 })).rejects.toThrow('the disk is gone');
+    const stop = new AbortController();
+    const stuck: AsyncIterable<Float32Array> = {
+      [Symbol.asyncIterator]: () => {
+        let n = 0;
+        return { next: () => (n++ < 4 ? Promise.resolve({ done: false, value: values(10) }) : new Promise(() => {})) };
+      },
+    };
+    const aborted = gpu.processDataset(stuck, { chunkSize: 4, signal: stop.signal, onProgress: () => stop.abort() });
+    await expect(aborted).rejects.toThrow(AbortError);
+  });
+
   it('of a record that fits nowhere ends in an error that says so, with nothing left', async () => {
     const gpu = keep(cpuFacade({ cpu: { threads: 1, memoryBytes: 4 << 20 } }));
     const kept = await gpu.transferToGPU(values(10));

@@ -2,11 +2,13 @@
 // here are the sizes of chunks, what happens when one fails, and the report.
 
 import { dtypeInfo } from '../base/dtype.ts';
-import type { ChunkSizer } from './adaptive.ts';
+import { ChunkSizer } from './adaptive.ts';
 import type { Context } from './context.ts';
 import { ComputeError, InvalidArgumentError, OutOfMemoryError, throwIfAborted } from './errors.ts';
 import { type BatchOp, checkOp, nameOf, ops } from './ops.ts';
 import { Pipeline, type RecordArray, type Result } from './pipeline.ts';
+import { RecordReader, type Records } from './reader.ts';
+import { sizeClass } from './statistics.ts';
 import { once } from './transfer.ts';
 
 export type DatasetInput = RecordArray | Iterable<RecordArray> | AsyncIterable<RecordArray>;
@@ -42,10 +44,9 @@ export interface DatasetReport {
 }
 
 const startBytes = 8 << 20;
-/** The share of free memory that the records of one chunk may take. */
+/** The share of free memory that the records of one chunk may take, and what they may take at most: more makes nothing faster. */
 const memoryShare = 1 / 8;
-
-type Records = Iterator<RecordArray, unknown> | AsyncIterator<RecordArray, unknown>;
+const mostBytes = 64 << 20;
 
 export async function runDataset(ctx: Context, data: DatasetInput, options: DatasetOptions): Promise<DatasetReport> {
   const operation = 'processDataset';
@@ -86,11 +87,12 @@ class Dataset {
     const off = timeline.onSpan((s) => {
       stages[s.kind] += s.ms;
     });
+    const reader = new RecordReader(records, (record, index) => checkRecord(record, index, this.#op));
     try {
-      await this.#stream(records);
+      await this.#stream(reader);
     } finally {
       off();
-      await records.return?.();
+      await reader.close();
     }
     return {
       records: this.#results.length,
@@ -102,21 +104,16 @@ class Dataset {
     };
   }
 
-  async #stream(records: Records): Promise<void> {
+  async #stream(reader: RecordReader): Promise<void> {
     const { signal, onProgress } = this.#options;
-    let waiting: RecordArray[] = [];
-    for (let ended = false; ; ) {
-      // The first record tells how many make a chunk.
-      while (!ended && waiting.length < this.#size(waiting[0])) {
-        const answer = records.next();
-        const next = answer instanceof Promise ? await answer : answer;
-        if (next.done) ended = true;
-        else waiting.push(checkRecord(next.value, this.#results.length + waiting.length, this.#op));
-      }
-      if (waiting.length === 0) return;
-      const chunk = waiting.slice(0, this.#size(waiting[0]));
+    // The first record tells how many make a chunk.
+    const size = (): number => this.#size(reader.first);
+    for (;;) {
+      const chunk = await reader.take(size);
+      if (chunk.length === 0) return;
+      reader.readAhead(chunk.length);
       const done = await this.#chunk(chunk);
-      waiting = waiting.slice(done);
+      reader.drop(done);
       if (done > 0) onProgress?.(this.#results.length);
       await this.#ctx.clock.turn();
       throwIfAborted(signal, 'processDataset');
@@ -132,11 +129,11 @@ class Dataset {
       const free = devices.current?.device.memory().free ?? 2 ** 30;
       const adaptive = this.#chunkSize === 'adaptive';
       const start = adaptive ? Math.max(1, Math.min(100, Math.floor(startBytes / bytes))) : (this.#chunkSize as number);
-      this.#sizer = sizes.for(`dataset ${nameOf(this.#op)} ${Math.round(Math.log2(bytes))} ${this.#chunkSize}`, {
-        start,
-        grow: adaptive,
-        most: adaptive ? Math.max(1, Math.floor((free * memoryShare) / bytes)) : undefined,
-      });
+      const most = adaptive ? Math.max(1, Math.floor(Math.min(mostBytes, free * memoryShare) / bytes)) : undefined;
+      this.#sizer = sizes.of(
+        `dataset ${nameOf(this.#op)} ${sizeClass(bytes)} ${this.#chunkSize}`,
+        () => new ChunkSizer({ start, grow: adaptive, most }),
+      );
     }
     return this.#sizer.next(Number.MAX_SAFE_INTEGER);
   }
@@ -197,7 +194,7 @@ function checkRecord(record: unknown, index: number, op: BatchOp): RecordArray {
   return record;
 }
 
-/** The records one by one. What can be had at once is not awaited: a promise per record would cost more than most records. */
+/** The records one by one. */
 function recordsOf(data: DatasetInput, options: DatasetOptions): Records {
   if (ArrayBuffer.isView(data)) {
     const length = options.recordLength;

@@ -1,119 +1,245 @@
-// A device that has become slower and stays so (heat, contention): chunks are made smaller, so that callers get their turn,
-// and it is reported; when it is well again, chunks grow back. Changes are at least ten seconds apart in either direction.
+// A device that has become slower at some operation and stays so (heat, contention). The work moves to another open device if
+// that one turns out to be faster, else its chunks become smaller, so that other callers get their turn. It is told once. The
+// first device is tried again at growing intervals, two chunks at a time; when it is well again the measure ends.
+//
+// Times are compared with the device's own, per operation and size of items, and only with chunks of like size: larger work
+// is not taken for a slower device. Changes of one operation are at least ten seconds apart.
 
+import { Bounded } from './bounded.ts';
 import type { Clock } from './clock.ts';
 import { CostModel } from './cost-model.ts';
-import { median } from './statistics.ts';
+import { median, sizeClass } from './statistics.ts';
+
+/** How the next chunk of an operation is to be run. */
+export interface Way {
+  readonly home: string;
+  readonly device: string;
+  /** The size of the chunk against normal. */
+  readonly scale: number;
+  readonly purpose: 'work' | 'audition' | 'trial';
+}
 
 export interface DegradationState {
+  /** The device that became slower. */
   readonly device: string;
-  /** Size of chunks against normal: 1, 1/2, 1/4 … */
-  readonly scale: number;
-  /** How many times longer work takes than it used to. */
+  readonly operation: string;
+  readonly action: 'moved' | 'smaller chunks' | 'ended';
+  /** Where the operation runs from now on. */
+  readonly to: string;
+  /** How many times longer the work takes than it used to. */
   readonly slowdown: number;
-  readonly action: 'smaller chunks' | 'larger chunks';
 }
 
 /** Slow-downs from which something is done, and below which it is over. */
 const slow = 1.5;
 const well = 1.2;
 const sustainedMs = 3000;
+/** Between two changes, and before the first trial; later trials are twice as far apart each, up to the longest. */
 const apartMs = 10_000;
+const longestMs = 5 * 60_000;
 /** After this long the new speed is the normal one. */
 const acceptMs = 10 * 60_000;
-const smallest = 1 / 8;
+const smaller = 1 / 4;
+/** What a move must gain. */
+const worthwhile = 1.1;
 const recentCount = 8;
 /** Measurements before a slow-down can be told. */
 const learnCount = 16;
+/** An audition and a trial take two chunks each: the first one may compile, or wake the device. */
+const chunksEach = 2;
 
-interface Watched {
-  readonly model: CostModel;
-  readonly ratios: number[];
-  /** Since when it has been slow, or well; null while it is neither. */
-  slowSince: number | null;
-  wellSince: number | null;
-  degradedSince: number | null;
+type Stage =
+  | { readonly kind: 'normal' }
+  | { readonly kind: 'audition'; readonly device: string; chunks: number }
+  | {
+      readonly kind: 'away';
+      readonly device: string;
+      readonly since: number;
+      waitMs: number;
+      trialAt: number;
+      chunks: number;
+    };
+
+const normal: Stage = { kind: 'normal' };
+
+/** One operation on items of one size on one device. */
+class Course {
+  /** What is normal, by size of chunks. */
+  readonly #models = new Map<number, CostModel>();
+  /** The newest times against what was expected, and per byte. */
+  ratios: number[] = [];
+  rates: number[] = [];
+  slowSince: number | null = null;
+  changedAt = Number.NEGATIVE_INFINITY;
+  stage: Stage = normal;
+  /** The newest time per byte where the work runs instead. */
+  awayRate = Number.POSITIVE_INFINITY;
+
+  learn(bytes: number, ms: number): void {
+    const size = sizeClass(bytes);
+    let model = this.#models.get(size);
+    if (!model) this.#models.set(size, (model = new CostModel()));
+    model.add(bytes, ms);
+  }
+
+  /** Against what was normal; null where that is not known. */
+  ratio(bytes: number, ms: number): { readonly value: number; readonly limit: number } | null {
+    const model = this.#models.get(sizeClass(bytes));
+    const expected = model && model.count >= learnCount ? model.predict(bytes) : null;
+    if (!expected || expected.ms <= 0) return null;
+    // The spread of normal times is no slow-down.
+    return { value: ms / expected.ms, limit: Math.max(slow, 1 + 2 * expected.error) };
+  }
+
+  forget(): void {
+    this.#models.clear();
+    this.ratios = [];
+    this.rates = [];
+    this.slowSince = null;
+  }
 }
 
 export class DegradationHandler {
   readonly #clock: Clock;
-  readonly #changed: (state: DegradationState) => void;
-  readonly #watched = new Map<string, Watched>();
-  readonly #scales = new Map<string, number>();
-  readonly #lastChange = new Map<string, number>();
+  readonly #told: (state: DegradationState) => void;
+  readonly #courses = new Bounded<Course>(256);
 
-  constructor(clock: Clock, changed: (state: DegradationState) => void) {
+  constructor(clock: Clock, told: (state: DegradationState) => void) {
     this.#clock = clock;
-    this.#changed = changed;
+    this.#told = told;
   }
 
-  scale(device: string): number {
-    return this.#scales.get(device) ?? 1;
+  /** How to run the next chunk of an operation on items of so many bytes, whose place is `home`. */
+  way(home: string, operation: string, itemBytes: number): Way {
+    const { stage } = this.#of(home, operation, itemBytes);
+    switch (stage.kind) {
+      case 'normal':
+        return { home, device: home, scale: 1, purpose: 'work' };
+      case 'audition':
+        return { home, device: stage.device, scale: smaller, purpose: 'audition' };
+      case 'away':
+        if (this.#clock.now() >= stage.trialAt) return { home, device: home, scale: 1, purpose: 'trial' };
+        return { home, device: stage.device, scale: stage.device === home ? smaller : 1, purpose: 'work' };
+      default:
+        return stage satisfies never;
+    }
   }
 
-  /** Work of a kind and size took this long. */
-  note(device: string, kind: string, bytes: number, ms: number): void {
+  /** A chunk took this long; `other` tells another device that is open. */
+  note(
+    way: Way,
+    operation: string,
+    itemBytes: number,
+    bytes: number,
+    ms: number,
+    other: () => string | undefined,
+  ): void {
+    const course = this.#of(way.home, operation, itemBytes);
+    const { stage } = course;
+    const rate = ms / Math.max(1, bytes);
+    // Chunks of calls that were under way when something changed tell nothing.
+    if (stage.kind === 'normal') {
+      if (way.purpose === 'work' && way.device === way.home) this.#watch(course, way, operation, bytes, ms, other);
+    } else if (stage.kind === 'audition') {
+      if (way.purpose === 'audition' && ++stage.chunks === chunksEach) {
+        const better = rate * worthwhile < median(course.rates);
+        course.awayRate = rate;
+        this.#leave(course, way.home, better ? stage.device : way.home, operation);
+      }
+    } else if (way.purpose === 'trial') {
+      if (++stage.chunks >= chunksEach) this.#tried(course, stage, way.home, operation, bytes, ms);
+    } else if (way.device === stage.device) course.awayRate = rate;
+  }
+
+  /** A chunk failed away from home: it goes on at home, and a while passes before another try. */
+  failed(way: Way, operation: string, itemBytes: number): void {
+    const course = this.#of(way.home, operation, itemBytes);
+    if (course.stage.kind === 'normal' || course.stage.device === way.home) return;
+    if (course.stage.kind === 'away') this.#end(course, way.home, operation, 1);
+    course.stage = normal;
+    course.slowSince = null;
+    course.changedAt = this.#clock.now() + longestMs - apartMs;
+  }
+
+  /** At home, in normal times: learns what is normal, and notices when it is not. */
+  #watch(
+    course: Course,
+    way: Way,
+    operation: string,
+    bytes: number,
+    ms: number,
+    other: () => string | undefined,
+  ): void {
     const now = this.#clock.now();
-    const w = this.#of(`${device} ${kind}`);
-    const expected = w.model.count >= learnCount ? w.model.predict(bytes) : null;
-    if (!expected || expected.ms <= 0) {
-      w.model.add(bytes, ms);
+    const ratio = course.ratio(bytes, ms);
+    if (!ratio) {
+      course.learn(bytes, ms);
       return;
     }
-    w.ratios.push(ms / expected.ms);
-    if (w.ratios.length > recentCount) w.ratios.shift();
-    if (w.ratios.length < recentCount) return;
-    const ratio = median(w.ratios);
-    // The spread of normal times is no slow-down.
-    const limit = Math.max(slow, 1 + 2 * expected.error);
-    if (ratio >= limit) {
-      w.slowSince ??= now;
-      w.wellSince = null;
-    } else if (ratio <= well) {
-      w.wellSince ??= now;
-      w.slowSince = null;
+    course.ratios.push(ratio.value);
+    course.rates.push(ms / Math.max(1, bytes));
+    if (course.ratios.length > recentCount) {
+      course.ratios.shift();
+      course.rates.shift();
+    }
+    const usual = median(course.ratios);
+    if (course.ratios.length < recentCount || usual < ratio.limit) {
+      course.slowSince = null;
       // What is normal is learned from normal times only.
-      if (this.scale(device) === 1) w.model.add(bytes, ms);
-    } else {
-      w.slowSince = null;
-      w.wellSince = null;
+      if (usual <= well) course.learn(bytes, ms);
+      return;
     }
-    this.#react(device, w, ratio, now);
+    course.slowSince ??= now;
+    if (now - course.slowSince < sustainedMs || now - course.changedAt < apartMs) return;
+    const device = other();
+    if (device === undefined) this.#leave(course, way.home, way.home, operation);
+    else course.stage = { kind: 'audition', device, chunks: 0 };
   }
 
-  #react(device: string, w: Watched, ratio: number, now: number): void {
-    if (now - (this.#lastChange.get(device) ?? Number.NEGATIVE_INFINITY) < apartMs) return;
-    const scale = this.scale(device);
-    if (w.slowSince !== null && now - w.slowSince >= sustainedMs) {
-      w.degradedSince ??= now;
-      if (now - w.degradedSince >= acceptMs) {
-        w.model.clear();
-        w.ratios.length = 0;
-        w.slowSince = null;
-        w.degradedSince = null;
-        if (scale < 1) this.#change({ device, scale: 1, slowdown: ratio, action: 'larger chunks' }, now);
-      } else if (scale > smallest) {
-        this.#change({ device, scale: scale / 2, slowdown: ratio, action: 'smaller chunks' }, now);
-      }
-    } else if (w.wellSince !== null && now - w.wellSince >= sustainedMs && scale < 1) {
-      w.degradedSince = null;
-      this.#change({ device, scale: Math.min(1, scale * 2), slowdown: ratio, action: 'larger chunks' }, now);
-    }
+  #leave(course: Course, home: string, device: string, operation: string): void {
+    const now = this.#clock.now();
+    course.stage = { kind: 'away', device, since: now, waitMs: apartMs, trialAt: now + apartMs, chunks: 0 };
+    course.changedAt = now;
+    const action = device === home ? 'smaller chunks' : 'moved';
+    this.#told({ device: home, operation, action, to: device, slowdown: median(course.ratios) });
   }
 
-  #change(state: DegradationState, now: number): void {
-    this.#scales.set(state.device, state.scale);
-    this.#lastChange.set(state.device, now);
-    this.#changed(state);
+  #tried(
+    course: Course,
+    stage: Stage & { readonly kind: 'away' },
+    home: string,
+    operation: string,
+    bytes: number,
+    ms: number,
+  ): void {
+    const now = this.#clock.now();
+    const ratio = course.ratio(bytes, ms)?.value ?? 1;
+    if (ratio <= well) {
+      this.#end(course, home, operation, ratio);
+      return;
+    }
+    const passed = stage.device === home ? now - stage.since >= acceptMs : ms / Math.max(1, bytes) < course.awayRate;
+    if (passed) {
+      // As slow as it is, nothing better is left: this is what is normal from now on.
+      course.forget();
+      this.#end(course, home, operation, ratio);
+      return;
+    }
+    stage.chunks = 0;
+    stage.waitMs = Math.min(longestMs, 2 * stage.waitMs);
+    stage.trialAt = now + stage.waitMs;
   }
 
-  #of(key: string): Watched {
-    let w = this.#watched.get(key);
-    if (!w) {
-      w = { model: new CostModel(), ratios: [], slowSince: null, wellSince: null, degradedSince: null };
-      if (this.#watched.size >= 256) this.#watched.delete(this.#watched.keys().next().value!);
-      this.#watched.set(key, w);
-    }
-    return w;
+  #end(course: Course, home: string, operation: string, slowdown: number): void {
+    course.stage = normal;
+    course.ratios = [];
+    course.rates = [];
+    course.slowSince = null;
+    course.changedAt = this.#clock.now();
+    this.#told({ device: home, operation, action: 'ended', to: home, slowdown });
+  }
+
+  #of(home: string, operation: string, itemBytes: number): Course {
+    return this.#courses.of(`${home} ${operation} ${sizeClass(itemBytes)}`, () => new Course());
   }
 }

@@ -1,5 +1,7 @@
 // What the facade reports. Nothing is printed: listen with `on`, or give a logger that gets all of it.
 
+import type { DegradationState } from './degradation.ts';
+
 export interface ComputeEvents {
   /** A device was selected. */
   device: { readonly device: string; readonly kind: 'gpu' | 'cpu'; readonly reason: string };
@@ -19,7 +21,8 @@ export interface ComputeEvents {
   /** One chunk of a batch was done. */
   chunk: { readonly operation: string; readonly size: number; readonly ms: number };
   anomaly: { readonly kind: string; readonly message: string; readonly value: number; readonly baseline: number };
-  degradation: { readonly device: string; readonly action: string; readonly slowdown: number };
+  /** A device became slower at an operation, what was done about it, and the end of that. */
+  degradation: DegradationState;
   error: { readonly source: string; readonly error: unknown };
 }
 

@@ -18,10 +18,7 @@ import { TensorPool } from './tensor-pool.ts';
 import { type TransferOptions, transferFrom, transferTo } from './transfer.ts';
 import type { PerformanceMetrics } from './types.ts';
 
-export interface GPUComputeOptions extends ContextOptions {
-  /** Whether a lasting slow-down makes chunks smaller. Default true. */
-  readonly handleDegradation?: boolean | undefined;
-}
+export type GPUComputeOptions = ContextOptions;
 
 export interface GPUComputeDeps extends GPUComputeOptions {
   readonly devices?: DeviceManager | undefined;
@@ -78,23 +75,16 @@ export class GPUCompute {
     ];
     const { timeline } = this.monitor;
     this.#ctx = new Context(this.devices, timeline, this.pool, deps);
-    const { book, sizes } = this.#ctx;
+    const { book } = this.#ctx;
     this.#resources = new ResourcePredictor(timeline);
     const leaveDevices = this.devices.join({
       live: () => book.live(),
       leave: (station) => book.leave(station),
     });
-    const stopScaling =
-      (deps.handleDegradation ?? true)
-        ? this.monitor.onDegradation((state) => {
-            sizes.scale = state.scale;
-          })
-        : () => {};
     const stopRequests = this.pool.onRequest((hit) => this.monitor.noteRequest(hit));
     this.#leave = () => {
       leaveDevices();
       stopRequests();
-      stopScaling();
       this.#resources.dispose();
     };
   }

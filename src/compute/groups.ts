@@ -5,6 +5,7 @@
 // any size of chunk. Stacking them into one tensor would not do that: the order of a sum follows from the number of rows.
 
 import type { Compiled } from '../runtime/compile.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { Bounded } from './bounded.ts';
 import { InvalidArgumentError } from './errors.ts';
@@ -26,20 +27,23 @@ export function groupsOf(count: number): number[] {
 
 type Group = Compiled<readonly Tensor[], readonly Tensor[]>;
 
-/** Compiled groups of one station's runtime; they end with it. */
+/** Compiled groups of one device of a station's runtime; they end with it. */
 export class Groups {
-  readonly #station: Station;
+  readonly #runtime: Runtime;
+  /** Set if it is not the station's own device, which needs no pin. */
+  readonly #pin: string | undefined;
   readonly #wide: boolean;
   readonly #compiled = new Bounded<Group>(maxGroups, (group) => group.dispose());
 
-  constructor(station: Station) {
-    this.#station = station;
-    this.#wide = station.device.caps.dtypes.has('f64');
+  constructor(station: Station, device: string) {
+    this.#runtime = station.runtime;
+    this.#pin = device === station.id ? undefined : device;
+    this.#wide = station.runtime.device(device).caps.dtypes.has('f64');
   }
 
   /** One result per tensor, in their order. Nothing is left behind when it throws. */
   run(tensors: readonly Tensor[], op: BatchOp): Tensor[] {
-    if (typeof op === 'string') return this.#station.runtime.scope(() => this.#named(tensors, op));
+    if (typeof op === 'string') return this.#runtime.scope({ device: this.#pin }, () => this.#named(tensors, op));
     const results: Tensor[] = [];
     try {
       for (const t of tensors) results.push(this.#custom(t, op));
@@ -52,7 +56,7 @@ export class Groups {
 
   /** A user's function may read anything, so each item is computed alone. */
   #custom(tensor: Tensor, op: TensorOp): Tensor {
-    return this.#station.runtime.scope(() => {
+    return this.#runtime.scope({ device: this.#pin }, () => {
       const result: unknown = op(tensor);
       if (!(result instanceof Tensor)) throw notATensor(result);
       // A handle of its own: the function may return its operand, or a tensor that somebody else disposes.
@@ -92,7 +96,7 @@ export class Groups {
   #group(op: OpName, size: number, kind: string): Group {
     return this.#compiled.of(`${op} ${size} ${kind}`, () => {
       const { run } = ops[op];
-      return this.#station.runtime.compile((...list: readonly Tensor[]) => list.map((t) => run(t, this.#wide)));
+      return this.#runtime.compile((...list: readonly Tensor[]) => list.map((t) => run(t, this.#wide)));
     });
   }
 }

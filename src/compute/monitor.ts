@@ -3,11 +3,11 @@
 
 import { AnomalyDetector } from './anomaly.ts';
 import type { Clock } from './clock.ts';
-import { DegradationHandler, type DegradationState } from './degradation.ts';
 import { DeviceManager } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import { type MetricsInput, PerformanceLogger } from './logger.ts';
 import { Shared } from './shared.ts';
+import { sizeClass } from './statistics.ts';
 import { Timeline, type Totals } from './timeline.ts';
 import type { MemoryUsage, PerformanceMetrics } from './types.ts';
 
@@ -54,8 +54,6 @@ export class PerformanceMonitor {
   readonly logger: PerformanceLogger;
   readonly #devices: DeviceManager;
   readonly #clock: Clock;
-  readonly #degradation: DegradationHandler;
-  readonly #degraded = new Set<(state: DegradationState) => void>();
   readonly #anomalies: AnomalyDetector | null;
   readonly #metrics = new Set<(metrics: MetricsInput) => void>();
   readonly #operations: OperationRecord[] = [];
@@ -89,16 +87,10 @@ export class PerformanceMonitor {
             signals.emit('anomaly', { kind, message, value, baseline }),
           )
         : null;
-    this.#degradation = new DegradationHandler(this.#clock, (state) => {
-      const { device, action, slowdown } = state;
-      signals.emit('degradation', { device, action, slowdown });
-      for (const listener of this.#degraded) listener(state);
-    });
     this.#stop = this.timeline.onSpan((span) => {
       this.#anomalies?.outcome(span.failed);
       if (span.failed) return;
-      this.#anomalies?.latency(`${span.name} ${sizeClass(span.bytes)} on ${span.device}`, span.ms);
-      if (span.kind === 'compute') this.#degradation.note(span.device, span.name, span.bytes, span.ms);
+      this.#anomalies?.latency(`${span.name} 2^${sizeClass(span.bytes)} B on ${span.device}`, span.ms);
     });
   }
 
@@ -245,11 +237,6 @@ export class PerformanceMonitor {
     return () => this.#metrics.delete(listener);
   }
 
-  onDegradation(listener: (state: DegradationState) => void): () => void {
-    this.#degraded.add(listener);
-    return () => this.#degraded.delete(listener);
-  }
-
   /** Tells the watch over anomalies about a request to a pool. */
   noteRequest(hit: boolean): void {
     this.#anomalies?.request(hit);
@@ -293,6 +280,3 @@ export class PerformanceMonitor {
     throw new DisposedError({ message: `${operation}: the monitor was disposed`, operation, hint: 'Make a new one.' });
   }
 }
-
-/** Sizes within a factor of two have comparable times. */
-const sizeClass = (bytes: number): string => `2^${Math.round(Math.log2(bytes + 1))} B`;

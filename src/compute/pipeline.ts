@@ -19,6 +19,9 @@ export type Result = HostArrays[keyof HostArrays];
 /** Elements of a block: enough to keep the device busy with one launch. */
 const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 18 };
 
+/** After so many bytes the event loop turns. */
+const turnBytes = 1 << 20;
+
 /** Positions of a chunk's records that travel together. */
 interface Block {
   readonly positions: readonly number[];
@@ -57,11 +60,18 @@ export class Pipeline {
     };
     let behind: Promise<void> = Promise.resolve();
     try {
+      let untold = 0;
       for (const block of blocks) {
+        // The source of the records, and everybody else, gets a turn between large pieces.
+        if (untold >= turnBytes) {
+          await this.#ctx.clock.turn();
+          untold = 0;
+        }
         // The download of the block before goes on meanwhile, where the device can do both.
         if (downloads > 0 && this.#station.kind === 'gpu') this.overlapped = true;
         const input = await this.#upload(records, block);
         held.add(input);
+        untold += input.size * byteSize(input.dtype);
         const out = await this.#compute(input, block);
         held.add(out);
         held.delete(input);
@@ -96,10 +106,10 @@ export class Pipeline {
     const op = this.#op;
     const bytes = input.size * byteSize(input.dtype);
     const wide = this.#station.device.caps.dtypes.has('f64');
-    const { value, ms } = await this.#ctx.computing(this.#station, nameOf(op), bytes, () =>
+    const { value, ms } = await this.#ctx.computing(this.#station.device, nameOf(op), bytes, () =>
       typeof op === 'string' && block.rows !== null
         ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
-        : this.#ctx.groups(this.#station).run([input], op)[0]!,
+        : this.#ctx.groups(this.#station, this.#station.id).run([input], op)[0]!,
     );
     this.busyMs += ms;
     return value;

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { CostModel } from './cost-model.ts';
-import { DegradationHandler, type DegradationState } from './degradation.ts';
 import { Pacer } from './pacer.ts';
 import { TestClock } from './testing.ts';
 import { Timeline } from './timeline.ts';
@@ -42,48 +41,6 @@ describe('the utilisation ceiling', () => {
     const clock = new TestClock();
     await new Pacer(clock, null).rest(100);
     expect(clock.slept).toEqual([]);
-  });
-});
-
-describe('a slow-down', () => {
-  /** Ten pieces of work a second; `factor` tells how slow the device is at a time. */
-  function run(seconds: number, factor: (s: number) => number): (DegradationState & { at: number })[] {
-    const clock = new TestClock();
-    const states: (DegradationState & { at: number })[] = [];
-    const handler = new DegradationHandler(clock, (state) => states.push({ ...state, at: clock.time }));
-    let s = 3;
-    for (let i = 0; i < seconds * 10; i++) {
-      s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
-      const bytes = 1e6 * (1 + (s >>> 30)) * handler.scale('gpu');
-      const noise = 1 + 0.1 * (((s >>> 8) & 0xffff) / 2 ** 16 - 0.5);
-      handler.note('gpu', 'op', bytes, (0.2 + bytes / 1e6) * noise * factor(i / 10));
-      clock.time += 100;
-    }
-    return states;
-  }
-
-  it('that lasts makes chunks smaller, and larger again when it is over', () => {
-    const states = run(200, (s) => (s > 30 && s < 90 ? 2.5 : 1));
-    expect(states[0]).toMatchObject({ action: 'smaller chunks', scale: 0.5, device: 'gpu' });
-    expect(states[0]!.slowdown).toBeCloseTo(2.5, 0);
-    expect(states.at(-1)).toMatchObject({ action: 'larger chunks', scale: 1 });
-  });
-
-  it('that is short or small changes nothing', () => {
-    expect(run(120, (s) => (s % 30 < 1 ? 4 : 1))).toHaveLength(0);
-    expect(run(120, (s) => (s > 40 ? 1.2 : 1))).toHaveLength(0);
-  });
-
-  it('that comes and goes changes something every ten seconds at most', () => {
-    for (const period of [4, 7, 11, 20, 33]) {
-      const states = run(300, (s) => (s > 20 && s % period < period / 2 ? 3 : 1));
-      for (const [i, { at }] of states.slice(1).entries()) expect(at - states[i]!.at).toBeGreaterThanOrEqual(10_000);
-    }
-  });
-
-  it('that stays for good becomes the normal state', () => {
-    const states = run(1000, (s) => (s > 30 ? 2 : 1));
-    expect(states.at(-1)).toMatchObject({ scale: 1 });
   });
 });
 

@@ -38,6 +38,14 @@ export class Station {
     return this.runtime.device(this.id);
   }
 
+  /** Other devices that the runtime has open. */
+  get others(): readonly DeviceId[] {
+    return this.runtime
+      .devices()
+      .filter((d) => d.open && d.id !== this.id)
+      .map((d) => d.id);
+  }
+
   /** While the runtime opens its lost device again: whether that worked. */
   get rebirth(): Promise<boolean> | null {
     return this.#rebirth?.promise ?? null;

@@ -68,7 +68,10 @@ export class TensorBook {
     this.#settle();
     const entry = this.#byHandle.get(tensor);
     if (!entry) return null;
-    return entry.station?.id ?? 'host';
+    if (!entry.station) return 'host';
+    const holder = entry.current ?? tensor;
+    // A station's runtime may have more than one device.
+    return (holder.disposed ? null : holder.node.storage?.place?.id) ?? entry.station.id;
   }
 
   /** The tensor that stands for a handle on a station, brought there if need be. */

@@ -1,7 +1,7 @@
 // What the tests of this folder share: a clock that they move, and devices that fail when told to.
 
 import { createCpuDevice } from '../devices/cpu/device.ts';
-import type { Device } from '../devices/device.ts';
+import type { Device, Mark } from '../devices/device.ts';
 import { type FaultyDevice, withFaults } from '../recovery/faults.ts';
 import { createRuntime, type RuntimeOptions } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
@@ -76,18 +76,35 @@ export interface FakeGpu {
   faults: Parameters<typeof withFaults>[1];
 }
 
-/**
- * A GPU as far as anybody above devices can tell: the CPU under the name cuda:0, which can be lost.
- */
-export function fakeGpu(options: RuntimeOptions & { readonly comesBack?: boolean } = {}): FakeGpu {
+export interface FakeGpuOptions extends RuntimeOptions {
+  readonly comesBack?: boolean | undefined;
+  /** Called after each launch on any device. */
+  readonly launched?: ((device: string) => void) | undefined;
+  readonly syncRead?: boolean | undefined;
+}
+
+/** A GPU as far as anybody above devices can tell: the CPU under the name cuda:0, which can be lost. */
+export function fakeGpu(options: FakeGpuOptions = {}): FakeGpu {
   let current: FaultyDevice | null = null;
   let opened = 0;
-  const { comesBack = false, ...runtime } = options;
+  const { comesBack = false, launched, syncRead = true, ...runtime } = options;
+  const bound = (m: Mark) => ({ done: () => m.done(), whenDone: () => m.whenDone() });
+  const heard = <D extends Device>(device: D): D => {
+    if (!launched) return device;
+    const [launch, mark] = [device.launch.bind(device), device.mark.bind(device)];
+    const told: Device['launch'] = (...args) => {
+      launch(...args);
+      launched(device.id);
+    };
+    // Times are the test's.
+    const untimed: Device['mark'] = () => ({ ...bound(mark()), since: () => null });
+    return Object.assign(device, { launch: told, mark: untimed, record: undefined });
+  };
   const asGpu = (device: Device): FaultyDevice => {
     const faulty = withFaults(device, gpu.faults);
     current = Object.assign(faulty, {
       id: 'cuda:0',
-      caps: { ...device.caps, immortal: false, name: 'a GPU' },
+      caps: { ...device.caps, immortal: false, name: 'a GPU', syncRead },
       reopen: comesBack ? async () => asGpu(await createCpuDevice({ threads: 1 })) : undefined,
     });
     return current;
@@ -112,7 +129,7 @@ export function fakeGpu(options: RuntimeOptions & { readonly comesBack?: boolean
       return createRuntime({
         ...base,
         devices: ['cpu', 'reference'],
-        wrap: (device) => (device.id === 'cpu' ? asGpu(device) : device),
+        wrap: (device) => heard(device.id === 'cpu' ? asGpu(device) : device),
       });
     },
   };

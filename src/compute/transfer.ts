@@ -71,7 +71,7 @@ export function download<D extends DType>(ctx: Context, station: Station, tensor
   const bytes = tensor.size * byteSize(tensor.dtype);
   const copy = (): Maybe<HostArrays[D]> => ctx.copying(station, 'download', bytes, () => tensor.data());
   if (tensor.node.storage) return copy();
-  const pending = ctx.computing(station, 'pending', bytes, () => tensor.compute());
+  const pending = ctx.computing(station.device, 'pending', bytes, () => tensor.compute());
   return pending instanceof Promise ? pending.then(copy) : copy();
 }
 
