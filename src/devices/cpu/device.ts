@@ -20,6 +20,7 @@ import type { WorkerPool } from './pool/pool.ts';
 import type { CpuProgram } from './program.ts';
 import { cpuNative } from './render/native.ts';
 import { prepareRoutine } from './routines/prepare.ts';
+import { Spares } from './spares.ts';
 import { viewOf } from './views.ts';
 
 export interface CpuOptions {
@@ -84,6 +85,7 @@ class Cpu implements CpuDevice {
   readonly #programLimit: number;
   readonly #byIdentity = new WeakMap<Kernel | Routine, CpuProgram>();
   readonly #programs = new Map<string, CpuProgram>();
+  readonly #spares = new Spares();
   #closed = false;
 
   constructor(engine: Engine, blas: Blas, tiny: number, programs: number) {
@@ -150,7 +152,15 @@ class Cpu implements CpuDevice {
   readSync(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Uint8Array {
     const b = this.#own(src, offset, length, 'read');
     const at = b.address + offset;
-    return (b.small ?? this.#engine.memory.views).u8.slice(at, at + length);
+    const { u8 } = b.small ?? this.#engine.memory.views;
+    const spare = this.#spares.take(length);
+    if (!spare) return u8.slice(at, at + length);
+    spare.set(u8.subarray(at, at + length));
+    return spare;
+  }
+
+  returnRead(bytes: Uint8Array): void {
+    this.#spares.keep(bytes);
   }
 
   async read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array> {
@@ -218,6 +228,7 @@ class Cpu implements CpuDevice {
   }
 
   trim(): void {
+    this.#spares.clear();
     if (!this.#closed) this.#engine.trim();
   }
 
