@@ -1,4 +1,12 @@
 // Adaptive chunks beside a fixed hundred: many small records, some of middling size, few large ones.
+//
+// The large ones come out of a file, as large records do. Of records that are in memory already there is nothing to win: they
+// travel one by one whatever the chunk is. Of records that arrive over time a chunk must be neither so large that the
+// device waits for it, nor so small that it costs.
+
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { median, type Row, verdict } from './report.ts';
 import { type Setup, values } from './setup.ts';
@@ -9,31 +17,55 @@ interface Work {
   readonly length: number;
   /** How much faster adaptive chunks have to be. */
   readonly least: number;
+  readonly from: 'memory' | 'file';
 }
 
 const works: readonly Work[] = [
-  { what: 'many small: 100,000 records of 64 B', records: 100_000, length: 16, least: 1.2 },
-  { what: 'middling: 2,000 records of 16 KB', records: 2000, length: 4096, least: 0.95 },
-  // Large records are streamed one by one whatever the chunk is, so there is little to win.
-  { what: 'few large: 200 records of 2 MB', records: 200, length: 1 << 19, least: 0.95 },
+  { what: 'many small: 100,000 records of 64 B', records: 100_000, length: 16, least: 1.2, from: 'memory' },
+  { what: 'middling: 2,000 records of 16 KB', records: 2000, length: 4096, least: 0.95, from: 'memory' },
+  { what: 'few large: 80 records of 4 MB out of a file', records: 80, length: 1 << 20, least: 1.2, from: 'file' },
+  { what: 'few large: 200 records of 2 MB in memory', records: 200, length: 1 << 19, least: 0.95, from: 'memory' },
 ];
+
+/** The same records again and again: the data itself must not become the bottleneck. */
+function* inMemory(block: Float32Array, { records, length }: Work): Generator<Float32Array> {
+  const different = block.length / length;
+  for (let i = 0; i < records; i++) {
+    const at = (i % different) * length;
+    yield block.subarray(at, at + length);
+  }
+}
+
+async function* outOfFile(path: string, { records, length }: Work): AsyncGenerator<Float32Array> {
+  const file = await open(path);
+  try {
+    for (let i = 0; i < records; i++) {
+      const bytes = new Uint8Array(4 * length);
+      await file.read(bytes, 0, bytes.length, 0);
+      yield new Float32Array(bytes.buffer);
+    }
+  } finally {
+    await file.close();
+  }
+}
 
 export async function adaptiveChunks({ make }: Setup): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { what, records, length, least } of works) {
-    const block = values(Math.min(records, 64) * length);
-    // The same records again and again: the data itself must not become the bottleneck.
-    function* source(): Generator<Float32Array> {
-      for (let i = 0; i < records; i++) yield block.subarray((i % 64) * length, ((i % 64) + 1) * length);
-    }
+  const folder = await mkdtemp(join(tmpdir(), 'gpuforge-bench-'));
+  for (const work of works) {
+    const { what, records, length, least, from } = work;
+    const block = values(Math.min(records, from === 'file' ? 1 : 64) * length);
+    const path = join(folder, `${length}`);
+    if (from === 'file') await writeFile(path, block);
+    const source = () => (from === 'file' ? outOfFile(path, work) : inMemory(block, work));
     const gpu = make();
     await gpu.devices.ready();
     const times = { fixed: [] as number[], adaptive: [] as number[] };
     let sizes: number[] = [];
     gpu.on('chunk', (e) => sizes.push(e.size));
     let settled = 0;
-    for (let round = 0; round < 6; round++) {
-      for (const mode of ['fixed', 'adaptive'] as const) {
+    for (let round = 0; round < 8; round++) {
+      for (const mode of round % 2 === 0 ? (['fixed', 'adaptive'] as const) : (['adaptive', 'fixed'] as const)) {
         sizes = [];
         const start = performance.now();
         await gpu.processDataset(source(), { op: 'meanSquare', chunkSize: mode === 'fixed' ? 100 : 'adaptive' });
@@ -53,5 +85,6 @@ export async function adaptiveChunks({ make }: Setup): Promise<Row[]> {
       data: { fixed, adaptive, ratio: fixed / adaptive, chunk: settled },
     });
   }
+  await rm(folder, { recursive: true });
   return rows;
 }

@@ -14,9 +14,10 @@ import { createRuntime } from '../../src/index.ts';
 import type { DeviceKind } from '../../src/runtime/devices.ts';
 import { adaptiveChunks } from './chunks.ts';
 import { facadeCost } from './cost.ts';
+import { overhead } from './overhead.ts';
 import { type Row, show } from './report.ts';
 import { type Setup, setup } from './setup.ts';
-import { batch, ceiling, concurrent, overhead, transfers } from './targets.ts';
+import { batch, ceiling, concurrent, transfers } from './targets.ts';
 
 const args = process.argv.slice(2);
 const option = (name: string): string | undefined => {

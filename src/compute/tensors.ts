@@ -8,6 +8,7 @@ import type { DType } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { withDeadline } from '../recovery/deadline.ts';
 import type { Tensor } from '../tensor/tensor.ts';
+import { later } from './clock.ts';
 import { DisposedError, InvalidArgumentError, TensorLostError } from './errors.ts';
 import type { Station } from './station.ts';
 
@@ -27,11 +28,6 @@ interface Entry {
 /** The longest wait for the bytes of a tensor whose device may be gone, in ms. */
 const patienceMs = 5000;
 const maxYoung = 512;
-
-const later = (call: () => void): void => {
-  if (typeof setImmediate === 'function') setImmediate(call);
-  else setTimeout(call);
-};
 
 export class TensorBook {
   readonly #young: { readonly tensor: Tensor; readonly station: Station }[] = [];
