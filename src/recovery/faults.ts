@@ -18,40 +18,21 @@ import type {
   Recording,
   Telemetry,
 } from '../devices/device.ts';
-import { ArgumentError, DeviceLost, DisposedError, type ForgeError, KernelError, OutOfMemory } from '../errors.ts';
+import type { DeviceLost } from '../errors.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
-import { deadlineExceeded, TransientError } from './errors.ts';
+import { deadlineExceeded } from './errors.ts';
+import { closedError, foreign, injectedError, lostError, releasedError } from './fault-errors.ts';
+import { type FaultKind, type FaultPlan, type FaultSite, FaultTurns } from './fault-plan.ts';
 
-export const faultSites = ['allocate', 'write', 'read', 'prepare', 'launch', 'record', 'replay', 'mark'] as const;
-export type FaultSite = (typeof faultSites)[number];
-
-/**
- * How a call fails. `hang`: the device stops answering; reads and marks from then on never settle (a synchronous read, which
- * would block for ever, throws DeadlineExceeded), until the device is lost or closed.
- */
-export const faultKinds = ['out-of-memory', 'kernel', 'transient', 'lost', 'hang'] as const;
-export type FaultKind = (typeof faultKinds)[number];
-
-export interface Fault {
-  /** Which calls are counted. */
-  readonly at: FaultSite | 'any';
-  /** The first call that fails, counted from 1. */
-  readonly nth: number;
-  /** How many fail from there on. Default 1; Infinity: all. */
-  readonly times?: number;
-  readonly as: FaultKind;
-}
-
-export interface FaultPlan {
-  readonly faults: readonly Fault[];
-  /**
-   * The device can be opened anew after a loss: `reopen` gives the device underneath, with this plan. Without it a lost device
-   * stays lost, as CUDA does within a process.
-   */
-  readonly rebirth?: FaultPlan;
-  /** Every buffer must be released, also where the garbage collector would do it, as on any device that can be lost. Default true. */
-  readonly strict?: boolean;
-}
+export {
+  type Fault,
+  type FaultKind,
+  type FaultPlan,
+  type FaultSite,
+  faultKinds,
+  faultSites,
+  randomFaults,
+} from './fault-plan.ts';
 
 export interface FaultCounters {
   readonly calls: Readonly<Record<FaultSite | 'any', number>>;
@@ -80,29 +61,6 @@ export interface FaultyDevice extends Device {
  */
 export function withFaults(device: Device, plan: FaultPlan = { faults: [] }): FaultyDevice {
   return new Faulty(device, plan);
-}
-
-/** A plan from a seed: one to three faults within the first `calls` calls. */
-export function randomFaults(seed: number, calls: number, kinds: readonly FaultKind[] = faultKinds): FaultPlan {
-  let s = seed >>> 0;
-  // Mulberry32.
-  const next = (below: number): number => {
-    s = (s + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(s ^ (s >>> 15), s | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-  const sites = ['any', ...faultSites] as const;
-  const faults = Array.from({ length: 1 + next(3) }, (): Fault => {
-    const at = sites[next(sites.length)]!;
-    return {
-      at,
-      nth: 1 + next(at === 'any' ? calls : Math.ceil(calls / 4)),
-      times: 1 + next(3),
-      as: kinds[next(kinds.length)]!,
-    };
-  });
-  return { faults };
 }
 
 class FaultyBuffer implements DeviceBuffer {
@@ -139,9 +97,7 @@ class Faulty implements FaultyDevice {
   readonly #programs = new WeakSet<Program>();
   readonly #live = new Set<FaultyBuffer>();
   readonly #waiting = new Set<Reject>();
-  readonly #calls: Record<FaultSite | 'any', number>;
-  readonly #injected: { at: FaultSite; call: number; as: FaultKind }[] = [];
-  #plan: FaultPlan;
+  readonly #turns: FaultTurns;
   #liveBytes = 0;
   #peakBytes = 0;
   #loss: DeviceLoss | null = null;
@@ -154,8 +110,7 @@ class Faulty implements FaultyDevice {
     this.id = inner.id;
     // Whatever the device underneath is: this one can be lost.
     this.caps = { ...inner.caps, immortal: false };
-    this.#plan = plan;
-    this.#calls = Object.fromEntries(['any', ...faultSites].map((s) => [s, 0])) as Record<FaultSite | 'any', number>;
+    this.#turns = new FaultTurns(plan);
     this.lost = new Promise((resolve) => {
       this.#tellLost = resolve;
     });
@@ -178,7 +133,7 @@ class Faulty implements FaultyDevice {
 
   allocate(bytes: number): DeviceBuffer {
     this.#enter('allocate', bytes);
-    const made = new FaultyBuffer(this.inner.allocate(bytes), this, this.#plan.strict ?? true);
+    const made = new FaultyBuffer(this.inner.allocate(bytes), this, this.#turns.plan.strict ?? true);
     if (made.collected) return made;
     this.#live.add(made);
     this.#liveBytes += bytes;
@@ -249,11 +204,11 @@ class Faulty implements FaultyDevice {
 
   counters(): FaultCounters {
     return {
-      calls: { ...this.#calls },
+      calls: { ...this.#turns.calls },
       live: this.#live.size,
       liveBytes: this.#liveBytes,
       peakBytes: this.#peakBytes,
-      injected: [...this.#injected],
+      injected: [...this.#turns.injected],
     };
   }
 
@@ -262,7 +217,7 @@ class Faulty implements FaultyDevice {
   }
 
   plan(plan: FaultPlan): void {
-    this.#plan = plan;
+    this.#turns.plan = plan;
   }
 
   #reopen(plan: FaultPlan): Device {
@@ -304,14 +259,7 @@ class Faulty implements FaultyDevice {
   #enter(site: FaultSite, bytes = 0, name: string = site): void {
     if (this.#loss) throw this.#lostError(name);
     if (this.#closed) throw closedError(this.id, name);
-    const any = ++this.#calls.any;
-    const count = ++this.#calls[site];
-    for (const { at, nth, times = 1, as } of this.#plan.faults) {
-      const call = at === 'any' ? any : at === site ? count : 0;
-      if (call < nth || call >= nth + times) continue;
-      this.#injected.push({ at: site, call: count, as });
-      this.#fail(as, site, bytes, name);
-    }
+    for (const as of this.#turns.next(site)) this.#fail(as, site, bytes, name);
   }
 
   #fail(as: FaultKind, site: FaultSite, bytes: number, name: string): void {
@@ -320,7 +268,7 @@ class Faulty implements FaultyDevice {
       return;
     }
     if (as === 'lost') {
-      this.#die({ reason: `injected at ${site} ${this.#calls[site]}` });
+      this.#die({ reason: `injected at ${site} ${this.#turns.calls[site]}` });
       throw this.#lostError(name);
     }
     throw injectedError[as](this.id, site, bytes, name);
@@ -334,14 +282,7 @@ class Faulty implements FaultyDevice {
   #own(buffer: DeviceBuffer, where: string): DeviceBuffer {
     const b = buffer as FaultyBuffer;
     if (b.owner !== this) throw foreign(this.id, where, 'buffer');
-    if (b.released) {
-      throw new DisposedError({
-        code: 'BUFFER_RELEASED',
-        message: `${where}: a buffer of ${b.bytes} bytes was released (${this.id})`,
-        fix: 'Release a buffer only after its last use.',
-        where,
-      });
-    }
+    if (b.released) throw releasedError(this.id, where, b.bytes);
     return b.inner;
   }
 
@@ -410,63 +351,4 @@ class FaultyMark implements Mark {
   since(earlier: Mark): number | null {
     return earlier instanceof FaultyMark ? this.#inner.since(earlier.#inner) : null;
   }
-}
-
-type Injected = Exclude<FaultKind, 'lost' | 'hang'>;
-
-const injectedError: Readonly<
-  Record<Injected, (id: DeviceId, site: FaultSite, bytes: number, name: string) => ForgeError>
-> = {
-  'out-of-memory': (id, site, bytes, name) =>
-    new OutOfMemory({
-      code: 'OUT_OF_MEMORY',
-      message: `${id}: no room for ${bytes} bytes (${site}, injected)`,
-      fix: 'Injected by withFaults.',
-      where: name,
-      requested: bytes,
-      available: 0,
-    }),
-  kernel: (id, site, _, name) =>
-    new KernelError({
-      code: 'INJECTED',
-      message: `${id}: ${name} failed (${site}, injected)`,
-      fix: 'Injected by withFaults.',
-      where: name,
-      source: '',
-    }),
-  transient: (id, site, _, name) =>
-    new TransientError({
-      code: 'INJECTED',
-      message: `${id}: ${name} failed for a moment (${site}, injected)`,
-      fix: 'Injected by withFaults.',
-      where: name,
-    }),
-};
-
-function lostError(id: DeviceId, where: string, reason: string, cause?: unknown): DeviceLost {
-  return new DeviceLost({
-    code: 'DEVICE_LOST',
-    message: `${id}: the device was lost (${reason}); what was on it is gone`,
-    fix: 'Reopen the device, or go on with another one.',
-    where,
-    ...(cause === undefined ? {} : { cause }),
-  });
-}
-
-function closedError(id: DeviceId, where: string): DisposedError {
-  return new DisposedError({
-    code: 'DEVICE_CLOSED',
-    message: `${id}: ${where} after close()`,
-    fix: 'Open the device again, or close it later.',
-    where,
-  });
-}
-
-function foreign(id: DeviceId, where: string, what: 'buffer' | 'program'): ArgumentError {
-  return new ArgumentError({
-    code: 'FOREIGN_OBJECT',
-    message: `${where}: a ${what} of another device, or of an earlier life of ${id}, was used on it`,
-    fix: 'Use buffers and programs only with the device that made them; after a loss, make them anew.',
-    where,
-  });
 }

@@ -1,4 +1,5 @@
-// The parent's end of the conversation with a device's process: sending, waiting, and noticing its end.
+// The parent's end of the conversation with a device's process: asking, waiting, and noticing its end. Commands go out through
+// `Sender`, records come in through `Inbox`.
 //
 // A wait ends with the answer, with an error of the device, or with DeviceLost: when the process has ended, when it says
 // that its device is lost, or when nothing at all has come from it for `timeoutMs` while something was awaited.
@@ -6,7 +7,9 @@
 import type { DeviceLoss } from '../../devices/device.ts';
 import { DeviceLost, type ForgeError } from '../../errors.ts';
 import { Books } from './books.ts';
-import { aligned, Batch, down, up } from './records.ts';
+import { Inbox, type Incoming } from './inbox.ts';
+import { down, up } from './records.ts';
+import { Sender } from './sender.ts';
 import { ChildHost, type ChildSpec } from './spawn.ts';
 import { type PackedError, unpackError } from './wire.ts';
 
@@ -19,10 +22,6 @@ interface Request {
   filled: number;
 }
 
-/** Commands beyond this many bytes go out at once; a device should not idle while the parent collects. */
-const batchBytes = 8 * 1024;
-/** Payloads from this size on are not copied into the batch. */
-const directBytes = 4 * 1024;
 /** How long a synchronous wait looks at the file before it sleeps between looks, in ms. */
 const eagerMs = 0.2;
 /** How old figures of memory may be, in ms. */
@@ -30,13 +29,9 @@ const staleMs = 50;
 /** How long a child may take to close by itself, in ms. */
 const closeMs = 5000;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-const zeros = new Uint8Array(8);
-
 export class Connection {
   readonly host: ChildHost;
-  readonly batch = new Batch();
+  readonly out: Sender;
   readonly books = new Books();
   readonly lost: Promise<DeviceLoss>;
   /** The text of the child's first record. */
@@ -45,9 +40,7 @@ export class Connection {
   readonly #openMs: number;
   readonly #timeoutMs: number;
   readonly #requests = new Map<number, Request>();
-  readonly #inbox = new Uint8Array(new ArrayBuffer(4096));
-  readonly #inWords = new Uint32Array(this.#inbox.buffer);
-  readonly #inDoubles = new Float64Array(this.#inbox.buffer);
+  readonly #inbox = new Inbox();
   readonly #sleeper = new Int32Array(new SharedArrayBuffer(4));
   #next = 1;
   #loss: DeviceLoss | null = null;
@@ -55,7 +48,6 @@ export class Connection {
   #greet: { resolve: (text: string) => void; reject: (e: unknown) => void } = { resolve: () => {}, reject: () => {} };
   #greeted = false;
   #closing = false;
-  #flushing = false;
   #progress = 0;
   #refreshed = 0;
   #alarm: ReturnType<typeof setTimeout> | null = null;
@@ -72,6 +64,10 @@ export class Connection {
       this.#greet = { resolve, reject };
     });
     this.hello.catch(() => {});
+    this.out = new Sender(
+      () => this.host.ring,
+      (bytes) => this.#block(() => this.host.ring.room >= bytes, `sending ${bytes} bytes`),
+    );
     this.host = new ChildHost(spec, this.#onBell, (how) => {
       this.#ended();
       // What it still said before it ended tells more than how it ended.
@@ -90,106 +86,30 @@ export class Connection {
     if (this.#loss) throw this.#lostError(where);
   }
 
-  // Sending.
-
-  /** Begins a record in the batch. */
-  begin(op: number, bytes: number): number {
-    const { batch } = this;
-    if (batch.used + aligned(bytes) > batchBytes && batch.used > 0) this.flush();
-    if (batch.used + aligned(bytes) > batch.capacity) batch.grow(aligned(bytes));
-    if (!this.#flushing) {
-      this.#flushing = true;
-      queueMicrotask(this.#flushLater);
-    }
-    return batch.begin(op, bytes);
-  }
-
-  /** A command with one number. */
-  word(op: number, first: number): void {
-    const at = this.begin(op, 16);
-    this.batch.words[at + 2] = first;
-    this.batch.words[at + 3] = 0;
-  }
-
-  text(op: number, first: number, text: string, second = 0): void {
-    const bytes = encoder.encode(text);
-    const at = this.begin(op, 16 + bytes.length);
-    this.batch.words[at + 2] = first;
-    this.batch.words[at + 3] = second;
-    this.batch.bytes.set(bytes, 4 * at + 16);
-  }
-
-  /** Data with a place: large data goes into the ring without being copied here. */
-  payload(op: number, first: number, second: number, offset: number, data: Uint8Array): void {
-    const bytes = 24 + data.length;
-    const direct = data.length >= directBytes;
-    const at = this.begin(op, direct ? 24 : bytes);
-    const { words, doubles } = this.batch;
-    words[at + 1] = bytes;
-    words[at + 2] = first;
-    words[at + 3] = second;
-    doubles[(at >> 1) + 2] = offset;
-    if (!direct) {
-      this.batch.bytes.set(data, 4 * at + 24);
-      return;
-    }
-    const padding = aligned(bytes) - bytes;
-    this.#send(data.length + padding, () => {
-      this.host.ring.put(data, 0, data.length);
-      if (padding > 0) this.host.ring.put(zeros, 0, padding);
-    });
-  }
-
-  readonly #flushLater = (): void => {
-    this.#flushing = false;
-    try {
-      this.flush();
-    } catch {
-      // Lost meanwhile: whoever uses the device next is told.
-    }
-  };
-
-  flush(): void {
-    if (this.batch.used > 0 && !this.#loss) this.#send(0, () => {});
-  }
-
-  /** Sends the batch, and `more` bytes behind it. */
-  #send(more: number, put: () => void): void {
-    const { batch } = this;
-    const { ring } = this.host;
-    const bytes = batch.used + more;
-    if (ring.room < bytes) ring.look();
-    if (ring.room < bytes) this.#block(() => ring.room >= bytes, `sending ${bytes} bytes`);
-    ring.put(batch.bytes, 0, batch.used);
-    batch.used = 0;
-    put();
-    ring.announce();
-  }
-
   // Asking.
 
   /** A command with a request, a number and a size; waits for the answer. */
   call(op: number, what: string, second: number, size: number): void {
     this.#now(what, (request) => {
-      const at = this.begin(op, 24);
-      this.batch.words[at + 2] = request;
-      this.batch.words[at + 3] = second;
-      this.batch.doubles[(at >> 1) + 2] = size;
+      const at = this.out.begin(op, 24);
+      this.out.batch.words[at + 2] = request;
+      this.out.batch.words[at + 3] = second;
+      this.out.batch.doubles[(at >> 1) + 2] = size;
     });
   }
 
   callText(op: number, what: string, second: number, text: string): void {
-    this.#now(what, (request) => this.text(op, request, text, second));
+    this.#now(what, (request) => this.out.text(op, request, text, second));
   }
 
   ask(question: string, what: string): unknown {
-    return JSON.parse(this.#now(what, (request) => this.text(up.ask, request, question)) as string);
+    return JSON.parse(this.#now(what, (request) => this.out.text(up.ask, request, question)) as string);
   }
 
   since(mark: number, earlier: number): number | null {
     const text = this.#now('since', (request) => {
-      const at = this.begin(up.since, 24);
-      this.batch.words.set([request, mark, earlier], at + 2);
+      const at = this.out.begin(up.since, 24);
+      this.out.batch.words.set([request, mark, earlier], at + 2);
     });
     return JSON.parse(text as string) as number | null;
   }
@@ -208,9 +128,9 @@ export class Connection {
   async watch(mark: number, onDone: () => void): Promise<void> {
     await this.#later(
       (request) => {
-        const at = this.begin(up.watch, 16);
-        this.batch.words[at + 2] = request;
-        this.batch.words[at + 3] = mark;
+        const at = this.out.begin(up.watch, 16);
+        this.out.batch.words[at + 2] = request;
+        this.out.batch.words[at + 3] = mark;
       },
       null,
       onDone,
@@ -222,13 +142,13 @@ export class Connection {
     const now = performance.now();
     if (now - this.#refreshed < staleMs) return;
     this.#refreshed = now;
-    this.word(up.report, 0);
+    this.out.word(up.report, 0);
     this.pump();
   }
 
   #askFor(request: number, slot: number, now: boolean, offset: number, length: number): void {
-    const at = this.begin(up.read, 40);
-    const { words, doubles } = this.batch;
+    const at = this.out.begin(up.read, 40);
+    const { words, doubles } = this.out.batch;
     words[at + 2] = request;
     words[at + 3] = slot;
     words[at + 4] = now ? 1 : 0;
@@ -273,7 +193,7 @@ export class Connection {
     this.#requests.set(number, { settle, fail, into, filled: 0 });
     send(number);
     this.host.ring.awake = true;
-    this.flush();
+    this.out.flush();
     this.#block(() => outcome !== null, what);
     const known = outcome as unknown as { value: Uint8Array | string | null } | { error: ForgeError };
     if ('error' in known) throw known.error;
@@ -322,7 +242,7 @@ export class Connection {
   /** Sends what is collected and takes what has come; never waits. */
   pump(): void {
     if (this.#loss) return;
-    this.flush();
+    this.out.flush();
     this.#receive();
   }
 
@@ -332,48 +252,26 @@ export class Connection {
     ring.look();
     if (ring.available === 0) return;
     this.#progress = performance.now();
-    while (ring.available > 0 && !this.#loss) {
-      const length = Math.min(ring.available, this.#inbox.length);
-      ring.peek(this.#inbox, 0, length);
-      let at = 0;
-      while (at + 8 <= length && !this.#loss) {
-        const bytes = this.#inWords[(at >> 2) + 1]!;
-        const inside = at + aligned(bytes) <= length;
-        if (!inside && at > 0) break;
-        this.#handle(at, bytes, inside);
-        at += aligned(bytes);
-      }
-      ring.take(at);
-      if (this.#loss) return;
-      ring.settle();
-      if (ring.available === 0) ring.look();
-    }
+    this.#inbox.take(ring, this.#handle, this.#isOver);
   }
 
-  /** One record: in the inbox, or, when it is longer, still in the ring from its start on. */
-  #handle(at: number, bytes: number, inside: boolean): void {
-    const words = this.#inWords;
-    const [op, number] = [words[at >> 2]!, words[(at >> 2) + 2]!];
-    const double = (i: number): number => this.#inDoubles[(at >> 3) + i]!;
-    const body = (from: number, into: Uint8Array): Uint8Array => {
-      if (inside) into.set(this.#inbox.subarray(at + from, at + bytes));
-      else this.host.ring.peek(into, 0, bytes - from, from);
-      return into;
-    };
-    const text = (): string => decoder.decode(body(16, new Uint8Array(bytes - 16)));
-    switch (op) {
+  readonly #isOver = (): boolean => this.#loss !== null;
+
+  readonly #handle = (record: Incoming): void => {
+    const { number } = record;
+    switch (record.op) {
       case down.hello:
         this.#greeted = true;
         // The clock of opening stops; the one of waits starts with the first.
         this.#stopClock();
         this.host.letGo();
-        this.#greet.resolve(text());
+        this.#greet.resolve(record.text());
         return;
       case down.data: {
         const request = this.#requests.get(number);
         if (!request?.into) return;
-        const [offset, length] = [double(2), bytes - 24];
-        body(24, request.into.subarray(offset, offset + length));
+        const [offset, length] = [record.double(2), record.bytes - 24];
+        record.body(24, request.into.subarray(offset, offset + length));
         request.filled += length;
         if (request.filled >= request.into.length) this.#finish(number)?.settle(request.into);
         return;
@@ -382,22 +280,22 @@ export class Connection {
         this.#finish(number)?.settle(null);
         return;
       case down.text:
-        this.#finish(number)?.settle(text());
+        this.#finish(number)?.settle(record.text());
         return;
       case down.error:
-        this.#finish(number)?.fail(unpackError(JSON.parse(text()) as PackedError));
+        this.#finish(number)?.fail(unpackError(JSON.parse(record.text()) as PackedError));
         return;
       case down.lost:
-        this.die((JSON.parse(text()) as { reason: string }).reason);
+        this.die((JSON.parse(record.text()) as { reason: string }).reason);
         return;
       case down.report:
-        this.books.report(double(2), double(3), double(4), double(5));
-        this.books.pool = { reserved: double(6), inUse: double(7), idle: double(8) };
+        this.books.report(record.double(2), record.double(3), record.double(4), record.double(5));
+        this.books.pool = { reserved: record.double(6), inUse: record.double(7), idle: record.double(8) };
         return;
       default:
-        throw new Error(`unknown record ${op}`);
+        throw new Error(`unknown record ${record.op}`);
     }
-  }
+  };
 
   #finish(number: number): Request | undefined {
     const request = this.#requests.get(number);
@@ -411,6 +309,7 @@ export class Connection {
   die(reason: string): void {
     if (this.#loss) return;
     this.#loss = { reason };
+    this.out.close();
     this.#stopClock();
     this.host.kill();
     const error = this.#lostError('wait');
@@ -441,8 +340,8 @@ export class Connection {
     const timer = setTimeout(() => this.host.kill(), closeMs);
     this.host.hold();
     try {
-      this.#later((request) => this.word(up.close, request), null).catch(() => {});
-      this.flush();
+      this.#later((request) => this.out.word(up.close, request), null).catch(() => {});
+      this.out.flush();
       await exit;
     } catch {
       this.host.kill();

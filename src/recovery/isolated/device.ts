@@ -114,7 +114,7 @@ export class Isolated implements IsolatedDevice {
     this.caps = { ...caps, syncRead: true };
     this.#forgotten = new FinalizationRegistry(({ op, ids, id }) => {
       if (this.#closed || line.isLost) return;
-      line.word(op, id);
+      line.out.word(op, id);
       ids.free(id);
     });
     if (hello.features.record) this.record = (steps) => this.#record(steps);
@@ -139,9 +139,9 @@ export class Isolated implements IsolatedDevice {
     if (bytes > this.caps.maxBufferBytes) throw this.#tooLarge(bytes);
     const slot = this.#buffers.take();
     if (this.#books.grants(bytes)) {
-      const at = this.#line.begin(up.allocate, 24);
-      this.#line.batch.words[at + 2] = slot;
-      this.#line.batch.doubles[(at >> 1) + 2] = bytes;
+      const at = this.#line.out.begin(up.allocate, 24);
+      this.#line.out.batch.words[at + 2] = slot;
+      this.#line.out.batch.doubles[(at >> 1) + 2] = bytes;
     } else {
       try {
         this.#line.call(up.allocateNow, `allocation of ${bytes} bytes (${this.id})`, slot, bytes);
@@ -160,7 +160,7 @@ export class Isolated implements IsolatedDevice {
     b.released = true;
     this.#books.released += b.bytes;
     if (this.#closed || this.#line.isLost) return;
-    this.#line.word(up.release, b.slot);
+    this.#line.out.word(up.release, b.slot);
     // Commands are carried out in order, so the number can be used again at once.
     this.#buffers.free(b.slot);
   }
@@ -172,7 +172,7 @@ export class Isolated implements IsolatedDevice {
     const whole = offset === 0 && bytes.length === b.bytes;
     for (let at = 0; at < bytes.length; at += chunkBytes) {
       const part = bytes.subarray(at, at + chunkBytes);
-      this.#line.payload(up.write, b.slot, whole && at === 0 ? 1 : 0, offset + at, part);
+      this.#line.out.payload(up.write, b.slot, whole && at === 0 ? 1 : 0, offset + at, part);
     }
   }
 
@@ -225,7 +225,7 @@ export class Isolated implements IsolatedDevice {
   mark(): Mark {
     this.#enter('mark');
     const number = this.#marks.take();
-    this.#line.word(up.mark, number);
+    this.#line.out.word(up.mark, number);
     const mark = new RemoteMark(number, this.#line);
     this.#forgotten.register(mark, { op: up.dropMark, ids: this.#marks, id: number });
     return mark;
@@ -240,7 +240,7 @@ export class Isolated implements IsolatedDevice {
 
   trim(): void {
     this.#enter('trim');
-    this.#line.word(up.trim, 0);
+    this.#line.out.word(up.trim, 0);
   }
 
   async close(): Promise<void> {
@@ -276,7 +276,7 @@ export class Isolated implements IsolatedDevice {
       if (p.owner !== this) throw foreign(this.id, program.name);
       return { program: p.number, buffers, scalars };
     });
-    this.#line.text(up.record, number, JSON.stringify(plain));
+    this.#line.out.text(up.record, number, JSON.stringify(plain));
     // The programs must not be forgotten over there while the recording lives.
     let kept: readonly Launch[] | null = steps;
     return {
@@ -289,7 +289,7 @@ export class Isolated implements IsolatedDevice {
         if (!kept) return;
         kept = null;
         if (this.#closed || this.#line.isLost) return;
-        this.#line.word(up.dropRecording, number);
+        this.#line.out.word(up.dropRecording, number);
         this.#recordings.free(number);
       },
     };
@@ -299,8 +299,8 @@ export class Isolated implements IsolatedDevice {
     const count = buffers.length;
     const head = aligned(24 + 4 * count);
     for (let i = 0; i < count; i++) this.#own(buffers[i]!, where);
-    const at = this.#line.begin(op, head + 8 * scalars.length);
-    const { words, doubles } = this.#line.batch;
+    const at = this.#line.out.begin(op, head + 8 * scalars.length);
+    const { words, doubles } = this.#line.out.batch;
     words[at + 2] = number;
     words[at + 3] = count;
     words[at + 4] = scalars.length;

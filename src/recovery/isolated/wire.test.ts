@@ -87,12 +87,13 @@ describe('work that travels', () => {
 
   it('computes the same bits over there', async () => {
     const device = createReferenceDevice();
-    const run = async (kernel: Kernel): Promise<Uint8Array> => {
+    const run = async (kernel: Kernel): Promise<Float32Array> => {
       const [x, y, p, q] = [256, 256, 256, 256].map((b) => device.allocate(b));
       device.write(x!, new Uint8Array(Float32Array.from({ length: 64 }, (_, i) => Math.sin(i)).buffer));
       device.write(y!, new Uint8Array(Float32Array.from({ length: 64 }, (_, i) => i - 30.5).buffer));
       device.launch(device.prepare(kernel), [x!, y!, p!, q!], [0.75]);
-      return device.read(p!);
+      // As numbers: which bits a NaN has is not defined, and changes when a function is optimised.
+      return new Float32Array((await device.read(p!)).buffer);
     };
     await fc.assert(
       fc.asyncProperty(expressions, async (plan) => {
