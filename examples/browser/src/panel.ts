@@ -39,11 +39,11 @@ export class Panel {
   readonly #radios = new Map<Kind, HTMLInputElement>();
   readonly #react: Reactions;
 
-  constructor(reports: readonly DeviceReport[], react: Reactions) {
+  constructor(react: Reactions) {
     this.#react = react;
     for (const s of sliders) byId('sliders').append(this.#slider(s));
     for (const [name, values] of Object.entries(presets)) byId('presets').append(this.#preset(name, values));
-    for (const kind of kinds) byId('devices').append(this.#radio(kind, reports));
+    for (const kind of kinds) byId('devices').append(this.#radio(kind));
     const pause = byId('pause');
     pause.addEventListener('click', () => {
       const paused = pause.getAttribute('aria-pressed') !== 'true';
@@ -60,8 +60,13 @@ export class Panel {
     return { feed: value('feed'), kill: value('kill'), diffusion: value('diffusion'), steps: value('steps') };
   }
 
-  /** Called when the field starts on a device. */
-  started(simulation: Simulation, reports: readonly DeviceReport[]): void {
+  /** What can be chosen. */
+  offer(reports: readonly DeviceReport[]): void {
+    for (const [kind, radio] of this.#radios) radio.disabled = !reports.some((r) => r.open && kindOf(r.id) === kind);
+  }
+
+  /** Called after the first frame on a device: from then on the kernels are known. */
+  computed(simulation: Simulation): void {
     this.#radios.get(simulation.kind)!.checked = true;
     const { id, caps } = simulation.device;
     const features = Object.entries(caps.details).filter(([, v]) => v !== '' && v !== 'none');
@@ -69,16 +74,12 @@ export class Panel {
       [id, caps.name],
       ['details', features.map(([k, v]) => `${k}: ${v}`).join(' · ')],
       ['page', globalThis.crossOriginIsolated ? 'cross-origin isolated: threads' : 'not isolated: one CPU thread'],
-      ...reports
+      ...simulation.reports
         .filter((r) => r.id !== id)
         .map((r): [string, string] => [r.id, r.open ? `${r.name}, ready` : `not opened: ${r.reason}. ${r.fix ?? ''}`]),
     ];
     byId('report').replaceChildren(...rows.flatMap(([term, text]) => [element('dt', term), element('dd', text)]));
     byId('report').dataset.device = id;
-  }
-
-  /** Called when the first frame on a device is there: from then on the kernels are known. */
-  compiled(simulation: Simulation): void {
     byId('kernels').replaceChildren(...simulation.kernels.map((k) => element('li', k)));
     byId('explain').textContent = simulation.explain();
   }
@@ -117,10 +118,9 @@ export class Panel {
     return button;
   }
 
-  #radio(kind: Kind, reports: readonly DeviceReport[]): HTMLElement {
+  #radio(kind: Kind): HTMLElement {
     const input = element('input');
-    const open = reports.some((r) => r.open && kindOf(r.id) === kind);
-    Object.assign(input, { type: 'radio', name: 'device', value: kind, disabled: !open });
+    Object.assign(input, { type: 'radio', name: 'device', value: kind, disabled: true });
     input.addEventListener('change', () => this.#react.device(kind));
     this.#radios.set(kind, input);
     const label = element('label');

@@ -1,8 +1,9 @@
-// The field on one device. Knows nothing of the page.
+// The field on one runtime. Knows nothing of the page.
 //
-// Each frame's state is read back, to be drawn and to be kept: when a device is lost, another one goes on from there.
+// The runtime is told which device to prefer and does the rest: a lost device is opened again in the background, the other one goes
+// on meanwhile. Each frame begins from the bytes of the one before, so at most one frame is computed again.
 
-import { type Compiled, createRuntime, type Device, type DeviceReport, type Runtime } from 'gpuforge';
+import { type Compiled, createRuntime, type Device, type DeviceReport, ForgeError, type Runtime } from 'gpuforge';
 import { advance, type Field, type Parameters, rowsOf, size, stirrer } from './model.ts';
 
 export type Kind = 'webgpu' | 'cpu';
@@ -16,46 +17,49 @@ export interface Frame {
   readonly ms: number;
 }
 
-/** What this browser has, best first, and why the rest was not opened. */
-export async function survey(): Promise<readonly DeviceReport[]> {
-  const rt = await createRuntime();
-  const reports = rt.devices();
-  await rt.close();
-  return reports;
-}
+type Mark = ReturnType<Device['mark']>;
 
 export const kindOf = (id: string): Kind | undefined => kinds.find((k) => id.startsWith(k));
 
 export class Simulation {
-  readonly kind: Kind;
-  readonly device: Device;
   /** How the time of a step is measured here. */
   clock = '–';
-  /** Why the device is gone, once it is. */
-  loss: string | null = null;
-  readonly #rt: Runtime;
+  readonly rt: Runtime;
   readonly #step: Compiled<[Field, Field], Field>;
   readonly #stir: Compiled<[Field, Field], Field>;
   #parameters: Field;
-  #state: Field;
+  /** Where the last kernel ran. */
+  #at: string;
 
-  private constructor(kind: Kind, rt: Runtime, state: Float32Array, parameters: Parameters) {
-    this.kind = kind;
-    this.#rt = rt;
-    this.device = rt.device(rt.devices()[0]!.id);
-    this.device.lost.then(({ reason }) => {
-      this.loss = reason;
-    });
+  private constructor(rt: Runtime, wish: Kind | null, parameters: Parameters) {
+    this.rt = rt;
     this.#step = rt.compile(advance);
     this.#stir = rt.compile(stirrer(rt));
-    this.#state = rt.tensor(state, [2, size, size], { dtype: 'f32' });
     this.#parameters = rt.tensor(rowsOf(parameters), undefined, { dtype: 'f32' });
+    const open = this.reports.filter((r) => r.open);
+    this.#at = (open.find((r) => kindOf(r.id) === wish) ?? open[0]!).id;
+    rt.on('launch', ({ device }) => {
+      this.#at = device;
+    });
   }
 
-  /** Throws a ForgeError where the device cannot be opened. */
-  static async open(kind: Kind, state: Float32Array, parameters: Parameters): Promise<Simulation> {
-    const rt = await createRuntime({ devices: [kind] });
-    return new Simulation(kind, rt, state, parameters);
+  /** On the device that is wished for where it is there, else on the best there is. */
+  static async open(wish: Kind | null, parameters: Parameters): Promise<Simulation> {
+    const routing = { mode: 'off', allowFallback: true, ...(wish ? { device: wish } : {}) } as const;
+    return new Simulation(await createRuntime({ routing }), wish, parameters);
+  }
+
+  /** What this browser has, best first, and why the rest is not open. */
+  get reports(): readonly DeviceReport[] {
+    return this.rt.devices();
+  }
+
+  get device(): Device {
+    return this.rt.device(this.#at);
+  }
+
+  get kind(): Kind {
+    return kindOf(this.#at)!;
   }
 
   /** The kernels of the last step. */
@@ -63,49 +67,73 @@ export class Simulation {
     return this.#step.kernels;
   }
 
-  get stats(): ReturnType<Runtime['stats']> {
-    return this.#rt.stats();
-  }
-
   /** What one step takes, in words. */
   explain(): string {
-    return String(this.#rt.scope(() => this.#rt.explain(advance(this.#state, this.#parameters))));
+    const field = () => this.#upload(new Float32Array(2 * size * size));
+    return String(this.rt.scope(() => this.rt.explain(advance(field(), this.#parameters))));
   }
 
   set parameters(values: Parameters) {
     this.#parameters.dispose();
-    this.#parameters = this.#rt.tensor(rowsOf(values), undefined, { dtype: 'f32' });
+    this.#parameters = this.rt.tensor(rowsOf(values), undefined, { dtype: 'f32' });
   }
 
-  set state(values: Float32Array) {
-    this.#state.dispose();
-    this.#state = this.#rt.tensor(values, [2, size, size], { dtype: 'f32' });
-  }
-
-  /** Puts v into a disc around a cell. */
-  stir(x: number, y: number, radius: number): void {
-    const brush = this.#rt.tensor([x, y, radius], [3], { dtype: 'f32' });
-    this.#state = this.#stir(this.#state, brush);
-    brush.dispose();
-  }
-
-  async advance(steps: number): Promise<Frame> {
+  /** Some steps from a state, with v put into discs around the cells of `strokes` before them. */
+  async advance(from: Float32Array, steps: number, strokes: readonly (readonly [number, number])[]): Promise<Frame> {
+    // These live until the frame was read: what a lost device takes is computed again from them.
+    const starts = [this.#upload(from)];
+    for (const [x, y] of strokes) {
+      const brush = this.rt.tensor([x, y, 6], [3], { dtype: 'f32' });
+      starts.push(this.#stir(starts.at(-1)!, brush));
+      brush.dispose();
+    }
     const started = performance.now();
-    const before = this.device.mark();
-    for (let i = 0; i < steps; i++) this.#state = this.#step(this.#state, this.#parameters);
-    const after = this.device.mark();
-    const [state] = await Promise.all([this.#state.data(), after.whenDone()]);
-    const measured = after.since(before);
+    const { device } = this;
+    const before = markOf(device);
+    let field = this.#step(starts.at(-1)!, this.#parameters);
+    for (let i = 1; i < steps; i++) {
+      const next = this.#step(field, this.#parameters);
+      field.dispose();
+      field = next;
+    }
+    const after = markOf(device);
+    const state = await field.data();
+    for (const f of [...starts, field]) f.dispose();
+    const measured = device === this.device && before && (await reached(after)) ? after!.since(before) : null;
     this.clock =
       measured === null
         ? 'by the clock, read-back included'
-        : this.device.caps.syncRead
+        : device.caps.syncRead
           ? 'by the clock around the steps'
           : 'by timestamps on the GPU';
     return { state, steps, ms: measured ?? performance.now() - started };
   }
 
   async close(): Promise<void> {
-    await this.#rt.close();
+    await this.rt.close();
+  }
+
+  #upload(state: Float32Array): Field {
+    return this.rt.tensor(state, [2, size, size], { dtype: 'f32' });
+  }
+}
+
+/** A point on the timeline of a device; null if that was lost. */
+function markOf(device: Device): Mark | null {
+  try {
+    return device.mark();
+  } catch (error) {
+    if (error instanceof ForgeError) return null;
+    throw error;
+  }
+}
+
+async function reached(mark: Mark | null): Promise<boolean> {
+  try {
+    await mark?.whenDone();
+    return mark !== null;
+  } catch (error) {
+    if (error instanceof ForgeError) return false;
+    throw error;
   }
 }
