@@ -1,8 +1,11 @@
 // The graph a compilation works on: a private copy of the traced nodes in which equal computations are one vertex.
+//
+// A concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are
+// concatenations themselves. No other op has more than a handful of sources.
 
 import type { DType } from '../base/dtype.ts';
 import type { Ints } from './intern.ts';
-import type { Node, NodeOp } from './node.ts';
+import { args, type Node, type NodeOp } from './node.ts';
 import { bakedId, type Trace } from './trace.ts';
 
 export interface Vertex {
@@ -29,12 +32,19 @@ export interface Graph {
   readonly outputs: readonly Vertex[];
 }
 
-export function canonicalize(trace: Trace, outputs: readonly Node[]): Graph {
+/** `parts`: the most sources of a concatenation, at least 2. */
+export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Number.POSITIVE_INFINITY): Graph {
   const table = new Map<string, Vertex>();
   const vertices: Vertex[] = [];
   const of: Vertex[] = [];
   let leaf = 0;
   let scalar = 0;
+  const add = (what: Described): Vertex => {
+    const made: Vertex = { ...what, id: vertices.length, users: new Set(), numbers: [], held: false };
+    vertices.push(made);
+    for (const s of made.sources) s.users.add(made);
+    return made;
+  };
   for (const node of trace.nodes) {
     const isLeaf = node.storage !== null || node.op === 'leaf';
     const sources = isLeaf ? [] : node.sources.map((s) => of[s.number]!);
@@ -42,22 +52,10 @@ export function canonicalize(trace: Trace, outputs: readonly Node[]): Graph {
     const key = isLeaf || slot >= 0 ? '' : keyOf(node, sources);
     let vertex = key ? table.get(key) : undefined;
     if (!vertex) {
-      vertex = {
-        id: vertices.length,
-        op: isLeaf ? 'leaf' : node.op,
-        dtype: node.dtype,
-        shape: node.shape.values,
-        size: node.size,
-        arg: node.arg,
-        sources,
-        users: new Set(),
-        slot,
-        value: node.value,
-        numbers: [],
-        held: false,
-      };
-      vertices.push(vertex);
-      for (const s of sources) s.users.add(vertex);
+      const { dtype, size, arg, value } = node;
+      const op = isLeaf ? 'leaf' : node.op;
+      const what: Described = { op, dtype, shape: node.shape.values, size, arg, sources, slot, value };
+      vertex = add(op === 'concat' ? narrowed(what, parts, add) : what);
       if (key) table.set(key, vertex);
     }
     vertex.numbers.push(node.number);
@@ -65,6 +63,28 @@ export function canonicalize(trace: Trace, outputs: readonly Node[]): Graph {
     of[node.number] = vertex;
   }
   return { vertices, outputs: outputs.map((o) => of[o.number]!) };
+}
+
+type Described = Omit<Vertex, 'id' | 'users' | 'numbers' | 'held'>;
+
+/** The same concatenation of at most `parts` sources: neighbours are joined, always those with the fewest elements. */
+function narrowed(whole: Described, parts: number, add: (what: Described) => Vertex): Described {
+  const sources = [...whole.sources];
+  const axis = args.axisOf(whole);
+  while (sources.length > parts) {
+    const run = Math.min(parts, sources.length - parts + 1);
+    let size = 0;
+    let [first, least] = [0, Number.POSITIVE_INFINITY];
+    sources.forEach((s, i) => {
+      size += s.size - (sources[i - run]?.size ?? 0);
+      if (i >= run - 1 && size < least) [first, least] = [i - run + 1, size];
+    });
+    const few = sources.slice(first, first + run);
+    const length = few.reduce((n, s) => n + s.shape[axis]!, 0);
+    const shape = whole.shape.map((d, i) => (i === axis ? length : d));
+    sources.splice(first, run, add({ ...whole, shape, size: least, sources: few }));
+  }
+  return { ...whole, sources };
 }
 
 function keyOf(node: Node, sources: readonly Vertex[]): string {

@@ -26,6 +26,9 @@ export interface Limits {
   readonly maxBuffers: number;
 }
 
+/** Buffers that a kernel's inputs leave: one for the output, one for what a reduction behind it may add. */
+export const reservedBuffers = 2;
+
 /** Vertices in one kernel beyond which its code gets unwieldy. A function becomes dozens of operations, and counts as several. */
 const maxVertices = 192;
 const functionCost = 12;
@@ -57,9 +60,11 @@ export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Ver
       for (const s of v.sources) for (const x of isInput(s) ? leafSet(s) : (of.get(s) ?? [])) all.add(x);
       return all;
     };
-    // One buffer is left for the output, one for what a reduction behind it may add.
-    while (union(inputs, own).size > limits.maxBuffers - 2 || codeSize(union(body, () => new Set())) > maxVertices) {
-      const candidates = v.sources.filter((s) => !isInput(s) && s.op !== 'const' && s.op !== 'iota');
+    while (
+      union(inputs, own).size > limits.maxBuffers - reservedBuffers ||
+      codeSize(union(body, () => new Set())) > maxVertices
+    ) {
+      const candidates = v.sources.filter((s) => inputs.has(s) && !isInput(s) && s.op !== 'const' && s.op !== 'iota');
       if (candidates.length === 0) break;
       const weight = (s: Vertex) => inputs.get(s)!.size * maxVertices + body.get(s)!.size;
       stored.add(candidates.reduce((a, c) => (weight(c) > weight(a) ? c : a)));

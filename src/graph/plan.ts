@@ -8,6 +8,7 @@ import type { Capabilities } from '../devices/device.ts';
 import { decompose, decomposeEpilogue } from '../kernel/decompose/index.ts';
 import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
+import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
 import { schedule, storedAs, type Work } from './schedule.ts';
@@ -45,7 +46,7 @@ export interface Plan {
 }
 
 export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
-  const graph = canonicalize(trace, outputs);
+  const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
   const made: Made[] = [];
