@@ -9,7 +9,7 @@ import { rolldown } from 'rolldown';
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, '..', '..');
 const out = resolve(process.argv[2] ?? join(root, 'dist', 'bench-webgpu'));
-for (const name of ['main', 'gpuforge', 'tfjs', 'jax']) {
+for (const name of ['main', 'gpuforge', 'tfjs', 'jax', 'bare']) {
   const bundle = await rolldown({
     input: join(here, `${name}.mjs`),
     platform: 'node',

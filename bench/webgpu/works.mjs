@@ -1,7 +1,7 @@
 // The work that is measured on WebGPU, and what GPUForge must reach beside the better of its peers.
 //
 // `per`: how many ops one run makes; times are per op. `software`: also on software adapters, where the large works would
-// take minutes. `absolute`: a bound in ms, for GPUs only.
+// take minutes. `absolute`: a bound in ms, for GPUs only. `besides`: WebGPU by hand, shown beside the best peer of that work.
 
 export const works = [
   {
@@ -26,5 +26,23 @@ export const works = [
   { name: 'matmul1024', title: 'matmul 1024² f32', unit: 'µs', per: 1, bounds: [1], software: true },
   { name: 'matmul4096', title: 'matmul 4096² f32', unit: 'µs', per: 1, bounds: [1], software: false },
   { name: 'chain4m', title: 'tanh((x*.99+.5)*x-.1), 4M f32', unit: 'µs', per: 1, bounds: [0.2], software: true },
+  {
+    name: 'copy4m',
+    title: 'copy of 4M f32 by hand',
+    unit: 'µs',
+    per: 1,
+    bounds: [],
+    besides: 'chain4m',
+    software: true,
+  },
+  {
+    name: 'builtin4m',
+    title: "the chain by hand with WGSL's tanh",
+    unit: 'µs',
+    per: 1,
+    bounds: [],
+    besides: 'chain4m',
+    software: true,
+  },
   { name: 'updown10mb', title: '10 MB up, +0, down', unit: 'ms', per: 1, bounds: [0.5], software: true },
 ];
