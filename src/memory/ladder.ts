@@ -15,7 +15,7 @@ import type { Spill } from './spill.ts';
 const rounds = 6;
 
 /** Further collections before it is believed that nothing more is forgotten. */
-const collections = 3;
+const collections = 2;
 
 export interface LadderOptions {
   readonly spill: Spill;
