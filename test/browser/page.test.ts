@@ -258,7 +258,7 @@ describe('the example page on the CPU', () => {
   });
 
   it('runs on one thread where the page is not isolated', async () => {
-    const plain = await serve(files, false);
+    const plain = await serve(files, { isolated: false });
     const isolated = served;
     try {
       served = plain;

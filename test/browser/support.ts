@@ -27,9 +27,20 @@ export interface Served {
   close(): Promise<void>;
 }
 
-/** Serves built files on the loopback address, with the headers that isolate a page. */
-export async function serve(files: Rolldown.RolldownOutput['output'], isolated = true): Promise<Served> {
+export interface Serving {
+  /** Whether to send the headers that isolate a page. Default: yes. */
+  readonly isolated?: boolean;
+  /** The page, where the build has none. */
+  readonly html?: string;
+}
+
+/** Serves built files on the loopback address. */
+export async function serve(
+  files: Rolldown.RolldownOutput['output'],
+  { isolated = true, html }: Serving = {},
+): Promise<Served> {
   const contents = new Map(files.map((f) => [`/${f.fileName}`, f.type === 'chunk' ? f.code : f.source]));
+  if (html !== undefined) contents.set('/index.html', html);
   const requests: string[] = [];
   const server: Server = createServer((request, response) => {
     const { pathname } = new URL(request.url!, 'http://localhost');

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Runtime } from '../../src/index.ts';
 import { absent, openRuntime, targets } from './devices.ts';
-import { type Case, caseFiles, readCases } from './format.ts';
+import { caseFiles, readCases } from './files.ts';
+import type { Case } from './format.ts';
 import { runCases } from './run.ts';
 
 const files = caseFiles();

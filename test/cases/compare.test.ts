@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { accuracy } from '../../src/kernel/decompose/accuracy.ts';
 import { difference, exact, ulpAt } from './compare.ts';
-import { type Case, caseFiles, type HostTensor, parseTensor, readCases } from './format.ts';
+import { caseFiles, readCases } from './files.ts';
+import { type Case, type HostTensor, parseTensor } from './format.ts';
 import { toleranceOf } from './tolerance.ts';
 
 const f32 = (...values: number[]): HostTensor => ({

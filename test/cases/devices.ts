@@ -4,7 +4,7 @@
 
 import type { DType } from '../../src/base/dtype.ts';
 import { createRuntime, type Runtime, type RuntimeOptions } from '../../src/index.ts';
-import type { Allowances } from './tolerance.ts';
+import { type Allowances, wgsl } from './tolerance.ts';
 
 export interface Target {
   readonly name: string;
@@ -30,12 +30,6 @@ const target = (name: string, options: RuntimeOptions, more: Partial<Target> = {
   dtypes: dtypesOf,
   ...more,
 });
-
-// WGSL promises 2.5 ulp for division, inherited by what is made of it, and lets a device flush subnormals.
-const wgsl: Allowances = {
-  flushes: true,
-  ulp: { div: 3, reciprocal: 3, sqrt: 3, rsqrt: 4, mod: 4, floorDivide: 0, hypot: 6 },
-};
 
 const always: readonly Target[] = [
   // Its error function is a plain series in double precision.

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { normalizeAxes, normalizeAxis } from '../../src/base/shape.ts';
-import { type Case, type HostTensor, readCases } from '../cases/format.ts';
+import { readCases } from '../cases/files.ts';
+import type { Case, HostTensor } from '../cases/format.ts';
 import * as acc from './accumulate.ts';
 import {
   binary,

@@ -8,7 +8,8 @@
 import fc from 'fast-check';
 import type { DType } from '../../src/base/dtype.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
-import { type Case, caseFiles, type HostArray, readCases } from '../cases/format.ts';
+import { caseFiles, readCases } from '../cases/files.ts';
+import type { Case, HostArray } from '../cases/format.ts';
 import { runCases } from '../cases/run.ts';
 import { programs, type Wishes } from '../fuzz/generate.ts';
 import { build, check, type Program, print, type Tally, uploads, valuesOf } from '../fuzz/program.ts';

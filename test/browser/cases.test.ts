@@ -1,0 +1,54 @@
+// The case suite in headless Chromium, through the package as Vite bundles it: the numbers of a page are NumPy's too.
+
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { caseFiles, caseText } from '../cases/files.ts';
+import { bundle, launch, type Served, serve } from './support.ts';
+
+/** In Node on Dawn all cases run; here every n-th of each file, so that a run stays within seconds. */
+const nth = Number(process.env.GPUFORGE_TEST_NTH ?? 6);
+let browser: Browser;
+let served: Served;
+let page: Page;
+let passed = 0;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  const files = await bundle({
+    configFile: false,
+    build: { target: 'es2022', minify: false, rolldownOptions: { input: join(import.meta.dirname, 'cases-page.ts') } },
+  });
+  const entry = files.find((f) => f.type === 'chunk' && f.isEntry)!;
+  const html = `<!doctype html><title>cases</title><link rel="icon" href="data:,"><script type="module" src="/${entry.fileName}"></script>`;
+  [served, browser] = await Promise.all([serve(files, { html }), launch()]);
+  page = await browser.newPage();
+  page.on('console', (m) => complaints.push(m.text()));
+  page.on('pageerror', (e) => complaints.push(e.message));
+  await page.goto(served.url);
+  await page.waitForFunction(() => typeof globalThis.runCaseFile === 'function');
+}, 60_000);
+
+afterAll(async () => {
+  console.log(`webgpu in Chromium: ${passed} cases passed`);
+  await browser?.close();
+  await served?.close();
+});
+
+describe('cases in headless Chromium', () => {
+  it.each(caseFiles())('%s', { timeout: 120_000 }, async (file) => {
+    const result = await page.evaluate(([f, text, n]) => globalThis.runCaseFile(f, text, n), [
+      file,
+      caseText(file),
+      nth,
+    ] as const);
+    passed += result.passed;
+    expect(result.failures.slice(0, 6), `${result.failures.length} failed`).toEqual([]);
+    expect(result.passed + result.skipped.reduce((sum, [, n]) => sum + n, 0)).toBeGreaterThan(0);
+  });
+
+  it('say nothing on the console', () => {
+    expect(passed).toBeGreaterThan(200);
+    expect(complaints).toEqual([]);
+  });
+});
