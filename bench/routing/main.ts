@@ -97,8 +97,8 @@ if (args.includes('--draw')) {
 
 const kinds = await findKinds();
 const limits: Limits = {
-  samples: Number(option('samples', '7')),
-  enoughMs: 1500,
+  samples: Number(option('samples', '21')),
+  enoughMs: 600,
   longestMs: 700,
   seconds: Number(option('measure', '150')),
 };

@@ -1,7 +1,7 @@
 // Measures what devices take for launches, transfers and kernels of each class, within a time limit.
 //
 // Points are taken in rounds, one class after the other, so that whenever the time is up every class has what there was
-// time for. Where making a kernel takes long (a software GPU, a driver's compiler), each class gets one size, chosen so that
+// time for. Where making or running a kernel takes long (a driver's compiler, a software GPU), each class gets one size, chosen so that
 // the work shows; elsewhere several. A point that would not fit into the time left is left out and counted; a class without
 // any point is derived from one that has some.
 
@@ -130,6 +130,10 @@ class Calibration {
     this.#start = clock();
   }
 
+  get #software(): boolean {
+    return this.#device.caps.details.software === true;
+  }
+
   async run(): Promise<Profile> {
     try {
       await this.#watch.measureWait();
@@ -139,7 +143,7 @@ class Calibration {
       await this.#class('map', plans.map.slow, true);
       await this.#transfer(transferSizes.small);
       await this.#transfer(transferSizes.large);
-      if (this.#watch.compileUs() > slowCompiler) await this.#frugal();
+      if (this.#watch.compileUs() > slowCompiler || this.#software) await this.#frugal();
       else await this.#rounds();
       await this.#transfer(transferSizes.largest);
     } finally {
@@ -161,7 +165,7 @@ class Calibration {
       if (this.#missed > missed) break;
     }
     // A GPU emulated on the CPU is never fast, however slow its launches make it look.
-    const fast = n >= plans.map.fast && this.#device.caps.details.software !== true;
+    const fast = n >= plans.map.fast && !this.#software;
     for (const cls of classNames) if (cls !== 'map') await this.#class(cls, fast ? plans[cls].fast : plans[cls].slow);
   }
 

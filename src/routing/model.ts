@@ -8,12 +8,14 @@ import type { DeviceId } from '../devices/device.ts';
 import { Corrections, type SavedCorrections, Signature } from './corrections.ts';
 import { at } from './curve.ts';
 import { launchTime, type Profile } from './profile.ts';
-import type { Candidate, OperationType, RouteRequest, WorkItem } from './types.ts';
+import { type Candidate, isHost, type OperationType, type RouteRequest, type WorkItem } from './types.ts';
 
 /** Memory that one load from a place given by data touches. */
 const sectorBytes = 32;
 /** Calls predicted to take fewer µs tell what a call costs around its launches and transfers. */
 const shortCall = 200;
+/** On a GPU, a call teaches transfers only if its kernels are expected to take less than one in so many parts of their time. */
+const surelyTransfer = 16;
 /** Learned factors of transfers stay within these. */
 const transferLimit = Math.log(16);
 
@@ -130,8 +132,10 @@ export class CostModel {
     const parts = kernels + this.transfer;
     const own = Math.max(measuredUs - this.#overhead, measuredUs / 4);
     if (parts < shortCall && d.calls.seen(s)) this.#learnOverhead(measuredUs - parts);
-    // The first run of a program pays for what it made: nothing to learn about transfers from.
-    if (this.transfer > kernels && d.calls.seen(s)) {
+    // The first run of a program pays for what it made: nothing to learn about transfers from. Nor is there where the kernels may
+    // be what took long: on the host they are well known, elsewhere they are waited for together with the transfers.
+    const known = isHost(candidate.device) ? 1 : surelyTransfer;
+    if (this.transfer > known * kernels && d.calls.seen(s)) {
       const involved = this.#involved(request, candidate.device) ?? d;
       learnTransfer(involved, Math.log(Math.max(own - kernels, own / 4) / this.transfer));
     }
@@ -184,7 +188,7 @@ export class CostModel {
       const { at: places, bytes } = inputs[i]!;
       if (places.includes(device)) continue;
       const from = this.#nearest(places, bytes);
-      if (from) this.#download(from, bytes);
+      if (from) this.#count(from, at(from.profile.download, bytes));
       this.#upload(device, bytes);
     }
     if (wanted === null) return;
@@ -194,7 +198,7 @@ export class CostModel {
       this.#count(this.#devices.get(device)!, waitUs);
       return;
     }
-    this.#download(this.#devices.get(device)!, outputBytes);
+    this.#fetch(this.#devices.get(device)!, outputBytes);
     if (wanted !== 'host') this.#upload(wanted, outputBytes);
   }
 
@@ -203,8 +207,10 @@ export class CostModel {
     if (d) this.#count(d, at(d.profile.upload, bytes));
   }
 
-  #download(d: DeviceModel, bytes: number): void {
-    this.#count(d, Math.max(d.profile.waitUs, at(d.profile.download, bytes)));
+  /** A result, right after the work that makes it: unlike a read from an idle device, it is waited for. */
+  #fetch(d: DeviceModel, bytes: number): void {
+    const { waitUs, download } = d.profile;
+    this.#count(d, Math.max(waitUs, at(download, bytes), waitUs + at(download, bytes) - at(download, 0)));
   }
 
   #count(d: DeviceModel, us: number): void {

@@ -16,18 +16,28 @@ const tileElements = 1 << 16;
 /** µs; the clock shows nothing below. */
 const least = 0.05;
 
+/** Work of so many µs is not hidden by the waiting for it. */
+const shows = 2000;
+
 export class Stopwatch {
   readonly #device: Device;
   readonly #clock: Clock;
   readonly #buffers = new Map<string, DeviceBuffer>();
   #tile: Uint8Array | null = null;
   /** µs of a read of four bytes from an idle device. */
-  wait = 0;
+  #idle = 0;
+  /** µs from a launch to its result, beyond what the launch itself takes; by the first work that was short. */
+  #answer = 0;
   readonly #compiles: number[] = [];
 
   constructor(device: Device, clock: Clock) {
     this.#device = device;
     this.#clock = clock;
+  }
+
+  /** µs from the end of work until the host knows. */
+  get wait(): number {
+    return Math.max(this.#idle, this.#answer);
   }
 
   /** µs of making a kernel ready, by those made so far. */
@@ -41,7 +51,7 @@ export class Stopwatch {
     this.#device.write(small, new Uint8Array(64));
     // The first reads set up what later ones use.
     for (let i = 0; i < 5; i++) await this.#sync(small);
-    this.wait = await this.#shortest(16, 2000, () => this.#sync(small));
+    this.#idle = await this.#shortest(16, 2000, () => this.#sync(small));
   }
 
   /** µs to bring bytes to the device, and to bring them back. */
@@ -57,7 +67,7 @@ export class Stopwatch {
       await this.#sync(buffer);
     };
     await up();
-    const upUs = Math.max(least, (await this.#shortest(8, 3000, up)) - this.wait);
+    const upUs = Math.max(least, (await this.#shortest(8, 3000, up)) - this.#idle);
     await down();
     return { up: upUs, down: await this.#shortest(8, 3000, down) };
   }
@@ -80,12 +90,14 @@ export class Stopwatch {
     const first = (this.#clock() - start) * 1000;
     const once = await this.#shortest(4, 1500, () => run(1));
     this.#compiles.push(Math.max(0, first - once));
-    const alone = Math.max(least, once - this.wait);
-    if (alone > 2 * this.wait && alone > 300) return alone;
-    // Where the wait hides the work, many launches are timed together.
-    const times = Math.min(64, Math.max(4, Math.ceil(150 / alone)));
+    const alone = Math.max(least, once - this.#idle);
+    if (alone > shows) return alone;
+    // What one more launch takes: a wait hides a short one, and so does waking a device for the first.
+    const times = Math.min(64, Math.max(4, Math.ceil(600 / alone)));
     const together = await this.#shortest(6, 2000, () => run(times));
-    return Math.max(least, (together - this.wait) / times);
+    const one = Math.max(least, (together - once) / (times - 1));
+    this.#answer ||= once - one;
+    return one;
   }
 
   close(): void {
