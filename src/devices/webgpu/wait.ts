@@ -6,8 +6,8 @@
 
 /** Turns shorter than this had only Dawn's question in them, in milliseconds. */
 const idleTurn = 0.1;
-/** Rests shorter than this cost more than they give. */
-const leastRest = 0.02;
+/** Rests shorter than this cost more than they give: with all cores busy, coming back takes up to a slice of the scheduler, 4 ms. */
+const leastRest = 0.3;
 const mostRest = 1;
 const share = 1 / 20;
 

@@ -1,4 +1,4 @@
-// The case suite in headless Chromium, through the package as Vite bundles it: the numbers of a page are NumPy's too.
+// The case suite and random graphs in headless Chromium, through the package as Vite bundles it: the numbers of a page are NumPy's too.
 
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -17,10 +17,10 @@ const complaints: string[] = [];
 beforeAll(async () => {
   const files = await bundle({
     configFile: false,
-    build: { target: 'es2022', minify: false, rolldownOptions: { input: join(import.meta.dirname, 'cases-page.ts') } },
+    build: { target: 'es2022', minify: false, rolldownOptions: { input: join(import.meta.dirname, 'suite-page.ts') } },
   });
   const entry = files.find((f) => f.type === 'chunk' && f.isEntry)!;
-  const html = `<!doctype html><title>cases</title><link rel="icon" href="data:,"><script type="module" src="/${entry.fileName}"></script>`;
+  const html = `<!doctype html><title>suite</title><link rel="icon" href="data:,"><script type="module" src="/${entry.fileName}"></script>`;
   [served, browser] = await Promise.all([serve(files, { html }), launch()]);
   page = await browser.newPage();
   page.on('console', (m) => complaints.push(m.text()));
@@ -49,6 +49,21 @@ describe('cases in headless Chromium', () => {
 
   it('say nothing on the console', () => {
     expect(passed).toBeGreaterThan(200);
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe('random graphs in headless Chromium', () => {
+  const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+  it.each([
+    ['eager', 120],
+    ['compiled', 20],
+  ] as const)('come out right, %s', { timeout: 120_000 }, async (manner, count) => {
+    const report = await page.evaluate(([s, n, m]) => globalThis.runFuzz(s, n, m), [seed, count, manner] as const);
+    if (report.failure) expect.fail(report.failure);
+    console.log(`seed ${seed}: ${count} graphs in Chromium, ${manner}; ${report.compared} elements compared`);
+    expect(report.share).toBeGreaterThan(60);
     expect(complaints).toEqual([]);
   });
 });
