@@ -78,7 +78,7 @@ export class WebGpuDevice implements Device {
       this.#patch(dst, word, mask, value),
     );
     const rests = setup.traits.cpu ? restsOfNode() : null;
-    const patience = rests && new Patience(rests);
+    const patience = rests && new Patience(rests, () => this.#queue.workgroups);
     const awaited: Waiter = (work) => (patience ? patience.during(work) : work);
     this.#downloads = new Downloads(gpu, this.#queue, sizes.piece, awaited, (cause) => this.#life.error('read', cause));
     this.#marks = new Marks(gpu, this.#queue, setup.timestamps, awaited, () => this.#life.check('whenDone'));

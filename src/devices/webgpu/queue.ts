@@ -47,6 +47,7 @@ export class WorkQueue {
   #pass: GPUComputePassEncoder | null = null;
   #pipeline: GPUComputePipeline | null = null;
   #dispatches = 0;
+  #workgroups = 0;
   /** Dispatches at which the next batch is submitted. */
   #longBatch: number;
   #added = 0;
@@ -67,6 +68,11 @@ export class WorkQueue {
   /** How many batches were submitted. */
   get submits(): number {
     return this.#submits;
+  }
+
+  /** Of all dispatches so far. */
+  get workgroups(): number {
+    return this.#workgroups;
   }
 
   /** The batch being collected. */
@@ -100,6 +106,7 @@ export class WorkQueue {
     if (scalarOffset === null) this.#pass.setBindGroup(0, group);
     else this.#pass.setBindGroup(0, group, [scalarOffset]);
     this.#pass.dispatchWorkgroups(workgroups[0], workgroups[1], workgroups[2]);
+    this.#workgroups += workgroups[0] * workgroups[1] * workgroups[2];
     this.#dispatches++;
     this.#added++;
   }

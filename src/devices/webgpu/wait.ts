@@ -2,12 +2,15 @@
 //
 // Dawn asks for results on every turn of the event loop, without a pause, while anything is awaited. A GPU does not mind; a software
 // adapter computes on the same cores and loses one to it. So while something of it is awaited, the loop rests between turns: a
-// twentieth of the time since anything happened, a millisecond at most, and only when the turn before had nothing else to do.
+// twentieth of the time since anything happened, a millisecond at most, and only when the turn before had nothing else to do. Short
+// work is not rested for: with all cores busy, coming back takes up to a slice of the scheduler, some milliseconds.
 
 /** Turns shorter than this had only Dawn's question in them, in milliseconds. */
 const idleTurn = 0.1;
-/** Rests shorter than this cost more than they give: with all cores busy, coming back takes up to a slice of the scheduler, 4 ms. */
-const leastRest = 0.3;
+/** Rests shorter than these, in milliseconds, cost more than they give, where the work is known to be long and where it is not. */
+const leastRest = { long: 0.02, unknown: 0.3 } as const;
+/** Workgroups that certainly take long. */
+const longWork = 1024;
 const mostRest = 1;
 const share = 1 / 20;
 
@@ -22,20 +25,26 @@ export interface Rests {
 
 export class Patience {
   readonly #host: Rests;
+  /** Workgroups enqueued so far, and how many when something last arrived. */
+  readonly #enqueued: () => number;
+  #arrived = 0;
+  #long = false;
   #waiting = 0;
   /** When something was last asked for or arrived. */
   #since = 0;
   #turned = 0;
   #turning = false;
 
-  constructor(host: Rests) {
+  constructor(host: Rests, enqueued: () => number) {
     this.#host = host;
+    this.#enqueued = enqueued;
   }
 
   /** The same promise, awaited with rests. */
   during<T>(work: Promise<T>): Promise<T> {
     this.#waiting++;
     this.#since = this.#host.now();
+    this.#long = this.#enqueued() - this.#arrived >= longWork;
     if (!this.#turning) {
       this.#turning = true;
       this.#turned = this.#since;
@@ -44,6 +53,7 @@ export class Patience {
     return work.finally(() => {
       this.#waiting--;
       this.#since = this.#host.now();
+      this.#arrived = this.#enqueued();
     });
   }
 
@@ -52,7 +62,7 @@ export class Patience {
     if (!this.#turning) return;
     const now = this.#host.now();
     const rest = Math.min((now - this.#since) * share, mostRest);
-    if (now - this.#turned < idleTurn && rest >= leastRest) this.#host.rest(rest);
+    if (now - this.#turned < idleTurn && rest >= leastRest[this.#long ? 'long' : 'unknown']) this.#host.rest(rest);
     this.#turned = this.#host.now();
     this.#host.nextTurn(this.#turn);
   };
