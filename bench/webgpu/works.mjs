@@ -45,4 +45,13 @@ export const works = [
     software: true,
   },
   { name: 'updown10mb', title: '10 MB up, +0, down', unit: 'ms', per: 1, bounds: [0.5], software: true },
+  {
+    name: 'updown',
+    title: '10 MB up, +0, down by hand',
+    unit: 'ms',
+    per: 1,
+    bounds: [],
+    besides: 'updown10mb',
+    software: true,
+  },
 ];
