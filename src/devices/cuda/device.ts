@@ -5,11 +5,9 @@
 // released block can be handed out again at once, since whatever uses it next comes later on the same stream; one that the
 // copy stream is still busy with waits until that is done, or until there is no other room.
 
-import { type DType, dtypes } from '../../base/dtype.ts';
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
-import type { AluOp } from '../../kernel/ops.ts';
 import type {
   Capabilities,
   Device,
@@ -21,40 +19,23 @@ import type {
   Recording,
   Telemetry,
 } from '../device.ts';
-import { VirtualArena } from './arena.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
-import { EventPool, isDone, whenDone } from './events.ts';
-import { ExactArena } from './exact.ts';
+import { EventPool, isDone, spinMs, whenDone } from './events.ts';
 import { record } from './graphs.ts';
+import { type CudaDeviceInfo, capabilities, openArena } from './info.ts';
+import { CudaMark } from './marks.ts';
 import { buildMatmul } from './product.ts';
 import { buildProgram, type CudaProgram, ProgramCache, recipeKey } from './program.ts';
-import { nativeOps } from './ptx/alu.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type Recipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
-import { SegmentArena } from './segments.ts';
 import type { Arena } from './split-arena.ts';
 import type { Located } from './step.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool, UploadRing } from './transfer.ts';
-import { virtualMemory } from './virtual.ts';
-
-export interface CudaDeviceInfo {
-  readonly id: string;
-  readonly ordinal: number;
-  readonly context: number;
-  readonly name: string;
-  readonly target: Target;
-  readonly totalBytes: number;
-  /** Other GPUs of this process that reach this one's memory directly. */
-  readonly peers: readonly number[];
-  /** False: every buffer is an allocation of its own, for memory checkers. */
-  readonly pooled: boolean;
-  readonly details: Readonly<Record<string, string | number | boolean>>;
-}
 
 export interface CudaServices {
   readonly driver: Driver;
@@ -469,89 +450,6 @@ export class CudaDevice implements Device {
   }
 }
 
-/** A kernel of a few µs is done before the event loop has turned. */
-const spinMs = 0.03;
-
-class CudaMark implements Mark {
-  readonly event: number;
-  readonly #driver: Driver;
-  /** Of all marks of a device together. */
-  readonly #waits: { open: number };
-  /** Gives the event back when it is done; null if its time may still be asked for. */
-  readonly #recycle: (() => void) | null;
-  #done = false;
-
-  constructor(driver: Driver, event: number, waits: { open: number }, recycle: (() => void) | null) {
-    this.#driver = driver;
-    this.event = event;
-    this.#waits = waits;
-    this.#recycle = recycle;
-  }
-
-  done(): boolean {
-    if (!this.#done && isDone(this.#driver, this.event)) this.#finish();
-    return this.#done;
-  }
-
-  #finish(): void {
-    if (this.#done) return;
-    this.#done = true;
-    this.#recycle?.();
-  }
-
-  async whenDone(): Promise<void> {
-    if (this.#done) return;
-    // Of many waits at once only the first spins, and only when the caller has nothing more to enqueue.
-    const spin = this.#waits.open++ === 0 ? spinMs : 0;
-    try {
-      await undefined;
-      // Somebody else may have seen its end meanwhile, and its event may be another mark's.
-      if (!this.#done) await whenDone(this.#driver, this.event, spin);
-      this.#finish();
-    } finally {
-      this.#waits.open--;
-    }
-  }
-
-  since(earlier: Mark): number | null {
-    if (!(earlier instanceof CudaMark) || this.#recycle || earlier.#recycle) return null;
-    const { call, outAddress, out } = this.#driver;
-    if (call.cuEventElapsedTime(outAddress, earlier.event, this.event) !== 0) return null;
-    return new Float32Array(out.buffer, 0, 1)[0]!;
-  }
-}
-
-/** Virtual memory where the driver has it, else segments; no pool for memory checkers. */
-function openArena(driver: Driver, info: CudaDeviceInfo): Arena {
-  const settle = (): void => driver.check(driver.call.cuCtxSynchronize(), 'giving memory back');
-  const allocate = (bytes: number): number =>
-    driver.call.cuMemAlloc_v2(driver.outAddress, bytes) === 0 ? driver.u64() : 0;
-  const free = (address: number): void => {
-    driver.call.cuMemFree_v2(address);
-  };
-  if (!info.pooled) return new ExactArena({ allocate, free });
-  const memory = virtualMemory(driver, info.ordinal, info.peers);
-  const arena = memory && VirtualArena.open(memory, { total: info.totalBytes, settle });
-  return arena ?? new SegmentArena({ allocate, free }, settle);
-}
-
 function disposed(message: string): DisposedError {
   return new DisposedError({ code: 'DISPOSED', message, fix: 'Use it before it is released.', where: 'cuda' });
-}
-
-function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabilities {
-  const native: Partial<Record<DType, ReadonlySet<AluOp>>> = {};
-  for (const t of dtypes) native[t] = nativeOps(t, info.target);
-  return {
-    name: info.name,
-    dtypes: new Set(dtypes),
-    native,
-    routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
-    raw: 'ptx',
-    matmulEpilogue: true,
-    maxBuffers: 128,
-    maxBufferBytes: info.totalBytes,
-    syncRead: true,
-    details: { ...info.details, cublas: libraries.cublasLt !== null ? 'if installed' : 'off' },
-  };
 }

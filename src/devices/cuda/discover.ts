@@ -2,10 +2,11 @@
 
 import type { Device } from '../device.ts';
 import { defaultCacheFolder, noStore, openCubinCache } from './cache.ts';
-import { CudaDevice, type CudaDeviceInfo } from './device.ts';
+import { CudaDevice } from './device.ts';
 import { attribute, Driver, status } from './driver.ts';
 import { koffiFfi } from './ffi/koffi.ts';
 import type { Ffi, ForeignLibrary } from './ffi/port.ts';
+import type { CudaDeviceInfo } from './info.ts';
 import { Nvml } from './nvml.ts';
 import { chooseTarget, type Target } from './ptx/target.ts';
 import { openLibraries } from './routines/index.ts';

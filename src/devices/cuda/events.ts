@@ -41,6 +41,9 @@ export class EventPool {
   }
 }
 
+/** A kernel of a few µs is done before the event loop has turned. */
+export const spinMs = 0.03;
+
 export function isDone(driver: Driver, event: number): boolean {
   const code = driver.call.cuEventQuery(event);
   if (code === status.success) return true;

@@ -1,0 +1,54 @@
+// Points on a device's timeline that somebody may wait for, or measure between.
+
+import type { Mark } from '../device.ts';
+import type { Driver } from './driver.ts';
+import { isDone, spinMs, whenDone } from './events.ts';
+
+export class CudaMark implements Mark {
+  readonly event: number;
+  readonly #driver: Driver;
+  /** Of all marks of a device together. */
+  readonly #waits: { open: number };
+  /** Gives the event back when it is done; null if its time may still be asked for. */
+  readonly #recycle: (() => void) | null;
+  #done = false;
+
+  constructor(driver: Driver, event: number, waits: { open: number }, recycle: (() => void) | null) {
+    this.#driver = driver;
+    this.event = event;
+    this.#waits = waits;
+    this.#recycle = recycle;
+  }
+
+  done(): boolean {
+    if (!this.#done && isDone(this.#driver, this.event)) this.#finish();
+    return this.#done;
+  }
+
+  #finish(): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#recycle?.();
+  }
+
+  async whenDone(): Promise<void> {
+    if (this.#done) return;
+    // Of many waits at once only the first spins, and only when the caller has nothing more to enqueue.
+    const spin = this.#waits.open++ === 0 ? spinMs : 0;
+    try {
+      await undefined;
+      // Somebody else may have seen its end meanwhile, and its event may be another mark's.
+      if (!this.#done) await whenDone(this.#driver, this.event, spin);
+      this.#finish();
+    } finally {
+      this.#waits.open--;
+    }
+  }
+
+  since(earlier: Mark): number | null {
+    if (!(earlier instanceof CudaMark) || this.#recycle || earlier.#recycle) return null;
+    const { call, outAddress, out } = this.#driver;
+    if (call.cuEventElapsedTime(outAddress, earlier.event, this.event) !== 0) return null;
+    return new Float32Array(out.buffer, 0, 1)[0]!;
+  }
+}
