@@ -4,7 +4,7 @@ import type { DType } from '../base/dtype.ts';
 import { byteSize } from '../base/dtype.ts';
 import { collapse } from '../kernel/collapse.ts';
 import { estimateKernel } from '../kernel/estimate.ts';
-import { type Expr, Exprs, operands } from '../kernel/expr.ts';
+import { below, type Expr, Exprs, operands } from '../kernel/expr.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { Vertex } from './canonical.ts';
 import type { Group } from './fuse.ts';
@@ -66,14 +66,7 @@ export function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGr
 }
 
 function readsAccumulator(value: Expr): boolean {
-  const seen = new Set<Expr>();
-  const stack = [value];
-  for (let e = stack.pop(); e; e = stack.pop()) {
-    if (e.kind === 'acc') return true;
-    if (seen.has(e)) continue;
-    seen.add(e);
-    stack.push(...operands(e));
-  }
+  for (const e of below([value])) if (e.kind === 'acc') return true;
   return false;
 }
 
@@ -83,14 +76,8 @@ function overwritable(k: Omit<Kernel, 'kind' | 'name' | 'estimate' | 'inPlace'>)
   const safe = k.inputs.map(
     (i) => byteSize(i.type) === byteSize(k.outputs[0]!.type) && i.elements === k.space.reduce((a, d) => a * d, 1),
   );
-  const seen = new Set<Expr>();
-  const stack = k.outputs.map((o) => o.value);
-  for (let e = stack.pop(); e; e = stack.pop()) {
-    if (seen.has(e)) continue;
-    seen.add(e);
+  for (const e of below(k.outputs.map((o) => o.value)))
     if (e.kind === 'load' && (e.gate || !isOwnPosition(e.index, k.space))) safe[e.slot] = false;
-    stack.push(...operands(e));
-  }
   return safe.flatMap((ok, slot) => (ok ? [slot] : []));
 }
 

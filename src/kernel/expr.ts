@@ -167,6 +167,18 @@ export function operands(e: Expr): readonly Expr[] {
   }
 }
 
+/** Every expression below some roots, those included, once each. */
+export function* below(roots: readonly Expr[]): Generator<Expr, void> {
+  const seen = new Set<Expr>();
+  const stack = [...roots];
+  for (let e = stack.pop(); e; e = stack.pop()) {
+    if (seen.has(e)) continue;
+    seen.add(e);
+    yield e;
+    stack.push(...operands(e));
+  }
+}
+
 function canonical(type: ScalarType, value: number | bigint): number | bigint {
   // A product such as 0 · -1 is -0 in JavaScript; positions have one zero.
   if (type === 'index') return Number(value) + 0;

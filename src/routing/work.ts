@@ -1,7 +1,7 @@
 // From kernels and routines to what the cost model needs to know of them.
 
 import { sizeOf } from '../base/shape.ts';
-import { type Expr, operands } from '../kernel/expr.ts';
+import { below, type Expr } from '../kernel/expr.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import type { KernelClass, OperationType, WorkItem } from './types.ts';
 
@@ -22,27 +22,14 @@ function itemOf(step: Kernel | Routine): WorkItem {
 
 /** How many loads have an index that depends on data. */
 function gathersOf(k: Kernel): number {
-  const seen = new Set<Expr>();
-  const stack: Expr[] = [...k.outputs, ...k.accumulators].map((o) => o.value);
   let count = 0;
-  for (let e = stack.pop(); e; e = stack.pop()) {
-    if (seen.has(e)) continue;
-    seen.add(e);
+  for (const e of below([...k.outputs, ...k.accumulators].map((o) => o.value)))
     if (e.kind === 'load' && loads(e.index)) count++;
-    stack.push(...operands(e));
-  }
   return count;
 }
 
-function loads(root: Expr): boolean {
-  const seen = new Set<Expr>();
-  const stack = [root];
-  for (let e = stack.pop(); e; e = stack.pop()) {
-    if (e.kind === 'load') return true;
-    if (seen.has(e)) continue;
-    seen.add(e);
-    stack.push(...operands(e));
-  }
+function loads(index: Expr): boolean {
+  for (const e of below([index])) if (e.kind === 'load') return true;
   return false;
 }
 
