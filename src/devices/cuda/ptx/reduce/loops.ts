@@ -7,6 +7,20 @@ import type { Builder } from './builder.ts';
 export const reducedAxes = (b: Builder, scope: Scope, position: string): Map<number, string> =>
   unravel(scope.block, position, b.kernel.reduced, b.kernel.space.length, b.bits);
 
+/** A loop around what `render` puts into the inner scope, which leaves it by a branch to `out`. */
+function loop(b: Builder, scope: Scope, name: string, render: (inner: Scope, out: string) => void): void {
+  const { body } = b.entry;
+  const again = b.entry.label(name);
+  const out = b.entry.label('out');
+  const inner = scope.nest();
+  render(inner, out);
+  inner.block.emit(`bra ${again}`);
+  // What the loop hoisted is in `body` by now.
+  body.label(again);
+  body.append(inner.block);
+  body.label(out);
+}
+
 /** `while (at + step <= end) { body; at += step }` */
 export function loopWhile(
   b: Builder,
@@ -16,20 +30,13 @@ export function loopWhile(
   end: string,
   render: (inner: Scope) => void,
 ): void {
-  const { body } = b.entry;
-  const again = b.entry.label('loop');
-  const out = b.entry.label('out');
-  const inner = row.nest();
-  const next = inner.block.def(b.kind, `add.${b.s}`, at, step);
-  const beyond = inner.block.def('p', `setp.gt.${b.s}`, next, end);
-  inner.block.emit(`@${beyond} bra ${out}`);
-  render(inner);
-  inner.block.set(at, `mov.b${b.bits}`, next);
-  inner.block.emit(`bra ${again}`);
-  // What the loop hoisted is in `body` by now.
-  body.label(again);
-  body.append(inner.block);
-  body.label(out);
+  loop(b, row, 'loop', (inner, out) => {
+    const next = inner.block.def(b.kind, `add.${b.s}`, at, step);
+    const beyond = inner.block.def('p', `setp.gt.${b.s}`, next, end);
+    inner.block.emit(`@${beyond} bra ${out}`);
+    render(inner);
+    inner.block.set(at, `mov.b${b.bits}`, next);
+  });
 }
 
 /** Positions that do not fill a whole step, one at a time. */
@@ -41,19 +48,12 @@ export function tailLoop(
   end: string,
   render: (one: Scope, position: string) => void,
 ): void {
-  const { body } = b.entry;
-  const again = b.entry.label('tail');
-  const out = b.entry.label('out');
-  const inner = scope.nest();
-  const beyond = inner.block.def('p', `setp.ge.${b.s}`, at, end);
-  inner.block.emit(`@${beyond} bra ${out}`);
-  const one = inner.extend({ axes: reducedAxes(b, inner, at) });
-  render(one, at);
-  inner.block.set(at, `add.${b.s}`, at, stride);
-  inner.block.emit(`bra ${again}`);
-  body.label(again);
-  body.append(inner.block);
-  body.label(out);
+  loop(b, scope, 'tail', (inner, out) => {
+    const beyond = inner.block.def('p', `setp.ge.${b.s}`, at, end);
+    inner.block.emit(`@${beyond} bra ${out}`);
+    render(inner.extend({ axes: reducedAxes(b, inner, at) }), at);
+    inner.block.set(at, `add.${b.s}`, at, stride);
+  });
 }
 
 /** `for (; p < count; p += stride)` over a 32-bit counter. */
@@ -65,16 +65,10 @@ export function countedLoop(
   count: number,
   render: (inner: Scope) => void,
 ): void {
-  const { body } = b.entry;
-  const again = b.entry.label('parts');
-  const out = b.entry.label('out');
-  const inner = scope.nest();
-  const beyond = inner.block.def('p', 'setp.ge.u32', p, count);
-  inner.block.emit(`@${beyond} bra ${out}`);
-  render(inner);
-  inner.block.set(p, 'add.u32', p, stride);
-  inner.block.emit(`bra ${again}`);
-  body.label(again);
-  body.append(inner.block);
-  body.label(out);
+  loop(b, scope, 'parts', (inner, out) => {
+    const beyond = inner.block.def('p', 'setp.ge.u32', p, count);
+    inner.block.emit(`@${beyond} bra ${out}`);
+    render(inner);
+    inner.block.set(p, 'add.u32', p, stride);
+  });
 }
