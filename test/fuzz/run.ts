@@ -31,6 +31,8 @@ export const notCompiled: ReadonlySet<string> = new Set(['gather', 'takeAlongAxi
 export interface FuzzReport {
   /** The shrunk graph as code, with what is wrong and how to find it again; null if all came out right. */
   readonly failure: string | null;
+  /** Graphs that were run: fewer than asked for if one failed. */
+  readonly ran: number;
   readonly compared: number;
   /** Of all elements, those that were compared, in percent; the rest is up to rounding. */
   readonly share: number;
@@ -53,11 +55,12 @@ export async function fuzz(
     { seed, numRuns: count },
   );
   const share = (100 * tally.compared) / (tally.compared + tally.undecided);
-  if (!result.failed) return { failure: null, compared: tally.compared, share };
+  const counts = { ran: result.numRuns, compared: tally.compared, share };
+  if (!result.failed) return { failure: null, ...counts };
   const [p] = result.counterexample as [Program];
   const message = result.errorInstance instanceof Error ? result.errorInstance.message : `${result.errorInstance}`;
   const where = `seed ${result.seed}, graph ${result.numRuns}, shrunk ${result.numShrinks} times`;
-  return { failure: `${message}\n\n${where}:\n\n${print(p)}\n`, compared: tally.compared, share };
+  return { failure: `${message}\n\n${where}:\n\n${print(p)}\n`, ...counts };
 }
 
 /** What is wrong with a graph on a runtime, or null. */
