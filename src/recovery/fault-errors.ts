@@ -1,7 +1,7 @@
 // What a device with injected faults throws.
 
 import type { DeviceId } from '../devices/device.ts';
-import { ArgumentError, DeviceLost, DisposedError, type ForgeError, KernelError, OutOfMemory } from '../errors.ts';
+import { ArgumentError, DisposedError, type ForgeError, KernelError, OutOfMemory } from '../errors.ts';
 import { TransientError } from './errors.ts';
 import type { FaultKind, FaultSite } from './fault-plan.ts';
 
@@ -35,16 +35,6 @@ export const injectedError: Readonly<
       where: name,
     }),
 };
-
-export function lostError(id: DeviceId, where: string, reason: string, cause?: unknown): DeviceLost {
-  return new DeviceLost({
-    code: 'DEVICE_LOST',
-    message: `${id}: the device was lost (${reason}); what was on it is gone`,
-    fix: 'Reopen the device, or go on with another one.',
-    where,
-    ...(cause === undefined ? {} : { cause }),
-  });
-}
 
 export function closedError(id: DeviceId, where: string): DisposedError {
   return new DisposedError({

@@ -18,10 +18,11 @@ import type {
   Recording,
   Telemetry,
 } from '../devices/device.ts';
+import { deviceLost } from '../devices/lost.ts';
 import type { DeviceLost } from '../errors.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import { deadlineExceeded } from './errors.ts';
-import { closedError, foreign, injectedError, lostError, releasedError } from './fault-errors.ts';
+import { closedError, foreign, injectedError, releasedError } from './fault-errors.ts';
 import { type FaultKind, type FaultPlan, type FaultSite, FaultTurns } from './fault-plan.ts';
 
 export {
@@ -321,11 +322,11 @@ class Faulty implements FaultyDevice {
   #rejectAll(reason: string): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const reject of waiting) reject(lostError(this.id, 'read', reason));
+    for (const reject of waiting) reject(deviceLost(this.id, reason, 'read'));
   }
 
   #lostError(where: string): DeviceLost {
-    return lostError(this.id, where, this.#loss!.reason, this.#loss!.cause);
+    return deviceLost(this.id, this.#loss!.reason, where, this.#loss!.cause);
   }
 }
 

@@ -1,6 +1,6 @@
 // Errors of the GPU as errors of the library: nothing reaches the console, and each names the op it belongs to.
 
-import { DeviceLost, DeviceUnavailable, DisposedError, ForgeError, KernelError, OutOfMemory } from '../../errors.ts';
+import { DeviceUnavailable, DisposedError, ForgeError, KernelError, OutOfMemory } from '../../errors.ts';
 
 const firstLine = (text: string): string => text.split('\n', 1)[0]!.trim();
 
@@ -22,16 +22,6 @@ export function tooLarge(id: string, requested: number, limit: number): DeviceUn
     message: `${id}: a buffer of ${requested} bytes does not fit one binding, which holds at most ${limit} bytes on this adapter`,
     fix: 'Split the tensor along its first axis, or place this work on a device with a larger caps.maxBufferBytes.',
     where: 'allocate',
-  });
-}
-
-export function deviceLost(id: string, reason: string, where: string, cause?: unknown): DeviceLost {
-  return new DeviceLost({
-    code: 'DEVICE_LOST',
-    message: `${id}: the device was lost (${reason}); what was on it is gone`,
-    fix: 'Reopen the device, or go on with another one.',
-    where,
-    ...(cause === undefined ? {} : { cause }),
   });
 }
 

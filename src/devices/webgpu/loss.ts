@@ -4,7 +4,8 @@
 // stays pending, since nothing went wrong.
 
 import type { DeviceLoss } from '../device.ts';
-import { closed, deviceLost } from './errors.ts';
+import { deviceLost } from '../lost.ts';
+import { closed } from './errors.ts';
 
 export class Life {
   readonly #id: string;
