@@ -1,0 +1,36 @@
+// Dtypes that WebGPU cannot hold: refused where it is the only device, done by another where there is one.
+
+import { expect, it } from 'vitest';
+import { createRuntime } from '../../src/index.ts';
+
+/** 2⁵³ + 1: no f64, and no 32-bit type, can hold it. */
+const odd = 2n ** 53n + 1n;
+
+it.each(['f64', 'i64', 'u64'] as const)(
+  '%s runs on the CPU beside a GPU that has none, results of the GPU included',
+  async (dtype) => {
+    await using rt = await createRuntime({ devices: ['webgpu', 'cpu'], routing: { cache: false } });
+    const where = new Set<string>();
+    rt.on('launch', (e) => where.add(e.device));
+    const half = await rt.tensor([0.5, 1.5], [2], { device: 'webgpu' }).to('webgpu');
+    const onGpu = rt.scope({ device: 'webgpu' }, () => half.mul(2).compute());
+    expect([...where]).toEqual(['webgpu:0']);
+    where.clear();
+    const big =
+      dtype === 'f64'
+        ? rt.tensor([1e300, 1], [2], { dtype })
+        : rt.tensor(dtype === 'i64' ? new BigInt64Array([odd, 1n]) : new BigUint64Array([odd, 1n]));
+    const sum = big.add(onGpu.cast(dtype));
+    expect(sum.dtype).toBe(dtype);
+    expect(rt.explain(sum).device).toBe('cpu');
+    expect([...(await sum.data())]).toEqual(dtype === 'f64' ? [1e300, 4] : [odd + 1n, 4n]);
+    expect([...where]).toEqual(['cpu']);
+  },
+);
+
+it('a runtime on WebGPU alone says what is missing, and how to have it', async () => {
+  await using rt = await createRuntime({ devices: ['webgpu'] });
+  expect(() => rt.tensor([1], [1], { dtype: 'f64' })).toThrow(/f64/);
+  await expect(async () => rt.ones([2]).cast('f64').data()).rejects.toThrow(/f64/);
+  expect([...(await rt.ones([2]).data())]).toEqual([1, 1]);
+});
