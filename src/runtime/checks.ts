@@ -59,7 +59,7 @@ export class Checks {
 
   /** Fails if any index of work enqueued before was out of range. */
   async verifyAll(): Promise<void> {
-    await Promise.all([...this.#open].map((c) => c.verify()));
+    if (this.#open.size > 0) await Promise.all([...this.#open].map((c) => c.verify()));
   }
 
   #defer(place: Place, buffer: DeviceBuffer, message: string): DeferredCheck {

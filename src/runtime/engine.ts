@@ -11,7 +11,7 @@ import type { Ints } from '../graph/intern.ts';
 import { type Node, settle, settleMortal } from '../graph/node.ts';
 import type { Plan, Step } from '../graph/plan.ts';
 import { type DeferredCheck, Storage } from '../graph/storage.ts';
-import { type Trace, trace } from '../graph/trace.ts';
+import { bakedId, type Trace, trace } from '../graph/trace.ts';
 import { Checks } from './checks.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
@@ -21,12 +21,14 @@ import { recipes } from './recipe.ts';
 import type { Recovery } from './recovery.ts';
 import { type FailedRead, leave, Residency } from './residency.ts';
 
-/** A program of one op on computed operands. */
+/** A program of one op on computed operands and constants. */
 interface EagerProgram {
   readonly code: number;
   readonly shape: Ints;
   readonly shapes: readonly Ints[];
   readonly dtypes: readonly DType[];
+  /** What the key of a trace says of each operand: a constant's id, or `computed`. */
+  readonly kinds: readonly number[];
   /** Both operands are one and the same. */
   readonly twice: boolean;
   readonly executable: Executable;
@@ -102,21 +104,12 @@ export class Engine {
 
   /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
   async computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Promise<Executable | null> {
-    let asked: Want = { ...want, awaits: true };
+    let asked = want;
     for (let attempt = 0; ; attempt++) {
       try {
-        this.#restore(nodes, asked);
-        const wanted = nodes.filter((n) => !n.storage);
-        if (wanted.length === 0) return null;
-        const t = trace(wanted);
-        let now: Want = { ...asked, awaits: false };
-        if (!this.programs.single && t.leaves.some(mustAwait)) {
-          const { place } = this.programs.find(t, wanted, t.leaves, asked);
-          this.#at = place;
-          await Promise.all(t.leaves.map((leaf) => this.residency.bringAsync(leaf, place)));
-          now = { ...now, pin: place.alive ? place : null };
-        }
-        return this.#compute(nodes, now);
+        const far = this.programs.single ? null : this.#far(nodes, asked);
+        if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place)));
+        return this.#compute(nodes, far?.place.alive ? { ...asked, pin: far.place } : asked);
       } catch (e) {
         const read = this.residency.failedRead(e);
         asked = await this.#recovery.nextAsync(e, this.#blamed(read), asked, attempt, signal, read !== null);
@@ -125,10 +118,22 @@ export class Engine {
     }
   }
 
+  /** The place of a run and its inputs, if some of them have to be waited for. */
+  #far(nodes: readonly Node[], want: Want): { readonly place: Place; readonly leaves: readonly Node[] } | null {
+    this.#restore(nodes, want);
+    const wanted = uncomputed(nodes);
+    if (wanted.length === 0) return null;
+    const t = trace(wanted);
+    if (!t.leaves.some(mustAwait)) return null;
+    const { place } = this.programs.find(t, wanted, t.leaves, { ...want, awaits: true });
+    this.#at = place;
+    return { place, leaves: t.leaves };
+  }
+
   /** The program that was run, if any. */
   #compute(nodes: readonly Node[], want: Want): Executable | null {
     this.#restore(nodes, want);
-    const wanted = nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
+    const wanted = uncomputed(nodes);
     if (wanted.length === 0) return null;
     const again = wanted.length === 1 ? this.#again(wanted[0]!, want) : null;
     if (again) return again;
@@ -166,7 +171,7 @@ export class Engine {
   }
 
   /**
-   * The eager path: a single op on computed operands, like the last one of its kind, runs without being traced.
+   * The eager path: a single op on computed operands and constants, like the last one of its kind, runs without being traced.
    * Whether it is like that one is decided by the same things the key of a trace holds.
    */
   #again(node: Node, want: Want): Executable | null {
@@ -178,20 +183,19 @@ export class Engine {
     if (last.epoch !== this.feedback.epoch || executable.generation !== place.generation) return null;
     if (want !== anywhere && !suits(want, place)) return null;
     const buffers: (DeviceBuffer | undefined)[] = [];
+    let scalars = none;
     const now = ++this.#ledger.storages.now;
     let reach = 0;
     for (let i = 0; i < sources.length; i++) {
       const source = sources[i]!;
-      const { storage, shape, dtype } = source;
-      if (
-        storage?.place !== place ||
-        storage.checks ||
-        storage.pin ||
-        storage.lent ||
-        shape !== last.shapes[i] ||
-        dtype !== last.dtypes[i]
-      )
+      const { storage } = source;
+      if (source.shape !== last.shapes[i] || source.dtype !== last.dtypes[i] || kindOf(source) !== last.kinds[i])
         return null;
+      if (!storage) {
+        if (last.kinds[i] === launchScalar) scalars = [...scalars, Number(source.value)];
+        continue;
+      }
+      if (storage.place !== place || storage.checks || storage.pin || storage.lent) return null;
       storage.lastUse = now;
       if (source.reach > reach) reach = source.reach;
       buffers.push(storage.buffer!);
@@ -199,7 +203,7 @@ export class Engine {
     if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return null;
     if (last.twice) buffers.pop();
     this.#at = place;
-    this.launch(executable, buffers, none, want.wanted === 'host');
+    this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
     const storage = new Storage(place, buffers[executable.plan.outputs[0]!]!, this.#ledger.storages);
     if (place.mortal) settleMortal(node, storage, reach + 1);
@@ -210,15 +214,18 @@ export class Engine {
   #remember(node: Node, sources: readonly Node[], executable: Executable): void {
     const { plan } = executable;
     const twice = sources.length === 2 && sources[0] === sources[1];
-    const plain =
-      node.op === 'alu' && plan.steps.length === 1 && plan.steps[0]!.scalars.length === 0 && plan.kept.length === 0;
-    if (!plain || plan.leaves !== (twice ? 1 : sources.length) || sources.some((s) => s.op === 'const' || !s.storage))
-      return;
+    const kinds = sources.map(kindOf);
+    const plain = node.op === 'alu' && plan.steps.length === 1 && plan.kept.length === 0 && !kinds.includes(lazy);
+    const leaves = new Set(sources.filter((s) => s.storage)).size;
+    // What stands twice is one argument of the launch: only the common case of it is worth remembering.
+    const distinct = twice || new Set(sources).size === sources.length;
+    if (!plain || !distinct || leaves === 0 || plan.leaves !== leaves) return;
     this.#eager[node.arg.id] = {
       code: node.code,
       shape: node.shape,
       shapes: sources.map((s) => s.shape),
       dtypes: sources.map((s) => s.dtype),
+      kinds,
       twice,
       executable,
       epoch: this.feedback.epoch,
@@ -355,6 +362,18 @@ export class Engine {
 }
 
 const none: readonly number[] = [];
+
+/** Kinds of operands beside constants, whose ids are not below 0. */
+const [computed, lazy] = [-1, -2];
+const launchScalar = 0;
+
+function kindOf(node: Node): number {
+  if (node.storage) return computed;
+  return node.op === 'const' ? bakedId(node) : lazy;
+}
+
+const uncomputed = (nodes: readonly Node[]): readonly Node[] =>
+  nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
 
 const suits = (want: Want, place: Place): boolean =>
   (want.pin === null || want.pin === place) && (want.excluded & place.bit) === 0 && (!want.sync || place.caps.syncRead);

@@ -253,17 +253,13 @@ export class Runtime extends TensorMaking {
   async flush(...tensors: readonly Tensor[]): Promise<void>;
   async flush(options: WaitOptions, ...tensors: readonly Tensor[]): Promise<void>;
   async flush(first?: WaitOptions | Tensor, ...rest: readonly Tensor[]): Promise<void> {
-    const tensors = first instanceof TensorCore ? [first, ...rest] : rest;
     const signal = first instanceof TensorCore ? undefined : first?.signal;
-    if (tensors.length > 0) {
-      await this.#engine.computeAsync(
-        tensors.map((t) => t.node),
-        this.host.want(anywhere),
-        signal,
-      );
-    }
-    const open = this.#governor.places.filter((p) => p.alive);
-    await Promise.all(open.map((p) => this.host.finished(p, signal)));
+    const nodes = first instanceof TensorCore ? [first.node] : [];
+    for (const t of rest) nodes.push(t.node);
+    if (nodes.length > 0) await this.#engine.computeAsync(nodes, this.host.want(anywhere), signal);
+    const { places } = this.#governor;
+    if (places.length > 1) await Promise.all(places.flatMap((p) => (p.alive ? [this.host.finished(p, signal)] : [])));
+    else if (places[0]!.alive) await this.host.finished(places[0]!, signal);
     await this.#engine.checks.verifyAll();
   }
 
