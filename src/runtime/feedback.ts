@@ -5,6 +5,7 @@
 // known when the device gets round to it is dropped.
 
 import type { Mark } from '../devices/device.ts';
+import { Costed } from '../routing/decision.ts';
 import type { Router } from '../routing/router.ts';
 import { operationOf } from '../routing/work.ts';
 import type { Executable } from './programs.ts';
@@ -17,8 +18,6 @@ interface Sample {
 /** Runs that are measured: the first ones, without the very first, which pays for what is lazily made; then one in many. */
 const firstRuns = 4;
 const every = 128;
-const firstCalls = 16;
-const everyCall = 32;
 
 export class Feedback {
   readonly #router: Router | null;
@@ -42,8 +41,8 @@ export class Feedback {
 
   /** A call that ran a program last took so long, from its start to the result in host memory. */
   call({ decision, runs }: Executable, ms: number): void {
-    if (decision === null || runs < 2 || (runs > firstCalls && runs % everyCall !== 0)) return;
-    this.#router?.observeCall(decision, ms * 1000);
+    // The first run pays for what is made lazily.
+    if (runs > 1 && decision instanceof Costed && decision.due) this.#router?.observeCall(decision, ms * 1000);
   }
 
   end(executable: Executable, { start, mark }: Sample): void {

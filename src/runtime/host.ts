@@ -11,6 +11,7 @@ import { withDeadline } from '../recovery/deadline.ts';
 import { aborted } from '../recovery/errors.ts';
 import { callerLine, callSite, typed } from '../tensor/core.ts';
 import type { Handle, Host } from '../tensor/host.ts';
+import { Backstop } from './backstop.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
 import { Ledger, type Stats } from './ledger.ts';
@@ -24,15 +25,6 @@ const smallElements = 512;
 
 /** How much lazy work may pile up before it is computed. */
 const defaultDepth = 256;
-
-/** A tensor that was just made. Registering each for collection would cost more than most ops: many are disposed at once. */
-interface Young {
-  readonly tensor: Handle;
-  readonly node: Node;
-  readonly line: string;
-}
-
-const maxYoung = 512;
 
 /** How a runtime treats its tensors. */
 export interface HostSettings {
@@ -51,11 +43,6 @@ const mostLosses = 8;
 const hostWant: Want = { ...anywhere, wanted: 'host' };
 const syncWant: Want = { ...hostWant, sync: true };
 
-interface Held {
-  readonly node: Node;
-  readonly line: string;
-}
-
 export class RuntimeHost implements Host {
   readonly development: boolean;
   readonly ledger = new Ledger();
@@ -65,8 +52,7 @@ export class RuntimeHost implements Host {
   activeScopes = 0;
   readonly #events: Emitter;
   readonly #scopes: ScopeStore;
-  readonly #backstop: FinalizationRegistry<Held>;
-  readonly #young: Young[] = [];
+  readonly #backstop: Backstop;
   readonly #settings: HostSettings;
   #engine: Engine | null = null;
   #recovery: Recovery | null = null;
@@ -79,8 +65,7 @@ export class RuntimeHost implements Host {
     this.development = settings.development;
     this.#events = events;
     this.#scopes = scopes;
-    this.#backstop = new FinalizationRegistry(({ node, line }) => {
-      this.ledger.tensors--;
+    this.#backstop = new Backstop(({ node, line }) => {
       if (line) this.ledger.leaked(line);
       if (this.#events.has('leak')) this.#events.emit('leak', { shape: node.shape.values, dtype: node.dtype, line });
       if (this.#engine) dropHandle(node);
@@ -121,11 +106,8 @@ export class RuntimeHost implements Host {
   adopt(tensor: Handle, node: Node): void {
     if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
     // Small values need no backstop: the collector frees all of them by itself.
-    if (node.tracked || node.size > smallElements) {
-      if (this.#young.length === 0) queueMicrotask(this.#settle);
-      else if (this.#young.length >= maxYoung) this.#settle();
-      this.#young.push({ tensor, node, line: this.development ? callerLine() : '' });
-    }
+    if (node.tracked || node.size > smallElements)
+      this.#backstop.add(tensor, node, this.development ? callerLine() : '');
     if (this.activeScopes > 0) this.#scopes.current()?.add(tensor);
   }
 
@@ -137,23 +119,13 @@ export class RuntimeHost implements Host {
   }
 
   forget(tensor: Handle): void {
-    if (this.#backstop.unregister(tensor)) this.ledger.tensors--;
+    this.#backstop.remove(tensor);
     if (this.activeScopes > 0) this.#scopes.current()?.delete(tensor);
   }
 
-  /** Gives the tensors that outlived their making to the backstop. */
-  readonly #settle = (): void => {
-    for (const { tensor, node, line } of this.#young.splice(0)) {
-      // Disposed meanwhile, or a state of a recurrence that was given up: nothing to free.
-      if (tensor.disposed || (!node.storage && node.sources.length === 0)) continue;
-      this.#backstop.register(tensor, { node, line }, tensor);
-      this.ledger.tensors++;
-    }
-  };
-
   stats(): Stats {
-    this.#settle();
-    return this.ledger.snapshot();
+    this.#backstop.settle();
+    return this.ledger.snapshot(this.#backstop.count);
   }
 
   dropHandle(node: Node): void {

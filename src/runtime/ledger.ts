@@ -25,7 +25,6 @@ export interface Stats {
 
 export class Ledger {
   readonly storages = new Storages();
-  tensors = 0;
   launches = 0;
   programs = 0;
   programHits = 0;
@@ -46,9 +45,9 @@ export class Ledger {
     this.#leaks.set(line, (this.#leaks.get(line) ?? 0) + 1);
   }
 
-  snapshot(): Stats {
+  snapshot(tensors: number): Stats {
     return {
-      tensors: this.tensors,
+      tensors,
       bytes: this.storages.bytes,
       peakBytes: this.storages.peakBytes,
       spilledBytes: this.storages.hostBytes,

@@ -25,6 +25,8 @@ export abstract class TensorCore<D extends DType = DType> {
   readonly #host: Host;
   readonly #node: Node;
   #disposed: false | true | string = false;
+  /** For the library's own layers. */
+  guard: object | null = null;
 
   /** Tensors are made by a runtime: `rt.tensor(…)`. */
   constructor(host: Host, node: Node) {

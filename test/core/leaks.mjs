@@ -6,13 +6,41 @@ import { createRuntime } from 'gpuforge';
 const rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 }, development: true });
 const leaks = [];
 rt.on('leak', (e) => leaks.push(e.line));
+
+async function collect(least) {
+  for (let i = 0; i < 200 && rt.stats().bytes > least; i++) {
+    gc();
+    await new Promise((r) => setTimeout(r, 10));
+  }
+  return rt.stats().bytes;
+}
+
 (() => {
   for (let i = 0; i < 5; i++) rt.ones([256, 256]).compute();
 })();
 const before = rt.stats().bytes;
-for (let i = 0; i < 200 && rt.stats().bytes > 0; i++) {
-  gc();
-  await new Promise((r) => setTimeout(r, 10));
-}
-console.log(JSON.stringify({ before, after: rt.stats().bytes, leaks, lines: rt.stats().leaks.map((l) => l.line) }));
+const after = await collect(0);
+const computed = { before, after, leaks: leaks.splice(0).length, lines: rt.stats().leaks.map((l) => l.line) };
+
+// Lazy steps keep what they need until the last of them is gone, also after their source was disposed of.
+const steps = (() => {
+  const x = rt.ones([256, 256]).compute();
+  const list = [x.add(1), x.add(2), x.add(3)];
+  x.dispose();
+  return list;
+})();
+await new Promise((r) => setImmediate(r));
+steps.splice(0, 2);
+for (let i = 0; i < 5; i++) await collect(Number.POSITIVE_INFINITY).then(() => gc());
+await new Promise((r) => setTimeout(r, 50));
+const held = rt.stats().bytes;
+const value = (() => {
+  const sum = steps[0].sum();
+  const v = sum.item();
+  sum.dispose();
+  return v;
+})();
+steps.splice(0);
+const freed = await collect(0);
+console.log(JSON.stringify({ computed, lazy: { held, value, freed, leaks: leaks.length } }));
 await rt.close();

@@ -1,0 +1,82 @@
+// Frees what tensors hold when the collector finds that nobody disposed of them.
+//
+// Telling the collector about a tensor costs more than most ops, and most tensors are disposed of at once or are steps of an
+// expression that die together. So new tensors wait for a turn of the event loop, or until there are many; what is left of them then
+// is watched: computed ones one by one, since each holds memory of its own, and lazy ones as a group, which is found when
+// the last of it is gone.
+
+import type { Node } from '../graph/node.ts';
+import type { Handle } from '../tensor/host.ts';
+
+/** What a tensor leaves behind. */
+export interface Left {
+  readonly node: Node;
+  /** The line that made the tensor; empty if lines are not recorded. */
+  readonly line: string;
+}
+
+interface Watched extends Left {
+  /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
+  tensor: Handle | null;
+  /** Disposed of: nothing is left. */
+  gone: boolean;
+}
+
+const mostWaiting = 64;
+
+const nextTurn: (call: () => void) => unknown = typeof setImmediate === 'function' ? setImmediate : setTimeout;
+
+export class Backstop {
+  /** Tensors that are watched. */
+  count = 0;
+  readonly #registry: FinalizationRegistry<readonly Watched[]>;
+  #waiting: Watched[] = [];
+
+  constructor(found: (left: Left) => void) {
+    this.#registry = new FinalizationRegistry((group) => {
+      for (const left of group) {
+        if (left.gone) continue;
+        this.count--;
+        found(left);
+      }
+    });
+  }
+
+  add(tensor: Handle, node: Node, line: string): void {
+    if (this.#waiting.length === 0) nextTurn(this.settle);
+    else if (this.#waiting.length >= mostWaiting) this.settle();
+    this.#waiting.push({ tensor, node, line, gone: false });
+  }
+
+  /** A tensor was disposed of. */
+  remove({ guard }: Handle): void {
+    if (guard === null) return;
+    (guard as Guard).left.gone = true;
+    this.count--;
+  }
+
+  /** Watches what waited for it. */
+  readonly settle = (): void => {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const lazy: Watched[] = [];
+    const group = {};
+    for (const left of waiting) {
+      const { tensor, node } = left;
+      left.tensor = null;
+      // Disposed of meanwhile, or a state of a recurrence that was given up: nothing to free.
+      if (tensor!.disposed || (!node.storage && node.sources.length === 0)) continue;
+      this.count++;
+      if (node.storage) this.#registry.register(tensor!, [left]);
+      else lazy.push(left);
+      tensor!.guard = { left, group: node.storage ? null : group } satisfies Guard;
+    }
+    if (lazy.length > 0) this.#registry.register(group, lazy);
+  };
+}
+
+/** What a watched tensor holds on to: the record of what it leaves, and its group, which lives as long as any member. */
+interface Guard {
+  readonly left: Watched;
+  readonly group: object | null;
+}
