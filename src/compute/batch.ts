@@ -41,17 +41,21 @@ export const defaultChunk = 100;
 const startBytes = 32 << 20;
 
 /** One result per tensor, or with `onError: 'collect'` one BatchItem. */
-export async function runBatch(
+export function runBatch(
   ctx: Context,
   operation: string,
   tensors: readonly Tensor[],
   op: BatchOp,
   options: BatchOptions,
 ): Promise<unknown[]> {
-  ctx.checkOpen(operation);
-  checkArguments(tensors, op, options, operation);
-  throwIfAborted(options.signal, operation);
-  return tensors.length === 0 ? [] : new Batch(ctx, operation, tensors, op, options).run();
+  try {
+    ctx.checkOpen(operation);
+    checkArguments(tensors, op, options, operation);
+    throwIfAborted(options.signal, operation);
+  } catch (e) {
+    return Promise.reject(e);
+  }
+  return tensors.length === 0 ? Promise.resolve([]) : new Batch(ctx, operation, tensors, op, options).run();
 }
 
 class Batch {
@@ -60,7 +64,10 @@ class Batch {
   readonly #op: BatchOp;
   readonly #options: BatchOptions;
   readonly #sizer: ChunkSizer;
+  readonly #name: string;
+  /** Of chunks; and of single items, which may go elsewhere for lack of memory, as nothing smaller can be tried. */
   readonly #about: Attempted;
+  readonly #aboutOne: Attempted;
   readonly #itemBytes: number;
   /** Results, and the errors of items that failed where those are collected. */
   readonly #made: (Tensor | Failure)[] = [];
@@ -73,7 +80,11 @@ class Batch {
     this.#op = op;
     this.#options = options;
     const otherwise = typeof op === 'string' ? 'kernel' : undefined;
-    this.#about = { operation, signal: options.signal, otherwise, reclaim: once(ctx) };
+    this.#name = nameOf(op);
+    const { signal } = options;
+    const reclaim = once(ctx);
+    this.#aboutOne = { operation, signal, otherwise, reclaim, moveForMemory: true };
+    this.#about = { operation, signal, otherwise, reclaim, moveForMemory: false };
     const { chunkSize = 'adaptive' } = options;
     const adaptive = chunkSize === 'adaptive';
     const bytes = bytesOf(tensors[0]!);
@@ -83,7 +94,7 @@ class Batch {
       ? Math.max(1, Math.min(defaultChunk, Math.floor(startBytes / Math.max(1, bytes))))
       : chunkSize;
     this.#sizer = ctx.sizes.of(
-      `${nameOf(op)} ${sizeClass(bytes)} ${chunkSize}`,
+      `${this.#name} ${sizeClass(bytes)} ${chunkSize}`,
       () => new ChunkSizer({ start, grow: adaptive }),
     );
   }
@@ -99,9 +110,9 @@ class Batch {
         const size = alone ? 1 : Math.max(1, Math.floor(this.#sizer.next(total - at) * (way?.scale ?? 1)));
         const start = this.#ctx.clock.now();
         try {
-          const { value, ms } = await this.#ctx.recovery.run({ ...this.#about, moveForMemory: size === 1 }, (station) =>
-            this.#compute(station, at, size, way),
-          );
+          const about = size === 1 ? this.#aboutOne : this.#about;
+          const done = this.#ctx.recovery.run(about, (station) => this.#compute(station, at, size, way));
+          const { value, ms } = done instanceof Promise ? await done : done;
           for (const tensor of value) this.#made.push(tensor);
           // Only chunks at home tell the size that suits it.
           const rest = this.#done(!alone && way?.device === way?.home, size, start, ms);
@@ -138,7 +149,7 @@ class Batch {
   #way(): Way | null {
     const { devices, degradation } = this.#ctx;
     const home = degradation && devices.current?.id;
-    return home ? degradation.way(home, nameOf(this.#op), this.#itemBytes) : null;
+    return home ? degradation.way(home, this.#name, this.#itemBytes) : null;
   }
 
   #compute(station: Station, at: number, size: number, way: Way | null): Maybe<Chunk> {
@@ -157,7 +168,7 @@ class Batch {
     const done = away ? this.#elsewhere(station, known, here, bytes) : this.#run(station, station.id, here, bytes);
     const tell = (chunk: Chunk): Chunk => {
       for (const t of chunk.value) book.track(t, station);
-      if (known) degradation!.note(known, nameOf(this.#op), this.#itemBytes, bytes, chunk.ms, () => station.others[0]);
+      if (known) degradation!.note(known, bytes, chunk.ms, () => station.others[0]);
       return chunk;
     };
     return done instanceof Promise ? done.then(tell) : tell(done);
@@ -165,7 +176,7 @@ class Batch {
 
   #run(station: Station, device: string, here: readonly Tensor[], bytes: number): Maybe<Chunk> {
     const work = (): Tensor[] => this.#ctx.groups(station, device).run(here, this.#op);
-    return this.#ctx.computing(station.runtime.device(device), nameOf(this.#op), bytes, work);
+    return this.#ctx.computing(station.runtime.device(device), this.#name, bytes, work);
   }
 
   /** On another device than the station's, the time of bringing the operands there included. */
@@ -185,7 +196,7 @@ class Batch {
       const { value } = await this.#run(station, way.device, copies.length > 0 ? copies : here, bytes);
       return { value, ms: clock.now() - start };
     } catch (error) {
-      degradation!.failed(way, nameOf(this.#op), this.#itemBytes);
+      degradation!.failed(way);
       throw error;
     } finally {
       for (const t of copies) t.dispose();

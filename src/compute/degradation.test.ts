@@ -31,7 +31,7 @@ function run(seconds: number, { factor, other, bytes = (_s, r) => 1e6 * (1 + 3 *
     const size = bytes(s, random()) * way.scale;
     const slowness = way.device === 'gpu' ? factor(s) : other!(s);
     const ms = (0.2 + size / 1e6) * slowness * (1 + 0.1 * (random() - 0.5));
-    handler.note(way, 'op', 1000, size, ms, () => (other ? 'cpu' : undefined));
+    handler.note(way, size, ms, () => (other ? 'cpu' : undefined));
     ran.push({ device: way.device, purpose: way.purpose, at: clock.time });
     clock.time += 100;
   }

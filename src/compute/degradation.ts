@@ -17,6 +17,8 @@ export interface Way {
   /** The size of the chunk against normal. */
   readonly scale: number;
   readonly purpose: 'work' | 'audition' | 'trial';
+  /** The operation it is for. */
+  readonly course: Course;
 }
 
 export interface DegradationState {
@@ -64,6 +66,9 @@ const normal: Stage = { kind: 'normal' };
 
 /** One operation on items of one size on one device. */
 class Course {
+  readonly operation: string;
+  /** How its chunks run in normal times. */
+  readonly usual: Way;
   /** What is normal, by size of chunks. */
   readonly #models = new Map<number, CostModel>();
   /** The newest times against what was expected, and per byte. */
@@ -74,6 +79,11 @@ class Course {
   stage: Stage = normal;
   /** The newest time per byte where the work runs instead. */
   awayRate = Number.POSITIVE_INFINITY;
+
+  constructor(home: string, operation: string) {
+    this.operation = operation;
+    this.usual = { home, device: home, scale: 1, purpose: 'work', course: this };
+  }
 
   learn(bytes: number, ms: number): void {
     const size = sizeClass(bytes);
@@ -111,66 +121,52 @@ export class DegradationHandler {
 
   /** How to run the next chunk of an operation on items of so many bytes, whose place is `home`. */
   way(home: string, operation: string, itemBytes: number): Way {
-    const { stage } = this.#of(home, operation, itemBytes);
+    const key = `${home} ${operation} ${sizeClass(itemBytes)}`;
+    const course = this.#courses.of(key, () => new Course(home, operation));
+    const { stage, usual } = course;
     switch (stage.kind) {
       case 'normal':
-        return { home, device: home, scale: 1, purpose: 'work' };
+        return usual;
       case 'audition':
-        return { home, device: stage.device, scale: smaller, purpose: 'audition' };
+        return { ...usual, device: stage.device, scale: smaller, purpose: 'audition' };
       case 'away':
-        if (this.#clock.now() >= stage.trialAt) return { home, device: home, scale: 1, purpose: 'trial' };
-        return { home, device: stage.device, scale: stage.device === home ? smaller : 1, purpose: 'work' };
+        if (this.#clock.now() >= stage.trialAt) return { ...usual, purpose: 'trial' };
+        return { ...usual, device: stage.device, scale: stage.device === home ? smaller : 1 };
       default:
         return stage satisfies never;
     }
   }
 
   /** A chunk took this long; `other` tells another device that is open. */
-  note(
-    way: Way,
-    operation: string,
-    itemBytes: number,
-    bytes: number,
-    ms: number,
-    other: () => string | undefined,
-  ): void {
-    const course = this.#of(way.home, operation, itemBytes);
+  note(way: Way, bytes: number, ms: number, other: () => string | undefined): void {
+    const { course } = way;
     const { stage } = course;
     const rate = ms / Math.max(1, bytes);
     // Chunks of calls that were under way when something changed tell nothing.
     if (stage.kind === 'normal') {
-      if (way.purpose === 'work' && way.device === way.home) this.#watch(course, way, operation, bytes, ms, other);
+      if (way.purpose === 'work' && way.device === way.home) this.#watch(way, bytes, ms, other);
     } else if (stage.kind === 'audition') {
       if (way.purpose === 'audition' && ++stage.chunks === chunksEach) {
         const better = rate * worthwhile < median(course.rates);
         course.awayRate = rate;
-        this.#leave(course, way.home, better ? stage.device : way.home, operation);
+        this.#leave(course, better ? stage.device : way.home);
       }
     } else if (way.purpose === 'trial') {
-      if (++stage.chunks >= chunksEach) this.#tried(course, stage, way.home, operation, bytes, ms);
+      if (++stage.chunks >= chunksEach) this.#tried(course, stage, bytes, ms);
     } else if (way.device === stage.device) course.awayRate = rate;
   }
 
   /** A chunk failed away from home: it goes on at home, and a while passes before another try. */
-  failed(way: Way, operation: string, itemBytes: number): void {
-    const course = this.#of(way.home, operation, itemBytes);
-    if (course.stage.kind === 'normal' || course.stage.device === way.home) return;
-    if (course.stage.kind === 'away') this.#end(course, way.home, operation, 1);
+  failed({ home, course }: Way): void {
+    if (course.stage.kind === 'normal' || course.stage.device === home) return;
+    if (course.stage.kind === 'away') this.#end(course, 1);
     course.stage = normal;
     course.slowSince = null;
     course.changedAt = this.#clock.now() + longestMs - apartMs;
   }
 
   /** At home, in normal times: learns what is normal, and notices when it is not. */
-  #watch(
-    course: Course,
-    way: Way,
-    operation: string,
-    bytes: number,
-    ms: number,
-    other: () => string | undefined,
-  ): void {
-    const now = this.#clock.now();
+  #watch({ home, course }: Way, bytes: number, ms: number, other: () => string | undefined): void {
     const ratio = course.ratio(bytes, ms);
     if (!ratio) {
       course.learn(bytes, ms);
@@ -182,47 +178,43 @@ export class DegradationHandler {
       course.ratios.shift();
       course.rates.shift();
     }
-    const usual = median(course.ratios);
+    const usual = mostWithin(course.ratios, well) ? well : median(course.ratios);
     if (course.ratios.length < recentCount || usual < ratio.limit) {
       course.slowSince = null;
       // What is normal is learned from normal times only.
       if (usual <= well) course.learn(bytes, ms);
       return;
     }
+    const now = this.#clock.now();
     course.slowSince ??= now;
     if (now - course.slowSince < sustainedMs || now - course.changedAt < apartMs) return;
     const device = other();
-    if (device === undefined) this.#leave(course, way.home, way.home, operation);
+    if (device === undefined) this.#leave(course, home);
     else course.stage = { kind: 'audition', device, chunks: 0 };
   }
 
-  #leave(course: Course, home: string, device: string, operation: string): void {
+  #leave(course: Course, device: string): void {
+    const { operation, usual } = course;
     const now = this.#clock.now();
     course.stage = { kind: 'away', device, since: now, waitMs: apartMs, trialAt: now + apartMs, chunks: 0 };
     course.changedAt = now;
-    const action = device === home ? 'smaller chunks' : 'moved';
-    this.#told({ device: home, operation, action, to: device, slowdown: median(course.ratios) });
+    const action = device === usual.home ? 'smaller chunks' : 'moved';
+    this.#told({ device: usual.home, operation, action, to: device, slowdown: median(course.ratios) });
   }
 
-  #tried(
-    course: Course,
-    stage: Stage & { readonly kind: 'away' },
-    home: string,
-    operation: string,
-    bytes: number,
-    ms: number,
-  ): void {
+  #tried(course: Course, stage: Stage & { readonly kind: 'away' }, bytes: number, ms: number): void {
+    const { home } = course.usual;
     const now = this.#clock.now();
     const ratio = course.ratio(bytes, ms)?.value ?? 1;
     if (ratio <= well) {
-      this.#end(course, home, operation, ratio);
+      this.#end(course, ratio);
       return;
     }
     const passed = stage.device === home ? now - stage.since >= acceptMs : ms / Math.max(1, bytes) < course.awayRate;
     if (passed) {
       // As slow as it is, nothing better is left: this is what is normal from now on.
       course.forget();
-      this.#end(course, home, operation, ratio);
+      this.#end(course, ratio);
       return;
     }
     stage.chunks = 0;
@@ -230,7 +222,9 @@ export class DegradationHandler {
     stage.trialAt = now + stage.waitMs;
   }
 
-  #end(course: Course, home: string, operation: string, slowdown: number): void {
+  #end(course: Course, slowdown: number): void {
+    const { operation, usual } = course;
+    const { home } = usual;
     course.stage = normal;
     course.ratios = [];
     course.rates = [];
@@ -238,8 +232,11 @@ export class DegradationHandler {
     course.changedAt = this.#clock.now();
     this.#told({ device: home, operation, action: 'ended', to: home, slowdown });
   }
+}
 
-  #of(home: string, operation: string, itemBytes: number): Course {
-    return this.#courses.of(`${home} ${operation} ${sizeClass(itemBytes)}`, () => new Course());
-  }
+/** Whether more than half of the values are at most this: then so is their median, which costs more to find. */
+function mostWithin(values: readonly number[], limit: number): boolean {
+  let within = 0;
+  for (const v of values) if (v <= limit) within++;
+  return 2 * within > values.length;
 }

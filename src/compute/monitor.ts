@@ -2,13 +2,13 @@
 // Holds no figure of its own but the point up to which it has told; a figure that nobody measured is null.
 
 import { AnomalyDetector } from './anomaly.ts';
-import { type Clock, later } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { DeviceManager } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import { type MetricsInput, PerformanceLogger } from './logger.ts';
 import { Shared } from './shared.ts';
 import { sizeClass } from './statistics.ts';
-import { type Span, Timeline, type Totals } from './timeline.ts';
+import { Timeline, type Totals } from './timeline.ts';
 import type { MemoryUsage, PerformanceMetrics } from './types.ts';
 
 /** One call of `trackOperation`. */
@@ -40,8 +40,6 @@ export interface MonitorDeps extends MonitorOptions {
 }
 
 const busyWindowMs = 1000;
-/** Spans that wait to be looked at. */
-const maxUnseen = 32;
 
 const shared = new Shared<PerformanceMonitor, MonitorOptions>('PerformanceMonitor', (options) =>
   PerformanceMonitor.create({
@@ -58,7 +56,6 @@ export class PerformanceMonitor {
   readonly #clock: Clock;
   readonly #anomalies: AnomalyDetector | null;
   readonly #metrics = new Set<(metrics: MetricsInput) => void>();
-  readonly #unseen: Span[] = [];
   readonly #operations: OperationRecord[] = [];
   readonly #keptOperations: number;
   readonly #stop: () => void;
@@ -84,28 +81,20 @@ export class PerformanceMonitor {
     this.#keptOperations = deps.operations ?? 1000;
     this.#told = { totals: this.timeline.totals(), at: this.#clock.now() };
     const { signals } = this.#devices;
-    this.#anomalies =
+    const anomalies =
       (deps.anomalies ?? true)
         ? new AnomalyDetector(({ kind, message, value, baseline }) =>
             signals.emit('anomaly', { kind, message, value, baseline }),
           )
         : null;
-    this.#stop = this.#anomalies
-      ? this.timeline.onSpan((span) => {
-          if (this.#unseen.length === 0) later(this.#look);
-          else if (this.#unseen.length >= maxUnseen) this.#look();
-          this.#unseen.push(span);
+    this.#anomalies = anomalies;
+    this.#stop = anomalies
+      ? this.timeline.watch(({ name, device, bytes, ms, failed }) => {
+          anomalies.outcome(failed);
+          if (!failed) anomalies.latency(`${name} 2^${sizeClass(bytes)} B on ${device}`, ms);
         })
       : () => {};
   }
-
-  /** Looks for anomalies, a number of spans at a time: between two copies of a megabyte the detectors are out of all caches. */
-  readonly #look = (): void => {
-    for (const { name, device, bytes, ms, failed } of this.#unseen.splice(0)) {
-      this.#anomalies!.outcome(failed);
-      if (!failed) this.#anomalies!.latency(`${name} 2^${sizeClass(bytes)} B on ${device}`, ms);
-    }
-  };
 
   get disposed(): boolean {
     return this.#disposed;

@@ -43,6 +43,13 @@ export type Maybe<T> = T | Promise<T>;
 
 type Reaction = 'reset' | 'reclaim' | 'wait' | 'move';
 
+/** An attempt that failed: where, and how often that device had been opened again before. */
+interface Failed {
+  readonly station: Station;
+  readonly births: number;
+  readonly error: unknown;
+}
+
 export class Recovery {
   readonly #devices: DeviceManager;
   readonly #checkOpen: (operation: string) => void;
@@ -62,30 +69,44 @@ export class Recovery {
     this.#fallback = fallback;
   }
 
-  /** Runs work on the active station, again where that can help. What is in flight fails when the station ends. */
-  async run<T>(about: Attempted, work: (station: Station) => Maybe<T>): Promise<T> {
+  /**
+   * Runs work on the active station, again where that can help. What is in flight fails when the station ends. What is done at
+   * once is returned at once: a promise costs more than many an operation.
+   */
+  run<T>(about: Attempted, work: (station: Station) => Maybe<T>): Maybe<T> {
     const { operation, signal } = about;
     this.#checkOpen(operation);
+    throwIfAborted(signal, operation);
+    const station = this.#devices.current;
+    if (!station) return this.#attempt(about, work, null);
+    const { births } = station;
+    const failed = (error: unknown): Promise<T> => this.#attempt(about, work, { station, births, error });
+    let done: Maybe<T>;
+    try {
+      done = work(station);
+    } catch (error) {
+      return failed(error);
+    }
+    return done instanceof Promise ? station.guard(done, failed) : done;
+  }
+
+  /** The loop of attempts, from the first one on or after it. */
+  async #attempt<T>(about: Attempted, work: (station: Station) => Maybe<T>, first: Failed | null): Promise<T> {
+    const { operation, signal } = about;
     const history: RecoveryStep[] = [];
     let resets = 0;
     for (let attempt = 1, here = 1; ; attempt++, here++) {
-      throwIfAborted(signal, operation);
-      const station = this.#devices.current ?? (await this.#devices.ready());
-      const { births } = station;
-      let error: unknown;
-      try {
-        const done = work(station);
-        return done instanceof Promise ? await station.guard(done) : done;
-      } catch (e) {
-        error = toComputeError(e, {
-          operation,
-          device: station.id,
-          attempts: attempt,
-          // A station that has ended explains whatever went wrong on it.
-          otherwise: about.otherwise,
-        });
-        if (!station.alive && error instanceof ComputeError && error.retryable) error = station.ended;
-      }
+      const outcome = attempt === 1 && first ? first : await this.#once(about, work);
+      if ('value' in outcome) return outcome.value;
+      const { station, births } = outcome;
+      let error = toComputeError(outcome.error, {
+        operation,
+        device: station.id,
+        attempts: attempt,
+        otherwise: about.otherwise,
+      });
+      // A station that has ended explains whatever went wrong on it.
+      if (!station.alive && error instanceof ComputeError && error.retryable) error = station.ended;
       if (!(error instanceof ComputeError) || !error.retryable) throw error;
       // The runtime hears of a loss within this turn, and may have the device open again by then.
       if (error instanceof DeviceLostError) await this.#devices.clock.turn();
@@ -109,6 +130,18 @@ export class Recovery {
       const waits = this.#waits;
       const ms = waits[Math.min(here, waits.length) - 1] ?? 0;
       await sleep(this.#devices.clock, ms, signal, () => aborted(operation, signal));
+    }
+  }
+
+  async #once<T>(about: Attempted, work: (station: Station) => Maybe<T>): Promise<{ readonly value: T } | Failed> {
+    throwIfAborted(about.signal, about.operation);
+    const station = this.#devices.current ?? (await this.#devices.ready());
+    const { births } = station;
+    try {
+      const done = work(station);
+      return { value: done instanceof Promise ? await station.guard(done) : done };
+    } catch (error) {
+      return { station, births, error };
     }
   }
 

@@ -30,10 +30,12 @@ const granularity = 256;
 
 export class ResourcePredictor {
   readonly #models = new Bounded<CostModel>(256);
+  readonly #timeline: Timeline;
   readonly #stop: () => void;
 
   constructor(timeline: Timeline) {
-    this.#stop = timeline.onSpan((span) => {
+    this.#timeline = timeline;
+    this.#stop = timeline.watch((span) => {
       if (span.kind !== 'compute' || span.failed) return;
       this.#models.of(`${span.device} ${span.name}`, () => new CostModel()).add(span.bytes, span.ms);
     });
@@ -104,6 +106,7 @@ export class ResourcePredictor {
     moved: number,
     launches: number,
   ): { ms: number; msError: number; source: 'measured' | 'probe' } {
+    this.#timeline.tell();
     const bytes = tensors.reduce((n, t) => n + t.size * byteSize(t.dtype), 0);
     const chunks = Math.ceil(tensors.length / chunk);
     const known = this.#models.get(`${station.id} ${nameOf(op)}`)?.predict(chunks === 0 ? 0 : bytes / chunks);

@@ -69,17 +69,19 @@ export class Station {
     return this.#pending.size;
   }
 
-  /** The promise, or the reason for which the station ended before it was settled. */
-  guard<T>(work: Promise<T>): Promise<T> {
+  /** The promise, or the reason for which the station ended before it was settled; or what `otherwise` makes of a failure. */
+  guard<T>(work: Promise<T>, otherwise?: (error: unknown) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
+      const fail = (error: unknown): void =>
+        otherwise ? resolve(Promise.reject(error).catch(otherwise)) : reject(error);
       if (this.#ended) {
         work.catch(() => {});
-        reject(this.#ended);
+        fail(this.#ended);
         return;
       }
-      this.#pending.add(reject);
+      this.#pending.add(fail);
       const left = (): void => {
-        this.#pending.delete(reject);
+        this.#pending.delete(fail);
         if (this.#pending.size === 0) for (const f of this.#idle.splice(0)) f();
       };
       work.then(
@@ -88,8 +90,10 @@ export class Station {
           resolve(value);
         },
         (error) => {
+          const known = this.#pending.has(fail);
           left();
-          reject(error);
+          // Whoever waited was told when the station ended.
+          if (known) fail(error);
         },
       );
     });

@@ -1,7 +1,7 @@
 // What was measured: spans of transfers and computations, in a ring, with running totals. The only place of the facade where
 // times are kept; the monitor, the predictions and the handling of slow-downs all read from here.
 
-import type { Clock } from './clock.ts';
+import { type Clock, later } from './clock.ts';
 
 export type SpanKind = 'upload' | 'download' | 'compute';
 
@@ -28,6 +28,8 @@ export interface Totals {
 }
 
 const capacity = 1024;
+/** Spans that wait to be told. */
+const maxUntold = 32;
 /** Busy time is kept in buckets, so that any number of short pieces of work fits. */
 const bucketMs = 10;
 const buckets = 1024;
@@ -38,6 +40,8 @@ export class Timeline {
   readonly #clock: Clock;
   readonly #spans: Span[] = [];
   readonly #listeners = new Set<(span: Span) => void>();
+  readonly #watchers = new Set<(span: Span) => void>();
+  #untold: Span[] = [];
   readonly #busy = new Map<string, { readonly ms: Float64Array; readonly times: Float64Array }>();
   #at = 0;
   #totals = { computeMs: 0, transferMs: 0, uploadedBytes: 0, downloadedBytes: 0, operations: 0, failures: 0 };
@@ -64,11 +68,29 @@ export class Timeline {
       else t.downloadedBytes += span.bytes;
     }
     for (const listener of this.#listeners) listener(full);
+    if (this.#watchers.size === 0) return;
+    if (this.#untold.length === 0) later(this.tell);
+    else if (this.#untold.length >= maxUntold) this.tell();
+    this.#untold.push(full);
   }
 
+  /** Tells the watchers of all spans that they have not heard of. */
+  readonly tell = (): void => {
+    const spans = this.#untold;
+    this.#untold = [];
+    for (const watcher of this.#watchers) for (const span of spans) watcher(span);
+  };
+
+  /** Tells of each span when it is added. */
   onSpan(listener: (span: Span) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Tells of the spans a number at a time, when whoever is at work has had its turn: between two pieces of work, what learns from them is out of all caches. */
+  watch(watcher: (span: Span) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
   }
 
   totals(): Totals {

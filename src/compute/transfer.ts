@@ -24,7 +24,7 @@ export async function transferTo(ctx: Context, data: ArrayBufferView, options: T
   const operation = 'transferToGPU';
   ctx.checkOpen(operation);
   const shape = checkInput(data, options, operation);
-  return ctx.recovery.run(
+  const done = ctx.recovery.run(
     { operation, signal: options.signal, otherwise: 'transfer', reclaim: once(ctx) },
     (station) => {
       const made = upload(ctx, station, data, shape, options.dtype);
@@ -32,6 +32,7 @@ export async function transferTo(ctx: Context, data: ArrayBufferView, options: T
       return ctx.book.track(made, station);
     },
   );
+  return done instanceof Promise ? await done : done;
 }
 
 /** A tensor whose bytes have arrived. */
@@ -46,7 +47,7 @@ export function upload(
   const bytes = dtype === undefined ? data.byteLength : sizeOf(shape) * byteSize(dtype);
   return ctx.copying(station, 'upload', bytes, () => {
     const tensor = runtime.tensor(data, shape, dtype === undefined ? {} : { dtype }) as Tensor;
-    const mark = device.mark();
+    const mark = device.mark(false);
     if (mark.done()) return tensor;
     return mark.whenDone().then(
       () => tensor,
@@ -58,12 +59,13 @@ export function upload(
   });
 }
 
-export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
+export async function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
   const operation = 'transferFromGPU';
-  return ctx.recovery.run({ operation, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
+  const done = ctx.recovery.run({ operation, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
     const here = ctx.book.resolve(tensor as unknown as Tensor, station, operation) as unknown as Tensor<D>;
     return download(ctx, station, here);
   });
+  return done instanceof Promise ? await done : done;
 }
 
 /** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */
