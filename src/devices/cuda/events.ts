@@ -51,6 +51,9 @@ export function isDone(driver: Driver, event: number): boolean {
   throw driver.error(code, 'waiting for the device');
 }
 
+/** How long a wait is polled between turns of the loop: being woken by another thread takes some 200 µs. */
+const patienceMs = 2;
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -63,7 +66,7 @@ export async function whenDone(driver: Driver, event: number, spinMs = 0): Promi
   do {
     if (isDone(driver, event)) return;
   } while (performance.now() < spin);
-  const patience = performance.now() + 0.3;
+  const patience = performance.now() + patienceMs;
   while (performance.now() < patience) {
     if (isDone(driver, event)) return;
     await turn();
