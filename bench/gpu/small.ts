@@ -1,139 +1,217 @@
-// Small products in f32, where starting the work costs as much as the work: cuBLASLt beside our own kernel in several tiles.
+// Small products in f32, where starting the work costs as much as the work: cuBLASLt beside our own kernel by every plan.
 //
-//   node dist/gpu/small.mjs
+//   node dist/gpu/small.mjs [part of a plan's name]
 //
-// `device`: one product of twenty in a replayed graph, the device's own time. `in a row`: the device's time of 200 launches one
-// by one, which shows the host where it is the slower of the two. `issue`: the host's time of a launch. `done`: from launch to a
-// finished read of 4 bytes. Microseconds, medians. Each variant's result is compared with a product in doubles.
+// `in a row`: the device's time of one of 200 launches, between two events; it shows the host where that is the slower of the
+// two. `in a graph`: of one of 20 launches in a replayed graph, the device alone. Microseconds, medians of rounds in which the
+// plans take turns. Beside them what the assembler says of the kernel: registers, spilled bytes, shared memory, and how many
+// blocks a multiprocessor holds (as one of Hopper does). Every plan first does products that fit no tile, in all layouts; then
+// each result is compared with sums in doubles.
 
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { type CudaOptions, openCudaDevices } from '../../src/devices/cuda/discover.ts';
-import type { DeviceBuffer } from '../../src/devices/device.ts';
+import { matmulRecipe } from '../../src/devices/cuda/routines/index.ts';
+import { planFor, plans } from '../../src/devices/cuda/routines/plans.ts';
+import type { DeviceBuffer, Program, Recording } from '../../src/devices/device.ts';
 import type { Matmul } from '../../src/kernel/kernel.ts';
-import { fill } from '../../test/gpu/data.ts';
-import { matmul } from '../../test/gpu/routines.ts';
+import { runRoutineCase } from '../../test/gpu/check.ts';
+import { fill, Random } from '../../test/gpu/data.ts';
+import { matmul, type RoutineCase, withEpilogue } from '../../test/gpu/routines.ts';
 
-const variants: readonly { readonly name: string; readonly options: CudaOptions }[] = [
+const wanted = process.argv[2] ?? '';
+
+interface Variant {
+  readonly name: string;
+  readonly options: CudaOptions;
+}
+
+const listed: readonly Variant[] = [
   { name: 'cuBLASLt', options: { cublas: 'always' } },
-  { name: 'own, as chosen', options: { cublas: false } },
-  { name: 'own, 32×32×16', options: { cublas: false, tuning: { tile: 32, depth: 16 } } },
-  { name: 'own, 32×32×32', options: { cublas: false, tuning: { tile: 32, depth: 32 } } },
-  { name: 'own, 64×64×16', options: { cublas: false, tuning: { tile: 64, depth: 16 } } },
-  { name: 'own, 64×64×32', options: { cublas: false, tuning: { tile: 64, depth: 32 } } },
+  { name: 'as chosen', options: { cublas: false } },
+  ...Object.keys(plans)
+    .filter((name) => name.includes(wanted))
+    .map((product) => ({ name: product, options: { cublas: false, tuning: { product } } })),
 ];
 
-const shapes: readonly (readonly [batch: number, side: number])[] = [
-  [10, 256],
-  [1, 256],
-  [1, 512],
-  [10, 512],
+interface Shape {
+  readonly batch: number;
+  readonly side: number;
+  readonly rounds: number;
+}
+
+const shapes: readonly Shape[] = [
+  { batch: 10, side: 256, rounds: 20 },
+  { batch: 10, side: 128, rounds: 10 },
+  { batch: 64, side: 64, rounds: 10 },
+  { batch: 1, side: 256, rounds: 10 },
+  { batch: 10, side: 200, rounds: 10 },
+  { batch: 10, side: 512, rounds: 5 },
+  { batch: 1, side: 1024, rounds: 5 },
+];
+
+const inRow = 200;
+const inGraph = 20;
+
+/** Ends of tiles, ends of the depth, every layout, something behind the product. */
+const odd: readonly RoutineCase[] = [
+  matmul('f32', 100, 68, 76, { batch: 3, batchA: 3, batchB: 1 }),
+  matmul('f32', 60, 300, 132, { transposeA: true }),
+  matmul('f32', 37, 1028, 41, { transposeB: true }),
+  matmul('f32', 132, 20, 36, { batch: 2, batchA: 1, batchB: 2, transposeA: true, transposeB: true }),
+  matmul('f32', 64, 512, 128, { transposeB: true }),
+  withEpilogue(matmul('f32', 70, 260, 92), 'residual'),
 ];
 
 const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
 
-/** A graph of so many launches. */
-const together = 20;
-
-async function measure(device: CudaDevice, routine: Matmul, list: readonly DeviceBuffer[]): Promise<number[]> {
-  const program = device.prepare(routine);
-  const launch = (): void => device.launch(program, list, []);
-  const between = async (work: () => void, launches: number, rounds: number): Promise<number> => {
-    const samples: number[] = [];
-    for (let r = 0; r < rounds; r++) {
-      await device.mark().whenDone();
-      const first = device.mark();
-      work();
-      const last = device.mark();
-      await last.whenDone();
-      samples.push((1000 * last.since(first)!) / launches);
-    }
-    return median(samples);
-  };
-  launch();
-  const recording = device.record(
-    Array.from({ length: together }, () => ({ program, buffers: [0, 1, 2], scalars: [] })),
-  );
-  // A library's launches are captured when their buffers come back.
-  for (let i = 0; i < 3; i++) recording.replay(list, []);
-  const alone = await between(
-    () => {
-      for (let i = 0; i < 10; i++) recording.replay(list, []);
-    },
-    10 * together,
-    9,
-  );
-  recording.dispose();
-  const inRow = await between(
-    () => {
-      for (let i = 0; i < 200; i++) launch();
-    },
-    200,
-    9,
-  );
-  const issue: number[] = [];
-  for (let r = 0; r < 30; r++) {
-    await device.mark().whenDone();
-    const t = performance.now();
-    for (let i = 0; i < 100; i++) launch();
-    issue.push((1000 * (performance.now() - t)) / 100);
-  }
-  const done: number[] = [];
-  for (let r = 0; r < 200; r++) {
-    const t = performance.now();
-    launch();
-    device.readSync(list[2]!, 0, 4);
-    done.push(1000 * (performance.now() - t));
-  }
-  return [alone, inRow, median(issue.slice(5)), median(done.slice(50))];
+async function between(device: CudaDevice, work: () => void, launches: number): Promise<number> {
+  await device.mark().whenDone();
+  const first = device.mark();
+  work();
+  const last = device.mark();
+  await last.whenDone();
+  return (1000 * last.since(first)!) / launches;
 }
 
-/** The largest error over some elements of the last product, against sums in doubles. */
+/** The largest error over elements of all products, against sums in doubles. */
 function error(r: Matmul, a: Float32Array, b: Float32Array, c: Float32Array): number {
+  const random = new Random(r.m + r.batch);
   let worst = 0;
-  for (let probe = 0; probe < 64; probe++) {
-    const [i, j] = [(probe * 37) % r.m, (probe * 101) % r.n];
-    const [atA, atB] = [(r.batch - 1) * r.m * r.k, (r.batch - 1) * r.k * r.n];
+  for (let probe = 0; probe < 4000; probe++) {
+    const [i, j, batch] = [random.below(r.m), random.below(r.n), probe % r.batch];
     let sum = 0;
-    for (let k = 0; k < r.k; k++) sum += a[atA + i * r.k + k]! * b[atB + k * r.n + j]!;
-    worst = Math.max(worst, Math.abs(sum - c[(r.batch - 1) * r.m * r.n + i * r.n + j]!));
+    for (let k = 0; k < r.k; k++) sum += a[(batch * r.m + i) * r.k + k]! * b[(batch * r.k + k) * r.n + j]!;
+    const off = Math.abs(sum - c[(batch * r.m + i) * r.n + j]!);
+    if (!(off <= worst)) worst = off;
   }
   return worst;
 }
 
+const perMultiprocessor = { threads: 2048, blocks: 32, registers: 65536, shared: 228 * 1024, reserved: 1024 };
+
+/** What ptxas says of a plan's kernel, where it is there. */
+function facts(r: Matmul, product: string | undefined): string[] {
+  const target = { sm: 90, ptx: 78, processors: 132, fastMath: false, ...(product ? { tuning: { product } } : {}) };
+  const { ptx, launches } = matmulRecipe(r, target);
+  const folder = mkdtempSync(join(tmpdir(), 'small-'));
+  writeFileSync(join(folder, 'a.ptx'), ptx);
+  const options = ['-arch=sm_90', '-v', join(folder, 'a.ptx'), '-o', join(folder, 'a.cubin')];
+  const run = spawnSync('ptxas', options, { encoding: 'utf8' });
+  rmSync(folder, { recursive: true });
+  if (run.status !== 0) return ['?', '?', '?', '?'];
+  const said = `${run.stdout}${run.stderr}`;
+  const number = (pattern: RegExp): number => Number(pattern.exec(said)?.[1] ?? 0);
+  const registers = number(/Used (\d+) registers/);
+  const shared = launches[0]!.shared + number(/(\d+) bytes smem/);
+  const threads = launches[0]!.block[0];
+  const m = perMultiprocessor;
+  const held = Math.min(
+    m.blocks,
+    Math.floor(m.threads / threads),
+    Math.floor(m.registers / (Math.ceil(registers / 8) * 8 * threads)),
+    Math.floor(m.shared / (shared + m.reserved)),
+  );
+  return [String(registers), String(number(/(\d+) bytes spill stores/)), String(shared), `${held}×${threads}`];
+}
+
 let failed = false;
+const complain = (text: string): void => {
+  failed = true;
+  console.log(`WRONG ${text}`);
+};
+
+const variants: (Variant & { readonly device: CudaDevice })[] = [];
+for (const v of listed) {
+  const { devices, refused } = await openCudaDevices({ ordinals: [0], ...v.options });
+  const device = devices[0] as CudaDevice | undefined;
+  if (!device) {
+    console.error(refused.map((r) => `${r.id}: ${r.reason}\n  fix: ${r.fix}`).join('\n'));
+    process.exit(1);
+  }
+  for (const [i, c] of odd.entries()) {
+    const complaint = runRoutineCase(device, c, 100 + i);
+    if (complaint) complain(`${v.name}, ${c.routine.name}: ${complaint}`);
+  }
+  variants.push({ ...v, device });
+}
+console.log(`${odd.length} products that fit no tile by ${variants.length}: ${failed ? 'some are wrong' : 'right'}`);
+
 const line = (cells: readonly string[]): string =>
-  cells.map((c, i) => (i < 2 ? c.padEnd(16) : c.padStart(9))).join(' ');
-console.log(line(['product', 'by', 'device', 'in a row', 'issue', 'done', 'error']));
-for (const [batch, side] of shapes) {
+  cells.map((c, i) => (i < 1 ? c.padEnd(19) : c.padStart(10))).join(' ');
+
+for (const shape of shapes) {
+  const { batch, side, rounds } = shape;
   const elements = batch * side * side;
   const [a, b] = [1, 2].map((seed) => fill('f32', elements, seed, true)) as [Uint8Array, Uint8Array];
-  for (const { name, options } of variants) {
-    const { devices, refused } = await openCudaDevices({ ordinals: [0], ...options });
-    const device = devices[0] as CudaDevice | undefined;
-    if (!device) {
-      console.error(refused.map((r) => `${r.id}: ${r.reason}\n  fix: ${r.fix}`).join('\n'));
-      process.exit(1);
-    }
-    const routine = matmul('f32', side, side, side, { batch, batchA: batch, batchB: batch }).routine as Matmul;
-    const library = device.prepare(routine).source.startsWith('cublas');
-    if (library === name.startsWith('own')) {
-      console.log(`${name}: not there`);
-      await device.close();
+  const floats = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.buffer, bytes.byteOffset, elements);
+  const routine = matmul('f32', side, side, side, { batch, batchA: batch, batchB: batch }).routine as Matmul;
+  const ready: {
+    readonly variant: Variant;
+    readonly device: CudaDevice;
+    readonly program: Program;
+    readonly recording: Recording;
+    readonly list: readonly DeviceBuffer[];
+    readonly row: number[];
+    readonly graph: number[];
+    readonly wrong: number;
+  }[] = [];
+  console.log(
+    `\n${line([`${batch} × ${side}²`, 'in a row', 'in a graph', 'registers', 'spilled', 'shared', 'held', 'error'])}`,
+  );
+  for (const variant of variants) {
+    const { device } = variant;
+    const program = device.prepare(routine);
+    const { product } = variant.options.tuning ?? {};
+    if ((variant.name === 'cuBLASLt') !== program.source.startsWith('cublas')) {
+      console.log(`${variant.name}: not there`);
       continue;
     }
-    const list = [a, b, null].map((bytes) => {
+    const target = { sm: 90, ptx: 78, processors: 132, fastMath: false, tuning: { product: product ?? '' } };
+    if (product && planFor(routine, target) !== plans[product as keyof typeof plans]) {
+      console.log(`${variant.name}: does not do this`);
+      continue;
+    }
+    const list = [a, b, new Uint8Array(4 * elements).fill(0xa5)].map((bytes) => {
       const made = device.allocate(4 * elements);
-      if (bytes) device.write(made, bytes);
+      device.write(made, bytes);
       return made;
     });
-    const times = await measure(device, routine, list);
-    const read = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.buffer, bytes.byteOffset, elements);
-    const wrong = error(routine, read(a), read(b), read(device.readSync(list[2]!)));
-    if (!(wrong < 1e-3)) failed = true;
-    console.log(line([`${batch} × ${side}²`, name, ...times.map((t) => t.toFixed(2)), wrong.toExponential(1)]));
+    device.launch(program, list, []);
+    const wrong = error(routine, floats(a), floats(b), floats(device.readSync(list[2]!)));
+    if (!(wrong < 1e-4)) complain(`${variant.name}, ${routine.name}: an error of ${wrong}`);
+    const recording = device.record(
+      Array.from({ length: inGraph }, () => ({ program, buffers: [0, 1, 2], scalars: [] })),
+    );
+    // A library's launches are captured when their buffers come back.
+    for (let i = 0; i < 3; i++) recording.replay(list, []);
+    ready.push({ variant, device, program, recording, list, row: [], graph: [], wrong });
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const { device, program, recording, list, row, graph } of ready) {
+      const launch = (): void => {
+        for (let i = 0; i < inRow; i++) device.launch(program, list, []);
+      };
+      row.push(await between(device, launch, inRow));
+      const replay = (): void => {
+        for (let i = 0; i < 4; i++) recording.replay(list, []);
+      };
+      graph.push(await between(device, replay, 4 * inGraph));
+    }
+  }
+  for (const { variant, device, recording, list, row, graph, wrong } of ready) {
+    const { name, options } = variant;
+    // They hardly differ from shape to shape, and ptxas takes its time.
+    const told =
+      name === 'cuBLASLt' || shape !== shapes[0] ? ['', '', '', ''] : facts(routine, options.tuning?.product);
+    console.log(line([name, median(row).toFixed(2), median(graph).toFixed(2), ...told, wrong.toExponential(1)]));
+    recording.dispose();
     for (const x of list) device.release(x);
-    await device.close();
   }
 }
+for (const v of variants) await v.device.close();
 if (failed) console.error('a result is wrong');
 process.exit(failed ? 1 : 0);

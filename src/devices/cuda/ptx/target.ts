@@ -14,9 +14,8 @@ export interface Target {
     readonly unroll?: number;
     readonly threads?: number;
     readonly streaming?: boolean;
-    /** Side and depth of the tiles of a product without tensor cores. */
-    readonly tile?: 32 | 64;
-    readonly depth?: 16 | 32;
+    /** The name of the plan by which products without tensor cores are done. */
+    readonly product?: string;
   };
 }
 

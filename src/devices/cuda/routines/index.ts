@@ -7,11 +7,11 @@ import { type Recipe, rawRecipe } from '../recipe.ts';
 import type { Step } from '../step.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
+import { planFor, planned, resultsPerThread } from './plans.ts';
 import { scanRecipe } from './scan.ts';
 import { scatterRecipe } from './scatter.ts';
 import { sortRecipe } from './sort.ts';
 import { onTensorCores, tensorRecipe, tensorResultsPerThread } from './tensor.ts';
-import { tiledRecipe, tiledResultsPerThread } from './tiled.ts';
 
 /** Libraries of the machine that were found and may be used. */
 export interface Libraries {
@@ -48,11 +48,11 @@ export function libraryProgram(r: Matmul, libraries: Libraries): LibraryProgram 
 
 /** Whether our own product takes its epilogue along. */
 export function takesEpilogue(r: Matmul, target: Target): boolean {
-  return fitsInline(r, onTensorCores(r, target) ? tensorResultsPerThread : tiledResultsPerThread(r, target));
+  return fitsInline(r, onTensorCores(r, target) ? tensorResultsPerThread : resultsPerThread(planFor(r, target)));
 }
 
 export function matmulRecipe(routine: Matmul, target: Target): Recipe {
-  return tensorRecipe(routine, target) ?? tiledRecipe(routine, target);
+  return tensorRecipe(routine, target) ?? planned(routine, target, planFor(routine, target));
 }
 
 export function routineRecipe(routine: Routine, target: Target): Recipe {

@@ -12,36 +12,26 @@ import { bitsSuffix } from '../ptx/types.ts';
 import type { Recipe } from '../recipe.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { computeType, Kit } from './kit.ts';
+import { crossed } from './lanes.ts';
 
-interface Tiles {
+export interface Tiles {
   readonly rows: number;
   readonly columns: number;
   readonly depth: number;
   /** Results per thread along each side, in pieces of four. */
   readonly perThread: number;
+  /** Threads numbered as `crossed` says, in place of row by row. */
+  readonly crossed?: boolean;
 }
 
 /** The type products are added up in: 4 or 8 bytes wide. Sums of bytes wrap when they are stored. */
-const sumType = (type: DType): DType => (type === 'bool' || type === 'u8' ? 'u32' : computeType(type));
+export const sumType = (type: DType): DType => (type === 'bool' || type === 'u8' ? 'u32' : computeType(type));
 
-function tilesFor(r: Matmul, target: Target): Tiles {
-  const wide = dtypeInfo[sumType(r.type)].bytes === 8;
-  const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
-  const { tile, depth = 16 } = target.tuning ?? {};
-  if (!wide && !tile && blocks(128) >= target.processors) return { rows: 128, columns: 128, depth, perThread: 8 };
-  // Few blocks leave multiprocessors idle or unevenly loaded: smaller ones spread better.
-  const side = tile ?? (!wide && blocks(64) < 1.5 * target.processors ? 32 : 64);
-  return { rows: side, columns: side, depth, perThread: 4 };
-}
+export const tiledThreads = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
 
-const threadsOf = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
-
-export const tiledResultsPerThread = (r: Matmul, target: Target): number => tilesFor(r, target).perThread ** 2;
-
-export function tiledRecipe(r: Matmul, target: Target): Recipe {
+export function tiledRecipe(r: Matmul, target: Target, t: Tiles): Recipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
-  const t = tilesFor(r, target);
   const sum = sumType(r.type);
   const kind = kit.kind(sum);
   const bytes = dtypeInfo[sum].bytes as 4 | 8;
@@ -83,7 +73,7 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     tileDepth: t.depth,
     shared: sharedA,
     stride: strideA,
-    threads: threadsOf(t),
+    threads: tiledThreads(t),
   });
   const loaderB = loader(kit, r.type, sum, {
     base: baseB,
@@ -96,13 +86,14 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     tileDepth: t.depth,
     shared: sharedB,
     stride: strideB,
-    threads: threadsOf(t),
+    threads: tiledThreads(t),
   });
 
   // 8 by 8 or 16 by 16 threads; a thread's rows and columns come in groups of four, 64 apart.
   const across = t.columns / t.perThread;
-  const tx = b.def('r', 'and.b32', tid, across - 1);
-  const ty = b.def('r', 'shr.u32', tid, Math.log2(across));
+  const { row: ty, column: tx } = t.crossed
+    ? crossed(kit, tid, t.rows / t.perThread, across)
+    : { row: b.def('r', 'shr.u32', tid, Math.log2(across)), column: b.def('r', 'and.b32', tid, across - 1) };
   const groups = t.perThread / 4;
   const zero = kit.constant(sum, sum === 'i64' || sum === 'u64' ? 0n : 0);
   const results = Array.from({ length: t.perThread }, () =>
@@ -202,7 +193,7 @@ export function tiledRecipe(r: Matmul, target: Target): Recipe {
     }
   }
   const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
-  const part = kit.finish(grid, threadsOf(t));
+  const part = kit.finish(grid, tiledThreads(t));
   return {
     name: r.name,
     ptx: moduleText(target, [part.text]),

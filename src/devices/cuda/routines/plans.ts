@@ -1,0 +1,84 @@
+// How a product without tensor cores is cut: named plans, and a table of which one is usual for what.
+
+import { dtypeInfo } from '../../../base/dtype.ts';
+import type { Matmul } from '../../../kernel/kernel.ts';
+import type { Target } from '../ptx/target.ts';
+import type { Recipe } from '../recipe.ts';
+import { type SlicedTiles, slicedRecipe, slicedResultsPerThread, slicedThreads, takesSliced } from './sliced.ts';
+import { sumType, type Tiles, tiledRecipe, tiledThreads } from './tiled.ts';
+
+export type Plan = ({ readonly kind: 'tiled' } & Tiles) | ({ readonly kind: 'sliced' } & SlicedTiles);
+
+const square = (side: number, perThread: number, crossed = false): Plan => ({
+  kind: 'tiled',
+  rows: side,
+  columns: side,
+  depth: 16,
+  perThread,
+  crossed,
+});
+
+const sliced = (
+  [rows, columns]: readonly [number, number],
+  perThread: SlicedTiles['perThread'],
+  [slices, cluster]: readonly [number, number],
+  [depth, stages]: readonly [number, number],
+  resident: number,
+): Plan => ({ kind: 'sliced', rows, columns, perThread, slices, cluster, depth, stages, resident });
+
+/** Every plan by its name. */
+export const plans = {
+  'tiles 128': square(128, 8),
+  'tiles 64': square(64, 4),
+  'tiles 32': square(32, 4),
+  'crossed 128': square(128, 8, true),
+  'crossed 64': square(64, 4, true),
+  'crossed 32': square(32, 4, true),
+  // Tile, results per thread, slices and cluster, depth and stages, blocks on a multiprocessor.
+  '32x32 two slices': sliced([32, 32], [4, 4], [2, 1], [16, 3], 5),
+  '32x32 four warps': sliced([32, 32], [4, 8], [4, 1], [8, 4], 5),
+  '32x64 four warps': sliced([32, 64], [8, 8], [4, 1], [8, 4], 3),
+  '64x64 cluster of 4': sliced([64, 64], [8, 4], [1, 4], [16, 4], 5),
+  '64x64 cluster of 2': sliced([64, 64], [8, 8], [2, 2], [16, 4], 3),
+  '64x64 four slices': sliced([64, 64], [8, 8], [4, 1], [8, 3], 2),
+  '128x64 two slices': sliced([128, 64], [8, 8], [2, 1], [8, 4], 1),
+} as const satisfies Readonly<Record<string, Plan>>;
+
+export type PlanName = keyof typeof plans;
+
+interface Usual {
+  readonly plan: PlanName;
+  /** `blocks` counts tiles of a side. */
+  readonly when: (blocks: (side: number) => number, target: Target, wide: boolean) => boolean;
+}
+
+/** The first that applies. Few blocks leave multiprocessors idle or unevenly loaded: smaller ones spread better. */
+const usual: readonly Usual[] = [
+  { plan: 'tiles 128', when: (blocks, { processors }, wide) => !wide && blocks(128) >= processors },
+  { plan: 'tiles 32', when: (blocks, { processors }, wide) => !wide && blocks(64) < 1.5 * processors },
+  { plan: 'tiles 64', when: () => true },
+];
+
+/** The plan named by `target.tuning` where it can do this, else the usual one. */
+export function planFor(r: Matmul, target: Target): Plan {
+  const named = (plans as Readonly<Record<string, Plan>>)[target.tuning?.product ?? ''];
+  if (named && takes(r, target, named)) return named;
+  const wide = dtypeInfo[sumType(r.type)].bytes === 8;
+  const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
+  return plans[usual.find((u) => u.when(blocks, target, wide))!.plan];
+}
+
+export const planned = (r: Matmul, target: Target, p: Plan): Recipe =>
+  p.kind === 'tiled' ? tiledRecipe(r, target, p) : slicedRecipe(r, target, p);
+
+/** How many results a thread stores. */
+export const resultsPerThread = (p: Plan): number =>
+  p.kind === 'tiled' ? p.perThread ** 2 : slicedResultsPerThread(p);
+
+export const threadsOf = (p: Plan): number => (p.kind === 'tiled' ? tiledThreads(p) : slicedThreads(p));
+
+/** Tiles of 128 do not fit shared memory in types of 8 bytes. */
+function takes(r: Matmul, target: Target, p: Plan): boolean {
+  if (p.kind === 'sliced') return takesSliced(r, target, p);
+  return p.perThread === 4 || dtypeInfo[sumType(r.type)].bytes === 4;
+}

@@ -1,0 +1,369 @@
+// Matrix product in f32 where few tiles must keep the whole device busy: a tile's depth is divided among slices of a block, and
+// among the blocks of a cluster.
+//
+// Each slice is some warps with a ring of stages of its own in shared memory, filled asynchronously, so slices wait for nobody
+// else until the end. Then all sums lie side by side in shared memory; every block adds a share of them, always in the same
+// order, and stores it. An operand keeps its layout on the way: read with the depth contiguous, four depths at a time, or
+// with neighbouring rows (or columns) contiguous, four of those at a time.
+
+import { dtypeInfo } from '../../../base/dtype.ts';
+import type { Matmul } from '../../../kernel/kernel.ts';
+import { moduleText } from '../ptx/code.ts';
+import { storeElement } from '../ptx/memory.ts';
+import type { Target } from '../ptx/target.ts';
+import type { Recipe } from '../recipe.ts';
+import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
+import { Kit } from './kit.ts';
+import { crossed } from './lanes.ts';
+
+export interface SlicedTiles {
+  readonly rows: number;
+  readonly columns: number;
+  /** Results per thread of a slice, each side 4 or 8. */
+  readonly perThread: readonly [rows: 4 | 8, columns: 4 | 8];
+  /** Into how many parts the depth is divided: among warps of a block, and among the blocks of a cluster. */
+  readonly slices: number;
+  readonly cluster: number;
+  /** Depth of a stage, and how many stages a slice has. */
+  readonly depth: number;
+  readonly stages: number;
+  /** Blocks that a multiprocessor shall hold at a time. */
+  readonly resident: number;
+}
+
+const perSlice = (t: SlicedTiles): number => (t.rows / t.perThread[0]) * (t.columns / t.perThread[1]);
+
+export const slicedThreads = (t: SlicedTiles): number => perSlice(t) * t.slices;
+
+export const slicedResultsPerThread = (t: SlicedTiles): number => (t.rows * t.columns) / t.cluster / slicedThreads(t);
+
+/** Whether these tiles can multiply this: sixteen bytes at a time, on a device that copies asynchronously. */
+export function takesSliced(r: Matmul, target: Target, t: SlicedTiles): boolean {
+  const whole = (r.transposeA ? r.m : r.k) % 4 === 0 && (r.transposeB ? r.k : r.n) % 4 === 0;
+  return r.type === 'f32' && r.k > 0 && whole && target.sm >= (t.cluster > 1 ? 90 : 80);
+}
+
+/** Sums of a row in shared memory lie so that neighbouring rows fall on different banks. */
+const pitchOf = (t: SlicedTiles): number => 4 * t.columns + 64;
+
+export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe {
+  const kit = new Kit(r.name, target);
+  const { b } = kit;
+  const a = kit.pointer({ kind: 'buffer', index: 0 });
+  const bm = kit.pointer({ kind: 'buffer', index: 1 });
+  const c = kit.pointer({ kind: 'buffer', index: outputIndex(r) });
+  const finish = r.epilogue && inlineEpilogue(kit, r.epilogue);
+  const tid = kit.special('tid.x');
+  const group = perSlice(t);
+  const slice = b.def('r', 'shr.u32', tid, Math.log2(group));
+  const thread = b.def('r', 'and.b32', tid, group - 1);
+
+  // Blocks are numbered along x and y together: the grid's y is limited to 65,535. Those of a cluster share their tile.
+  const acrossN = Math.ceil(r.n / t.columns);
+  const acrossM = Math.ceil(r.m / t.rows);
+  const cx = kit.special('ctaid.x');
+  const tile = b.def('r', 'shr.u32', cx, Math.log2(t.cluster));
+  const rank = b.def('r', 'and.b32', cx, t.cluster - 1);
+  const rowBlock = b.def('r', 'div.u32', tile, acrossN);
+  const columnBlock = b.def('r', 'sub.u32', tile, b.def('r', 'mul.lo.u32', rowBlock, acrossN));
+  const m0 = b.def('r', 'mul.lo.u32', rowBlock, t.rows);
+  const n0 = b.def('r', 'mul.lo.u32', columnBlock, t.columns);
+  const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, kit.special('ctaid.y')));
+  if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
+  const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * r.k * 4, a);
+  const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.k * r.n * 4, bm);
+
+  // Parts of the depth are dealt out in turn, a stage's worth at a time.
+  const stride = t.depth * t.slices * t.cluster;
+  const steps = Math.ceil(r.k / stride);
+  const k = b.def('r', 'mul.lo.u32', b.def('r', 'mad.lo.u32', rank, t.slices, slice), t.depth);
+  const { row, column } = crossed(kit, thread, t.rows / t.perThread[0], t.columns / t.perThread[1]);
+  const shared = { thread, group, k, stride, depth: r.k, stageDepth: t.depth };
+  const sideA = side(kit, {
+    ...shared,
+    base: baseA,
+    start: m0,
+    extent: r.m,
+    tile: t.rows,
+    perThread: t.perThread[0],
+    position: row,
+    alongDepth: !r.transposeA,
+  });
+  const sideB = side(kit, {
+    ...shared,
+    base: baseB,
+    start: n0,
+    extent: r.n,
+    tile: t.columns,
+    perThread: t.perThread[1],
+    position: column,
+    alongDepth: r.transposeB,
+  });
+
+  const stageBytes = sideA.bytes + sideB.bytes;
+  const base = b.def('r', 'mov.u32', 'dyn');
+  const ring = b.def('r', 'mad.lo.u32', slice, t.stages * stageBytes, base);
+  const lastStage = b.def('r', 'add.u32', ring, (t.stages - 1) * stageBytes);
+  const advance = (stage: string): void => {
+    const wrap = b.def('p', 'setp.eq.u32', stage, lastStage);
+    b.set(stage, 'selp.b32', ring, b.def('r', 'add.u32', stage, stageBytes), wrap);
+  };
+  const fill = b.def('r', 'mov.u32', ring);
+  const fetch = (): void => {
+    sideA.copy(fill);
+    sideB.copy(b.def('r', 'add.u32', fill, sideA.bytes));
+    b.set(k, 'add.u32', k, stride);
+    advance(fill);
+  };
+  // A ring that holds the whole depth is filled at once; else one stage is free, the one that was used last.
+  const ahead = steps <= t.stages ? steps : t.stages - 1;
+  for (let s = 0; s < ahead; s++) {
+    fetch();
+    b.emit('cp.async.commit_group');
+  }
+
+  const [zero, use, step] = [kit.constant('f32', 0), b.def('r', 'mov.u32', ring), b.def('r', 'mov.u32', 0)];
+  const sums = Array.from({ length: t.perThread[0] }, () =>
+    Array.from({ length: t.perThread[1] }, () => kit.variable('f32', zero)),
+  );
+  const syncSlice = sliceBarrier(kit, slice, group, t.slices);
+  kit.while(
+    () => b.def('p', 'setp.lt.u32', step, steps),
+    () => {
+      b.emit(`cp.async.wait_group ${ahead - 1}`);
+      syncSlice();
+      b.set(step, 'add.u32', step, 1);
+      if (steps > ahead) kit.when(b.def('p', 'setp.le.u32', step, steps - ahead), fetch);
+      // Empty groups keep the count of what is outstanding right.
+      b.emit('cp.async.commit_group');
+      const readA = sideA.reader(use);
+      const readB = sideB.reader(b.def('r', 'add.u32', use, sideA.bytes));
+      for (let d = 0; d < t.depth; d++) {
+        const [left, right] = [readA(d), readB(d)];
+        left.forEach((x, i) => {
+          right.forEach((y, j) => {
+            b.set(sums[i]![j]!, 'fma.rn.f32', x, y, sums[i]![j]!);
+          });
+        });
+      }
+      advance(use);
+    },
+  );
+
+  // Where the rings were, the sums are put side by side.
+  b.emit('cp.async.wait_group 0');
+  kit.sync();
+  const pitch = pitchOf(t);
+  const sumBytes = t.rows * pitch;
+  const own = b.def('r', 'mad.lo.u32', slice, sumBytes, base);
+  const corner = b.def(
+    'r',
+    'mad.lo.u32',
+    b.def('r', 'mul.lo.u32', row, sideA.step),
+    pitch,
+    b.def('r', 'mad.lo.u32', column, 4 * sideB.step, own),
+  );
+  sums.forEach((line, i) => {
+    const at = (j: number): string => `[${corner}+${sideA.offset(i) * pitch + 4 * sideB.offset(j)}]`;
+    if (sideB.step === 1) for (const [j, v] of line.entries()) b.emit(`st.shared.f32 ${at(j)}, ${v}`);
+    else
+      for (let j = 0; j < line.length; j += 4) {
+        b.emit(`st.shared.v4.f32 ${at(j)}, {${line.slice(j, j + 4).join(', ')}}`);
+      }
+  });
+  syncCluster(kit, t.cluster);
+
+  // A share of the tile's rows for each block, four neighbours at a time for each thread.
+  const everyones = Array.from({ length: t.cluster }, (_, i) =>
+    t.cluster === 1 ? base : b.def('r', 'mapa.shared::cluster.u32', base, i),
+  );
+  const load = t.cluster === 1 ? 'ld.shared.v4.f32' : 'ld.shared::cluster.v4.f32';
+  const threads = slicedThreads(t);
+  const quads = t.columns / 4;
+  const quad = b.def('r', 'and.b32', tid, quads - 1);
+  const share = b.def('r', 'mad.lo.u32', rank, t.rows / t.cluster, b.def('r', 'shr.u32', tid, Math.log2(quads)));
+  const first = b.def('r', 'mad.lo.u32', share, pitch, b.def('r', 'shl.b32', quad, 4));
+  const rounds = slicedResultsPerThread(t) / 4;
+  const linesPerRound = threads / quads;
+  const totals = Array.from({ length: rounds }, (_, round) => {
+    const parts = everyones.flatMap((from) => {
+      const at = b.def('r', 'add.u32', from, first);
+      return Array.from({ length: t.slices }, (_, s) => {
+        const four = Array.from({ length: 4 }, () => kit.entry.reg('f'));
+        b.emit(`${load} {${four.join(', ')}}, [${at}+${s * sumBytes + round * linesPerRound * pitch}]`);
+        return four;
+      });
+    });
+    return parts.reduce((sum, part) => sum.map((v, i) => b.def('f', 'add.rn.f32', v, part[i]!)));
+  });
+  // Nobody leaves while others still read from it.
+  if (t.cluster > 1) b.emit('barrier.cluster.arrive.aligned');
+
+  const storedBytes = dtypeInfo[outputType(r)].bytes;
+  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
+  const resultColumn = b.def('r', 'mad.lo.u32', quad, 4, n0);
+  totals.forEach((four, round) => {
+    const resultRow = b.def('r', 'add.u32', b.def('r', 'add.u32', m0, share), round * linesPerRound);
+    const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', resultRow, r.n), kit.wide(resultColumn));
+    const address = b.def('d', 'mad.lo.u64', element, storedBytes, baseC);
+    const inside = (j: number, then: () => void): void => {
+      const gates: string[] = [];
+      if (r.m % t.rows !== 0) gates.push(b.def('p', 'setp.lt.u32', resultRow, r.m));
+      if (r.n % t.columns !== 0) {
+        gates.push(b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', resultColumn, j), r.n));
+      }
+      if (gates.length === 0) then();
+      else kit.when(gates.length === 1 ? gates[0]! : b.def('p', 'and.pred', gates[0]!, gates[1]!), then);
+    };
+    const place = (j: number) =>
+      [batch, kit.wide(resultRow), kit.wide(b.def('r', 'add.u32', resultColumn, j))] as const;
+    if (r.n % 4 === 0) {
+      inside(0, () => {
+        if (finish) finish(place(0), four, address);
+        else b.emit(`st.global.v4.f32 [${address}], {${four.join(', ')}}`);
+      });
+      return;
+    }
+    four.forEach((v, j) => {
+      inside(j, () => {
+        if (finish) finish(place(j), [v], b.def('d', 'add.u64', address, j * storedBytes));
+        else storeElement(kit.c, 'f32', v, address, j * storedBytes);
+      });
+    });
+  });
+  if (t.cluster > 1) b.emit('barrier.cluster.wait');
+
+  const grid = [acrossM * acrossN * t.cluster, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  const bytes = t.slices * Math.max(t.stages * stageBytes, sumBytes);
+  const part = kit.finish(grid, threads, bytes, { resident: t.resident, cluster: t.cluster });
+  return {
+    name: r.name,
+    ptx: moduleText(target, ['.extern .shared .align 16 .b8 dyn[];', part.text]),
+    launches: [part.launch],
+    keptBytes: 0,
+    borrowedBytes: 0,
+  };
+}
+
+/** A wait for the threads of a slice only. The number of a barrier is a constant: else the assembler reserves all there are. */
+function sliceBarrier(kit: Kit, slice: string, group: number, slices: number): () => void {
+  const { b } = kit;
+  if (group === 32) return () => b.emit('bar.warp.sync 0xffffffff');
+  if (slices === 1) return () => kit.sync();
+  const mine = Array.from({ length: slices }, (_, s) => b.def('p', 'setp.eq.u32', slice, s));
+  return () => {
+    for (const [s, predicate] of mine.entries()) b.emit(`@${predicate} bar.sync ${s + 1}, ${group}`);
+  };
+}
+
+function syncCluster(kit: Kit, cluster: number): void {
+  if (cluster === 1) {
+    kit.sync();
+    return;
+  }
+  kit.b.emit('barrier.cluster.arrive.aligned');
+  kit.b.emit('barrier.cluster.wait.aligned');
+}
+
+interface Side {
+  readonly base: string;
+  /** The thread's number in its slice, and how many there are. */
+  readonly thread: string;
+  readonly group: number;
+  /** The depth the slice fetches next, by how much that grows, where it ends. */
+  readonly k: string;
+  readonly stride: number;
+  readonly depth: number;
+  readonly stageDepth: number;
+  /** First row (or column) of the tile, and how many the matrix has. */
+  readonly start: string;
+  readonly extent: number;
+  readonly tile: number;
+  readonly perThread: number;
+  /** Which of the slice's threads along this side this one is. */
+  readonly position: string;
+  /** Whether neighbours in memory follow each other along the depth. */
+  readonly alongDepth: boolean;
+}
+
+/**
+ * One operand: copies stages from global to shared memory, reads a thread's values from there. Its n-th value belongs to row
+ * (or column) `step` · position + `offset(n)` of the tile.
+ */
+function side(kit: Kit, p: Side) {
+  const { b } = kit;
+  const across = p.tile / p.perThread;
+  // Lines along the depth are padded by one vector: eight neighbouring lines start on different banks.
+  const pitch = 4 * (p.alongDepth ? p.stageDepth + 4 : p.tile);
+  const lines = p.alongDepth ? p.tile : p.stageDepth;
+  const pieces = (p.alongDepth ? p.stageDepth : p.tile) / 4;
+  const linesPerRound = p.group / pieces;
+  const rounds = lines / linesPerRound;
+  const line = b.def('r', 'shr.u32', p.thread, Math.log2(pieces));
+  const piece = b.def('r', 'and.b32', p.thread, pieces - 1);
+  const place = b.def('r', 'mad.lo.u32', line, pitch, b.def('r', 'shl.b32', piece, 4));
+  const run = p.alongDepth ? p.depth : p.extent;
+  const [startOuter, startInner] = p.alongDepth ? [p.start, p.k] : [p.k, p.start];
+  const inner = b.def('r', 'mad.lo.u32', piece, 4, startInner);
+  const outer = b.def('r', 'add.u32', startOuter, line);
+  const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', outer, run), kit.wide(inner));
+  const from = b.def('d', 'mad.lo.u64', element, 4, p.base);
+  const offset = (n: number): number => (p.alongDepth ? n * across : (n % 4) + 4 * across * Math.floor(n / 4));
+
+  /** What has to hold for a round's piece to be inside; none where the tiles fit. */
+  const gates = (round: number): string[] => {
+    const along = p.alongDepth ? linesPerRound * round : 0;
+    const deep = p.alongDepth ? 0 : linesPerRound * round;
+    const list: string[] = [];
+    if (p.extent % p.tile !== 0) {
+      const at = p.alongDepth ? b.def('r', 'add.u32', outer, along) : inner;
+      list.push(b.def('p', 'setp.lt.u32', at, p.extent));
+    }
+    if (p.depth % p.stride !== 0) {
+      const own = p.alongDepth ? b.def('r', 'shl.b32', piece, 2) : b.def('r', 'add.u32', line, deep);
+      list.push(b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', p.k, own), p.depth));
+    }
+    return list;
+  };
+
+  const copy = (stage: string): void => {
+    const to = b.def('r', 'add.u32', stage, place);
+    for (let round = 0; round < rounds; round++) {
+      const source = b.def('d', 'add.u64', from, round * linesPerRound * run * 4);
+      const at = `[${to}+${round * linesPerRound * pitch}]`;
+      const [first, second] = gates(round);
+      if (!first) {
+        b.emit(`cp.async.cg.shared.global ${at}, [${source}], 16`);
+        continue;
+      }
+      // What is outside reads nothing and becomes zeros; its address must still be a valid one.
+      const inside = second ? b.def('p', 'and.pred', first, second) : first;
+      const safe = b.def('d', 'selp.b64', source, p.base, inside);
+      b.emit(`cp.async.cg.shared.global ${at}, [${safe}], 16, ${b.def('r', 'selp.b32', 16, 0, inside)}`);
+    }
+    b.set(from, 'add.u64', from, p.stride * 4 * (p.alongDepth ? 1 : run));
+  };
+
+  const four = (address: string): string[] => {
+    const registers = Array.from({ length: 4 }, () => kit.entry.reg('f'));
+    b.emit(`ld.shared.v4.f32 {${registers.join(', ')}}, ${address}`);
+    return registers;
+  };
+
+  /** Values by depth of the stage; to be asked for in order. */
+  const reader = (stage: string) => {
+    const at = b.def('r', 'mad.lo.u32', p.position, p.alongDepth ? pitch : 16, stage);
+    let held: string[][] = [];
+    return (d: number): string[] => {
+      if (p.alongDepth) {
+        if (d % 4 === 0) {
+          held = Array.from({ length: p.perThread }, (_, n) => four(`[${at}+${offset(n) * pitch + 4 * d}]`));
+        }
+        return held.map((depths) => depths[d % 4]!);
+      }
+      return Array.from({ length: p.perThread / 4 }, (_, g) => four(`[${at}+${d * pitch + 16 * across * g}]`)).flat();
+    };
+  };
+
+  return { bytes: lines * pitch, step: p.alongDepth ? 1 : 4, offset, copy, reader };
+}
