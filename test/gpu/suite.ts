@@ -1,7 +1,8 @@
 // The shared suites through the runtime, on the GPU: the case suite and the fuzzer's random graphs.
 //
-//   node dist/gpu/suite.mjs [--part I/N] [cases] [fuzz [RUNS [SEED]]]
+//   node dist/gpu/suite.mjs [--part I/N] [--unpooled] [cases] [fuzz [RUNS [SEED]]] [streams [SECONDS]]
 //
+// `streams`: many runtimes, many streams of work at once. `--unpooled`: every buffer an allocation of its own, for memory checkers.
 // Most of the time goes into assembling kernels, on one core: `--part I/N` takes every N-th case and graph, so that N
 // processes share the work. Data of the cases lie in `data/` beside the bundle. Exits non-zero if anything failed or there is no GPU.
 
@@ -12,11 +13,14 @@ import type { Case } from '../cases/format.ts';
 import { runCases } from '../cases/run.ts';
 import type { Wishes } from '../fuzz/generate.ts';
 import { compiled, eager, fuzz, type Manner, notCompiled } from '../fuzz/run.ts';
+import { streams } from './streams.ts';
 
 const args = process.argv.slice(2);
 const partAt = args.indexOf('--part');
 const [part, parts] = (partAt >= 0 ? args.splice(partAt, 2)[1]! : '0/1').split('/').map(Number) as [number, number];
-const rt = await createRuntime({ devices: ['cuda'], seed: 1 }).catch((e: Error) => {
+const pooled = !args.includes('--unpooled');
+if (!pooled) args.splice(args.indexOf('--unpooled'), 1);
+const rt = await createRuntime({ devices: ['cuda'], seed: 1, cuda: { pooled } }).catch((e: Error) => {
   console.error(`no CUDA device: nothing was tested\n${e.message}`);
   process.exit(1);
 });
@@ -64,6 +68,15 @@ if (args.length === 0 || at >= 0) {
   const seed = (given === undefined ? Math.floor(Math.random() * 2 ** 30) : Number(given)) + part;
   await graphs('random graphs', { dtypes }, runs, seed, eager);
   await graphs('random graphs, compiled', { dtypes, without: notCompiled }, Math.ceil(runs / 10), seed, compiled);
+}
+const streamsAt = args.indexOf('streams');
+if ((args.length === 0 && part === 0) || streamsAt >= 0) {
+  try {
+    console.log(`streams: ${await streams(Number(args[streamsAt + 1] ?? 20))}`);
+  } catch (e) {
+    failed++;
+    console.log(`FAIL streams: ${(e as Error).message}`);
+  }
 }
 console.log(`${failed === 0 ? 'all passed' : `${failed} failed`} after ${seconds()}`);
 await rt.close();

@@ -361,4 +361,22 @@ describe('the CUDA device over a recording driver', () => {
     device.write(b, first.bytes.subarray(0, 1000));
     expect(ffi.calls.find((c) => c.name === 'cuMemcpyHtoDAsync_v2')!.args[1]).not.toBe(first.address);
   });
+
+  it('keeps page-locked memory that was just used over a trim, and frees it after a rest', async () => {
+    const { ffi, device } = await open();
+    const b = device.allocate(1 << 20);
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(1000);
+    try {
+      device.returnRead(device.readSync(b));
+      ffi.calls.length = 0;
+      device.trim();
+      device.returnRead(device.readSync(b));
+      expect(ffi.names().filter((n) => n === 'cuMemHostAlloc' || n === 'cuMemFreeHost')).toEqual([]);
+      clock.mockReturnValue(3001);
+      device.trim();
+      expect(ffi.names()).toContain('cuMemFreeHost');
+    } finally {
+      clock.mockRestore();
+    }
+  });
 });

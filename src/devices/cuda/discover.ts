@@ -23,7 +23,7 @@ export interface CudaOptions {
   readonly pooled?: boolean;
   /** Folder of compiled kernels; false keeps nothing on disk. Default: the user's cache folder. */
   readonly cacheDir?: string | false;
-  /** Pinned host memory that results of reads may keep occupied, in bytes; default 1 GiB. */
+  /** Pinned host memory that results of reads may keep occupied, in bytes; default an eighth of the machine's memory, 1 to 8 GiB. */
   readonly pinnedLimit?: number;
   /** Which devices to open, by CUDA's numbering; default all. */
   readonly ordinals?: readonly number[];
@@ -59,6 +59,7 @@ export interface CudaDiscovery {
 const libraries = ['libcuda.so.1', 'libcuda.so', '/usr/lib/wsl/lib/libcuda.so.1', 'nvcuda.dll'];
 const oldestDriver = 11000;
 const oldestSm = 70;
+const GiB = 2 ** 30;
 
 export async function openCudaDevices(options: CudaOptions = {}): Promise<CudaDiscovery> {
   const refuse = (reason: string, fix: string): CudaDiscovery => ({
@@ -176,6 +177,7 @@ async function openAll(driver: Driver, host: CudaHost, options: CudaOptions): Pr
   const loaded = openLibraries(driver, options.cublas ?? true);
   const nvml = Nvml.open(driver.ffi);
   const { markAsUntransferable } = await import('node:worker_threads');
+  const { totalmem } = await import('node:os');
   for (let ordinal = 0; ordinal < count; ordinal++) {
     if (options.ordinals && !options.ordinals.includes(ordinal)) continue;
     const id = `cuda:${ordinal}`;
@@ -199,7 +201,7 @@ async function openAll(driver: Driver, host: CudaHost, options: CudaOptions): Pr
           store,
           libraries: loaded,
           telemetry: nvml && handle !== undefined ? () => nvml.telemetry(handle) : null,
-          pinnedLimit: options.pinnedLimit ?? 2 ** 30,
+          pinnedLimit: options.pinnedLimit ?? Math.min(8 * GiB, Math.max(GiB, totalmem() / 8)),
           protect: (buffer) => markAsUntransferable(buffer),
         }),
       );

@@ -89,6 +89,9 @@ function allocatePinned(driver: Driver, bytes: number): { address: number; bytes
   return { address, bytes: driver.ffi.view(address, bytes) };
 }
 
+/** Idle memory that was used so recently stays: it will be needed again, and locking pages takes 0.4 ms a MiB. */
+const restMs = 2000;
+
 /** Pinned host memory handed to the user: results of reads, and arrays to upload from. */
 export class PinnedPool {
   readonly #driver: Driver;
@@ -97,6 +100,7 @@ export class PinnedPool {
   readonly #protect: (buffer: ArrayBuffer) => void;
   readonly #lent = new WeakMap<ArrayBufferLike, Stretch>();
   readonly #collected: FinalizationRegistry<Stretch>;
+  #lastUse = Number.NEGATIVE_INFINITY;
 
   /** `protect` keeps a buffer from being transferred to another thread, where its end would not be seen. */
   constructor(driver: Driver, limit: number, protect: (buffer: ArrayBuffer) => void) {
@@ -118,6 +122,7 @@ export class PinnedPool {
   }
 
   take(bytes: number): Stretch {
+    this.#lastUse = performance.now();
     const block = this.#pool.allocate(Math.max(bytes, 1));
     if (block) return block;
     throw new OutOfMemory({
@@ -164,6 +169,6 @@ export class PinnedPool {
   }
 
   trim(): void {
-    this.#pool.trim();
+    if (performance.now() - this.#lastUse >= restMs) this.#pool.trim();
   }
 }
