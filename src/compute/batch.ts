@@ -19,7 +19,7 @@ import {
   throwIfAborted,
 } from './errors.ts';
 import { type BatchOp, checkOp, checkOperand, nameOf } from './ops.ts';
-import type { Attempted, Maybe } from './recovery.ts';
+import { type Attempted, type Maybe, promised } from './recovery.ts';
 import type { Station } from './station.ts';
 import { sizeClass } from './statistics.ts';
 import { once } from './transfer.ts';
@@ -48,14 +48,12 @@ export function runBatch(
   op: BatchOp,
   options: BatchOptions,
 ): Promise<unknown[]> {
-  try {
+  return promised<unknown[]>(() => {
     ctx.checkOpen(operation);
     checkArguments(tensors, op, options, operation);
     throwIfAborted(options.signal, operation);
-  } catch (e) {
-    return Promise.reject(e);
-  }
-  return tensors.length === 0 ? Promise.resolve([]) : new Batch(ctx, operation, tensors, op, options).run();
+    return tensors.length === 0 ? [] : new Batch(ctx, operation, tensors, op, options).run();
+  });
 }
 
 class Batch {

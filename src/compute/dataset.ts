@@ -87,7 +87,7 @@ class Dataset {
     const off = timeline.onSpan((s) => {
       stages[s.kind] += s.ms;
     });
-    const reader = new RecordReader(records, (record, index) => checkRecord(record, index, this.#op));
+    const reader = new RecordReader(records, clock, (record, index) => checkRecord(record, index, this.#op));
     try {
       await this.#stream(reader);
     } finally {
@@ -108,10 +108,11 @@ class Dataset {
     const { signal, onProgress } = this.#options;
     // The first record tells how many make a chunk.
     const size = (): number => this.#size(reader.first);
+    const whole = this.#chunkSize !== 'adaptive';
     for (;;) {
-      const chunk = await reader.take(size);
+      const chunk = await reader.take(size, whole, signal);
       if (chunk.length === 0) return;
-      reader.readAhead(chunk.length);
+      reader.readAhead(chunk.length + size());
       const done = await this.#chunk(chunk);
       reader.drop(done);
       if (done > 0) onProgress?.(this.#results.length);

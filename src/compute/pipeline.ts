@@ -8,6 +8,7 @@ import { byteSize, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Context } from './context.ts';
 import { type BatchOp, nameOf, ops } from './ops.ts';
+import type { Maybe } from './recovery.ts';
 import type { Station } from './station.ts';
 import { download, upload } from './transfer.ts';
 
@@ -58,33 +59,48 @@ export class Pipeline {
       held.delete(out);
       out.dispose();
     };
-    let behind: Promise<void> = Promise.resolve();
+    // Told when they are awaited; until then they must not count as unhandled.
+    const quietly = <T>(work: Promise<T>): Promise<T> => {
+      work.catch(() => {});
+      return work;
+    };
+    const bring = async (block: Block): Promise<Tensor> => {
+      const input = await this.#upload(records, block);
+      held.add(input);
+      return input;
+    };
+    let [ahead, behind]: [Promise<Tensor> | null, Promise<void>] = [null, Promise.resolve()];
+    const canOverlap = this.#station.kind === 'gpu';
     try {
       let untold = 0;
-      for (const block of blocks) {
+      for (let k = 0; k < blocks.length; k++) {
+        const input: Tensor = await (ahead ?? bring(blocks[k]!));
+        ahead = null;
+        const computing = this.#compute(input, blocks[k]!);
+        untold += input.size * byteSize(input.dtype);
+        if (computing instanceof Promise) {
+          quietly(computing);
+          // Where the device computes by itself, the next block travels meanwhile.
+          const next = blocks[k + 1];
+          if (next) ahead = quietly(bring(next));
+        }
+        const out = computing instanceof Promise ? await computing : computing;
+        held.add(out);
+        held.delete(input);
+        input.dispose();
+        if (canOverlap && (ahead || downloads > 0)) this.overlapped = true;
+        await behind;
+        behind = quietly(fetch(out, blocks[k]!));
         // The source of the records, and everybody else, gets a turn between large pieces.
         if (untold >= turnBytes) {
           await this.#ctx.clock.turn();
           untold = 0;
         }
-        // The download of the block before goes on meanwhile, where the device can do both.
-        if (downloads > 0 && this.#station.kind === 'gpu') this.overlapped = true;
-        const input = await this.#upload(records, block);
-        held.add(input);
-        untold += input.size * byteSize(input.dtype);
-        const out = await this.#compute(input, block);
-        held.add(out);
-        held.delete(input);
-        input.dispose();
-        await behind;
-        behind = fetch(out, block);
-        // Told through `await behind`; until then it must not count as unhandled.
-        behind.catch(() => {});
       }
       await behind;
       return results;
     } finally {
-      await behind.catch(() => {});
+      await Promise.allSettled([ahead, behind]);
       for (const t of held) t.dispose();
     }
   }
@@ -102,17 +118,20 @@ export class Pipeline {
     return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined);
   }
 
-  async #compute(input: Tensor, block: Block): Promise<Tensor> {
+  #compute(input: Tensor, block: Block): Maybe<Tensor> {
     const op = this.#op;
     const bytes = input.size * byteSize(input.dtype);
     const wide = this.#station.device.caps.dtypes.has('f64');
-    const { value, ms } = await this.#ctx.computing(this.#station.device, nameOf(op), bytes, () =>
+    const done = this.#ctx.computing(this.#station.device, nameOf(op), bytes, () =>
       typeof op === 'string' && block.rows !== null
         ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
         : this.#ctx.groups(this.#station, this.#station.id).run([input], op)[0]!,
     );
-    this.busyMs += ms;
-    return value;
+    const tell = ({ value, ms }: { value: Tensor; ms: number }): Tensor => {
+      this.busyMs += ms;
+      return value;
+    };
+    return done instanceof Promise ? done.then(tell) : tell(done);
   }
 
   /** Records of one length and type together, in blocks; a function gets each record by itself. */

@@ -1,24 +1,35 @@
 // The records of a dataset, from wherever they come. What can be had at once is not awaited: a promise per record would cost more
-// than most records. What has to be awaited is read ahead: while one chunk is being processed, the next one arrives.
+// than most records. What has to be awaited is read in the background: while some records are being processed, the next ones
+// arrive, up to a limit.
 
+import type { Clock } from './clock.ts';
+import { aborted } from './errors.ts';
 import type { RecordArray } from './pipeline.ts';
 
 export type Records = Iterator<RecordArray, unknown> | AsyncIterator<RecordArray, unknown>;
 
+type Answer = IteratorResult<RecordArray, unknown>;
+
 export class RecordReader {
   readonly #source: Records;
+  readonly #clock: Clock;
   readonly #check: (record: unknown, index: number) => RecordArray;
   #waiting: RecordArray[] = [];
   #count = 0;
   #ended = false;
+  #failure: { readonly error: unknown } | null = null;
+  /** Whether records are read in the background at the moment. */
+  #filling = false;
   /** Whether the source has to be awaited. */
   #waits = false;
-  #ahead: Promise<void> | null = null;
-  #reading = false;
+  /** Records that are read without anybody waiting for them. */
+  #limit = 0;
+  #arrived: (() => void) | null = null;
 
   /** `check` refuses what is not a record. */
-  constructor(source: Records, check: (record: unknown, index: number) => RecordArray) {
+  constructor(source: Records, clock: Clock, check: (record: unknown, index: number) => RecordArray) {
     this.#source = source;
+    this.#clock = clock;
     this.#check = check;
   }
 
@@ -27,26 +38,31 @@ export class RecordReader {
     return this.#waiting[0];
   }
 
-  /** The next records, as many as `wanted` says; fewer at the end. It is asked again after each record. */
-  async take(wanted: () => number): Promise<readonly RecordArray[]> {
-    const ahead = this.#ahead;
-    this.#ahead = null;
-    if (ahead) await ahead;
-    while (!this.#ended && this.#waiting.length < wanted()) {
-      const answer = this.#source.next();
-      if (answer instanceof Promise) {
-        this.#waits = true;
-        this.#add(await answer);
-      } else this.#add(answer);
+  /**
+   * The next records, as many as `wanted` says (asked again after each record); fewer at the end, and where `whole` is false as
+   * many of them as there are by the time there is one: waiting for more would leave the device idle.
+   */
+  async take(wanted: () => number, whole: boolean, signal?: AbortSignal): Promise<readonly RecordArray[]> {
+    let waited = false;
+    while (!this.#ended && !this.#failure && this.#waiting.length < (whole || !this.#waits ? wanted() : 1)) {
+      if (!this.#waits) this.#next();
+      else {
+        this.readAhead(wanted());
+        await this.#arrival(signal);
+        waited = true;
+      }
     }
+    // Of what comes quickly there is more by the next turn.
+    if (waited && !whole) await this.#clock.turn();
+    if (this.#failure) throw this.#failure.error;
     return this.#waiting.slice(0, wanted());
   }
 
-  /** Reads so many more records in the background; a failure is told by the next `take`. */
-  readAhead(count: number): void {
-    if (!this.#waits || this.#ended) return;
-    this.#ahead ??= this.#fill(this.#waiting.length + count);
-    this.#ahead.catch(() => {});
+  /** Reads in the background until so many records are here that were not dropped; a failure is told by the next `take`. */
+  readAhead(limit: number): void {
+    this.#limit = limit;
+    const done = this.#ended || this.#failure || this.#waiting.length >= limit;
+    if (this.#waits && !this.#filling && !done) this.#next();
   }
 
   /** These many records are done. */
@@ -58,21 +74,51 @@ export class RecordReader {
   async close(): Promise<void> {
     this.#ended = true;
     const closed = this.#source.return?.();
-    if (!this.#reading) await closed;
+    if (!this.#filling) await closed;
     else if (closed instanceof Promise) closed.catch(() => {});
   }
 
-  async #fill(until: number): Promise<void> {
-    this.#reading = true;
+  /** Asks for one record; where that takes time, in the background for all up to the limit. */
+  #next(): void {
+    const answer = this.#source.next();
+    if (answer instanceof Promise) {
+      this.#waits = true;
+      void this.#fill(answer);
+    } else this.#add(answer);
+  }
+
+  async #fill(first: Promise<Answer>): Promise<void> {
+    this.#filling = true;
     try {
-      while (!this.#ended && this.#waiting.length < until) this.#add(await this.#source.next());
+      this.#add(await first);
+      while (!this.#ended && this.#waiting.length < this.#limit) {
+        this.#arrived?.();
+        this.#add(await this.#source.next());
+      }
+    } catch (error) {
+      this.#failure = { error };
     } finally {
-      this.#reading = false;
+      this.#filling = false;
+      this.#arrived?.();
     }
   }
 
-  #add(next: IteratorResult<RecordArray, unknown>): void {
+  #add(next: Answer): void {
     if (next.done) this.#ended = true;
-    else this.#waiting.push(this.#check(next.value, this.#count++));
+    else if (!this.#ended) this.#waiting.push(this.#check(next.value, this.#count++));
+  }
+
+  /** Waits until something has changed. */
+  #arrival(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = (): void => reject(aborted('processDataset', signal));
+      this.#arrived = () => {
+        signal?.removeEventListener('abort', stop);
+        this.#arrived = null;
+        resolve();
+      };
+      if (signal?.aborted) stop();
+      signal?.addEventListener('abort', stop, { once: true });
+    });
   }
 }

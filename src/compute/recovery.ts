@@ -41,6 +41,16 @@ export interface Attempted {
 /** A value, or a promise of one: what is known at once costs no turn of the queue. */
 export type Maybe<T> = T | Promise<T>;
 
+/** What is done at once, or thrown, as a promise too; without the turns of the queue that an async function adds. */
+export function promised<T>(work: () => Maybe<T>): Promise<T> {
+  try {
+    const done = work();
+    return done instanceof Promise ? done : Promise.resolve(done);
+  } catch (e) {
+    return Promise.reject(e);
+  }
+}
+
 type Reaction = 'reset' | 'reclaim' | 'wait' | 'move';
 
 /** An attempt that failed: where, and how often that device had been opened again before. */

@@ -5,7 +5,7 @@ import { type Shape, show, sizeOf } from '../base/shape.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Context } from './context.ts';
 import { InvalidArgumentError } from './errors.ts';
-import type { Maybe } from './recovery.ts';
+import { type Maybe, promised } from './recovery.ts';
 import type { Station } from './station.ts';
 
 export interface TransferOptions {
@@ -20,19 +20,18 @@ interface Lengthy {
   readonly length: number;
 }
 
-export async function transferTo(ctx: Context, data: ArrayBufferView, options: TransferOptions): Promise<Tensor> {
+export function transferTo(ctx: Context, data: ArrayBufferView, options: TransferOptions): Promise<Tensor> {
   const operation = 'transferToGPU';
-  ctx.checkOpen(operation);
-  const shape = checkInput(data, options, operation);
-  const done = ctx.recovery.run(
-    { operation, signal: options.signal, otherwise: 'transfer', reclaim: once(ctx) },
-    (station) => {
-      const made = upload(ctx, station, data, shape, options.dtype);
+  const { signal, dtype } = options;
+  return promised(() => {
+    ctx.checkOpen(operation);
+    const shape = checkInput(data, options, operation);
+    return ctx.recovery.run({ operation, signal, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
+      const made = upload(ctx, station, data, shape, dtype);
       if (made instanceof Promise) return made.then((tensor) => ctx.book.track(tensor, station));
       return ctx.book.track(made, station);
-    },
-  );
-  return done instanceof Promise ? await done : done;
+    });
+  });
 }
 
 /** A tensor whose bytes have arrived. */
@@ -59,13 +58,14 @@ export function upload(
   });
 }
 
-export async function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
+export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
   const operation = 'transferFromGPU';
-  const done = ctx.recovery.run({ operation, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
-    const here = ctx.book.resolve(tensor as unknown as Tensor, station, operation) as unknown as Tensor<D>;
-    return download(ctx, station, here);
-  });
-  return done instanceof Promise ? await done : done;
+  return promised(() =>
+    ctx.recovery.run({ operation, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
+      const here = ctx.book.resolve(tensor as unknown as Tensor, station, operation) as unknown as Tensor<D>;
+      return download(ctx, station, here);
+    }),
+  );
 }
 
 /** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */
