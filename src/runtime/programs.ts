@@ -36,7 +36,10 @@ interface Entry {
   readonly plans: (Plan | undefined)[];
   readonly executables: (Executable | undefined)[];
   /** By the pattern of where the inputs are. */
-  readonly choices: Map<number, { readonly executable: Executable; readonly epoch: number }>;
+  readonly choices: Map<
+    number,
+    { readonly executable: Executable; readonly epoch: number; readonly decision: Decision | null }
+  >;
   work: readonly WorkItem[] | null;
 }
 
@@ -132,6 +135,8 @@ export class Programs {
     const choice = entry.choices.get(pattern);
     if (choice && choice.epoch === epoch && usable(choice.executable)) {
       this.#ledger.programHits++;
+      // One program serves all patterns; how long it takes depends on this one.
+      if (choice.decision) choice.executable.decision = choice.decision;
       return choice.executable;
     }
     const { place, decision } = this.#choose(entry, t, outputs, leaves, want);
@@ -139,7 +144,7 @@ export class Programs {
     // Without a choice there is nothing new to say: what was decided before is what its times are compared with.
     if (decision) executable.decision = decision;
     // A try is made once, not for ever.
-    if (!decision?.explored) entry.choices.set(pattern, { executable, epoch });
+    if (!decision?.explored) entry.choices.set(pattern, { executable, epoch, decision });
     return executable;
   }
 

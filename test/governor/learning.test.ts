@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
+import type { RouteRequest } from '../../src/routing/index.ts';
 
 it('learns from calls on data that can only be read asynchronously', async () => {
   await using rt = await createRuntime({ devices: ['webgpu', 'cpu'], routing: { cache: false } });
@@ -14,4 +15,18 @@ it('learns from calls on data that can only be read asynchronously', async () =>
   for (let i = 0; i < 6; i++) expect((await x.mul(3).sum().data())[0]).toBe(6 * 4096);
   const counted = rt.routing.stats().reduce((n, s) => n + s.count, 0);
   expect(counted).toBeGreaterThanOrEqual(3);
+});
+
+it('takes the time of a call for that call, not for the same program on data elsewhere', async () => {
+  await using rt = await createRuntime({ devices: ['cpu', 'reference'], routing: { cache: false, explore: false } });
+  const homes = ['cpu', 'reference'] as const;
+  const data = homes.map((device) => rt.scope({ device }, () => rt.tensor(new Float32Array(5000).fill(2))));
+  const heard: unknown[] = [];
+  // Nothing is learned, so that placements stay remembered.
+  rt.routing.observeCall = (decision) => {
+    if ('request' in decision) heard.push((decision.request as RouteRequest).inputs[0]!.at[0]);
+  };
+  for (let i = 0; i < 6; i++) expect((await data[i % 2]!.mul(3).sum().data())[0]).toBe(30_000);
+  // The first run of the program is not measured.
+  expect(heard).toEqual(['reference', 'cpu', 'reference', 'cpu', 'reference']);
 });
