@@ -39,6 +39,7 @@ export const plans = {
   '32x32 four warps': sliced([32, 32], [4, 8], [4, 1], [8, 4], 5),
   '32x64 four warps': sliced([32, 64], [8, 8], [4, 1], [8, 4], 3),
   '64x64 cluster of 4': sliced([64, 64], [8, 4], [1, 4], [16, 4], 5),
+  '64x64 cluster of 4, 8x8': sliced([64, 64], [8, 8], [1, 4], [16, 4], 5),
   '64x64 cluster of 2': sliced([64, 64], [8, 8], [2, 2], [16, 4], 3),
   '64x64 four slices': sliced([64, 64], [8, 8], [4, 1], [8, 3], 2),
   '128x64 two slices': sliced([128, 64], [8, 8], [2, 1], [8, 4], 1),

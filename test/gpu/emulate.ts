@@ -1,0 +1,316 @@
+// The launches of a recipe without a GPU: runs PTX of routines that share memory between threads, to find what is wrong with it.
+//
+// Threads run one at a time in random order, each as far as barriers let it, so that nobody can rely on others being in step.
+// Asynchronous copies land as early as possible or as late as allowed. Shared memory begins as NaN. What lies outside a buffer,
+// is not aligned, is stored twice, is read from a block that leaves, or never ends, is an error. Knows f32 and integers below
+// 2^53, and only the instructions in its table.
+
+import type { LaunchRecipe, Recipe } from '../../src/devices/cuda/recipe.ts';
+import type { Random } from './data.ts';
+
+export interface EmulatedBuffer {
+  readonly address: number;
+  readonly data: Float32Array;
+}
+
+export type CopiesLand = 'early' | 'late';
+
+/** Where a thread goes next: on if undefined. */
+type Effect = number | undefined;
+type Act = (t: Thread) => Effect;
+type Read = (t: Thread) => number;
+
+/** The thread stays where it is until a barrier or its end lets it go. */
+const stop = -1;
+
+interface BlockState {
+  readonly place: readonly [number, number, number];
+  readonly shared: Float32Array;
+  readonly threads: Thread[];
+  readonly cluster: BlockState[];
+}
+
+interface Thread {
+  readonly registers: Float64Array;
+  readonly number: number;
+  readonly block: BlockState;
+  pc: number;
+  done: boolean;
+  /** The barrier it waits at, and for how many threads. */
+  waiting: string | null;
+  awaited: number;
+  /** How often it arrived at the cluster's barrier. */
+  arrived: number;
+  /** Copies of the open group, and committed groups, oldest first. */
+  open: (() => void)[];
+  groups: (() => void)[][];
+}
+
+/** Addresses of a cluster's shared memory: block n begins at n + 1 of these. */
+const window = 2 ** 24;
+
+const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => number>> = {
+  'mov.u32': (x) => x,
+  'mov.u64': (x) => x,
+  'mov.f32': (x) => x,
+  'cvt.u64.u32': (x) => x,
+  'cvta.to.global.u64': (x) => x,
+  'add.u32': (x, y) => (x + y) >>> 0,
+  'sub.u32': (x, y) => (x - y) >>> 0,
+  'mul.lo.u32': (x, y) => Math.imul(x, y) >>> 0,
+  'mad.lo.u32': (x, y, z) => (Math.imul(x, y) + z) >>> 0,
+  'div.u32': (x, y) => Math.floor(x / y),
+  'shr.u32': (x, y) => x >>> y,
+  'shl.b32': (x, y) => (x << y) >>> 0,
+  'and.b32': (x, y) => (x & y) >>> 0,
+  'or.b32': (x, y) => (x | y) >>> 0,
+  'xor.b32': (x, y) => (x ^ y) >>> 0,
+  'and.pred': (x, y) => x & y,
+  'add.u64': (x, y) => x + y,
+  'mul.wide.u32': (x, y) => x * y,
+  'mad.lo.u64': (x, y, z) => x * y + z,
+  'setp.lt.u32': (x, y) => Number(x < y),
+  'setp.le.u32': (x, y) => Number(x <= y),
+  'setp.eq.u32': (x, y) => Number(x === y),
+  'selp.b32': (x, y, z) => (z ? x : y),
+  'selp.b64': (x, y, z) => (z ? x : y),
+  'fma.rn.f32': (x, y, z) => Math.fround(x * y + z),
+  'add.rn.f32': (x, y) => Math.fround(x + y),
+  'mapa.shared::cluster.u32': (x, y) => (y + 1) * window + x,
+};
+
+const specials: Readonly<Record<string, Read>> = {
+  '%tid.x': (t) => t.number,
+  '%ctaid.x': (t) => t.block.place[0],
+  '%ctaid.y': (t) => t.block.place[1],
+  '%ctaid.z': (t) => t.block.place[2],
+};
+
+/** Runs every launch; buffers are changed in place, and what is stored to must have been NaN. */
+export function emulate(recipe: Recipe, buffers: readonly EmulatedBuffer[], land: CopiesLand, random: Random): void {
+  for (const launch of recipe.launches) {
+    const start = recipe.ptx.indexOf(`.entry ${launch.entry}(`);
+    const entry = recipe.ptx.slice(start, recipe.ptx.indexOf('\n}', start)).split('\n');
+    const program = decode(entry, launch, buffers, land);
+    const cluster = Number(/\.reqnctapercluster (\d+)/.exec(entry.join('\n'))?.[1] ?? 1);
+    const [width, height, depth] = launch.grid;
+    for (let z = 0; z < depth; z++) {
+      for (let y = 0; y < height; y++) {
+        for (let x = 0; x < width; x += cluster) {
+          const blocks: BlockState[] = [];
+          for (let rank = 0; rank < cluster; rank++) {
+            const shared = new Float32Array(program.sharedBytes / 4).fill(Number.NaN);
+            const block: BlockState = { place: [x + rank, y, z], shared, threads: [], cluster: blocks };
+            for (let n = 0; n < launch.block[0]; n++) block.threads.push(newThread(program.registers, n, block));
+            blocks.push(block);
+          }
+          runCluster(blocks, program.code, random);
+        }
+      }
+    }
+  }
+}
+
+const newThread = (registers: number, number: number, block: BlockState): Thread => ({
+  registers: new Float64Array(registers),
+  number,
+  block,
+  pc: 0,
+  done: false,
+  waiting: null,
+  awaited: 0,
+  arrived: 0,
+  open: [],
+  groups: [],
+});
+
+function runCluster(blocks: readonly BlockState[], code: readonly Act[], random: Random): void {
+  const all = blocks.flatMap((b) => b.threads);
+  const ready = [...all];
+  const release = (waiting: readonly Thread[]): void => {
+    for (const t of waiting) t.waiting = null;
+    ready.push(...waiting);
+  };
+  while (ready.length > 0) {
+    const at = random.below(ready.length);
+    const t = ready[at]!;
+    ready[at] = ready.at(-1)!;
+    ready.pop();
+    for (let next: Effect = t.pc; next !== stop; next = code[t.pc++]!(t) ?? t.pc) t.pc = next;
+    if (t.waiting && t.waiting !== 'cluster') {
+      const same = t.block.threads.filter((o) => o.waiting === t.waiting);
+      if (same.length === t.awaited) release(same);
+    }
+    if (blocks.length > 1) {
+      const phase = all.reduce((least, o) => Math.min(least, o.arrived), t.arrived);
+      release(all.filter((o) => o.waiting === 'cluster' && o.arrived <= phase));
+    }
+  }
+  const stuck = all.find((t) => !t.done);
+  if (stuck) throw new Error(`thread ${stuck.number} waits for ever at ${stuck.waiting}`);
+}
+
+function decode(
+  entry: readonly string[],
+  launch: LaunchRecipe,
+  buffers: readonly EmulatedBuffer[],
+  land: CopiesLand,
+): { readonly code: readonly Act[]; readonly registers: number; readonly sharedBytes: number } {
+  const symbols = new Map<string, number>([['dyn', 0]]);
+  let sharedBytes = launch.shared;
+  const labels = new Map<string, number>();
+  const lines: string[] = [];
+  for (const raw of entry.slice(entry.indexOf('{') + 1)) {
+    const s = raw.trim().replace(/;$/, '');
+    const array = /^\.shared .* (s\d+)\[(\d+)\]$/.exec(s);
+    if (array) {
+      symbols.set(array[1]!, sharedBytes);
+      sharedBytes += Math.ceil(Number(array[2]) / 16) * 16;
+    } else if (s.endsWith(':')) labels.set(s.slice(0, -1), lines.length);
+    else if (!s.startsWith('.')) lines.push(s);
+  }
+  const names = new Map<string, number>();
+  const register = (name: string): number => {
+    if (!names.has(name)) names.set(name, names.size);
+    return names.get(name)!;
+  };
+
+  const global = (address: number, bytes: number): readonly [Float32Array, number] => {
+    const b = buffers.find((o) => address >= o.address && address + bytes <= o.address + o.data.byteLength);
+    if (!b || address % bytes !== 0) throw new Error(`${bytes} bytes of global memory at ${address}`);
+    return [b.data, (address - b.address) / 4];
+  };
+  const shared = (t: Thread, address: number, bytes: number): readonly [Float32Array, number] => {
+    const block = address < window ? t.block : t.block.cluster[Math.floor(address / window) - 1];
+    const at = address % window;
+    if (!block || at + bytes > sharedBytes || at % bytes !== 0) throw new Error(`${bytes} shared bytes at ${address}`);
+    if (block !== t.block && block.threads.some((o) => o.done)) throw new Error('shared memory of a block that leaves');
+    return [block.shared, at / 4];
+  };
+
+  const read = (text: string): Read => {
+    const special = specials[text];
+    if (special) return special;
+    if (text.startsWith('%')) {
+      const n = register(text);
+      return (t) => t.registers[n]!;
+    }
+    const float = /^0f([0-9A-Fa-f]{8})$/.exec(text);
+    const value = float
+      ? new Float32Array(Uint32Array.of(Number.parseInt(float[1]!, 16)).buffer)[0]!
+      : (symbols.get(text) ?? Number(text));
+    if (Number.isNaN(value)) throw new Error(`unknown operand ${text}`);
+    return () => value;
+  };
+  const address = (text: string): Read => {
+    const [, base, offset = '0'] = /^\[([^+\]]+)(?:\+(\d+))?\]$/.exec(text)!;
+    const from = read(base!);
+    return (t) => from(t) + Number(offset);
+  };
+  const vector = (text: string): number[] => text.replace(/[{}]/g, '').split(', ').map(register);
+
+  const memory = (op: string, args: readonly string[]): Act => {
+    const load = op.startsWith('ld.');
+    const list = vector(args[load ? 0 : 1]!);
+    const at = address(args[load ? 1 : 0]!);
+    const space = op.includes('.global') ? (_: Thread, a: number, n: number) => global(a, n) : shared;
+    return (t) => {
+      const [data, first] = space(t, at(t), 4 * list.length);
+      list.forEach((n, i) => {
+        if (load) t.registers[n] = data[first + i]!;
+        else if (op.includes('.global') && !Number.isNaN(data[first + i]!)) throw new Error('stored twice');
+        else data[first + i] = t.registers[n]!;
+      });
+      return undefined;
+    };
+  };
+  const wait = (t: Thread, barrier: string, awaited: number): Effect => {
+    t.waiting = barrier;
+    t.awaited = awaited;
+    return stop;
+  };
+  /** Instructions that do more than set a register from registers. */
+  const others: Readonly<Record<string, (args: readonly string[]) => Act>> = {
+    'ld.param.u64': ([to, from]) => {
+      const argument = launch.args[Number(/\d+/.exec(from!)![0])]!;
+      if (argument.kind !== 'buffer') throw new Error(`an argument that is a ${argument.kind}`);
+      const n = register(to!);
+      return (t) => {
+        t.registers[n] = buffers[argument.index]!.address;
+        return undefined;
+      };
+    },
+    'cp.async.cg.shared.global': ([to, from, , bytes = '16']) => {
+      const [target, source, size] = [address(to!), address(from!), read(bytes)];
+      return (t) => {
+        const [into, at] = shared(t, target(t), 16);
+        const values = new Float32Array(4);
+        const [data, first] = global(source(t), 16);
+        if (size(t) === 16) values.set(data.subarray(first, first + 4));
+        const copy = (): void => into.set(values, at);
+        if (land === 'early') copy();
+        else into.fill(Number.NaN, at, at + 4);
+        t.open.push(copy);
+        return undefined;
+      };
+    },
+    'cp.async.commit_group': () => (t) => {
+      t.groups.push(t.open);
+      t.open = [];
+      return undefined;
+    },
+    'cp.async.wait_group': ([left]) => {
+      const keep = Number(left);
+      return (t) => {
+        while (t.groups.length > keep) {
+          for (const copy of t.groups.shift()!) if (land === 'late') copy();
+        }
+        return undefined;
+      };
+    },
+    bra:
+      ([label]) =>
+      () =>
+        labels.get(label!)!,
+    ret: () => (t) => {
+      if (t.open.length > 0 || t.groups.some((g) => g.length > 0)) throw new Error('copies that nobody waits for');
+      t.done = true;
+      return stop;
+    },
+    'bar.sync': ([id, count = String(launch.block[0])]) => {
+      const awaited = Number(count);
+      return (t) => wait(t, `barrier ${id}`, awaited);
+    },
+    'bar.warp.sync': () => (t) => wait(t, `warp ${t.number >> 5}`, 32),
+    'barrier.cluster.arrive.aligned': () => (t) => {
+      t.arrived++;
+      return undefined;
+    },
+    'barrier.cluster.wait.aligned': () => (t) => wait(t, 'cluster', 0),
+    'barrier.cluster.wait': () => (t) => wait(t, 'cluster', 0),
+  };
+
+  const code = lines.map((line): Act => {
+    const [, not, predicate, op, rest = ''] = /^(?:@(!?)(%p\d+) )?(\S+)(?: (.*))?$/.exec(line)!;
+    const args = rest.match(/\{[^}]*\}|[^,\s]+/g) ?? [];
+    const act = ((): Act => {
+      const compute = arithmetic[op!];
+      if (compute) {
+        const to = register(args[0]!);
+        const [x, y = x!, z = x!] = args.slice(1).map(read);
+        return (t) => {
+          t.registers[to] = compute(x!(t), y(t), z(t));
+          return undefined;
+        };
+      }
+      if (/^(ld|st)\.(shared|shared::cluster|global|global\.nc)(\.v4)?\.f32$/.test(op!)) return memory(op!, args);
+      const other = others[op!];
+      if (!other) throw new Error(`no such instruction: ${line}`);
+      return other(args);
+    })();
+    if (!predicate) return act;
+    const [n, taken] = [register(predicate), not ? 0 : 1];
+    return (t) => (t.registers[n] === taken ? act(t) : undefined);
+  });
+  return { code, registers: names.size, sharedBytes };
+}
