@@ -1,22 +1,23 @@
 // What measurements have taught about one device: how much longer or shorter work takes than its profile says.
 //
 // Three levels, the finest that has samples counting most: this very program (its launches by class and quarter-octave sizes),
-// its class at this size, its class. The first is the median of log(measured / predicted) over the last few samples, the others
-// are running means that forget old ones. The first sample of a program is thrown away (something was compiled); one far from the median of the last few is not taken in,
-// unless that keeps happening: then the past is forgotten. Looking up and learning allocate nothing.
+// its class at this size, its class. The first is the lower quartile of log(measured / predicted) over the last few samples, because what
+// disturbs a run makes it longer; the others are running means that forget old ones. A slow first sample of a program is thrown
+// away (something was compiled). Looking up and learning allocate nothing.
 
 import { type KernelClass, kernelClasses, type OperationType, operationTypes, type WorkItem } from './types.ts';
 
+/** Samples of a program that are kept, and those of them that tell a change. */
 const recent = 8;
+const latest = 3;
+const alike = 0.2;
 /** Samples after which a new one still counts for this share. */
 const leastWeight = 1 / 16;
 /** How many samples a finer level needs to count as much as the coarser one. */
-const trust = [2, 4, 8] as const;
+const trust = [1, 4, 8] as const;
 /** A program is judged by its own samples; the coarser levels never say more than this factor. */
 const coarseLimit = Math.log(4);
-const outlierWidth = 4;
-const outlierFloor = 0.15;
-const outliersUntilReset = 3;
+/** With fewer samples than this, slow ones may only say so much, as a logarithm, each. */
 const samplesToJudge = 4;
 const surprise = 0.7;
 const fullAt = 3072;
@@ -90,11 +91,10 @@ export interface SavedCorrections {
 export class Corrections {
   readonly #a = new Int32Array(slots);
   readonly #b = new Int32Array(slots);
-  /** Samples taken in; -1 while only the thrown-away one has come. */
+  /** Samples taken in. */
   readonly #count = new Float32Array(slots);
   readonly #mean = new Float32Array(slots);
   readonly #known = new Float32Array(slots);
-  readonly #outliers = new Uint8Array(slots);
   readonly #ring = new Float32Array(slots * recent);
   readonly #used = new Float64Array(slots);
   #filled = 0;
@@ -107,12 +107,17 @@ export class Corrections {
   /** How often this program was measured. */
   samples(s: Signature): number {
     const slot = this.#find(s);
-    return slot < 0 ? 0 : Math.max(0, this.#count[slot]!);
+    return slot < 0 ? 0 : this.#count[slot]!;
   }
 
   /** Whether it has ever run here. */
   seen(s: Signature): boolean {
     return this.#find(s) >= 0;
+  }
+
+  /** It has run here, in however long a time. */
+  meet(s: Signature): void {
+    if (this.#find(s) < 0) this.#add(s, 0, 0);
   }
 
   /** The factor by which a prediction from the profile is to be multiplied. */
@@ -134,40 +139,30 @@ export class Corrections {
   }
 
   /**
-   * Learns that the profile's prediction was off by this log ratio, where `expected` was thought. Returns how far the program's
-   * own correction has moved since it last returned a move, if that is more than `notable`.
+   * Learns that the profile's prediction was off by this log ratio, where `expected` was thought; `fresh` if something may have been made
+   * on the way. Returns how far the program's own correction has moved since it last returned a move, if that is more than `notable`.
    */
-  learn(s: Signature, log: number, expected: number, notable: number): number {
+  learn(s: Signature, log: number, expected: number, fresh: boolean, notable: number): number {
     if (!Number.isFinite(log)) return 0;
     let slot = this.#find(s);
     if (slot < 0) {
-      this.#add(s, -1, 0);
-      return 0;
+      slot = this.#add(s, 0, 0);
+      if (fresh && log > expected + surprise) return 0;
     }
     this.#used[slot] = ++this.#tick;
-    if (this.#count[slot]! < 0) this.#count[slot] = 0;
-    if (this.#isOutlier(slot, log)) {
-      if (++this.#outliers[slot]! < outliersUntilReset) return 0;
-      // Confirmed: this is how it is now.
-      this.#count[slot] = samplesToJudge;
-      this.#mean[slot] = log;
-      this.#ring.fill(log, slot * recent, (slot + 1) * recent);
-    }
-    this.#outliers[slot] = 0;
-    const n = this.#count[slot]!;
-    // While there is no median to tell an outlier by, one sample may only say so much.
-    if (n < samplesToJudge)
-      log = expected + Math.max(-surprise * (n + 1), Math.min(surprise * (n + 1), log - expected));
-    this.#ring[slot * recent + (n % recent)] = log;
-    this.#count[slot] = n + 1;
-    // The median of the last samples: a machine that does other things as well disturbs many runs, but seldom most.
-    this.#mean[slot] = this.#median(slot, Math.min(recent, n + 1), 0, false);
-    this.#coarse(kernelClasses.length * buckets + s.cls, log);
-    this.#coarse(s.cls * buckets + s.bucket, log);
-    slot = this.#find(s);
-    const moved = Math.abs(this.#mean[slot]! - this.#known[slot]!);
+    const n = this.#count[slot]! + 1;
+    this.#count[slot] = n;
+    this.#ring[slot * recent + ((n - 1) % recent)] = log;
+    // A fast sample is no accident.
+    const most = n < samplesToJudge ? expected + surprise * n : Number.POSITIVE_INFINITY;
+    const mean = Math.min(most, this.#level(slot, n));
+    this.#mean[slot] = mean;
+    const plain = Math.max(mean - surprise, Math.min(mean + surprise, log));
+    this.#coarse(kernelClasses.length * buckets + s.cls, plain);
+    this.#coarse(s.cls * buckets + s.bucket, plain);
+    const moved = Math.abs(mean - this.#known[slot]!);
     if (moved < notable) return 0;
-    this.#known[slot] = this.#mean[slot]!;
+    this.#known[slot] = mean;
     return moved;
   }
 
@@ -203,26 +198,28 @@ export class Corrections {
     this.#coarseCount[i] = n + 1;
   }
 
-  /** Farther from the median of the last samples than several times their usual distance from it. */
-  #isOutlier(slot: number, log: number): boolean {
-    const n = Math.min(recent, this.#count[slot]!);
-    if (n < samplesToJudge) return false;
-    const middle = this.#median(slot, n, 0, false);
-    const distance = this.#median(slot, n, middle, true);
-    return Math.abs(log - middle) > outlierWidth * distance + outlierFloor;
-  }
-
-  /** The median of the last samples, or of their distances from `from`. */
-  #median(slot: number, n: number, from: number, distance: boolean): number {
+  /**
+   * What the last of n samples say: the lower quartile, the second of eight. If the latest ones are all slower than all before, that is how
+   * it is now: the fastest of them.
+   */
+  #level(slot: number, n: number): number {
     const sorted = this.#sorted;
-    for (let i = 0; i < n; i++) {
-      const v = this.#ring[slot * recent + i]!;
-      const x = distance ? Math.abs(v - from) : v;
+    const kept = Math.min(recent, n);
+    let now = Number.POSITIVE_INFINITY;
+    let last = Number.NEGATIVE_INFINITY;
+    let before = kept < latest + 2 ? now : Number.NEGATIVE_INFINITY;
+    for (let i = 0; i < kept; i++) {
+      const x = this.#ring[slot * recent + ((n - 1 - i) % recent)]!;
+      if (i >= latest) before = Math.max(before, x);
+      else {
+        now = Math.min(now, x);
+        last = Math.max(last, x);
+      }
       let k = i;
       for (; k > 0 && sorted[k - 1]! > x; k--) sorted[k] = sorted[k - 1]!;
       sorted[k] = x;
     }
-    return n % 2 === 1 ? sorted[n >> 1]! : (sorted[n / 2 - 1]! + sorted[n / 2]!) / 2;
+    return now > before && last < now + alike ? now : sorted[(kept - 1) >> 2]!;
   }
 
   #find(s: Signature): number {
@@ -231,7 +228,7 @@ export class Corrections {
     return -1;
   }
 
-  #add(s: Signature, count: number, mean: number): void {
+  #add(s: Signature, count: number, mean: number): number {
     if (this.#filled >= fullAt) this.#forget();
     let i = s.a & (slots - 1);
     while (this.#b[i] !== 0) i = (i + 1) & (slots - 1);
@@ -240,10 +237,10 @@ export class Corrections {
     this.#count[i] = count;
     this.#mean[i] = mean;
     this.#known[i] = mean;
-    this.#outliers[i] = 0;
     this.#ring.fill(mean, i * recent, (i + 1) * recent);
     this.#used[i] = ++this.#tick;
     this.#filled++;
+    return i;
   }
 
   /** Drops the half that was used longest ago. */

@@ -4,6 +4,10 @@ import type { DeviceId } from '../devices/device.ts';
 import { compare } from './reason.ts';
 import type { Decision, Outcome, Prediction, RouteRequest } from './types.ts';
 
+/** A call is measured so often, then one in so many. */
+const firstCalls = 16;
+const everyCall = 32;
+
 const none: readonly Prediction[] = [];
 
 /** A decision that compared no costs. */
@@ -34,6 +38,8 @@ export class Costed implements Decision {
   /** What was asked, for learning how it went. */
   readonly request: RouteRequest;
   readonly #why: string;
+  /** Calls until the next one to be measured. */
+  #calls = 0;
 
   constructor(
     request: RouteRequest,
@@ -49,6 +55,13 @@ export class Costed implements Decision {
     this.predictions = predictions;
     this.explored = explored;
     this.#why = why;
+  }
+
+  /** Whether the call now made is worth measuring: tries and the first ones are, then one in many. */
+  get due(): boolean {
+    const known = this.predictions.find((p) => p.device === this.device)?.samples ?? 0;
+    const calls = this.#calls++;
+    return known + calls < firstCalls || calls % everyCall === 0;
   }
 
   get reason(): string {

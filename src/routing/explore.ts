@@ -1,9 +1,12 @@
 // Exploring: which device to try instead of the best one, because little is known of it and trying costs little.
 //
-// What it may cost is a share of all time routed so far, so that exploring ends by itself where it teaches nothing.
+// What it may cost is a share of all time routed so far. Each kind of work is tried while it is new, and not again.
 
 import type { Routing } from './options.ts';
 import type { Prediction } from './types.ts';
+
+/** Work measured so many times `minSamples` where it runs stays there: only what is new is tried elsewhere. */
+const settled = 2;
 
 export class Exploration {
   readonly #limits: Routing['explore'];
@@ -35,13 +38,12 @@ export class Exploration {
     const limits = this.#limits;
     if (limits === false) return -1;
     const { us, samples } = predictions[chosen]!;
+    if (samples > settled * limits.minSamples) return -1;
     for (let i = 0; i < predictions.length; i++) {
       const p = predictions[i]!;
       if (i === chosen || p.samples >= limits.minSamples || p.penalty > 1 || p.us > 1000 * limits.maxMs) continue;
       // The device that seems best is always known better than those tried beside it.
-      if (p.samples >= samples) continue;
-      // The more is known of it, the closer it must come to be worth another try.
-      if (p.us > us * (1 + (limits.maxRatio - 1) / (1 + p.samples))) continue;
+      if (p.samples >= samples || p.us > us * limits.maxRatio) continue;
       const extra = extraUs(i);
       if (extra === null) continue;
       const loss = Math.max(0, p.us - us) + extra;

@@ -14,6 +14,8 @@ import { type Candidate, isHost, type OperationType, type RouteRequest, type Wor
 const sectorBytes = 32;
 /** Calls predicted to take fewer µs tell what a call costs around its launches and transfers. */
 const shortCall = 200;
+/** Short calls a device needs until its own ones count as much as those of all devices. */
+const fewShortCalls = 16;
 /** On a GPU, a call teaches transfers only if its kernels are expected to take less than one in so many parts of their time. */
 const surelyTransfer = 16;
 /** Learned factors of transfers stay within these. */
@@ -34,6 +36,9 @@ class DeviceModel {
   /** Learned log factor of this device's transfers, and the number of samples behind it. */
   transferLog = 0;
   transferCount = 0;
+  /** µs that short calls take here beyond launches and transfers, and the number of samples behind it. */
+  overhead = 0;
+  shortCalls = 0;
 
   constructor(profile: Profile) {
     this.profile = profile;
@@ -44,8 +49,8 @@ export class CostModel {
   readonly #devices = new Map<DeviceId, DeviceModel>();
   readonly #signature = new Signature();
   /**
-   * µs that a call takes beyond what devices do, learned as the median over short calls: the same wherever it runs. Without it
-   * the device that is used would look slower than its profile, and those that are not would not.
+   * µs that a call takes beyond what devices do, learned as the median over short calls on all of them. Without it the device that is
+   * used would look slower than its profile, and those that are not would not.
    */
   #overhead = 0;
 
@@ -85,17 +90,17 @@ export class CostModel {
     const d = this.#devices.get(candidate.device)!;
     this.#predictKernels(d, request.op, candidate.work);
     this.#predictTransfers(request, candidate.device);
+    this.launch += this.#overheadOf(d);
     const parts = this.launch + this.work + this.transfer;
     const base = this.#kernels0 + this.#transfer0;
     const s = this.#signature.call(this.#transfer0, request.wanted);
-    const factor = (base * Math.exp(d.calls.own(s, Math.log(parts / base)))) / parts;
+    const us = base * Math.exp(d.calls.own(s, Math.log(parts / base)));
     this.samples = Math.max(this.samples, d.calls.samples(s));
     this.seen ||= d.calls.seen(s);
-    this.launch *= factor;
-    this.work *= factor;
-    this.transfer *= factor;
-    this.launch += this.#overhead;
-    this.total = (parts * factor + this.#overhead) * candidate.penalty;
+    this.launch *= us / parts;
+    this.work *= us / parts;
+    this.transfer *= us / parts;
+    this.total = us * candidate.penalty;
   }
 
   /** The kernels' time alone, launches included, as corrected. */
@@ -118,7 +123,7 @@ export class CostModel {
     if (!d) return 0;
     this.#predictKernels(d, op, work);
     const expected = Math.log((this.launch + this.work) / this.#kernels0);
-    return d.kernels.learn(this.#signature, Math.log(measuredUs / this.#kernels0), expected, notable);
+    return d.kernels.learn(this.#signature, Math.log(measuredUs / this.#kernels0), expected, true, notable);
   }
 
   /** Learns what a call took as a whole, from where its inputs were to its result being where it was wanted. */
@@ -126,28 +131,37 @@ export class CostModel {
     const d = this.#devices.get(candidate.device);
     if (!d) return 0;
     this.#predictKernels(d, request.op, candidate.work);
+    const fresh = !d.kernels.seen(this.#signature);
+    if (fresh) d.kernels.meet(this.#signature);
     const kernels = this.launch + this.work;
     this.#predictTransfers(request, candidate.device);
     const s = this.#signature.call(this.#transfer0, request.wanted);
     const parts = kernels + this.transfer;
-    const own = Math.max(measuredUs - this.#overhead, measuredUs / 4);
-    if (parts < shortCall && d.calls.seen(s)) this.#learnOverhead(measuredUs - parts);
+    const overhead = this.#overheadOf(d);
+    const own = Math.max(measuredUs - overhead, measuredUs / 4);
+    const base = this.#kernels0 + this.#transfer0;
+    const expected = d.calls.own(s, Math.log((parts + overhead) / base));
+    if (parts < shortCall && !fresh) this.#learnOverhead(d, measuredUs - parts);
     // The first run of a program pays for what it made: nothing to learn about transfers from. Nor is there where the kernels may
     // be what took long: on the host they are well known, elsewhere they are waited for together with the transfers.
     const known = isHost(candidate.device) ? 1 : surelyTransfer;
-    if (this.transfer > known * kernels && d.calls.seen(s)) {
+    if (this.transfer > known * kernels && !fresh) {
       const involved = this.#involved(request, candidate.device) ?? d;
       learnTransfer(involved, Math.log(Math.max(own - kernels, own / 4) / this.transfer));
     }
-    const base = this.#kernels0 + this.#transfer0;
-    const expected = d.calls.own(s, Math.log(parts / base));
-    return d.calls.learn(s, Math.log(own / base), expected, notable);
+    return d.calls.learn(s, Math.log(measuredUs / base), expected, fresh, notable);
   }
 
-  /** A step towards the median, whatever the size of the surprise. */
-  #learnOverhead(us: number): void {
-    const step = 0.5 + 0.05 * this.#overhead;
-    this.#overhead = Math.max(0, Math.min(shortCall, this.#overhead + (us > this.#overhead ? step : -step)));
+  /** What short calls have taken on this device beyond its launches and transfers; where few have run there, what they have anywhere. */
+  #overheadOf(d: DeviceModel): number {
+    const n = d.shortCalls;
+    return (n * d.overhead + fewShortCalls * this.#overhead) / (n + fewShortCalls);
+  }
+
+  #learnOverhead(d: DeviceModel, us: number): void {
+    this.#overhead = towards(us, this.#overhead);
+    d.overhead = d.shortCalls === 0 ? this.#overhead : towards(us, d.overhead);
+    d.shortCalls++;
   }
 
   save(id: DeviceId): Learned | null {
@@ -244,6 +258,12 @@ export class CostModel {
     }
     return worst;
   }
+}
+
+/** A step towards the median, whatever the size of the surprise. */
+function towards(us: number, overhead: number): number {
+  const step = 0.5 + 0.05 * overhead;
+  return Math.max(0, Math.min(shortCall, overhead + (us > overhead ? step : -step)));
 }
 
 function learnTransfer(d: DeviceModel, log: number): void {

@@ -46,7 +46,7 @@ it('has documented defaults', () => {
     gpuOptimalThreshold: 10_000,
     overheadToleranceMs: 10,
     given: { threshold: false, optimal: false, overhead: false },
-    explore: { maxShare: 0.02, maxRatio: 1.2, minSamples: 10, maxMs: 20 },
+    explore: { maxShare: 0.02, maxRatio: 1.4, minSamples: 4, maxMs: 20 },
     cache: null,
   });
 });

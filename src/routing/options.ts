@@ -11,9 +11,9 @@ export type RoutingMode = 'measured' | 'rules' | 'off';
 export interface ExploreOptions {
   /** Time that may be lost to trying the device predicted to be slower, as a share of all routed time. Default 0.02. */
   readonly maxShare?: number | undefined;
-  /** Only devices predicted to take at most this many times the best; less the more is known of them. Default 1.2. */
+  /** Only devices predicted to take at most this many times the best. Default 1.4. */
   readonly maxRatio?: number | undefined;
-  /** Work measured this often on a device is not explored there any more. Default 10. */
+  /** Work measured this often on a device is not explored there any more, nor is work measured twice as often where it runs. Default 4. */
   readonly minSamples?: number | undefined;
   /** Calls predicted to take longer are never explored, in ms. Default 20. */
   readonly maxMs?: number | undefined;
@@ -144,8 +144,8 @@ const exploreSettings: Readonly<
   Record<keyof ExploreOptions, { must: string; ok: (v: unknown) => boolean; usual: number }>
 > = {
   maxShare: { must: 'a number from 0 to 0.5', ok: (v) => isNumber(v, 0, 0.5), usual: 0.02 },
-  maxRatio: { must: 'a number from 1 to 10', ok: (v) => isNumber(v, 1, 10), usual: 1.2 },
-  minSamples: { must: 'a whole number, 1 or more', ok: (v) => isWhole(v, 1), usual: 10 },
+  maxRatio: { must: 'a number from 1 to 10', ok: (v) => isNumber(v, 1, 10), usual: 1.4 },
+  minSamples: { must: 'a whole number, 1 or more', ok: (v) => isWhole(v, 1), usual: 4 },
   maxMs: { must: 'a number of milliseconds above 0', ok: (v) => isNumber(v, Number.MIN_VALUE), usual: 20 },
 };
 
