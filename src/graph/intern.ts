@@ -6,6 +6,8 @@
 export interface Ints {
   readonly id: number;
   readonly values: readonly number[];
+  /** Of a shape: its number of elements. */
+  readonly product: number;
 }
 
 interface Branch {
@@ -24,7 +26,7 @@ export function internInts(values: readonly number[]): Ints {
     if (!next) at.next.set(v, (next = { ints: null, next: null }));
     at = next;
   }
-  at.ints ??= { id: count++, values: Object.freeze([...values]) };
+  at.ints ??= { id: count++, values: Object.freeze([...values]), product: values.reduce((n, v) => n * v, 1) };
   return at.ints;
 }
 

@@ -7,7 +7,7 @@
 // Op arguments are tuples of whole numbers; `args` below writes and reads them.
 
 import { type DType, dtypeInfo } from '../base/dtype.ts';
-import { type Shape, sizeOf } from '../base/shape.ts';
+import type { Shape } from '../base/shape.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { aluOps, type ReduceOp } from '../kernel/ops.ts';
 import { type Ints, internInts, noInts } from './intern.ts';
@@ -99,7 +99,7 @@ export class Node {
     this.code = opIds[op] * 16 + dtypeInfo[dtype].id;
     this.dtype = dtype;
     this.shape = shape;
-    this.size = sizeOf(shape.values);
+    this.size = shape.product;
     this.sources = sources;
     this.arg = arg;
     this.value = value;

@@ -1,8 +1,8 @@
 // Arithmetic with a second operand: sums, products, comparison, logic, bits.
 
-import type { DType } from '../base/dtype.ts';
+import { type DType, isFloat } from '../base/dtype.ts';
 import { binaryOps } from './binary.ts';
-import { alu, checkScalar, type ScalarInput } from './build.ts';
+import { alu, checkScalar, constant, type ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -227,6 +227,9 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
         return this.make<E>(alu(row.op!, a, b));
       return this.make<E>(row.build(a, b, name));
     }
+    // As common: a number, which takes the dtype of a float tensor.
+    if (typeof other === 'number' && isFloat(a.dtype) && row.plain?.has(a.dtype))
+      return this.make<E>(alu(row.op!, a, constant(a.dtype, other)));
     return this.make<E>(row.build(a, checkScalar(other, name), name));
   }
 }

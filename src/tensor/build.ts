@@ -46,9 +46,10 @@ export function permute(node: Node, order: readonly number[]): Node {
 
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
 export function alu(op: AluOp, ...sources: readonly Node[]): Node {
-  const shaped = sources.find((s) => s.shape !== noInts) ?? sources[0]!;
+  let { shape } = sources[0]!;
+  for (let i = 1; shape === noInts && i < sources.length; i++) shape = sources[i]!.shape;
   const dtype = aluOps[op].compares ? 'bool' : sources[sources.length - 1]!.dtype;
-  return new Node('alu', dtype, shaped.shape, sources, args.alu(op));
+  return new Node('alu', dtype, shape, sources, args.alu(op));
 }
 
 /** The dtype a scalar brings to an operation with a tensor of `with`. */
