@@ -112,6 +112,84 @@ describe('a dataset', () => {
     });
   });
 
+  it('that arrives slowly is processed as it comes, with the same bits as all at once', async () => {
+    const gpu = keep(cpuFacade());
+    const records = Array.from({ length: 12 }, (_, i) => values(50, i + 1));
+    const wanted = flat((await gpu.processDataset(records, { op: 'sum' })).results);
+    let told: (done: number) => void = () => {};
+    let done = 0;
+    // Each record after the first is only there once the one before it is done: whoever waits for a whole chunk waits for ever.
+    async function* slow(): AsyncGenerator<RecordArray> {
+      for (const [i, record] of records.entries()) {
+        while (done < i) {
+          await new Promise<void>((resolve) => {
+            told = () => resolve();
+          });
+        }
+        yield record;
+      }
+    }
+    const { results, chunks } = await gpu.processDataset(slow(), {
+      op: 'sum',
+      onProgress: (n) => {
+        done = n;
+        told(n);
+      },
+    });
+    expect(flat(results)).toEqual(wanted);
+    expect(chunks).toBe(12);
+  });
+
+  it('whose next record never comes can be aborted', async () => {
+    const gpu = keep(cpuFacade());
+    const stop = new AbortController();
+    async function* stuck(): AsyncGenerator<Float32Array> {
+      yield values(10);
+      setTimeout(() => stop.abort(), 10);
+      await new Promise(() => {});
+    }
+    await expect(gpu.processDataset(stuck(), { signal: stop.signal })).rejects.toThrow(AbortError);
+  });
+
+  it('travels to the device while the records before it are computed', async () => {
+    const fake = fakeGpu();
+    const { gpu } = facade(fake);
+    keep(gpu);
+    await gpu.devices.ready();
+    const device = fake.device();
+    const [launch, write] = [device.launch.bind(device), device.write.bind(device)];
+    let computing = false;
+    let meanwhile = 0;
+    Object.assign(device, {
+      launch: (...args: Parameters<typeof launch>) => {
+        computing = true;
+        launch(...args);
+      },
+      write: (...args: Parameters<typeof write>) => {
+        if (computing) meanwhile++;
+        write(...args);
+      },
+      // A device that takes its time, and tells when it is done.
+      mark: () => {
+        const after = computing;
+        return {
+          done: () => false,
+          whenDone: async () => {
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            if (after) computing = false;
+          },
+          since: () => null,
+        };
+      },
+    });
+    const records = Array.from({ length: 6 }, (_, i) => values(1 << 18, i + 1));
+    const { results, overlapped } = await gpu.processDataset(records, { op: 'meanSquare', chunkSize: 6 });
+    results.forEach((r, i) => {
+      expect(Number(r[0])).toBeCloseTo(meanSquare(records[i]!), 5);
+    });
+    expect([meanwhile, overlapped]).toEqual([5, true]);
+  });
+
   it('whose source fails, or never answers again, ends with that error or when it is aborted', async () => {
     const gpu = keep(cpuFacade());
     async function* broken(): AsyncGenerator<Float32Array> {
