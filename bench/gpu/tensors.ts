@@ -158,11 +158,7 @@ for (const [kind, make] of [
     x.dispose();
     y.dispose();
   }
-  row(
-    `10 MB up, +0, down, ${kind}`,
-    samples,
-    kind === 'ordinary arrays' ? 'required ≤ 1500' : 'required ≤ 500',
-  );
+  row(`10 MB up, +0, down, ${kind}`, samples, kind === 'ordinary arrays' ? 'required ≤ 1500' : 'required ≤ 500');
 }
 const run: ApiRun = { date: new Date().toISOString(), device, cublas, rows };
 writeFileSync(file, `${JSON.stringify(run, null, 1)}\n`);

@@ -9,13 +9,12 @@ import { sumType, type Tiles, tiledRecipe, tiledThreads } from './tiled.ts';
 
 export type Plan = ({ readonly kind: 'tiled' } & Tiles) | ({ readonly kind: 'sliced' } & SlicedTiles);
 
-const square = (side: number, perThread: number, crossed = false): Plan => ({
+const square = (side: number, perThread: number): Plan => ({
   kind: 'tiled',
   rows: side,
   columns: side,
   depth: 16,
   perThread,
-  crossed,
 });
 
 const sliced = (
@@ -31,16 +30,9 @@ export const plans = {
   'tiles 128': square(128, 8),
   'tiles 64': square(64, 4),
   'tiles 32': square(32, 4),
-  'crossed 128': square(128, 8, true),
-  'crossed 64': square(64, 4, true),
-  'crossed 32': square(32, 4, true),
   // Tile, results per thread, slices and cluster, depth and stages, blocks on a multiprocessor.
   '32x32 two slices': sliced([32, 32], [4, 4], [2, 1], [16, 3], 5),
-  '32x32 four warps': sliced([32, 32], [4, 8], [4, 1], [8, 4], 5),
   '32x64 four warps': sliced([32, 64], [8, 8], [4, 1], [8, 4], 3),
-  '64x64 cluster of 4': sliced([64, 64], [8, 4], [1, 4], [16, 4], 5),
-  '64x64 cluster of 4, 8x8': sliced([64, 64], [8, 8], [1, 4], [16, 4], 5),
-  '64x64 cluster of 2': sliced([64, 64], [8, 8], [2, 2], [16, 4], 3),
   '64x64 four slices': sliced([64, 64], [8, 8], [4, 1], [8, 3], 2),
   '128x64 two slices': sliced([128, 64], [8, 8], [2, 1], [8, 4], 1),
 } as const satisfies Readonly<Record<string, Plan>>;
@@ -53,8 +45,9 @@ interface Usual {
   readonly when: (blocks: (side: number) => number, target: Target, wide: boolean) => boolean;
 }
 
-/** The first that applies. Few blocks leave multiprocessors idle or unevenly loaded: smaller ones spread better. */
+/** The first that applies and can do it. Few blocks leave multiprocessors idle or unevenly loaded: smaller ones spread better. */
 const usual: readonly Usual[] = [
+  { plan: '32x32 two slices', when: (blocks, { processors }) => blocks(128) < 4 * processors },
   { plan: 'tiles 128', when: (blocks, { processors }, wide) => !wide && blocks(128) >= processors },
   { plan: 'tiles 32', when: (blocks, { processors }, wide) => !wide && blocks(64) < 1.5 * processors },
   { plan: 'tiles 64', when: () => true },
@@ -66,7 +59,7 @@ export function planFor(r: Matmul, target: Target): Plan {
   if (named && takes(r, target, named)) return named;
   const wide = dtypeInfo[sumType(r.type)].bytes === 8;
   const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
-  return plans[usual.find((u) => u.when(blocks, target, wide))!.plan];
+  return plans[usual.find((u) => u.when(blocks, target, wide) && takes(r, target, plans[u.plan]))!.plan];
 }
 
 export const planned = (r: Matmul, target: Target, p: Plan): Recipe =>

@@ -20,8 +20,6 @@ export interface Tiles {
   readonly depth: number;
   /** Results per thread along each side, in pieces of four. */
   readonly perThread: number;
-  /** Threads numbered as `crossed` says, in place of row by row. */
-  readonly crossed?: boolean;
 }
 
 /** The type products are added up in: 4 or 8 bytes wide. Sums of bytes wrap when they are stored. */
@@ -91,9 +89,7 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles): Recipe {
 
   // 8 by 8 or 16 by 16 threads; a thread's rows and columns come in groups of four, 64 apart.
   const across = t.columns / t.perThread;
-  const { row: ty, column: tx } = t.crossed
-    ? crossed(kit, tid, t.rows / t.perThread, across)
-    : { row: b.def('r', 'shr.u32', tid, Math.log2(across)), column: b.def('r', 'and.b32', tid, across - 1) };
+  const { row: ty, column: tx } = crossed(kit, tid, t.rows / t.perThread, across);
   const groups = t.perThread / 4;
   const zero = kit.constant(sum, sum === 'i64' || sum === 'u64' ? 0n : 0);
   const results = Array.from({ length: t.perThread }, () =>
