@@ -3,12 +3,14 @@
 //   --devices cpu,webgpu   the devices, the CPU first (default: cpu and cuda, else cpu and webgpu)
 //   --calls 2400           length of the trace
 //   --largest 26           log2 of the largest size
-//   --measure 150          seconds after which no round of measuring is begun; --seconds 25: the trace's, on the best devices
+//   --measure 120          seconds for measuring; --seconds 25: the trace's, on the best devices
+//   --samples 41           of each short call on each device; long ones have at least 3
 //   --json FILE            default bench/results/routing-<machine>.json; --svg FILE: predicted against measured
 //   --draw FILE --svg FILE draws the picture of a run that was written before
 //
 // Every distinct call is first measured on every device (median over rounds through all calls, transfers and the read of the result
-// included); policies are scored by these times. Ours is the public API: the trace is run twice through a runtime that was just opened on a machine
+// included); policies are scored by these times. A call above twice its oracle is no miss if the samples cannot tell that it is slower there
+// at all (the 95 % intervals of the two medians overlap): how many calls that concerns is printed. Ours is the public API: the trace is run twice through a runtime that was just opened on a machine
 // it has never seen; where each call ran in the first pass is "cold", in the second "warm".
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +19,7 @@ import { dirname } from 'node:path';
 import { createRuntime, type DeviceId, type DeviceKind, type Runtime } from '../../src/index.ts';
 import { type Call, sizes, works } from './calls.ts';
 import { type Limits, measure, type Timed } from './measure.ts';
-import { newDecisions, tinyCall } from './overhead.ts';
+import { newDecisions, type Tiny, tinyTimes } from './overhead.ts';
 import { type Dot, picture } from './picture.ts';
 import { apply, bestOf, bestThreshold, type Score, score, threshold } from './policies.ts';
 import { Requests, replay } from './replay.ts';
@@ -97,10 +99,10 @@ if (args.includes('--draw')) {
 
 const kinds = await findKinds();
 const limits: Limits = {
-  samples: Number(option('samples', '21')),
-  enoughMs: 600,
+  samples: Number(option('samples', '41')),
+  fewest: 3,
   longestMs: 700,
-  seconds: Number(option('measure', '150')),
+  seconds: Number(option('measure', '120')),
 };
 const started = performance.now();
 
@@ -110,6 +112,8 @@ const devices = bench
   .filter((d) => d.open)
   .map((d) => d.id)
   .sort((a, b) => Number(b === 'cpu') - Number(a === 'cpu'));
+if (devices.length < 2)
+  throw new Error(`Two devices are needed; open: ${devices.join(', ')} (npx gpuforge doctor tells why).`);
 const names = bench.devices().flatMap((d) => (d.open ? [`${d.id}: ${d.name}`] : []));
 say(`${names.join('; ')}; ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}`);
 const [cpu, gpu] = [devices[0]!, devices[1]!];
@@ -166,12 +170,12 @@ const scores: Score[] = [
 const decideNew = newDecisions(rt.routing);
 const exploration = rt.routing.exploration();
 const stats = rt.routing.stats();
-const tiny = { choice: tinyCall(rt), single: { p50: 0, p99: 0 } };
-await rt.close();
 const alone = await open(['cpu'], {});
-tiny.single = tinyCall(alone);
+const tiny = tinyTimes(rt, alone);
+await rt.close();
 await alone.close();
-const remembered = Math.max(0, tiny.choice.p50 - tiny.single.p50);
+const extra = (t: Tiny): number => Math.max(0, t.choice.p50 - t.single.p50);
+const remembered = Math.max(...tiny.map(extra));
 
 say(
   `${'policy'.padEnd(34)}${'time'.padStart(10)}${'regret'.padStart(10)}${'worst'.padStart(9)}${'p99'.padStart(8)}${'right'.padStart(9)}`,
@@ -180,7 +184,7 @@ say(`${'oracle'.padEnd(34)}${`${oracle.totalMs.toFixed(0)} ms`.padStart(10)}`);
 for (const s of scores) say(row(s));
 say(`worst call, warm: ${scores[0]!.worstCall}; cold: ${scores[1]!.worstCall}`);
 say(
-  `decision: new ${decideNew.p50.toFixed(2)} µs (p99 ${decideNew.p99.toFixed(2)}), remembered ${remembered.toFixed(2)} µs (a tiny call takes ${tiny.choice.p50.toFixed(2)} µs with a choice, ${tiny.single.p50.toFixed(2)} µs without)`,
+  `decision: new ${decideNew.p50.toFixed(2)} µs (p99 ${decideNew.p99.toFixed(2)}), remembered ${remembered.toFixed(2)} µs (${tiny.map((t) => `${t.name} ${t.choice.p50.toFixed(2)} µs with a choice, ${t.single.p50.toFixed(2)} without`).join('; ')})`,
 );
 say(
   `calibration: ${calibration.map((p) => `${p.device} ${p.tookMs.toFixed(0)} ms`).join(', ')}, ${calibrationMs.toFixed(0)} ms in all`,
@@ -189,12 +193,15 @@ say(
   `replays as they ran: cold ${(cold.tookUs / 1e6).toFixed(1)} s (compiling included), warm ${(warm.tookUs / 1e6).toFixed(1)} s; explored ${cold.explored} and ${warm.explored} calls`,
 );
 const [w, c] = [scores[0]!, scores[1]!];
+say(
+  `calls above twice their oracle: warm ${w.above}, cold ${c.above}; of these the samples cannot tell that they are slower there: ${w.unclear} and ${c.unclear}`,
+);
 const fixed = scores.slice(2, 7);
 const checks: readonly (readonly [string, boolean])[] = [
   ['regret at most 5 % warm', w.regret <= 0.05],
   ['regret at most 15 % cold', c.regret <= 0.15],
   ['ahead of every fixed policy', fixed.every((s) => s.totalMs >= w.totalMs)],
-  ['no call above twice its oracle (warm)', w.worst <= 2],
+  ['no call above twice its oracle (warm), as far as samples can tell', w.above === w.unclear],
   ['new decision at most 20 µs', decideNew.p50 <= 20],
   ['remembered decision at most 1 µs', remembered <= 1],
   ['calibration at most 600 ms', calibrationMs <= 600],
@@ -223,12 +230,22 @@ const record = {
   replayMs: { cold: cold.tookUs / 1000, warm: warm.tookUs / 1000 },
   checks: Object.fromEntries(checks),
   stats,
+  above: trace.flatMap((t, i) => {
+    const [device, decision] = [warm.choices[i]!, warm.decisions[i]!];
+    if (t.us.get(device)! <= 2 * t.us.get(bestOf(t))!) return [];
+    const predicted = decision?.predictions.map(({ device, us, samples }) => ({ device, us, samples })) ?? null;
+    return [
+      { op: t.call.work.op, elements: t.call.n, home: t.call.home, device, explored: decision?.explored, predicted },
+    ];
+  }),
   measured: timed.map((t) => ({
     op: t.call.work.op,
     elements: t.call.n,
     home: t.call.home,
     samples: t.samples,
     us: Object.fromEntries(t.us),
+    between: Object.fromEntries(t.between),
+    quartiles: Object.fromEntries(t.quartiles),
     chosen: warm.choices[trace.lastIndexOf(t)],
     predicted: Object.fromEntries((final.get(t)?.predictions ?? []).map((p) => [p.device, p.us])),
   })),

@@ -9,13 +9,32 @@ export interface Timed {
   /** Median µs per device, and the samples behind it. */
   readonly us: ReadonlyMap<DeviceId, number>;
   readonly samples: number;
+  /** What the samples leave open: between these the true median lies, in 95 of 100 cases. */
+  readonly between: ReadonlyMap<DeviceId, readonly [low: number, high: number]>;
+  /** Quarters of the samples are below and above these. */
+  readonly quartiles: ReadonlyMap<DeviceId, readonly [low: number, high: number]>;
 }
 
+const ascending = (list: readonly number[]): number[] => [...list].sort((a, b) => a - b);
+
 export const median = (list: readonly number[]): number => {
-  const s = [...list].sort((a, b) => a - b);
+  const s = ascending(list);
   const mid = (s.length - 1) / 2;
   return (s[Math.floor(mid)]! + s[Math.ceil(mid)]!) / 2;
 };
+
+/** By the order of the samples alone, whatever their distribution; all of them where there are five or fewer. */
+function betweenOf(list: readonly number[]): [number, number] {
+  const s = ascending(list);
+  const rank = Math.max(0, Math.floor(s.length / 2 - 0.98 * Math.sqrt(s.length)));
+  return [s[rank]!, s[s.length - 1 - rank]!];
+}
+
+function quartilesOf(list: readonly number[]): [number, number] {
+  const s = ascending(list);
+  const rank = (s.length - 1) >> 2;
+  return [s[rank]!, s[s.length - 1 - rank]!];
+}
 
 /** Inputs at home, all uploads finished. */
 export async function place(rt: Runtime, call: Call): Promise<Tensor[]> {
@@ -42,12 +61,12 @@ export async function once(rt: Runtime, call: Call, device: DeviceId | null): Pr
 }
 
 export interface Limits {
-  /** Samples wanted of each call on each device; three are enough once a call has taken `enoughMs` in all. */
+  /** Samples wanted of each call on each device; long calls have fewer, but at least `fewest`. */
   readonly samples: number;
-  readonly enoughMs: number;
+  readonly fewest: number;
   /** Calls that take longer anywhere are not part of the trace. */
   readonly longestMs: number;
-  /** Seconds after which no round is begun, once there were three. */
+  /** Seconds in all; shared out evenly among the calls, so that short ones have all their samples. */
   readonly seconds: number;
 }
 
@@ -66,7 +85,10 @@ class Sampled {
   }
 
   timed(): Timed {
-    return { call: this.call, us: new Map([...this.us].map(([d, list]) => [d, median(list)])), samples: this.samples };
+    const each = <T>(of: (list: readonly number[]) => T): Map<DeviceId, T> =>
+      new Map([...this.us].map(([d, list]) => [d, of(list)]));
+    const { call, samples } = this;
+    return { call, samples, us: each(median), between: each(betweenOf), quartiles: each(quartilesOf) };
   }
 }
 
@@ -113,16 +135,16 @@ export async function measure(
   progress('finding the calls that all devices can do');
   const sampled = await feasible(rt, calls, devices, limits);
   const random = randomFrom(54321);
+  const enoughMs = (1000 * limits.seconds) / (2 * sampled.length);
   for (let round = 0; round < limits.samples; round++) {
-    if (round >= 3 && performance.now() - start > 1000 * limits.seconds) break;
-    progress(`measuring ${sampled.length} calls, round ${round + 1} of ${limits.samples}`);
-    for (const s of shuffled(sampled, random)) {
-      if (s.samples >= 3 && s.spentMs > limits.enoughMs) continue;
-      for (const device of round % 2 === 0 ? devices : [...devices].reverse()) {
-        const us = await once(rt, s.call, device);
-        s.us.get(device)!.push(us);
-        s.spentMs += us / 1000;
-      }
+    const left = sampled.filter((s) => s.samples < limits.fewest || s.spentMs < enoughMs);
+    if (left.length === 0 || (round >= limits.fewest && performance.now() - start > 1000 * limits.seconds)) break;
+    progress(`measuring ${left.length} calls, round ${round + 1} of ${limits.samples}`);
+    for (const s of shuffled(left, random)) {
+      const begun = performance.now();
+      for (const device of round % 2 === 0 ? devices : [...devices].reverse())
+        s.us.get(device)!.push(await once(rt, s.call, device));
+      s.spentMs += performance.now() - begun;
     }
   }
   return sampled.map((s) => s.timed());

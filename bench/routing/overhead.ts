@@ -1,6 +1,6 @@
 // What a decision costs: a new one in the router itself, a remembered one as what a second device adds to a tiny call.
 
-import type { Runtime } from '../../src/index.ts';
+import type { Runtime, Tensor } from '../../src/index.ts';
 import { operationTypes, type RouteRequest, Router, typicalWork } from '../../src/routing/index.ts';
 
 export interface Quantiles {
@@ -40,19 +40,39 @@ export function newDecisions(from: Router): Quantiles {
   return quantiles(samples);
 }
 
-/** µs of a tiny computed call, per call of many: to be compared between a runtime with one device and one with a choice. */
-export function tinyCall(rt: Runtime, batches = 200, each = 200): Quantiles {
-  const x = rt.scope({ device: 'cpu' }, () => rt.tensor([1, 2, 3, 4]));
-  const samples: number[] = [];
-  for (let b = 0; b < batches; b++) {
-    const start = performance.now();
-    for (let i = 0; i < each; i++) {
-      const y = x.add(x);
-      y.dataSync();
-      y.dispose();
+type TinyCall = (x: Tensor) => Tensor;
+
+/** One op runs by the program of the last one like it, a chain by that of its graph: both have a placement to remember. */
+const tinyCalls: Readonly<Record<string, TinyCall>> = {
+  'one op': (x) => x.add(x),
+  chain: (x) => x.add(x).mul(x).sub(x),
+};
+
+export interface Tiny {
+  readonly name: string;
+  readonly choice: Quantiles;
+  readonly single: Quantiles;
+}
+
+/** µs of tiny computed calls with a choice of devices and without one, per call of many; the two take turns. */
+export function tinyTimes(choice: Runtime, single: Runtime, batches = 300, each = 200): Tiny[] {
+  return Object.entries(tinyCalls).map(([name, call]) => {
+    const sides = [choice, single].map((rt) => ({
+      x: rt.scope({ device: 'cpu' }, () => rt.tensor([1, 2, 3, 4])),
+      samples: [] as number[],
+    }));
+    for (let b = 0; b < batches; b++) {
+      for (const { x, samples } of b % 2 === 0 ? sides : [...sides].reverse()) {
+        const start = performance.now();
+        for (let i = 0; i < each; i++) {
+          const y = call(x);
+          y.dataSync();
+          y.dispose();
+        }
+        if (b >= batches / 3) samples.push(((performance.now() - start) * 1000) / each);
+      }
     }
-    if (b >= 20) samples.push(((performance.now() - start) * 1000) / each);
-  }
-  x.dispose();
-  return quantiles(samples);
+    for (const { x } of sides) x.dispose();
+    return { name, choice: quantiles(sides[0]!.samples), single: quantiles(sides[1]!.samples) };
+  });
 }

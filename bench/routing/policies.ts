@@ -16,9 +16,17 @@ export interface Score {
   /** Share of right choices among the calls whose best device is more than 10 % faster. */
   readonly accuracy: number;
   readonly worstCall: string;
+  /** Calls above twice their oracle. */
+  readonly above: number;
+  /** Those of them of which the samples cannot tell that they are slower there at all. */
+  readonly unclear: number;
 }
 
 export const bestOf = (t: Timed): DeviceId => [...t.us].reduce((a, b) => (b[1] < a[1] ? b : a))[0];
+
+/** Whether the samples tell that a call takes longer on one device than on another. */
+const clearlySlower = (t: Timed, device: DeviceId, than: DeviceId): boolean =>
+  t.between.get(device)![0] > t.between.get(than)![1];
 
 export function score(name: string, trace: readonly Timed[], choices: readonly DeviceId[]): Score {
   let total = 0;
@@ -28,12 +36,18 @@ export function score(name: string, trace: readonly Timed[], choices: readonly D
   const ratios: number[] = [];
   let worst = 0;
   let worstCall = '';
+  let above = 0;
+  let unclear = 0;
   trace.forEach((t, i) => {
     const took = t.us.get(choices[i]!)!;
     const best = t.us.get(bestOf(t))!;
     total += took;
     oracle += best;
     ratios.push(took / best);
+    if (took > 2 * best) {
+      above++;
+      if (!clearlySlower(t, choices[i]!, bestOf(t))) unclear++;
+    }
     if (took / best > worst) {
       worst = took / best;
       worstCall = `${t.call.work.op} of ${t.call.n}, data at ${t.call.home}, sent to ${choices[i]}`;
@@ -52,6 +66,8 @@ export function score(name: string, trace: readonly Timed[], choices: readonly D
     p99: ratios[Math.floor(0.99 * (ratios.length - 1))]!,
     accuracy: clear > 0 ? right / clear : 1,
     worstCall,
+    above,
+    unclear,
   };
 }
 

@@ -7,6 +7,8 @@ import { once, type Timed } from './measure.ts';
 
 export interface Replay {
   readonly choices: DeviceId[];
+  /** What was decided for each; null where it was remembered. */
+  readonly decisions: (Decision | null)[];
   /** µs of all calls as they ran, what they compiled and learned included. */
   readonly tookUs: number;
   readonly explored: number;
@@ -36,17 +38,19 @@ export async function replay(
   progress: (done: number) => void,
 ): Promise<Replay> {
   const choices: DeviceId[] = [];
+  const decisions: (Decision | null)[] = [];
   let tookUs = 0;
   let explored = 0;
   for (const [i, t] of trace.entries()) {
     requests.during(t.call);
     const { device, us, decision } = await watch(rt, t.call);
     choices.push(device);
+    decisions.push(decision);
     tookUs += us;
     if (decision?.explored) explored++;
     if (i % 50 === 0) progress(i);
   }
-  return { choices, tookUs, explored };
+  return { choices, decisions, tookUs, explored };
 }
 
 /** What a runtime's router was asked and has said, by call: the last of each. */
