@@ -36,6 +36,6 @@ export {
   type UploadOptions,
 } from './runtime/runtime.ts';
 export type { ScalarInput } from './tensor/build.ts';
-export type { Nested, WaitOptions } from './tensor/core.ts';
+export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';
 export { Tensor } from './tensor/tensor.ts';

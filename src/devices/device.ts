@@ -95,8 +95,10 @@ export interface Device {
   release(buffer: DeviceBuffer): void;
   /** Copies from the host; `bytes` may be changed by the caller as soon as this returns. */
   write(dst: DeviceBuffer, bytes: Uint8Array, offset?: number): void;
-  /** A fresh copy of the bytes, after all work enqueued before. */
-  read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array>;
+  /**
+   * A fresh copy of the bytes, after all work enqueued before. A device that can fills `into`, which is as long, and returns it instead.
+   */
+  read(src: DeviceBuffer, offset?: number, length?: number, into?: Uint8Array): Promise<Uint8Array>;
   readSync?(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
   /** Takes back bytes that a read gave and that nobody looks at any more. Where it is missing, the garbage collector is soon enough. */
   returnRead?(bytes: Uint8Array): void;

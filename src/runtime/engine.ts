@@ -139,11 +139,12 @@ export class Engine {
     if (again) return again;
     const sources = wanted[0]!.sources;
     const t = trace(wanted);
+    const { epoch } = this;
     const executable = this.programs.find(t, wanted, t.leaves, want);
     this.use(t.leaves, executable.place);
     for (const leaf of t.leaves) this.residency.bring(leaf, executable.place);
     this.#run(executable, t, wanted, want.wanted === 'host');
-    if (wanted.length === 1) this.#remember(wanted[0]!, sources, executable);
+    if (wanted.length === 1) this.#remember(wanted[0]!, sources, executable, epoch);
     return executable;
   }
 
@@ -163,6 +164,7 @@ export class Engine {
   /** A new run begins at a place: its inputs stay where they are until the next one. */
   use(leaves: readonly Node[], place: Place): void {
     this.#at = place;
+    this.#recovery.begins(place);
     const now = ++this.#ledger.storages.now;
     for (let i = 0; i < leaves.length; i++) {
       const { storage } = leaves[i]!;
@@ -211,7 +213,8 @@ export class Engine {
     return executable;
   }
 
-  #remember(node: Node, sources: readonly Node[], executable: Executable): void {
+  /** `epoch`: when the place was chosen. The run itself may have changed what is chosen next. */
+  #remember(node: Node, sources: readonly Node[], executable: Executable, epoch: number): void {
     const { plan } = executable;
     const twice = sources.length === 2 && sources[0] === sources[1];
     const kinds = sources.map(kindOf);
@@ -228,7 +231,7 @@ export class Engine {
       kinds,
       twice,
       executable,
-      epoch: this.feedback.epoch,
+      epoch,
     };
   }
 

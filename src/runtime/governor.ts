@@ -119,7 +119,8 @@ export async function createGovernor(
     recovery,
     losses,
     conditions: {
-      allows: (place) => !options.forbids(place.id) && health.usable(place.id),
+      // Without fallback no other device takes over, whatever happened.
+      allows: (place) => !options.forbids(place.id) && (!options.recovery.fallback || health.usable(place.id)),
       penalty: (place) => health.penalty(place.id) * pressurePenalty[levels.get(place.id) ?? 'low'],
     },
     close: async () => {

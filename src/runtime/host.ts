@@ -20,7 +20,7 @@ import type { Recovery } from './recovery.ts';
 import { leave, lent } from './residency.ts';
 import { Scope, type ScopeStore } from './scope.ts';
 
-/** Tensors below this many elements live on the JavaScript heap until they are known to hold more. */
+/** Where no device can be lost, tensors up to this many elements live on the JavaScript heap until they are known to hold more. */
 const smallElements = 512;
 
 /** How much lazy work may pile up before it is computed. */
@@ -57,6 +57,8 @@ export class RuntimeHost implements Host {
   #engine: Engine | null = null;
   #recovery: Recovery | null = null;
   #places: readonly Place[] = [];
+  /** Tensors up to this many elements are freed by the collector alone. */
+  #unwatched = 0;
   /** The pins of scopes in progress; a cheap test before looking for one. */
   #pins = 0;
 
@@ -76,6 +78,7 @@ export class RuntimeHost implements Host {
     this.#engine = engine;
     this.#recovery = recovery;
     this.#places = places;
+    this.#unwatched = places.some((p) => p.mortal) ? 0 : smallElements;
   }
 
   /** The place of a device, by its full name or its kind. */
@@ -105,8 +108,7 @@ export class RuntimeHost implements Host {
 
   adopt(tensor: Handle, node: Node): void {
     if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
-    // Small values need no backstop: the collector frees all of them by itself.
-    if (node.tracked || node.size > smallElements)
+    if (node.tracked || node.size > this.#unwatched)
       this.#backstop.add(tensor, node, this.development ? callerLine() : '');
     if (this.activeScopes > 0) this.#scopes.current()?.add(tensor);
   }
@@ -149,7 +151,9 @@ export class RuntimeHost implements Host {
       if (!node.storage || node.storage.lost) engine.compute([node], want);
       const place = this.#readable(node.storage!);
       try {
-        return this.#readNow(node, place);
+        const data = this.#readNow(node, place);
+        if (place) this.#recovery!.succeeded(place);
+        return data;
       } catch (e) {
         want = this.#recovery!.next(e, place, want, attempt, true);
         if (!leave(node, place, want.unreadable)) throw e;
@@ -185,7 +189,7 @@ export class RuntimeHost implements Host {
     return typed(bytes, node.dtype);
   }
 
-  async read(node: Node, signal?: AbortSignal): Promise<Uint8Array> {
+  async read(node: Node, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
     const line = this.development || this.#events.has('read') ? callerLine() : '';
     const start = performance.now();
     // Disposing the tensor while its data is awaited must not pull the bytes away.
@@ -200,7 +204,7 @@ export class RuntimeHost implements Host {
           // Lost again while this was waited for.
           if (node.storage!.lost && attempt < mostLosses) continue;
           place = node.storage!.place;
-          const bytes = await this.#readLater(node, signal);
+          const bytes = await this.#readLater(node, signal, into);
           this.#waited(place?.id ?? 'host', bytes.byteLength, start, line);
           if (place) this.#recovery!.succeeded(place);
           if (ran && attempt === 0) this.engine.feedback.call(ran, performance.now() - start);
@@ -219,16 +223,23 @@ export class RuntimeHost implements Host {
     }
   }
 
-  async #readLater(node: Node, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  async #readLater(node: Node, signal: AbortSignal | undefined, into: Uint8Array | undefined): Promise<Uint8Array> {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
     if (storage.lent) throw lent(node, 'read');
     const { place, buffer } = storage;
     if (storage.checks) await this.engine.checks.verify(storage);
-    if (!place) return storage.host!.slice(0, length);
+    if (!place) return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
+    const { device } = place;
     const what = `read of ${length} bytes (${place.id})`;
-    const reading = place.device.read(buffer!, 0, length);
-    return place.mortal || signal ? withDeadline(reading, this.#settings.timeoutMs, { what, signal }) : reading;
+    const reading = device.read(buffer!, 0, length, into);
+    const bytes = await (place.mortal || signal
+      ? withDeadline(reading, this.#settings.timeoutMs, { what, signal })
+      : reading);
+    if (!into || bytes === into) return bytes;
+    fill(into, bytes);
+    device.returnRead?.(bytes);
+    return into;
   }
 
   #waited(device: string, bytes: number, start: number, line: string): void {
@@ -350,6 +361,11 @@ export class RuntimeHost implements Host {
     finish(result);
     return result;
   }
+}
+
+function fill(into: Uint8Array, bytes: Uint8Array): Uint8Array {
+  into.set(bytes);
+  return into;
 }
 
 function closed(where: string): DisposedError {

@@ -3,7 +3,7 @@
 import { Storages } from '../graph/storage.ts';
 
 export interface Stats {
-  /** Tensors not yet disposed; small ones (up to about 4 KiB), which the collector frees by itself, are not counted. */
+  /** Tensors not yet disposed; small ones (up to about 4 KiB) of devices that cannot be lost, which the collector frees by itself, are not counted. */
   readonly tensors: number;
   /** Bytes held by computed tensors, and the most there ever were. */
   readonly bytes: number;

@@ -79,6 +79,23 @@ export class Recovery {
     return this.#elsewhere(error, place, want, reading);
   }
 
+  /** A run begins at a place. Where the device is on probation it is the only one there until the device is done with it. */
+  begins(place: Place): void {
+    if (this.#parts.health.admit(place.id)) void this.#probed(place);
+  }
+
+  async #probed(place: Place): Promise<void> {
+    try {
+      // Its launches are enqueued within this turn.
+      await undefined;
+      if (place.alive) await place.device.mark(false).whenDone();
+    } catch {
+      // Whoever waits for the result is told.
+    } finally {
+      this.#parts.health.over(place.id);
+    }
+  }
+
   /** A device did what it was asked. */
   succeeded(place: Place): void {
     const { health, events } = this.#parts;

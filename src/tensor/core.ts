@@ -21,6 +21,12 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** For reading. */
+export interface ReadOptions<A> extends WaitOptions {
+  /** An array of the same type and length to read into, instead of a fresh one. What it holds after an error is undefined. */
+  readonly into?: A | undefined;
+}
+
 export abstract class TensorCore<D extends DType = DType> {
   readonly #host: Host;
   readonly #node: Node;
@@ -103,12 +109,21 @@ export abstract class TensorCore<D extends DType = DType> {
   }
 
   /**
-   * The elements, in row-major order, as a fresh typed array. Runs what is needed and waits for it.
+   * The elements, in row-major order, as a typed array: a fresh one, or `into`. Runs what is needed and waits for it.
    * @example await rt.tensor([1, 2]).add(1).data() // → [2, 3]
+   * @example await rt.tensor([1, 2]).add(1).data({ into: rt.pinned(2) }) // → [2, 3]
    */
-  async data(options: WaitOptions = {}): Promise<HostArrays[D]> {
+  async data(options: ReadOptions<HostArrays[D]> = {}): Promise<HostArrays[D]> {
     const node = this.node;
-    return toHostArray(typed(await this.#host.read(node, options.signal), node.dtype), node.dtype) as HostArrays[D];
+    const { into, signal } = options;
+    if (into === undefined)
+      return toHostArray(typed(await this.#host.read(node, signal), node.dtype), node.dtype) as HostArrays[D];
+    const plain = !widen[node.dtype];
+    checkTarget(into, node);
+    const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
+    const raw = await this.#host.read(node, signal, plain ? bytes : undefined);
+    if (!plain) (into as Float32Array).set(toHostArray(typed(raw, node.dtype), node.dtype) as Float32Array);
+    return into;
   }
 
   /**
@@ -189,6 +204,19 @@ export function typed(bytes: Uint8Array, dtype: DType): TypedArray {
 function toHostArray(raw: TypedArray, dtype: DType): HostArrays[DType] {
   const half = widen[dtype];
   return half ? Float32Array.from(raw as Uint16Array, half) : (raw as HostArrays[DType]);
+}
+
+/** Refuses an array that cannot hold the elements of a node, and nothing else, as they are. */
+function checkTarget(into: unknown, { dtype, size, shape }: Node): void {
+  const kind = widen[dtype] ? Float32Array : dtypeInfo[dtype].storage;
+  if (into instanceof kind && into.length === size) return;
+  const given = ArrayBuffer.isView(into) ? `a ${into.constructor.name} of ${(into as TypedArray).length}` : typeof into;
+  throw new ArgumentError({
+    code: 'BAD_TARGET',
+    message: `data: ${dtype} ${show(shape.values)} does not fit into ${given}`,
+    fix: `Give a ${kind.name} of ${size} elements, or leave \`into\` out.`,
+    where: 'data',
+  });
 }
 
 function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nested {

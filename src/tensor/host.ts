@@ -24,7 +24,8 @@ export interface Host {
   compute(nodes: readonly Node[]): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;
-  read(node: Node, signal?: AbortSignal | undefined): Promise<Uint8Array>;
+  /** The bytes in storage form; with `into`, which is as long, always in that. */
+  read(node: Node, signal?: AbortSignal | undefined, into?: Uint8Array): Promise<Uint8Array>;
   /** The bytes go to a device and nowhere else; programs that read the node run there from then on. */
   move(node: Node, device: string, signal?: AbortSignal | undefined): Promise<void>;
   /** A computed node from bytes in storage form; the bytes are copied. */

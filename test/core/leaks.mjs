@@ -1,9 +1,17 @@
 // Tensors that nobody disposes, in a process of its own: what the collector finds, and the lines that made them.
 // Run with --expose-gc; prints JSON.
+//
+//   node --expose-gc leaks.mjs DEVICE SIDE
 
 import { createRuntime } from 'gpuforge';
 
-const rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 }, development: true });
+const shape = [Number(process.argv[3]), Number(process.argv[3])];
+const rt = await createRuntime({
+  devices: [process.argv[2]],
+  cpu: { threads: 1 },
+  development: true,
+  recovery: { keep: 'none' },
+});
 const leaks = [];
 rt.on('leak', (e) => leaks.push(e.line));
 
@@ -16,7 +24,7 @@ async function collect(least) {
 }
 
 (() => {
-  for (let i = 0; i < 5; i++) rt.ones([256, 256]).compute();
+  for (let i = 0; i < 5; i++) rt.ones(shape).compute();
 })();
 const before = rt.stats().bytes;
 const after = await collect(0);
@@ -24,7 +32,7 @@ const computed = { before, after, leaks: leaks.splice(0).length, lines: rt.stats
 
 // Lazy steps keep what they need until the last of them is gone, also after their source was disposed of.
 const steps = (() => {
-  const x = rt.ones([256, 256]).compute();
+  const x = rt.ones(shape).compute();
   const list = [x.add(1), x.add(2), x.add(3)];
   x.dispose();
   return list;
@@ -34,9 +42,9 @@ steps.splice(0, 2);
 for (let i = 0; i < 5; i++) await collect(Number.POSITIVE_INFINITY).then(() => gc());
 await new Promise((r) => setTimeout(r, 50));
 const held = rt.stats().bytes;
-const value = (() => {
+const value = await (async () => {
   const sum = steps[0].sum();
-  const v = sum.item();
+  const [v] = await sum.data();
   sum.dispose();
   return v;
 })();

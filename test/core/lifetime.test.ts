@@ -134,7 +134,9 @@ describe('leak backstop', () => {
   // In a process of its own: under a profiler for coverage, V8 at times never runs the finalizers of any registry.
   it('frees what the collector finds, and names the line that made it', async () => {
     const script = fileURLToPath(new URL('./leaks.mjs', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script], { timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script, 'cpu', '256'], {
+      timeout: 30_000,
+    });
     const { computed, lazy } = JSON.parse(stdout) as Record<string, Record<string, unknown> & { lines: string[] }>;
     expect(computed).toMatchObject({ before: 5 * bytes, after: 0, leaks: 5 });
     expect(computed!.lines[0]).toMatch(/leaks\.mjs/);

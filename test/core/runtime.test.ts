@@ -177,6 +177,43 @@ describe('kernel', () => {
   });
 });
 
+describe('reading into an array', () => {
+  it('fills that array and returns it, on devices that can and on those that cannot', async () => {
+    for (const device of ['cpu', 'reference'] as const) {
+      await using rt = await createRuntime({ devices: [device] });
+      for (const n of [3, 5000]) {
+        const x = rt.arange(0, n).cast('f32');
+        const into = rt.pinned(n);
+        expect(await x.add(1).data({ into })).toBe(into);
+        expect(into[n - 1]).toBe(n);
+        const part = new Int32Array(n + 10).subarray(5, n + 5);
+        await x.cast('i32').data({ into: part });
+        expect([part[0], part[n - 1], new Int32Array(part.buffer)[n + 5]]).toEqual([0, n - 1, 0]);
+      }
+      const half = new Float32Array(2);
+      await rt.tensor([1.5, 2.5]).cast('f16').data({ into: half });
+      const flags = new Uint8Array(2);
+      await rt.tensor([1, 0]).cast('bool').data({ into: flags });
+      expect([half, flags].map((a) => [...a])).toEqual([
+        [1.5, 2.5],
+        [1, 0],
+      ]);
+    }
+  });
+
+  it('refuses an array of another type or length, and leaves it as it is', async () => {
+    const rt = await runtime();
+    const x = rt.tensor([1, 2, 3]);
+    const short = new Float32Array(2).fill(7);
+    await expect(x.data({ into: short })).rejects.toThrow(
+      /f32 \[3\] does not fit into a Float32Array of 2[^]*Float32Array of 3/,
+    );
+    await expect(x.data({ into: new Float64Array(3) as never })).rejects.toThrow(ArgumentError);
+    await expect(x.data({ into: [0, 0, 0] as never })).rejects.toThrow(ArgumentError);
+    expect([...short]).toEqual([7, 7]);
+  });
+});
+
 describe('events and stats', () => {
   it('reports compiles, launches, uploads and reads to listeners only', async () => {
     const rt = await runtime();

@@ -10,6 +10,7 @@ import { KernelError, OutOfMemory } from '../../src/errors.ts';
 import type { Kernel, RawKernel } from '../../src/kernel/kernel.ts';
 import { KernelBuilder } from './build.ts';
 import { assert, type Report } from './check.ts';
+import { matmul } from './routines.ts';
 
 const f32 = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 const bytesOf = (a: Float32Array): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
@@ -105,19 +106,23 @@ export async function runtimeTests(device: CudaDevice, report: Report): Promise<
     await Promise.all(reads);
   });
   await report.test('reads do not block the event loop', async () => {
-    // Few launches of long kernels: the queue takes them all at once, and the device is busy for tens of milliseconds.
-    const n = 16_000_000;
-    const p = device.prepare(addScalar(n));
-    const b = device.allocate(n * 4);
-    device.write(b, bytesOf(new Float32Array(n)));
+    // A few long products: the queue takes them all at once, and the device is busy for tens of milliseconds.
+    const n = 4096;
+    const p = device.prepare(matmul('f32', n, n, n).routine);
+    const [a, b, c] = [1, 2, 3].map(() => device.allocate(4 * n * n)) as [DeviceBuffer, DeviceBuffer, DeviceBuffer];
+    const ones = bytesOf(new Float32Array(n * n).fill(1));
+    for (const x of [a, b]) device.write(x, ones);
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
-    for (let i = 0; i < 900; i++) device.launch(p, [b, b], [1]);
-    const got = f32(await device.read(b, 0, 64));
+    const start = performance.now();
+    for (let i = 0; i < 12; i++) device.launch(p, [a, b, c], []);
+    const issued = performance.now() - start;
+    const got = f32(await device.read(c, 0, 64));
     clearInterval(timer);
-    assert(got[5] === 900, `value ${got[5]}`);
-    assert(turns > 5, `only ${turns} turns of the event loop`);
-    device.release(b);
+    const ms = performance.now() - start;
+    assert(got[5] === n, `value ${got[5]}`);
+    assert(turns > 5, `only ${turns} turns of the event loop: issued in ${issued} ms, done after ${ms}`);
+    for (const x of [a, b, c]) device.release(x);
   });
 
   await report.test('four devices on one GPU, interleaved, do not mix', async () => {

@@ -1,10 +1,11 @@
 // Opening, losing, running out of memory, closing: on a real adapter, each in a device of its own.
 
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureChromium } from '../../scripts/setup-chromium.mjs';
@@ -345,6 +346,14 @@ register('data:text/javascript,' + encodeURIComponent(\`export async function re
   it('exits by itself even when nobody closes the device', async () => {
     const r = await run("await device.read(x);\nconsole.log('left open');", true);
     expect(r).toEqual({ code: 0, out: 'left open\n', err: '' });
+  }, 60_000);
+
+  it('frees tensors that nobody disposed of, small ones too', async () => {
+    const script = fileURLToPath(new URL('../core/leaks.mjs', import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script, 'webgpu', '8']);
+    const { computed, lazy } = JSON.parse(stdout) as Record<string, object>;
+    expect(computed).toMatchObject({ before: 5 * 256, after: 0, leaks: 5 });
+    expect(lazy).toEqual({ held: 256, value: 256, freed: 0, leaks: 3 });
   }, 60_000);
 
   it('says that the package is missing, and how to install it', async () => {

@@ -163,8 +163,12 @@ class Cpu implements CpuDevice {
     this.#spares.keep(bytes);
   }
 
-  async read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array> {
-    return this.readSync(src, offset, length);
+  async read(src: DeviceBuffer, offset = 0, length = src.bytes - offset, into?: Uint8Array): Promise<Uint8Array> {
+    if (!into) return this.readSync(src, offset, length);
+    const b = this.#own(src, offset, length, 'read');
+    const at = b.address + offset;
+    into.set((b.small ?? this.#engine.memory.views).u8.subarray(at, at + length));
+    return into;
   }
 
   readTyped(src: DeviceBuffer, type: DType, first = 0, count?: number): TypedArray {

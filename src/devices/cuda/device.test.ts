@@ -362,6 +362,25 @@ describe('the CUDA device over a recording driver', () => {
     expect(ffi.calls.find((c) => c.name === 'cuMemcpyHtoDAsync_v2')!.args[1]).not.toBe(first.address);
   });
 
+  it('reads into an array it is given: straight if that is pinned, else without keeping pinned memory', async () => {
+    const { ffi, device } = await open();
+    const b = device.allocate(1 << 20);
+    const pinned = new Uint8Array(device.pinned(1 << 20));
+    device.write(b, pinned);
+    const source = ffi.calls.findLast((c) => c.name === 'cuMemcpyHtoDAsync_v2')!.args[1];
+    ffi.calls.length = 0;
+    expect(await device.read(b, 0, 1 << 20, pinned)).toBe(pinned);
+    expect(ffi.calls.find((c) => c.name === 'cuMemcpyDtoHAsync_v2')!.args[0]).toBe(source);
+    expect(ffi.names()).not.toContain('cuMemHostAlloc');
+    const plain = new Uint8Array(1 << 20);
+    const to = async (): Promise<unknown> => {
+      ffi.calls.length = 0;
+      expect(await device.read(b, 0, 1 << 20, plain)).toBe(plain);
+      return ffi.calls.find((c) => c.name === 'cuMemcpyDtoHAsync_v2')!.args[0];
+    };
+    expect(await to()).toBe(await to());
+  });
+
   it('keeps page-locked memory that was just used over a trim, and frees it after a rest', async () => {
     const { ffi, device } = await open();
     const b = device.allocate(1 << 20);

@@ -173,27 +173,35 @@ export class CudaDevice implements Device {
     this.#driver.check(call.cuStreamSynchronize(this.#copy), 'upload from pinned memory');
   }
 
-  async read(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Promise<Uint8Array> {
+  async read(
+    src: DeviceBuffer,
+    offset = 0,
+    length = src.bytes - offset,
+    into: Uint8Array | null = null,
+  ): Promise<Uint8Array> {
     this.#enter();
     const b = this.#live(src);
-    if (length === 0) return new Uint8Array(0);
-    const { block, stream } = this.#download(b, offset, length);
+    if (length === 0) return into ?? new Uint8Array(0);
+    const straight = into && this.#pinned.addressOf(into);
+    const block = straight ? null : this.#pinned.take(length);
+    const stream = this.#download(b, offset, length, block, straight ?? block!.address);
     const event = this.#events.record(stream);
     try {
       await whenDone(this.#driver, event, length < largeCopy ? spinMs : 0);
     } finally {
       this.#events.recycle(event);
     }
-    return this.#finishRead(block, length);
+    return block ? this.#finishRead(block, length, into) : into!;
   }
 
   readSync(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Uint8Array {
     this.#enter();
     const b = this.#live(src);
     if (length === 0) return new Uint8Array(0);
-    const { block, stream } = this.#download(b, offset, length);
+    const block = this.#pinned.take(length);
+    const stream = this.#download(b, offset, length, block, block.address);
     this.#driver.check(this.#driver.call.cuStreamSynchronize(stream), `read of ${length} bytes`);
-    return this.#finishRead(block, length);
+    return this.#finishRead(block, length, null);
   }
 
   prepare(work: Kernel | Routine): Program {
@@ -427,24 +435,24 @@ export class CudaDevice implements Device {
     this.#events.recycle(event);
   }
 
-  #download(b: CudaBuffer, offset: number, length: number): { block: Stretch; stream: number } {
-    const block = this.#pinned.take(length);
+  /** Enqueues the copy to an address in host memory, of a block that is given back if that fails; returns its stream. */
+  #download(b: CudaBuffer, offset: number, length: number, block: Stretch | null, to: number): number {
     const large = length >= largeCopy;
     if (large) this.#copyAfterCompute();
     else this.#settle(b);
     const stream = large ? this.#copy : this.#compute;
-    const code = this.#driver.call.cuMemcpyDtoHAsync_v2(block.address, b.address + offset, length, stream);
+    const code = this.#driver.call.cuMemcpyDtoHAsync_v2(to, b.address + offset, length, stream);
     if (code !== 0) {
-      this.#pinned.release(block);
+      if (block) this.#pinned.release(block);
       throw this.#driver.error(code, `read of ${length} bytes`);
     }
     if (large) this.#setFence(b);
-    return { block, stream };
+    return stream;
   }
 
-  #finishRead(block: Stretch, length: number): Uint8Array {
-    if (this.#pinned.lends(length)) return new Uint8Array(this.#pinned.lend(block, length));
-    const copy = this.#pinned.copyOut(block, length);
+  #finishRead(block: Stretch, length: number, into: Uint8Array | null): Uint8Array {
+    if (!into && this.#pinned.lends(length)) return new Uint8Array(this.#pinned.lend(block, length));
+    const copy = this.#pinned.copyOut(block, length, into);
     this.#pinned.release(block);
     return copy;
   }

@@ -157,9 +157,12 @@ export class PinnedPool {
     this.#pool.release(block);
   }
 
-  /** A copy of the block's bytes on the ordinary heap. */
-  copyOut(block: Stretch, bytes: number): Uint8Array {
-    return new Uint8Array(this.#driver.ffi.view(block.address, bytes)).slice();
+  /** A copy of the block's bytes, in an array that is given or a new one. */
+  copyOut(block: Stretch, bytes: number, into: Uint8Array | null): Uint8Array {
+    const view = new Uint8Array(this.#driver.ffi.view(block.address, bytes));
+    if (!into) return view.slice();
+    into.set(view);
+    return into;
   }
 
   /** Where these bytes lie, if they are pinned. */
