@@ -66,14 +66,18 @@ export interface Limits {
   readonly fewest: number;
   /** Calls that take longer anywhere are not part of the trace. */
   readonly longestMs: number;
-  /** Seconds in all; shared out evenly among the calls, so that short ones have all their samples. */
+  /** Seconds in all, shared out evenly among the calls; after these only what is short or missing is timed. */
   readonly seconds: number;
 }
+
+/** A call that costs less is timed as often as planned, however late it is. */
+const shortMs = 10;
 
 class Sampled {
   readonly call: Call;
   readonly us: ReadonlyMap<DeviceId, number[]>;
-  spentMs = 0;
+  /** The least it has taken on all devices, its data brought home included. */
+  costMs = Number.POSITIVE_INFINITY;
 
   constructor(call: Call, devices: readonly DeviceId[]) {
     this.call = call;
@@ -121,8 +125,8 @@ async function feasible(
 }
 
 /**
- * Times calls on all devices, in rounds over all of them in random order: as in the trace, what runs before a call is some other
- * call. The devices take turns, so that whatever else the machine does slows all of them alike.
+ * Times calls on all devices, in random order: as in the trace, what runs before a call is some other call. The devices take turns, so that
+ * whatever else the machine does slows all of them alike. Short calls are timed more often than long ones, whose times differ less.
  */
 export async function measure(
   rt: Runtime,
@@ -135,17 +139,18 @@ export async function measure(
   progress('finding the calls that all devices can do');
   const sampled = await feasible(rt, calls, devices, limits);
   const random = randomFrom(54321);
-  const enoughMs = (1000 * limits.seconds) / (2 * sampled.length);
-  for (let round = 0; round < limits.samples; round++) {
-    const left = sampled.filter((s) => s.samples < limits.fewest || s.spentMs < enoughMs);
-    if (left.length === 0 || (round >= limits.fewest && performance.now() - start > 1000 * limits.seconds)) break;
-    progress(`measuring ${left.length} calls, round ${round + 1} of ${limits.samples}`);
-    for (const s of shuffled(left, random)) {
-      const begun = performance.now();
-      for (const device of round % 2 === 0 ? devices : [...devices].reverse())
-        s.us.get(device)!.push(await once(rt, s.call, device));
-      s.spentMs += performance.now() - begun;
-    }
+  const visit = async (s: Sampled): Promise<void> => {
+    const begun = performance.now();
+    for (const device of s.samples % 2 === 0 ? devices : [...devices].reverse())
+      s.us.get(device)!.push(await once(rt, s.call, device));
+    s.costMs = Math.min(s.costMs, performance.now() - begun);
+  };
+  const shareMs = (1000 * limits.seconds) / (2 * sampled.length);
+  const visits = sampled.flatMap((s) => Array.from({ length: limits.samples }, () => s));
+  for (const [i, s] of shuffled(visits, random).entries()) {
+    if (i % 50 === 0) progress(`measuring ${sampled.length} calls, ${i} of ${visits.length} times`);
+    const late = performance.now() - start > 1000 * limits.seconds && s.costMs > shortMs;
+    if (s.samples < limits.fewest || (!late && s.samples * s.costMs < shareMs)) await visit(s);
   }
   return sampled.map((s) => s.timed());
 }
