@@ -4,7 +4,7 @@ import type { DeviceId } from '../devices/device.ts';
 import { compare } from './reason.ts';
 import type { Decision, Outcome, Prediction, RouteRequest } from './types.ts';
 
-/** A call is measured so often, then one in so many. */
+/** Until a call is known by so many samples each one is measured, then one in so many. */
 const firstCalls = 16;
 const everyCall = 32;
 
@@ -38,7 +38,7 @@ export class Costed implements Decision {
   /** What was asked, for learning how it went. */
   readonly request: RouteRequest;
   readonly #why: string;
-  /** Calls until the next one to be measured. */
+  /** Calls made by it. */
   #calls = 0;
 
   constructor(
@@ -57,8 +57,8 @@ export class Costed implements Decision {
     this.#why = why;
   }
 
-  /** Whether the call now made is worth measuring: tries and the first ones are, then one in many. */
-  get due(): boolean {
+  /** Counts a call made by this decision; whether to measure it: the first ones, then one in many. */
+  due(): boolean {
     const known = this.predictions.find((p) => p.device === this.device)?.samples ?? 0;
     const calls = this.#calls++;
     return known + calls < firstCalls || calls % everyCall === 0;

@@ -42,7 +42,7 @@ export class Feedback {
   /** A call that ran a program last took so long, from its start to the result in host memory. */
   call({ decision, runs }: Executable, ms: number): void {
     // The first run pays for what is made lazily.
-    if (runs > 1 && decision instanceof Costed && decision.due) this.#router?.observeCall(decision, ms * 1000);
+    if (runs > 1 && decision instanceof Costed && decision.due()) this.#router?.observeCall(decision, ms * 1000);
   }
 
   end(executable: Executable, { start, mark }: Sample): void {
