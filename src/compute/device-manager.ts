@@ -5,6 +5,7 @@
 // out again after it passed three times.
 
 import { withDeadline } from '../recovery/deadline.ts';
+import { Recent } from '../recovery/recent.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { RuntimeOptions } from '../runtime/runtime.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -20,7 +21,6 @@ import { Healer } from './healer.ts';
 import { gpuKinds, opener } from './open.ts';
 import { checkPreference } from './preference.ts';
 import { probeElements } from './probe.ts';
-import { ResetBook } from './resets.ts';
 import { choose, type OpenRuntime } from './select.ts';
 import { Shared } from './shared.ts';
 import { Station } from './station.ts';
@@ -59,6 +59,7 @@ export interface Tenant {
 const quietMs = 5000;
 const closeMs = 2000;
 const rebirthMs = 10_000;
+const resetWindowMs = 10 * 60_000;
 
 const shared = new Shared<DeviceManager, DeviceManagerOptions>('DeviceManager', (options) =>
   DeviceManager.create(options),
@@ -73,7 +74,9 @@ export class DeviceManager {
   readonly #returns: boolean;
   readonly #tenants = new Set<Tenant>();
   readonly #healer: Healer;
-  readonly #resets: ResetBook;
+  readonly #maxResets: number;
+  /** Per device: those of its runtime, which opens a lost device by itself, and those of this manager. */
+  readonly #resets = new Map<string, Recent>();
   #preference: DevicePreference;
   #station: Station | null = null;
   #selection: DeviceSelection | null = null;
@@ -98,7 +101,7 @@ export class DeviceManager {
     this.signals.logger = deps.logger ?? null;
     this.#kinds = deps.kinds ?? ['cuda', 'webgpu', 'cpu'];
     this.#open = deps.open ?? opener(deps.runtime ?? {});
-    this.#resets = new ResetBook(this.clock, deps.maxResets ?? 3);
+    this.#maxResets = deps.maxResets ?? 3;
     this.#probeElements = deps.probeElements ?? probeElements;
     this.#returns = deps.returnWhenHealed ?? true;
     this.#preference = deps.preference ?? {};
@@ -223,7 +226,7 @@ export class DeviceManager {
 
   /** Whether one more reset of a device is within the limit. */
   mayReset(device: string): boolean {
-    return this.#resets.allows(device);
+    return this.#resetsOf(device).count < this.#maxResets;
   }
 
   /** Leaves a device for the next best one. False if there is no other. */
@@ -256,11 +259,12 @@ export class DeviceManager {
     const start = this.clock.now();
     const station = this.#station;
     const device = station?.id ?? 'none';
-    const tooMany = station !== null && this.#resets.note(device);
+    const tooMany = station !== null && !this.mayReset(device);
+    if (station) this.#resetsOf(device).add();
     let saved = { restored: 0, lost: 0 };
     this.#station = null;
     if (station) saved = await this.#abandon(station, deviceLost('resetDevice', device, cause));
-    if (tooMany) this.#healer.admit(device, `it was reset ${this.#resets.limit} times within 10 minutes`);
+    if (tooMany) this.#healer.admit(device, `it was reset ${this.#maxResets} times within 10 minutes`);
     await this.#choose(device);
     this.signals.emit('reset', { device, cause, ms: this.clock.now() - start, ...saved });
   }
@@ -302,6 +306,7 @@ export class DeviceManager {
       made.watch({
         lost: (reason) => this.signals.emit('lost', { device: made.id, reason }),
         reborn: (ms) => {
+          this.#resetsOf(made.id).add();
           this.signals.emit('reset', { device: made.id, cause: 'it was lost', ms, restored: 0, lost: 0 });
         },
       });
@@ -315,6 +320,12 @@ export class DeviceManager {
     this.signals.emit('device', { device: device.id, kind: station!.kind, reason });
     if (fellBack) this.signals.emit('fallback', { from: before ?? old?.id ?? null, to: device.id, reason });
     return this.#selection;
+  }
+
+  #resetsOf(device: string): Recent {
+    let resets = this.#resets.get(device);
+    if (!resets) this.#resets.set(device, (resets = new Recent(this.clock, resetWindowMs)));
+    return resets;
   }
 
   #healed(device: string, probes: number): void {

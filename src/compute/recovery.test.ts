@@ -188,6 +188,25 @@ describe('a failure that never goes away', () => {
   });
 });
 
+describe('a device that its runtime opens again', () => {
+  it('has those resets counted too: four losses in ten minutes are one too many, whoever repaired them', async () => {
+    const fake = fakeGpu({ comesBack: true });
+    const { gpu, devices } = make(fake, { manager: { clock: new TestClock() } });
+    for (let i = 0; i < 3; i++) {
+      await gpu.transferToGPU(values(10));
+      const back = new Promise((resolve) => devices.on('reset', resolve));
+      fake.device().lose();
+      await back;
+    }
+    await gpu.transferToGPU(values(10));
+    expect([devices.getActiveDevice(), fake.opened()]).toEqual(['cuda:0', 1]);
+    fake.device().lose();
+    await gpu.transferToGPU(values(10));
+    expect(devices.getActiveDevice()).toBe('cpu');
+    expect([...devices.quarantined.keys()]).toEqual(['cuda:0']);
+  });
+});
+
 const noRoom = (requested: number): OutOfMemory =>
   new OutOfMemory({ code: 'OUT_OF_MEMORY', message: 'no room', fix: '', where: 'cuda:0', requested, available: 0 });
 

@@ -5,9 +5,10 @@
 //                                                  └─────────failure───────┘   (the cool-down doubles)
 //   any ──more resets than allowed in their window──▶ quarantined, until `release` is called
 //
-// Half-open lets one probe through at a time. A probe whose outcome nobody reports is forgotten after the cool-down.
+// Half-open lets one probe through at a time. A probe whose end nobody reports is forgotten after the cool-down.
 
 import { type Clock, systemClock } from './clock.ts';
+import { Recent } from './recent.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half-open' | 'quarantined';
 
@@ -31,8 +32,8 @@ export class Breaker {
   readonly #clock: Clock;
   readonly #onChange: (to: BreakerState, from: BreakerState) => void;
   #state: BreakerState = 'closed';
-  #failures: number[] = [];
-  #resets: number[] = [];
+  readonly #failures: Recent;
+  readonly #resets: Recent;
   #coolDown: number;
   #openUntil = 0;
   #good = 0;
@@ -48,6 +49,8 @@ export class Breaker {
     this.#clock = clock;
     this.#onChange = onChange;
     this.#coolDown = options.coolDownMs;
+    this.#failures = new Recent(clock, options.failureWindowMs);
+    this.#resets = new Recent(clock, options.resetWindowMs);
   }
 
   get state(): BreakerState {
@@ -61,21 +64,20 @@ export class Breaker {
 
   /** Failures within the window. */
   get recentFailures(): number {
-    return recent(this.#failures, this.#clock.now() - this.#options.failureWindowMs);
+    return this.#failures.count;
   }
 
   /** Resets within their window. */
   get recentResets(): number {
-    return recent(this.#resets, this.#clock.now() - this.#options.resetWindowMs);
+    return this.#resets.count;
   }
 
-  /** Milliseconds until it opens up, or a failure is forgotten, by itself; null if nothing will change. */
+  /** Milliseconds until it opens up, or a probe or failure is forgotten, by itself; null if nothing will change. */
   get changesIn(): number | null {
     const now = this.#clock.now();
     if (this.state === 'open') return this.#openUntil - now;
-    const { failureWindowMs } = this.#options;
-    const next = this.#failures.find((t) => t > now - failureWindowMs);
-    return next === undefined || this.#state === 'quarantined' ? null : next + failureWindowMs - now;
+    if (!this.admits && this.#probing !== null) return this.#probing + this.#coolDown - now;
+    return this.#state === 'quarantined' ? null : this.#failures.forgetsIn;
   }
 
   /** Whether work would be let through; asking changes nothing. */
@@ -92,43 +94,45 @@ export class Breaker {
     return true;
   }
 
+  /** The probe under way has ended, whatever came of it: the next one may start. */
+  over(): void {
+    this.#probing = null;
+  }
+
   succeeded(): void {
     if (this.state !== 'half-open') return;
     this.#probing = null;
     if (++this.#good < this.#options.probes) return;
-    this.#failures = [];
+    this.#failures.clear();
     this.#coolDown = this.#options.coolDownMs;
     this.#become('closed');
   }
 
   failed(): void {
-    const now = this.#clock.now();
     const { state } = this;
     if (state === 'quarantined') return;
-    this.#failures = [...this.#failures.filter((t) => t > now - this.#options.failureWindowMs), now];
+    this.#failures.add();
     if (state === 'half-open') {
       this.#coolDown = Math.min(2 * this.#coolDown, longestCoolDownMs);
       this.#open();
-    } else if (state === 'closed' && this.#failures.length >= this.#options.failures) this.#open();
+    } else if (state === 'closed' && this.#failures.count >= this.#options.failures) this.#open();
   }
 
   /** The device is gone: no work until it was reset. */
   lost(): void {
     if (this.state === 'quarantined') return;
-    this.#failures.push(this.#clock.now());
+    this.#failures.add();
     if (this.#state !== 'open') this.#open();
   }
 
   /** Counts a reset if one is allowed; one too many puts the device into quarantine. */
   reset(): boolean {
     if (this.#state === 'quarantined') return false;
-    const now = this.#clock.now();
-    this.#resets = this.#resets.filter((t) => t > now - this.#options.resetWindowMs);
-    if (this.#resets.length >= this.#options.resets) {
+    if (this.#resets.count >= this.#options.resets) {
       this.#become('quarantined');
       return false;
     }
-    this.#resets.push(now);
+    this.#resets.add();
     return true;
   }
 
@@ -142,8 +146,8 @@ export class Breaker {
 
   /** Ends a quarantine by hand. */
   release(): void {
-    this.#failures = [];
-    this.#resets = [];
+    this.#failures.clear();
+    this.#resets.clear();
     this.#coolDown = this.#options.coolDownMs;
     this.#become('closed');
   }
@@ -161,5 +165,3 @@ export class Breaker {
     this.#onChange(to, from);
   }
 }
-
-const recent = (times: readonly number[], after: number): number => times.filter((t) => t > after).length;

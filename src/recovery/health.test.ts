@@ -98,7 +98,7 @@ describe('health', () => {
   it('has no penalty for a device that never failed', () => {
     const { h } = make();
     h.succeeded('cpu');
-    expect([h.penalty('cpu'), h.usable('cpu'), h.admit('cpu'), h.of('cpu').state]).toEqual([1, true, true, 'closed']);
+    expect([h.penalty('cpu'), h.usable('cpu'), h.admit('cpu'), h.of('cpu').state]).toEqual([1, true, false, 'closed']);
   });
 
   it('makes a failing device costlier, a lost one infinitely so, and forgives with time', async () => {
@@ -122,15 +122,35 @@ describe('health', () => {
     h.lost('cuda:0', 'gone');
     expect(h.reset('cuda:0')).toBe(true);
     h.reborn('cuda:0', 'process 7');
-    const penalties = [0, 1, 2].map(() => {
-      const p = h.penalty('cuda:0');
-      expect(h.admit('cuda:0')).toBe(true);
+    for (let probe = 0; probe < 3; probe++) {
+      expect([h.penalty('cuda:0'), h.usable('cuda:0'), h.admit('cuda:0')]).toEqual([1, true, true]);
+      expect([h.penalty('cuda:0'), h.usable('cuda:0'), h.admit('cuda:0')]).toEqual([
+        Number.POSITIVE_INFINITY,
+        false,
+        false,
+      ]);
       h.succeeded('cuda:0');
-      return p;
-    });
-    expect(penalties.every((p) => p > 1 && Number.isFinite(p))).toBe(true);
+    }
     expect([h.penalty('cuda:0'), h.of('cuda:0').state]).toEqual([1, 'closed']);
     expect(h.history('cuda:0').map((e) => e.kind)).toEqual(['lost', 'open', 'reset', 'reborn', 'half-open', 'closed']);
+  });
+
+  it('lets the next probe start when one is over, without counting it as good, and forgets one that never ends', async () => {
+    const clock = new ManualClock();
+    let told = 0;
+    const h = new Health(options, clock, () => told++);
+    h.lost('a', 'gone');
+    h.reborn('a');
+    for (let probe = 0; probe < 10; probe++) {
+      const before = told;
+      expect(h.admit('a')).toBe(true);
+      h.over('a');
+      expect([h.usable('a'), h.of('a').state, told - before]).toEqual([true, 'half-open', 2]);
+    }
+    h.admit('a');
+    const before = told;
+    await clock.advance(1000);
+    expect([h.usable('a'), told - before]).toEqual([true, 1]);
   });
 
   it('reports a fallback once, and its end once', () => {
@@ -161,7 +181,7 @@ describe('health', () => {
     for (let i = 0; i < 5; i++) h.failed('a', new Error('again'));
     expect([seen.at(-1), clock.pending]).toEqual([Number.POSITIVE_INFINITY, 1]);
     await clock.advance(1000);
-    expect(seen.at(-1)).toBe(9);
+    expect(seen.at(-1)).toBe(1);
     h.close();
     expect(clock.pending).toBe(0);
   });

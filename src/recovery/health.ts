@@ -1,7 +1,8 @@
 // The health of every device of a runtime: what failed, what was done about it, and what the router should think of it.
 //
 // `penalty` is the factor by which the router makes a device's predicted time worse: 1 when nothing is wrong, more after
-// failures (it fades with them), Infinity while no work may be sent. Whoever remembers what was decided by it is told when it
+// failures (it fades with them), Infinity while no work may be sent. A device on probation costs what it always cost, but gets
+// one piece of work at a time: at a higher price it might never be tried. Whoever remembers what was decided by it is told when it
 // changes, also by the mere passing of time. The history is bounded; the oldest events go first.
 
 import type { DeviceId } from '../devices/device.ts';
@@ -47,7 +48,6 @@ interface Entry {
 
 /** Each recent failure makes a device look this much slower. */
 const penaltyPerFailure = 1;
-const penaltyHalfOpen = 4;
 
 export class Health {
   readonly #options: ResolvedRecovery;
@@ -74,19 +74,29 @@ export class Health {
     return known === undefined || known.breaker.admits;
   }
 
-  /** As `usable`, and counts as the probe of a device that is being tried again: report how it went. */
+  /** Work begins on a device. True if it is the probe of one that is being tried again: say when it is over. */
   admit(device: DeviceId): boolean {
     const known = this.#devices.get(device);
-    return known === undefined || known.breaker.admit();
+    // Almost every device, almost always.
+    if (known === undefined || known.breaker.state !== 'half-open' || !known.breaker.admit()) return false;
+    this.#tell(known);
+    return true;
+  }
+
+  /** The probe of a device is over; how it went is told when its result is read, or by its failure. */
+  over(device: DeviceId): void {
+    const known = this.#devices.get(device);
+    if (known?.breaker.state !== 'half-open') return;
+    known.breaker.over();
+    this.#tell(known);
   }
 
   penalty(device: DeviceId): number {
     const known = this.#devices.get(device);
-    // Almost every device, almost always.
     if (known === undefined) return 1;
     const { state, recentFailures, admits } = known.breaker;
     if (!admits) return Number.POSITIVE_INFINITY;
-    return (state === 'half-open' ? penaltyHalfOpen : 1) + penaltyPerFailure * recentFailures;
+    return state === 'half-open' ? 1 : 1 + penaltyPerFailure * recentFailures;
   }
 
   /** Work on the device went well. Devices that never failed have no record, and cost nothing here. */
@@ -94,7 +104,9 @@ export class Health {
     const known = this.#devices.get(device);
     if (!known) return;
     known.successes++;
+    const probation = known.breaker.state === 'half-open';
     known.breaker.succeeded();
+    if (probation) this.#tell(known);
   }
 
   failed(device: DeviceId, error: unknown): void {

@@ -62,7 +62,8 @@ it('failures make a device dearer, keep work off it when there are too many, and
   expect(penaltyOf(rt).penalty).toBe(Number.POSITIVE_INFINITY);
   expect(rt.explain(rt.ones([4096]).add(1).tanh()).device).toBe('reference');
   // Time alone brings it back: first to be tried, then as if nothing had been.
-  await expect.poll(() => penaltyOf(rt).penalty, { timeout: 2000 }).toBe(4);
+  await expect.poll(() => penaltyOf(rt).penalty, { timeout: 2000 }).toBe(1);
+  expect(rt.recovery.of('cpu').state).toBe('half-open');
   for (let i = 0; i < 3; i++) await rt.scope({ device: 'cpu' }, () => rt.ones([64]).add(1).sum().data());
-  expect(penaltyOf(rt).penalty).toBe(1);
+  expect([penaltyOf(rt).penalty, rt.recovery.of('cpu').state]).toEqual([1, 'closed']);
 });
