@@ -92,8 +92,8 @@ export class Context {
   }
 
   /** Runs a copy between host and device, and records how long it took. */
-  copying<T>(station: Station, kind: 'upload' | 'download', bytes: number, work: () => Maybe<T>): Maybe<T> {
-    return this.#timed({ kind, name: kind, device: station.id, bytes }, work, (value, span) => {
+  copying<T>(device: string, kind: 'upload' | 'download', bytes: number, work: () => Maybe<T>): Maybe<T> {
+    return this.#timed({ kind, name: kind, device, bytes }, work, (value, span) => {
       span(null);
       return value;
     });

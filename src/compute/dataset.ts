@@ -4,10 +4,12 @@
 import { dtypeInfo } from '../base/dtype.ts';
 import { ChunkSizer } from './adaptive.ts';
 import type { Context } from './context.ts';
+import type { Way } from './degradation.ts';
 import { ComputeError, InvalidArgumentError, OutOfMemoryError, throwIfAborted } from './errors.ts';
 import { type BatchOp, checkOp, nameOf, ops } from './ops.ts';
 import { Pipeline, type RecordArray, type Result } from './pipeline.ts';
 import { RecordReader, type Records } from './reader.ts';
+import type { Station } from './station.ts';
 import { sizeClass } from './statistics.ts';
 import { once } from './transfer.ts';
 
@@ -67,7 +69,12 @@ class Dataset {
   readonly #options: DatasetOptions;
   readonly #results: Result[] = [];
   readonly #reclaim: () => boolean;
+  readonly #name: string;
   #sizer: ChunkSizer | null = null;
+  /** Of the first record; chunks of records of about this size are compared with each other. */
+  #itemBytes = 1;
+  /** Where and how large the next chunk is; null where slow-downs are not handled, or nobody knows yet. */
+  #way: Way | null = null;
   #device = 'none';
   #chunks = 0;
   #overlapped = false;
@@ -78,6 +85,7 @@ class Dataset {
     this.#chunkSize = chunkSize;
     this.#options = options;
     this.#reclaim = once(ctx);
+    this.#name = `dataset ${nameOf(op)}`;
   }
 
   async run(records: Records): Promise<DatasetReport> {
@@ -110,6 +118,7 @@ class Dataset {
     const size = (): number => this.#size(reader.first);
     const whole = this.#chunkSize !== 'adaptive';
     for (;;) {
+      this.#way = this.#nextWay();
       const chunk = await reader.take(size, whole, signal);
       if (chunk.length === 0) return;
       reader.readAhead(chunk.length + size());
@@ -127,16 +136,24 @@ class Dataset {
     if (!this.#sizer) {
       const { devices, sizes } = this.#ctx;
       const bytes = Math.max(1, first.byteLength);
+      this.#itemBytes = bytes;
       const free = devices.current?.device.memory().free ?? 2 ** 30;
       const adaptive = this.#chunkSize === 'adaptive';
       const start = adaptive ? Math.max(1, Math.min(100, Math.floor(startBytes / bytes))) : (this.#chunkSize as number);
       const most = adaptive ? Math.max(1, Math.floor(Math.min(mostBytes, free * memoryShare) / bytes)) : undefined;
       this.#sizer = sizes.of(
-        `dataset ${nameOf(this.#op)} ${sizeClass(bytes)} ${this.#chunkSize}`,
+        `${this.#name} ${sizeClass(bytes)} ${this.#chunkSize}`,
         () => new ChunkSizer({ start, grow: adaptive, most }),
       );
+      this.#way = this.#nextWay();
     }
-    return this.#sizer.next(Number.MAX_SAFE_INTEGER);
+    return Math.max(1, Math.floor(this.#sizer.next(Number.MAX_SAFE_INTEGER) * (this.#way?.scale ?? 1)));
+  }
+
+  #nextWay(): Way | null {
+    const { devices, degradation } = this.#ctx;
+    const home = this.#sizer && devices.current?.id;
+    return home && degradation ? degradation.way(home, this.#name, this.#itemBytes) : null;
   }
 
   /** Processes a chunk and returns how many records are done: none if it did not fit and must be tried smaller. */
@@ -155,11 +172,8 @@ class Dataset {
           moveForMemory: records.length === 1,
         },
         async (station) => {
-          this.#device = station.id;
-          const run = new Pipeline(this.#ctx, station, this.#op);
-          const out = await run.process(records);
-          busy = run.busyMs;
-          this.#overlapped ||= run.overlapped;
+          const { out, busyMs } = await this.#process(station, records);
+          busy = busyMs;
           return out;
         },
       );
@@ -173,11 +187,38 @@ class Dataset {
     }
     const ms = clock.now() - start;
     this.#chunks++;
-    this.#sizer!.succeeded(records.length, ms);
+    // Only chunks at home tell the size that suits it.
+    if (this.#way?.device === this.#way?.home) this.#sizer!.succeeded(records.length, ms);
     devices.signals.emit('chunk', { operation: 'processDataset', size: records.length, ms });
     const rest = pacer.rest(busy, signal);
     if (rest) await rest;
     return records.length;
+  }
+
+  /** Records come from the host: where the device has become slow, they go to another as they would have gone there. */
+  async #process(
+    station: Station,
+    records: readonly RecordArray[],
+  ): Promise<{ readonly out: Result[]; readonly busyMs: number }> {
+    const { clock, degradation } = this.#ctx;
+    const way = this.#way?.home === station.id ? this.#way : null;
+    const at = way?.device ?? station.id;
+    const run = new Pipeline(this.#ctx, station, at, this.#op);
+    const start = clock.now();
+    try {
+      const out = await run.process(records);
+      this.#device = at;
+      this.#overlapped ||= run.overlapped;
+      const bytes = records.reduce((n, r) => n + r.byteLength, 0);
+      if (way) degradation!.note(way, bytes, clock.now() - start, () => station.others[0]);
+      return { out, busyMs: run.busyMs };
+    } catch (error) {
+      if (way && at !== station.id) {
+        degradation!.failed(way);
+        this.#way = null;
+      }
+      throw error;
+    }
   }
 }
 

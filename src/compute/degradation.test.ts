@@ -165,6 +165,37 @@ describe('the facade on a device that becomes slow', () => {
     }
   }
 
+  for (const [what, op] of [
+    ['a function', (x: { mul(y: number): unknown }) => x.mul(3)],
+    ['rows of a block', 'square'],
+  ] as const) {
+    it(`moves a dataset elsewhere and back, with the right results (${what})`, async () => {
+      const { gpu, clock, pace, told } = slowing({ syncRead: false });
+      const records = [values(300), values(300, 2), values(300, 3)];
+      const want = (v: number): number => Math.fround(typeof op === 'string' ? v * v : v * 3);
+      const rounds = async (count: number): Promise<Set<string>> => {
+        const devices = new Set<string>();
+        for (let i = 0; i < count; i++) {
+          const { results, device } = await gpu.processDataset(records, { op: op as never });
+          expect(results).toEqual(records.map((r) => r.map(want)));
+          devices.add(device);
+          clock.time += 600;
+        }
+        return devices;
+      };
+      expect([await rounds(20), told]).toEqual([new Set(['cuda:0']), []]);
+      pace.gpu = 10;
+      await rounds(20);
+      expect(told).toMatchObject([{ action: 'moved', device: 'cuda:0', to: 'reference' }]);
+      expect(await rounds(3)).toEqual(new Set(['reference']));
+      pace.gpu = 1;
+      await rounds(60);
+      expect(told.map((t) => t.action)).toEqual(['moved', 'ended']);
+      expect(await rounds(5)).toEqual(new Set(['cuda:0']));
+      expect(gpu.monitor.getMemoryUsage().numTensors).toBe(0);
+    });
+  }
+
   it('stays where it is if it is told to', async () => {
     const { gpu, clock, pace, told } = slowing({ handle: false });
     const input = await gpu.transferToGPU(values(300));

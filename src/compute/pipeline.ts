@@ -1,10 +1,11 @@
-// One chunk of records on one station: uploads run ahead of computations, downloads behind them.
+// One chunk of records on one device of a station: uploads run ahead of computations, downloads behind them.
 //
 // Records of one length travel as blocks of rows. The number of rows in a block follows from the length of a record and the
 // device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
 // is what makes results the same bits for any size of chunk.
 
 import { byteSize, type HostArrays, type TypedArray } from '../base/dtype.ts';
+import type { DeviceId } from '../devices/device.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Context } from './context.ts';
 import { type BatchOp, nameOf, ops } from './ops.ts';
@@ -33,13 +34,15 @@ interface Block {
 export class Pipeline {
   readonly #ctx: Context;
   readonly #station: Station;
+  readonly #at: DeviceId;
   readonly #op: BatchOp;
   busyMs = 0;
   overlapped = false;
 
-  constructor(ctx: Context, station: Station, op: BatchOp) {
+  constructor(ctx: Context, station: Station, at: DeviceId, op: BatchOp) {
     this.#ctx = ctx;
     this.#station = station;
+    this.#at = at;
     this.#op = op;
   }
 
@@ -50,7 +53,7 @@ export class Pipeline {
     let downloads = 0;
     const fetch = async (out: Tensor, block: Block): Promise<void> => {
       downloads++;
-      const data = await download(this.#ctx, this.#station, out);
+      const data = await download(this.#ctx, this.#station, out, this.#at);
       downloads--;
       const per = block.rows === null ? data.length : data.length / block.rows;
       block.positions.forEach((p, row) => {
@@ -107,7 +110,7 @@ export class Pipeline {
 
   async #upload(records: readonly RecordArray[], block: Block): Promise<Tensor> {
     const first = records[block.positions[0]!]!;
-    if (block.rows === null) return upload(this.#ctx, this.#station, first, [first.length], undefined);
+    if (block.rows === null) return upload(this.#ctx, this.#station, first, [first.length], undefined, this.#at);
     const length = first.length;
     const bytes = new Uint8Array(block.rows * first.byteLength);
     block.positions.forEach((p, row) => {
@@ -115,17 +118,20 @@ export class Pipeline {
       bytes.set(new Uint8Array(r.buffer, r.byteOffset, r.byteLength), row * first.byteLength);
     });
     const packed = new (first.constructor as new (buffer: ArrayBuffer) => RecordArray)(bytes.buffer);
-    return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined);
+    return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined, this.#at);
   }
 
   #compute(input: Tensor, block: Block): Maybe<Tensor> {
     const op = this.#op;
     const bytes = input.size * byteSize(input.dtype);
-    const wide = this.#station.device.caps.dtypes.has('f64');
-    const done = this.#ctx.computing(this.#station.device, nameOf(op), bytes, () =>
+    const { runtime } = this.#station;
+    const device = runtime.device(this.#at);
+    const wide = device.caps.dtypes.has('f64');
+    const pin = this.#at === this.#station.id ? undefined : this.#at;
+    const done = this.#ctx.computing(device, nameOf(op), bytes, () =>
       typeof op === 'string' && block.rows !== null
-        ? this.#station.runtime.scope(() => ops[op].run(input, wide, true).compute())
-        : this.#ctx.groups(this.#station, this.#station.id).run([input], op)[0]!,
+        ? runtime.scope({ device: pin }, () => ops[op].run(input, wide, true).compute())
+        : this.#ctx.groups(this.#station, this.#at).run([input], op)[0]!,
     );
     const tell = ({ value, ms }: { value: Tensor; ms: number }): Tensor => {
       this.busyMs += ms;

@@ -2,6 +2,7 @@
 
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
 import { type Shape, show, sizeOf } from '../base/shape.ts';
+import type { DeviceId } from '../devices/device.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { Context } from './context.ts';
 import { InvalidArgumentError } from './errors.ts';
@@ -34,19 +35,21 @@ export function transferTo(ctx: Context, data: ArrayBufferView, options: Transfe
   });
 }
 
-/** A tensor whose bytes have arrived. */
+/** A tensor whose bytes have arrived: on the station's device, or another that its runtime has open. */
 export function upload(
   ctx: Context,
   station: Station,
   data: ArrayBufferView,
   shape: Shape,
   dtype: DType | undefined,
+  at: DeviceId = station.id,
 ): Maybe<Tensor> {
-  const { runtime, device } = station;
+  const { runtime } = station;
   const bytes = dtype === undefined ? data.byteLength : sizeOf(shape) * byteSize(dtype);
-  return ctx.copying(station, 'upload', bytes, () => {
-    const tensor = runtime.tensor(data, shape, dtype === undefined ? {} : { dtype }) as Tensor;
-    const mark = device.mark(false);
+  const make = (): Tensor => runtime.tensor(data, shape, dtype === undefined ? {} : { dtype }) as Tensor;
+  return ctx.copying(at, 'upload', bytes, () => {
+    const tensor = at === station.id ? make() : runtime.scope({ device: at }, make);
+    const mark = runtime.device(at).mark(false);
     if (mark.done()) return tensor;
     return mark.whenDone().then(
       () => tensor,
@@ -69,11 +72,16 @@ export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): 
 }
 
 /** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */
-export function download<D extends DType>(ctx: Context, station: Station, tensor: Tensor<D>): Maybe<HostArrays[D]> {
+export function download<D extends DType>(
+  ctx: Context,
+  station: Station,
+  tensor: Tensor<D>,
+  at: DeviceId = station.id,
+): Maybe<HostArrays[D]> {
   const bytes = tensor.size * byteSize(tensor.dtype);
-  const copy = (): Maybe<HostArrays[D]> => ctx.copying(station, 'download', bytes, () => tensor.data());
+  const copy = (): Maybe<HostArrays[D]> => ctx.copying(at, 'download', bytes, () => tensor.data());
   if (tensor.node.storage) return copy();
-  const pending = ctx.computing(station.device, 'pending', bytes, () => tensor.compute());
+  const pending = ctx.computing(station.runtime.device(at), 'pending', bytes, () => tensor.compute());
   return pending instanceof Promise ? pending.then(copy) : copy();
 }
 
