@@ -39,6 +39,8 @@ export class Breaker {
   #good = 0;
   /** When the probe under way was let through; null without one. */
   #probing: number | null = null;
+  /** A probe was let through since the last good result: others say nothing about the device as it is now. */
+  #tried = false;
 
   constructor(
     options: BreakerOptions,
@@ -55,9 +57,7 @@ export class Breaker {
 
   get state(): BreakerState {
     if (this.#state === 'open' && this.#clock.now() >= this.#openUntil) {
-      this.#good = 0;
-      this.#probing = null;
-      this.#become('half-open');
+      this.#probation();
     }
     return this.#state;
   }
@@ -90,7 +90,10 @@ export class Breaker {
   /** Lets a piece of work through or not; in half-open it is the probe, and its outcome is awaited. */
   admit(): boolean {
     if (!this.admits) return false;
-    if (this.#state === 'half-open') this.#probing = this.#clock.now();
+    if (this.#state === 'half-open') {
+      this.#probing = this.#clock.now();
+      this.#tried = true;
+    }
     return true;
   }
 
@@ -100,8 +103,9 @@ export class Breaker {
   }
 
   succeeded(): void {
-    if (this.state !== 'half-open') return;
+    if (this.state !== 'half-open' || !this.#tried) return;
     this.#probing = null;
+    this.#tried = false;
     if (++this.#good < this.#options.probes) return;
     this.#failures.clear();
     this.#coolDown = this.#options.coolDownMs;
@@ -139,9 +143,7 @@ export class Breaker {
   /** A new device is in its place: probes may start at once. */
   reborn(): void {
     if (this.#state === 'quarantined') return;
-    this.#good = 0;
-    this.#probing = null;
-    this.#become('half-open');
+    this.#probation();
   }
 
   /** Ends a quarantine by hand. */
@@ -150,6 +152,13 @@ export class Breaker {
     this.#resets.clear();
     this.#coolDown = this.#options.coolDownMs;
     this.#become('closed');
+  }
+
+  #probation(): void {
+    this.#good = 0;
+    this.#probing = null;
+    this.#tried = false;
+    this.#become('half-open');
   }
 
   #open(): void {

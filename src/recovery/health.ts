@@ -91,6 +91,12 @@ export class Health {
     this.#tell(known);
   }
 
+  /** Whether it matters to be told of good results. */
+  doubts(device: DeviceId): boolean {
+    const known = this.#devices.get(device);
+    return known !== undefined && (known.fallenBack || known.breaker.state !== 'closed');
+  }
+
   penalty(device: DeviceId): number {
     const known = this.#devices.get(device);
     if (known === undefined) return 1;

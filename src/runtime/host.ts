@@ -307,7 +307,8 @@ export class RuntimeHost implements Host {
 
   /** Waits until a device has finished what was enqueued, within the time limit. */
   finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
-    const done = place.device.mark(false).whenDone();
+    let done = place.device.mark(false).whenDone();
+    if (this.#recovery!.doubts(place)) done = done.then(() => this.#recovery!.succeeded(place));
     if (!place.mortal && !signal) return done;
     const ms = place.mortal ? this.#settings.timeoutMs : Number.POSITIVE_INFINITY;
     return withDeadline(done, ms, { what: `flush (${place.id})`, signal });

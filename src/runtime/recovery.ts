@@ -96,6 +96,11 @@ export class Recovery {
     }
   }
 
+  /** Whether it matters to be told that a device did what it was asked. */
+  doubts(place: Place): boolean {
+    return this.#parts.health.doubts(place.id);
+  }
+
   /** A device did what it was asked. */
   succeeded(place: Place): void {
     const { health, events } = this.#parts;

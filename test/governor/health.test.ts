@@ -70,6 +70,29 @@ it('is trusted by what is read synchronously too', async () => {
   await rt.close();
 });
 
+it('is trusted by work that is only waited for, but not by results from before or by having nothing to do', async () => {
+  const { rt, first, launches } = await make();
+  const x = rt.ones([64]).compute();
+  const step = rt.compile((t: typeof x) => t.mul(2));
+  step(x);
+  fail(first());
+  await step(x).data();
+  await probation(rt);
+  for (let i = 0; i < 4; i++) {
+    await rt.flush();
+    await x.data();
+  }
+  expect(rt.recovery.of('cpu').state).toBe('half-open');
+  for (let probe = 0; probe < 3; probe++) {
+    const before = launches();
+    for (let i = 0; i < 4; i++) step(x);
+    expect(launches() - before).toBe(1);
+    await rt.flush();
+  }
+  expect(rt.recovery.of('cpu').state).toBe('closed');
+  await rt.close();
+});
+
 it('that fails its probe costs one try, and waits longer for the next one', async () => {
   const { rt, first, launches } = await make();
   const x = rt.ones([64]).compute();
