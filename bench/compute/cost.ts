@@ -53,7 +53,7 @@ export async function facadeCost({ make }: Setup): Promise<Row[]> {
       async () => (await gpu.transferToGPU(data)).dispose(),
       async () => {
         const t = runtime.tensor(data, [length]);
-        await device.mark().whenDone();
+        await device.mark(false).whenDone();
         t.dispose();
       },
     );

@@ -38,7 +38,7 @@ export async function transfers({ make }: Setup): Promise<Row[]> {
     const [buffer, up] = await timed(async () => {
       const made = device.allocate(bytes.byteLength);
       device.write(made, bytes);
-      await device.mark().whenDone();
+      await device.mark(false).whenDone();
       return made;
     });
     own.up.push(up);
