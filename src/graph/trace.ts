@@ -52,13 +52,12 @@ let leaves: Node[] = [];
 let scalars: number[] = [];
 let checks: IndexCheck[] = [];
 
-function push(v: number): void {
-  if (length === key.length) {
-    const larger = new Int32Array(2 * length);
-    larger.set(key);
-    key = larger;
-  }
-  key[length++] = v;
+/** Makes room for some more words of the key. */
+function room(words: number): void {
+  if (length + words <= key.length) return;
+  const larger = new Int32Array(2 * (length + words));
+  larger.set(key);
+  key = larger;
 }
 
 /** Traces the graph below `outputs`. */
@@ -73,9 +72,10 @@ export function trace(outputs: readonly Node[]): Trace {
   for (let i = 0; i < outputs.length; i++) visit(outputs[i]!);
   // The list grows while it is walked: an index that is itself looked up brings a check of its own.
   for (let i = 0; i < checks.length; i++) visit(checks[i]!.bad);
-  push(-1);
-  for (let i = 0; i < outputs.length; i++) push(outputs[i]!.number);
-  for (let i = 0; i < checks.length; i++) push(checks[i]!.bad.number);
+  room(1 + outputs.length + checks.length);
+  key[length++] = -1;
+  for (let i = 0; i < outputs.length; i++) key[length++] = outputs[i]!.number;
+  for (let i = 0; i < checks.length; i++) key[length++] = checks[i]!.bad.number;
   return { nodes, leaves, scalars, checks, key, length, dtypes };
 }
 
@@ -88,8 +88,9 @@ function visit(node: Node): void {
     node.number = nodes.length;
     nodes.push(node);
     leaves.push(node);
-    push(node.code & 15);
-    push(node.shape.id);
+    room(2);
+    key[length++] = node.code & 15;
+    key[length++] = node.shape.id;
     return;
   }
   if (node.check) checks.push(node.check);
@@ -97,18 +98,19 @@ function visit(node: Node): void {
   for (let i = 0; i < sources.length; i++) visit(sources[i]!);
   node.number = nodes.length;
   nodes.push(node);
-  push(node.code);
-  push(node.shape.id);
+  room(4 + sources.length);
+  key[length++] = node.code;
+  key[length++] = node.shape.id;
   if (node.op === 'const') {
     const id = bakedId(node);
-    push(id);
+    key[length++] = id;
     if (id === 0) scalars.push(Number(node.value));
     return;
   }
-  push(node.arg.id);
+  key[length++] = node.arg.id;
   // A computed value that a tensor still holds is kept if the program stores it anyway.
-  push(2 * sources.length + (node.handles > 0 ? 1 : 0));
-  for (let i = 0; i < sources.length; i++) push(sources[i]!.number);
+  key[length++] = 2 * sources.length + (node.handles > 0 ? 1 : 0);
+  for (let i = 0; i < sources.length; i++) key[length++] = sources[i]!.number;
 }
 
 /** Programs by key. A hit compares every word of the key. */

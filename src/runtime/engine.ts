@@ -12,6 +12,7 @@ import { type Node, settle, settleMortal } from '../graph/node.ts';
 import type { Plan, Step } from '../graph/plan.ts';
 import { type DeferredCheck, Storage } from '../graph/storage.ts';
 import { bakedId, type Trace, trace } from '../graph/trace.ts';
+import type { Decision } from '../routing/types.ts';
 import { Checks } from './checks.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
@@ -29,9 +30,12 @@ interface EagerProgram {
   readonly dtypes: readonly DType[];
   /** What the key of a trace says of each operand: a constant's id, or `computed`. */
   readonly kinds: readonly number[];
+  /** The places each operand is at: where to run was decided by that. */
+  readonly masks: readonly number[];
   /** Both operands are one and the same. */
   readonly twice: boolean;
   readonly executable: Executable;
+  readonly decision: Decision | null;
   readonly epoch: number;
 }
 
@@ -60,8 +64,8 @@ export class Engine {
   }
 
   /** Computes nodes, and enqueues whatever that takes. Throws if inputs are on a device that cannot be read synchronously. */
-  compute(nodes: readonly Node[], want: Want = anywhere): void {
-    this.attempt(want, (w) => this.#compute(nodes, w));
+  compute(nodes: readonly Node[], want: Want = anywhere): Executable | null {
+    return this.attempt(want, (w) => this.#compute(nodes, w));
   }
 
   /** Runs something until it succeeds or recovery gives up. */
@@ -142,9 +146,14 @@ export class Engine {
     const { epoch } = this;
     const executable = this.programs.find(t, wanted, t.leaves, want);
     this.use(t.leaves, executable.place);
-    for (const leaf of t.leaves) this.residency.bring(leaf, executable.place);
+    let there = true;
+    for (const leaf of t.leaves) {
+      there &&= leaf.storage?.on(executable.place) != null;
+      this.residency.bring(leaf, executable.place);
+    }
     this.#run(executable, t, wanted, want.wanted === 'host');
-    if (wanted.length === 1) this.#remember(wanted[0]!, sources, executable, epoch);
+    // What was decided for inputs elsewhere is not said of inputs here.
+    if (wanted.length === 1 && there) this.#remember(wanted[0]!, sources, executable, epoch);
     return executable;
   }
 
@@ -197,7 +206,8 @@ export class Engine {
         if (last.kinds[i] === launchScalar) scalars = [...scalars, Number(source.value)];
         continue;
       }
-      if (storage.place !== place || storage.checks || storage.pin || storage.lent) return null;
+      if (storage.mask !== last.masks[i] || storage.place !== place) return null;
+      if (storage.checks || storage.pin || storage.lent) return null;
       storage.lastUse = now;
       if (source.reach > reach) reach = source.reach;
       buffers.push(storage.buffer!);
@@ -205,6 +215,7 @@ export class Engine {
     if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return null;
     if (last.twice) buffers.pop();
     this.#at = place;
+    executable.decision = last.decision;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
     const storage = new Storage(place, buffers[executable.plan.outputs[0]!]!, this.#ledger.storages);
@@ -216,21 +227,23 @@ export class Engine {
   /** `epoch`: when the place was chosen. The run itself may have changed what is chosen next. */
   #remember(node: Node, sources: readonly Node[], executable: Executable, epoch: number): void {
     const { plan } = executable;
+    if (node.op !== 'alu' || plan.steps.length !== 1 || plan.kept.length > 0) return;
+    for (let i = 0; i < sources.length; i++) if (kindOf(sources[i]!) === lazy) return;
     const twice = sources.length === 2 && sources[0] === sources[1];
-    const kinds = sources.map(kindOf);
-    const plain = node.op === 'alu' && plan.steps.length === 1 && plan.kept.length === 0 && !kinds.includes(lazy);
     const leaves = new Set(sources.filter((s) => s.storage)).size;
     // What stands twice is one argument of the launch: only the common case of it is worth remembering.
     const distinct = twice || new Set(sources).size === sources.length;
-    if (!plain || !distinct || leaves === 0 || plan.leaves !== leaves) return;
+    if (!distinct || leaves === 0 || plan.leaves !== leaves) return;
     this.#eager[node.arg.id] = {
       code: node.code,
       shape: node.shape,
       shapes: sources.map((s) => s.shape),
       dtypes: sources.map((s) => s.dtype),
-      kinds,
+      kinds: sources.map(kindOf),
+      masks: sources.map((s) => s.storage?.mask ?? 0),
       twice,
       executable,
+      decision: executable.decision,
       epoch,
     };
   }

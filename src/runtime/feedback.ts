@@ -26,6 +26,11 @@ export class Feedback {
     this.#router = router;
   }
 
+  /** Whether anybody wants to know. */
+  get wanted(): boolean {
+    return this.#router !== null;
+  }
+
   /** Changes when placements should be decided anew. */
   get epoch(): number {
     return this.#router === null ? 0 : this.#router.epoch;

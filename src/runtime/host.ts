@@ -146,13 +146,16 @@ export class RuntimeHost implements Host {
 
   readSync(node: Node): TypedArray {
     const { engine } = this;
+    const { feedback } = engine;
+    const start = feedback.wanted ? performance.now() : 0;
     let want = this.#pins > 0 ? this.want(syncWant) : syncWant;
     for (let attempt = 0; ; attempt++) {
-      if (!node.storage || node.storage.lost) engine.compute([node], want);
+      const ran = !node.storage || node.storage.lost ? engine.compute([node], want) : null;
       const place = this.#readable(node.storage!);
       try {
         const data = this.#readNow(node, place);
         if (place) this.#recovery!.succeeded(place);
+        if (ran && feedback.wanted && attempt === 0) feedback.call(ran, performance.now() - start);
         return data;
       } catch (e) {
         want = this.#recovery!.next(e, place, want, attempt, true);

@@ -177,6 +177,30 @@ describe('kernel', () => {
   });
 });
 
+describe('one op at a time', () => {
+  it('takes each constant as it is, whatever the last one of its kind was', async () => {
+    const rt = await runtime();
+    const x = rt.tensor(Float32Array.from({ length: 2000 }, (_, i) => i - 1000));
+    const y = rt.full([2000], 3).compute();
+    const first = (t: Tensor): number => t.compute().dataSync()[0] as number;
+    for (const c of [1.5, 2.5, 1, 0, -0, 2, Number.NaN, Number.POSITIVE_INFINITY, 1e300, 1.5]) {
+      expect(first(x.add(c)), `add ${c}`).toBe(Math.fround(-1000 + Math.fround(c)));
+      expect(first(x.mul(c)), `mul ${c}`).toBe(Math.fround(-1000 * Math.fround(c)));
+      expect(first(x.add(y)), 'add y').toBe(-997);
+      expect(first(y.add(y)), 'y + y').toBe(6);
+    }
+    const below = x.less(0).compute();
+    const pick = (a: number, b: number): number => {
+      const both = rt.where(below, a, b).cast('f32').compute().dataSync();
+      return both[0]! * 1000 + both[1999]!;
+    };
+    expect([pick(5, 5), pick(5, 7), pick(8, 8), pick(7, 5)]).toEqual([5005, 5007, 8008, 7005]);
+    expect(
+      [rt.where(below, x, 9), rt.where(below, 9, x), rt.where(below, x, x)].map((t) => t.compute().dataSync()[1999]),
+    ).toEqual([9, 999, 999]);
+  });
+});
+
 describe('reading into an array', () => {
   it('fills that array and returns it, on devices that can and on those that cannot', async () => {
     for (const device of ['cpu', 'reference'] as const) {
