@@ -156,10 +156,10 @@ class Faulty implements FaultyDevice {
     this.inner.write(this.#own(dst, 'write'), bytes, offset);
   }
 
-  read(src: DeviceBuffer, offset?: number, length?: number): Promise<Uint8Array> {
+  read(src: DeviceBuffer, offset?: number, length?: number, into?: Uint8Array): Promise<Uint8Array> {
     try {
       this.#enter('read', length ?? src.bytes);
-      return this.#wait(this.inner.read(this.#own(src, 'read'), offset, length));
+      return this.#wait(this.inner.read(this.#own(src, 'read'), offset, length, into));
     } catch (e) {
       return Promise.reject(e);
     }

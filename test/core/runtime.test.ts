@@ -8,6 +8,7 @@ import {
   DTypeError,
   type ForgeError,
   IndexError,
+  type RuntimeOptions,
   ShapeError,
   type Tensor,
 } from '../../src/index.ts';
@@ -203,8 +204,12 @@ describe('one op at a time', () => {
 
 describe('reading into an array', () => {
   it('fills that array and returns it, on devices that can and on those that cannot', async () => {
-    for (const device of ['cpu', 'reference'] as const) {
-      await using rt = await createRuntime({ devices: [device] });
+    for (const options of [
+      { devices: ['cpu'] },
+      { devices: ['reference'] },
+      { devices: ['cpu'], isolation: ['cpu'] },
+    ] as const satisfies readonly RuntimeOptions[]) {
+      await using rt = await createRuntime(options);
       for (const n of [3, 5000]) {
         const x = rt.arange(0, n).cast('f32');
         const into = rt.pinned(n);

@@ -120,8 +120,8 @@ export class Connection {
     return into;
   }
 
-  read(slot: number, offset: number, length: number): Promise<Uint8Array> {
-    const into = new Uint8Array(length);
+  read(slot: number, offset: number, into: Uint8Array): Promise<Uint8Array> {
+    const { length } = into;
     return this.#later((request) => this.#askFor(request, slot, false, offset, length), into) as Promise<Uint8Array>;
   }
 

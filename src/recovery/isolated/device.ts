@@ -176,13 +176,13 @@ export class Isolated implements IsolatedDevice {
     }
   }
 
-  read(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Promise<Uint8Array> {
+  read(src: DeviceBuffer, offset = 0, length = src.bytes - offset, into?: Uint8Array): Promise<Uint8Array> {
     try {
       this.#enter('read');
       const b = this.#own(src, 'read');
       this.#checkRange(b, offset, length, 'read');
-      if (length === 0) return Promise.resolve(new Uint8Array(0));
-      return this.#line.read(b.slot, offset, length);
+      if (length === 0) return Promise.resolve(into ?? new Uint8Array(0));
+      return this.#line.read(b.slot, offset, into ?? new Uint8Array(length));
     } catch (e) {
       return Promise.reject(e);
     }
