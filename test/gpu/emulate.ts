@@ -2,8 +2,8 @@
 //
 // Threads run one at a time in random order, each as far as barriers let it, so that nobody can rely on others being in step.
 // Asynchronous copies land as early as possible or as late as allowed. Shared memory begins as NaN. What lies outside a buffer,
-// is not aligned, is stored twice, is read from a block that leaves, or never ends, is an error. Knows f32 and integers below
-// 2^53, and only the instructions in its table.
+// is not aligned, is stored twice, or never ends, is an error. Knows f32 and integers below 2^53, and only the instructions in
+// its table.
 
 import type { LaunchRecipe, Recipe } from '../../src/devices/cuda/recipe.ts';
 import type { Random } from './data.ts';
@@ -27,7 +27,6 @@ interface BlockState {
   readonly place: readonly [number, number, number];
   readonly shared: Float32Array;
   readonly threads: Thread[];
-  readonly cluster: BlockState[];
 }
 
 interface Thread {
@@ -39,15 +38,10 @@ interface Thread {
   /** The barrier it waits at, and for how many threads. */
   waiting: string | null;
   awaited: number;
-  /** How often it arrived at the cluster's barrier. */
-  arrived: number;
   /** Copies of the open group, and committed groups, oldest first. */
   open: (() => void)[];
   groups: (() => void)[][];
 }
-
-/** Addresses of a cluster's shared memory: block n begins at n + 1 of these. */
-const window = 2 ** 24;
 
 const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => number>> = {
   'mov.u32': (x) => x,
@@ -76,7 +70,6 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'selp.b64': (x, y, z) => (z ? x : y),
   'fma.rn.f32': (x, y, z) => Math.fround(x * y + z),
   'add.rn.f32': (x, y) => Math.fround(x + y),
-  'mapa.shared::cluster.u32': (x, y) => (y + 1) * window + x,
 };
 
 const specials: Readonly<Record<string, Read>> = {
@@ -92,19 +85,14 @@ export function emulate(recipe: Recipe, buffers: readonly EmulatedBuffer[], land
     const start = recipe.ptx.indexOf(`.entry ${launch.entry}(`);
     const entry = recipe.ptx.slice(start, recipe.ptx.indexOf('\n}', start)).split('\n');
     const program = decode(entry, launch, buffers, land);
-    const cluster = Number(/\.reqnctapercluster (\d+)/.exec(entry.join('\n'))?.[1] ?? 1);
     const [width, height, depth] = launch.grid;
     for (let z = 0; z < depth; z++) {
       for (let y = 0; y < height; y++) {
-        for (let x = 0; x < width; x += cluster) {
-          const blocks: BlockState[] = [];
-          for (let rank = 0; rank < cluster; rank++) {
-            const shared = new Float32Array(program.sharedBytes / 4).fill(Number.NaN);
-            const block: BlockState = { place: [x + rank, y, z], shared, threads: [], cluster: blocks };
-            for (let n = 0; n < launch.block[0]; n++) block.threads.push(newThread(program.registers, n, block));
-            blocks.push(block);
-          }
-          runCluster(blocks, program.code, random);
+        for (let x = 0; x < width; x++) {
+          const shared = new Float32Array(program.sharedBytes / 4).fill(Number.NaN);
+          const block: BlockState = { place: [x, y, z], shared, threads: [] };
+          for (let n = 0; n < launch.block[0]; n++) block.threads.push(newThread(program.registers, n, block));
+          runBlock(block, program.code, random);
         }
       }
     }
@@ -119,34 +107,25 @@ const newThread = (registers: number, number: number, block: BlockState): Thread
   done: false,
   waiting: null,
   awaited: 0,
-  arrived: 0,
   open: [],
   groups: [],
 });
 
-function runCluster(blocks: readonly BlockState[], code: readonly Act[], random: Random): void {
-  const all = blocks.flatMap((b) => b.threads);
-  const ready = [...all];
-  const release = (waiting: readonly Thread[]): void => {
-    for (const t of waiting) t.waiting = null;
-    ready.push(...waiting);
-  };
+function runBlock({ threads }: BlockState, code: readonly Act[], random: Random): void {
+  const ready = [...threads];
   while (ready.length > 0) {
     const at = random.below(ready.length);
     const t = ready[at]!;
     ready[at] = ready.at(-1)!;
     ready.pop();
     for (let next: Effect = t.pc; next !== stop; next = code[t.pc++]!(t) ?? t.pc) t.pc = next;
-    if (t.waiting && t.waiting !== 'cluster') {
-      const same = t.block.threads.filter((o) => o.waiting === t.waiting);
-      if (same.length === t.awaited) release(same);
-    }
-    if (blocks.length > 1) {
-      const phase = all.reduce((least, o) => Math.min(least, o.arrived), t.arrived);
-      release(all.filter((o) => o.waiting === 'cluster' && o.arrived <= phase));
-    }
+    if (!t.waiting) continue;
+    const same = threads.filter((o) => o.waiting === t.waiting);
+    if (same.length < t.awaited) continue;
+    for (const o of same) o.waiting = null;
+    ready.push(...same);
   }
-  const stuck = all.find((t) => !t.done);
+  const stuck = threads.find((t) => !t.done);
   if (stuck) throw new Error(`thread ${stuck.number} waits for ever at ${stuck.waiting}`);
 }
 
@@ -181,11 +160,8 @@ function decode(
     return [b.data, (address - b.address) / 4];
   };
   const shared = (t: Thread, address: number, bytes: number): readonly [Float32Array, number] => {
-    const block = address < window ? t.block : t.block.cluster[Math.floor(address / window) - 1];
-    const at = address % window;
-    if (!block || at + bytes > sharedBytes || at % bytes !== 0) throw new Error(`${bytes} shared bytes at ${address}`);
-    if (block !== t.block && block.threads.some((o) => o.done)) throw new Error('shared memory of a block that leaves');
-    return [block.shared, at / 4];
+    if (address + bytes > sharedBytes || address % bytes !== 0) throw new Error(`${bytes} shared bytes at ${address}`);
+    return [t.block.shared, address / 4];
   };
 
   const read = (text: string): Read => {
@@ -223,11 +199,6 @@ function decode(
       });
       return undefined;
     };
-  };
-  const wait = (t: Thread, barrier: string, awaited: number): Effect => {
-    t.waiting = barrier;
-    t.awaited = awaited;
-    return stop;
   };
   /** Instructions that do more than set a register from registers. */
   const others: Readonly<Record<string, (args: readonly string[]) => Act>> = {
@@ -279,15 +250,12 @@ function decode(
     },
     'bar.sync': ([id, count = String(launch.block[0])]) => {
       const awaited = Number(count);
-      return (t) => wait(t, `barrier ${id}`, awaited);
+      return (t) => {
+        t.waiting = `barrier ${id}`;
+        t.awaited = awaited;
+        return stop;
+      };
     },
-    'bar.warp.sync': () => (t) => wait(t, `warp ${t.number >> 5}`, 32),
-    'barrier.cluster.arrive.aligned': () => (t) => {
-      t.arrived++;
-      return undefined;
-    },
-    'barrier.cluster.wait.aligned': () => (t) => wait(t, 'cluster', 0),
-    'barrier.cluster.wait': () => (t) => wait(t, 'cluster', 0),
   };
 
   const code = lines.map((line): Act => {
@@ -303,7 +271,7 @@ function decode(
           return undefined;
         };
       }
-      if (/^(ld|st)\.(shared|shared::cluster|global|global\.nc)(\.v4)?\.f32$/.test(op!)) return memory(op!, args);
+      if (/^(ld|st)\.(shared|global|global\.nc)(\.v4)?\.f32$/.test(op!)) return memory(op!, args);
       const other = others[op!];
       if (!other) throw new Error(`no such instruction: ${line}`);
       return other(args);

@@ -22,12 +22,6 @@ export interface SharedArray {
   readonly bytes: number;
 }
 
-/** How blocks are placed: how many a multiprocessor shall hold at a time, and how many neighbours make a cluster. */
-export interface Placement {
-  readonly resident?: number;
-  readonly cluster?: number;
-}
-
 /** One kernel entry: its parameters, registers, labels and shared memory. */
 export class Entry {
   readonly name: string;
@@ -65,7 +59,8 @@ export class Entry {
     return name;
   }
 
-  render(threads: number, { resident = 0, cluster = 1 }: Placement = {}): string {
+  /** `resident`: how many blocks a multiprocessor shall hold at a time, 0 for what comes out. */
+  render(threads: number, resident = 0): string {
     const registers = (Object.keys(declared) as RegKind[])
       .filter((k) => this.#counts[k] > 0)
       .map((k) => `  .reg ${declared[k]} %${k}<${this.#counts[k]}>;`);
@@ -73,7 +68,6 @@ export class Entry {
       `.visible .entry ${this.name}(${this.params.map((p) => `\n  ${p}`).join(',')}\n)`,
       `.maxntid ${threads}, 1, 1`,
       ...(resident > 0 ? [`.minnctapersm ${resident}`] : []),
-      ...(cluster > 1 ? [`.reqnctapercluster ${cluster}, 1, 1`] : []),
       '{',
       ...registers,
       ...this.shared.map((s) => `  ${s.name};`),

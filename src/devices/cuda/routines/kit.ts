@@ -6,7 +6,7 @@ import { accumulatorFor, type DType, dtypeInfo } from '../../../base/dtype.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
 import { type AluContext, emitAlu } from '../ptx/alu.ts';
 import { emitCast } from '../ptx/cast.ts';
-import { type Block, Entry, entryName, type Placement, type RegKind } from '../ptx/code.ts';
+import { type Block, Entry, entryName, type RegKind } from '../ptx/code.ts';
 import { loadElement, storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix, kindOf, literal } from '../ptx/types.ts';
@@ -129,12 +129,12 @@ export class Kit {
     grid: readonly [number, number, number],
     threads: number,
     shared = 0,
-    placement: Placement = {},
+    resident = 0,
   ): { text: string; launch: LaunchRecipe } {
     this.b.label(this.#exit);
     this.b.emit('ret');
     return {
-      text: this.entry.render(threads, placement),
+      text: this.entry.render(threads, resident),
       launch: { entry: this.entry.name, grid, block: [threads, 1, 1], shared, args: this.args },
     };
   }

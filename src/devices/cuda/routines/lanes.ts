@@ -5,8 +5,8 @@
 
 import type { Kit } from './kit.ts';
 
-/** Row and column of a thread in a grid of `down` by `across` threads, made of warps of 4 by 8 or 8 by 4. */
-export function crossed(kit: Kit, thread: string, down: number, across: number): { row: string; column: string } {
+/** Row and column of a thread in a grid `across` threads wide, made of warps of 4 by 8: more than one of them down. */
+export function crossed(kit: Kit, thread: string, across: number): { row: string; column: string } {
   const { b } = kit;
   const bits = (from: string, first: number, count: number): string => {
     const shifted = first === 0 ? from : b.def('r', 'shr.u32', from, first);
@@ -14,16 +14,11 @@ export function crossed(kit: Kit, thread: string, down: number, across: number):
   };
   const join = (low: string, high: string, at: number): string =>
     b.def('r', 'or.b32', low, b.def('r', 'shl.b32', high, at));
-  const wide = across >= 8;
-  const row = join(bits(thread, 0, 1), bits(thread, 3, wide ? 1 : 2), 1);
-  const column = wide ? join(bits(thread, 1, 2), bits(thread, 4, 1), 2) : bits(thread, 1, 2);
-  const warpsAcross = across / (wide ? 8 : 4);
-  const warpsDown = down / (wide ? 4 : 8);
+  const rowOfWarp = join(bits(thread, 0, 1), bits(thread, 3, 1), 1);
+  const columnOfWarp = join(bits(thread, 1, 2), bits(thread, 4, 1), 2);
+  const warpsAcross = across / 8;
   const warp = b.def('r', 'shr.u32', thread, 5);
-  const place = (low: string, high: string, at: number, warps: number): string =>
-    warps === 1 ? low : join(low, high, at);
-  return {
-    row: place(row, b.def('r', 'shr.u32', warp, Math.log2(warpsAcross)), wide ? 2 : 3, warpsDown),
-    column: place(column, b.def('r', 'and.b32', warp, warpsAcross - 1), wide ? 3 : 2, warpsAcross),
-  };
+  const row = join(rowOfWarp, b.def('r', 'shr.u32', warp, Math.log2(warpsAcross)), 2);
+  const warpColumn = b.def('r', 'and.b32', warp, warpsAcross - 1);
+  return { row, column: warpsAcross === 1 ? columnOfWarp : join(columnOfWarp, warpColumn, 3) };
 }

@@ -1,10 +1,9 @@
-// Matrix product in f32 where few tiles must keep the whole device busy: a tile's depth is divided among slices of a block, and
-// among the blocks of a cluster.
+// Matrix product in f32 where few tiles must keep the whole device busy: a tile's depth is divided among slices of a block.
 //
 // Each slice is some warps with a ring of stages of its own in shared memory, filled asynchronously, so slices wait for nobody
-// else until the end. Then all sums lie side by side in shared memory; every block adds a share of them, always in the same
-// order, and stores it. An operand keeps its layout on the way: read with the depth contiguous, four depths at a time, or
-// with neighbouring rows (or columns) contiguous, four of those at a time.
+// else until the end. Then their sums lie side by side in shared memory, and the block adds them, always in the same order, and
+// stores them. An operand keeps its layout on the way: read with the depth contiguous, four depths at a time, or with
+// neighbouring rows (or columns) contiguous, four of those at a time.
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
@@ -19,11 +18,8 @@ import { crossed } from './lanes.ts';
 export interface SlicedTiles {
   readonly rows: number;
   readonly columns: number;
-  /** Results per thread of a slice, each side 4 or 8. */
-  readonly perThread: readonly [rows: 4 | 8, columns: 4 | 8];
-  /** Into how many parts the depth is divided: among warps of a block, and among the blocks of a cluster. */
+  /** Into how many parts the depth is divided. */
   readonly slices: number;
-  readonly cluster: number;
   /** Depth of a stage, and how many stages a slice has. */
   readonly depth: number;
   readonly stages: number;
@@ -31,16 +27,19 @@ export interface SlicedTiles {
   readonly resident: number;
 }
 
-const perSlice = (t: SlicedTiles): number => (t.rows / t.perThread[0]) * (t.columns / t.perThread[1]);
+/** A thread of a slice computes as many results along each side. */
+const perThread = 4;
+
+const perSlice = (t: SlicedTiles): number => (t.rows * t.columns) / perThread ** 2;
 
 export const slicedThreads = (t: SlicedTiles): number => perSlice(t) * t.slices;
 
-export const slicedResultsPerThread = (t: SlicedTiles): number => (t.rows * t.columns) / t.cluster / slicedThreads(t);
+export const slicedResultsPerThread = (t: SlicedTiles): number => perThread ** 2 / t.slices;
 
-/** Whether these tiles can multiply this: sixteen bytes at a time, on a device that copies asynchronously. */
-export function takesSliced(r: Matmul, target: Target, t: SlicedTiles): boolean {
+/** Whether this can be multiplied so: sixteen bytes at a time, on a device that copies asynchronously. */
+export function takesSliced(r: Matmul, target: Target): boolean {
   const whole = (r.transposeA ? r.m : r.k) % 4 === 0 && (r.transposeB ? r.k : r.n) % 4 === 0;
-  return r.type === 'f32' && r.k > 0 && whole && target.sm >= (t.cluster > 1 ? 90 : 80);
+  return r.type === 'f32' && r.k > 0 && whole && target.sm >= 80;
 }
 
 /** Sums of a row in shared memory lie so that neighbouring rows fall on different banks. */
@@ -58,12 +57,13 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
   const slice = b.def('r', 'shr.u32', tid, Math.log2(group));
   const thread = b.def('r', 'and.b32', tid, group - 1);
 
-  // Blocks are numbered along x and y together: the grid's y is limited to 65,535. Those of a cluster share their tile.
+  // Blocks are numbered along x and y together: the grid's y is limited to 65,535.
   const acrossN = Math.ceil(r.n / t.columns);
   const acrossM = Math.ceil(r.m / t.rows);
   const cx = kit.special('ctaid.x');
-  const tile = b.def('r', 'shr.u32', cx, Math.log2(t.cluster));
-  const rank = b.def('r', 'and.b32', cx, t.cluster - 1);
+  // A shift by 0 and sums with `none` change nothing: they keep the text the one that was measured.
+  const tile = b.def('r', 'shr.u32', cx, 0);
+  const none = b.def('r', 'and.b32', cx, 0);
   const rowBlock = b.def('r', 'div.u32', tile, acrossN);
   const columnBlock = b.def('r', 'sub.u32', tile, b.def('r', 'mul.lo.u32', rowBlock, acrossN));
   const m0 = b.def('r', 'mul.lo.u32', rowBlock, t.rows);
@@ -74,10 +74,10 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
   const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.k * r.n * 4, bm);
 
   // Parts of the depth are dealt out in turn, a stage's worth at a time.
-  const stride = t.depth * t.slices * t.cluster;
+  const stride = t.depth * t.slices;
   const steps = Math.ceil(r.k / stride);
-  const k = b.def('r', 'mul.lo.u32', b.def('r', 'mad.lo.u32', rank, t.slices, slice), t.depth);
-  const { row, column } = crossed(kit, thread, t.rows / t.perThread[0], t.columns / t.perThread[1]);
+  const k = b.def('r', 'mul.lo.u32', b.def('r', 'mad.lo.u32', none, t.slices, slice), t.depth);
+  const { row, column } = crossed(kit, thread, t.columns / perThread);
   const shared = { thread, group, k, stride, depth: r.k, stageDepth: t.depth };
   const sideA = side(kit, {
     ...shared,
@@ -85,7 +85,6 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
     start: m0,
     extent: r.m,
     tile: t.rows,
-    perThread: t.perThread[0],
     position: row,
     alongDepth: !r.transposeA,
   });
@@ -95,7 +94,6 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
     start: n0,
     extent: r.n,
     tile: t.columns,
-    perThread: t.perThread[1],
     position: column,
     alongDepth: r.transposeB,
   });
@@ -123,8 +121,8 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
   }
 
   const [zero, use, step] = [kit.constant('f32', 0), b.def('r', 'mov.u32', ring), b.def('r', 'mov.u32', 0)];
-  const sums = Array.from({ length: t.perThread[0] }, () =>
-    Array.from({ length: t.perThread[1] }, () => kit.variable('f32', zero)),
+  const sums = Array.from({ length: perThread }, () =>
+    Array.from({ length: perThread }, () => kit.variable('f32', zero)),
   );
   const syncSlice = sliceBarrier(kit, slice, group, t.slices);
   kit.while(
@@ -164,46 +162,33 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
     b.def('r', 'mad.lo.u32', column, 4 * sideB.step, own),
   );
   sums.forEach((line, i) => {
-    const at = (j: number): string => `[${corner}+${sideA.offset(i) * pitch + 4 * sideB.offset(j)}]`;
-    if (sideB.step === 1) for (const [j, v] of line.entries()) b.emit(`st.shared.f32 ${at(j)}, ${v}`);
-    else
-      for (let j = 0; j < line.length; j += 4) {
-        b.emit(`st.shared.v4.f32 ${at(j)}, {${line.slice(j, j + 4).join(', ')}}`);
-      }
+    const at = (j: number): string => `[${corner}+${i * sideA.spread * pitch + 4 * j * sideB.spread}]`;
+    if (sideB.spread === 1) b.emit(`st.shared.v4.f32 ${at(0)}, {${line.join(', ')}}`);
+    else for (const [j, v] of line.entries()) b.emit(`st.shared.f32 ${at(j)}, ${v}`);
   });
-  syncCluster(kit, t.cluster);
+  kit.sync();
 
-  // A share of the tile's rows for each block, four neighbours at a time for each thread.
-  const everyones = Array.from({ length: t.cluster }, (_, i) =>
-    t.cluster === 1 ? base : b.def('r', 'mapa.shared::cluster.u32', base, i),
-  );
-  const load = t.cluster === 1 ? 'ld.shared.v4.f32' : 'ld.shared::cluster.v4.f32';
+  // Each thread adds and stores four neighbours at a time.
   const threads = slicedThreads(t);
   const quads = t.columns / 4;
   const quad = b.def('r', 'and.b32', tid, quads - 1);
-  const share = b.def('r', 'mad.lo.u32', rank, t.rows / t.cluster, b.def('r', 'shr.u32', tid, Math.log2(quads)));
-  const first = b.def('r', 'mad.lo.u32', share, pitch, b.def('r', 'shl.b32', quad, 4));
+  const top = b.def('r', 'mad.lo.u32', none, t.rows, b.def('r', 'shr.u32', tid, Math.log2(quads)));
+  const first = b.def('r', 'mad.lo.u32', top, pitch, b.def('r', 'shl.b32', quad, 4));
   const rounds = slicedResultsPerThread(t) / 4;
   const linesPerRound = threads / quads;
   const totals = Array.from({ length: rounds }, (_, round) => {
-    const parts = everyones.flatMap((from) => {
-      const at = b.def('r', 'add.u32', from, first);
-      return Array.from({ length: t.slices }, (_, s) => {
-        const four = Array.from({ length: 4 }, () => kit.entry.reg('f'));
-        b.emit(`${load} {${four.join(', ')}}, [${at}+${s * sumBytes + round * linesPerRound * pitch}]`);
-        return four;
-      });
-    });
+    const at = b.def('r', 'add.u32', base, first);
+    const parts = Array.from({ length: t.slices }, (_, s) =>
+      loadFour(kit, `[${at}+${s * sumBytes + round * linesPerRound * pitch}]`),
+    );
     return parts.reduce((sum, part) => sum.map((v, i) => b.def('f', 'add.rn.f32', v, part[i]!)));
   });
-  // Nobody leaves while others still read from it.
-  if (t.cluster > 1) b.emit('barrier.cluster.arrive.aligned');
 
   const storedBytes = dtypeInfo[outputType(r)].bytes;
   const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
   const resultColumn = b.def('r', 'mad.lo.u32', quad, 4, n0);
   totals.forEach((four, round) => {
-    const resultRow = b.def('r', 'add.u32', b.def('r', 'add.u32', m0, share), round * linesPerRound);
+    const resultRow = b.def('r', 'add.u32', b.def('r', 'add.u32', m0, top), round * linesPerRound);
     const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', resultRow, r.n), kit.wide(resultColumn));
     const address = b.def('d', 'mad.lo.u64', element, storedBytes, baseC);
     const inside = (j: number, then: () => void): void => {
@@ -231,11 +216,10 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
       });
     });
   });
-  if (t.cluster > 1) b.emit('barrier.cluster.wait');
 
-  const grid = [acrossM * acrossN * t.cluster, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
   const bytes = t.slices * Math.max(t.stages * stageBytes, sumBytes);
-  const part = kit.finish(grid, threads, bytes, { resident: t.resident, cluster: t.cluster });
+  const part = kit.finish(grid, threads, bytes, t.resident);
   return {
     name: r.name,
     ptx: moduleText(target, ['.extern .shared .align 16 .b8 dyn[];', part.text]),
@@ -248,21 +232,16 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
 /** A wait for the threads of a slice only. The number of a barrier is a constant: else the assembler reserves all there are. */
 function sliceBarrier(kit: Kit, slice: string, group: number, slices: number): () => void {
   const { b } = kit;
-  if (group === 32) return () => b.emit('bar.warp.sync 0xffffffff');
-  if (slices === 1) return () => kit.sync();
   const mine = Array.from({ length: slices }, (_, s) => b.def('p', 'setp.eq.u32', slice, s));
   return () => {
     for (const [s, predicate] of mine.entries()) b.emit(`@${predicate} bar.sync ${s + 1}, ${group}`);
   };
 }
 
-function syncCluster(kit: Kit, cluster: number): void {
-  if (cluster === 1) {
-    kit.sync();
-    return;
-  }
-  kit.b.emit('barrier.cluster.arrive.aligned');
-  kit.b.emit('barrier.cluster.wait.aligned');
+function loadFour(kit: Kit, address: string): string[] {
+  const four = Array.from({ length: 4 }, () => kit.entry.reg('f'));
+  kit.b.emit(`ld.shared.v4.f32 {${four.join(', ')}}, ${address}`);
+  return four;
 }
 
 interface Side {
@@ -279,7 +258,6 @@ interface Side {
   readonly start: string;
   readonly extent: number;
   readonly tile: number;
-  readonly perThread: number;
   /** Which of the slice's threads along this side this one is. */
   readonly position: string;
   /** Whether neighbours in memory follow each other along the depth. */
@@ -288,11 +266,10 @@ interface Side {
 
 /**
  * One operand: copies stages from global to shared memory, reads a thread's values from there. Its n-th value belongs to row
- * (or column) `step` · position + `offset(n)` of the tile.
+ * (or column) `step` · position + `spread` · n of the tile.
  */
 function side(kit: Kit, p: Side) {
   const { b } = kit;
-  const across = p.tile / p.perThread;
   // Lines along the depth are padded by one vector: eight neighbouring lines start on different banks.
   const pitch = 4 * (p.alongDepth ? p.stageDepth + 4 : p.tile);
   const lines = p.alongDepth ? p.tile : p.stageDepth;
@@ -308,7 +285,7 @@ function side(kit: Kit, p: Side) {
   const outer = b.def('r', 'add.u32', startOuter, line);
   const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', outer, run), kit.wide(inner));
   const from = b.def('d', 'mad.lo.u64', element, 4, p.base);
-  const offset = (n: number): number => (p.alongDepth ? n * across : (n % 4) + 4 * across * Math.floor(n / 4));
+  const [step, spread] = p.alongDepth ? [1, p.tile / perThread] : [perThread, 1];
 
   /** What has to hold for a round's piece to be inside; none where the tiles fit. */
   const gates = (round: number): string[] => {
@@ -344,26 +321,18 @@ function side(kit: Kit, p: Side) {
     b.set(from, 'add.u64', from, p.stride * 4 * (p.alongDepth ? 1 : run));
   };
 
-  const four = (address: string): string[] => {
-    const registers = Array.from({ length: 4 }, () => kit.entry.reg('f'));
-    b.emit(`ld.shared.v4.f32 {${registers.join(', ')}}, ${address}`);
-    return registers;
-  };
-
   /** Values by depth of the stage; to be asked for in order. */
   const reader = (stage: string) => {
     const at = b.def('r', 'mad.lo.u32', p.position, p.alongDepth ? pitch : 16, stage);
     let held: string[][] = [];
     return (d: number): string[] => {
-      if (p.alongDepth) {
-        if (d % 4 === 0) {
-          held = Array.from({ length: p.perThread }, (_, n) => four(`[${at}+${offset(n) * pitch + 4 * d}]`));
-        }
-        return held.map((depths) => depths[d % 4]!);
+      if (!p.alongDepth) return loadFour(kit, `[${at}+${d * pitch}]`);
+      if (d % 4 === 0) {
+        held = Array.from({ length: perThread }, (_, n) => loadFour(kit, `[${at}+${n * spread * pitch + 4 * d}]`));
       }
-      return Array.from({ length: p.perThread / 4 }, (_, g) => four(`[${at}+${d * pitch + 16 * across * g}]`)).flat();
+      return held.map((depths) => depths[d % 4]!);
     };
   };
 
-  return { bytes: lines * pitch, step: p.alongDepth ? 1 : 4, offset, copy, reader };
+  return { bytes: lines * pitch, step, spread, copy, reader };
 }

@@ -89,7 +89,7 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles): Recipe {
 
   // 8 by 8 or 16 by 16 threads; a thread's rows and columns come in groups of four, 64 apart.
   const across = t.columns / t.perThread;
-  const { row: ty, column: tx } = crossed(kit, tid, t.rows / t.perThread, across);
+  const { row: ty, column: tx } = crossed(kit, tid, across);
   const groups = t.perThread / 4;
   const zero = kit.constant(sum, sum === 'i64' || sum === 'u64' ? 0n : 0);
   const results = Array.from({ length: t.perThread }, () =>
