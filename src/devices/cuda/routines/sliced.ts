@@ -61,11 +61,8 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
   const acrossN = Math.ceil(r.n / t.columns);
   const acrossM = Math.ceil(r.m / t.rows);
   const cx = kit.special('ctaid.x');
-  // A shift by 0 and sums with `none` change nothing: they keep the text the one that was measured.
-  const tile = b.def('r', 'shr.u32', cx, 0);
-  const none = b.def('r', 'and.b32', cx, 0);
-  const rowBlock = b.def('r', 'div.u32', tile, acrossN);
-  const columnBlock = b.def('r', 'sub.u32', tile, b.def('r', 'mul.lo.u32', rowBlock, acrossN));
+  const rowBlock = b.def('r', 'div.u32', cx, acrossN);
+  const columnBlock = b.def('r', 'sub.u32', cx, b.def('r', 'mul.lo.u32', rowBlock, acrossN));
   const m0 = b.def('r', 'mul.lo.u32', rowBlock, t.rows);
   const n0 = b.def('r', 'mul.lo.u32', columnBlock, t.columns);
   const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, kit.special('ctaid.y')));
@@ -76,7 +73,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
   // Parts of the depth are dealt out in turn, a stage's worth at a time.
   const stride = t.depth * t.slices;
   const steps = Math.ceil(r.k / stride);
-  const k = b.def('r', 'mul.lo.u32', b.def('r', 'mad.lo.u32', none, t.slices, slice), t.depth);
+  const k = b.def('r', 'mul.lo.u32', slice, t.depth);
   const { row, column } = crossed(kit, thread, t.columns / perThread);
   const shared = { thread, group, k, stride, depth: r.k, stageDepth: t.depth };
   const sideA = side(kit, {
@@ -172,7 +169,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe 
   const threads = slicedThreads(t);
   const quads = t.columns / 4;
   const quad = b.def('r', 'and.b32', tid, quads - 1);
-  const top = b.def('r', 'mad.lo.u32', none, t.rows, b.def('r', 'shr.u32', tid, Math.log2(quads)));
+  const top = b.def('r', 'shr.u32', tid, Math.log2(quads));
   const first = b.def('r', 'mad.lo.u32', top, pitch, b.def('r', 'shl.b32', quad, 4));
   const rounds = slicedResultsPerThread(t) / 4;
   const linesPerRound = threads / quads;
