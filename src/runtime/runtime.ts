@@ -260,7 +260,8 @@ export class Runtime extends TensorMaking {
     const { places } = this.#governor;
     if (places.length > 1) await Promise.all(places.flatMap((p) => (p.alive ? [this.host.finished(p, signal)] : [])));
     else if (places[0]!.alive) await this.host.finished(places[0]!, signal);
-    await this.#engine.checks.verifyAll();
+    const checking = this.#engine.checks.verifyAll();
+    if (checking) await checking;
   }
 
   /**
