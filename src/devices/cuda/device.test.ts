@@ -381,6 +381,24 @@ describe('the CUDA device over a recording driver', () => {
     expect(await to()).toBe(await to());
   });
 
+  it('lets the event loop turn now and then, however soon everything is done', async () => {
+    const { device } = await open();
+    const b = device.allocate(64);
+    let turned = false;
+    setImmediate(() => {
+      turned = true;
+    });
+    const start = performance.now();
+    while (!turned && performance.now() - start < 2000) await device.read(b);
+    expect(performance.now() - start).toBeLessThan(200);
+    turned = false;
+    setImmediate(() => {
+      turned = true;
+    });
+    while (!turned && performance.now() - start < 2000) await device.mark(false).whenDone();
+    expect(turned).toBe(true);
+  });
+
   it('keeps page-locked memory that was just used over a trim, and frees it after a rest', async () => {
     const { ffi, device } = await open();
     const b = device.allocate(1 << 20);

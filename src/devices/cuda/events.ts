@@ -54,7 +54,15 @@ export function isDone(driver: Driver, event: number): boolean {
 /** How long a wait is polled between turns of the loop: being woken by another thread takes some 200 µs. */
 const patienceMs = 2;
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** However short the waits of a loop are, timers, input and output, and finalizers get a turn at least this often. */
+const turnEveryMs = 5;
+let lastTurn = 0;
+
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  lastTurn = performance.now();
+}
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
@@ -62,10 +70,12 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
  * thread, or polled with timers where the driver wants a context there.
  */
 export async function whenDone(driver: Driver, event: number, spinMs = 0): Promise<void> {
-  const spin = performance.now() + spinMs;
+  const start = performance.now();
   do {
-    if (isDone(driver, event)) return;
-  } while (performance.now() < spin);
+    if (!isDone(driver, event)) continue;
+    if (start - lastTurn > turnEveryMs) await turn();
+    return;
+  } while (performance.now() - start < spinMs);
   const patience = performance.now() + patienceMs;
   while (performance.now() < patience) {
     if (isDone(driver, event)) return;
