@@ -67,6 +67,8 @@ const transferSizes = { small: 4096, middle: 1 << 18, large: 1 << 22, largest: 1
 
 /** Making a kernel takes long if it takes more µs than this. */
 const slowCompiler = 8000;
+/** How much longer an emulated GPU may take to make a kernel of a routine, which is larger than those before. */
+const largerKernels = 2;
 /** A pass that takes no more launches than this is hidden behind its own. */
 const fastLaunches = 3;
 /** From one size to the next, where the launch hid the work. */
@@ -209,7 +211,8 @@ class Calibration {
       this.#missed++;
       return;
     }
-    if (!this.#may(`${cls} of ${size}`, kernels * this.#watch.compileUs() + 4 * expected) && !always) return;
+    const making = kernels * this.#watch.compileUs() * (routine && this.#software ? largerKernels : 1);
+    if (!this.#may(`${cls} of ${size}`, making + 4 * expected) && !always) return;
     const probe = probes[cls](size);
     const us = await this.#watch.launch(probe);
     const { flops, bytesRead, bytesWritten } = probe.work.estimate;
