@@ -4,16 +4,14 @@
 // that can be read at once has passed; if anything throws on the way, what was allocated is released and no node changed.
 // So a run that failed can be tried again, at the same place or another: `Recovery` says whether and where.
 
-import type { DType } from '../base/dtype.ts';
 import type { DeviceBuffer, Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import type { Ints } from '../graph/intern.ts';
 import { type Node, settle, settleMortal } from '../graph/node.ts';
 import type { Plan, Step } from '../graph/plan.ts';
 import { type DeferredCheck, Storage } from '../graph/storage.ts';
-import { bakedId, type Trace, trace } from '../graph/trace.ts';
-import type { Decision } from '../routing/types.ts';
+import { type Trace, trace } from '../graph/trace.ts';
 import { Checks } from './checks.ts';
+import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
 import type { Ledger } from './ledger.ts';
@@ -21,23 +19,6 @@ import { anywhere, type Executable, type Programs, type Want } from './programs.
 import { recipes } from './recipe.ts';
 import type { Recovery } from './recovery.ts';
 import { type FailedRead, leave, Residency } from './residency.ts';
-
-/** A program of one op on computed operands and constants. */
-interface EagerProgram {
-  readonly code: number;
-  readonly shape: Ints;
-  readonly shapes: readonly Ints[];
-  readonly dtypes: readonly DType[];
-  /** What the key of a trace says of each operand: a constant's id, or `computed`. */
-  readonly kinds: readonly number[];
-  /** The places each operand is at: where to run was decided by that. */
-  readonly masks: readonly number[];
-  /** Both operands are one and the same. */
-  readonly twice: boolean;
-  readonly executable: Executable;
-  readonly decision: Decision | null;
-  readonly epoch: number;
-}
 
 export class Engine {
   readonly programs: Programs;
@@ -47,8 +28,7 @@ export class Engine {
   readonly #events: Emitter;
   readonly #recovery: Recovery;
   readonly feedback: Feedback;
-  /** By the op's argument: the last program of its kind. */
-  readonly #eager: EagerProgram[] = [];
+  readonly #eager = new EagerPrograms();
   /** The place of the work in progress: what throws, throws there. */
   #at: Place | null = null;
   /** What is being restored is for a run that asked this. */
@@ -153,7 +133,7 @@ export class Engine {
     }
     this.#run(executable, t, wanted, want.wanted === 'host');
     // What was decided for inputs elsewhere is not said of inputs here.
-    if (wanted.length === 1 && there) this.#remember(wanted[0]!, sources, executable, epoch);
+    if (wanted.length === 1 && there) this.#eager.remember(wanted[0]!, sources, want, executable, epoch);
     return executable;
   }
 
@@ -181,71 +161,22 @@ export class Engine {
     }
   }
 
-  /**
-   * The eager path: a single op on computed operands and constants, like the last one of its kind, runs without being traced.
-   * Whether it is like that one is decided by the same things the key of a trace holds.
-   */
+  /** Runs one op that is like the last of its kind; null if it is not. */
   #again(node: Node, want: Want): Executable | null {
-    const last = node.op === 'alu' ? this.#eager[node.arg.id] : undefined;
-    if (last?.code !== node.code || last.shape !== node.shape) return null;
-    const { sources } = node;
-    const { executable } = last;
-    const { place } = executable;
-    if (last.epoch !== this.feedback.epoch || executable.generation !== place.generation) return null;
-    if (want !== anywhere && !suits(want, place)) return null;
-    const buffers: (DeviceBuffer | undefined)[] = [];
-    let scalars = none;
-    const now = ++this.#ledger.storages.now;
-    let reach = 0;
-    for (let i = 0; i < sources.length; i++) {
-      const source = sources[i]!;
-      const { storage } = source;
-      if (source.shape !== last.shapes[i] || source.dtype !== last.dtypes[i] || kindOf(source) !== last.kinds[i])
-        return null;
-      if (!storage) {
-        if (last.kinds[i] === launchScalar) scalars = [...scalars, Number(source.value)];
-        continue;
-      }
-      if (storage.mask !== last.masks[i] || storage.place !== place) return null;
-      if (storage.checks || storage.pin || storage.lent) return null;
-      storage.lastUse = now;
-      if (source.reach > reach) reach = source.reach;
-      buffers.push(storage.buffer!);
-    }
-    if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return null;
-    if (last.twice) buffers.pop();
+    const eager = this.#eager;
+    const { storages } = this.#ledger;
+    const executable = eager.find(node, want, this.feedback.epoch, storages.now + 1);
+    if (!executable) return null;
+    storages.now++;
+    const { place, plan } = executable;
+    const { buffers, scalars, reach } = eager;
     this.#at = place;
-    executable.decision = last.decision;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
-    const storage = new Storage(place, buffers[executable.plan.outputs[0]!]!, this.#ledger.storages);
+    const storage = new Storage(place, buffers[plan.outputs[0]!]!, storages);
     if (place.mortal) settleMortal(node, storage, reach + 1);
     else settle(node, storage);
     return executable;
-  }
-
-  /** `epoch`: when the place was chosen. The run itself may have changed what is chosen next. */
-  #remember(node: Node, sources: readonly Node[], executable: Executable, epoch: number): void {
-    const { plan } = executable;
-    if (node.op !== 'alu' || plan.steps.length !== 1 || plan.kept.length > 0) return;
-    for (let i = 0; i < sources.length; i++) if (kindOf(sources[i]!) === lazy) return;
-    const twice = sources.length === 2 && sources[0] === sources[1];
-    const leaves = new Set(sources.filter((s) => s.storage)).size;
-    // What stands twice is one argument of the launch: only the common case of it is worth remembering.
-    const distinct = twice || new Set(sources).size === sources.length;
-    if (!distinct || leaves === 0 || plan.leaves !== leaves) return;
-    this.#eager[node.arg.id] = {
-      code: node.code,
-      shape: node.shape,
-      shapes: sources.map((s) => s.shape),
-      dtypes: sources.map((s) => s.dtype),
-      kinds: sources.map(kindOf),
-      masks: sources.map((s) => s.storage?.mask ?? 0),
-      twice,
-      executable,
-      decision: executable.decision,
-      epoch,
-    };
   }
 
   /** The plan of nodes without running it. */
@@ -379,20 +310,8 @@ export class Engine {
 
 const none: readonly number[] = [];
 
-/** Kinds of operands beside constants, whose ids are not below 0. */
-const [computed, lazy] = [-1, -2];
-const launchScalar = 0;
-
-function kindOf(node: Node): number {
-  if (node.storage) return computed;
-  return node.op === 'const' ? bakedId(node) : lazy;
-}
-
 const uncomputed = (nodes: readonly Node[]): readonly Node[] =>
   nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
-
-const suits = (want: Want, place: Place): boolean =>
-  (want.pin === null || want.pin === place) && (want.excluded & place.bit) === 0 && (!want.sync || place.caps.syncRead);
 
 /** Whether a leaf can only be brought elsewhere by waiting for its device. */
 const mustAwait = ({ storage }: Node): boolean =>

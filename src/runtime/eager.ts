@@ -1,0 +1,115 @@
+// The eager path: a single op on computed operands and constants, like the last one of its kind, runs without being traced.
+//
+// Whether it is like that one is decided by what the key of a trace and the choice of a place hold: op, shapes, dtypes,
+// which constants are part of the program, where the operands are, and what is asked of the place.
+
+import type { DType } from '../base/dtype.ts';
+import type { DeviceBuffer } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
+import type { Ints } from '../graph/intern.ts';
+import type { Node } from '../graph/node.ts';
+import { bakedId } from '../graph/trace.ts';
+import type { Decision } from '../routing/types.ts';
+import { anywhere, type Executable, type Want } from './programs.ts';
+
+/** A program of one op. */
+interface EagerProgram {
+  readonly code: number;
+  readonly shape: Ints;
+  readonly shapes: readonly Ints[];
+  readonly dtypes: readonly DType[];
+  /** What the key of a trace says of each operand: a constant's id, or `computed`. */
+  readonly kinds: readonly number[];
+  /** The places each operand is at. */
+  readonly masks: readonly number[];
+  /** Both operands are one and the same. */
+  readonly twice: boolean;
+  readonly wanted: Want['wanted'];
+  readonly executable: Executable;
+  readonly decision: Decision | null;
+  readonly epoch: number;
+}
+
+/** Kinds of operands beside constants, whose ids are not below 0. */
+const [computed, lazy] = [-1, -2];
+const launchScalar = 0;
+
+function kindOf(node: Node): number {
+  if (node.storage) return computed;
+  return node.op === 'const' ? bakedId(node) : lazy;
+}
+
+const suits = (want: Want, place: Place): boolean =>
+  (want.pin === null || want.pin === place) && (want.excluded & place.bit) === 0 && (!want.sync || place.caps.syncRead);
+
+const none: readonly number[] = [];
+
+export class EagerPrograms {
+  /** By the op's argument: the last program of its kind. */
+  readonly #last: EagerProgram[] = [];
+  /** What the op that was found last is launched with, and how far back the longest lineage of its operands goes. */
+  buffers: (DeviceBuffer | undefined)[] = [];
+  scalars: readonly number[] = none;
+  reach = 0;
+
+  /** The program of a node if it is like the last of its kind; its operands count as used `now`. */
+  find(node: Node, want: Want, epoch: number, now: number): Executable | null {
+    const last = node.op === 'alu' ? this.#last[node.arg.id] : undefined;
+    if (last?.code !== node.code || last.shape !== node.shape) return null;
+    const { sources } = node;
+    const { executable } = last;
+    const { place } = executable;
+    if (last.epoch !== epoch || executable.generation !== place.generation) return null;
+    if (last.wanted !== want.wanted || (want !== anywhere && !suits(want, place))) return null;
+    const buffers: (DeviceBuffer | undefined)[] = [];
+    let scalars = none;
+    let reach = 0;
+    for (let i = 0; i < sources.length; i++) {
+      const source = sources[i]!;
+      const { storage } = source;
+      if (source.shape !== last.shapes[i] || source.dtype !== last.dtypes[i] || kindOf(source) !== last.kinds[i])
+        return null;
+      if (!storage) {
+        if (last.kinds[i] === launchScalar) scalars = [...scalars, Number(source.value)];
+        continue;
+      }
+      if (storage.mask !== last.masks[i] || storage.place !== place) return null;
+      if (storage.checks || storage.pin || storage.lent) return null;
+      storage.lastUse = now;
+      if (source.reach > reach) reach = source.reach;
+      buffers.push(storage.buffer!);
+    }
+    if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return null;
+    if (last.twice) buffers.pop();
+    executable.decision = last.decision;
+    this.buffers = buffers;
+    this.scalars = scalars;
+    this.reach = reach;
+    return executable;
+  }
+
+  /** A node was computed from sources that were where it ran. `epoch`: when that place was chosen; the run itself may have changed it. */
+  remember(node: Node, sources: readonly Node[], want: Want, executable: Executable, epoch: number): void {
+    const { plan } = executable;
+    if (node.op !== 'alu' || plan.steps.length !== 1 || plan.kept.length > 0) return;
+    for (let i = 0; i < sources.length; i++) if (kindOf(sources[i]!) === lazy) return;
+    const twice = sources.length === 2 && sources[0] === sources[1];
+    const leaves = new Set(sources.filter((s) => s.storage)).size;
+    // What stands twice is one argument of the launch: only the common case of it is worth remembering.
+    const distinct = twice || new Set(sources).size === sources.length;
+    if (!distinct || leaves === 0 || plan.leaves !== leaves) return;
+    this.#last[node.arg.id] = {
+      code: node.code,
+      shape: node.shape,
+      shapes: sources.map((s) => s.shape),
+      dtypes: sources.map((s) => s.dtype),
+      kinds: sources.map(kindOf),
+      masks: sources.map((s) => s.storage?.mask ?? 0),
+      twice,
+      wanted: want.wanted,
+      executable,
+      decision: executable.decision,
+      epoch,
+    };
+  }
+}
