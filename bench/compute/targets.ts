@@ -15,6 +15,9 @@ async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
   return [value, performance.now() - start];
 }
 
+/** Rounds of a transfer after which the engine has compiled it: before, its interpreter is measured. */
+const warmUp = 200;
+
 /** 10 MB up and down, cold and warm, beside the device's own copies. */
 export async function transfers({ make }: Setup): Promise<Row[]> {
   const gpu = make();
@@ -45,14 +48,14 @@ export async function transfers({ make }: Setup): Promise<Row[]> {
     own.down.push((await timed(() => device.read(buffer)))[1]);
     device.release(buffer);
   };
-  for (let i = 0; i < 40; i++) {
+  for (let i = 0; i < warmUp + 60; i++) {
     // Each follows the other as often as itself: whoever comes after a read finds the caches full of what was read.
     for (const work of i % 2 === 0 ? [byFacade, byDevice] : [byDevice, byFacade]) {
-      global.gc?.();
+      if (i >= warmUp) global.gc?.();
       await work();
     }
   }
-  const warm = (times: readonly number[]): number => median(times.slice(4));
+  const warm = (times: readonly number[]): number => median(times.slice(warmUp));
   const [up, down, write, read] = [warm(facade.up), warm(facade.down), warm(own.up), warm(own.down)];
   await gpu.dispose();
   const worst = Math.max(coldUp, coldDown, ...facade.up, ...facade.down);
