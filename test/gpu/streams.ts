@@ -1,7 +1,7 @@
 // Many runtimes on one GPU, each with several streams of work that are awaited side by side, for a while.
 //
 // Every result is exact by construction and compared element by element. Steps in between are not disposed of, as in careless
-// code: in the end the collector has freed all of them, and neither the device's pools nor the process have grown.
+// code: in the end the collector has freed all of them. How the device's pools and the process grew is told; `soak.ts` judges that.
 
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
@@ -132,8 +132,6 @@ export async function streams(seconds: number, runtimes = 6, perRuntime = 4): Pr
   );
   const late = samples.slice(Math.floor(samples.length / 3));
   const [pool, host] = [slope(late, (i) => late[i]!.pool), slope(late, (i) => late[i]!.host)];
-  // The largest of random sizes still grow for a while; growth that lasts shows in a run of minutes.
-  if (seconds >= 120) assert(pool < 8 && host < 8, `growth in MiB a minute: pools ${pool}, process ${host}`);
   await Promise.all(all.map((rt) => rt.close()));
   const last = samples[samples.length - 1]!;
   return `${runtimes} runtimes with ${perRuntime} streams each, ${rounds} results right in ${seconds} s; nothing held at the end; pools ${(last.pool / MiB).toFixed(0)} MiB (${pool.toFixed(2)} MiB/min), process ${(last.host / MiB).toFixed(0)} MiB (${host.toFixed(2)} MiB/min)`;
