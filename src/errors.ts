@@ -13,6 +13,8 @@ export interface ErrorInfo {
 }
 
 export class ForgeError extends Error {
+  /** Written out in each class: bundlers shorten the names of classes. */
+  override name = 'ForgeError';
   readonly code: string;
   readonly fix: string;
   readonly where: string;
@@ -22,7 +24,6 @@ export class ForgeError extends Error {
       info.fix ? `${info.message}\n  fix: ${info.fix}` : info.message,
       info.cause === undefined ? {} : { cause: info.cause },
     );
-    this.name = new.target.name;
     this.code = info.code;
     this.fix = info.fix;
     this.where = info.where;
@@ -30,22 +31,33 @@ export class ForgeError extends Error {
 }
 
 /** Shapes, axes, sizes or indices that do not fit the op. */
-export class ShapeError extends ForgeError {}
+export class ShapeError extends ForgeError {
+  override name = 'ShapeError';
+}
 
 /** A dtype the op, the device or the data does not allow. */
-export class DTypeError extends ForgeError {}
+export class DTypeError extends ForgeError {
+  override name = 'DTypeError';
+}
 
 /** Any other argument that cannot be used: option values, ragged arrays, NaN where an index is needed. */
-export class ArgumentError extends ForgeError {}
+export class ArgumentError extends ForgeError {
+  override name = 'ArgumentError';
+}
 
 /** A tensor, runtime or device used after it was disposed or closed. */
-export class DisposedError extends ForgeError {}
+export class DisposedError extends ForgeError {
+  override name = 'DisposedError';
+}
 
 /** An index read at run time lies outside the axis it selects from. */
-export class IndexError extends ForgeError {}
+export class IndexError extends ForgeError {
+  override name = 'IndexError';
+}
 
 /** The device has no room now; freeing something and trying again can help. Nothing was changed. */
 export class OutOfMemory extends ForgeError {
+  override name = 'OutOfMemory';
   readonly requested: number;
   readonly available: number;
 
@@ -57,13 +69,18 @@ export class OutOfMemory extends ForgeError {
 }
 
 /** The device, or a part of it, is gone; what was in flight is lost. */
-export class DeviceLost extends ForgeError {}
+export class DeviceLost extends ForgeError {
+  override name = 'DeviceLost';
+}
 
 /** No device can do what was asked (missing, refused, or it lacks a feature or dtype). */
-export class DeviceUnavailable extends ForgeError {}
+export class DeviceUnavailable extends ForgeError {
+  override name = 'DeviceUnavailable';
+}
 
 /** Generated code was rejected or failed on the device; `source` is what was generated. */
 export class KernelError extends ForgeError {
+  override name = 'KernelError';
   readonly source: string;
 
   constructor(info: ErrorInfo & { readonly source: string }) {
@@ -73,4 +90,6 @@ export class KernelError extends ForgeError {
 }
 
 /** A file that is truncated, malformed, or does not hold what it claims. */
-export class FormatError extends ForgeError {}
+export class FormatError extends ForgeError {
+  override name = 'FormatError';
+}

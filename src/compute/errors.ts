@@ -43,16 +43,19 @@ export abstract class ComputeError extends forge.ForgeError {
 
 /** A bad shape, type or option. */
 export class InvalidArgumentError extends ComputeError {
+  override name = 'InvalidArgumentError';
   static override readonly code = 'INVALID_ARGUMENT';
 }
 
 /** An object used after its disposal. */
 export class DisposedError extends ComputeError {
+  override name = 'DisposedError';
   static override readonly code = 'DISPOSED';
 }
 
 /** No device meets the request; `rejected` tells why each one does not. */
 export class DeviceUnavailableError extends ComputeError {
+  override name = 'DeviceUnavailableError';
   static override readonly code = 'DEVICE_UNAVAILABLE';
   readonly rejected: readonly { readonly device: string; readonly reason: string }[];
 
@@ -64,12 +67,14 @@ export class DeviceUnavailableError extends ComputeError {
 
 /** The device disappeared or was poisoned. Trying again can help after a reset. */
 export class DeviceLostError extends ComputeError {
+  override name = 'DeviceLostError';
   static override readonly code = 'DEVICE_LOST';
   static override readonly retryable = true;
 }
 
 /** An allocation was refused. Trying again can help after memory was given back, or with smaller pieces. */
 export class OutOfMemoryError extends ComputeError {
+  override name = 'OutOfMemoryError';
   static override readonly code = 'OUT_OF_MEMORY';
   static override readonly retryable = true;
   readonly requested: number | null;
@@ -84,23 +89,27 @@ export class OutOfMemoryError extends ComputeError {
 
 /** A copy between host and device failed. */
 export class TransferError extends ComputeError {
+  override name = 'TransferError';
   static override readonly code = 'TRANSFER_FAILED';
   static override readonly retryable = true;
 }
 
 /** A computation failed on the device. */
 export class KernelError extends ComputeError {
+  override name = 'KernelError';
   static override readonly code = 'KERNEL_FAILED';
   static override readonly retryable = true;
 }
 
 /** The data did not survive a reset. */
 export class TensorLostError extends ComputeError {
+  override name = 'TensorLostError';
   static override readonly code = 'TENSOR_LOST';
 }
 
 /** One item of a batch failed; the results made before it were freed. */
 export class BatchError extends ComputeError {
+  override name = 'BatchError';
   static override readonly code = 'BATCH_FAILED';
   readonly index: number;
   readonly completed: number;
@@ -123,6 +132,7 @@ export interface RecoveryStep {
 
 /** The limits of recovery were reached; `history` has every step. */
 export class RecoveryExhaustedError extends ComputeError {
+  override name = 'RecoveryExhaustedError';
   static override readonly code = 'RECOVERY_EXHAUSTED';
   readonly history: readonly RecoveryStep[];
 
@@ -134,6 +144,7 @@ export class RecoveryExhaustedError extends ComputeError {
 
 /** The caller aborted. */
 export class AbortError extends ComputeError {
+  override name = 'AbortError';
   static override readonly code = 'ABORTED';
 }
 

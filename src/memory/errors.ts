@@ -3,10 +3,14 @@
 import { ForgeError } from '../errors.ts';
 
 /** Lent memory did not come back as it was; the buffers named are marked, and cannot be read any more. */
-export class BorrowViolation extends ForgeError {}
+export class BorrowViolation extends ForgeError {
+  override name = 'BorrowViolation';
+}
 
 /** Memory that is lent to a reversible program, or came back changed, cannot be read, used or lent again. */
-export class BufferLent extends ForgeError {}
+export class BufferLent extends ForgeError {
+  override name = 'BufferLent';
+}
 
 /** For owners of lendable memory: why nobody may use it now. */
 export function refuseLent(name: string, state: 'lent' | 'corrupt', where: string): BufferLent {

@@ -3,13 +3,18 @@
 import { type ErrorInfo, ForgeError } from '../errors.ts';
 
 /** A fault that may well be gone at the next attempt. Nothing was changed. */
-export class TransientError extends ForgeError {}
+export class TransientError extends ForgeError {
+  override name = 'TransientError';
+}
 
 /** The values of a tensor were on a device that was lost, and nothing was kept from which they could be made again. */
-export class TensorLost extends ForgeError {}
+export class TensorLost extends ForgeError {
+  override name = 'TensorLost';
+}
 
 /** A wait took longer than its limit. What was waited for may still be running. */
 export class DeadlineExceeded extends ForgeError {
+  override name = 'DeadlineExceeded';
   readonly limitMs: number;
 
   constructor(info: ErrorInfo & { readonly limitMs: number }) {
@@ -19,7 +24,9 @@ export class DeadlineExceeded extends ForgeError {
 }
 
 /** The caller's AbortSignal ended a wait. `cause` is the signal's reason. */
-export class Aborted extends ForgeError {}
+export class Aborted extends ForgeError {
+  override name = 'Aborted';
+}
 
 /** One attempt that failed, as RecoveryExhausted lists them. */
 export interface FailedAttempt {
@@ -33,6 +40,7 @@ export interface FailedAttempt {
 
 /** Every attempt that the limits allow has failed. `cause` is the last error, `attempts` all of them. */
 export class RecoveryExhausted extends ForgeError {
+  override name = 'RecoveryExhausted';
   readonly attempts: readonly FailedAttempt[];
 
   constructor(info: ErrorInfo & { readonly attempts: readonly FailedAttempt[] }) {

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import * as facade from './compute/errors.ts';
+import * as errors from './errors.ts';
+import * as memory from './memory/errors.ts';
+import * as recovery from './recovery/errors.ts';
+
+type AnyError = new (info: never) => errors.ForgeError;
+
+const isError = (value: unknown): value is AnyError =>
+  typeof value === 'function' && value.prototype instanceof errors.ForgeError && value !== facade.ComputeError;
+
+const info = {
+  code: 'X',
+  message: 'm',
+  fix: '',
+  where: 'w',
+  hint: '',
+  operation: 'o',
+  ms: 1,
+  history: [],
+  failures: [],
+};
+
+it('errors say the name of their class, also where a bundler has shortened it', () => {
+  const classes = [errors, memory, recovery, facade].flatMap((m) => Object.entries(m)).filter(([, c]) => isError(c));
+  expect(classes.length).toBeGreaterThan(20);
+  for (const [name, Class] of classes) {
+    const Shortened = class extends (Class as AnyError) {};
+    expect(new Shortened(info as never).name).toBe(name);
+  }
+});
