@@ -91,7 +91,7 @@ export class Engine {
     let asked = want;
     for (let attempt = 0; ; attempt++) {
       try {
-        const far = this.programs.single ? null : this.#far(nodes, asked);
+        const far = this.programs.awaits ? this.#far(nodes, asked) : null;
         if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place)));
         return this.#compute(nodes, far?.place.alive ? { ...asked, pin: far.place } : asked);
       } catch (e) {

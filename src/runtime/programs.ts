@@ -87,6 +87,7 @@ export interface Conditions {
 
 export class Programs {
   readonly #places: readonly Place[];
+  readonly #awaits: boolean;
   readonly #cache = new KeyedCache<Entry>();
   readonly #router: Router | null;
   readonly #conditions: Conditions;
@@ -101,6 +102,7 @@ export class Programs {
     events: Emitter,
   ) {
     this.#places = places;
+    this.#awaits = places.length > 1 && places.some((p) => !p.caps.syncRead);
     this.#router = router;
     this.#conditions = conditions;
     this.#ledger = ledger;
@@ -110,9 +112,9 @@ export class Programs {
   /** The place a program is being made for; stays when that fails, until the next one is. */
   preparing: Place | null = null;
 
-  /** There is no choice of places. */
-  get single(): boolean {
-    return this.#places.length === 1;
+  /** Whether inputs may have to be waited for: there is a choice of places, and one of them cannot be read at once. */
+  get awaits(): boolean {
+    return this.#awaits;
   }
 
   /** The program of a trace. `leaves` are its inputs, in order: those of the trace, or the arguments they stand for. */

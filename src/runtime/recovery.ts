@@ -104,6 +104,7 @@ export class Recovery {
   /** A device did what it was asked. */
   succeeded(place: Place): void {
     const { health, events } = this.#parts;
+    if (!health.doubts(place.id)) return;
     health.succeeded(place.id);
     if (health.returned(place.id) && events.has('return')) events.emit('return', { device: place.id });
   }
