@@ -5,22 +5,12 @@ import { describe, expect, it } from 'vitest';
 import type { DeviceId } from '../devices/device.ts';
 import { CostModel } from './model.ts';
 import { Router } from './router.ts';
-import { cpuProfile, gpuProfile } from './testing.ts';
+import { cpuProfile, gpuProfile, randomFrom } from './testing.ts';
 import { type OperationType, operationTypes, type RouteRequest } from './types.ts';
 import { typicalWork } from './work.ts';
 
 const devices = ['cpu', 'cuda:0'] as const;
 const ops = operationTypes.filter((op) => op !== 'unknown');
-
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 interface Call {
   readonly request: RouteRequest;

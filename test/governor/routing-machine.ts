@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import type { DeviceId } from '../../src/devices/device.ts';
 import type { Profile } from '../../src/routing/profile.ts';
 import { Router } from '../../src/routing/router.ts';
+import { randomFrom } from '../../src/routing/testing.ts';
 import type { Decision, KernelClass, OperationType, RouteRequest, WorkItem } from '../../src/routing/types.ts';
 import { Feedback } from '../../src/runtime/feedback.ts';
 import type { Executable } from '../../src/runtime/programs.ts';
@@ -83,16 +84,6 @@ export function recorded(name: string): Recorded {
         us: new Map(devices.map((d, i) => [d, us[i]!])),
       };
     }),
-  };
-}
-
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
 }
 

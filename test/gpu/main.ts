@@ -1,6 +1,6 @@
 // The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
 //
-//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines cublas matmul ampere epilogues fast pool runtime quick] [soak SECONDS]
+//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines cublas matmul ampere epilogues fast pool runtime] [soak SECONDS]
 //
 // `--part I/N` takes every N-th case, so that N processes share the work (of a slow checker, say). Prints each failure as it
 // happens and a table last; exits non-zero if anything failed or if there is no GPU.
@@ -93,26 +93,6 @@ if (wants('epilogues')) {
 }
 if (wants('fast') && part === 0) await fastMathTests(await open({ fastMath: true }), device, report);
 if (wants('pool') && part === 0) await poolTests(device, report);
-if (only.includes('quick')) {
-  // A cross-section, for slow checkers.
-  const own = await open({ cublas: false, processors: 1 });
-  report.group('quick');
-  for (const [i, c] of allKernelCases(own.target).entries()) {
-    if (i % 9 === 0 && c.kernel.space.reduce((n, d) => n * d, 1) < 6000) {
-      await report.test(c.kernel.name, () => {
-        const complaint = runKernelCase(own, c, 1);
-        if (complaint) throw new Error(complaint);
-      });
-    }
-  }
-  for (const [i, c] of routineCases().entries()) {
-    if (i % 11 !== 0) continue;
-    await report.test(c.routine.name, () => {
-      const complaint = runRoutineCase(own, c, 1);
-      if (complaint) throw new Error(complaint);
-    });
-  }
-}
 if (wants('runtime') && part === 0) await runtimeTests(device, report);
 console.log(`all done after ${seconds()}; ${JSON.stringify(device.counters())}`);
 report.print();

@@ -150,13 +150,16 @@ class Cpu implements CpuDevice {
   }
 
   readSync(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Uint8Array {
+    return this.#copyOut(src, offset, length, this.#spares.take(length));
+  }
+
+  #copyOut(src: DeviceBuffer, offset: number, length: number, into: Uint8Array | null): Uint8Array {
     const b = this.#own(src, offset, length, 'read');
     const at = b.address + offset;
     const { u8 } = b.small ?? this.#engine.memory.views;
-    const spare = this.#spares.take(length);
-    if (!spare) return u8.slice(at, at + length);
-    spare.set(u8.subarray(at, at + length));
-    return spare;
+    if (!into) return u8.slice(at, at + length);
+    into.set(u8.subarray(at, at + length));
+    return into;
   }
 
   returnRead(bytes: Uint8Array): void {
@@ -164,11 +167,7 @@ class Cpu implements CpuDevice {
   }
 
   async read(src: DeviceBuffer, offset = 0, length = src.bytes - offset, into?: Uint8Array): Promise<Uint8Array> {
-    if (!into) return this.readSync(src, offset, length);
-    const b = this.#own(src, offset, length, 'read');
-    const at = b.address + offset;
-    into.set((b.small ?? this.#engine.memory.views).u8.subarray(at, at + length));
-    return into;
+    return into ? this.#copyOut(src, offset, length, into) : this.readSync(src, offset, length);
   }
 
   readTyped(src: DeviceBuffer, type: DType, first = 0, count?: number): TypedArray {

@@ -66,16 +66,16 @@ async function turn(): Promise<void> {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Waits without blocking the event loop, but for `spinMs`: what is done sooner than the loop turns is worth a spin. Short waits poll between turns of the loop; a longer one is parked on another
+ * Waits without blocking the event loop, but for `spin` milliseconds: what is done sooner than the loop turns is worth a spin. Short waits poll between turns of the loop; a longer one is parked on another
  * thread, or polled with timers where the driver wants a context there.
  */
-export async function whenDone(driver: Driver, event: number, spinMs = 0): Promise<void> {
+export async function whenDone(driver: Driver, event: number, spin = 0): Promise<void> {
   const start = performance.now();
   do {
     if (!isDone(driver, event)) continue;
     if (start - lastTurn > turnEveryMs) await turn();
     return;
-  } while (performance.now() - start < spinMs);
+  } while (performance.now() - start < spin);
   const patience = performance.now() + patienceMs;
   while (performance.now() < patience) {
     if (isDone(driver, event)) return;
