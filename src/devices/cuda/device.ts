@@ -1,9 +1,8 @@
 // One NVIDIA GPU as a Device.
 //
-// Kernels run on one compute stream, in the order of the calls. Large copies run on a second stream: they start after the
-// work enqueued before them, and a buffer remembers the copy (its fence) that the next kernel on it has to wait for. A
-// released block can be handed out again at once, since whatever uses it next comes later on the same stream; one that the
-// copy stream is still busy with waits until that is done, or until there is no other room.
+// Kernels run on one compute stream, in the order of the calls; copies keep to that order (`copies.ts`). A released block can be handed
+// out again at once, since whatever uses it next comes later on the same stream; one that the copy stream is still busy with
+// waits until that is done, or until there is no other room.
 
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
@@ -19,10 +18,12 @@ import type {
   Recording,
   Telemetry,
 } from '../device.ts';
+import { CudaBuffer } from './buffer.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
+import { Copies } from './copies.ts';
 import type { Driver } from './driver.ts';
-import { EventPool, isDone, spinMs, whenDone } from './events.ts';
+import { EventPool, isDone } from './events.ts';
 import { record } from './graphs.ts';
 import { type CudaDeviceInfo, capabilities, openArena } from './info.ts';
 import { CudaMark } from './marks.ts';
@@ -33,9 +34,8 @@ import { kernelRecipe, type Recipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import type { Arena } from './split-arena.ts';
-import type { Located } from './step.ts';
 import type { Stretch } from './stretches.ts';
-import { PinnedPool, UploadRing } from './transfer.ts';
+import { PinnedPool } from './transfer.ts';
 
 export interface CudaServices {
   readonly driver: Driver;
@@ -46,24 +46,6 @@ export interface CudaServices {
   readonly protect: (buffer: ArrayBuffer) => void;
 }
 
-class CudaBuffer implements DeviceBuffer, Located {
-  readonly bytes: number;
-  readonly collected = false;
-  readonly block: Stretch | null;
-  /** Below zero once released. */
-  address: number;
-  /** An event on the copy stream that the next kernel must wait for; 0 if none. */
-  fence = 0;
-
-  constructor(bytes: number, block: Stretch | null) {
-    this.bytes = bytes;
-    this.block = block;
-    this.address = block ? block.address : 0;
-  }
-}
-
-/** Copies of at least this size go through the copy stream. */
-const largeCopy = 256 * 1024;
 const nonBlocking = 1;
 
 export class CudaDevice implements Device {
@@ -78,11 +60,9 @@ export class CudaDevice implements Device {
   readonly #pool: Arena;
   /** Released, but a copy is still under way. */
   readonly #cooling: { readonly block: Stretch; readonly fence: number }[] = [];
-  readonly #pinned: PinnedPool;
+  readonly #copies: Copies;
   readonly #events: EventPool;
   readonly #timers: EventPool;
-  readonly #small: UploadRing;
-  readonly #large: UploadRing;
   readonly #compiler: Compiler;
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
@@ -103,11 +83,10 @@ export class CudaDevice implements Device {
     this.#compute = this.#stream();
     this.#copy = this.#stream();
     this.#pool = openArena(driver, info);
-    this.#pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
     this.#events = new EventPool(driver, false);
     this.#timers = new EventPool(driver, true);
-    this.#small = new UploadRing(driver, this.#events, this.#compute, 256 * 1024, 4);
-    this.#large = new UploadRing(driver, this.#events, this.#copy, 2 * 2 ** 20, 4);
+    const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
+    this.#copies = new Copies(driver, this.#events, { compute: this.#compute, copy: this.#copy }, pinned);
     this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
     this.#libraries = services.libraries;
     this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
@@ -150,27 +129,7 @@ export class CudaDevice implements Device {
   write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
     this.#enter();
     const b = this.#live(dst);
-    if (bytes.length === 0) return;
-    const target = b.address + offset;
-    const pinned = this.#pinned.addressOf(bytes);
-    if (pinned === undefined && bytes.length < largeCopy) {
-      this.#settle(b);
-      this.#small.upload(target, bytes);
-      return;
-    }
-    this.#copyAfterCompute();
-    if (pinned === undefined) {
-      this.#large.upload(target, bytes);
-      this.#setFence(b);
-      return;
-    }
-    // Fetched where it lies; the caller may change it when this returns, so it has to have been fetched by then.
-    const { call } = this.#driver;
-    this.#driver.check(
-      call.cuMemcpyHtoDAsync_v2(target, pinned, bytes.length, this.#copy),
-      'upload from pinned memory',
-    );
-    this.#driver.check(call.cuStreamSynchronize(this.#copy), 'upload from pinned memory');
+    if (bytes.length > 0) this.#copies.upload(b, offset, bytes);
   }
 
   async read(
@@ -181,27 +140,13 @@ export class CudaDevice implements Device {
   ): Promise<Uint8Array> {
     this.#enter();
     const b = this.#live(src);
-    if (length === 0) return into ?? new Uint8Array(0);
-    const straight = into && this.#pinned.addressOf(into);
-    const block = straight ? null : this.#pinned.take(length);
-    const stream = this.#download(b, offset, length, block, straight ?? block!.address);
-    const event = this.#events.record(stream);
-    try {
-      await whenDone(this.#driver, event, length < largeCopy ? spinMs : 0);
-    } finally {
-      this.#events.recycle(event);
-    }
-    return block ? this.#finishRead(block, length, into) : into!;
+    return length === 0 ? (into ?? new Uint8Array(0)) : this.#copies.download(b, offset, length, into);
   }
 
   readSync(src: DeviceBuffer, offset = 0, length = src.bytes - offset): Uint8Array {
     this.#enter();
     const b = this.#live(src);
-    if (length === 0) return new Uint8Array(0);
-    const block = this.#pinned.take(length);
-    const stream = this.#download(b, offset, length, block, block.address);
-    this.#driver.check(this.#driver.call.cuStreamSynchronize(stream), `read of ${length} bytes`);
-    return this.#finishRead(block, length, null);
+    return length === 0 ? new Uint8Array(0) : this.#copies.downloadSync(b, offset, length);
   }
 
   prepare(work: Kernel | Routine): Program {
@@ -282,7 +227,7 @@ export class CudaDevice implements Device {
     this.#enter();
     this.#afterCopies(0);
     this.#pool.trim();
-    this.#pinned.trim();
+    this.#copies.pinned.trim();
   }
 
   async close(): Promise<void> {
@@ -292,8 +237,7 @@ export class CudaDevice implements Device {
     call.cuCtxSynchronize();
     this.#closed = true;
     this.#driver.onFatal.delete(this.#onLost);
-    this.#small.close();
-    this.#large.close();
+    this.#copies.close();
     this.#compiler.close();
     for (const address of this.#kept) call.cuMemFree_v2(address);
     this.#pool.close();
@@ -305,7 +249,7 @@ export class CudaDevice implements Device {
   }
 
   returnRead(bytes: Uint8Array): void {
-    this.#pinned.takeBack(bytes.buffer);
+    this.#copies.pinned.takeBack(bytes.buffer);
   }
 
   // Beyond the contract.
@@ -313,7 +257,8 @@ export class CudaDevice implements Device {
   /** Host memory the device reaches directly: the fastest source of uploads. */
   pinned(bytes: number): ArrayBuffer {
     this.#enter();
-    return this.#pinned.lend(this.#pinned.take(bytes), bytes);
+    const { pinned } = this.#copies;
+    return pinned.lend(pinned.take(bytes), bytes);
   }
 
   /** Copies between GPUs without the host, after all work enqueued on both. */
@@ -321,10 +266,10 @@ export class CudaDevice implements Device {
     const [from, to] = [other.#live(src), this.#live(dst)];
     const { call } = this.#driver;
     other.#enter();
-    other.#settle(from);
+    other.#copies.settle(from);
     const event = other.#events.record(other.#compute);
     this.#enter();
-    this.#settle(to);
+    this.#copies.settle(to);
     this.#driver.check(call.cuStreamWaitEvent(this.#compute, event, 0), 'copy between devices');
     other.#events.recycle(event);
     const bytes = Math.min(from.bytes, to.bytes);
@@ -396,7 +341,7 @@ export class CudaDevice implements Device {
   #afterCopies(bytes: number): Stretch | null {
     if (this.#cooling.length === 0) return null;
     for (const { block, fence } of this.#cooling.splice(0)) {
-      this.#await(fence);
+      this.#copies.await(fence);
       this.#pool.release(block);
     }
     return bytes > 0 ? this.#pool.allocate(bytes) : null;
@@ -406,55 +351,8 @@ export class CudaDevice implements Device {
     for (let i = 0; i < buffers.length; i++) {
       const b = buffers[i]!;
       if (b.address < 0) this.#live(b);
-      if (b.fence !== 0) this.#settle(b);
+      if (b.fence !== 0) this.#copies.settle(b);
     }
-  }
-
-  #settle(b: CudaBuffer): void {
-    if (b.fence === 0) return;
-    this.#await(b.fence);
-    b.fence = 0;
-  }
-
-  #await(fence: number): void {
-    const code = this.#driver.call.cuStreamWaitEvent(this.#compute, fence, 0);
-    this.#driver.check(code, 'cuStreamWaitEvent');
-    this.#events.recycle(fence);
-  }
-
-  #setFence(b: CudaBuffer): void {
-    if (b.fence !== 0) this.#events.recycle(b.fence);
-    b.fence = this.#events.record(this.#copy);
-  }
-
-  /** The copy stream goes on only after everything enqueued for computing so far. */
-  #copyAfterCompute(): void {
-    const event = this.#events.record(this.#compute);
-    this.#driver.check(this.#driver.call.cuStreamWaitEvent(this.#copy, event, 0), 'cuStreamWaitEvent');
-    // A wait refers to the recording it saw, so the event can be used again.
-    this.#events.recycle(event);
-  }
-
-  /** Enqueues the copy to an address in host memory, of a block that is given back if that fails; returns its stream. */
-  #download(b: CudaBuffer, offset: number, length: number, block: Stretch | null, to: number): number {
-    const large = length >= largeCopy;
-    if (large) this.#copyAfterCompute();
-    else this.#settle(b);
-    const stream = large ? this.#copy : this.#compute;
-    const code = this.#driver.call.cuMemcpyDtoHAsync_v2(to, b.address + offset, length, stream);
-    if (code !== 0) {
-      if (block) this.#pinned.release(block);
-      throw this.#driver.error(code, `read of ${length} bytes`);
-    }
-    if (large) this.#setFence(b);
-    return stream;
-  }
-
-  #finishRead(block: Stretch, length: number, into: Uint8Array | null): Uint8Array {
-    if (!into && this.#pinned.lends(length)) return new Uint8Array(this.#pinned.lend(block, length));
-    const copy = this.#pinned.copyOut(block, length, into);
-    this.#pinned.release(block);
-    return copy;
   }
 }
 

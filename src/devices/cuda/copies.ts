@@ -1,0 +1,132 @@
+// Copies between the host and one GPU, in order with its kernels.
+//
+// Small ones run on the compute stream itself. Large ones run on a second stream: they start after the work enqueued before
+// them, and a buffer remembers the copy (its fence) that the next kernel on it has to wait for.
+
+import type { CudaBuffer } from './buffer.ts';
+import type { Driver } from './driver.ts';
+import { type EventPool, spinMs, whenDone } from './events.ts';
+import type { Stretch } from './stretches.ts';
+import { type PinnedPool, UploadRing } from './transfer.ts';
+
+/** Copies of at least this size go through the copy stream. */
+const largeCopy = 256 * 1024;
+
+export interface Streams {
+  readonly compute: number;
+  readonly copy: number;
+}
+
+export class Copies {
+  readonly pinned: PinnedPool;
+  readonly #driver: Driver;
+  readonly #events: EventPool;
+  readonly #streams: Streams;
+  readonly #small: UploadRing;
+  readonly #large: UploadRing;
+
+  constructor(driver: Driver, events: EventPool, streams: Streams, pinned: PinnedPool) {
+    this.#driver = driver;
+    this.#events = events;
+    this.#streams = streams;
+    this.pinned = pinned;
+    this.#small = new UploadRing(driver, events, streams.compute, 256 * 1024, 4);
+    this.#large = new UploadRing(driver, events, streams.copy, 2 * 2 ** 20, 4);
+  }
+
+  /** The bytes may be changed as soon as this returns. */
+  upload(b: CudaBuffer, offset: number, bytes: Uint8Array): void {
+    const target = b.address + offset;
+    const pinned = this.pinned.addressOf(bytes);
+    if (pinned === undefined && bytes.length < largeCopy) {
+      this.settle(b);
+      this.#small.upload(target, bytes);
+      return;
+    }
+    this.#copyAfterCompute();
+    if (pinned === undefined) {
+      this.#large.upload(target, bytes);
+      this.#setFence(b);
+      return;
+    }
+    // Fetched where it lies, and it has to have been fetched when this returns.
+    const { call } = this.#driver;
+    const { copy } = this.#streams;
+    this.#driver.check(call.cuMemcpyHtoDAsync_v2(target, pinned, bytes.length, copy), 'upload from pinned memory');
+    this.#driver.check(call.cuStreamSynchronize(copy), 'upload from pinned memory');
+  }
+
+  /** The bytes in `into`, straight if that is pinned; without it in an array of its own. */
+  async download(b: CudaBuffer, offset: number, length: number, into: Uint8Array | null): Promise<Uint8Array> {
+    const straight = into && this.pinned.addressOf(into);
+    const block = straight ? null : this.pinned.take(length);
+    const stream = this.#enqueue(b, offset, length, block, straight ?? block!.address);
+    const event = this.#events.record(stream);
+    try {
+      await whenDone(this.#driver, event, length < largeCopy ? spinMs : 0);
+    } finally {
+      this.#events.recycle(event);
+    }
+    return block ? this.#result(block, length, into) : into!;
+  }
+
+  downloadSync(b: CudaBuffer, offset: number, length: number): Uint8Array {
+    const block = this.pinned.take(length);
+    const stream = this.#enqueue(b, offset, length, block, block.address);
+    this.#driver.check(this.#driver.call.cuStreamSynchronize(stream), `read of ${length} bytes`);
+    return this.#result(block, length, null);
+  }
+
+  /** Makes the next kernel wait for the copy of a buffer that is under way. */
+  settle(b: CudaBuffer): void {
+    if (b.fence === 0) return;
+    this.await(b.fence);
+    b.fence = 0;
+  }
+
+  /** Makes the next kernel wait for a copy. */
+  await(fence: number): void {
+    this.#driver.check(this.#driver.call.cuStreamWaitEvent(this.#streams.compute, fence, 0), 'cuStreamWaitEvent');
+    this.#events.recycle(fence);
+  }
+
+  close(): void {
+    this.#small.close();
+    this.#large.close();
+  }
+
+  #setFence(b: CudaBuffer): void {
+    if (b.fence !== 0) this.#events.recycle(b.fence);
+    b.fence = this.#events.record(this.#streams.copy);
+  }
+
+  /** The copy stream goes on only after everything enqueued for computing so far. */
+  #copyAfterCompute(): void {
+    const event = this.#events.record(this.#streams.compute);
+    this.#driver.check(this.#driver.call.cuStreamWaitEvent(this.#streams.copy, event, 0), 'cuStreamWaitEvent');
+    // A wait refers to the recording it saw, so the event can be used again.
+    this.#events.recycle(event);
+  }
+
+  /** Enqueues the copy to an address in host memory, of a block that is given back if that fails; returns its stream. */
+  #enqueue(b: CudaBuffer, offset: number, length: number, block: Stretch | null, to: number): number {
+    const large = length >= largeCopy;
+    if (large) this.#copyAfterCompute();
+    else this.settle(b);
+    const stream = large ? this.#streams.copy : this.#streams.compute;
+    const code = this.#driver.call.cuMemcpyDtoHAsync_v2(to, b.address + offset, length, stream);
+    if (code !== 0) {
+      if (block) this.pinned.release(block);
+      throw this.#driver.error(code, `read of ${length} bytes`);
+    }
+    if (large) this.#setFence(b);
+    return stream;
+  }
+
+  #result(block: Stretch, length: number, into: Uint8Array | null): Uint8Array {
+    if (!into && this.pinned.lends(length)) return new Uint8Array(this.pinned.lend(block, length));
+    const copy = this.pinned.copyOut(block, length, into);
+    this.pinned.release(block);
+    return copy;
+  }
+}
