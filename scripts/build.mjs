@@ -24,9 +24,13 @@ export function ensureBuilt({ quiet = false } = {}) {
   const tsdown = fileURLToPath(new URL('../node_modules/tsdown/dist/run.mjs', import.meta.url));
   const run = spawnSync(process.execPath, [tsdown, '--logLevel', 'error'], {
     cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'pipe'],
   });
-  if (run.status !== 0) throw new Error('The build failed; `npm run build` shows why.');
+  // What the bundler says of itself is of use only then.
+  if (run.status !== 0) {
+    process.stderr.write(run.stderr);
+    throw new Error('The build failed; `npm run build` shows why.');
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) ensureBuilt();
