@@ -6,8 +6,8 @@ export default defineConfig({
     devices: 'src/devices/index.ts',
     // Its own file, so that the package can leave it out for browsers.
     cuda: 'src/devices/cuda/discover.ts',
-    isolated: 'src/recovery/isolated/open.ts',
-    'gpu-child': 'src/recovery/isolated/child.ts',
+    isolated: 'src/governor/recovery/isolated/open.ts',
+    'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import * as facade from './compute/errors.ts';
 import * as errors from './errors.ts';
-import * as memory from './memory/errors.ts';
-import * as recovery from './recovery/errors.ts';
+import * as memory from './governor/memory/errors.ts';
+import * as recovery from './governor/recovery/errors.ts';
 
 type AnyError = new (info: never) => errors.ForgeError;
 

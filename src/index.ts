@@ -4,22 +4,28 @@ export { type DType, dtypes, type HostArrays } from './base/dtype.ts';
 export type { Shape } from './base/shape.ts';
 export type { Capabilities, Device, DeviceId } from './devices/device.ts';
 export * from './errors.ts';
-export type { Borrowed, BorrowOptions, BorrowReport, ReversibleProgram, Step } from './memory/borrow.ts';
-export type { CleanupReport } from './memory/cleanup.ts';
-export { BorrowViolation } from './memory/errors.ts';
-export type { LeakReport } from './memory/leaks.ts';
-export type { PressureLevel } from './memory/levels.ts';
-export type { PressureEvent } from './memory/monitor.ts';
-export type { MemoryOptions } from './memory/options.ts';
-export type { MemoryPool } from './memory/pool.ts';
-export type { MemorySnapshot } from './memory/snapshot.ts';
-export * from './recovery/errors.ts';
-export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './recovery/faults.ts';
-export type { DeviceHealth, Health, HealthEvent } from './recovery/health.ts';
-export type { RecoveryOptions } from './recovery/options.ts';
-export type { RoutingOptions } from './routing/options.ts';
-export { Router } from './routing/router.ts';
-export type { Decision, OperationType, Outcome, Prediction } from './routing/types.ts';
+export type {
+  Borrowed,
+  BorrowOptions,
+  BorrowReport,
+  ReversibleProgram,
+  ReversibleStep,
+} from './governor/memory/borrow.ts';
+export type { CleanupReport } from './governor/memory/cleanup.ts';
+export { BorrowViolation } from './governor/memory/errors.ts';
+export type { LeakReport } from './governor/memory/leaks.ts';
+export type { PressureLevel } from './governor/memory/levels.ts';
+export type { PressureEvent } from './governor/memory/monitor.ts';
+export type { MemoryOptions } from './governor/memory/options.ts';
+export type { MemoryPool } from './governor/memory/pool.ts';
+export type { MemorySnapshot } from './governor/memory/snapshot.ts';
+export * from './governor/recovery/errors.ts';
+export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './governor/recovery/faults.ts';
+export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/health.ts';
+export type { RecoveryOptions } from './governor/recovery/options.ts';
+export type { RoutingOptions } from './governor/routing/options.ts';
+export { Router } from './governor/routing/router.ts';
+export type { Decision, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
 export type { Compiled } from './runtime/compile.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export type { Events } from './runtime/events.ts';

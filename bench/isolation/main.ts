@@ -11,9 +11,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
+import type { IsolatedDevice } from '../../src/governor/recovery/isolated/device.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import type { RawKernel } from '../../src/kernel/kernel.ts';
-import type { IsolatedDevice } from '../../src/recovery/isolated/device.ts';
 import { type Moment, timeline } from './picture.ts';
 
 const args = process.argv.slice(2);

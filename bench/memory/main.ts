@@ -16,8 +16,8 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { bytesOf } from '../../src/governor/memory/options.ts';
 import type { DeviceKind } from '../../src/index.ts';
-import { bytesOf } from '../../src/memory/options.ts';
 import { draw } from './draw.ts';
 import { type OversubscribeRow, oversubscribe, oversubscribeHead, oversubscribeLine } from './oversubscribe.ts';
 import { measurePools, showPools } from './pools.ts';

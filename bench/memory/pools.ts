@@ -7,7 +7,7 @@
 
 import { readFileSync } from 'node:fs';
 import { dataframe, type TraceEvent, training } from '../../src/devices/traces.ts';
-import { formatBytes } from '../../src/memory/holders.ts';
+import { formatBytes } from '../../src/governor/memory/holders.ts';
 import { allocators } from './allocators.ts';
 import { type Replay, replay } from './replay.ts';
 import { readRmm } from './rmm.ts';

@@ -1,7 +1,7 @@
 // The calls of the trace: nine operation types, each at sizes from 1 to 64M elements, through the public API.
 
+import type { OperationType } from '../../src/governor/routing/index.ts';
 import type { Runtime, Tensor } from '../../src/index.ts';
-import type { OperationType } from '../../src/routing/index.ts';
 
 export interface Work {
   readonly op: OperationType;

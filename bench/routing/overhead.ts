@@ -1,7 +1,7 @@
 // What a decision costs: a new one in the router itself, a remembered one as what a second device adds to a tiny call.
 
+import { operationTypes, type RouteRequest, Router, typicalWork } from '../../src/governor/routing/index.ts';
 import type { Runtime, Tensor } from '../../src/index.ts';
-import { operationTypes, type RouteRequest, Router, typicalWork } from '../../src/routing/index.ts';
 
 export interface Quantiles {
   readonly p50: number;

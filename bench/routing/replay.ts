@@ -1,7 +1,7 @@
 // The trace run for real, where the runtime decides.
 
+import type { Decision, RouteRequest, Router } from '../../src/governor/routing/index.ts';
 import type { DeviceId, Runtime } from '../../src/index.ts';
-import type { Decision, RouteRequest, Router } from '../../src/routing/index.ts';
 import type { Call } from './calls.ts';
 import { once, type Timed } from './measure.ts';
 

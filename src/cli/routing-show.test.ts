@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Output, Style } from '../forge/style.ts';
-import { Router } from '../routing/router.ts';
-import { bothProfiles, cpuProfile } from '../routing/testing.ts';
+import { Router } from '../governor/routing/router.ts';
+import { bothProfiles, cpuProfile } from '../governor/routing/testing.ts';
 import { elements } from './explain-route.ts';
 import { profileText, routeText, runExplainRoute } from './routing-show.ts';
 

@@ -2,10 +2,10 @@
 
 import type { Telemetry } from '../devices/device.ts';
 import { columns, type Output } from '../forge/style.ts';
+import { formatBytes } from '../governor/memory/holders.ts';
+import type { MemorySnapshot } from '../governor/memory/snapshot.ts';
+import { openProfileStore, type ProfileStore } from '../governor/routing/store.ts';
 import { createRuntime, type DeviceKind, type Runtime } from '../index.ts';
-import { formatBytes } from '../memory/holders.ts';
-import type { MemorySnapshot } from '../memory/snapshot.ts';
-import { openProfileStore, type ProfileStore } from '../routing/store.ts';
 
 export interface StatsFlags {
   readonly json?: boolean;

@@ -2,7 +2,7 @@
 // that waits or measures takes a Clock, so that tests run hours in milliseconds. Deadlines on devices that may never answer
 // are no policy: they go by the real clock everywhere (`withDeadline`).
 
-import { type Clock as Steady, systemClock as steady } from '../recovery/clock.ts';
+import { type Clock as Steady, systemClock as steady } from '../governor/recovery/clock.ts';
 
 export interface Clock extends Steady {
   /** Wall clock, in ms since 1970. */

@@ -1,7 +1,7 @@
 // Many callers at once: results as in a sequence, and no promise that stays pending, whatever is mixed.
 
 import { describe, expect, it } from 'vitest';
-import { withDeadline } from '../recovery/deadline.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
 import { ComputeError } from './errors.ts';
 import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
 

@@ -4,8 +4,8 @@
 // asks for the station meanwhile waits. A device that was reset too often is quarantined; a probe in the background lets it
 // out again after it passed three times.
 
-import { withDeadline } from '../recovery/deadline.ts';
-import { Recent } from '../recovery/recent.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
+import { Recent } from '../governor/recovery/recent.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { RuntimeOptions } from '../runtime/runtime.ts';
 import { type Clock, systemClock } from './clock.ts';

@@ -1,7 +1,7 @@
 // Keeps the device usable for others: after each piece of work it waits so long that, over any longer window, the device is
 // busy with our work for no more than the ceiling's share of the time.
 
-import { sleep } from '../recovery/clock.ts';
+import { sleep } from '../governor/recovery/clock.ts';
 import type { Clock } from './clock.ts';
 import { aborted } from './errors.ts';
 

@@ -2,9 +2,9 @@
 // measures how long a large kernel and a round trip take, which ranks devices.
 
 import type { Device } from '../devices/device.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
 import { Exprs } from '../kernel/expr.ts';
 import type { Kernel } from '../kernel/kernel.ts';
-import { withDeadline } from '../recovery/deadline.ts';
 import type { Clock } from './clock.ts';
 
 export interface ProbeResult {

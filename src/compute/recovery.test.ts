@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { DeviceBuffer } from '../devices/device.ts';
 import { OutOfMemory } from '../errors.ts';
-import type { FaultKind, FaultSite } from '../recovery/faults.ts';
+import type { FaultKind, FaultSite } from '../governor/recovery/faults.ts';
 import {
   BatchError,
   ComputeError,

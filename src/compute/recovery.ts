@@ -1,7 +1,7 @@
 // Trying again, within limits. A loop with a counter, never a call of itself: at most `attempts` on one device with waits in
 // between, at most one reset per call, then the next device if that is allowed, then an error with the whole history.
 
-import { sleep } from '../recovery/clock.ts';
+import { sleep } from '../governor/recovery/clock.ts';
 import type { DeviceManager } from './device-manager.ts';
 import {
   aborted,

@@ -2,7 +2,7 @@
 // taken is listed with its reason. The winner comes with a runtime that uses it; whoever asked keeps or closes that.
 
 import type { Device } from '../devices/device.ts';
-import { sleep } from '../recovery/clock.ts';
+import { sleep } from '../governor/recovery/clock.ts';
 import type { DeviceKind } from '../runtime/devices.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';

@@ -3,9 +3,9 @@
 // be left waiting for a device that will not answer.
 
 import type { Device, DeviceId } from '../devices/device.ts';
-import { withDeadline } from '../recovery/deadline.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Host } from '../tensor/host.ts';
+import type { TensorHost } from '../tensor/host.ts';
 import { type ComputeError, deviceLost } from './errors.ts';
 import type { ProbeResult } from './probe.ts';
 
@@ -14,7 +14,7 @@ export class Station {
   readonly kind: 'gpu' | 'cpu';
   readonly runtime: Runtime;
   /** Tensors of this station's runtime have this host. */
-  readonly host: Host;
+  readonly host: TensorHost;
   /** What the device did in its probe. */
   readonly probe: ProbeResult;
   readonly #pending = new Set<(error: ComputeError) => void>();

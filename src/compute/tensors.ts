@@ -6,7 +6,7 @@
 
 import type { DType } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
-import { withDeadline } from '../recovery/deadline.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { later } from './clock.ts';
 import { DisposedError, InvalidArgumentError, TensorLostError } from './errors.ts';

@@ -2,7 +2,7 @@
 
 import { createCpuDevice } from '../devices/cpu/device.ts';
 import type { Device, Mark } from '../devices/device.ts';
-import { type FaultyDevice, withFaults } from '../recovery/faults.ts';
+import { type FaultyDevice, withFaults } from '../governor/recovery/faults.ts';
 import { createRuntime, type RuntimeOptions } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
 import { DeviceManager, type DeviceManagerDeps } from './device-manager.ts';

@@ -11,10 +11,10 @@ import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
-import { schedule, storedAs, type Work } from './schedule.ts';
+import { type ScheduledWork, schedule, storedAs } from './schedule.ts';
 import type { Trace } from './trace.ts';
 
-export interface Step {
+export interface LaunchStep {
   readonly work: Kernel | Routine;
   /** The kernel as fused, before functions were decomposed for the device: what `explain` shows. */
   readonly fused: Kernel | Routine;
@@ -36,7 +36,7 @@ export interface Made {
 export interface Plan {
   readonly leaves: number;
   readonly made: readonly Made[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly LaunchStep[];
   /** Per requested output the plan buffer that holds it; -1 for an empty tensor. */
   readonly outputs: readonly number[];
   /** Computed values that tensors hold although they were not asked for: trace number and plan buffer. */
@@ -87,7 +87,7 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
   };
 }
 
-type Draft = Omit<Step, 'frees' | 'reuse'>;
+type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
 
 /** An input that may be overwritten in place: it ends here, is as large as the output, and is read element by element. */
 function reusable(s: Draft, frees: readonly number[], made: readonly Made[], leaves: number): number {
@@ -100,7 +100,7 @@ function reusable(s: Draft, frees: readonly number[], made: readonly Made[], lea
 }
 
 function draftStep(
-  w: Work,
+  w: ScheduledWork,
   ids: Map<Vertex, number>,
   make: (v: Vertex, type?: DType) => number,
   made: Made[],

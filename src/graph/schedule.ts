@@ -16,7 +16,7 @@ import { type LoweredGroup, lowerGroup } from './kernels.ts';
 import { PositionConflict } from './lower.ts';
 import { routineSources } from './routines.ts';
 
-export type Work =
+export type ScheduledWork =
   | { readonly kind: 'kernel'; readonly lowered: LoweredGroup }
   | { readonly kind: 'routine'; readonly vertex: Vertex; readonly fused: FusedEpilogue | null };
 
@@ -32,7 +32,7 @@ function isAlias(v: Vertex): boolean {
   return (v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const';
 }
 
-export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogue?: boolean }): Work[] {
+export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogue?: boolean }): ScheduledWork[] {
   const live = reachable(graph);
   const outputs = new Set(graph.outputs.map(storedAs));
   const wanted = new Set(outputs);
@@ -191,13 +191,18 @@ function sameNest(a: Group, b: Group): boolean {
   );
 }
 
-function order(graph: Graph, live: readonly Vertex[], lowered: readonly LoweredGroup[], epilogues: Epilogues): Work[] {
+function order(
+  graph: Graph,
+  live: readonly Vertex[],
+  lowered: readonly LoweredGroup[],
+  epilogues: Epilogues,
+): ScheduledWork[] {
   const producer = new Map<Vertex, LoweredGroup>();
   for (const g of lowered) for (const r of g.group.roots) producer.set(r, g);
   const fusedInto = new Map<LoweredGroup, Vertex>();
   for (const [matmul, { kernel }] of epilogues) fusedInto.set(kernel, matmul);
   const placed = new Set<LoweredGroup | Vertex>();
-  const work: Work[] = [];
+  const work: ScheduledWork[] = [];
   const place = (v: Vertex): void => {
     if (v.op === 'leaf') return;
     if (v.op === 'positions') {

@@ -1,8 +1,8 @@
 // Files to tensors and back. Sources are bytes, or paths where there is a file system (Node).
 
 import { importNode } from '../base/platform.ts';
+import { aborted } from '../governor/recovery/errors.ts';
 import type { Runtime, Tensor, WaitOptions } from '../index.ts';
-import { aborted } from '../recovery/errors.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';

@@ -124,7 +124,7 @@ function isolated({ isolation = 'none' }: DeviceOptions): readonly DeviceKind[] 
 }
 
 async function openApart(kind: DeviceKind, options: DeviceOptions, timeoutMs: number): Promise<Opened> {
-  const { openIsolated } = await import('../recovery/isolated/open.ts');
+  const { openIsolated } = await import('../governor/recovery/isolated/open.ts');
   return checked(await openIsolated(kind as 'cuda' | 'webgpu' | 'cpu', { ...options, timeoutMs }));
 }
 

@@ -6,10 +6,10 @@
 import type { DType } from '../base/dtype.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
+import type { Decision } from '../governor/routing/types.ts';
 import type { Ints } from '../graph/intern.ts';
 import type { Node } from '../graph/node.ts';
 import { bakedId } from '../graph/trace.ts';
-import type { Decision } from '../routing/types.ts';
 import { anywhere, type Executable, type Want } from './programs.ts';
 
 /** A program of one op. */

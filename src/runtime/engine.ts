@@ -7,7 +7,7 @@
 import type { DeviceBuffer, Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { type Node, settle, settleMortal } from '../graph/node.ts';
-import type { Plan, Step } from '../graph/plan.ts';
+import type { LaunchStep, Plan } from '../graph/plan.ts';
 import { type DeferredCheck, Storage } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
 import { Checks } from './checks.ts';
@@ -209,7 +209,7 @@ export class Engine {
   }
 
   #step(
-    step: Step,
+    step: LaunchStep,
     program: Program,
     place: Place,
     plan: Plan,

@@ -1,11 +1,11 @@
 // Typed events: every stage reports, whoever wants listens. With no listener for an event, nothing is built or called.
 
 import type { DeviceId } from '../devices/device.ts';
+import type { CleanupReport } from '../governor/memory/cleanup.ts';
+import type { LeakReport } from '../governor/memory/leaks.ts';
+import type { PressureEvent } from '../governor/memory/monitor.ts';
+import type { Decision, OperationType } from '../governor/routing/types.ts';
 import type { Estimate } from '../kernel/kernel.ts';
-import type { CleanupReport } from '../memory/cleanup.ts';
-import type { LeakReport } from '../memory/leaks.ts';
-import type { PressureEvent } from '../memory/monitor.ts';
-import type { Decision, OperationType } from '../routing/types.ts';
 
 export interface Events {
   /** A program was planned and its kernels prepared. */

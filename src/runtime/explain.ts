@@ -1,10 +1,10 @@
 // What will run, in words: the kernels of a tensor, their work, and the device.
 
 import { show } from '../base/shape.ts';
+import type { Prediction } from '../governor/routing/types.ts';
 import type { Node } from '../graph/node.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import { printKernel } from '../kernel/print.ts';
-import type { Prediction } from '../routing/types.ts';
 import type { Engine } from './engine.ts';
 import { anywhere } from './programs.ts';
 

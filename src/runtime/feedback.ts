@@ -5,9 +5,9 @@
 // known when the device gets round to it is dropped.
 
 import type { Mark } from '../devices/device.ts';
-import { Costed } from '../routing/decision.ts';
-import type { Router } from '../routing/router.ts';
-import { operationOf } from '../routing/work.ts';
+import { Costed } from '../governor/routing/decision.ts';
+import type { Router } from '../governor/routing/router.ts';
+import { operationOf } from '../governor/routing/work.ts';
 import type { Executable } from './programs.ts';
 
 interface Sample {

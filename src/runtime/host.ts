@@ -4,13 +4,13 @@ import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.
 import type { Shape } from '../base/shape.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DisposedError, OutOfMemory } from '../errors.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
+import { aborted } from '../governor/recovery/errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
 import { dropHandle, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
-import { withDeadline } from '../recovery/deadline.ts';
-import { aborted } from '../recovery/errors.ts';
 import { callerLine, callSite, typed } from '../tensor/core.ts';
-import type { Handle, Host } from '../tensor/host.ts';
+import type { Handle, TensorHost } from '../tensor/host.ts';
 import { Backstop } from './backstop.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
@@ -43,7 +43,7 @@ const mostLosses = 8;
 const hostWant: Want = { ...anywhere, wanted: 'host' };
 const syncWant: Want = { ...hostWant, sync: true };
 
-export class RuntimeHost implements Host {
+export class RuntimeHost implements TensorHost {
   readonly development: boolean;
   readonly ledger = new Ledger();
   maxDepth = defaultDepth;

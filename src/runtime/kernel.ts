@@ -8,7 +8,7 @@ import { show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { alu, constant } from '../tensor/build.ts';
-import type { Host } from '../tensor/host.ts';
+import type { TensorHost } from '../tensor/host.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { compile } from './compile.ts';
 import type { Engine } from './engine.ts';
@@ -59,7 +59,7 @@ export function kernel(
   return (...inputs) => compiled(...inputs);
 }
 
-function stencilInput(host: Host, node: Node, border: Border): KernelValue {
+function stencilInput(host: TensorHost, node: Node, border: Border): KernelValue {
   const tensor = new Tensor(host, node);
   const at = (...offsets: number[]): Tensor => {
     const shape = node.shape.values;

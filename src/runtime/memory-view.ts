@@ -1,9 +1,9 @@
 // The runtime's memory as the monitor sees it: figures per place, who holds what, and what a clean-up can do.
 
 import type { Place } from '../devices/place.ts';
+import { collectGarbage } from '../governor/memory/ladder.ts';
+import type { Holder, MemoryView, PlaceFigures } from '../governor/memory/view.ts';
 import type { Storage, Storages } from '../graph/storage.ts';
-import { collectGarbage } from '../memory/ladder.ts';
-import type { Holder, MemoryView, PlaceFigures } from '../memory/view.ts';
 import { siteLine } from '../tensor/core.ts';
 
 export function memoryView(places: readonly Place[], storages: Storages, hostLimit: number): MemoryView {

@@ -7,13 +7,13 @@ import { dtypeInfo } from '../base/dtype.ts';
 import type { Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
+import type { Router } from '../governor/routing/router.ts';
+import type { Candidate, Decision, RouteRequest, WorkItem } from '../governor/routing/types.ts';
+import { operationOf, workOf } from '../governor/routing/work.ts';
 import type { Node } from '../graph/node.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
 import type { Storage } from '../graph/storage.ts';
 import { KeyedCache, type Trace } from '../graph/trace.ts';
-import type { Router } from '../routing/router.ts';
-import type { Candidate, Decision, RouteRequest, WorkItem } from '../routing/types.ts';
-import { operationOf, workOf } from '../routing/work.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
 

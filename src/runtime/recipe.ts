@@ -21,7 +21,7 @@ interface Family {
   absent: number;
 }
 
-class Recipe {
+class StateRecipe {
   readonly family: Family;
   readonly steps: number;
   /** The state before, as long as nobody gave it up. */
@@ -40,7 +40,7 @@ const forgotten = new FinalizationRegistry<readonly Node[]>((first) => {
   for (const n of first) dropUse(n);
 });
 
-const recipeOf = (node: Node): Recipe | null => node.recipe as Recipe | null;
+const recipeOf = (node: Node): StateRecipe | null => node.recipe as StateRecipe | null;
 
 export const recipes = {
   /** Notes a call `outputs = step(inputs)`, and gives up the state before the input if nobody can need it but by reading it. */
@@ -51,10 +51,10 @@ export const recipes = {
     if (input.dtype !== output.dtype || input.shape !== output.shape || output.storage === input.storage) return;
     const known = recipeOf(input);
     if (known?.family.program !== program || inputs.some((n, i) => i > 0 && n !== known.family.first[i])) {
-      output.recipe = new Recipe({ program, first: inputs, again: null, absent: 0 }, 1);
+      output.recipe = new StateRecipe({ program, first: inputs, again: null, absent: 0 }, 1);
       return;
     }
-    const next = new Recipe(known.family, known.steps + 1);
+    const next = new StateRecipe(known.family, known.steps + 1);
     // However long the loop ran, its states come from the first one.
     if (output.lineage)
       remember(output, { inputs: known.family.first, index: 0, run: again(next) }, reachOf(known.family));
@@ -87,7 +87,7 @@ const reachOf = (family: Family): number => 1 + Math.max(...family.first.map((n)
 
 /** Runs the steps of a recipe anew. */
 const again =
-  ({ family, steps }: Recipe) =>
+  ({ family, steps }: StateRecipe) =>
   (inputs: readonly Node[]): readonly Node[] => {
     let [state] = inputs;
     for (let i = 0; i < steps; i++) {

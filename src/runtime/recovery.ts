@@ -5,16 +5,16 @@
 
 import type { Place } from '../devices/place.ts';
 import { ForgeError, OutOfMemory } from '../errors.ts';
+import type { Ladder } from '../governor/memory/ladder.ts';
+import { sleep, systemClock } from '../governor/recovery/clock.ts';
+import { aborted } from '../governor/recovery/errors.ts';
+import type { Health } from '../governor/recovery/health.ts';
+import type { Losses } from '../governor/recovery/loss.ts';
+import type { ResolvedRecovery } from '../governor/recovery/options.ts';
+import { type Reaction, reactionTo } from '../governor/recovery/retry.ts';
+import { revive } from '../governor/recovery/revive.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storages } from '../graph/storage.ts';
-import type { Ladder } from '../memory/ladder.ts';
-import { sleep, systemClock } from '../recovery/clock.ts';
-import { aborted } from '../recovery/errors.ts';
-import type { Health } from '../recovery/health.ts';
-import type { Losses } from '../recovery/loss.ts';
-import type { ResolvedRecovery } from '../recovery/options.ts';
-import { type Reaction, reactionTo } from '../recovery/retry.ts';
-import { revive } from '../recovery/revive.ts';
 import type { Emitter } from './events.ts';
 import type { Want } from './programs.ts';
 

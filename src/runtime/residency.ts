@@ -4,10 +4,10 @@ import { show } from '../base/shape.ts';
 import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ForgeError } from '../errors.ts';
+import { refuseLent } from '../governor/memory/errors.ts';
+import { restorable } from '../governor/recovery/revive.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
-import { refuseLent } from '../memory/errors.ts';
-import { restorable } from '../recovery/revive.ts';
 import type { Emitter } from './events.ts';
 import { asyncOnly } from './programs.ts';
 

@@ -2,8 +2,8 @@
 
 import type { Device } from '../devices/device.ts';
 import { DeviceUnavailable } from '../errors.ts';
-import { type OpenRouter, openRouter } from '../routing/open.ts';
-import { covers, type RoutingOptions, resolveRouting } from '../routing/options.ts';
+import { type OpenRouter, openRouter } from '../governor/routing/open.ts';
+import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
 
 export async function createRouter(
   devices: readonly Device[],

@@ -9,7 +9,7 @@ import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { dropHandle, type Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
-import type { Host } from './host.ts';
+import type { TensorHost } from './host.ts';
 import type { Tensor } from './tensor.ts';
 
 /** A tensor's elements as nested arrays; a plain value for rank 0. */
@@ -28,14 +28,14 @@ export interface ReadOptions<A> extends WaitOptions {
 }
 
 export abstract class TensorCore<D extends DType = DType> {
-  readonly #host: Host;
+  readonly #host: TensorHost;
   readonly #node: Node;
   #disposed: false | true | string = false;
   /** For the library's own layers. */
   guard: object | null = null;
 
   /** Tensors are made by a runtime: `rt.tensor(…)`. */
-  constructor(host: Host, node: Node) {
+  constructor(host: TensorHost, node: Node) {
     this.#host = host;
     this.#node = node;
     node.handles++;
@@ -70,13 +70,13 @@ export abstract class TensorCore<D extends DType = DType> {
   }
 
   /** The runtime behind this tensor. For the library's own layers. */
-  get host(): Host {
+  get host(): TensorHost {
     return this.#host;
   }
 
   /** A tensor of the same runtime for another node. */
   protected make<E extends DType>(node: Node): Tensor<E> {
-    const Made = this.constructor as new (host: Host, node: Node) => Tensor<E>;
+    const Made = this.constructor as new (host: TensorHost, node: Node) => Tensor<E>;
     const made = new Made(this.#host, node);
     if (node.depth > this.#host.maxDepth) this.#host.compute([node]);
     return made;

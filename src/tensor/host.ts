@@ -12,7 +12,7 @@ export interface Handle {
   dispose(): void;
 }
 
-export interface Host {
+export interface TensorHost {
   /** Capture the lines that create and dispose tensors, for error messages and the leak report. */
   readonly development: boolean;
   /** Nodes deeper than this are computed at once instead of piling up. */

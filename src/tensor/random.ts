@@ -9,7 +9,7 @@ import { ArgumentError, DTypeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { alu, cast, constant, reshape } from './build.ts';
 import { checkDType } from './create.ts';
-import type { Host } from './host.ts';
+import type { TensorHost } from './host.ts';
 import { Tensor } from './tensor.ts';
 
 export interface RandomOptions {
@@ -19,11 +19,11 @@ export interface RandomOptions {
 }
 
 export class Random {
-  readonly #host: Host;
+  readonly #host: TensorHost;
   readonly #seed: number;
   #next = 0;
 
-  constructor(host: Host, seed: number) {
+  constructor(host: TensorHost, seed: number) {
     this.#host = host;
     this.#seed = seed;
   }

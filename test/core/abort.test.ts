@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Device } from '../../src/devices/device.ts';
+import { Aborted } from '../../src/governor/recovery/errors.ts';
 import { createRuntime, type Tensor, type WaitOptions } from '../../src/index.ts';
 import { readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors } from '../../src/io/index.ts';
-import { Aborted } from '../../src/recovery/errors.ts';
 import { fixture } from './support.ts';
 
 const runtime = fixture();

@@ -1,12 +1,12 @@
 // Lending the memory of live tensors through the runtime.
 
 import { expect, it } from 'vitest';
-import { type Borrowed, BorrowViolation, type Step } from '../../src/index.ts';
+import { type Borrowed, BorrowViolation, type ReversibleStep } from '../../src/index.ts';
 import { fixture } from '../core/support.ts';
 
 const runtime = fixture();
 
-const xor = (key: number): Step => {
+const xor = (key: number): ReversibleStep => {
   const flip = ([m]: readonly Borrowed[]): void => {
     const bytes = m!.device.readSync!(m!.buffer, 0, m!.bytes).map((b) => b ^ key);
     m!.device.write(m!.buffer, bytes);

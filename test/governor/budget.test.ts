@@ -1,8 +1,8 @@
 // A budget for all devices of a runtime together: memory.budget.total.
 
 import { describe, expect, it } from 'vitest';
+import { withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, OutOfMemory, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
-import { withFaults } from '../../src/recovery/faults.ts';
 
 const MiB = 2 ** 20;
 const ids = ['cpu', 'reference'] as const;

@@ -1,8 +1,8 @@
 // A device that is short of memory or failed lately costs more, at once and also for work it has done before: explain() shows it.
 
 import { expect, it } from 'vitest';
+import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
-import { type FaultyDevice, withFaults } from '../../src/recovery/faults.ts';
 
 const MiB = 2 ** 20;
 

@@ -1,8 +1,8 @@
 // A device in a process of its own: the process is killed, and the work goes on.
 
 import { expect, it } from 'vitest';
+import type { IsolatedDevice } from '../../src/governor/recovery/isolated/open.ts';
 import { createRuntime } from '../../src/index.ts';
-import type { IsolatedDevice } from '../../src/recovery/isolated/open.ts';
 
 it('has the first good result within 2 s of the death of its process', async () => {
   await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 }, isolation: ['cpu'] });

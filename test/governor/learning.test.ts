@@ -1,8 +1,8 @@
 // The router hears how long calls took, also those that had to wait for their inputs.
 
 import { expect, it } from 'vitest';
+import type { RouteRequest } from '../../src/governor/routing/index.ts';
 import { createRuntime } from '../../src/index.ts';
-import type { RouteRequest } from '../../src/routing/index.ts';
 
 it('learns from calls on data that can only be read asynchronously', async () => {
   await using rt = await createRuntime({ devices: ['webgpu', 'cpu'], routing: { cache: false } });

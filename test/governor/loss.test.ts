@@ -2,6 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { createCpuDevice } from '../../src/devices/cpu/device.ts';
+import { TensorLost } from '../../src/governor/recovery/errors.ts';
+import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import {
   createRuntime,
   DeviceLost,
@@ -10,8 +12,6 @@ import {
   type RuntimeOptions,
   type Tensor,
 } from '../../src/index.ts';
-import { TensorLost } from '../../src/recovery/errors.ts';
-import { type FaultyDevice, withFaults } from '../../src/recovery/faults.ts';
 
 interface Bench {
   readonly rt: Runtime;

@@ -6,10 +6,10 @@
 
 import { readFileSync } from 'node:fs';
 import type { DeviceId } from '../../src/devices/device.ts';
-import type { Profile } from '../../src/routing/profile.ts';
-import { Router } from '../../src/routing/router.ts';
-import { randomFrom } from '../../src/routing/testing.ts';
-import type { Decision, KernelClass, OperationType, RouteRequest, WorkItem } from '../../src/routing/types.ts';
+import type { Profile } from '../../src/governor/routing/profile.ts';
+import { Router } from '../../src/governor/routing/router.ts';
+import { randomFrom } from '../../src/governor/routing/testing.ts';
+import type { Decision, KernelClass, OperationType, RouteRequest, WorkItem } from '../../src/governor/routing/types.ts';
 import { Feedback } from '../../src/runtime/feedback.ts';
 import type { Executable } from '../../src/runtime/programs.ts';
 

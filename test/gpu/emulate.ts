@@ -5,7 +5,7 @@
 // is not aligned, is stored twice, or never ends, is an error. Knows f32 and integers below 2^53, and only the instructions in
 // its table.
 
-import type { LaunchRecipe, Recipe } from '../../src/devices/cuda/recipe.ts';
+import type { LaunchRecipe, ModuleRecipe } from '../../src/devices/cuda/recipe.ts';
 import type { Random } from './data.ts';
 
 export interface EmulatedBuffer {
@@ -80,7 +80,12 @@ const specials: Readonly<Record<string, Read>> = {
 };
 
 /** Runs every launch; buffers are changed in place, and what is stored to must have been NaN. */
-export function emulate(recipe: Recipe, buffers: readonly EmulatedBuffer[], land: CopiesLand, random: Random): void {
+export function emulate(
+  recipe: ModuleRecipe,
+  buffers: readonly EmulatedBuffer[],
+  land: CopiesLand,
+  random: Random,
+): void {
   for (const launch of recipe.launches) {
     const start = recipe.ptx.indexOf(`.entry ${launch.entry}(`);
     const entry = recipe.ptx.slice(start, recipe.ptx.indexOf('\n}', start)).split('\n');

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ReversibleStep } from '../../src/governor/memory/borrow.ts';
+import { BorrowViolation } from '../../src/governor/memory/errors.ts';
+import { countWalks } from '../../src/governor/memory/testing-walks.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
-import type { Step } from '../../src/memory/borrow.ts';
-import { BorrowViolation } from '../../src/memory/errors.ts';
-import { countWalks } from '../../src/memory/testing-walks.ts';
 
 let rt: Runtime;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ describe('live tensors of a job that goes on', () => {
   it('cannot be read or lent again meanwhile, outlive being disposed, and can be used after', async () => {
     const [x, y] = [rt.arange(4096).compute(), rt.arange(2048).compute()];
     const seen: unknown[] = [];
-    const look: Step = {
+    const look: ReversibleStep = {
       do: async () => {
         const acts: (() => unknown)[] = [() => x.data(), () => x.dataSync(), () => x.add(1).data()];
         for (const act of [...acts, () => rt.memory.borrow([x], [])])
@@ -48,7 +48,7 @@ describe('live tensors of a job that goes on', () => {
       },
       undo: () => {},
     };
-    const inverse: Step = {
+    const inverse: ReversibleStep = {
       do: async ([a]) =>
         a!.device.write(
           a!.buffer,
@@ -67,7 +67,7 @@ describe('live tensors of a job that goes on', () => {
 
   it('that come back changed are refused from then on', async () => {
     const x = rt.arange(4096).compute();
-    const spoil: Step = { do: ([a]) => a!.device.write(a!.buffer, new Uint8Array([9]), 5), undo: () => {} };
+    const spoil: ReversibleStep = { do: ([a]) => a!.device.write(a!.buffer, new Uint8Array([9]), 5), undo: () => {} };
     await expect(rt.memory.borrow([x], [spoil])).rejects.toThrow(BorrowViolation);
     await expect(x.data()).rejects.toMatchObject({ code: 'BUFFER_CORRUPT' });
   });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import type { LeakReport } from '../../src/governor/memory/leaks.ts';
 import { createRuntime, type Tensor } from '../../src/index.ts';
-import type { LeakReport } from '../../src/memory/leaks.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

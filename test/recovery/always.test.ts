@@ -1,9 +1,9 @@
 // A device on which one kind of call always fails: the work is done by the other one, and only what cannot be restored is an error.
 
 import { describe, expect, it } from 'vitest';
+import { TransientError } from '../../src/governor/recovery/errors.ts';
+import { type FaultSite, type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, type DeviceKind, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
-import { TransientError } from '../../src/recovery/errors.ts';
-import { type FaultSite, type FaultyDevice, withFaults } from '../../src/recovery/faults.ts';
 import { difference, forget, sixtyOps } from './program.ts';
 
 interface Bench {

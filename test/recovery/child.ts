@@ -16,7 +16,7 @@ export interface BuiltChild {
 export async function buildChild(): Promise<BuiltChild> {
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, 'child-'));
-  const input = fileURLToPath(new URL('../../src/recovery/isolated/child.ts', import.meta.url));
+  const input = fileURLToPath(new URL('../../src/governor/recovery/isolated/child.ts', import.meta.url));
   await build({
     input: { 'gpu-child': input },
     external: [/^node:/, 'koffi', 'webgpu'],

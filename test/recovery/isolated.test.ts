@@ -8,10 +8,10 @@ import type { CpuOptions } from '../../src/devices/cpu/device.ts';
 import { elementwise, makeKernel } from '../../src/devices/cpu/testing.ts';
 import type { Device } from '../../src/devices/device.ts';
 import { ArgumentError, DeviceLost, DisposedError, OutOfMemory } from '../../src/errors.ts';
+import type { IsolatedDevice } from '../../src/governor/recovery/isolated/device.ts';
+import { type IsolatedOptions, openIsolated } from '../../src/governor/recovery/isolated/open.ts';
 import { Exprs } from '../../src/kernel/expr.ts';
 import type { RawKernel } from '../../src/kernel/kernel.ts';
-import type { IsolatedDevice } from '../../src/recovery/isolated/device.ts';
-import { type IsolatedOptions, openIsolated } from '../../src/recovery/isolated/open.ts';
 import { type BuiltChild, buildChild } from './child.ts';
 
 let child: BuiltChild;
@@ -356,7 +356,7 @@ let parentScript: Promise<string> | null = null;
 function bundledParent(): Promise<string> {
   parentScript ??= (async () => {
     const { build } = await import('rolldown');
-    const input = fileURLToPath(new URL('../../src/recovery/isolated/open.ts', import.meta.url));
+    const input = fileURLToPath(new URL('../../src/governor/recovery/isolated/open.ts', import.meta.url));
     const file = child.script.replace('gpu-child.mjs', 'parent.mjs');
     await build({
       input,

@@ -1,9 +1,9 @@
 // A runtime whose device lives in a process of its own, when that process dies.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { IsolatedDevice } from '../../src/governor/recovery/isolated/device.ts';
+import { openIsolated } from '../../src/governor/recovery/isolated/open.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
-import type { IsolatedDevice } from '../../src/recovery/isolated/device.ts';
-import { openIsolated } from '../../src/recovery/isolated/open.ts';
 import { type BuiltChild, buildChild } from './child.ts';
 
 let child: BuiltChild;

@@ -9,7 +9,6 @@ import type { Device } from '../../src/devices/device.ts';
 import { createReferenceDevice } from '../../src/devices/reference/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { ForgeError } from '../../src/errors.ts';
-import { createRuntime, type Runtime } from '../../src/index.ts';
 import {
   type Fault,
   type FaultKind,
@@ -17,7 +16,8 @@ import {
   faultKinds,
   randomFaults,
   withFaults,
-} from '../../src/recovery/faults.ts';
+} from '../../src/governor/recovery/faults.ts';
+import { createRuntime, type Runtime } from '../../src/index.ts';
 import { difference, forget, sixtyOps, steps } from './program.ts';
 
 interface Bench {

@@ -1,7 +1,7 @@
 // The tour: every open device does every piece of work, every result is checked.
 
 import { createRuntime, type DeviceKind, type DeviceReport, ForgeError } from '../../index.ts';
-import { type Work, works } from './works.ts';
+import { type TourWork, works } from './works.ts';
 
 export interface Row {
   readonly work: string;
@@ -46,7 +46,7 @@ export async function runTour(options: TourOptions): Promise<TourReport> {
   return { devices: reports, rows, ok: rows.every((r) => r.error === null) };
 }
 
-async function measure(work: Work, id: string): Promise<Row> {
+async function measure(work: TourWork, id: string): Promise<Row> {
   const kind = id.split(':')[0] as DeviceKind;
   const failed = (error: string): Row => ({
     work: work.name,

@@ -5,7 +5,7 @@
 
 import type { Runtime, Tensor } from '../../index.ts';
 
-export interface Work {
+export interface TourWork {
   readonly name: string;
   /** For GB/s and GFLOP/s: what the work must move and compute at least. */
   readonly bytes: number;
@@ -45,7 +45,7 @@ function compare(got: ArrayLike<number>, want: (i: number) => number, n: number,
   return null;
 }
 
-function xor(n: number, name: string): Work {
+function xor(n: number, name: string): TourWork {
   return {
     name,
     bytes: 12 * n,
@@ -90,7 +90,7 @@ function checkProduct(
   return null;
 }
 
-function matmul(batch: number, n: number, name: string): Work {
+function matmul(batch: number, n: number, name: string): TourWork {
   return {
     name,
     bytes: 12 * batch * n * n,
@@ -112,7 +112,7 @@ function matmul(batch: number, n: number, name: string): Work {
   };
 }
 
-const chain: Work = {
+const chain: TourWork = {
   name: 'tanh((x*.99+.5)*x-.1), 4M f32',
   bytes: 8 * 4 * mega,
   flops: 5 * 4 * mega,
@@ -127,7 +127,7 @@ const chain: Work = {
   },
 };
 
-const reduction: Work = {
+const reduction: TourWork = {
   name: 'sum of 16M f32',
   bytes: 4 * 16 * mega,
   flops: 16 * mega,
@@ -140,7 +140,7 @@ const reduction: Work = {
   },
 };
 
-const field: Work = {
+const field: TourWork = {
   name: 'field step 32x32x32x64',
   bytes: 8 * 32 ** 3 * 64,
   flops: 14 * 32 ** 3 * 64,
@@ -170,7 +170,7 @@ const field: Work = {
   },
 };
 
-export const works: readonly Work[] = [
+export const works: readonly TourWork[] = [
   xor(5, 'xor of 5 integers'),
   xor(16 * mega, 'xor of 16M integers'),
   matmul(1, 1024, 'matmul 1024x1024'),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Routine } from '../../kernel/kernel.ts';
 import { Blas, type Product } from './blas.ts';
 import { createCpuDevice } from './device.ts';
-import { type Host, openHost } from './host.ts';
+import { openHost, type ThreadHost } from './host.ts';
 import { asType, runOn, sample } from './testing.ts';
 
 interface Call {
@@ -11,7 +11,7 @@ interface Call {
 }
 
 /** A host whose only libraries are the given ones, each with the functions it exports. */
-function hostWith(libraries: Readonly<Record<string, readonly string[]>>, calls: Call[]): Host {
+function hostWith(libraries: Readonly<Record<string, readonly string[]>>, calls: Call[]): ThreadHost {
   const koffi = {
     load: (path: string) => {
       const exported = libraries[path];
@@ -70,7 +70,7 @@ describe('a system BLAS', () => {
     expect(new Blas(hostWith(libraries, []), false, 1).name).toBeNull();
     expect(new Blas(hostWith({}, []), true, 1).name).toBeNull();
     expect(new Blas({ parallelism: 1, spawn: () => null, require: null }, true, 1).name).toBeNull();
-    const noKoffi: Host = {
+    const noKoffi: ThreadHost = {
       parallelism: 1,
       spawn: () => null,
       require: () => {

@@ -4,7 +4,7 @@
 // WebAssembly kernels do the work. Matrices are passed as views of the device's memory: nothing is copied. A reference
 // BLAS would be slower than the built-in kernels, so a library counts only if it can say how many threads it may use.
 
-import type { Host } from './host.ts';
+import type { ThreadHost } from './host.ts';
 
 /** C = A · B, row-major; a transposed operand is given as it lies. */
 export interface Product {
@@ -60,12 +60,12 @@ const transposed = 112;
 const intLimit = 2 ** 31;
 
 export class Blas {
-  readonly #host: Host;
+  readonly #host: ThreadHost;
   readonly #wanted: boolean | string;
   readonly #threads: number;
   #library: Library | null | undefined;
 
-  constructor(host: Host, wanted: boolean | string, threads: number) {
+  constructor(host: ThreadHost, wanted: boolean | string, threads: number) {
     this.#host = host;
     this.#wanted = wanted;
     this.#threads = threads;

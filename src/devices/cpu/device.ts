@@ -12,7 +12,7 @@ import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } fr
 import { maxBuffers } from './arguments.ts';
 import { Blas } from './blas.ts';
 import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
-import { Engine } from './engine.ts';
+import { WasmEngine } from './engine.ts';
 import { openHost } from './host.ts';
 import { KernelProgram } from './kernel-program.ts';
 import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
@@ -67,7 +67,7 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   );
   const tiny = whole(options.tinyElements ?? 4096, 'tinyElements', 0, 2 ** 31);
   const patience = whole(options.patience ?? 10_000, 'patience', 1, 2 ** 31);
-  const engine = new Engine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
+  const engine = new WasmEngine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
   const blas = new Blas(host, options.blas ?? true, threads);
   const programs = whole(options.programs ?? 4096, 'programs', 1, 2 ** 31);
   return new Cpu(engine, blas, tiny, programs);
@@ -77,7 +77,7 @@ class Cpu implements CpuDevice {
   readonly id = 'cpu';
   readonly caps: Capabilities;
   readonly lost = new Promise<DeviceLoss>(() => {});
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   readonly #blas: Blas;
   readonly #small = new SmallBuffers();
   readonly #tiny: number;
@@ -88,7 +88,7 @@ class Cpu implements CpuDevice {
   readonly #spares = new Spares();
   #closed = false;
 
-  constructor(engine: Engine, blas: Blas, tiny: number, programs: number) {
+  constructor(engine: WasmEngine, blas: Blas, tiny: number, programs: number) {
     this.#engine = engine;
     this.#blas = blas;
     this.#tiny = tiny;
@@ -308,10 +308,10 @@ class DoneMark implements Mark {
   }
 }
 
-let registry: FinalizationRegistry<Engine> | null = null;
+let registry: FinalizationRegistry<WasmEngine> | null = null;
 
 /** Ends the workers of devices that were dropped without being closed. */
-const forgotten = (): FinalizationRegistry<Engine> =>
+const forgotten = (): FinalizationRegistry<WasmEngine> =>
   (registry ??= new FinalizationRegistry((engine) => {
     engine.close().catch(() => {});
   }));

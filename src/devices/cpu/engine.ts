@@ -6,7 +6,7 @@
 import { DeviceLost, KernelError } from '../../errors.ts';
 import type { Estimate } from '../../kernel/kernel.ts';
 import type { Block } from './heap.ts';
-import type { Host } from './host.ts';
+import type { ThreadHost } from './host.ts';
 import { argsAddress, type CpuMemory } from './memory.ts';
 import { WorkerPool } from './pool/pool.ts';
 
@@ -78,7 +78,7 @@ export class WasmCode {
   }
 }
 
-export interface Work {
+export interface SharedWork {
   readonly code: WasmCode;
   readonly items: number;
   /** Items below which a split does not pay. */
@@ -97,17 +97,17 @@ const chunksPerThread = 8;
 /** A rough time on one thread: vector arithmetic against memory. */
 export const nanosecondsOf = (e: Estimate): number => Math.max(e.flops / 4, (e.bytesRead + e.bytesWritten) / 8);
 
-export class Engine {
+export class WasmEngine {
   readonly memory: CpuMemory;
   readonly threads: number;
-  readonly #host: Host;
+  readonly #host: ThreadHost;
   readonly #patience: number;
   readonly #deferred: Block[] = [];
   /** Modules whose bytes are in the shared memory. */
   readonly #published = new Set<WasmCode>();
   #pool: WorkerPool | null = null;
 
-  constructor(memory: CpuMemory, host: Host, threads: number, patience: number) {
+  constructor(memory: CpuMemory, host: ThreadHost, threads: number, patience: number) {
     this.memory = memory;
     this.threads = memory.shared ? threads : 1;
     this.#host = host;
@@ -119,7 +119,7 @@ export class Engine {
     return this.#pool;
   }
 
-  run(work: Work): void {
+  run(work: SharedWork): void {
     const { code } = work;
     const exports = code.exports(this.memory);
     try {
@@ -175,7 +175,7 @@ export class Engine {
     this.#pool = null;
   }
 
-  #spread(work: Work, exports: Exports): void {
+  #spread(work: SharedWork, exports: Exports): void {
     const { code, items } = work;
     const chunkItems = Math.max(work.grain, Math.ceil(items / (this.threads * chunksPerThread)));
     const chunks = Math.ceil(items / chunkItems);

@@ -14,7 +14,7 @@ export interface Thread {
   terminate(): Promise<void>;
 }
 
-export interface Host {
+export interface ThreadHost {
   /** Threads that can run at the same time. */
   readonly parallelism: number;
   /** Starts a worker that does not keep the process alive; null where there are no workers. */
@@ -31,11 +31,11 @@ interface NodeProcess {
 const nodeProcess = (): NodeProcess | null => (globalThis as { process?: NodeProcess }).process ?? null;
 
 /** The platform this runs on: Node if there is such a process, else a browser. */
-export async function openHost(node: NodeProcess | null = nodeProcess()): Promise<Host> {
+export async function openHost(node: NodeProcess | null = nodeProcess()): Promise<ThreadHost> {
   return node?.versions?.node ? nodeHost(node) : browserHost();
 }
 
-async function nodeHost(node: NodeProcess): Promise<Host> {
+async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
   const builtin = async (name: string): Promise<unknown> =>
     node.getBuiltinModule?.(name) ?? (await import(/* @vite-ignore */ name));
   const threads = (await builtin('node:worker_threads')) as typeof Threads;
@@ -64,7 +64,7 @@ async function nodeHost(node: NodeProcess): Promise<Host> {
 
 const terminationMs = 500;
 
-function browserHost(): Host {
+function browserHost(): ThreadHost {
   const scope = globalThis as { Worker?: typeof Worker; navigator?: { hardwareConcurrency?: number } };
   return {
     parallelism: scope.navigator?.hardwareConcurrency ?? 1,

@@ -9,7 +9,7 @@ import { ArgumentError } from '../../errors.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import { bytesOf, maxBuffers, overlaps, stage, unstage, writePointers, writeScalars } from './arguments.ts';
 import type { CpuBuffer } from './buffer.ts';
-import { type Engine, nanosecondsOf, WasmCode } from './engine.ts';
+import { nanosecondsOf, WasmCode, type WasmEngine } from './engine.ts';
 import { argsBytes } from './memory.ts';
 import type { CpuProgram } from './program.ts';
 import { argsLayout, type WasmKernel } from './render/module.ts';
@@ -26,7 +26,7 @@ export class KernelProgram implements CpuProgram {
   readonly needs: readonly number[];
   readonly scalars: number;
   readonly #kernel: Kernel;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   #tiny: TinyKernel | null = null;
   #compiled: { readonly wasm: WasmKernel; readonly code: WasmCode } | null = null;
   readonly #pointers: number[] = [];
@@ -36,7 +36,7 @@ export class KernelProgram implements CpuProgram {
   #launches = 0;
 
   /** `tinyElements`: the most loop iterations that are interpreted. */
-  constructor(kernel: Kernel, engine: Engine, tinyElements: number) {
+  constructor(kernel: Kernel, engine: WasmEngine, tinyElements: number) {
     this.name = kernel.name;
     this.#kernel = kernel;
     this.#engine = engine;

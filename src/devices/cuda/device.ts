@@ -30,7 +30,7 @@ import { CudaMark } from './marks.ts';
 import { buildMatmul } from './product.ts';
 import { buildProgram, type CudaProgram, ProgramCache, recipeKey } from './program.ts';
 import type { Target } from './ptx/target.ts';
-import { kernelRecipe, type Recipe } from './recipe.ts';
+import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import type { Arena } from './split-arena.ts';
@@ -155,7 +155,7 @@ export class CudaDevice implements Device {
     this.#enter();
     if (work.kind === 'kernel') return this.#fromRecipe(work, kernelRecipe(work, this.target));
     return this.#programs.find(work, canonical(work), () => {
-      const build = (recipe: Recipe): CudaProgram => this.#build(recipe);
+      const build = (recipe: ModuleRecipe): CudaProgram => this.#build(recipe);
       if (work.op === 'matmul') return buildMatmul(work, { libraries: this.#libraries, target: this.target, build });
       return build(routineRecipe(work, this.target));
     });
@@ -310,11 +310,11 @@ export class CudaDevice implements Device {
     return b;
   }
 
-  #fromRecipe(work: Kernel, recipe: Recipe): CudaProgram {
+  #fromRecipe(work: Kernel, recipe: ModuleRecipe): CudaProgram {
     return this.#programs.find(work, recipeKey(recipe), () => this.#build(recipe));
   }
 
-  #build(recipe: Recipe): CudaProgram {
+  #build(recipe: ModuleRecipe): CudaProgram {
     return buildProgram(this.#driver, this.#compiler, recipe, (bytes) => {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);

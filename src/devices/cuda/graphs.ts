@@ -9,7 +9,7 @@
 import type { Launch, Recording } from '../device.ts';
 import type { Driver } from './driver.ts';
 import type { CudaProgram } from './program.ts';
-import { KernelStep, type Located, type Step } from './step.ts';
+import { KernelStep, type Located, type StreamStep } from './step.ts';
 
 export interface RecordingHost {
   readonly driver: Driver;
@@ -167,10 +167,10 @@ const mostCaptures = 4;
 class CapturePlayer implements Player {
   readonly #host: RecordingHost;
   readonly #borrowed: number;
-  readonly #steps: readonly { readonly step: Step; readonly launch: Launch }[];
+  readonly #steps: readonly { readonly step: StreamStep; readonly launch: Launch }[];
   readonly #captures = new Map<string, { graph: number; exec: number } | null>();
 
-  constructor(host: RecordingHost, borrowed: number, steps: readonly { step: Step; launch: Launch }[]) {
+  constructor(host: RecordingHost, borrowed: number, steps: readonly { step: StreamStep; launch: Launch }[]) {
     this.#host = host;
     this.#borrowed = borrowed;
     this.#steps = steps;

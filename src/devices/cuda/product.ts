@@ -7,15 +7,15 @@ import { byteSize } from '../../base/dtype.ts';
 import type { Matmul } from '../../kernel/kernel.ts';
 import { CudaProgram } from './program.ts';
 import type { Target } from './ptx/target.ts';
-import { kernelRecipe, type Recipe } from './recipe.ts';
+import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import { apart, outputIndex, rebind } from './routines/epilogue.ts';
 import { type Libraries, libraryProgram, matmulRecipe, takesEpilogue } from './routines/index.ts';
-import type { Argument, Step } from './step.ts';
+import type { Argument, StreamStep } from './step.ts';
 
 export interface ProductContext {
   readonly libraries: Libraries;
   readonly target: Target;
-  readonly build: (recipe: Recipe) => CudaProgram;
+  readonly build: (recipe: ModuleRecipe) => CudaProgram;
 }
 
 export function buildMatmul(r: Matmul, { libraries, target, build }: ProductContext): CudaProgram {
@@ -47,7 +47,7 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
 }
 
 /** A library's step whose third buffer is somewhere else. */
-function writing(step: Step, to: Argument): Step {
+function writing(step: StreamStep, to: Argument): StreamStep {
   return {
     run: (stream, buffers, borrowed, scalars) => {
       const [a, b] = buffers;

@@ -4,16 +4,16 @@ import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Program } from '../device.ts';
 import type { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
-import type { Recipe } from './recipe.ts';
-import { KernelStep, type Step } from './step.ts';
+import type { ModuleRecipe } from './recipe.ts';
+import { KernelStep, type StreamStep } from './step.ts';
 
 export class CudaProgram implements Program {
   readonly name: string;
   readonly source: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly StreamStep[];
   readonly borrowedBytes: number;
 
-  constructor(name: string, source: string, steps: readonly Step[], borrowedBytes: number) {
+  constructor(name: string, source: string, steps: readonly StreamStep[], borrowedBytes: number) {
     this.name = name;
     this.source = source;
     this.steps = steps;
@@ -24,7 +24,7 @@ export class CudaProgram implements Program {
 /** Memory that lives as long as the device. */
 export type Keep = (bytes: number) => number;
 
-export function buildProgram(driver: Driver, compiler: Compiler, recipe: Recipe, keep: Keep): CudaProgram {
+export function buildProgram(driver: Driver, compiler: Compiler, recipe: ModuleRecipe, keep: Keep): CudaProgram {
   const module = compiler.load(recipe.name, recipe.ptx);
   const kept = recipe.keptBytes > 0 ? keep(recipe.keptBytes) : 0;
   const steps = recipe.launches.map(
@@ -58,4 +58,4 @@ export class ProgramCache {
 }
 
 /** The key of a recipe: its text and how it is launched. */
-export const recipeKey = (r: Recipe): string => `${JSON.stringify(r.launches)}\n${r.ptx}`;
+export const recipeKey = (r: ModuleRecipe): string => `${JSON.stringify(r.launches)}\n${r.ptx}`;

@@ -12,7 +12,7 @@ export interface LaunchRecipe extends StepShape {
   readonly entry: string;
 }
 
-export interface Recipe {
+export interface ModuleRecipe {
   readonly name: string;
   readonly ptx: string;
   readonly launches: readonly LaunchRecipe[];
@@ -22,7 +22,7 @@ export interface Recipe {
   readonly borrowedBytes: number;
 }
 
-export function kernelRecipe(kernel: Kernel, target: Target): Recipe {
+export function kernelRecipe(kernel: Kernel, target: Target): ModuleRecipe {
   const r = renderKernel(kernel, target);
   const buffers = kernel.inputs.length + kernel.outputs.length;
   const args: Argument[] = Array.from({ length: buffers }, (_, index) => ({ kind: 'buffer', index }));
@@ -40,7 +40,7 @@ export function kernelRecipe(kernel: Kernel, target: Target): Recipe {
 }
 
 /** A user's own PTX: parameters are the buffers (inputs, outputs), then the scalars, 8 bytes each. */
-export function rawRecipe(raw: RawKernel): Recipe {
+export function rawRecipe(raw: RawKernel): ModuleRecipe {
   const buffers = raw.inputs.length + raw.outputs.length;
   const args: Argument[] = [
     ...Array.from({ length: buffers }, (_, index): Argument => ({ kind: 'buffer', index })),

@@ -28,11 +28,11 @@ export interface Located {
 }
 
 /** Something a program enqueues: a kernel of ours, or a library's call. */
-export interface Step {
+export interface StreamStep {
   run(stream: number, buffers: readonly Located[], borrowed: number, scalars: readonly number[]): void;
 }
 
-export class KernelStep implements Step {
+export class KernelStep implements StreamStep {
   readonly fn: number;
   readonly grid: readonly [number, number, number];
   readonly block: readonly [number, number, number];

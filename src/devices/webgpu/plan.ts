@@ -23,7 +23,7 @@ export interface Pass {
   readonly workgroups: readonly [number, number, number];
 }
 
-export interface Plan {
+export interface PassPlan {
   readonly name: string;
   readonly passes: readonly Pass[];
   /** Sizes in bytes of buffers that live only during the launch. */
@@ -51,6 +51,6 @@ export interface Traits {
 }
 
 /** The source of a plan as one text, for `explain` and error messages. */
-export function sourceOf(plan: Plan): string {
+export function sourceOf(plan: PassPlan): string {
   return plan.passes.map((p) => `// ${p.name}: ${p.workgroups.join(' × ')} workgroups\n${p.source}`).join('\n');
 }

@@ -3,12 +3,12 @@
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Program } from '../device.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
-import { type Plan, sourceOf, type Traits } from './plan.ts';
+import { type PassPlan, sourceOf, type Traits } from './plan.ts';
 import { render } from './render.ts';
 import type { InPlace } from './wgsl/buffers.ts';
 
 export interface Variant {
-  readonly plan: Plan;
+  readonly plan: PassPlan;
   readonly compiled: readonly Compiled[];
 }
 
@@ -43,7 +43,7 @@ export class WebGpuProgram implements Program {
     return known;
   }
 
-  #compile(plan: Plan): Variant {
+  #compile(plan: PassPlan): Variant {
     return { plan, compiled: plan.passes.map((p) => this.#pipelines.compile(p, plan.scalars.length)) };
   }
 }

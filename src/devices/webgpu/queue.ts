@@ -11,7 +11,7 @@ import type { Compiled } from './pipelines.ts';
 import type { ScalarBlock } from './scalars.ts';
 
 /** One enqueued step, remembered until the GPU has accepted its batch. */
-export interface Step {
+export interface QueuedStep {
   readonly name: string;
   readonly reads: readonly GpuBuffer[];
   readonly writes: readonly GpuBuffer[];
@@ -22,7 +22,7 @@ export interface Step {
 
 export interface Batch {
   readonly serial: number;
-  readonly steps: Step[];
+  readonly steps: QueuedStep[];
   /** Resolves, never rejects, once the GPU has accepted or refused the batch and its steps know. */
   settled: Promise<void>;
   submitted: boolean;
@@ -85,7 +85,7 @@ export class WorkQueue {
   }
 
   /** Remembers what was enqueued, for errors. */
-  note(step: Step): void {
+  note(step: QueuedStep): void {
     this.#batch.steps.push(step);
   }
 

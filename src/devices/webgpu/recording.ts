@@ -8,7 +8,7 @@ import type { Launcher, Prepared } from './launcher.ts';
 import type { GpuBuffer, Pool } from './memory.ts';
 import type { WebGpuProgram } from './program.ts';
 
-interface Step {
+interface RecordedStep {
   readonly program: WebGpuProgram;
   readonly buffers: readonly number[];
   readonly scalars: readonly number[];
@@ -27,7 +27,7 @@ export class WebGpuRecording implements Recording {
   readonly #pool: Pool;
   readonly #check: (buffers: readonly GpuBuffer[]) => void;
   readonly #onDispose: (self: WebGpuRecording) => void;
-  readonly #steps: readonly Step[];
+  readonly #steps: readonly RecordedStep[];
   readonly #sets = new Map<string, { readonly bindings: readonly GpuBuffer[]; readonly bound: readonly Bound[] }>();
   #disposed = false;
 

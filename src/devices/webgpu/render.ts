@@ -1,7 +1,7 @@
 // From a kernel or routine to its plan.
 
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
-import type { Plan, Traits } from './plan.ts';
+import type { PassPlan, Traits } from './plan.ts';
 import { renderMatmul } from './routines/matmul.ts';
 import { renderRaw } from './routines/raw.ts';
 import { renderScan } from './routines/scan.ts';
@@ -11,7 +11,7 @@ import { type InPlace, nothingInPlace } from './wgsl/buffers.ts';
 import { renderElementwise } from './wgsl/elementwise.ts';
 import { renderReduction } from './wgsl/reduce.ts';
 
-export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace = nothingInPlace): Plan {
+export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace = nothingInPlace): PassPlan {
   if (work.kind === 'kernel') return renderKernel(work, traits, inPlace);
   switch (work.op) {
     case 'matmul':
@@ -29,7 +29,7 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
   }
 }
 
-function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace): Plan {
+function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace): PassPlan {
   const { passes, scratch } =
     kernel.accumulators.length > 0
       ? renderReduction(kernel, traits, inPlace)

@@ -9,7 +9,7 @@
 import type { ForgeError } from '../../errors.ts';
 import { mapMode, usage } from './constants.ts';
 import type { GpuBuffer } from './memory.ts';
-import type { Batch, Rider, Step, WorkQueue } from './queue.ts';
+import type { Batch, QueuedStep, Rider, WorkQueue } from './queue.ts';
 import { BufferRing, transferClass } from './ring.ts';
 import type { Waiter } from './wait.ts';
 
@@ -182,7 +182,7 @@ export class Downloads {
     const skipped = offset % 4;
     const bytes = align4(skipped + length);
     let fault: ForgeError | null = src.fault;
-    const note: Step = {
+    const note: QueuedStep = {
       name: 'read',
       reads: [src],
       writes: [],
@@ -223,7 +223,7 @@ export class Downloads {
   }
 
   /** Submits the copy of a piece, `at` bytes after `from`. */
-  #send(src: GpuBuffer, from: number, at: number, bytes: number, note: Step): Arrival {
+  #send(src: GpuBuffer, from: number, at: number, bytes: number, note: QueuedStep): Arrival {
     const landing = this.#take(transferClass(bytes));
     this.#queue.copy(src.block!.gpu, from + at, landing.gpu, 0, bytes);
     const batch = this.#queue.current;

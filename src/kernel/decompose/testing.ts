@@ -65,9 +65,9 @@ export function evaluator(root: Expr): (...inputs: Value[]) => Value {
   };
 }
 
-type Step = (inputs: readonly Value[]) => void;
+type EvaluationStep = (inputs: readonly Value[]) => void;
 
-function step(e: Expr, i: number, at: (e: Expr) => number, values: Value[]): Step {
+function step(e: Expr, i: number, at: (e: Expr) => number, values: Value[]): EvaluationStep {
   switch (e.kind) {
     case 'const':
       return () => (values[i] = e.value);

@@ -4,7 +4,7 @@ import { DeviceLost, KernelError } from '../../../errors.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Kernel, Routine } from '../../../kernel/kernel.ts';
 import { type CpuDevice, type CpuOptions, createCpuDevice } from '../device.ts';
-import type { Host } from '../host.ts';
+import type { ThreadHost } from '../host.ts';
 import { CpuMemory } from '../memory.ts';
 import { bytesOf, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from '../testing.ts';
 import { type Job, WorkerPool } from './pool.ts';
@@ -260,8 +260,8 @@ describe('a platform that has no threads to give', () => {
     ],
   ] as const)('%s: the calling thread does the work, and starting is given up', async (_, make) => {
     let tries = 0;
-    const spawn = make() as Host['spawn'];
-    const host: Host = {
+    const spawn = make() as ThreadHost['spawn'];
+    const host: ThreadHost = {
       parallelism: 2,
       require: null,
       spawn: (...args) => {

@@ -4,7 +4,7 @@
 // progress for `patience` is given up, and the job is reported as incomplete. A given-up worker might still write, so
 // `settled` is false until its thread is known to be gone; memory must not be reused before that.
 
-import type { Host, Thread } from '../host.ts';
+import type { Thread, ThreadHost } from '../host.ts';
 import { type CpuMemory, controlAddress } from '../memory.ts';
 import { controlWords, maxWorkers, slot, slotWord, state, word } from './control.ts';
 import { workerData, workerSource } from './worker.ts';
@@ -32,7 +32,7 @@ interface Worker {
 }
 
 export class WorkerPool {
-  readonly #host: Host;
+  readonly #host: ThreadHost;
   readonly #memory: CpuMemory;
   readonly #size: number;
   readonly #patience: number;
@@ -45,7 +45,7 @@ export class WorkerPool {
   #canWait = true;
   #closed = false;
 
-  constructor(host: Host, memory: CpuMemory, size: number, patience: number, onSettled: () => void) {
+  constructor(host: ThreadHost, memory: CpuMemory, size: number, patience: number, onSettled: () => void) {
     this.#host = host;
     this.#memory = memory;
     this.#size = Math.min(size, maxWorkers);

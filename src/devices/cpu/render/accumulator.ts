@@ -15,7 +15,7 @@ import type { Code } from '../wasm/code.ts';
 import { type Emitter, isHalf } from './emitter.ts';
 import { roundHalf } from './half.ts';
 import { type LaneType, laneType, partsFor, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 import { compareOp, directOp } from './vector-ops.ts';
 
 export type StateKind = 'plain' | 'blocked' | 'arg';
@@ -185,7 +185,7 @@ export class State {
   }
 
   /** Takes in the value (and position) of the lanes of a scope. */
-  step(value: Expr, position: Expr, s: Scope): void {
+  step(value: Expr, position: Expr, s: WasmScope): void {
     const { form } = this;
     const em = this.#em;
     this.#values.forEach((acc, p) => {

@@ -9,15 +9,15 @@ import type { PlainOp } from '../wasm/ops.ts';
 import { type Emitter, isHalf } from './emitter.ts';
 import { roundHalf, roundToOdd } from './half.ts';
 import { type LaneType, laneType, shapeOf, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 /** Pushes part `q` of some value of a lane type. */
 type Source = (q: number) => void;
 
 /** Pushes part `p` of a source as another type. */
-type Step = (c: Converter, p: number, source: Source) => void;
+type CastStep = (c: Converter, p: number, source: Source) => void;
 
-export function emitCast(em: Emitter, e: Cast, p: number, s: Scope): void {
+export function emitCast(em: Emitter, e: Cast, p: number, s: WasmScope): void {
   const from = e.src[0];
   if (e.bits) {
     em.vec(from, p, s);
@@ -42,7 +42,7 @@ export function emitCast(em: Emitter, e: Cast, p: number, s: Scope): void {
   roundHalf(s.code, e.type, em.temp);
 }
 
-export function emitToBool(em: Emitter, e: Cast, p: number, s: Scope): void {
+export function emitToBool(em: Emitter, e: Cast, p: number, s: WasmScope): void {
   em.vec(e.src[0], p, s);
   s.code.v128(splatBytes('u8', 0)).op(`${shapeOf[laneType(e.src[0].type)]}.ne`);
 }
@@ -55,7 +55,7 @@ function convert(c: Converter, from: LaneType, to: LaneType, p: number, source: 
 
 /** One instruction on each part. */
 const each =
-  (op: PlainOp): Step =>
+  (op: PlainOp): CastStep =>
   (c, p, source) => {
     source(p);
     c.code.op(op);
@@ -63,7 +63,7 @@ const each =
 
 /** Lanes twice as wide, from one half of a part. */
 const halves =
-  (low: PlainOp, high: PlainOp): Step =>
+  (low: PlainOp, high: PlainOp): CastStep =>
   (c, p, source) => {
     source(c.varying ? p >> 1 : 0);
     c.code.op(c.varying && p & 1 ? high : low);
@@ -71,7 +71,7 @@ const halves =
 
 /** Lanes twice as wide, by an instruction that takes the low half only. */
 const lowered =
-  (op: PlainOp): Step =>
+  (op: PlainOp): CastStep =>
   (c, p, source) => {
     source(c.varying ? p >> 1 : 0);
     if (c.varying && p & 1) {
@@ -86,21 +86,21 @@ const lowered =
 
 /** Two parts of 64-bit lanes, each turned into two low 32-bit lanes, as one part. */
 const joined =
-  (op: PlainOp): Step =>
+  (op: PlainOp): CastStep =>
   (c, p, source) => {
     c.pair(p, 64, source, () => c.code.op(op));
     c.code.shuffle(shuffleOf(32, [0, 1, 4, 5]));
   };
 
 /** The low words of 64-bit lanes. */
-const evens: Step = (c, p, source) => {
+const evens: CastStep = (c, p, source) => {
   c.pair(p, 64, source, () => undefined);
   c.code.shuffle(shuffleOf(32, [0, 2, 4, 6]));
 };
 
 /** 32-bit lanes brought into 0 … 255 by `limit`, packed into bytes. */
 const bytes =
-  (limit: PlainOp): Step =>
+  (limit: PlainOp): CastStep =>
   (c, p, source) => {
     const words: Source = (q) => {
       c.pair(q, 32, source, () => c.code.v128(splatBytes('i32', 255)).op(limit));
@@ -112,7 +112,7 @@ const bytes =
 
 /** Both 64-bit lanes by a scalar instruction. */
 const scalars =
-  (from: 'i64x2' | 'f64x2', to: 'i64x2' | 'f64x2', op: PlainOp): Step =>
+  (from: 'i64x2' | 'f64x2', to: 'i64x2' | 'f64x2', op: PlainOp): CastStep =>
   (c, p, source) => {
     const x = c.em.temp();
     source(p);
@@ -123,11 +123,11 @@ const scalars =
 
 /** From one type to another by way of a third. */
 const via =
-  (from: LaneType, middle: LaneType, to: LaneType): Step =>
+  (from: LaneType, middle: LaneType, to: LaneType): CastStep =>
   (c, p, source) =>
     convert(c, middle, to, p, (q) => convert(c, from, middle, q, source));
 
-const byteToWord: Step = (c, p, source) =>
+const byteToWord: CastStep = (c, p, source) =>
   halves('i32x4.extend_low_i16x8_u', 'i32x4.extend_high_i16x8_u')(c, p, (q) =>
     halves('i16x8.extend_low_i8x16_u', 'i16x8.extend_high_i8x16_u')(c, q, source),
   );
@@ -136,7 +136,7 @@ const extendSigned = halves('i64x2.extend_low_i32x4_s', 'i64x2.extend_high_i32x4
 const extendUnsigned = halves('i64x2.extend_low_i32x4_u', 'i64x2.extend_high_i32x4_u');
 
 /** From → to; what is missing keeps its bits. */
-const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, Step>>>>> = {
+const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, CastStep>>>>> = {
   u8: {
     i32: byteToWord,
     u32: byteToWord,
@@ -196,17 +196,17 @@ const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, Step>>>
 /** Where a cast is emitted. */
 class Converter {
   readonly em: Emitter;
-  readonly scope: Scope;
+  readonly scope: WasmScope;
   /** The source differs between lanes; else its only part serves for all. */
   readonly varying: boolean;
 
-  constructor(em: Emitter, scope: Scope, varying: boolean) {
+  constructor(em: Emitter, scope: WasmScope, varying: boolean) {
     this.em = em;
     this.scope = scope;
     this.varying = varying;
   }
 
-  get code(): Scope['code'] {
+  get code(): WasmScope['code'] {
     return this.scope.code;
   }
 

@@ -9,7 +9,7 @@ import { bounds } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Emitter } from './emitter.ts';
 import { type LaneType, shuffleOf, splatBytes } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 export function emitDivision(
   em: Emitter,
@@ -18,7 +18,7 @@ export function emitDivision(
   a: Expr,
   b: Expr,
   p: number,
-  s: Scope,
+  s: WasmScope,
 ): void {
   const x = em.vecLocal(a, p, s);
   const y = em.vecLocal(b, p, s);
@@ -51,7 +51,7 @@ export function emitDivision(
 // Adding 1.5·2^52 puts the low 32 bits of a whole double into the low word of its mantissa, wrapping as integers do.
 const wrapMagic = 1.5 * 2 ** 52;
 
-function byDouble(x: number, y: number, type: LaneType, s: Scope): void {
+function byDouble(x: number, y: number, type: LaneType, s: WasmScope): void {
   const convert = type === 'u32' ? 'f64x2.convert_low_i32x4_u' : 'f64x2.convert_low_i32x4_s';
   const high = shuffleOf(64, [1, 1]);
   // A lane divided by zero is masked by the caller; its bits do not matter.
@@ -68,7 +68,7 @@ function byDouble(x: number, y: number, type: LaneType, s: Scope): void {
   s.code.shuffle(shuffleOf(32, [0, 2, 4, 6]));
 }
 
-function bytesByFloat(em: Emitter, x: number, y: number, s: Scope): void {
+function bytesByFloat(em: Emitter, x: number, y: number, s: WasmScope): void {
   const words: number[] = [];
   for (const half of ['low', 'high'] as const) {
     const wide = [x, y].map((v) => {
@@ -87,7 +87,7 @@ function bytesByFloat(em: Emitter, x: number, y: number, s: Scope): void {
   s.code.get(a).get(b).op('i16x8.narrow_i32x4_u').get(c).get(d).op('i16x8.narrow_i32x4_u').op('i8x16.narrow_i16x8_u');
 }
 
-function reciprocal(x: number, divisor: number, s: Scope): void {
+function reciprocal(x: number, divisor: number, s: WasmScope): void {
   // With 2^(k-1) < divisor ≤ 2^k, ⌈2^(31+k) / divisor⌉ fits 32 bits and gives the exact quotient of any x < 2^31.
   const k = Math.ceil(Math.log2(divisor));
   const magic = (2n ** BigInt(31 + k) + BigInt(divisor) - 1n) / BigInt(divisor);
@@ -103,7 +103,7 @@ function reciprocal(x: number, divisor: number, s: Scope): void {
 }
 
 /** Two 64-bit lanes, one after the other. */
-function wide(em: Emitter, op: 'idiv' | 'imod', type: LaneType, x: number, y: number, s: Scope): void {
+function wide(em: Emitter, op: 'idiv' | 'imod', type: LaneType, x: number, y: number, s: WasmScope): void {
   const [a, b, q] = [em.local('i64'), em.local('i64'), em.local('i64')];
   const result = em.temp();
   const c = s.code;

@@ -15,7 +15,7 @@ import { partsFor, shapes, shuffleOf, splatBytes, type Width, widthOf } from './
 import { emitLoad, emitLoadMask } from './load.ts';
 import type { ArgsLayout } from './module.ts';
 import { emitPosition, isPositional } from './positions.ts';
-import { epilogueDepth, type Scope } from './scope.ts';
+import { epilogueDepth, type WasmScope } from './scope.ts';
 import { emitAlu, emitCompare } from './vector-ops.ts';
 
 interface Info {
@@ -98,12 +98,12 @@ export class Emitter {
   /** A vector local for use within one value. */
   readonly temp = (): number => this.func.local('v128');
 
-  parts(s: Scope, width: number): number {
+  parts(s: WasmScope, width: number): number {
     return partsFor(s.lanes, width);
   }
 
   /** Leaves a value on the stack of `s`, computing it where it belongs and at most once if it is shared. */
-  keep(e: Expr, key: string, type: ValType, s: Scope, shared: boolean, make: (t: Scope) => void): void {
+  keep(e: Expr, key: string, type: ValType, s: WasmScope, shared: boolean, make: (t: WasmScope) => void): void {
     const t = s.at(this.info(e).depth);
     const known = t.memo.get(key);
     if (known !== undefined) {
@@ -126,7 +126,7 @@ export class Emitter {
   }
 
   /** An index, or a condition, that is the same in all lanes. */
-  scalar(e: Expr, s: Scope): void {
+  scalar(e: Expr, s: WasmScope): void {
     if (e.kind === 'const') {
       s.code.i32(Number(e.value));
       return;
@@ -139,7 +139,7 @@ export class Emitter {
   }
 
   /** Part `p` of a value that is not a bool. */
-  vec(e: Expr, p: number, s: Scope): void {
+  vec(e: Expr, p: number, s: WasmScope): void {
     if (e.type === 'bool') throw new Error('cpu: a bool has no lanes of its own');
     const { varying } = this.info(e);
     if (!varying) p = 0;
@@ -180,7 +180,7 @@ export class Emitter {
   }
 
   /** Part `p` of a value in a local. */
-  vecLocal(e: Expr, p: number, s: Scope): number {
+  vecLocal(e: Expr, p: number, s: WasmScope): number {
     const local = this.local('v128');
     this.vec(e, p, s);
     s.code.set(local);
@@ -208,7 +208,7 @@ export class Emitter {
   }
 
   /** Part `p` of a condition as a mask of `w`-bit lanes. */
-  mask(e: Expr, p: number, w: Width, s: Scope): void {
+  mask(e: Expr, p: number, w: Width, s: WasmScope): void {
     if (e.kind === 'const') {
       s.code.v128(splatBytes('bool', e.value));
       return;
@@ -243,7 +243,7 @@ export class Emitter {
     });
   }
 
-  #widen(w: number, high: number, t: Scope): void {
+  #widen(w: number, high: number, t: WasmScope): void {
     const half = high ? 'high' : 'low';
     t.code.op(
       w === 16
@@ -254,7 +254,7 @@ export class Emitter {
     );
   }
 
-  #narrow(w: number, two: boolean, source: (half: number, t: Scope) => void, t: Scope): void {
+  #narrow(w: number, two: boolean, source: (half: number, t: WasmScope) => void, t: WasmScope): void {
     source(0, t);
     if (two) source(1, t);
     else {
@@ -270,9 +270,9 @@ export class Emitter {
     from: Width,
     to: Width,
     p: number,
-    s: Scope,
+    s: WasmScope,
     varying: boolean,
-    source: (q: number, t: Scope) => void,
+    source: (q: number, t: WasmScope) => void,
   ): void {
     if (from === to) {
       source(p, s);
@@ -282,7 +282,7 @@ export class Emitter {
     this.#widen(to, varying ? p & 1 : 0, s);
   }
 
-  #makeMask(e: Expr, p: number, w: Width, t: Scope): void {
+  #makeMask(e: Expr, p: number, w: Width, t: WasmScope): void {
     switch (e.kind) {
       case 'scalar':
         t.code
@@ -313,7 +313,7 @@ export class Emitter {
     }
   }
 
-  #makeLogic(op: string, src: readonly Expr[], p: number, w: Width, t: Scope): void {
+  #makeLogic(op: string, src: readonly Expr[], p: number, w: Width, t: WasmScope): void {
     const row = logicOps[op];
     if (!row) throw new Error(`cpu: ${op} on bool`);
     for (const i of row.order) this.mask(src[i]!, p, w, t);
@@ -321,7 +321,7 @@ export class Emitter {
   }
 
   /** Chooses between two vectors below the mask on the stack. */
-  select(s: Scope, w: Width): void {
+  select(s: WasmScope, w: Width): void {
     s.code.op(this.relaxed ? `${shapes[w]}.relaxed_laneselect` : 'v128.bitselect');
   }
 
@@ -329,7 +329,7 @@ export class Emitter {
    * The byte address of element `index` of a buffer (for the vector axis: of lane 0), each part of the sum computed in the
    * outermost loop that knows it. `bytes` is added at the end.
    */
-  address(buffer: number, index: Expr, shift: number, s: Scope, bytes = 0): void {
+  address(buffer: number, index: Expr, shift: number, s: WasmScope, bytes = 0): void {
     const { offset, terms } = linear(index);
     const byDepth = new Map<number, Map<Expr, number>>();
     for (const [term, k] of terms) {
@@ -370,7 +370,7 @@ export class Emitter {
   }
 
   /** A term times a constant: kept, since addresses of one loop share it. */
-  #scaled(term: Expr, factor: number, t: Scope): void {
+  #scaled(term: Expr, factor: number, t: WasmScope): void {
     if (factor === 1) {
       this.scalar(term, t);
       return;

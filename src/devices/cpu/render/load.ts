@@ -14,7 +14,7 @@ import type { Load } from '../../../kernel/expr.ts';
 import type { Emitter } from './emitter.ts';
 import { bf16ToF32, f16ToF32 } from './half.ts';
 import { shuffleOf, storedWidth } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 const zero = new Uint8Array(16);
 const laneLoads = {
@@ -31,7 +31,7 @@ const splatLoads = {
 } as const;
 
 /** Part `p` of a load that is not a bool, as lanes to compute with. */
-export function emitLoad(em: Emitter, e: Load, p: number, s: Scope): void {
+export function emitLoad(em: Emitter, e: Load, p: number, s: WasmScope): void {
   if (e.type !== 'f16' && e.type !== 'bf16') {
     raw(em, e, p, s);
     return;
@@ -44,13 +44,13 @@ export function emitLoad(em: Emitter, e: Load, p: number, s: Scope): void {
 }
 
 /** Part `p` of a load of bools, as a byte mask. */
-export function emitLoadMask(em: Emitter, e: Load, p: number, s: Scope): void {
+export function emitLoadMask(em: Emitter, e: Load, p: number, s: WasmScope): void {
   raw(em, e, p, s);
   s.code.v128(zero).op('i8x16.ne');
 }
 
 /** Part `p` in the lanes of memory. */
-function raw(em: Emitter, e: Load, p: number, s: Scope): void {
+function raw(em: Emitter, e: Load, p: number, s: WasmScope): void {
   const width = storedWidth(e.type);
   const shift = Math.log2(byteSize(e.type));
   const gate = e.gate;
@@ -107,7 +107,7 @@ function raw(em: Emitter, e: Load, p: number, s: Scope): void {
 }
 
 /** The address is computed before the branch on a gate, the memory touched only behind it. */
-function branch(em: Emitter, e: Load, s: Scope, address: () => () => void): void {
+function branch(em: Emitter, e: Load, s: WasmScope, address: () => () => void): void {
   const load = address();
   if (!e.gate) {
     load();
@@ -123,7 +123,7 @@ function branch(em: Emitter, e: Load, s: Scope, address: () => () => void): void
 }
 
 /** Loads `bytes` neighbouring bytes at the address on the stack into the low lanes. */
-function neighbours(s: Scope, bytes: number, offset: number, align: number): void {
+function neighbours(s: WasmScope, bytes: number, offset: number, align: number): void {
   switch (bytes) {
     case 16:
       s.code.mem('v128.load', offset, align);
@@ -143,7 +143,7 @@ function neighbours(s: Scope, bytes: number, offset: number, align: number): voi
 }
 
 /** Every lane at a position of its own. */
-function lookup(em: Emitter, e: Load, p: number, s: Scope): void {
+function lookup(em: Emitter, e: Load, p: number, s: WasmScope): void {
   const width = storedWidth(e.type);
   const shift = Math.log2(width / 8);
   const lanes = Math.min(s.lanes, 128 / width);
@@ -169,7 +169,7 @@ function lookup(em: Emitter, e: Load, p: number, s: Scope): void {
   }
 }
 
-function gatedIndex(em: Emitter, e: Load, part: number, s: Scope): number {
+function gatedIndex(em: Emitter, e: Load, part: number, s: WasmScope): number {
   const local = em.temp();
   em.vec(e.index, part, s);
   if (e.gate) {

@@ -9,7 +9,7 @@ import { storedWidth } from './lanes.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
 import { type Counted, emitCase, itemLoops, vectorLoop } from './nest.ts';
 import { bodiesFor, bodiesNeeded, chunksOf, grainOf, outputAxis, survey, tileAxis, tileLength } from './plan.ts';
-import { Scope } from './scope.ts';
+import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { emitStores, type Target } from './store.ts';
 
@@ -57,8 +57,8 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
     em.positions.set(a.axis, position);
     return { position, size: a.size };
   });
-  const scopes = [new Scope(0, null)];
-  for (let k = 0; k < axes.length; k++) scopes.push(new Scope(k + 1, scopes[k]!));
+  const scopes = [new WasmScope(0, null)];
+  for (let k = 0; k < axes.length; k++) scopes.push(new WasmScope(k + 1, scopes[k]!));
   const row = scopes[scopes.length - 1]!;
   const index = positionOf(kernel, exprs);
   const cases = casesOf(roots, {
@@ -83,7 +83,7 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
     const fixed = whole ? v.size : chunks.count === 1 && isFixed(cases) ? loop.to - loop.from : null;
     out.get(lo).set(position);
     for (const lanes of bodiesNeeded(bodies, fixed)) {
-      const body = new Scope(axes.length + 1, row, lanes);
+      const body = new WasmScope(axes.length + 1, row, lanes);
       emitStores(em, targets, body);
       vectorLoop(position, hi, lanes, body.code, out);
     }

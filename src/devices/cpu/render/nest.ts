@@ -2,7 +2,7 @@
 
 import { Code } from '../wasm/code.ts';
 import type { Emitter } from './emitter.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 import type { Case } from './segments.ts';
 
 /** A loop that counts a local from 0 to a fixed size. */
@@ -15,7 +15,7 @@ export interface Counted {
  * Loops over items: the positions start where item `begin` lies and count up like an odometer, so nothing is divided after
  * the start. `scopes[k+1]` is the head of loop k, `scopes[0]` the head of the function.
  */
-export function itemLoops(em: Emitter, loops: readonly Counted[], scopes: readonly Scope[], inner: Code): Code {
+export function itemLoops(em: Emitter, loops: readonly Counted[], scopes: readonly WasmScope[], inner: Code): Code {
   const [begin, end] = [1, 2];
   const remaining = em.local('i32');
   const out = new Code();
@@ -54,7 +54,7 @@ export function itemLoops(em: Emitter, loops: readonly Counted[], scopes: readon
 }
 
 /** A plain loop from 0 to a fixed size around a body, with the scope's code at its head. */
-export function countedLoop(loop: Counted, scope: Scope, inner: Code): Code {
+export function countedLoop(loop: Counted, scope: WasmScope, inner: Code): Code {
   const out = new Code();
   out.i32(0).set(loop.position);
   const top = out.loop();
@@ -75,7 +75,7 @@ export function emitCase(
   c: Case,
   range: Range,
   size: number,
-  row: Scope,
+  row: WasmScope,
   out: Code,
   emitLoop: (loop: Extract<Case, { kind: 'loop' }>, range: Range, out: Code) => void,
 ): void {

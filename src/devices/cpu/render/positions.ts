@@ -5,10 +5,10 @@ import type { Expr } from '../../../kernel/expr.ts';
 import type { PlainOp } from '../wasm/ops.ts';
 import type { Emitter } from './emitter.ts';
 import { widthOf } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 /** Leaves an index, or a condition that is the same in all lanes (0 or 1), on the stack. */
-export function emitPosition(em: Emitter, e: Expr, t: Scope): void {
+export function emitPosition(em: Emitter, e: Expr, t: WasmScope): void {
   if (e.kind === 'cast' && e.type === 'index') {
     const from = e.src[0];
     if (from.type === 'bool') {

@@ -17,7 +17,7 @@ import { argsLayout, type RenderOptions } from './module.ts';
 import { type Counted, countedLoop, emitCase, itemLoops, type Range, vectorLoop } from './nest.ts';
 import { bodiesNeeded, grainOf } from './plan.ts';
 import { planReduction, type ReductionPlan, sliceAxis } from './reduce-plan.ts';
-import { epilogueDepth, Scope } from './scope.ts';
+import { epilogueDepth, WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { loadStates, storeStates } from './states.ts';
 import { emitStores, type Target } from './store.ts';
@@ -48,7 +48,7 @@ class Reduction {
   readonly #forms: readonly StateForm[];
   readonly #em: Emitter;
   readonly #items: Counted[];
-  readonly #scopes: Scope[];
+  readonly #scopes: WasmScope[];
   readonly #position: Expr;
   readonly #vectorDepth: number;
 
@@ -84,8 +84,8 @@ class Reduction {
     });
     for (const a of order) this.#em.positions.set(a.axis, this.#em.local('i32'));
     this.#items = plan.loops.map((a) => this.#counted(a));
-    this.#scopes = [new Scope(0, null)];
-    for (let k = 0; k < plan.loops.length; k++) this.#scopes.push(new Scope(k + 1, this.#scopes[k]!));
+    this.#scopes = [new WasmScope(0, null)];
+    for (let k = 0; k < plan.loops.length; k++) this.#scopes.push(new WasmScope(k + 1, this.#scopes[k]!));
     this.#position = reducedPosition(kernel, exprs);
   }
 
@@ -130,9 +130,9 @@ class Reduction {
   }
 
   /** Stores outputs, or the states of a slice, from finished registers. */
-  #conclude(results: readonly Registers[], outputs: readonly Expr[], parent: Scope, out: Code): void {
+  #conclude(results: readonly Registers[], outputs: readonly Expr[], parent: WasmScope, out: Code): void {
     const em = this.#em;
-    const s = new Scope(epilogueDepth, parent, parent === this.#scopes[this.#scopes.length - 1] ? 1 : parent.lanes);
+    const s = new WasmScope(epilogueDepth, parent, parent === this.#scopes[this.#scopes.length - 1] ? 1 : parent.lanes);
     if (this.#plan.slices > 1) {
       storeStates(em, this.#kernel, this.#forms, results, this.#plan, s);
     } else {
@@ -145,8 +145,9 @@ class Reduction {
   #rows(inner: Code): void {
     const { plan, em } = { plan: this.#plan, em: this.#em };
     const outputs = this.#kernel.outputs.map((o) => o.value);
-    const scopes: Scope[] = [this.#scopes[this.#scopes.length - 1]!];
-    for (const _ of plan.reduced) scopes.push(new Scope(scopes[0]!.depth + scopes.length, scopes[scopes.length - 1]!));
+    const scopes: WasmScope[] = [this.#scopes[this.#scopes.length - 1]!];
+    for (const _ of plan.reduced)
+      scopes.push(new WasmScope(scopes[0]!.depth + scopes.length, scopes[scopes.length - 1]!));
     const row = scopes[scopes.length - 1]!;
     const v = plan.vector;
     const cases = casesOf(this.#values(), {
@@ -172,7 +173,7 @@ class Reduction {
     emitCase(em, cases, range, v.size, row, body, (loop, { lo, hi }, out) => {
       out.get(lo).set(position);
       bodies.forEach((lanes, k) => {
-        const s = new Scope(this.#vectorDepth, row, lanes);
+        const s = new WasmScope(this.#vectorDepth, row, lanes);
         states[k]!.forEach((state, slot) => {
           state.step(loop.roots[slot]!, this.#position, s);
         });
@@ -222,7 +223,7 @@ class Reduction {
     emitCase(em, cases, range, v.size, row, inner, (loop, { lo, hi }, out) => {
       out.get(lo).set(position);
       for (const lanes of bodiesNeeded(plan.bodies, whole)) {
-        const s = new Scope(this.#vectorDepth, row, lanes);
+        const s = new WasmScope(this.#vectorDepth, row, lanes);
         const body = this.#column(loop.roots.slice(0, accs), loop.roots.slice(accs), s);
         vectorLoop(position, hi, lanes, body, out);
       }
@@ -230,12 +231,12 @@ class Reduction {
   }
 
   /** The whole reduction for the lanes of one body. */
-  #column(values: readonly Expr[], outputs: readonly Expr[], s: Scope): Code {
+  #column(values: readonly Expr[], outputs: readonly Expr[], s: WasmScope): Code {
     const { plan, em } = { plan: this.#plan, em: this.#em };
     const states = this.#forms.map((form) => new State(em, form, s.lanes));
-    const scopes: Scope[] = [s];
-    for (const _ of plan.reduced) scopes.push(new Scope(s.depth + scopes.length, scopes[scopes.length - 1]!));
-    const deepest = plan.reduced.length > 0 ? scopes[scopes.length - 1]! : new Scope(s.depth + 1, s);
+    const scopes: WasmScope[] = [s];
+    for (const _ of plan.reduced) scopes.push(new WasmScope(s.depth + scopes.length, scopes[scopes.length - 1]!));
+    const deepest = plan.reduced.length > 0 ? scopes[scopes.length - 1]! : new WasmScope(s.depth + 1, s);
     states.forEach((state, slot) => {
       state.step(values[slot]!, this.#position, deepest);
     });
@@ -302,7 +303,7 @@ class Reduction {
     out.end();
   }
 
-  #reducedLoop(loop: { readonly axis: number; readonly size: number }, scope: Scope, inner: Code): Code {
+  #reducedLoop(loop: { readonly axis: number; readonly size: number }, scope: WasmScope, inner: Code): Code {
     if (this.#plan.slices === 1 || this.#plan.sliced !== loop.axis)
       return countedLoop(this.#counted(loop), scope, inner);
     const out = new Code();
@@ -350,18 +351,18 @@ function renderFinish(
     accVaries: false,
     relaxed: options.relaxed ?? false,
   });
-  const scopes = [new Scope(0, null)];
-  for (let k = 0; k < axes.length; k++) scopes.push(new Scope(k + 1, scopes[k]!));
+  const scopes = [new WasmScope(0, null)];
+  for (let k = 0; k < axes.length; k++) scopes.push(new WasmScope(k + 1, scopes[k]!));
   for (const a of [...axes, { axis: sliceAxis }]) em.positions.set(a.axis, em.local('i32'));
   const outputs = kernel.outputs.map((o) => o.value);
   em.count(outputs);
   const row = scopes[scopes.length - 1]!;
-  const slice = new Scope(row.depth + 1, row);
+  const slice = new WasmScope(row.depth + 1, row);
   const { running, init } = loadStates(em, kernel, forms, plan, slice);
   const inner = new Code();
   init(inner);
   inner.append(countedLoop({ position: em.positions.get(sliceAxis)!, size: plan.slices }, slice, new Code()));
-  const s = new Scope(epilogueDepth, row, 1);
+  const s = new WasmScope(epilogueDepth, row, 1);
   em.accumulators = running.map((r, k) => finished(em, s.code, forms[k]!, r));
   const index = positionOf(kernel, exprs);
   emitStores(

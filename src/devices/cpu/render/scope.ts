@@ -5,23 +5,23 @@
 
 import { Code } from '../wasm/code.ts';
 
-export class Scope {
+export class WasmScope {
   readonly code = new Code();
   readonly memo = new Map<string, number>();
   readonly depth: number;
-  readonly parent: Scope | null;
+  readonly parent: WasmScope | null;
   /** Elements handled at once here; 1 outside the vector loop. */
   readonly lanes: number;
 
-  constructor(depth: number, parent: Scope | null, lanes = parent?.lanes ?? 1) {
+  constructor(depth: number, parent: WasmScope | null, lanes = parent?.lanes ?? 1) {
     this.depth = depth;
     this.parent = parent;
     this.lanes = lanes;
   }
 
   /** The scope in which something of this depth is computed. */
-  at(depth: number): Scope {
-    let s: Scope = this;
+  at(depth: number): WasmScope {
+    let s: WasmScope = this;
     while (s.depth > depth && s.parent) s = s.parent;
     return s;
   }

@@ -4,9 +4,17 @@
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Emitter } from './emitter.ts';
 import { type LaneType, shapeOf, splatBytes, widthOf } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
-export function emitShift(em: Emitter, op: 'shl' | 'shr', type: LaneType, a: Expr, n: Expr, p: number, s: Scope): void {
+export function emitShift(
+  em: Emitter,
+  op: 'shl' | 'shr',
+  type: LaneType,
+  a: Expr,
+  n: Expr,
+  p: number,
+  s: WasmScope,
+): void {
   const width = widthOf(a.type) as 8 | 32 | 64;
   const shape = shapeOf[type] as 'i8x16' | 'i32x4' | 'i64x2';
   const signed = op === 'shr' && (type === 'i32' || type === 'i64');

@@ -9,7 +9,7 @@ import type { Emitter } from './emitter.ts';
 import { splatBytes } from './lanes.ts';
 import { positionOf } from './map.ts';
 import { type ReductionPlan, sliceAxis } from './reduce-plan.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 const stores = {
   8: 'v128.store8_lane',
@@ -42,7 +42,7 @@ export function storeStates(
   forms: readonly StateForm[],
   results: readonly Registers[],
   plan: ReductionPlan,
-  s: Scope,
+  s: WasmScope,
 ): void {
   const index = slotIndex(em, kernel, forms, plan);
   const stride = strideAlong(index, em.vectorAxis) ?? 0;
@@ -71,7 +71,7 @@ export function loadStates(
   kernel: Kernel,
   forms: readonly StateForm[],
   plan: ReductionPlan,
-  slice: Scope,
+  slice: WasmScope,
 ): { readonly running: Registers[]; readonly init: (c: Code) => void } {
   const index = slotIndex(em, kernel, forms, plan);
   let slot = 0;

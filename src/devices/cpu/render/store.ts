@@ -7,7 +7,7 @@ import type { Output } from '../../../kernel/kernel.ts';
 import { type Emitter, isHalf } from './emitter.ts';
 import { f32ToBf16, f32ToF16 } from './half.ts';
 import { partsFor, splatBytes, storedWidth } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 
 const laneStores = {
   8: 'v128.store8_lane',
@@ -25,7 +25,7 @@ export interface Target {
 }
 
 /** Computes and stores all outputs for the lanes of a body. */
-export function emitStores(em: Emitter, targets: readonly Target[], s: Scope): void {
+export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope): void {
   if (targets.length === 1) {
     const only = targets[0]!;
     const parts = partsFor(s.lanes, storedWidth(only.output.type));
@@ -49,7 +49,7 @@ export function emitStores(em: Emitter, targets: readonly Target[], s: Scope): v
 }
 
 /** Pushes part `p` of an output as it lies in memory. */
-function emitStored(em: Emitter, output: Output, p: number, s: Scope): void {
+function emitStored(em: Emitter, output: Output, p: number, s: WasmScope): void {
   const e = output.value;
   if (output.type === 'bool') {
     em.mask(e, p, 8, s);
@@ -73,7 +73,7 @@ function emitStored(em: Emitter, output: Output, p: number, s: Scope): void {
   s.code.op('i16x8.narrow_i32x4_u');
 }
 
-function store(em: Emitter, t: Target, p: number, s: Scope, value: () => void): void {
+function store(em: Emitter, t: Target, p: number, s: WasmScope, value: () => void): void {
   const width = storedWidth(t.output.type);
   const shift = Math.log2(byteSize(t.output.type));
   const lanes = Math.min(s.lanes, 128 / width);

@@ -8,7 +8,7 @@ import { emitDivision } from './division.ts';
 import { type Emitter, isHalf } from './emitter.ts';
 import { roundHalf } from './half.ts';
 import { type LaneType, laneType, shapeOf, splatBytes, widthOf } from './lanes.ts';
-import type { Scope } from './scope.ts';
+import type { WasmScope } from './scope.ts';
 import { emitShift } from './shifts.ts';
 
 type Direct = Readonly<Partial<Record<AluOp, PlainOp>>>;
@@ -57,7 +57,7 @@ const effective = (e: Expr): LaneType => (e.type === 'index' && bounds(e).min >=
 /** The one instruction that combines two vectors of a type, or undefined. */
 export const directOp = (op: AluOp, type: LaneType): PlainOp | undefined => direct[type][op];
 
-export function emitAlu(em: Emitter, e: Alu, p: number, s: Scope): void {
+export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const type = e.src.every((x) => effective(x) === 'u32') ? 'u32' : laneType(e.type);
   const [a, b] = e.src as [Expr, Expr, Expr];
   if (e.op === 'where') {
@@ -131,12 +131,12 @@ function limitOp(op: AluOp, type: LaneType, limit: Expr | undefined): PlainOp | 
 }
 
 /** Unsigned 64-bit order is signed order with the top bit flipped. */
-function flipped(s: Scope, type: LaneType): void {
+function flipped(s: WasmScope, type: LaneType): void {
   if (type === 'u64') s.code.v128(splatBytes('u64', 1n << 63n)).op('v128.xor');
 }
 
 /** Leaves the mask of a comparison at the width of its operands. */
-export function emitCompare(em: Emitter, e: Alu, p: number, s: Scope): void {
+export function emitCompare(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const [a, b] = e.src as [Expr, Expr];
   const type = effective(a) === 'u32' && effective(b) === 'u32' ? 'u32' : laneType(a.type);
   for (const x of [a, b]) {

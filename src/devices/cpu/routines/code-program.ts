@@ -2,7 +2,7 @@
 
 import { overlaps, stage, unstage, writePointers } from '../arguments.ts';
 import type { CpuBuffer } from '../buffer.ts';
-import type { Engine, WasmCode } from '../engine.ts';
+import type { WasmCode, WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 
 export interface CodeProgramInfo {
@@ -21,10 +21,10 @@ export class CodeProgram implements CpuProgram {
   readonly needs: readonly number[];
   readonly scalars = 0;
   readonly #info: CodeProgramInfo;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   readonly #pointers: number[] = [];
 
-  constructor(info: CodeProgramInfo, engine: Engine) {
+  constructor(info: CodeProgramInfo, engine: WasmEngine) {
     this.name = info.code.name;
     this.needs = info.needs;
     this.#info = info;

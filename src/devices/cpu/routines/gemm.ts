@@ -35,7 +35,7 @@ const vectors = 2;
 const depth = 256;
 const unroll = 4;
 
-interface Plan extends GemmShape {
+interface GemmPlan extends GemmShape {
   readonly v: VectorMachine;
   readonly fma: boolean;
   /** Columns of a panel, of an item. */
@@ -47,7 +47,7 @@ interface Plan extends GemmShape {
   readonly packBytes: number;
 }
 
-function plan(shape: GemmShape, fma: boolean): Plan {
+function plan(shape: GemmShape, fma: boolean): GemmPlan {
   const v = vectorMachines[shape.type];
   const panel = v.lanes * vectors;
   const columns = panel * 16;
@@ -87,7 +87,7 @@ export function renderGemm(shape: GemmShape, shared: boolean, fma: boolean): Gem
 }
 
 /** Row tile × panel: (a, b, c, k, first) with b packed; adds to C unless it is the first stretch of k. */
-function micro(module: WasmModule, p: Plan, rows: number, columns: number): Func {
+function micro(module: WasmModule, p: GemmPlan, rows: number, columns: number): Func {
   const { v } = p;
   const f = module.func(['i32', 'i32', 'i32', 'i32', 'i32']);
   const [a, b, c, count, first] = [0, 1, 2, 3, 4];
@@ -165,7 +165,7 @@ function micro(module: WasmModule, p: Plan, rows: number, columns: number): Func
   return f;
 }
 
-function storeLanes(code: Code, p: Plan, c: number, first: number, sum: number, at: number, lanes: number): void {
+function storeLanes(code: Code, p: GemmPlan, c: number, first: number, sum: number, at: number, lanes: number): void {
   const { v } = p;
   for (let lane = 0; lane < lanes; lane++) {
     const offset = at + lane * v.bytes;
@@ -176,7 +176,7 @@ function storeLanes(code: Code, p: Plan, c: number, first: number, sum: number, 
 }
 
 /** (source, target, k, columns): a block of B, from its first row on, as panels; missing columns are zero. */
-function packer(module: WasmModule, p: Plan): Func {
+function packer(module: WasmModule, p: GemmPlan): Func {
   const { v } = p;
   const f = module.func(['i32', 'i32', 'i32', 'i32']);
   const [source, target, count, columns] = [0, 1, 2, 3];
@@ -276,7 +276,7 @@ function zeroOf(code: Code, v: VectorMachine): void {
   else code.i32(0);
 }
 
-function driver(run: Func, p: Plan, pack: Func, micro: (rows: number, columns: number) => number): void {
+function driver(run: Func, p: GemmPlan, pack: Func, micro: (rows: number, columns: number) => number): void {
   const { v } = p;
   const c = run.code;
   const [args, item, end] = [0, 1, 2];

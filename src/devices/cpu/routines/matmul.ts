@@ -8,7 +8,7 @@ import type { Matmul } from '../../../kernel/kernel.ts';
 import { stage, unstage } from '../arguments.ts';
 import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
-import { type Engine, WasmCode } from '../engine.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import { viewOf } from '../views.ts';
 import { moduleText } from '../wasm/text.ts';
@@ -35,7 +35,7 @@ const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly mach
   bool: { type: 'i32', machine: 'i32' },
 };
 
-export function prepareMatmul(routine: Matmul, engine: Engine, blas: Blas): CpuProgram {
+export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): CpuProgram {
   const { type } = computeTypes[routine.type];
   if (type !== routine.type && routine.k > 0) {
     const wide: Matmul = { ...routine, type };
@@ -53,7 +53,7 @@ export function prepareMatmul(routine: Matmul, engine: Engine, blas: Blas): CpuP
 const elementsOf = (r: Matmul): readonly number[] => [r.batchA * r.m * r.k, r.batchB * r.k * r.n, r.batch * r.m * r.n];
 const sizes = (r: Matmul): readonly number[] => elementsOf(r).map((n) => n * byteSize(r.type));
 
-function builtIn(r: Matmul, engine: Engine): CpuProgram {
+function builtIn(r: Matmul, engine: WasmEngine): CpuProgram {
   const { machine } = computeTypes[r.type];
   const shape: GemmShape = { ...r, type: machine };
   const thin = thinPlan(shape);
@@ -82,9 +82,9 @@ class TinyMatmul implements CpuProgram {
   readonly needs: readonly number[];
   readonly scalars = 0;
   readonly #routine: Matmul;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
 
-  constructor(routine: Matmul, engine: Engine) {
+  constructor(routine: Matmul, engine: WasmEngine) {
     this.name = routine.name;
     this.needs = sizes(routine);
     this.#routine = routine;
@@ -155,11 +155,11 @@ class BlasMatmul implements CpuProgram {
   readonly scalars = 0;
   readonly #routine: Matmul;
   readonly #type: 'f32' | 'f64';
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   readonly #blas: Blas;
   readonly #pointers: number[] = [];
 
-  constructor(routine: Matmul, type: 'f32' | 'f64', engine: Engine, blas: Blas) {
+  constructor(routine: Matmul, type: 'f32' | 'f64', engine: WasmEngine, blas: Blas) {
     this.name = routine.name;
     this.needs = sizes(routine);
     this.#routine = routine;

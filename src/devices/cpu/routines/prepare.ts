@@ -3,7 +3,7 @@
 import { ArgumentError, DeviceUnavailable } from '../../../errors.ts';
 import type { Routine } from '../../../kernel/kernel.ts';
 import type { Blas } from '../blas.ts';
-import type { Engine } from '../engine.ts';
+import type { WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import { prepareMatmul } from './matmul.ts';
 import { prepareScan } from './scan.ts';
@@ -20,7 +20,7 @@ const nothing = (name: string, buffers: number): CpuProgram => ({
   dispose: () => {},
 });
 
-export function prepareRoutine(routine: Routine, engine: Engine, blas: Blas): CpuProgram {
+export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas): CpuProgram {
   switch (routine.op) {
     case 'matmul':
       if (routine.epilogue) {

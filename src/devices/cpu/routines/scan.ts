@@ -5,7 +5,7 @@
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
-import { type Engine, WasmCode } from '../engine.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import { WasmModule } from '../wasm/module.ts';
 import { moduleText } from '../wasm/text.ts';
@@ -17,7 +17,7 @@ import { Widened } from './widened.ts';
 /** Neighbours of `inner` that are scanned together. */
 const stretch = 512;
 
-export function prepareScan(routine: Scan, engine: Engine): CpuProgram {
+export function prepareScan(routine: Scan, engine: WasmEngine): CpuProgram {
   const elements = routine.outer * routine.length * routine.inner;
   if (isHalf(routine.type)) {
     const inner = prepareScan({ ...routine, type: 'f32' }, engine);

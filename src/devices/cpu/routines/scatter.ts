@@ -5,7 +5,7 @@
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
-import { type Engine, WasmCode } from '../engine.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import { WasmModule } from '../wasm/module.ts';
 import { moduleText } from '../wasm/text.ts';
@@ -14,7 +14,7 @@ import { combineOps, isHalf } from './combine.ts';
 import { address, machines, rising } from './emit.ts';
 import { Widened } from './widened.ts';
 
-export function prepareScatter(routine: Scatter, engine: Engine): CpuProgram {
+export function prepareScatter(routine: Scatter, engine: WasmEngine): CpuProgram {
   const { outer, length, inner, count, perElement } = routine;
   const base = outer * length * inner;
   const updates = outer * count * inner;

@@ -9,7 +9,7 @@ import { byteSize } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
 import { stage, unstage } from '../arguments.ts';
 import type { CpuBuffer } from '../buffer.ts';
-import { type Engine, WasmCode } from '../engine.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
 import { argsAddress } from '../memory.ts';
 import type { CpuProgram } from '../program.ts';
 import { WasmModule } from '../wasm/module.ts';
@@ -46,14 +46,14 @@ export class LongSort implements CpuProgram {
   readonly needs: readonly number[];
   readonly scalars = 0;
   readonly #routine: Sort;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   readonly #code: WasmCode;
   readonly #blockItems: number;
   readonly #blocks: number;
   readonly #elementBytes: 8 | 16;
   readonly #pointers: number[] = [];
 
-  constructor(routine: Sort, engine: Engine) {
+  constructor(routine: Sort, engine: WasmEngine) {
     this.name = routine.name;
     this.#routine = routine;
     this.#engine = engine;

@@ -6,7 +6,7 @@
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
-import { type Engine, WasmCode } from '../engine.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
 import type { CpuProgram } from '../program.ts';
 import type { Code } from '../wasm/code.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
@@ -21,7 +21,7 @@ const shortRow = 32;
 const maxGroups = 64;
 const bucketBytes = 1024;
 
-interface Plan extends Sort {
+interface SortPlan extends Sort {
   readonly key: KeyInfo;
   readonly keyBytes: 4 | 8;
   readonly radix: boolean;
@@ -32,7 +32,7 @@ interface Plan extends Sort {
   readonly groupScratch: number;
 }
 
-function plan(r: Sort): Plan {
+function plan(r: Sort): SortPlan {
   const key = keys[r.type];
   const keyBytes = key.word === 'i64' ? 8 : 4;
   const keysInOutput = byteSize(r.type) === keyBytes;
@@ -53,7 +53,7 @@ function plan(r: Sort): Plan {
   };
 }
 
-export function prepareSort(routine: Sort, engine: Engine): CpuProgram {
+export function prepareSort(routine: Sort, engine: WasmEngine): CpuProgram {
   if (isLong(routine)) return new LongSort(routine, engine);
   const p = plan(routine);
   const bytes = render(p, engine.memory.shared);
@@ -83,7 +83,7 @@ interface Locals {
   readonly bits: number;
 }
 
-function render(p: Plan, shared: boolean): Uint8Array {
+function render(p: SortPlan, shared: boolean): Uint8Array {
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   const f = module.func(['i32', 'i32', 'i32'], [], 'run');
   const c = f.code;
@@ -138,7 +138,7 @@ function render(p: Plan, shared: boolean): Uint8Array {
   return module.bytes();
 }
 
-function writeKeys(f: Func, p: Plan, l: Locals, count: (key: number) => void): void {
+function writeKeys(f: Func, p: SortPlan, l: Locals, count: (key: number) => void): void {
   const c = f.code;
   const key = f.local(p.key.word);
   c.i32(0).set(l.i);
@@ -158,7 +158,7 @@ function writeKeys(f: Func, p: Plan, l: Locals, count: (key: number) => void): v
 }
 
 /** Values follow their positions from the input, so that -0 and the bits of NaN survive. */
-function writeValues(c: Code, p: Plan, l: Locals, order: number): void {
+function writeValues(c: Code, p: SortPlan, l: Locals, order: number): void {
   const { load, store, bytes } = machines[p.type];
   c.i32(0).set(l.i);
   rising(
@@ -176,7 +176,7 @@ function writeValues(c: Code, p: Plan, l: Locals, order: number): void {
   );
 }
 
-function insertionRow(f: Func, p: Plan, l: Locals): void {
+function insertionRow(f: Func, p: SortPlan, l: Locals): void {
   const c = f.code;
   const { word } = p.key;
   const [key, other] = [f.local(word), f.local(word)];
@@ -208,7 +208,7 @@ function insertionRow(f: Func, p: Plan, l: Locals): void {
   writeValues(c, p, l, l.positions);
 }
 
-function radixRow(f: Func, p: Plan, l: Locals): void {
+function radixRow(f: Func, p: SortPlan, l: Locals): void {
   const c = f.code;
   const { word, digits } = p.key;
   const local = (): number => f.local('i32');

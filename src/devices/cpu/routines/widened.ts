@@ -4,7 +4,7 @@ import { byteSize, type DType } from '../../../base/dtype.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { CpuBuffer } from '../buffer.ts';
-import type { Engine } from '../engine.ts';
+import type { WasmEngine } from '../engine.ts';
 import { KernelProgram } from '../kernel-program.ts';
 import type { CpuProgram } from '../program.ts';
 
@@ -13,7 +13,7 @@ export class Widened implements CpuProgram {
   readonly needs: readonly number[];
   readonly scalars = 0;
   readonly #inner: CpuProgram;
-  readonly #engine: Engine;
+  readonly #engine: WasmEngine;
   readonly #inputs: number;
   /** A conversion for each buffer; null for those that stay as they are. */
   readonly #casts: readonly (CpuProgram | null)[];
@@ -25,7 +25,7 @@ export class Widened implements CpuProgram {
     wide: DType,
     elements: readonly (number | null)[],
     inputs: number,
-    engine: Engine,
+    engine: WasmEngine,
   ) {
     this.name = inner.name;
     this.#inner = inner;
@@ -71,7 +71,7 @@ export class Widened implements CpuProgram {
   }
 }
 
-function castProgram(from: DType, to: DType, elements: number, engine: Engine): CpuProgram {
+function castProgram(from: DType, to: DType, elements: number, engine: WasmEngine): CpuProgram {
   const b = new Exprs();
   const kernel: Kernel = {
     kind: 'kernel',

@@ -48,7 +48,7 @@ interface FoldStep {
   readonly to: number;
 }
 
-type Step = LoopStep | FoldStep;
+type TinyStep = LoopStep | FoldStep;
 
 /** Rough count of the loop iterations a kernel would take, without compiling it. */
 export function tinyWork(kernel: Kernel): number {
@@ -87,7 +87,7 @@ const isStatic = (e: Expr, memo: Map<Expr, boolean>): boolean => {
 };
 
 class Compiler {
-  readonly steps: Step[] = [];
+  readonly steps: TinyStep[] = [];
   readonly arrays: (TypedArray | null)[] = [];
   readonly #kernel: Kernel;
   readonly #scalars: number;

@@ -23,7 +23,7 @@ export interface SharedArray {
 }
 
 /** One kernel entry: its parameters, registers, labels and shared memory. */
-export class Entry {
+export class EntryPoint {
   readonly name: string;
   readonly target: Target;
   readonly params: string[] = [];
@@ -79,9 +79,9 @@ export class Entry {
 
 export class Block {
   readonly lines: string[] = [];
-  readonly entry: Entry;
+  readonly entry: EntryPoint;
 
-  constructor(entry: Entry) {
+  constructor(entry: EntryPoint) {
     this.entry = entry;
   }
 

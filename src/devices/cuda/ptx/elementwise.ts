@@ -6,9 +6,9 @@
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { Entry, entryName } from './code.ts';
+import { EntryPoint, entryName } from './code.ts';
 import { emitStore } from './memory.ts';
-import type { Scope } from './scope.ts';
+import type { PtxScope } from './scope.ts';
 import { indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
 import { type IndexBits, kindOf } from './types.ts';
@@ -66,7 +66,7 @@ export function chooseTiling(kernel: Kernel, operations: number, target: Target)
 export function renderElementwise(kernel: Kernel, target: Target): Rendered {
   const exprs = reachable(rootsOf(kernel));
   const bits = indexBitsFor(kernel, exprs);
-  const entry = new Entry(entryName(kernel.name), target);
+  const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, {
     inputs: kernel.inputs,
     outputs: kernel.outputs.length,
@@ -142,14 +142,14 @@ interface TilePlace {
   readonly bits: IndexBits;
 }
 
-function renderTile(kernel: Kernel, outputs: readonly string[], scope: Scope, place: TilePlace): void {
+function renderTile(kernel: Kernel, outputs: readonly string[], scope: PtxScope, place: TilePlace): void {
   const { vector, unroll, threads, bits, tid, start } = place;
   const s = bits === 32 ? 's32' : 's64';
   const kind = kindOf('index', bits);
   const { block } = scope;
   const lastAxis = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
   const first = block.def(kind, `mad.lo.${s}`, tid, vector, start);
-  const copies: { scope: Scope; values: Values[]; at: string }[] = [];
+  const copies: { scope: PtxScope; values: Values[]; at: string }[] = [];
   for (let u = 0; u < unroll; u++) {
     const at = u === 0 ? first : block.def(kind, `add.${s}`, first, u * threads * vector);
     const copy = scope.extend({
@@ -165,7 +165,7 @@ function renderTile(kernel: Kernel, outputs: readonly string[], scope: Scope, pl
 function storeAll(
   kernel: Kernel,
   outputs: readonly string[],
-  scope: Scope,
+  scope: PtxScope,
   values: readonly Values[],
   width: number,
   element: string,

@@ -5,7 +5,7 @@ import { linear, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr, Load } from '../../../kernel/expr.ts';
 import { type AluContext, narrow, widen } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
-import type { Scope } from './scope.ts';
+import type { PtxScope } from './scope.ts';
 import { memorySuffix } from './types.ts';
 import { dependencies, lane, type Values } from './values.ts';
 
@@ -43,7 +43,7 @@ function alignment(index: Expr, laneAxis: number, width: number): number {
 }
 
 /** The elements a load gives to each lane. */
-export function emitLoad(scope: Scope, e: Load): Values {
+export function emitLoad(scope: PtxScope, e: Load): Values {
   const { bindings, width, laneAxis } = scope;
   const size = dtypeInfo[e.type].bytes;
   const pointer = bindings.inputs[e.slot]!;
@@ -79,7 +79,7 @@ export function emitLoad(scope: Scope, e: Load): Values {
   );
 }
 
-function plainAddress(scope: Scope, pointer: string, index: string, size: number): string {
+function plainAddress(scope: PtxScope, pointer: string, index: string, size: number): string {
   return scope.bindings.bits === 32
     ? scope.block.def('d', 'mad.wide.s32', index, size, pointer)
     : scope.block.def('d', 'mad.lo.s64', index, size, pointer);
@@ -124,7 +124,14 @@ function reach(block: Block, register: string, offset: number): { register: stri
   return { register: block.def('d', 'add.s64', register, offset), offset: 0 };
 }
 
-function loadOne(scope: Scope, op: string, type: DType, register: string, offset: number, gate: string | null): string {
+function loadOne(
+  scope: PtxScope,
+  op: string,
+  type: DType,
+  register: string,
+  offset: number,
+  gate: string | null,
+): string {
   return loadElement(scope.context, op, type, register, offset, gate);
 }
 
@@ -151,7 +158,7 @@ export function storeElement(c: AluContext, type: DType, value: string, register
 }
 
 function loadChunk(
-  scope: Scope,
+  scope: PtxScope,
   op: string,
   type: DType,
   count: number,
@@ -205,7 +212,7 @@ function toMemory(c: AluContext, type: DType, value: string): string {
 
 /** Stores `width` neighbours, the first at a multiple of `width` elements. */
 export function emitStore(
-  scope: Scope,
+  scope: PtxScope,
   type: DType,
   values: Values,
   width: number,

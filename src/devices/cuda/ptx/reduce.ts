@@ -6,7 +6,7 @@
 
 import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { Entry, entryName } from './code.ts';
+import { EntryPoint, entryName } from './code.ts';
 import type { Rendered } from './elementwise.ts';
 import { planReduction } from './plan.ts';
 import { type Builder, stateBytes } from './reduce/builder.ts';
@@ -21,7 +21,7 @@ import { reachable } from './values.ts';
 export function renderReduction(kernel: Kernel, target: Target): Rendered {
   const bits = indexBitsFor(kernel, reachable(rootsOf(kernel)));
   const plan = planReduction(kernel, target);
-  const entry = new Entry(entryName(kernel.name), target);
+  const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, {
     inputs: kernel.inputs,
     outputs: kernel.outputs.length,

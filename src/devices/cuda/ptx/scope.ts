@@ -11,7 +11,7 @@ import { linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import { type AluContext, emitAlu } from './alu.ts';
 import { emitBitcast, emitCast } from './cast.ts';
-import type { Block, Entry } from './code.ts';
+import type { Block, EntryPoint } from './code.ts';
 import { emitLoad } from './memory.ts';
 import { bitsSuffix, type IndexBits, kindOf, literal } from './types.ts';
 import { accumulatorKey, dependencies, lane, type Values } from './values.ts';
@@ -34,8 +34,8 @@ export interface ScopeOptions {
   readonly laneAxis?: number;
 }
 
-export class Scope {
-  readonly parent: Scope | null;
+export class PtxScope {
+  readonly parent: PtxScope | null;
   readonly block: Block;
   readonly bindings: Bindings;
   readonly width: number;
@@ -45,7 +45,7 @@ export class Scope {
   readonly #available: ReadonlySet<number>;
   readonly #memo = new Map<Expr | string, Values>();
 
-  private constructor(parent: Scope | null, block: Block, bindings: Bindings, options: ScopeOptions) {
+  private constructor(parent: PtxScope | null, block: Block, bindings: Bindings, options: ScopeOptions) {
     this.parent = parent;
     this.block = block;
     this.bindings = bindings;
@@ -61,18 +61,18 @@ export class Scope {
     ]);
   }
 
-  static root(entry: Entry, bindings: Bindings): Scope {
-    return new Scope(null, entry.body, bindings, {});
+  static root(entry: EntryPoint, bindings: Bindings): PtxScope {
+    return new PtxScope(null, entry.body, bindings, {});
   }
 
   /** Code that follows in the same block, with more bound. */
-  extend(options: ScopeOptions): Scope {
-    return new Scope(this, this.block, this.bindings, options);
+  extend(options: ScopeOptions): PtxScope {
+    return new PtxScope(this, this.block, this.bindings, options);
   }
 
   /** Code in a block of its own, which the caller appends when it is complete. */
-  nest(options: ScopeOptions = {}): Scope {
-    return new Scope(this, this.block.child(), this.bindings, options);
+  nest(options: ScopeOptions = {}): PtxScope {
+    return new PtxScope(this, this.block.child(), this.bindings, options);
   }
 
   get context(): AluContext {
@@ -92,7 +92,7 @@ export class Scope {
 
   /** Operands first, in their order. A loop and not a recursion: decomposed chains are thousands of ops long. */
   #compute(e: Expr): Values {
-    const open = [{ scope: this as Scope, e, next: 0 }];
+    const open = [{ scope: this as PtxScope, e, next: 0 }];
     for (;;) {
       const top = open[open.length - 1]!;
       const { scope } = top;
@@ -111,7 +111,7 @@ export class Scope {
   }
 
   /** Computes once per scope under a name, in the outermost scope that knows these dependencies. */
-  once(key: string, depends: ReadonlySet<number>, make: (scope: Scope) => Values): Values {
+  once(key: string, depends: ReadonlySet<number>, make: (scope: PtxScope) => Values): Values {
     const home = this.#homeOf(depends);
     let known = home.#memo.get(key);
     if (!known) home.#memo.set(key, (known = make(home)));
@@ -120,15 +120,15 @@ export class Scope {
 
   /** The position of lane 0 on an axis. */
   position(axis: number): string {
-    for (let s: Scope | null = this; s; s = s.parent) {
+    for (let s: PtxScope | null = this; s; s = s.parent) {
       const found = s.#axes.get(axis);
       if (found) return found;
     }
     throw new Error(`ptx: axis ${axis} has no position here`);
   }
 
-  #homeOf(depends: ReadonlySet<number>): Scope {
-    let home: Scope = this;
+  #homeOf(depends: ReadonlySet<number>): PtxScope {
+    let home: PtxScope = this;
     outer: while (home.parent) {
       for (const d of depends) if (!home.parent.#available.has(d)) break outer;
       home = home.parent;
@@ -157,7 +157,7 @@ export class Scope {
         );
       }
       case 'acc': {
-        for (let s: Scope | null = this; s; s = s.parent) {
+        for (let s: PtxScope | null = this; s; s = s.parent) {
           const found = s.#accumulators[e.slot];
           if (found) return found;
         }

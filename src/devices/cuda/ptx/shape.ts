@@ -4,8 +4,8 @@ import type { DType } from '../../../base/dtype.ts';
 import { bounds, linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import type { Block, Entry } from './code.ts';
-import { type Bindings, Scope } from './scope.ts';
+import type { Block, EntryPoint } from './code.ts';
+import { type Bindings, PtxScope } from './scope.ts';
 import { type IndexBits, kindOf } from './types.ts';
 
 export const rootsOf = (kernel: Kernel): Expr[] => [
@@ -31,7 +31,7 @@ export function indexBitsFor(kernel: Pick<Kernel, 'inputs' | 'space' | 'reduced'
 }
 
 export interface Frame {
-  readonly root: Scope;
+  readonly root: PtxScope;
   /** Address registers of the outputs. */
   readonly outputs: readonly string[];
   /** Address register of the scratch memory, if asked for. */
@@ -40,7 +40,7 @@ export interface Frame {
 
 /** Declares the parameters (inputs, outputs, scratch, scalars, 8 bytes each) and loads the pointers. */
 export function openFrame(
-  entry: Entry,
+  entry: EntryPoint,
   shape: {
     readonly inputs: readonly unknown[];
     readonly outputs: number;
@@ -61,7 +61,7 @@ export function openFrame(
   const scalars = shape.scalars.map(() => entry.param());
   const readOnly = shape.inputs.map((_, i) => !shape.inPlace.includes(i));
   const bindings: Bindings = { inputs, scalars, readOnly, bits: shape.bits };
-  return { root: Scope.root(entry, bindings), outputs, scratch };
+  return { root: PtxScope.root(entry, bindings), outputs, scratch };
 }
 
 /** Splits a flat position into one per axis, row-major; `first` numbers the axes. */

@@ -11,7 +11,7 @@ import { Exprs } from '../../../kernel/expr.ts';
 import type { Epilogue, Kernel, Matmul } from '../../../kernel/kernel.ts';
 import { rewriter } from '../../../kernel/rewrite.ts';
 import { emitStore } from '../ptx/memory.ts';
-import { Scope } from '../ptx/scope.ts';
+import { PtxScope } from '../ptx/scope.ts';
 import { reachable } from '../ptx/values.ts';
 import type { Argument } from '../step.ts';
 import type { Kit } from './kit.ts';
@@ -29,7 +29,7 @@ export const outputIndex = (r: Matmul): number => 2 + (r.epilogue?.inputs.length
 export const outputType = (r: Matmul): Matmul['type'] => r.epilogue?.output.type ?? r.type;
 
 /** A place in C: batch, row and column as 64-bit registers. */
-export type Place = readonly [batch: string, row: string, column: string];
+export type TilePosition = readonly [batch: string, row: string, column: string];
 
 /**
  * Binds the epilogue's parameters to the kernel; the function it gives back emits the epilogue of neighbouring results
@@ -39,9 +39,9 @@ export function inlineEpilogue(kit: Kit, epilogue: Epilogue) {
   const inputs = epilogue.inputs.map((_, i) => kit.pointer({ kind: 'buffer', index: 2 + i }));
   const scalars = epilogue.scalars.map((type, index) => kit.scalar({ kind: 'scalar', index, type }));
   const bindings = { inputs, scalars, readOnly: inputs.map(() => true), bits: 64 as const };
-  return ([batch, row, column]: Place, products: readonly string[], address: string): void => {
+  return ([batch, row, column]: TilePosition, products: readonly string[], address: string): void => {
     const width = products.length;
-    const scope = Scope.root(kit.entry, bindings).extend({
+    const scope = PtxScope.root(kit.entry, bindings).extend({
       axes: new Map([batch, row, column].map((position, axis) => [axis, position])),
       accumulators: [products],
       width,

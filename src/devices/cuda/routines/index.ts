@@ -3,8 +3,8 @@
 import type { Matmul, Routine } from '../../../kernel/kernel.ts';
 import type { Driver } from '../driver.ts';
 import type { Target } from '../ptx/target.ts';
-import { type Recipe, rawRecipe } from '../recipe.ts';
-import type { Step } from '../step.ts';
+import { type ModuleRecipe, rawRecipe } from '../recipe.ts';
+import type { StreamStep } from '../step.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
@@ -26,7 +26,7 @@ export function openLibraries(driver: Driver, cublas: boolean | 'always'): Libra
 
 export interface LibraryProgram {
   readonly source: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly StreamStep[];
   readonly borrowedBytes: number;
 }
 
@@ -51,11 +51,11 @@ export function takesEpilogue(r: Matmul, target: Target): boolean {
   return fitsInline(r, onTensorCores(r, target) ? tensorResultsPerThread : resultsPerThread(planFor(r, target)));
 }
 
-export function matmulRecipe(routine: Matmul, target: Target): Recipe {
+export function matmulRecipe(routine: Matmul, target: Target): ModuleRecipe {
   return tensorRecipe(routine, target) ?? planned(routine, target, planFor(routine, target));
 }
 
-export function routineRecipe(routine: Routine, target: Target): Recipe {
+export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
   switch (routine.op) {
     case 'matmul':
       return matmulRecipe(routine, target);

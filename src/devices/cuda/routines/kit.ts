@@ -6,7 +6,7 @@ import { accumulatorFor, type DType, dtypeInfo } from '../../../base/dtype.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
 import { type AluContext, emitAlu } from '../ptx/alu.ts';
 import { emitCast } from '../ptx/cast.ts';
-import { type Block, Entry, entryName, type RegKind } from '../ptx/code.ts';
+import { type Block, EntryPoint, entryName, type RegKind } from '../ptx/code.ts';
 import { loadElement, storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix, kindOf, literal } from '../ptx/types.ts';
@@ -14,14 +14,14 @@ import type { LaunchRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 
 export class Kit {
-  readonly entry: Entry;
+  readonly entry: EntryPoint;
   readonly b: Block;
   readonly c: AluContext;
   readonly args: Argument[] = [];
   readonly #exit: string;
 
   constructor(name: string, target: Target) {
-    this.entry = new Entry(entryName(name), target);
+    this.entry = new EntryPoint(entryName(name), target);
     this.b = this.entry.body;
     this.c = { block: this.b, target, bits: 64 };
     this.#exit = this.entry.label('exit');

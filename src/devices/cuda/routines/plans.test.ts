@@ -7,15 +7,15 @@ import { type CopiesLand, emulate } from '../../../../test/gpu/emulate.ts';
 import { matmul, withEpilogue } from '../../../../test/gpu/routines.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import { type PlanName, planFor, planned, plans, resultsPerThread, threadsOf } from './plans.ts';
 
 const hopper: Target = { sm: 90, ptx: 78, processors: 132, fastMath: false };
 const names = Object.keys(plans) as PlanName[];
 const by = (product: PlanName, target = hopper): Target => ({ ...target, tuning: { product } });
-const recipeBy = (name: PlanName, r: Matmul): Recipe => planned(r, hopper, planFor(r, by(name)));
+const recipeBy = (name: PlanName, r: Matmul): ModuleRecipe => planned(r, hopper, planFor(r, by(name)));
 
-function run(r: Matmul, recipe: Recipe, land: CopiesLand): string | undefined {
+function run(r: Matmul, recipe: ModuleRecipe, land: CopiesLand): string | undefined {
   const floats = (n: number, seed: number) => new Float32Array(fill('f32', n, seed, true).buffer as ArrayBuffer);
   const a = floats(r.batchA * r.m * r.k, 1);
   const b = floats(r.batchB * r.k * r.n, 2);

@@ -3,13 +3,13 @@
 import { dtypeInfo } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import { type SlicedTiles, slicedRecipe, slicedResultsPerThread, slicedThreads, takesSliced } from './sliced.ts';
 import { sumType, type Tiles, tiledRecipe, tiledThreads } from './tiled.ts';
 
-export type Plan = ({ readonly kind: 'tiled' } & Tiles) | ({ readonly kind: 'sliced' } & SlicedTiles);
+export type ProductPlan = ({ readonly kind: 'tiled' } & Tiles) | ({ readonly kind: 'sliced' } & SlicedTiles);
 
-const square = (side: number, perThread: number): Plan => ({
+const square = (side: number, perThread: number): ProductPlan => ({
   kind: 'tiled',
   rows: side,
   columns: side,
@@ -23,7 +23,7 @@ export const plans = {
   'tiles 64': square(64, 4),
   'tiles 32': square(32, 4),
   '32x32 two slices': { kind: 'sliced', rows: 32, columns: 32, slices: 2, depth: 16, stages: 3, resident: 5 },
-} as const satisfies Readonly<Record<string, Plan>>;
+} as const satisfies Readonly<Record<string, ProductPlan>>;
 
 export type PlanName = keyof typeof plans;
 
@@ -42,25 +42,25 @@ const usual: readonly Usual[] = [
 ];
 
 /** The plan named by `target.tuning` where it can do this, else the usual one. */
-export function planFor(r: Matmul, target: Target): Plan {
-  const named = (plans as Readonly<Record<string, Plan>>)[target.tuning?.product ?? ''];
+export function planFor(r: Matmul, target: Target): ProductPlan {
+  const named = (plans as Readonly<Record<string, ProductPlan>>)[target.tuning?.product ?? ''];
   if (named && takes(r, target, named)) return named;
   const wide = dtypeInfo[sumType(r.type)].bytes === 8;
   const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
   return plans[usual.find((u) => u.when(blocks, target, wide) && takes(r, target, plans[u.plan]))!.plan];
 }
 
-export const planned = (r: Matmul, target: Target, p: Plan): Recipe =>
+export const planned = (r: Matmul, target: Target, p: ProductPlan): ModuleRecipe =>
   p.kind === 'tiled' ? tiledRecipe(r, target, p) : slicedRecipe(r, target, p);
 
 /** How many results a thread stores. */
-export const resultsPerThread = (p: Plan): number =>
+export const resultsPerThread = (p: ProductPlan): number =>
   p.kind === 'tiled' ? p.perThread ** 2 : slicedResultsPerThread(p);
 
-export const threadsOf = (p: Plan): number => (p.kind === 'tiled' ? tiledThreads(p) : slicedThreads(p));
+export const threadsOf = (p: ProductPlan): number => (p.kind === 'tiled' ? tiledThreads(p) : slicedThreads(p));
 
 /** Tiles of 128 do not fit shared memory in types of 8 bytes. */
-function takes(r: Matmul, target: Target, p: Plan): boolean {
+function takes(r: Matmul, target: Target, p: ProductPlan): boolean {
   if (p.kind === 'sliced') return takesSliced(r, target);
   return p.perThread === 4 || dtypeInfo[sumType(r.type)].bytes === 4;
 }

@@ -4,7 +4,7 @@
 // a warp handles a contiguous stretch and ranks 32 keys at a time with `match.any`, so equal digits keep their order.
 
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { blocksFor, Kit, type Layout } from './kit.ts';
 import { type RowScan, rowScan } from './scan.ts';
@@ -31,7 +31,7 @@ export interface RadixBuffers {
   readonly counts: Argument;
 }
 
-type Part = { text: string; launch: Recipe['launches'][number] };
+type Part = { text: string; launch: ModuleRecipe['launches'][number] };
 
 export function radixBuffers(plan: RadixPlan, layout: Layout): RadixBuffers {
   const n = plan.rows * plan.columns;
@@ -56,13 +56,13 @@ export function radixPasses(plan: RadixPlan, buffers: RadixBuffers, layout: Layo
   return parts;
 }
 
-interface Place {
+interface DigitPosition {
   readonly row: string;
   readonly tileNumber: string;
   readonly tiles: number;
 }
 
-function blockPlace(kit: Kit, plan: RadixPlan): Place {
+function blockPlace(kit: Kit, plan: RadixPlan): DigitPosition {
   const { b } = kit;
   const tiles = blocksFor(plan.columns, tile);
   const block = kit.special('ctaid.x');
@@ -80,7 +80,7 @@ function digitOf(kit: Kit, plan: RadixPlan, key: string, pass: number): string {
 }
 
 /** counts[row][digit][tile] */
-const countIndex = (kit: Kit, place: Place, digit: string): string => {
+const countIndex = (kit: Kit, place: DigitPosition, digit: string): string => {
   const { b } = kit;
   const line = b.def('d', 'add.u64', b.def('d', 'mul.lo.u64', place.row, digits), kit.wide(digit));
   return b.def('d', 'add.u64', b.def('d', 'mul.lo.u64', line, place.tiles), kit.wide(place.tileNumber));

@@ -9,7 +9,7 @@ import { moduleText } from '../ptx/code.ts';
 import { identityOf, shuffle } from '../ptx/combine.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
 
@@ -17,7 +17,7 @@ const threads = 256;
 const perThread = 8;
 const chunk = threads * perThread;
 
-type Part = { text: string; launch: Recipe['launches'][number] };
+type Part = { text: string; launch: ModuleRecipe['launches'][number] };
 
 /** Rows to be scanned, and where they are. */
 export interface RowScan {
@@ -34,7 +34,7 @@ export interface RowScan {
   readonly output: Argument;
 }
 
-export function scanRecipe(scan: Scan, target: Target): Recipe {
+export function scanRecipe(scan: Scan, target: Target): ModuleRecipe {
   const layout = new Layout();
   const parts =
     scan.inner === 1

@@ -8,16 +8,16 @@ import type { DType } from '../../../base/dtype.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
 import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
 
 const threads = 256;
 const fewUpdates = 64;
 
-type Part = { text: string; launch: Recipe['launches'][number] };
+type Part = { text: string; launch: ModuleRecipe['launches'][number] };
 
-export function scatterRecipe(scatter: Scatter, target: Target): Recipe {
+export function scatterRecipe(scatter: Scatter, target: Target): ModuleRecipe {
   return scatter.count <= fewUpdates ? lookThrough(scatter, target) : bySorting(scatter, target);
 }
 
@@ -30,7 +30,7 @@ const loaded = (kit: Kit, s: Scatter, pointer: string, i: string): string =>
 const combined = (kit: Kit, s: Scatter, old: string, update: string): string =>
   s.combine === 'set' ? update : kit.alu(combineOp[s.combine], sumType(s), old, update);
 
-function recipe(s: Scatter, target: Target, parts: readonly Part[], borrowedBytes: number): Recipe {
+function recipe(s: Scatter, target: Target, parts: readonly Part[], borrowedBytes: number): ModuleRecipe {
   return {
     name: s.name,
     ptx: moduleText(
@@ -53,7 +53,7 @@ function split3(kit: Kit, flat: string, size: number, inner: number): [string, s
   return [outer, middle, n];
 }
 
-function lookThrough(s: Scatter, target: Target): Recipe {
+function lookThrough(s: Scatter, target: Target): ModuleRecipe {
   const kit = new Kit(s.name, target);
   const { b } = kit;
   const base = kit.pointer({ kind: 'buffer', index: 0 });
@@ -81,7 +81,7 @@ function lookThrough(s: Scatter, target: Target): Recipe {
   return recipe(s, target, [kit.finish([blocksFor(total, threads), 1, 1], threads)], 0);
 }
 
-function bySorting(s: Scatter, target: Target): Recipe {
+function bySorting(s: Scatter, target: Target): ModuleRecipe {
   const total = s.outer * s.length * s.inner;
   const pairs = s.perElement ? s.outer * s.count * s.inner : s.count;
   const targets = s.perElement ? total : s.length;

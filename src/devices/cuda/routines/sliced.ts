@@ -10,7 +10,7 @@ import type { Matmul } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
 import { storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
@@ -43,7 +43,7 @@ export function takesSliced(r: Matmul, target: Target): boolean {
 /** Sums of a row in shared memory lie so that neighbouring rows fall on different banks. */
 const pitchOf = (t: SlicedTiles): number => 4 * t.columns + 64;
 
-export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): Recipe {
+export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleRecipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
   const a = kit.pointer({ kind: 'buffer', index: 0 });

@@ -8,14 +8,14 @@ import { type DType, dtypeInfo, isFloat, isSigned } from '../../../base/dtype.ts
 import type { Sort } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
 import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
 
 const longestInBlock = 2048;
 const threads = 256;
 
-export function sortRecipe(sort: Sort, target: Target): Recipe {
+export function sortRecipe(sort: Sort, target: Target): ModuleRecipe {
   return sort.columns <= longestInBlock ? blockSort(sort, target) : radixSort(sort, target);
 }
 
@@ -43,7 +43,7 @@ export function sortKey(kit: Kit, type: DType, value: string, descending: boolea
   return b.def(kind, `selp.${suffix}`, ones, key, nan);
 }
 
-function blockSort(sort: Sort, target: Target): Recipe {
+function blockSort(sort: Sort, target: Target): ModuleRecipe {
   const kit = new Kit(sort.name, target);
   const { b } = kit;
   const size = Math.max(2, 2 ** Math.ceil(Math.log2(sort.columns)));
@@ -139,7 +139,7 @@ function blockSort(sort: Sort, target: Target): Recipe {
   };
 }
 
-function radixSort(sort: Sort, target: Target): Recipe {
+function radixSort(sort: Sort, target: Target): ModuleRecipe {
   const bytes = dtypeInfo[sort.type].bytes;
   const plan: RadixPlan = {
     name: sort.name,

@@ -10,7 +10,7 @@ import type { Matmul } from '../../../kernel/kernel.ts';
 import { narrow } from '../ptx/alu.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
@@ -57,13 +57,13 @@ export function onTensorCores(r: Matmul, target: Target): boolean {
 /** The most that a thread of any core holds. */
 export const tensorResultsPerThread = 128;
 
-export function tensorRecipe(r: Matmul, target: Target): Recipe | null {
+export function tensorRecipe(r: Matmul, target: Target): ModuleRecipe | null {
   if (!onTensorCores(r, target)) return null;
   const hopper = target.sm === 90;
   const size = dtypeInfo[r.type].bytes;
   const depth = Math.ceil((r.k * size) / 16) * (16 / size);
   const layout = new Layout();
-  const parts: { text: string; launch: Recipe['launches'][number] }[] = [];
+  const parts: { text: string; launch: ModuleRecipe['launches'][number] }[] = [];
   const operand = (name: 'a' | 'b', index: number, rows: number, along: boolean, batch: number): Argument => {
     if (along && depth === r.k) return { kind: 'buffer', index };
     const place = layout.add(batch * rows * depth * size);

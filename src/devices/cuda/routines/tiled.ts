@@ -9,7 +9,7 @@ import { moduleText, type RegKind } from '../ptx/code.ts';
 import { loadElement, storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
-import type { Recipe } from '../recipe.ts';
+import type { ModuleRecipe } from '../recipe.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { computeType, Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
@@ -27,7 +27,7 @@ export const sumType = (type: DType): DType => (type === 'bool' || type === 'u8'
 
 export const tiledThreads = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
 
-export function tiledRecipe(r: Matmul, target: Target, t: Tiles): Recipe {
+export function tiledRecipe(r: Matmul, target: Target, t: Tiles): ModuleRecipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
   const sum = sumType(r.type);

@@ -8,10 +8,10 @@ import { accumulatorFor } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import type { Pass, Traits } from '../plan.ts';
 import { bindBuffers } from '../wgsl/buffers.ts';
-import { ExpressionWriter, Scope } from '../wgsl/expressions.ts';
+import { ExpressionWriter, WgslScope } from '../wgsl/expressions.ts';
 import { gridOf } from '../wgsl/grid.ts';
 import { Lanes } from '../wgsl/lanes.ts';
-import { Module, type Storage } from '../wgsl/module.ts';
+import { type BoundBuffer, Module } from '../wgsl/module.ts';
 import { heldAs } from '../wgsl/types.ts';
 import type { Tiles } from './matmul-config.ts';
 
@@ -132,7 +132,7 @@ interface Layout {
 }
 
 /** A function that gives four vectors along the major axis, for four steps of depth. */
-function operand(name: 'A' | 'B', s: Storage, l: Layout, value: string, convert: string | null): string {
+function operand(name: 'A' | 'B', s: BoundBuffer, l: Layout, value: string, convert: string | null): string {
   const [V, side] = [`vec4<${value}>`, l.along];
   const stride = side === 'major' ? l.major : l.depth;
   const of = (text: string, width: 1 | 4): string => (convert ? `${width === 4 ? V : value}(${text})` : text);
@@ -215,7 +215,7 @@ function finish(module: Module, w: Matmul, value: string, sink: Sink): string {
     },
     output ? [output.value] : [],
   );
-  const scope = new Scope();
+  const scope = new WgslScope();
   const text = output ? writer.wide(output.value, scope, width) : 'own';
   const store = buffers.outputs[0]!.store('at', text, width);
   const inside = [`let at = ${at} + p2;`, `let own = ${own};`, ...scope.lines, store];

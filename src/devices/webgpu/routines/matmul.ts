@@ -6,7 +6,7 @@
 import { accumulatorFor, type DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { BufferParam, Kernel, Matmul, Output } from '../../../kernel/kernel.ts';
-import type { Pass, Plan, Traits } from '../plan.ts';
+import type { Pass, PassPlan, Traits } from '../plan.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
 import { renderElementwise } from '../wgsl/elementwise.ts';
 import { renderReduction } from '../wgsl/reduce.ts';
@@ -18,7 +18,7 @@ import { rebuild } from './rebuild.ts';
 /** The type in which a scratch buffer keeps a result of this type: one word an element. */
 const wordType = (t: DType): DType => (t === 'u8' || t === 'bool' ? 'u32' : t === 'f16' ? 'f32' : t);
 
-export function renderMatmul(w: Matmul, traits: Traits): Plan {
+export function renderMatmul(w: Matmul, traits: Traits): PassPlan {
   const extra = w.epilogue?.inputs ?? [];
   const base = {
     name: w.name,

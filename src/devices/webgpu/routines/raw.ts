@@ -6,9 +6,9 @@
 
 import { ArgumentError } from '../../../errors.ts';
 import type { RawKernel } from '../../../kernel/kernel.ts';
-import type { Binding, Plan } from '../plan.ts';
+import type { Binding, PassPlan } from '../plan.ts';
 
-export function renderRaw(raw: RawKernel): Plan {
+export function renderRaw(raw: RawKernel): PassPlan {
   if (raw.language !== 'wgsl') {
     throw new ArgumentError({
       code: 'WRONG_LANGUAGE',

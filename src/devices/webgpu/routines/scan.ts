@@ -4,7 +4,7 @@
 
 import { accumulatorFor, type DType } from '../../../base/dtype.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
-import type { Binding, Pass, Plan, Traits } from '../plan.ts';
+import type { Binding, Pass, PassPlan, Traits } from '../plan.ts';
 import { AccumulatorText } from '../wgsl/accumulators.ts';
 import { gridOf } from '../wgsl/grid.ts';
 import { Module } from '../wgsl/module.ts';
@@ -19,7 +19,7 @@ interface Level {
 
 const threads = 64;
 
-export function renderScan(w: Scan, traits: Traits): Plan {
+export function renderScan(w: Scan, traits: Traits): PassPlan {
   const lines = w.outer * w.inner;
   const piece = traits.cpu ? 512 : 32;
   const levels: Level[] = [{ length: w.length, depth: 0 }];

@@ -6,7 +6,7 @@
 import { accumulatorFor } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
-import type { Pass, Plan, Traits } from '../plan.ts';
+import type { Pass, PassPlan, Traits } from '../plan.ts';
 import { AccumulatorText } from '../wgsl/accumulators.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
 import { renderElementwise } from '../wgsl/elementwise.ts';
@@ -18,12 +18,12 @@ import { pairBytes, type Rows, sortPairs } from './sort-core.ts';
 
 const threads = 64;
 
-export function renderScatter(w: Scatter, traits: Traits): Plan {
+export function renderScatter(w: Scatter, traits: Traits): PassPlan {
   const { passes, scratch } = w.combine === 'set' ? renderSet(w, traits) : renderCombine(w, w.combine, traits);
   return { name: w.name, passes, scratch, scalars: [], buffers: 4, firstOutput: 3 };
 }
 
-type Work = Pick<Plan, 'passes' | 'scratch'>;
+type Work = Pick<PassPlan, 'passes' | 'scratch'>;
 
 function itemPass(module: Module, name: string, items: number, traits: Traits, body: readonly string[]): Pass {
   const grid = gridOf(Math.ceil(items / threads), traits);

@@ -4,7 +4,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
-import type { Pass, Plan, Traits } from '../plan.ts';
+import type { Pass, PassPlan, Traits } from '../plan.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
 import { renderElementwise } from '../wgsl/elementwise.ts';
 import { Module } from '../wgsl/module.ts';
@@ -26,7 +26,7 @@ const keys: Readonly<Partial<Record<DType, string>>> = {
   bool: 'let key = u32(x);',
 };
 
-export function renderSort(w: Sort, traits: Traits): Plan {
+export function renderSort(w: Sort, traits: Traits): PassPlan {
   const source = (): Module => {
     const module = new Module(traits);
     const input = module.buffer('input', w.type, { from: 'buffer', index: 0, access: 'read' });

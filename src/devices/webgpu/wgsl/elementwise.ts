@@ -8,7 +8,7 @@ import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Pass, Traits } from '../plan.ts';
 import { bindBuffers, type InPlace } from './buffers.ts';
-import { ExpressionWriter, Scope } from './expressions.ts';
+import { ExpressionWriter, WgslScope } from './expressions.ts';
 import { gridOf, unravel } from './grid.ts';
 import { Lanes } from './lanes.ts';
 import { Module } from './module.ts';
@@ -85,7 +85,7 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
     },
     kernel.outputs.map((o) => o.value),
   );
-  const scope = new Scope();
+  const scope = new WgslScope();
   // All values first: an output may overwrite an input that another output still reads.
   const values = kernel.outputs.map((o) => writer.wide(o.value, scope, deal.width));
   const stores = values.map((v, k) => buffers.outputs[k]!.store('at', v, deal.width));

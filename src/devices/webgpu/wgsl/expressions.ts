@@ -11,7 +11,7 @@ import { Hazards } from './hazards.ts';
 import type { HelperName } from './helpers.ts';
 import type { Lanes } from './lanes.ts';
 import { literal, veil, veiledConstant } from './literals.ts';
-import type { Module, Storage } from './module.ts';
+import type { BoundBuffer, Module } from './module.ts';
 import { rows } from './ops.ts';
 import { heldAs, valueName, vectorOf, type Width } from './types.ts';
 
@@ -19,18 +19,18 @@ export interface Names {
   /** The position on an axis, as i32: at lane 0, or of all four lanes. */
   readonly axis: (axis: number, width: Width) => string;
   readonly acc: (slot: number) => string;
-  readonly input: (slot: number) => Storage;
+  readonly input: (slot: number) => BoundBuffer;
 }
 
 /** Statements of one block. `hoists` tells what belongs to the block around it. */
-export class Scope {
+export class WgslScope {
   readonly lines: string[] = [];
-  readonly parent: Scope | null;
+  readonly parent: WgslScope | null;
   readonly hoists: (e: Expr) => boolean;
   readonly #values = new Map<Expr, string>();
   readonly #firstLanes = new Map<Expr, string>();
 
-  constructor(parent: Scope | null = null, hoists: (e: Expr) => boolean = () => false) {
+  constructor(parent: WgslScope | null = null, hoists: (e: Expr) => boolean = () => false) {
     this.parent = parent;
     this.hoists = hoists;
   }
@@ -65,22 +65,22 @@ export class ExpressionWriter {
   }
 
   /** The value at its own width. */
-  value(e: Expr, scope: Scope): string {
+  value(e: Expr, scope: WgslScope): string {
     return this.#place(e, scope, false);
   }
 
   /** The value as wide as asked. */
-  wide(e: Expr, scope: Scope, width: Width): string {
+  wide(e: Expr, scope: WgslScope, width: Width): string {
     const text = this.value(e, scope);
     return width === 4 && this.width(e) === 1 ? `${valueName(e.type, 4)}(${text})` : text;
   }
 
   /** A position at lane 0, as i32. */
-  #first(e: Expr, scope: Scope): string {
+  #first(e: Expr, scope: WgslScope): string {
     return this.#place(e, scope, this.width(e) === 4);
   }
 
-  #place(e: Expr, scope: Scope, firstLane: boolean): string {
+  #place(e: Expr, scope: WgslScope, firstLane: boolean): string {
     const known = scope.find(e, firstLane);
     if (known !== undefined) return known;
     if (scope.parent && scope.hoists(e)) return this.#place(e, scope.parent, firstLane);
@@ -91,14 +91,14 @@ export class ExpressionWriter {
     return kept;
   }
 
-  #bind(text: string, scope: Scope): string {
+  #bind(text: string, scope: WgslScope): string {
     if (/^[a-z_][a-z0-9_]*$/.test(text)) return text;
     const name = `v${this.#next++}`;
     scope.lines.push(`let ${name} = ${text};`);
     return name;
   }
 
-  #text(e: Expr, scope: Scope, firstLane: boolean): string {
+  #text(e: Expr, scope: WgslScope, firstLane: boolean): string {
     const width = firstLane ? 1 : this.width(e);
     const use = (name: Parameters<Module['use']>[0]): string => this.#module.use(name, width);
     // What lanes share can come of positions they do not share: all lanes of a group are below 64, or none is.
@@ -141,7 +141,7 @@ export class ExpressionWriter {
   }
 
   /** Made once, in the outermost block. */
-  #veiledConstant(e: Const, scope: Scope, width: Width): string {
+  #veiledConstant(e: Const, scope: WgslScope, width: Width): string {
     let outermost = scope;
     while (outermost.parent) outermost = outermost.parent;
     const text = veiledConstant(Number(e.value));
@@ -160,7 +160,7 @@ export class ExpressionWriter {
     return `${use(e.op === 'max' ? 'at_least_f32' : 'at_most_f32')}(${x}, ${c})`;
   }
 
-  #letOf(text: string, scope: Scope): string {
+  #letOf(text: string, scope: WgslScope): string {
     const name = `v${this.#next++}`;
     scope.lines.push(`let ${name} = ${text};`);
     return name;
@@ -175,7 +175,7 @@ export class ExpressionWriter {
     return `${I}(${U}(${operand(a)}) ${e.op === 'idiv' ? '/' : '%'} ${U}(${b.value}u))`;
   }
 
-  #load(e: Load, scope: Scope, width: Width): string {
+  #load(e: Load, scope: WgslScope, width: Width): string {
     const { gate } = e;
     if (!gate) return this.#element(e, scope, width);
     const zero = `${valueName(e.type, width)}(${zeroOf(e)})`;
@@ -183,13 +183,13 @@ export class ExpressionWriter {
     // Lanes with closed gates read some element of the buffer: access is always within bounds in WebGPU.
     if (this.width(gate) === 4) return `select(${zero}, ${this.#element(e, scope, width)}, ${open})`;
     const name = `v${this.#next++}`;
-    const inside = new Scope(scope);
+    const inside = new WgslScope(scope);
     const text = this.#element(e, inside, width);
     scope.lines.push(`var ${name} = ${zero};`, `if (${open}) {`, ...inside.lines, `${name} = ${text};`, '}');
     return name;
   }
 
-  #element(e: Load, scope: Scope, width: Width): string {
+  #element(e: Load, scope: WgslScope, width: Width): string {
     const storage = this.#names.input(e.slot);
     const lanes = this.#lanes;
     if (width === 1 || lanes === null) return storage.at(this.value(e.index, scope));

@@ -19,7 +19,7 @@ interface Bound {
 }
 
 /** A typed view of a bound buffer. Index arguments are texts of type i32. */
-export class Storage {
+export class BoundBuffer {
   readonly type: DType;
   readonly #bound: Bound;
   readonly #name: string;
@@ -97,7 +97,7 @@ export class Storage {
 export class Module {
   readonly #helpers = new HelperSet();
   readonly #bound: Bound[] = [];
-  readonly #views: Storage[] = [];
+  readonly #views: BoundBuffer[] = [];
   readonly #globals: string[] = [];
   readonly #scalars: readonly DType[];
   /** Names of indices that are multiples of four, and what they are four times of, where the shader has that at hand. */
@@ -116,7 +116,7 @@ export class Module {
   readonly use = (name: HelperName, width: Width = 1): string => this.#helpers.use(name, width);
 
   /** A buffer of elements. */
-  buffer(name: string, type: DType, binding: Binding, vector = false, elements: number | null = null): Storage {
+  buffer(name: string, type: DType, binding: Binding, vector = false, elements: number | null = null): BoundBuffer {
     const { storage, packed } = heldAs(type);
     const held = elements === null ? null : packed ? Math.ceil(elements / 4) : elements;
     const bound = this.#bind(name, storage, binding, vector && !packed, held);
@@ -124,7 +124,7 @@ export class Module {
   }
 
   /** Another typed view of a buffer already bound, for an input that is overwritten in place. */
-  alias(name: string, type: DType, of: string): Storage {
+  alias(name: string, type: DType, of: string): BoundBuffer {
     return this.#view(name, type, this.#bound.find((b) => b.name === of)!);
   }
 
@@ -186,8 +186,8 @@ export class Module {
     return bound;
   }
 
-  #view(name: string, type: DType, bound: Bound): Storage {
-    const view = new Storage(name, type, bound, this.quarters);
+  #view(name: string, type: DType, bound: Bound): BoundBuffer {
+    const view = new BoundBuffer(name, type, bound, this.quarters);
     this.#views.push(view);
     return view;
   }

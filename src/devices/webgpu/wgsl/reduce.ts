@@ -9,7 +9,7 @@ import type { Pass, Traits } from '../plan.ts';
 import { AccumulatorText } from './accumulators.ts';
 import { bindBuffers, type InPlace } from './buffers.ts';
 import { outputPositions } from './elementwise.ts';
-import { ExpressionWriter, Scope } from './expressions.ts';
+import { ExpressionWriter, WgslScope } from './expressions.ts';
 import { gridOf, unravel } from './grid.ts';
 import { Lanes } from './lanes.ts';
 import { Module } from './module.ts';
@@ -80,8 +80,8 @@ function renderPass(
   );
   const accs = kernel.accumulators.map((a, k) => new AccumulatorText(module, a, k));
 
-  const outer = new Scope();
-  const inner = new Scope(outer, (e) => [...axesOf(e)].every((a) => a < rank));
+  const outer = new WgslScope();
+  const inner = new WgslScope(outer, (e) => [...axesOf(e)].every((a) => a < rank));
   const width: Width = plan.lanes === 'none' ? 1 : 4;
   const step = ty * (redAxis === null ? 1 : 4);
   const state = { accs, width, redAxis, stage, chunks, stride: paddedOuts(kernel), deal: deal.width };
@@ -92,7 +92,7 @@ function renderPass(
     redAxis === null ? accs.flatMap((a) => renamed(a, 'a', 'g')) : accs.flatMap((a) => a.gather('g', 'a'));
   const joined: Width = redAxis === null ? width : 1;
   const tree = joinThreads(module, accs, joined, tx, ty, traits);
-  const end = new Scope(outer);
+  const end = new WgslScope(outer);
   const final =
     stage === 'fold' ? storePartials(state, joined) : storeOutputs(kernel, writer, end, buffers.outputs, deal.width);
 
@@ -135,7 +135,7 @@ interface State {
 }
 
 /** Takes the accumulators' expressions at position `r` into the variables `b`. */
-function foldValues(kernel: Kernel, writer: ExpressionWriter, inner: Scope, s: State): string[] {
+function foldValues(kernel: Kernel, writer: ExpressionWriter, inner: WgslScope, s: State): string[] {
   const rank = kernel.space.length;
   const values = kernel.accumulators.map((a) => writer.wide(a.value, inner, s.width));
   const positions = unravel('r', kernel.reduced, (d) => `p${rank + d}`);
@@ -183,7 +183,7 @@ function storePartials(s: State, width: Width): string[] {
 function storeOutputs(
   kernel: Kernel,
   writer: ExpressionWriter,
-  scope: Scope,
+  scope: WgslScope,
   outputs: ReturnType<typeof bindBuffers>['outputs'],
   width: Width,
 ): string[] {

@@ -2,11 +2,11 @@
 
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import type { Kernel } from '../../../../kernel/kernel.ts';
-import type { Entry, RegKind } from '../code.ts';
+import type { EntryPoint, RegKind } from '../code.ts';
 import { fold, resultOf, type State, startState, stateKinds } from '../combine.ts';
 import { emitStore } from '../memory.ts';
 import type { ReducePlan } from '../plan.ts';
-import type { Scope } from '../scope.ts';
+import type { PtxScope } from '../scope.ts';
 import type { Frame } from '../shape.ts';
 import type { IndexBits } from '../types.ts';
 import { lane } from '../values.ts';
@@ -17,7 +17,7 @@ export type States = readonly State[];
 export interface Builder {
   readonly kernel: Kernel;
   readonly plan: ReducePlan;
-  readonly entry: Entry;
+  readonly entry: EntryPoint;
   readonly frame: Frame;
   readonly bits: IndexBits;
   readonly s: string;
@@ -40,7 +40,7 @@ export const start = (b: Builder): States => b.kernel.accumulators.map((a) => st
 export const moveSuffix = (r: string): string =>
   ({ r: 'b32', d: 'b64', f: 'f32', g: 'f64', h: 'b16', p: 'pred' })[r[1] as RegKind];
 
-export function foldAll(b: Builder, scope: Scope, into: States, from: States): void {
+export function foldAll(b: Builder, scope: PtxScope, into: States, from: States): void {
   b.kernel.accumulators.forEach((a, i) => {
     fold(scope.context, a, into[i]!, from[i]!);
   });
@@ -49,7 +49,7 @@ export function foldAll(b: Builder, scope: Scope, into: States, from: States): v
 /** Folds the accumulator values at one stretch of positions into `into[lane]`. `lanesReduce`: lanes are positions, not columns. */
 export function foldValues(
   b: Builder,
-  scope: Scope,
+  scope: PtxScope,
   into: readonly States[],
   position: string,
   lanesReduce: boolean,
@@ -66,7 +66,7 @@ export function foldValues(
 }
 
 /** Folds a list of states pairwise into the first. */
-export function foldTree(b: Builder, scope: Scope, all: readonly States[]): void {
+export function foldTree(b: Builder, scope: PtxScope, all: readonly States[]): void {
   for (let distance = 1; distance < all.length; distance *= 2) {
     for (let i = 0; i + distance < all.length; i += 2 * distance) foldAll(b, scope, all[i]!, all[i + distance]!);
   }
@@ -87,7 +87,7 @@ export function part(b: Builder): { begin: string; end: string; index: string } 
   return { begin, end, index };
 }
 
-export function storeOutputs(b: Builder, scope: Scope, lanes: readonly States[], row: string, width: number): void {
+export function storeOutputs(b: Builder, scope: PtxScope, lanes: readonly States[], row: string, width: number): void {
   const { body } = b.entry;
   const accumulators = b.kernel.accumulators.map((a, i) =>
     lanes.map((states) => resultOf(body, a, states[i]!, b.bits)),

@@ -1,7 +1,7 @@
 // Reductions along columns: neighbouring threads have neighbouring columns, those below each other combine through shared memory.
 
 import { reload, spill } from '../combine.ts';
-import type { Scope } from '../scope.ts';
+import type { PtxScope } from '../scope.ts';
 import { unravel } from '../shape.ts';
 import {
   type Builder,
@@ -102,7 +102,7 @@ export function renderColumns(b: Builder): number {
 /** Combines the threads that share columns, through shared memory; those with depth 0 hold the result. */
 function combineDeep(
   b: Builder,
-  scope: Scope,
+  scope: PtxScope,
   lanes: readonly States[],
   depth: string,
   tx: string,

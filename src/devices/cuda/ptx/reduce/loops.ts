@@ -1,14 +1,14 @@
 // Loops over the positions of a reduction, and over its parts.
 
-import type { Scope } from '../scope.ts';
+import type { PtxScope } from '../scope.ts';
 import { unravel } from '../shape.ts';
 import type { Builder } from './builder.ts';
 
-export const reducedAxes = (b: Builder, scope: Scope, position: string): Map<number, string> =>
+export const reducedAxes = (b: Builder, scope: PtxScope, position: string): Map<number, string> =>
   unravel(scope.block, position, b.kernel.reduced, b.kernel.space.length, b.bits);
 
 /** A loop around what `render` puts into the inner scope, which leaves it by a branch to `out`. */
-function loop(b: Builder, scope: Scope, name: string, render: (inner: Scope, out: string) => void): void {
+function loop(b: Builder, scope: PtxScope, name: string, render: (inner: PtxScope, out: string) => void): void {
   const { body } = b.entry;
   const again = b.entry.label(name);
   const out = b.entry.label('out');
@@ -24,11 +24,11 @@ function loop(b: Builder, scope: Scope, name: string, render: (inner: Scope, out
 /** `while (at + step <= end) { body; at += step }` */
 export function loopWhile(
   b: Builder,
-  row: Scope,
+  row: PtxScope,
   at: string,
   step: number,
   end: string,
-  render: (inner: Scope) => void,
+  render: (inner: PtxScope) => void,
 ): void {
   loop(b, row, 'loop', (inner, out) => {
     const next = inner.block.def(b.kind, `add.${b.s}`, at, step);
@@ -42,11 +42,11 @@ export function loopWhile(
 /** Positions that do not fill a whole step, one at a time. */
 export function tailLoop(
   b: Builder,
-  scope: Scope,
+  scope: PtxScope,
   at: string,
   stride: number,
   end: string,
-  render: (one: Scope, position: string) => void,
+  render: (one: PtxScope, position: string) => void,
 ): void {
   loop(b, scope, 'tail', (inner, out) => {
     const beyond = inner.block.def('p', `setp.ge.${b.s}`, at, end);
@@ -59,11 +59,11 @@ export function tailLoop(
 /** `for (; p < count; p += stride)` over a 32-bit counter. */
 export function countedLoop(
   b: Builder,
-  scope: Scope,
+  scope: PtxScope,
   p: string,
   stride: number,
   count: number,
-  render: (inner: Scope) => void,
+  render: (inner: PtxScope) => void,
 ): void {
   loop(b, scope, 'parts', (inner, out) => {
     const beyond = inner.block.def('p', 'setp.ge.u32', p, count);

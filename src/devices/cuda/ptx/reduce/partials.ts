@@ -2,13 +2,13 @@
 
 import type { Kernel } from '../../../../kernel/kernel.ts';
 import { reload, spill } from '../combine.ts';
-import type { Scope } from '../scope.ts';
+import type { PtxScope } from '../scope.ts';
 import { type Builder, foldAll, type States, slotsOf, stateBytes } from './builder.ts';
 
 export const counterBytes = (blocks: number): number => Math.ceil((blocks * 4) / 256) * 256;
 
 /** Byte offset of one partial: part-major, so that the last block reads neighbours. */
-export function partialOffset(b: Builder, partIndex: string, row: string, scope?: Scope): string {
+export function partialOffset(b: Builder, partIndex: string, row: string, scope?: PtxScope): string {
   const block = scope?.block ?? b.entry.body;
   const wide = block.def('d', 'mul.wide.u32', partIndex, b.rows);
   const element = block.def('d', 'add.s64', wide, b.bits === 32 ? block.def('d', 'cvt.s64.s32', row) : row);
@@ -35,7 +35,7 @@ export function storePartial(b: Builder, states: States, place: string, guard: s
   body.label(skip);
 }
 
-export function loadPartial(b: Builder, scope: Scope, into: States, place: string, extra: number): void {
+export function loadPartial(b: Builder, scope: PtxScope, into: States, place: string, extra: number): void {
   const offset = counterBytes(blocksOf(b)) + extra;
   const loaded: string[][] = b.kernel.accumulators.map(() => []);
   // Written by other multiprocessors during this launch: the L1 cache must not answer.

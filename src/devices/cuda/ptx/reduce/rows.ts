@@ -1,7 +1,7 @@
 // Reductions along rows: a group of threads folds one row, then combines through shuffles and shared memory.
 
 import { reload, shuffle, spill, stateKinds } from '../combine.ts';
-import type { Scope } from '../scope.ts';
+import type { PtxScope } from '../scope.ts';
 import { unravel } from '../shape.ts';
 import {
   type Builder,
@@ -89,7 +89,7 @@ export function renderRows(b: Builder): number {
 }
 
 /** Combines the threads of a group; the first thread of it holds the result. */
-function combineGroup(b: Builder, scope: Scope, states: States, group: number): void {
+function combineGroup(b: Builder, scope: PtxScope, states: States, group: number): void {
   const { body } = b.entry;
   for (let distance = Math.min(group, 32) / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
   if (group <= 32) return;
@@ -118,7 +118,7 @@ function combineGroup(b: Builder, scope: Scope, states: States, group: number): 
   for (let distance = warps / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
 }
 
-function shuffleStep(b: Builder, scope: Scope, states: States, distance: number): void {
+function shuffleStep(b: Builder, scope: PtxScope, states: States, distance: number): void {
   const other = b.kernel.accumulators.map((a, i) =>
     stateKinds(a, b.bits).map((kind, k) => shuffle(b.entry.body, kind, states[i]![k]!, distance)),
   );

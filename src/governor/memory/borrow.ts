@@ -1,0 +1,256 @@
+// Borrowed memory: a reversible program works in memory that holds live data, and gives it back bit for bit.
+//
+// The guard takes exclusive use of the buffers, hashes them, runs the program step by step, and hashes them again. If the
+// program throws or is aborted, the steps done so far are undone in reverse order. There is no backup copy: what makes
+// this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
+// the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
+
+import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
+import { ArgumentError, DeviceLost } from '../../errors.ts';
+import { BorrowViolation } from './errors.ts';
+import { fingerprint, pieceBytes } from './fingerprint.ts';
+
+/** Memory that can be lent: the runtime makes one of a tensor, `lendLease` one of a pool's lease. */
+export interface Lendable {
+  /** For messages: `f32 [1024, 256]`. */
+  readonly name: string;
+  readonly device: Device;
+  readonly buffer: DeviceBuffer;
+  readonly bytes: number;
+  /** From now on everybody else who reads, uses, moves or frees it is refused, or frees it later. Throws if it is lent. */
+  lend(): void;
+  /** Ends the loan. If it is corrupt, reading it stays refused. */
+  takeBack(corrupt: boolean): void;
+}
+
+/** A buffer as the program sees it. */
+export interface Borrowed {
+  readonly device: Device;
+  readonly buffer: DeviceBuffer;
+  readonly bytes: number;
+}
+
+/** One reversible change. `undo` after `do` leaves every byte as it was; a `do` that throws has changed nothing. */
+export interface ReversibleStep {
+  readonly name?: string;
+  do(memory: readonly Borrowed[]): void | Promise<void>;
+  undo(memory: readonly Borrowed[]): void | Promise<void>;
+}
+
+type StepSource<T> = Iterable<ReversibleStep, T> | AsyncIterable<ReversibleStep, T>;
+
+/**
+ * A list of steps, or a generator of them whose return value is the result. Unless `restore` is `guard`, the steps together
+ * leave the memory as it was. `clean` counts memory of one's own that the program uses.
+ */
+export type ReversibleProgram<T> =
+  | readonly ReversibleStep[]
+  | ((memory: readonly Borrowed[], clean: (bytes: number) => void) => StepSource<T>);
+
+export interface BorrowOptions {
+  /** Stops between two steps; what was done is undone. */
+  readonly signal?: AbortSignal | undefined;
+  /** Who leaves the memory as it was: the program's own steps, or the guard by undoing all of them. Default: `program`. */
+  readonly restore?: 'program' | 'guard' | undefined;
+  /** The same result without borrowing, to be timed beside it. */
+  readonly plain?: (() => unknown) | undefined;
+}
+
+/** What the loan was and what it cost. */
+export interface BorrowReport {
+  readonly buffers: number;
+  readonly bytes: number;
+  /** Memory of its own that the program used: what it said, and what it took from the device. */
+  readonly cleanBytes: number;
+  /** Host memory for hashing, at most; given back after each piece. */
+  readonly hashBytes: number;
+  readonly steps: number;
+  readonly ms: number;
+  readonly hashMs: number;
+  /** Of `plain`, if it was given. */
+  readonly plainMs: number | null;
+}
+
+export interface BorrowParts {
+  /** Bytes in use on a device, to see what the program takes besides. */
+  readonly inUse?: (device: DeviceId) => number;
+  readonly now?: () => number;
+}
+
+export async function borrow<T = unknown>(
+  items: readonly Lendable[],
+  program: ReversibleProgram<T>,
+  options: BorrowOptions = {},
+  parts: BorrowParts = {},
+): Promise<{ readonly value: T; readonly report: BorrowReport }> {
+  checkItems(items);
+  const now = parts.now ?? (() => performance.now());
+  let plainMs: number | null = null;
+  if (options.plain) {
+    const start = now();
+    await options.plain();
+    plainMs = now() - start;
+  }
+  options.signal?.throwIfAborted();
+  lendAll(items);
+  const loan = new Loan(items, parts, now);
+  try {
+    await loan.hash('before');
+  } catch (error) {
+    // Nothing was touched.
+    for (const item of items) item.takeBack(false);
+    throw error;
+  }
+  let value: T;
+  try {
+    value = await loan.run(program, options.signal);
+  } catch (error) {
+    await loan.undo(error);
+    await loan.giveBack(error);
+    throw error;
+  }
+  if (options.restore === 'guard') await loan.undo();
+  await loan.giveBack();
+  return { value, report: loan.report(plainMs) };
+}
+
+/** One loan from the first hash to the last. */
+class Loan {
+  readonly #items: readonly Lendable[];
+  readonly #memory: readonly Borrowed[];
+  readonly #now: () => number;
+  readonly #inUse: () => number;
+  readonly #done: ReversibleStep[] = [];
+  #hashes: readonly string[] = [];
+  #steps = 0;
+  #declared = 0;
+  #taken = 0;
+  #ms = 0;
+  #hashMs = 0;
+
+  constructor(items: readonly Lendable[], parts: BorrowParts, now: () => number) {
+    this.#items = items;
+    this.#memory = items.map(({ device, buffer, bytes }) => ({ device, buffer, bytes }));
+    this.#now = now;
+    const devices = [...new Set(items.map((i) => i.device.id))];
+    this.#inUse = () => devices.reduce((sum, id) => sum + (parts.inUse?.(id) ?? 0), 0);
+  }
+
+  async hash(when: 'before' | 'after'): Promise<readonly number[]> {
+    const start = this.#now();
+    const hashes: string[] = [];
+    for (const { device, buffer, bytes } of this.#items) hashes.push(await fingerprint(device, buffer, bytes));
+    this.#hashMs += this.#now() - start;
+    if (when === 'before') this.#hashes = hashes;
+    return hashes.flatMap((h, i) => (h === this.#hashes[i] ? [] : [i]));
+  }
+
+  async run<T>(program: ReversibleProgram<T>, signal: AbortSignal | undefined): Promise<T> {
+    const start = this.#now();
+    const base = this.#inUse();
+    const clean = (bytes: number): void => {
+      this.#declared += bytes;
+    };
+    const source: StepSource<T> =
+      typeof program === 'function' ? program(this.#memory, clean) : (program as Iterable<ReversibleStep, T>);
+    const steps = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const next = await steps.next();
+        if (next.done) return next.value;
+        await next.value.do(this.#memory);
+        this.#done.push(next.value);
+        this.#steps++;
+        this.#taken = Math.max(this.#taken, this.#inUse() - base);
+      }
+    } catch (error) {
+      // The program's own clean-up comes before its steps are undone; a second error would only hide the first.
+      await Promise.resolve(steps.return?.()).catch(() => {});
+      throw error;
+    } finally {
+      this.#ms += this.#now() - start;
+    }
+  }
+
+  /** Undoes what was done, last first. `cause`: why. */
+  async undo(cause?: unknown): Promise<void> {
+    const start = this.#now();
+    for (let step = this.#done.pop(); step; step = this.#done.pop()) {
+      try {
+        await step.undo(this.#memory);
+      } catch (error) {
+        const name = step.name ? ` '${step.name}'` : '';
+        this.#fail(`undoing step ${this.#done.length + 1}${name} failed`, this.#all(), error, cause);
+      }
+    }
+    this.#ms += this.#now() - start;
+  }
+
+  /** Ends the loan if everything is as it was; else marks what is not and says so. */
+  async giveBack(cause?: unknown): Promise<void> {
+    let changed: readonly number[];
+    try {
+      changed = await this.hash('after');
+    } catch (error) {
+      this.#fail('the memory could not be read afterwards', this.#all(), error, cause);
+    }
+    if (changed.length > 0) this.#fail('the memory is not what it was', changed, undefined, cause);
+    for (const item of this.#items) item.takeBack(false);
+  }
+
+  report(plainMs: number | null): BorrowReport {
+    const bytes = this.#items.reduce((sum, i) => sum + i.bytes, 0);
+    return {
+      buffers: this.#items.length,
+      bytes,
+      cleanBytes: this.#declared + this.#taken,
+      hashBytes: Math.min(pieceBytes, Math.max(0, ...this.#items.map((i) => i.bytes))),
+      steps: this.#steps,
+      ms: this.#ms,
+      hashMs: this.#hashMs,
+      plainMs,
+    };
+  }
+
+  #all(): number[] {
+    return this.#items.map((_, i) => i);
+  }
+
+  #fail(what: string, changed: readonly number[], error: unknown, cause: unknown): never {
+    for (const [i, item] of this.#items.entries()) item.takeBack(changed.includes(i));
+    const lost = error instanceof DeviceLost || cause instanceof DeviceLost;
+    const names = changed.map((i) => `buffer ${i} (${this.#items[i]!.name})`).join(', ');
+    throw new BorrowViolation({
+      code: lost ? 'BORROW_LOST' : 'BORROW_VIOLATION',
+      message: `memory.borrow: ${what}: ${names}`,
+      fix: lost
+        ? 'The device was lost while the memory was lent: its contents cannot be recovered. Make the data again; lend only what can be made again.'
+        : 'Each step must be undone exactly: whole numbers that wrap around, XOR, swaps, never floating-point sums. Make the data again.',
+      where: 'memory.borrow',
+      cause: error ?? cause,
+    });
+  }
+}
+
+function lendAll(items: readonly Lendable[]): void {
+  for (const [i, item] of items.entries()) {
+    try {
+      item.lend();
+    } catch (error) {
+      for (const lent of items.slice(0, i)) lent.takeBack(false);
+      throw error;
+    }
+  }
+}
+
+function checkItems(items: readonly Lendable[]): void {
+  const twice = new Set(items.map((i) => i.buffer)).size < items.length;
+  if (items.length > 0 && !twice) return;
+  throw new ArgumentError({
+    code: twice ? 'LENT_TWICE' : 'NOTHING_TO_BORROW',
+    message: `memory.borrow: ${twice ? 'the same memory was given twice' : 'no memory was given'}`,
+    fix: twice ? 'Give each tensor or buffer once; views of one tensor share its memory.' : 'Give at least one buffer.',
+    where: 'memory.borrow',
+  });
+}

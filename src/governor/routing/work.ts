@@ -1,0 +1,114 @@
+// From kernels and routines to what the cost model needs to know of them.
+
+import { sizeOf } from '../../base/shape.ts';
+import { below, type Expr } from '../../kernel/expr.ts';
+import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { KernelClass, OperationType, WorkItem } from './types.ts';
+
+/** Additions per element from which a kernel's arithmetic, not its memory traffic, is what takes the time. */
+const heavyFlops = 12;
+
+export const workOf = (steps: readonly (Kernel | Routine)[]): readonly WorkItem[] => steps.map(itemOf);
+
+function itemOf(step: Kernel | Routine): WorkItem {
+  const { flops, bytesRead, bytesWritten } = step.estimate;
+  const bytes = bytesRead + bytesWritten;
+  if (step.kind === 'routine') return { class: step.op, flops, bytes, elements: routineElements(step) };
+  const elements = sizeOf(step.space) * sizeOf(step.reduced);
+  const gathers = gathersOf(step);
+  const cls = step.accumulators.length > 0 ? 'reduce' : flops >= heavyFlops * elements ? 'heavy' : 'map';
+  return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
+}
+
+/** How many loads have an index that depends on data. */
+function gathersOf(k: Kernel): number {
+  let count = 0;
+  for (const e of below([...k.outputs, ...k.accumulators].map((o) => o.value)))
+    if (e.kind === 'load' && loads(e.index)) count++;
+  return count;
+}
+
+function loads(index: Expr): boolean {
+  for (const e of below([index])) if (e.kind === 'load') return true;
+  return false;
+}
+
+function routineElements(r: Routine): number {
+  switch (r.op) {
+    case 'matmul':
+      return r.batchA * r.m * r.k;
+    case 'sort':
+      return r.rows * r.columns;
+    case 'scan':
+      return r.outer * r.length * r.inner;
+    case 'scatter':
+      return r.outer * Math.max(r.length, r.count) * r.inner;
+    case 'raw':
+      return r.outputs.reduce((n, o) => n + o.elements, 0);
+    default:
+      return r satisfies never;
+  }
+}
+
+const operationOfClass: Readonly<Partial<Record<KernelClass, OperationType>>> = {
+  matmul: 'matrix_multiply',
+  reduce: 'reduction',
+  sort: 'transform',
+  scan: 'transform',
+  scatter: 'graph_algorithm',
+  raw: 'unknown',
+};
+
+/** The operation type of a program: that of its costliest part. A kernel that reads nothing makes its data. */
+export function operationOf(work: readonly WorkItem[]): OperationType {
+  let main: WorkItem | undefined;
+  let most = -1;
+  for (const item of work) {
+    const rank = item.flops + item.bytes;
+    if (rank > most) {
+      most = rank;
+      main = item;
+    }
+  }
+  if (!main) return 'unknown';
+  // Following positions that are data is what graphs are about.
+  if (main.gathers) return main.class === 'reduce' ? 'path_finding' : 'graph_algorithm';
+  const named = operationOfClass[main.class];
+  if (named) return named;
+  // Four bytes an element are one output and no input.
+  if (main.bytes <= 4 * main.elements) return main.class === 'heavy' ? 'random_generation' : 'lattice_creation';
+  return main.flops <= main.elements && main.bytes >= 12 * main.elements ? 'matrix_add' : 'element_wise';
+}
+
+interface Shape {
+  readonly class: KernelClass;
+  /** Per element. */
+  readonly flops: number;
+  readonly bytes: number;
+  readonly gathers?: number;
+  readonly parallel: boolean;
+  readonly depends: boolean;
+}
+
+const shapeOf: Readonly<Record<OperationType, Shape>> = {
+  matrix_multiply: { class: 'matmul', flops: 0, bytes: 12, parallel: true, depends: false },
+  matrix_add: { class: 'map', flops: 1, bytes: 12, parallel: true, depends: false },
+  element_wise: { class: 'map', flops: 2, bytes: 8, parallel: true, depends: false },
+  reduction: { class: 'reduce', flops: 1, bytes: 4, parallel: true, depends: false },
+  transform: { class: 'map', flops: 1, bytes: 8, parallel: true, depends: false },
+  graph_algorithm: { class: 'map', flops: 1, bytes: 12, gathers: 1, parallel: false, depends: true },
+  random_generation: { class: 'heavy', flops: 60, bytes: 4, parallel: true, depends: false },
+  lattice_creation: { class: 'map', flops: 2, bytes: 4, parallel: true, depends: false },
+  path_finding: { class: 'reduce', flops: 2, bytes: 16, gathers: 1, parallel: false, depends: true },
+  unknown: { class: 'map', flops: 1, bytes: 8, parallel: true, depends: false },
+};
+
+/** The work of an operation of which only the name and the size are known. */
+export function typicalWork(op: OperationType, elements: number): WorkItem {
+  const s = shapeOf[op];
+  // A square product: two operations for each of side³ terms.
+  const flops = op === 'matrix_multiply' ? 2 * elements ** 1.5 : s.flops * elements;
+  return { class: s.class, flops, bytes: s.bytes * elements, elements, gathers: s.gathers ?? 0 };
+}
+
+export const traitsOf = (op: OperationType): Shape => shapeOf[op];
