@@ -25,7 +25,7 @@ export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/heal
 export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
 export { Router } from './governor/routing/router.ts';
-export type { Decision, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
+export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
 export type { Compiled } from './runtime/compile.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export type { Events } from './runtime/events.ts';

@@ -30,6 +30,8 @@ export interface Capabilities {
   readonly syncRead: boolean;
   /** Works in this process's own memory: it cannot be lost. */
   readonly immortal?: boolean;
+  /** Computes on the host's own processor. To routing, every other device is a GPU. */
+  readonly host?: boolean;
   /** Anything else worth showing, for people: driver, architecture, threads, features. */
   readonly details: Readonly<Record<string, string | number | boolean>>;
 }

@@ -4,7 +4,7 @@ import type { DeviceId } from '../devices/device.ts';
 import type { CleanupReport } from '../governor/memory/cleanup.ts';
 import type { LeakReport } from '../governor/memory/leaks.ts';
 import type { PressureEvent } from '../governor/memory/monitor.ts';
-import type { Decision, OperationType } from '../governor/routing/types.ts';
+import type { Decision, Operation } from '../governor/routing/types.ts';
 import type { Estimate } from '../kernel/kernel.ts';
 
 export interface Events {
@@ -20,7 +20,7 @@ export interface Events {
   /** A tensor was collected that nobody had disposed. */
   leak: { readonly shape: readonly number[]; readonly dtype: string; readonly line: string };
   /** The router chose a device for a program. */
-  route: Decision & { readonly op: OperationType };
+  route: Decision & { readonly op: Operation };
   /** A device's memory pressure changed its level. */
   pressure: PressureEvent;
   /** Memory was cleaned up, by itself or on request. */

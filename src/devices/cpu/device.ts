@@ -104,6 +104,7 @@ class Cpu implements CpuDevice {
       maxBufferBytes: memory.heap.capacity,
       syncRead: true,
       immortal: true,
+      host: true,
       details: {
         threads,
         simd: 'simd128',

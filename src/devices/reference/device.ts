@@ -28,6 +28,7 @@ const caps: Capabilities = {
   maxBufferBytes: 2 ** 32,
   syncRead: true,
   immortal: true,
+  host: true,
   details: {},
 };
 

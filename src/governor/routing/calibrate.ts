@@ -11,7 +11,7 @@ import { type Curve, curveOf, scaled } from './curve.ts';
 import { probes } from './probes.ts';
 import { amountOf, type Profile } from './profile.ts';
 import { type ReadClock, Stopwatch } from './stopwatch.ts';
-import { isHost, type KernelClass } from './types.ts';
+import type { KernelClass } from './types.ts';
 
 export interface CalibrationProgress {
   readonly device: DeviceId;
@@ -244,12 +244,13 @@ class Calibration {
     for (const { cls, from, host, gpu } of derived) {
       const [base, { routine }] = [classes[from], plans[cls]];
       if (base && (!routine || this.#device.caps.routines.has(routine)))
-        classes[cls] ??= scaled(base, isHost(this.#device.id) ? host : gpu);
+        classes[cls] ??= scaled(base, this.#device.caps.host ? host : gpu);
     }
     const smallest = [...this.#points.values()].map((list) => Math.min(...list.map((p) => p[1])));
     return {
       device: this.#device.id,
       name: this.#device.caps.name,
+      host: this.#device.caps.host ?? false,
       launchUs: smallest.length > 0 ? Math.min(...smallest) : 0,
       waitUs: this.#watch.wait,
       compileUs: this.#watch.compileUs(),

@@ -5,7 +5,7 @@
 // disturbs a run makes it longer; the others are running means that forget old ones. A slow first sample of a program is thrown
 // away (something was compiled). Looking up and learning allocate nothing.
 
-import { type KernelClass, kernelClasses, type OperationType, operationTypes, type WorkItem } from './types.ts';
+import { type KernelClass, kernelClasses, type Operation, operationTypes, type WorkItem } from './types.ts';
 
 /** Samples of a program that are kept, and those of them that tell a change. */
 const recent = 8;
@@ -24,7 +24,10 @@ const fullAt = 3072;
 const slots = 4096;
 
 const classIndex = Object.fromEntries(kernelClasses.map((c, i) => [c, i])) as Record<KernelClass, number>;
-const opIndex = Object.fromEntries(operationTypes.map((o, i) => [o, i])) as Record<OperationType, number>;
+const opIndex = Object.fromEntries([...operationTypes, ...kernelClasses].map((o, i) => [o, i])) as Record<
+  Operation,
+  number
+>;
 /** Quarter octaves from 1 to 2^48. */
 const buckets = 192;
 
@@ -55,7 +58,7 @@ export class Signature {
     return this;
   }
 
-  set(op: OperationType, work: readonly WorkItem[]): this {
+  set(op: Operation, work: readonly WorkItem[]): this {
     let a = 0x9e3779b9 ^ opIndex[op];
     let b = 0x7f4a7c15 ^ opIndex[op];
     let most = -1;

@@ -8,7 +8,7 @@ import type { DeviceId } from '../../devices/device.ts';
 import { Corrections, type SavedCorrections, Signature } from './corrections.ts';
 import { at } from './curve.ts';
 import { launchTime, type Profile } from './profile.ts';
-import { type Candidate, isHost, type OperationType, type RouteRequest, type WorkItem } from './types.ts';
+import type { Candidate, Operation, RouteRequest, WorkItem } from './types.ts';
 
 /** Memory that one load from a place given by data touches. */
 const sectorBytes = 32;
@@ -104,7 +104,7 @@ export class CostModel {
   }
 
   /** The kernels' time alone, launches included, as corrected. */
-  kernelTime(op: OperationType, work: readonly WorkItem[], device: DeviceId): number {
+  kernelTime(op: Operation, work: readonly WorkItem[], device: DeviceId): number {
     const d = this.#devices.get(device);
     if (!d) return 0;
     this.#predictKernels(d, op, work);
@@ -113,7 +113,7 @@ export class CostModel {
 
   /** Learns what the kernels of a program took. Returns how far their correction moved, if by more than `notable`. */
   learnKernels(
-    op: OperationType,
+    op: Operation,
     work: readonly WorkItem[],
     device: DeviceId,
     measuredUs: number,
@@ -144,7 +144,7 @@ export class CostModel {
     if (parts < shortCall && !fresh) this.#learnOverhead(d, measuredUs - parts);
     // The first run of a program pays for what it made: nothing to learn about transfers from. Nor is there where the kernels may
     // be what took long: on the host they are well known, elsewhere they are waited for together with the transfers.
-    const known = isHost(candidate.device) ? 1 : surelyTransfer;
+    const known = d.profile.host ? 1 : surelyTransfer;
     if (this.transfer > known * kernels && !fresh) {
       const involved = this.#involved(request, candidate.device) ?? d;
       learnTransfer(involved, Math.log(Math.max(own - kernels, own / 4) / this.transfer));
@@ -177,7 +177,7 @@ export class CostModel {
     d.transferLog = Math.max(-transferLimit, Math.min(transferLimit, learned.transferLog));
   }
 
-  #predictKernels(d: DeviceModel, op: OperationType, work: readonly WorkItem[]): void {
+  #predictKernels(d: DeviceModel, op: Operation, work: readonly WorkItem[]): void {
     const { profile, kernels } = d;
     let sum = 0;
     for (let i = 0; i < work.length; i++) {

@@ -43,7 +43,11 @@ export async function openRouter(
     const p = fresh.get(d.id) ?? known.get(d.id)?.profile;
     if (p) profiles.set(d.id, p);
   }
-  const router = new Router(options, levelled(profiles, devices), { ...more, devices: devices.map((d) => d.id) });
+  const router = new Router(options, levelled(profiles, devices), {
+    ...more,
+    devices: devices.map((d) => d.id),
+    hosts: devices.filter((d) => d.caps.host).map((d) => d.id),
+  });
   for (const [id, k] of known) if (k.learned) router.relearn(new Map([[id, k.learned]]));
   return {
     router,

@@ -8,6 +8,8 @@ import { type KernelClass, kernelClasses } from './types.ts';
 export interface Profile {
   readonly device: DeviceId;
   readonly name: string;
+  /** The host's own processor. */
+  readonly host: boolean;
   /** One more launch behind others, in µs. */
   readonly launchUs: number;
   /** From the end of the work until the host knows, in µs. */
@@ -45,7 +47,7 @@ export function launchTime(p: Profile, cls: KernelClass, flops: number, bytes: n
   const own = p.classes[cls];
   const memory = p.classes[memoryRoof];
   const arithmetic = p.classes[arithmeticRoof];
-  let us = Math.max(p.launchUs, leastTime(p.device, bytes));
+  let us = Math.max(p.launchUs, leastTime(p.host, bytes));
   if (own) us = Math.max(us, at(own, amountOf[cls] === 'bytes' ? bytes : flops));
   if (memory && cls !== memoryRoof) us = Math.max(us, at(memory, bytes));
   if (arithmetic && cls !== arithmeticRoof && amountOf[cls] === 'bytes') us = Math.max(us, at(arithmetic, flops));
@@ -57,7 +59,7 @@ export function parseProfile(value: unknown): Profile | null {
   const v = value as Profile | null;
   if (typeof v !== 'object' || v === null) return null;
   const numbers = [v.launchUs, v.waitUs, v.compileUs, v.tookMs, v.missed];
-  if (typeof v.device !== 'string' || typeof v.name !== 'string') return null;
+  if (typeof v.device !== 'string' || typeof v.name !== 'string' || typeof v.host !== 'boolean') return null;
   if (!numbers.every((n) => Number.isFinite(n) && n >= 0)) return null;
   if (!isCurve(v.upload) || !isCurve(v.download) || typeof v.classes !== 'object' || v.classes === null) return null;
   for (const [cls, curve] of Object.entries(v.classes)) {

@@ -35,7 +35,7 @@ describe('predicted costs', () => {
 
   it('count where the result is wanted', () => {
     const router = make();
-    const small = { at: ['cuda:0'], devices: ['cpu', 'cuda:0'] };
+    const small = { at: ['cuda:0'], devices: ['cpu', 'cuda:0'], hosts: ['cpu'] };
     // A GPU result of this size stays cheap to make there, but reading it back costs as much as reading the input.
     const kept = router.decide(request(30_000, small));
     const read = router.decide(request(30_000, { ...small, wanted: 'host' }));
@@ -78,7 +78,7 @@ describe('predicted costs', () => {
   });
 
   it('fall back to the rule table where a device was not measured', () => {
-    const router = new Router(quiet, new Map([['cpu', cpuProfile]]), { devices: ['cpu', 'cuda:0'] });
+    const router = new Router(quiet, new Map([['cpu', cpuProfile]]), { devices: ['cpu', 'cuda:0'], hosts: ['cpu'] });
     const d = router.decide(request(20_000));
     expect(d).toMatchObject({ device: 'cuda:0', outcome: 'gpu_optimal', predictions: [] });
     router.calibrated(bothProfiles);
@@ -136,7 +136,10 @@ describe('settings', () => {
     expect(make({ gpuThresholdElements: 1 << 17, explore: false }).decide(r).device).toBe('cpu');
     expect(make({ gpuThresholdElements: 1 << 16, explore: false }).decide(r).device).toBe('cuda:0');
     // In the rules it is the threshold of types that have none of their own.
-    const rules = new Router({ mode: 'rules', gpuThresholdElements: 50 }, new Map(), { devices: ['cpu', 'cuda:0'] });
+    const rules = new Router({ mode: 'rules', gpuThresholdElements: 50 }, new Map(), {
+      devices: ['cpu', 'cuda:0'],
+      hosts: ['cpu'],
+    });
     expect(rules.shouldUseGPU('matrix_add', 49).preference).toBe('cpu_acceptable');
     expect(rules.shouldUseGPU('matrix_add', 50).preference).toBe('cpu_optimal');
   });
@@ -145,7 +148,10 @@ describe('settings', () => {
     const r = request(1 << 20, { at: ['cuda:0'] });
     expect(make().decide(r).outcome).toBe('gpu_optimal');
     expect(make({ gpuOptimalThreshold: 1 << 21, explore: false }).decide(r).outcome).toBe('gpu_acceptable');
-    const rules = new Router({ mode: 'rules', gpuOptimalThreshold: 2000 }, new Map(), { devices: ['cpu', 'cuda:0'] });
+    const rules = new Router({ mode: 'rules', gpuOptimalThreshold: 2000 }, new Map(), {
+      devices: ['cpu', 'cuda:0'],
+      hosts: ['cpu'],
+    });
     expect(rules.shouldUseGPU('matrix_multiply', 2000).preference).toBe('gpu_optimal');
     expect(rules.shouldUseGPU('matrix_multiply', 1999).preference).toBe('gpu_acceptable');
   });
@@ -159,7 +165,7 @@ describe('settings', () => {
     expect(make({ overheadToleranceMs: 1, explore: false }).decide(r).device).toBe('cpu');
     expect(make({ overheadToleranceMs: 100, explore: false }).decide(r).device).toBe('cuda:0');
     const rules = (ms: number) =>
-      new Router({ mode: 'rules', overheadToleranceMs: ms }, new Map(), { devices: ['cpu', 'cuda:0'] });
+      new Router({ mode: 'rules', overheadToleranceMs: ms }, new Map(), { devices: ['cpu', 'cuda:0'], hosts: ['cpu'] });
     expect(rules(34).shouldUseGPU('transform', 5).preference).toBe('cpu_optimal');
     expect(rules(35).shouldUseGPU('transform', 5).preference).toBe('cpu_acceptable');
   });
@@ -327,7 +333,7 @@ describe('the shared router', () => {
   afterEach(() => Router.resetShared());
 
   it('is one object, and refuses other options', () => {
-    const first = Router.shared({ mode: 'rules' }, new Map(), { devices: ['cpu'] });
+    const first = Router.shared({ mode: 'rules' }, new Map(), { devices: ['cpu'], hosts: ['cpu'] });
     expect(Router.shared({ mode: 'rules' })).toBe(first);
     expect(() => Router.shared({ mode: 'off' })).toThrow(ArgumentError);
     expect(() => Router.shared()).toThrow(/exists with other options/);

@@ -17,21 +17,14 @@ import { covers, type Routing, type RoutingOptions, resolveRouting } from './opt
 import type { Profile } from './profile.ts';
 import { applyRules, wantsGpu } from './rules.ts';
 import { type RouteStats, StatsTable } from './stats.ts';
-import {
-  type Candidate,
-  type Decision,
-  isHost,
-  type OperationType,
-  type Outcome,
-  type Prediction,
-  type RouteRequest,
-  type WorkItem,
-} from './types.ts';
+import type { Candidate, Decision, Operation, Outcome, Prediction, RouteRequest, WorkItem } from './types.ts';
 import { typicalWork } from './work.ts';
 
 export interface RouterSetup {
   /** Devices there are; default: those with a profile. */
   readonly devices?: readonly DeviceId[] | undefined;
+  /** Those of them that are the host's own processor; everything else is a GPU. Default: those whose profile says so. */
+  readonly hosts?: readonly DeviceId[] | undefined;
   /** Free bytes of a device, or null; asked by `shouldUseGPU` and `route`. */
   readonly freeBytes?: ((id: DeviceId) => number | null) | undefined;
   /** Milliseconds; for tests. */
@@ -39,7 +32,7 @@ export interface RouterSetup {
 }
 
 export interface RouteExplanation extends Decision {
-  readonly op: OperationType;
+  readonly op: Operation;
   readonly elements: number;
   /** Where the inputs are. */
   readonly location: readonly string[];
@@ -65,6 +58,7 @@ export class Router {
   readonly #exploration: Exploration;
   readonly #clock: () => number;
   readonly #freeBytes: (id: DeviceId) => number | null;
+  readonly #hosts: Set<DeviceId>;
   #devices: readonly DeviceId[];
   #lastEpoch = Number.NEGATIVE_INFINITY;
   #changed = false;
@@ -77,7 +71,17 @@ export class Router {
     this.#clock = setup.clock ?? (() => performance.now());
     this.#freeBytes = setup.freeBytes ?? (() => null);
     this.#devices = setup.devices ?? [...profiles.keys()];
-    for (const [id, p] of profiles) this.#homes.calibrated(id, p);
+    this.#hosts = new Set(setup.hosts);
+    for (const [id, p] of profiles) this.#known(id, p);
+  }
+
+  #known(id: DeviceId, profile: Profile): void {
+    this.#homes.calibrated(id, profile);
+    if (profile.host) this.#hosts.add(id);
+  }
+
+  #isHost(id: DeviceId): boolean {
+    return this.#hosts.has(id);
   }
 
   static #shared: Router | null = null;
@@ -118,7 +122,7 @@ export class Router {
   calibrated(profiles: ReadonlyMap<DeviceId, Profile>): void {
     for (const [id, p] of profiles) {
       this.#model.add(id, p);
-      this.#homes.calibrated(id, p);
+      this.#known(id, p);
       if (!this.#devices.includes(id)) this.#devices = [...this.#devices, id];
     }
     this.touch();
@@ -160,13 +164,7 @@ export class Router {
    * The launches of a program took `measuredUs` on a device, where `predictedUs` were expected: launches and work, without
    * transfers.
    */
-  observe(
-    op: OperationType,
-    work: readonly WorkItem[],
-    device: DeviceId,
-    predictedUs: number,
-    measuredUs: number,
-  ): void {
+  observe(op: Operation, work: readonly WorkItem[], device: DeviceId, predictedUs: number, measuredUs: number): void {
     if (!(measuredUs > 0)) return;
     this.#stats.measured(op, device, predictedUs, measuredUs);
     if (this.#model.learnKernels(op, work, device, measuredUs, notableMove) > 0) this.#changed = true;
@@ -225,7 +223,7 @@ export class Router {
     options: CallOptions = {},
   ): { readonly useGPU: boolean; readonly preference: Outcome; readonly reason: string } {
     const d = this.#call(op, data, options);
-    return { useGPU: !isHost(d.device), preference: d.outcome, reason: d.reason };
+    return { useGPU: !this.#isHost(d.device), preference: d.outcome, reason: d.reason };
   }
 
   route(op: string, data?: Sized, options: CallOptions = {}): { readonly device: DeviceId; readonly reason: string } {
@@ -273,10 +271,10 @@ export class Router {
     if (preference !== null && options.device !== undefined) {
       if (!this.routing.allowFallback)
         throw unavailable(`${preference} was asked for and is not there`, `Use one of ${this.#devices.join(', ')}.`);
-      const host = this.#devices.find(isHost) ?? this.#devices[0]!;
+      const host = this.#devices.find((id) => this.#isHost(id)) ?? this.#devices[0]!;
       return new Fixed(host, 'cpu_optimal', () => `${preference} was asked for and is not there, so ${host} is used`);
     }
-    const gpu = this.#devices.find((id) => !isHost(id));
+    const gpu = this.#devices.find((id) => !this.#isHost(id));
     const free = options.freeBytes ?? (gpu ? this.#freeBytes(gpu) : null);
     return this.#decide(request, false, free, options.bytes ?? 8 * largest(request.candidates[0]!.work));
   }
@@ -314,7 +312,7 @@ export class Router {
 
   #single(request: RouteRequest, only: Candidate, fallback: string): Decision {
     const predictions = [this.#predict(request, only)];
-    const outcome = isHost(only.device) ? 'cpu_optimal' : 'gpu_optimal';
+    const outcome = this.#isHost(only.device) ? 'cpu_optimal' : 'gpu_optimal';
     return new Costed(request, only.device, outcome, predictions, false, `${fallback}the only device that can do this`);
   }
 
@@ -325,8 +323,8 @@ export class Router {
     freeBytes: number | null,
     needBytes: number,
   ): Decision {
-    const gpu = candidates.find((c) => !isHost(c.device));
-    const host = candidates.find((c) => isHost(c.device));
+    const gpu = candidates.find((c) => !this.#isHost(c.device));
+    const host = candidates.find((c) => this.#isHost(c.device));
     const { gpuThresholdElements, gpuOptimalThreshold, overheadToleranceMs } = this.routing;
     const { outcome, why } = applyRules({
       op: request.op,
@@ -358,7 +356,7 @@ export class Router {
 
   /** A GPU that the user's own limits rule out for this call. */
   #ruledOut(c: Candidate, p: Prediction, freeBytes: number | null, needBytes: number): boolean {
-    if (isHost(c.device)) return false;
+    if (this.#isHost(c.device)) return false;
     const { given, gpuThresholdElements, overheadToleranceMs } = this.routing;
     if (given.threshold && largest(c.work) < gpuThresholdElements) return true;
     if (given.overhead && p.launch + p.transfer > 1000 * overheadToleranceMs) return true;
@@ -413,7 +411,7 @@ export class Router {
 
   #outcome(device: DeviceId, ratio: number, elements: number): Outcome {
     const clear = ratio >= clearlyFaster;
-    if (isHost(device)) return clear ? 'cpu_optimal' : 'cpu_acceptable';
+    if (this.#isHost(device)) return clear ? 'cpu_optimal' : 'cpu_acceptable';
     const large = !this.routing.given.optimal || elements >= this.routing.gpuOptimalThreshold;
     return clear && large ? 'gpu_optimal' : 'gpu_acceptable';
   }

@@ -3,8 +3,8 @@ import { Router } from './router.ts';
 import { applyRules, ruleTable } from './rules.ts';
 import { operationTypes } from './types.ts';
 
-const withGpu = new Router({ mode: 'rules' }, new Map(), { devices: ['cpu', 'cuda:0'] });
-const withoutGpu = new Router({ mode: 'rules' }, new Map(), { devices: ['cpu'] });
+const withGpu = new Router({ mode: 'rules' }, new Map(), { devices: ['cpu', 'cuda:0'], hosts: ['cpu'] });
+const withoutGpu = new Router({ mode: 'rules' }, new Map(), { devices: ['cpu'], hosts: ['cpu'] });
 
 describe('acceptance cases of the rule table', () => {
   it.each([
@@ -56,9 +56,9 @@ describe('both sides of every threshold', () => {
     expect(withGpu.shouldUseGPU(op, elements).preference).toBe(preference);
   });
 
-  it('asks for twice the threshold where the speedup is middling', () => {
-    // No type of the documented table has such a speedup.
-    const table = { ...ruleTable, transform: { threshold: 1000, speedup: 3, overheadMs: 1 } };
+  it('asks for twice the threshold where the gain is small', () => {
+    // No type of the documented table has such a gain.
+    const table = { ...ruleTable, transform: { threshold: 1000, gain: 'some' as const, overheadMs: 1 } };
     const outcome = (elements: number) =>
       applyRules(
         {
@@ -104,7 +104,7 @@ describe('presence and memory', () => {
     expect(withGpu.route('graph_algorithm', 10, { device: 'cuda' }).device).toBe('cuda:0');
     expect(withGpu.route('matrix_multiply', 1e7, { device: 'cpu' }).device).toBe('cpu');
     expect(() => withoutGpu.route('matrix_multiply', 1e7, { device: 'cuda:0' })).toThrow(/cuda:0 was asked for/);
-    const lenient = new Router({ mode: 'rules', allowFallback: true }, new Map(), { devices: ['cpu'] });
+    const lenient = new Router({ mode: 'rules', allowFallback: true }, new Map(), { devices: ['cpu'], hosts: ['cpu'] });
     const { device, reason } = lenient.route('matrix_multiply', 1e7, { device: 'cuda:0' });
     expect(device).toBe('cpu');
     expect(reason).toContain('cuda:0 was asked for and is not there');

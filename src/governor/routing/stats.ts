@@ -1,10 +1,10 @@
 // What was routed: per operation type and device, how often, predicted, measured, and how far apart.
 
 import type { DeviceId } from '../../devices/device.ts';
-import type { OperationType } from './types.ts';
+import type { Operation } from './types.ts';
 
 export interface RouteStats {
-  readonly op: OperationType;
+  readonly op: Operation;
   readonly device: DeviceId;
   /** Measured runs. */
   readonly count: number;
@@ -28,9 +28,9 @@ class Row {
 }
 
 export class StatsTable {
-  readonly #rows = new Map<OperationType, Map<DeviceId, Row>>();
+  readonly #rows = new Map<Operation, Map<DeviceId, Row>>();
 
-  measured(op: OperationType, device: DeviceId, predictedUs: number, measuredUs: number): void {
+  measured(op: Operation, device: DeviceId, predictedUs: number, measuredUs: number): void {
     const row = this.#row(op, device);
     row.count++;
     row.measuredUs += measuredUs;
@@ -38,7 +38,7 @@ export class StatsTable {
     if (predictedUs > 0 && measuredUs > 0) row.logError += Math.abs(Math.log(measuredUs / predictedUs));
   }
 
-  decided(op: OperationType, device: DeviceId, explored: boolean): void {
+  decided(op: Operation, device: DeviceId, explored: boolean): void {
     const row = this.#row(op, device);
     row.decisions++;
     if (explored) row.explored++;
@@ -60,7 +60,7 @@ export class StatsTable {
     );
   }
 
-  #row(op: OperationType, device: DeviceId): Row {
+  #row(op: Operation, device: DeviceId): Row {
     let devices = this.#rows.get(op);
     if (!devices) {
       devices = new Map();

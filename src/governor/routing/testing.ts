@@ -3,7 +3,7 @@
 import type { Device, DeviceId } from '../../devices/device.ts';
 import { curveOf } from './curve.ts';
 import type { Profile } from './profile.ts';
-import type { Candidate, OperationType, RouteRequest, WorkItem } from './types.ts';
+import type { Candidate, Operation, RouteRequest, WorkItem } from './types.ts';
 
 /** µs for n units at a fixed cost and a rate per µs. */
 const linear = (fixed: number, perUs: number) =>
@@ -13,6 +13,7 @@ const linear = (fixed: number, perUs: number) =>
 export const cpuProfile: Profile = {
   device: 'cpu',
   name: 'a CPU',
+  host: true,
   launchUs: 1,
   waitUs: 0.5,
   compileUs: 1000,
@@ -35,6 +36,7 @@ export const cpuProfile: Profile = {
 export const gpuProfile: Profile = {
   device: 'cuda:0',
   name: 'a GPU',
+  host: false,
   launchUs: 5,
   waitUs: 15,
   compileUs: 5000,
@@ -68,7 +70,7 @@ export const mapWork = (elements: number): WorkItem => ({
 export function request(
   elements: number,
   more: {
-    readonly op?: OperationType;
+    readonly op?: Operation;
     readonly at?: readonly DeviceId[];
     readonly wanted?: RouteRequest['wanted'];
     readonly work?: readonly WorkItem[];

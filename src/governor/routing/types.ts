@@ -2,6 +2,7 @@
 
 import type { DeviceId } from '../../devices/device.ts';
 
+/** Operations that callers name: by `rt.scope({ op })`, or when they ask the router about a call. The router guesses none of them. */
 export const operationTypes = [
   'matrix_multiply',
   'matrix_add',
@@ -24,6 +25,9 @@ export const kernelClasses = ['map', 'heavy', 'reduce', 'matmul', 'sort', 'scan'
 
 export type KernelClass = (typeof kernelClasses)[number];
 
+/** What work is called in the router's books: the name its caller gave it, else the class of its costliest kernel. */
+export type Operation = OperationType | KernelClass;
+
 /** One launch, as the cost model sees it. */
 export interface WorkItem {
   readonly class: KernelClass;
@@ -45,7 +49,7 @@ export interface Candidate {
 }
 
 export interface RouteRequest {
-  readonly op: OperationType;
+  readonly op: Operation;
   /** At least one. */
   readonly candidates: readonly Candidate[];
   /** Each with the devices that hold it, and 'host' if host memory does; none means host memory only. */
@@ -80,6 +84,3 @@ export interface Decision {
   /** Not the device predicted to be fastest: chosen to learn how fast it is. */
   readonly explored: boolean;
 }
-
-/** Whether a device stands for the host's own processor: everything else is a GPU to the rules. */
-export const isHost = (id: DeviceId): boolean => id === 'cpu' || id === 'reference';

@@ -3,7 +3,7 @@
 import { sizeOf } from '../../base/shape.ts';
 import { below, type Expr } from '../../kernel/expr.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
-import type { KernelClass, OperationType, WorkItem } from './types.ts';
+import type { KernelClass, Operation, OperationType, WorkItem } from './types.ts';
 
 /** Additions per element from which a kernel's arithmetic, not its memory traffic, is what takes the time. */
 const heavyFlops = 12;
@@ -50,17 +50,9 @@ function routineElements(r: Routine): number {
   }
 }
 
-const operationOfClass: Readonly<Partial<Record<KernelClass, OperationType>>> = {
-  matmul: 'matrix_multiply',
-  reduce: 'reduction',
-  sort: 'transform',
-  scan: 'transform',
-  scatter: 'graph_algorithm',
-  raw: 'unknown',
-};
-
-/** The operation type of a program: that of its costliest part. A kernel that reads nothing makes its data. */
-export function operationOf(work: readonly WorkItem[]): OperationType {
+/** What a program is called: the name its caller gave it, else the class of its costliest kernel. */
+export function operationOf(work: readonly WorkItem[], declared: OperationType | null = null): Operation {
+  if (declared) return declared;
   let main: WorkItem | undefined;
   let most = -1;
   for (const item of work) {
@@ -70,14 +62,7 @@ export function operationOf(work: readonly WorkItem[]): OperationType {
       main = item;
     }
   }
-  if (!main) return 'unknown';
-  // Following positions that are data is what graphs are about.
-  if (main.gathers) return main.class === 'reduce' ? 'path_finding' : 'graph_algorithm';
-  const named = operationOfClass[main.class];
-  if (named) return named;
-  // Four bytes an element are one output and no input.
-  if (main.bytes <= 4 * main.elements) return main.class === 'heavy' ? 'random_generation' : 'lattice_creation';
-  return main.flops <= main.elements && main.bytes >= 12 * main.elements ? 'matrix_add' : 'element_wise';
+  return main?.class ?? 'unknown';
 }
 
 interface Shape {

@@ -168,7 +168,7 @@ function sharedFile(): { fd: number; path: string } {
 
 /** In the package the child is a file beside this one; from the sources, the built one is taken. */
 function findScript(): string {
-  const places = ['./gpu-child.js', '../gpu-child.js', '../../../dist/gpu-child.js'];
+  const places = ['./gpu-child.js', '../gpu-child.js', '../../../../dist/gpu-child.js'];
   const found = places.map((p) => fileURLToPath(new URL(p, import.meta.url))).find((p) => existsSync(p));
   if (found) return found;
   throw new DeviceUnavailable({
