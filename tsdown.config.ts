@@ -9,6 +9,7 @@ export default defineConfig({
     isolated: 'src/governor/recovery/isolated/open.ts',
     'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
+    routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     cli: 'src/cli/main.ts',

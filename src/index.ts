@@ -1,8 +1,9 @@
 // The public surface of gpuforge.
 
 export { type DType, dtypes, type HostArrays } from './base/dtype.ts';
+export { formatBytes } from './base/format.ts';
 export type { Shape } from './base/shape.ts';
-export type { Capabilities, Device, DeviceId } from './devices/device.ts';
+export type { Capabilities, Device, DeviceId, Telemetry } from './devices/device.ts';
 export * from './errors.ts';
 export type {
   Borrowed,

@@ -9,7 +9,7 @@
 // place plus a number of its tensor, an update is x → 3x + 1 in 32 bits, which loses nothing, and what must come of it is computed
 // anew from the place and compared element by element. The first and last elements are compared by the host as well.
 
-import { formatBytes } from '../../src/governor/memory/holders.ts';
+import { formatBytes } from '../../src/base/format.ts';
 import { createRuntime, type DeviceKind, type Runtime, type Tensor } from '../../src/index.ts';
 import { type Column, rowOf } from './table.ts';
 

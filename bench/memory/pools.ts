@@ -6,8 +6,8 @@
 // log can be given with --trace FILE.
 
 import { readFileSync } from 'node:fs';
+import { formatBytes } from '../../src/base/format.ts';
 import { dataframe, type TraceEvent, training } from '../../src/devices/traces.ts';
-import { formatBytes } from '../../src/governor/memory/holders.ts';
 import { allocators } from './allocators.ts';
 import { type Replay, replay } from './replay.ts';
 import { readRmm } from './rmm.ts';

@@ -1,12 +1,16 @@
 // calibrate and explain-route on a terminal.
 
 import { columns, type Output, type Style, styleFor } from '../forge/style.ts';
-import { at } from '../governor/routing/curve.ts';
-import { openRouter } from '../governor/routing/open.ts';
-import { amountOf, type Profile } from '../governor/routing/profile.ts';
-import { time } from '../governor/routing/reason.ts';
-import type { RouteExplanation } from '../governor/routing/router.ts';
-import { type KernelClass, operationTypes } from '../governor/routing/types.ts';
+import {
+  amountOf,
+  at,
+  type KernelClass,
+  openRouter,
+  operationTypes,
+  type Profile,
+  type RouteExplanation,
+  time,
+} from '../governor/routing/index.ts';
 import { createRuntime, type Device, type Runtime } from '../index.ts';
 import type { CalibrateFlags } from './calibrate.ts';
 import type { ExplainRouteFlags } from './explain-route.ts';

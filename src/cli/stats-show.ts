@@ -1,11 +1,15 @@
 // Collects and shows what `gpuforge stats` tells. Figures that a device does not give are absent, never made up.
 
-import type { Telemetry } from '../devices/device.ts';
 import { columns, type Output } from '../forge/style.ts';
-import { formatBytes } from '../governor/memory/holders.ts';
-import type { MemorySnapshot } from '../governor/memory/snapshot.ts';
-import { openProfileStore, type ProfileStore } from '../governor/routing/store.ts';
-import { createRuntime, type DeviceKind, type Runtime } from '../index.ts';
+import { openProfileStore, type ProfileStore } from '../governor/routing/index.ts';
+import {
+  createRuntime,
+  type DeviceKind,
+  formatBytes,
+  type MemorySnapshot,
+  type Runtime,
+  type Telemetry,
+} from '../index.ts';
 
 export interface StatsFlags {
   readonly json?: boolean;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeHolders, formatBytes, largestHolders } from './holders.ts';
+import { formatBytes } from '../../base/format.ts';
+import { describeHolders, largestHolders } from './holders.ts';
 import { holder } from './testing.ts';
 
 describe('holders', () => {

@@ -1,5 +1,6 @@
 // Who holds the memory: the largest live tensors, for OutOfMemory messages and reports.
 
+import { formatBytes } from '../../base/format.ts';
 import { show } from '../../base/shape.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import type { Holder } from './view.ts';
@@ -33,21 +34,6 @@ function describe(h: Holder): string {
   const made = h.site === '' ? '' : `, made at ${h.site}`;
   return `${h.dtype} ${show(h.shape)}${made}, ${formatAge(h.ageMs)} old`;
 }
-
-/** Binary units with three digits or so: 512 B, 1.50 MiB, 73.2 GiB. */
-export function formatBytes(bytes: number): string {
-  if (!Number.isFinite(bytes)) return String(bytes);
-  let value = bytes;
-  let unit = 0;
-  while (Math.abs(value) >= 1000 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  const digits = unit === 0 || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return `${value.toFixed(digits)} ${units[unit]}`;
-}
-
-const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 
 function formatAge(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;

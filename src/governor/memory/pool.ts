@@ -6,10 +6,10 @@
 // work on it is enqueued can be lent again at once: the new work, its zeroing included, comes after.
 
 import { byteSize, type DType } from '../../base/dtype.ts';
+import { formatBytes } from '../../base/format.ts';
 import { checkShape, sizeOf } from '../../base/shape.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DisposedError, OutOfMemory } from '../../errors.ts';
-import { formatBytes } from './holders.ts';
 import { Buckets, Slot } from './pool-buckets.ts';
 import { type Rounding, roundSize } from './rounding.ts';
 import { MiB } from './view.ts';

@@ -12,7 +12,7 @@ import type { Learned } from './model.ts';
 import { type Profile, parseProfile } from './profile.ts';
 
 /** Raised when what is measured, or how it is stored, changes its meaning. */
-export const schema = 3;
+export const schema = 4;
 
 export interface Known {
   readonly profile: Profile;

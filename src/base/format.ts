@@ -1,0 +1,16 @@
+// Figures as people read them.
+
+/** Binary units with three digits or so: 512 B, 1.50 MiB, 73.2 GiB. */
+export function formatBytes(bytes: number): string {
+  if (!Number.isFinite(bytes)) return String(bytes);
+  let value = bytes;
+  let unit = 0;
+  while (Math.abs(value) >= 1000 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  return `${value.toFixed(digits)} ${units[unit]}`;
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
