@@ -1,6 +1,7 @@
 // The public surface of gpuforge.
 
 export { type DType, dtypes, type HostArrays } from './base/dtype.ts';
+export { type BusEvents, type CallbackError, EventBus } from './base/event-bus.ts';
 export { formatBytes } from './base/format.ts';
 export type { Shape } from './base/shape.ts';
 export type { Capabilities, Device, DeviceId, Telemetry } from './devices/device.ts';
@@ -29,7 +30,14 @@ export { Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
 export type { Compiled } from './runtime/compile.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
-export type { Events } from './runtime/events.ts';
+export {
+  type AllocationEvent,
+  type EventName,
+  type Events,
+  eventNames,
+  type Listener,
+  type TransferEvent,
+} from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
 export type { KernelValue } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
@@ -42,6 +50,7 @@ export {
   type TensorOptions,
   type UploadOptions,
 } from './runtime/runtime.ts';
+export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';

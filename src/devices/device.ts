@@ -48,6 +48,8 @@ export interface Program {
   readonly name: string;
   /** What was generated, for `explain` and error messages: WAT-like text, WGSL, PTX. */
   readonly source: string;
+  /** It came from a cache that outlives the process, instead of being compiled. */
+  readonly cached?: boolean;
 }
 
 export interface Launch {
@@ -113,6 +115,8 @@ export interface Device {
   record?(steps: readonly Launch[]): Recording;
   /** Host memory from which transfers are fastest; `write` recognises it. Where it is missing, any memory is as good. */
   pinned?(bytes: number): ArrayBuffer;
+  /** Whether bytes lie in such memory. */
+  isPinned?(bytes: Uint8Array): boolean;
   /** A point on the timeline. With `timed` false only its end is asked for, which can be known sooner; `since` is null then. */
   mark(timed?: boolean): Mark;
   /** `whole`: the figures are the device's own, with what other processes use; else they speak of what we may use. */

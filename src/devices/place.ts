@@ -34,6 +34,9 @@ const trimming: Room = {
   noticed: () => {},
 };
 
+/** Told of memory that was taken or given back. */
+export type MemoryWatch = (place: Place, kind: 'alloc' | 'free', bytes: number) => void;
+
 export class Place {
   readonly id: DeviceId;
   /** Position in the runtime's list. */
@@ -48,6 +51,8 @@ export class Place {
   budget = Number.POSITIVE_INFINITY;
   shared: SharedBudget | null = null;
   room: Room = trimming;
+  /** Null unless somebody wants to know. */
+  watch: MemoryWatch | null = null;
   /** Bytes handed out, and the most there ever were. */
   inUse = 0;
   peak = 0;
@@ -112,6 +117,7 @@ export class Place {
     this.releases++;
     this.inUse -= buffer.bytes;
     this.#device?.release(buffer);
+    if (this.watch !== null) this.watch(this, 'free', buffer.bytes);
   }
 
   /** The device is gone, and with it everything it held. */
@@ -119,7 +125,9 @@ export class Place {
     const gone = this.device;
     this.#device = null;
     this.generation++;
+    const { inUse } = this;
     this.inUse = 0;
+    if (this.watch !== null && inUse > 0) this.watch(this, 'free', inUse);
     return gone;
   }
 
@@ -134,6 +142,7 @@ export class Place {
     this.allocations++;
     this.inUse += buffer.bytes;
     if (this.inUse > this.peak) this.peak = this.inUse;
+    if (this.watch !== null) this.watch(this, 'alloc', buffer.bytes);
     this.room.noticed(this);
     return buffer;
   }

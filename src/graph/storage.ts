@@ -124,9 +124,9 @@ export class Storage {
         1,
       );
     }
-    if (!gone) place.release(buffer);
     if (!buffer.collected) this.#books.bytes -= buffer.bytes;
     if (this.lost) this.#books.lost++;
+    if (!gone) place.release(buffer);
   }
 
   /** The bytes in host memory, from now on; nobody else may hold on to them if they go back to the device they were read from. */
@@ -149,18 +149,9 @@ export class Storage {
   disown(): void {
     if (--this.owners > 0) return;
     if (this.lost) this.#books.lost--;
-    if (this.#place) {
-      const buffer = this.#buffer!;
-      if (!buffer.collected) {
-        this.#place.release(buffer);
-        this.#books.bytes -= buffer.bytes;
-      }
-      for (const c of this.#others ?? []) {
-        if (c.buffer.collected) continue;
-        c.place.release(c.buffer);
-        this.#books.bytes -= c.buffer.bytes;
-      }
-    }
+    const place = this.#place;
+    const buffer = this.#buffer;
+    const others = this.#others;
     this.dropHost();
     this.#place = null;
     this.#buffer = null;
@@ -168,6 +159,15 @@ export class Storage {
     this.mask = 0;
     if (this.#listed) this.#books.remove(this);
     this.#listed = false;
+    // Last, when nothing leads here any more: whoever is told of it may compute.
+    if (place) this.#release(place, buffer!);
+    if (others) for (const c of others) this.#release(c.place, c.buffer);
+  }
+
+  #release(place: Place, buffer: DeviceBuffer): void {
+    if (buffer.collected) return;
+    this.#books.bytes -= buffer.bytes;
+    place.release(buffer);
   }
 
   #list(bytes: number): void {

@@ -276,7 +276,8 @@ function replay(
   const { place, plan, programs } = executable;
   const { device } = place;
   // A single launch is cheaper than replaying a recording of one.
-  if (!device.record || plan.steps.length < 2) return engine.launch(executable, [...leaves], scalars);
+  if (!device.record || plan.steps.length < 2)
+    return engine.dispatch.stepwise(executable, () => engine.launch(executable, [...leaves], scalars));
   let recording = recordings.get(executable);
   if (!recording) {
     // Those of a device that was lost went with it.
@@ -290,12 +291,11 @@ function replay(
   try {
     for (let i = 0; i < plan.made.length; i++) buffers.push(place.allocate(plan.made[i]!.bytes));
     // A copy: a recording may keep what it was bound to, and temporaries leave this list below.
-    recording.replay([...buffers] as DeviceBuffer[], scalars);
+    engine.dispatch.replay(executable, recording, [...buffers] as DeviceBuffer[], scalars);
   } catch (e) {
     for (const b of buffers.slice(leaves.length)) place.release(b!);
     throw e;
   }
-  engine.countLaunches(plan.steps.length);
   const lasting = new Set(plan.outputs);
   for (let b = plan.leaves; b < buffers.length; b++) {
     if (lasting.has(b)) continue;

@@ -11,6 +11,7 @@ import type { LaunchStep, Plan } from '../graph/plan.ts';
 import { type DeferredCheck, Storage } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
 import { Checks } from './checks.ts';
+import { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
@@ -24,8 +25,9 @@ export class Engine {
   readonly programs: Programs;
   readonly residency: Residency;
   readonly checks = new Checks();
-  readonly #ledger: Ledger;
+  readonly dispatch: Dispatch;
   readonly #events: Emitter;
+  readonly #ledger: Ledger;
   readonly #recovery: Recovery;
   readonly feedback: Feedback;
   readonly #eager = new EagerPrograms();
@@ -36,11 +38,12 @@ export class Engine {
 
   constructor(programs: Programs, recovery: Recovery, feedback: Feedback, ledger: Ledger, events: Emitter) {
     this.programs = programs;
-    this.residency = new Residency(events);
+    this.#events = events;
+    this.dispatch = new Dispatch(events, ledger);
+    this.residency = new Residency(events, this.dispatch);
     this.#recovery = recovery;
     this.feedback = feedback;
     this.#ledger = ledger;
-    this.#events = events;
   }
 
   /** Computes nodes, and enqueues whatever that takes. Throws if inputs are on a device that cannot be read synchronously. */
@@ -52,12 +55,15 @@ export class Engine {
   attempt<T>(want: Want, run: (want: Want) => T): T {
     let asked = this.#without(want);
     for (let attempt = 0; ; attempt++) {
+      this.#events.hold();
       try {
         return run(asked);
       } catch (e) {
         const read = this.residency.failedRead(e);
         asked = this.#recovery.next(e, this.#blamed(read), asked, attempt, read !== null);
         if (read && !leave(read.node, read.place, asked.unreadable)) throw e;
+      } finally {
+        this.#events.release();
       }
     }
   }
@@ -93,7 +99,7 @@ export class Engine {
       try {
         const far = this.programs.awaits ? this.#far(nodes, asked) : null;
         if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place)));
-        return this.#compute(nodes, far?.place.alive ? { ...asked, pin: far.place } : asked);
+        return this.#computeHeld(nodes, far?.place.alive ? { ...asked, pin: far.place } : asked);
       } catch (e) {
         const read = this.residency.failedRead(e);
         asked = await this.#recovery.nextAsync(e, this.#blamed(read), asked, attempt, signal, read !== null);
@@ -112,6 +118,16 @@ export class Engine {
     const { place } = this.programs.find(t, wanted, t.leaves, { ...want, awaits: true });
     this.#at = place;
     return { place, leaves: t.leaves };
+  }
+
+  /** As `#compute`; whoever listens is told afterwards. */
+  #computeHeld(nodes: readonly Node[], want: Want): Executable | null {
+    this.#events.hold();
+    try {
+      return this.#compute(nodes, want);
+    } finally {
+      this.#events.release();
+    }
   }
 
   /** The program that was run, if any. */
@@ -181,8 +197,13 @@ export class Engine {
 
   /** The plan of nodes without running it. */
   plan(nodes: readonly Node[], want: Want = anywhere): Executable {
-    const t = trace(nodes);
-    return this.programs.find(t, nodes, t.leaves, want);
+    this.#events.hold();
+    try {
+      const t = trace(nodes);
+      return this.programs.find(t, nodes, t.leaves, want);
+    } finally {
+      this.#events.release();
+    }
   }
 
   /**
@@ -199,7 +220,7 @@ export class Engine {
     const { steps } = plan;
     const sample = this.feedback.begin(executable, whole);
     try {
-      for (let i = 0; i < steps.length; i++) this.#step(steps[i]!, programs[i]!, place, plan, buffers, scalars);
+      for (let i = 0; i < steps.length; i++) this.#step(executable, steps[i]!, programs[i]!, buffers, scalars);
     } catch (e) {
       releaseMade(plan, place, buffers);
       throw e;
@@ -209,10 +230,9 @@ export class Engine {
   }
 
   #step(
+    { place, plan, id: number }: Executable,
     step: LaunchStep,
     program: Program,
-    place: Place,
-    plan: Plan,
     buffers: (DeviceBuffer | undefined)[],
     scalars: readonly number[],
   ): void {
@@ -232,19 +252,7 @@ export class Engine {
       bound[k] = buffers[id]!;
     }
     const values = step.scalars.length === 0 ? none : step.scalars.map((s) => scalars[s]!);
-    this.#ledger.launches++;
-    if (this.#events.has('launch')) {
-      const start = performance.now();
-      place.device.launch(program, bound, values);
-      this.#events.emit('launch', {
-        name: program.name,
-        device: place.id,
-        hostMs: performance.now() - start,
-        estimate: step.fused.estimate,
-      });
-    } else {
-      place.device.launch(program, bound, values);
-    }
+    this.dispatch.launch(place, program, bound, values, step.fused.estimate, number);
     for (let k = 0; k < step.frees.length; k++) {
       const id = step.frees[k]!;
       place.release(buffers[id]!);
@@ -301,10 +309,6 @@ export class Engine {
       made?.set(id, storage);
     }
     return storage;
-  }
-
-  countLaunches(n: number): void {
-    this.#ledger.launches += n;
   }
 }
 

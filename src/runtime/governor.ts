@@ -2,7 +2,7 @@
 
 import { importNode, isNode } from '../base/platform.ts';
 import type { Device } from '../devices/device.ts';
-import { Place } from '../devices/place.ts';
+import { type MemoryWatch, Place } from '../devices/place.ts';
 import { describeHolders } from '../governor/memory/holders.ts';
 import { Ladder } from '../governor/memory/ladder.ts';
 import type { PressureLevel } from '../governor/memory/levels.ts';
@@ -13,6 +13,7 @@ import { idleClock, sleep, systemClock } from '../governor/recovery/clock.ts';
 import { Health } from '../governor/recovery/health.ts';
 import { Losses } from '../governor/recovery/loss.ts';
 import type { ResolvedRecovery } from '../governor/recovery/options.ts';
+import { callerLine } from '../tensor/core.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
 import { RuntimeMemory } from './memory.ts';
@@ -56,8 +57,10 @@ export async function createGovernor(
   if (Number.isFinite(limit)) for (const place of places) place.shared = { limit, places };
   const { hostBytes } = options.memory;
   const hostLimit = hostBytes === 0 ? 0 : bytesOf(hostBytes, await hostMemory(), 'memory.hostBytes');
-  const spill = new Spill(storages, hostLimit, (e) => {
+  const spill = new Spill(storages, hostLimit, ({ start, ms, ...e }) => {
     if (events.has('spill')) events.emit('spill', e);
+    if (e.moved > 0 && events.has('wait'))
+      events.emit('wait', { device: e.device, start, ms, line: callerLine(), why: 'memory' });
   });
   const view = memoryView(places, storages, hostLimit);
   const monitor = new RuntimeMemory(places, view, options.memory, {
@@ -69,6 +72,7 @@ export async function createGovernor(
     noticed: (place) => monitor.noticed(place),
   });
   for (const place of places) place.room = ladder;
+  watchMemory(places, events);
   const clock = setInterval(() => (storages.time = performance.now()), 1000);
   (clock as { unref?: () => void }).unref?.();
   storages.time = performance.now();
@@ -130,6 +134,21 @@ export async function createGovernor(
       await losses.close();
     },
   };
+}
+
+/** Places tell of their memory while somebody listens. */
+function watchMemory(places: readonly Place[], events: Emitter): void {
+  const { heard } = events;
+  const watch: MemoryWatch = (place, kind, bytes) => {
+    if (!heard[kind]) return;
+    const live = place.inUse;
+    const reserved = place.alive ? Math.max(place.device.pool?.().reserved ?? live, live) : 0;
+    events.emit(kind, { device: place.id, bytes, start: performance.now(), live, reserved });
+  };
+  events.onHeard((kind) => {
+    if (kind !== 'alloc' && kind !== 'free') return;
+    for (const place of places) place.watch = heard.alloc || heard.free ? watch : null;
+  });
 }
 
 function* onDevices(holders: Iterable<Holder>): Generator<Holder> {

@@ -180,7 +180,7 @@ export class RuntimeHost implements TensorHost {
     }
     const { device } = place;
     const buffer = storage.on(place)!;
-    if (!this.development && !this.#events.has('read')) {
+    if (!this.development && !this.#listening) {
       this.ledger.waits++;
       return (
         device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
@@ -188,12 +188,13 @@ export class RuntimeHost implements TensorHost {
     }
     const start = performance.now();
     const bytes = device.readSync!(buffer, 0, length);
-    this.#waited(device.id, length, start, callerLine());
+    this.#waited(device.id, start, callerLine());
+    if (this.#events.heard.download) this.#downloaded(place, bytes, start);
     return typed(bytes, node.dtype);
   }
 
   async read(node: Node, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
-    const line = this.development || this.#events.has('read') ? callerLine() : '';
+    const line = this.development || this.#listening ? callerLine() : '';
     const start = performance.now();
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     node.uses++;
@@ -208,7 +209,7 @@ export class RuntimeHost implements TensorHost {
           if (node.storage!.lost && attempt < mostLosses) continue;
           place = node.storage!.place;
           const bytes = await this.#readLater(node, signal, into);
-          this.#waited(place?.id ?? 'host', bytes.byteLength, start, line);
+          this.#waited(place?.id ?? 'host', start, line);
           if (place) this.#recovery!.succeeded(place);
           if (ran && attempt === 0) this.engine.feedback.call(ran, performance.now() - start);
           return bytes;
@@ -235,20 +236,32 @@ export class RuntimeHost implements TensorHost {
     if (!place) return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
     const { device } = place;
     const what = `read of ${length} bytes (${place.id})`;
+    const start = this.#events.heard.download ? performance.now() : 0;
     const reading = device.read(buffer!, 0, length, into);
     const bytes = await (place.mortal || signal
       ? withDeadline(reading, this.#settings.timeoutMs, { what, signal })
       : reading);
+    if (start > 0 && this.#events.heard.download) this.#downloaded(place, bytes, start);
     if (!into || bytes === into) return bytes;
     fill(into, bytes);
     device.returnRead?.(bytes);
     return into;
   }
 
-  #waited(device: string, bytes: number, start: number, line: string): void {
+  /** Whether somebody hears of reads. */
+  get #listening(): boolean {
+    return this.#events.heard.wait || this.#events.heard.download;
+  }
+
+  #waited(device: string, start: number, line: string): void {
     const ms = performance.now() - start;
     this.ledger.waited(line, ms);
-    if (this.#events.has('read')) this.#events.emit('read', { device, bytes, ms, line });
+    if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms, line, why: 'read' });
+  }
+
+  #downloaded(place: Place, bytes: Uint8Array, start: number): void {
+    const pinned = place.alive && (place.device.isPinned?.(bytes) ?? false);
+    this.engine.dispatch.moved('download', place.id, 'host', bytes.byteLength, start, pinned);
   }
 
   upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null): Node {
@@ -263,7 +276,7 @@ export class RuntimeHost implements TensorHost {
       try {
         const buffer = place.allocate(byteLength);
         try {
-          if (byteLength > 0) place.device.write(buffer, bytes);
+          engine.dispatch.upload(place, buffer, bytes);
         } catch (e) {
           place.release(buffer);
           throw e;
@@ -277,7 +290,6 @@ export class RuntimeHost implements TensorHost {
           if (byteLength <= this.#settings.seedBytes) node.seed = storage.host;
         }
         settle(node, storage);
-        if (this.#events.has('upload')) this.#events.emit('upload', { device: place.id, bytes: byteLength });
         return node;
       } catch (e) {
         want = this.#recovery!.next(e, place, want, attempt);
@@ -311,10 +323,18 @@ export class RuntimeHost implements TensorHost {
   /** Waits until a device has finished what was enqueued, within the time limit. */
   finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
     let done = place.device.mark(false).whenDone();
+    if (this.#events.heard.wait) done = this.#tellFlush(done, place.id, callerLine());
     if (this.#recovery!.doubts(place)) done = done.then(() => this.#recovery!.succeeded(place));
     if (!place.mortal && !signal) return done;
     const ms = place.mortal ? this.#settings.timeoutMs : Number.POSITIVE_INFINITY;
     return withDeadline(done, ms, { what: `flush (${place.id})`, signal });
+  }
+
+  async #tellFlush(done: Promise<void>, device: string, line: string): Promise<void> {
+    const start = performance.now();
+    await done;
+    const ms = performance.now() - start;
+    this.#events.emit('wait', { device, start, ms, line, why: 'flush' });
   }
 
   /** A state of a recurrence was computed again. */

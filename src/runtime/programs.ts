@@ -14,11 +14,14 @@ import type { Node } from '../graph/node.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
 import type { Storage } from '../graph/storage.ts';
 import { KeyedCache, type Trace } from '../graph/trace.ts';
+import type { Kernel, Routine } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
 
 /** A plan made ready for the device at a place. */
 export interface Executable {
+  /** Its number among the events of the runtime. */
+  readonly id: number;
   readonly plan: Plan;
   readonly place: Place;
   readonly generation: number;
@@ -89,6 +92,8 @@ export class Programs {
   readonly #places: readonly Place[];
   readonly #awaits: boolean;
   readonly #cache = new KeyedCache<Entry>();
+  /** What devices have prepared before. */
+  readonly #known = new WeakSet<Program>();
   readonly #router: Router | null;
   readonly #conditions: Conditions;
   readonly #ledger: Ledger;
@@ -115,6 +120,11 @@ export class Programs {
   /** Whether inputs may have to be waited for: there is a choice of places, and one of them cannot be read at once. */
   get awaits(): boolean {
     return this.#awaits;
+  }
+
+  /** Programs in the cache. */
+  get size(): number {
+    return this.#cache.size;
   }
 
   /** The program of a trace. `leaves` are its inputs, in order: those of the trace, or the arguments they stand for. */
@@ -256,18 +266,42 @@ export class Programs {
     const start = performance.now();
     const plan = this.#plan(entry, t, outputs, place);
     checkSizes(plan, place);
-    this.preparing = place;
-    const programs = plan.steps.map((s) => place.device.prepare(s.work));
-    this.preparing = null;
+    const { id, programs } = this.#prepare(
+      plan.steps.map((s) => s.work),
+      place,
+      start,
+    );
     const { generation } = place;
-    const executable: Executable = { plan, place, generation, programs, entry, decision: null, runs: 0 };
+    const executable: Executable = { id, plan, place, generation, programs, entry, decision: null, runs: 0 };
     entry.executables[place.index] = executable;
+    return executable;
+  }
+
+  /** A kernel made ready by itself, without a plan. */
+  prepare(work: Kernel | Routine, place: Place): { readonly id: number; readonly program: Program } {
+    const { id, programs } = this.#prepare([work], place, performance.now());
+    return { id, program: programs[0]! };
+  }
+
+  /** Kernels made ready as one program that was begun at `start`. */
+  #prepare(
+    works: readonly (Kernel | Routine)[],
+    place: Place,
+    start: number,
+  ): { readonly id: number; readonly programs: readonly Program[] } {
+    this.preparing = place;
+    const programs = works.map((w) => place.device.prepare(w));
+    this.preparing = null;
     this.#ledger.programs++;
+    const id = this.#events.nextId();
     if (this.#events.has('compile')) {
       const kernels = programs.map((p) => p.name);
-      this.#events.emit('compile', { kernels, device: place.id, ms: performance.now() - start });
+      const cached = programs.every((p) => p.cached || this.#known.has(p));
+      const ms = performance.now() - start;
+      this.#events.emit('compile', { id, kernels, device: place.id, start, ms, cached });
     }
-    return executable;
+    for (const p of programs) this.#known.add(p);
+    return { id, programs };
   }
 
   #plan(entry: Entry, t: Trace, outputs: readonly Node[], place: Place): Plan {

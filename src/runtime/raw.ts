@@ -47,7 +47,7 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
   const languages = Object.keys(options.sources) as RawLanguage[];
   const name = options.name ?? options.entry;
   if (languages.length === 0) throw noSource(name);
-  const prepared = new Map<string, { readonly program: Program; readonly generation: number }>();
+  const prepared = new Map<string, { readonly id: number; readonly program: Program; readonly generation: number }>();
 
   const place = (want: Want): Place => {
     const able = places.filter((p) => p.alive && p.caps.raw && languages.includes(p.caps.raw));
@@ -71,14 +71,15 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
       const key = `${at.index} ${[...work.inputs, ...work.outputs].map((b) => `${b.type}${b.elements}`)} ${work.grid}`;
       let known = prepared.get(key);
       if (known?.generation !== at.generation) {
-        known = { program: at.device.prepare(work), generation: at.generation };
+        known = { ...engine.programs.prepare(work, at), generation: at.generation };
         prepared.set(key, known);
       }
       const made: Storage[] = [];
       try {
         for (const o of work.outputs)
           made.push(new Storage(at, at.allocate(o.elements * byteSize(o.type)), host.ledger.storages));
-        at.device.launch(known.program, [...bound, ...made.map((s) => s.buffer!)], scalars);
+        const buffers = [...bound, ...made.map((s) => s.buffer!)];
+        engine.dispatch.launch(at, known.program, buffers, scalars, work.estimate, known.id);
       } catch (e) {
         for (const s of made) {
           s.owners = 1;
@@ -86,7 +87,6 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
         }
         throw e;
       }
-      engine.countLaunches(1);
       return outputs.map(({ dtype, shape }, i) => {
         const node = new Node('leaf', dtype, internInts(shape), [], noInts);
         settle(node, made[i]!);

@@ -8,6 +8,7 @@ import { refuseLent } from '../governor/memory/errors.ts';
 import { restorable } from '../governor/recovery/revive.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
+import type { Dispatch } from './dispatch.ts';
 import type { Emitter } from './events.ts';
 import { asyncOnly } from './programs.ts';
 
@@ -25,10 +26,12 @@ interface Read {
 
 export class Residency {
   readonly #events: Emitter;
+  readonly #dispatch: Dispatch;
   readonly #failed = new WeakMap<object, FailedRead>();
 
-  constructor(events: Emitter) {
+  constructor(events: Emitter, dispatch: Dispatch) {
     this.#events = events;
+    this.#dispatch = dispatch;
   }
 
   /** What an error of `bring` speaks of, if it came from reading and not from the place the bytes were brought to. */
@@ -50,13 +53,15 @@ export class Residency {
     if (!storage || storage.on(place) || storage.host || storage.places.some((p) => p.caps.syncRead)) return;
     if (storage.lent) throw lent(node);
     const from = storage.place!;
+    const start = this.#started();
     let bytes: Uint8Array;
     try {
       bytes = await from.device.read(storage.buffer!);
     } catch (e) {
       throw this.#blame(e, node, from);
     }
-    if (storage.owners > 0 && !storage.on(place)) this.#copy(storage, place, () => ({ bytes, reader: from.device }));
+    if (storage.owners > 0 && !storage.on(place))
+      this.#copy(storage, place, () => ({ bytes, reader: from.device }), start);
   }
 
   /** The bytes, from host memory or any device that can be read at once. Not to be changed. */
@@ -77,11 +82,13 @@ export class Residency {
   }
 
   /** Room is made first: that may move the bytes, and return what they lay in. */
-  #copy(storage: Storage, place: Place, read: () => Read): DeviceBuffer {
+  #copy(storage: Storage, place: Place, read: () => Read, start = this.#started()): DeviceBuffer {
     const from = storage.place?.id ?? 'host';
     const buffer = place.allocate(storage.bytes);
+    let pinned = false;
     try {
       const { bytes, reader } = read();
+      pinned = this.#events.heard.move && (place.device.isPinned?.(bytes) ?? false);
       if (bytes.byteLength > 0) place.device.write(buffer, bytes);
       reader?.returnRead?.(bytes);
     } catch (e) {
@@ -89,8 +96,13 @@ export class Residency {
       throw e;
     }
     storage.addCopy(place, buffer);
-    if (this.#events.has('move')) this.#events.emit('move', { from, to: place.id, bytes: storage.bytes });
+    if (this.#events.heard.move) this.#dispatch.moved('move', from, place.id, storage.bytes, start, pinned);
     return buffer;
+  }
+
+  /** The time, if anybody wants to know how long a move takes. */
+  #started(): number {
+    return this.#events.heard.move ? performance.now() : 0;
   }
 }
 

@@ -17,7 +17,7 @@ import type { Tensor } from '../tensor/tensor.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
 import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts';
 import { Engine } from './engine.ts';
-import { Emitter, type Events, type Listener } from './events.ts';
+import { Emitter, type EventName, eventNames, type Listener } from './events.ts';
 import { type Explanation, explain } from './explain.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor, type Governor } from './governor.ts';
@@ -30,6 +30,7 @@ import { anywhere, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
 import { createRouter } from './router.ts';
 import { createScopeStore } from './scope.ts';
+import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 
 export type { TensorOptions, UploadOptions } from './making.ts';
 
@@ -298,11 +299,38 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Listens to an event; returns a function that stops listening. Events nobody listens to cost nothing.
+   * The runtime at this moment as plain data that survives JSON: devices, memory, routing, recovery, counters, programs.
+   * The shape is versioned by `schema`; keys are only added to it. Also after `close`.
+   * @example rt.snapshot().schema // → 'gpuforge.runtime/1'
+   * @example rt.snapshot().devices.some((d) => d.id === 'cpu' && d.open) // → true
+   */
+  snapshot(): RuntimeSnapshot {
+    return takeRuntimeSnapshot({
+      governor: this.#governor,
+      router: this.routing,
+      reports: this.devices(),
+      stats: this.stats(),
+      events: this.#events,
+      cachedPrograms: this.#engine.programs.size,
+      closed: this.#closed,
+    });
+  }
+
+  /**
+   * Listens to an event; returns a function that stops listening. Events nobody listens to cost nothing. A listener that throws
+   * becomes an `error` event; the work goes on. docs/events.md lists all events.
    * @example typeof rt.on('launch', () => {}) // → 'function'
    */
-  on<K extends keyof Events>(kind: K, listener: Listener<K>): () => void {
+  on<K extends EventName>(kind: K, listener: Listener<K>): () => void {
     return this.#events.on(kind, listener);
+  }
+
+  /**
+   * The names of all events.
+   * @example rt.eventNames.includes('launch') // → true
+   */
+  get eventNames(): readonly EventName[] {
+    return eventNames;
   }
 
   /** Closes all devices. Tensors of this runtime cannot be used afterwards. Closing twice does nothing. */

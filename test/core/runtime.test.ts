@@ -244,17 +244,17 @@ describe('reading into an array', () => {
 });
 
 describe('events and stats', () => {
-  it('reports compiles, launches, uploads and reads to listeners only', async () => {
+  it('reports compiles, launches, uploads and downloads to listeners only', async () => {
     const rt = await runtime();
     const seen: string[] = [];
     const stop = [
       rt.on('compile', (e) => seen.push(`compile ${e.kernels.join()}`)),
       rt.on('launch', (e) => seen.push(`launch ${e.name}`)),
       rt.on('upload', (e) => seen.push(`upload ${e.bytes}`)),
-      rt.on('read', (e) => seen.push(`read ${e.bytes}`)),
+      rt.on('download', (e) => seen.push(`download ${e.bytes}`)),
     ];
     await rt.tensor([1, 2, 3]).add(1).data();
-    expect(seen).toEqual(['upload 12', 'compile add_f32_3', 'launch add_f32_3', 'read 12']);
+    expect(seen).toEqual(['upload 12', 'compile add_f32_3', 'launch add_f32_3', 'download 12']);
     for (const s of stop) s();
     await rt.tensor([1, 2, 3]).add(1).data();
     expect(seen).toHaveLength(4);

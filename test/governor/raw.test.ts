@@ -1,7 +1,7 @@
 // Kernels in a device's own language, through the runtime.
 
 import { expect, it } from 'vitest';
-import { createRuntime, DeviceUnavailable } from '../../src/index.ts';
+import { createRuntime, DeviceUnavailable, type Events } from '../../src/index.ts';
 
 const wgsl = `
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -20,7 +20,14 @@ it('runs WGSL on WebGPU, with tensors before and after it', async () => {
     grid: (x) => [Math.ceil(x!.size / 64)],
     scalars: ['f32'],
   });
-  const [y] = scale([rt.arange(100).cast('f32').add(1)], [2.5]);
+  const told: Events['launch'][] = [];
+  const compiled: Events['compile'][] = [];
+  const x = rt.arange(100).cast('f32').add(1).compute();
+  rt.on('launch', (e) => told.push(e));
+  rt.on('compile', (e) => compiled.push(e));
+  const [y] = scale([x], [2.5]);
+  expect(compiled).toMatchObject([{ kernels: ['main'], device: 'webgpu:0' }]);
+  expect(told).toMatchObject([{ name: 'main', device: 'webgpu:0', program: compiled[0]!.id, replay: null }]);
   expect(y!.shape).toEqual([100]);
   const data = await y!.add(1).data();
   expect([data[0], data[99]]).toEqual([3.5, 251]);

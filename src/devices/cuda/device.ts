@@ -261,6 +261,10 @@ export class CudaDevice implements Device {
     return pinned.lend(pinned.take(bytes), bytes);
   }
 
+  isPinned(bytes: Uint8Array): boolean {
+    return this.#copies.pinned.addressOf(bytes) !== undefined;
+  }
+
   /** Copies between GPUs without the host, after all work enqueued on both. */
   copyFrom(other: CudaDevice, src: DeviceBuffer, dst: DeviceBuffer): void {
     const [from, to] = [other.#live(src), this.#live(dst)];

@@ -20,7 +20,7 @@ export interface ProductContext {
 
 export function buildMatmul(r: Matmul, { libraries, target, build }: ProductContext): CudaProgram {
   const whole = libraryProgram(r, libraries);
-  if (whole) return new CudaProgram(r.name, whole.source, whole.steps, whole.borrowedBytes);
+  if (whole) return new CudaProgram(r.name, whole.source, whole.steps, whole.borrowedBytes, true);
   if (!r.epilogue) return build(matmulRecipe(r, target));
   const { product, kernel, inPlace } = apart(r, r.epilogue);
   const fromLibrary = libraryProgram(product, libraries);
@@ -34,7 +34,7 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
   const borrowedBytes = offset + (inPlace ? 0 : r.batch * r.m * r.n * byteSize(r.type));
   const to = (index: number): Argument => (index === 2 ? between : { kind: 'buffer', index });
   const first = fromLibrary
-    ? { source: fromLibrary.source, steps: fromLibrary.steps.map((s) => writing(s, between)) }
+    ? { source: fromLibrary.source, steps: fromLibrary.steps.map((s) => writing(s, between)), cached: true }
     : build({ ...recipe!, launches: recipe!.launches.map((l) => ({ ...l, args: rebind(l.args, to) })) });
   const behind = kernelRecipe(kernel, target);
   // The kernel reads the product as its first buffer; the epilogue's own inputs follow A and B in the launch.
@@ -43,7 +43,14 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
     ...behind,
     launches: behind.launches.map((l) => ({ ...l, args: rebind(l.args, shifted) })),
   });
-  return new CudaProgram(r.name, `${first.source}\n${second.source}`, [...first.steps, ...second.steps], borrowedBytes);
+  const source = `${first.source}\n${second.source}`;
+  return new CudaProgram(
+    r.name,
+    source,
+    [...first.steps, ...second.steps],
+    borrowedBytes,
+    first.cached && second.cached,
+  );
 }
 
 /** A library's step whose third buffer is somewhere else. */

@@ -12,12 +12,14 @@ export class CudaProgram implements Program {
   readonly source: string;
   readonly steps: readonly StreamStep[];
   readonly borrowedBytes: number;
+  readonly cached: boolean;
 
-  constructor(name: string, source: string, steps: readonly StreamStep[], borrowedBytes: number) {
+  constructor(name: string, source: string, steps: readonly StreamStep[], borrowedBytes: number, cached: boolean) {
     this.name = name;
     this.source = source;
     this.steps = steps;
     this.borrowedBytes = borrowedBytes;
+    this.cached = cached;
   }
 }
 
@@ -25,12 +27,13 @@ export class CudaProgram implements Program {
 export type Keep = (bytes: number) => number;
 
 export function buildProgram(driver: Driver, compiler: Compiler, recipe: ModuleRecipe, keep: Keep): CudaProgram {
+  const { assembled } = compiler;
   const module = compiler.load(recipe.name, recipe.ptx);
   const kept = recipe.keptBytes > 0 ? keep(recipe.keptBytes) : 0;
   const steps = recipe.launches.map(
     (l) => new KernelStep(driver, recipe.name, module.entry(l.entry, l.shared), l, kept),
   );
-  return new CudaProgram(recipe.name, recipe.ptx, steps, recipe.borrowedBytes);
+  return new CudaProgram(recipe.name, recipe.ptx, steps, recipe.borrowedBytes, compiler.assembled === assembled);
 }
 
 /**

@@ -4,8 +4,8 @@
 // and reports nothing freed, so no trigger can recurse or wait for itself. A step that throws is reported; the next ones
 // still run.
 
+import type { Report } from '../../base/callbacks.ts';
 import type { DeviceId } from '../../devices/device.ts';
-import type { Report } from './callbacks.ts';
 import { utilizationOf } from './figures.ts';
 import { MiB, type PlaceFigures, type Rung, type TickClock } from './view.ts';
 

@@ -4,9 +4,9 @@
 // used up half of the room to the next limit (`noticed`), and on request. While callbacks of a sample run, further
 // samples are recorded and nothing more: no trigger recurses, whatever a callback does.
 
+import { Callbacks, type Report } from '../../base/callbacks.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
-import { Callbacks, type Report } from './callbacks.ts';
 import { Cleaner, type CleanupReport } from './cleanup.ts';
 import { wholeOf } from './figures.ts';
 import { LeakDetector, type LeakReport } from './leaks.ts';

@@ -7,8 +7,16 @@ import type { Place } from '../../devices/place.ts';
 import type { Storage, Storages } from '../../graph/storage.ts';
 import { type Choice, Eviction } from './eviction.ts';
 
-/** A tensor's bytes left a device. `bytes` were freed there, `moved` of them had to be read. */
-export type OnSpill = (event: { readonly device: string; readonly bytes: number; readonly moved: number }) => void;
+/** A tensor's bytes left a device. `bytes` were freed there, `moved` of them had to be read, which took `ms` from `start` on. */
+export interface Spilled {
+  readonly device: string;
+  readonly bytes: number;
+  readonly moved: number;
+  readonly start: number;
+  readonly ms: number;
+}
+
+export type OnSpill = (event: Spilled) => void;
 
 /** A copy that may leave its place. */
 interface Victim {
@@ -48,8 +56,9 @@ export class Spill {
       } else {
         if (!at.caps.syncRead || !this.#hostRoom(size)) continue;
         const { device } = at;
+        const start = performance.now();
         storage.keepOnHost(device.readSync!(storage.on(at)!, 0, size), device);
-        this.#drop(storage, at, size, choice);
+        this.#drop(storage, at, size, choice, start);
       }
       freed += size;
     }
@@ -68,6 +77,7 @@ export class Spill {
       if (!elsewhere(storage, at)) {
         if (!this.#hostRoom(size)) continue;
         const { device } = at;
+        const start = performance.now();
         const read = await device.read(buffer, 0, size);
         // Disposed, lost or lent while it was read.
         if (storage.owners === 0 || storage.on(at) !== buffer || storage.lent) {
@@ -75,7 +85,7 @@ export class Spill {
           continue;
         }
         storage.keepOnHost(read, device);
-        this.#drop(storage, at, size, choice);
+        this.#drop(storage, at, size, choice, start);
       } else this.#drop(storage, at, 0, choice);
       freed += size;
     }
@@ -99,11 +109,12 @@ export class Spill {
     return found.sort((a, b) => pinned(a) - pinned(b) || sign * (a.storage.lastUse - b.storage.lastUse));
   }
 
-  #drop(storage: Storage, place: Place, moved: number, choice: Choice): void {
+  #drop(storage: Storage, place: Place, moved: number, choice: Choice, start = 0): void {
     const bytes = storage.on(place)!.bytes;
     storage.dropCopy(place);
     if (storage.mask === 0) this.#eviction.left(storage, choice, this.#storages.now);
-    this.#told({ device: place.id, bytes, moved });
+    const ms = moved > 0 ? performance.now() - start : 0;
+    this.#told({ device: place.id, bytes, moved, start, ms });
   }
 
   #hostRoom(bytes: number): boolean {

@@ -90,6 +90,7 @@ class Faulty implements FaultyDevice {
   readonly readTyped?: (src: DeviceBuffer, type: DType, first?: number, count?: number) => TypedArray;
   readonly record?: (steps: readonly Launch[]) => Recording;
   readonly pinned?: (bytes: number) => ArrayBuffer;
+  readonly isPinned?: (bytes: Uint8Array) => boolean;
   readonly returnRead?: (bytes: Uint8Array) => void;
   readonly telemetry?: () => Telemetry;
   readonly pool?: () => { readonly reserved: number; readonly inUse: number; readonly idle: number };
@@ -117,7 +118,7 @@ class Faulty implements FaultyDevice {
     });
     // A loss of the device underneath is a loss of this one.
     inner.lost.then((loss) => this.#die(loss));
-    const { readSync, readTyped, record, pinned, returnRead, telemetry, pool } = inner;
+    const { readSync, readTyped, record, pinned, isPinned, returnRead, telemetry, pool } = inner;
     if (readSync)
       this.readSync = (src, offset, length) => this.#readNow(src, (b) => readSync.call(inner, b, offset, length));
     if (readTyped)
@@ -125,6 +126,7 @@ class Faulty implements FaultyDevice {
         this.#readNow(src, (b) => readTyped.call(inner, b, type, first, count));
     if (record) this.record = (steps) => this.#record(steps, record.bind(inner));
     if (pinned) this.pinned = (bytes) => this.#alive('pinned', () => pinned.call(inner, bytes));
+    if (isPinned) this.isPinned = (bytes) => isPinned.call(inner, bytes);
     if (returnRead) this.returnRead = (bytes) => returnRead.call(inner, bytes);
     if (telemetry) this.telemetry = () => this.#alive('telemetry', () => telemetry.call(inner));
     if (pool) this.pool = () => this.#alive('pool', () => pool.call(inner));

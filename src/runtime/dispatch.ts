@@ -1,0 +1,116 @@
+// The way to the devices: launches, replays and uploads go through here, and whoever listens is told.
+//
+// Without listeners a call is handed on as it is: no clock is read and nothing is built.
+
+import type { DeviceBuffer, Program, Recording } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
+import type { Estimate } from '../kernel/kernel.ts';
+import type { Emitter } from './events.ts';
+import type { Ledger } from './ledger.ts';
+
+/** The program a launch belongs to. */
+export interface Numbered {
+  readonly id: number;
+  readonly place: Place;
+  readonly programs: readonly Program[];
+}
+
+export class Dispatch {
+  readonly #events: Emitter;
+  readonly #ledger: Ledger;
+  /** The compiled function whose launches are being enqueued one by one. */
+  #replay: number | null = null;
+
+  constructor(events: Emitter, ledger: Ledger) {
+    this.#events = events;
+    this.#ledger = ledger;
+  }
+
+  launch(
+    place: Place,
+    program: Program,
+    buffers: readonly DeviceBuffer[],
+    scalars: readonly number[],
+    estimate: Estimate,
+    of: number,
+  ): void {
+    this.#ledger.launches++;
+    const events = this.#events;
+    if (!events.heard.launch) {
+      place.device.launch(program, buffers, scalars);
+      return;
+    }
+    const id = events.nextId();
+    const start = performance.now();
+    place.device.launch(program, buffers, scalars);
+    const hostMs = performance.now() - start;
+    const { name } = program;
+    events.emit('launch', { id, name, device: place.id, start, hostMs, estimate, program: of, replay: this.#replay });
+  }
+
+  /** A call of a compiled function whose steps `run` launches one by one. */
+  stepwise<T>(executable: Numbered, run: () => T): T {
+    const { heard } = this.#events;
+    if (!heard.replay && !heard.launch) return run();
+    return this.#told(executable, false, (id) => {
+      const outer = this.#replay;
+      this.#replay = id;
+      try {
+        return run();
+      } finally {
+        this.#replay = outer;
+      }
+    });
+  }
+
+  /** A call of a compiled function as one recording. */
+  replay(
+    executable: Numbered,
+    recording: Recording,
+    buffers: readonly DeviceBuffer[],
+    scalars: readonly number[],
+  ): void {
+    this.#ledger.launches += executable.programs.length;
+    if (!this.#events.heard.replay) recording.replay(buffers, scalars);
+    else this.#told(executable, true, () => recording.replay(buffers, scalars));
+  }
+
+  /** Fills a buffer with bytes of the host. */
+  upload(place: Place, buffer: DeviceBuffer, bytes: Uint8Array): void {
+    const events = this.#events;
+    const { byteLength } = bytes;
+    if (!events.heard.upload) {
+      if (byteLength > 0) place.device.write(buffer, bytes);
+      return;
+    }
+    const start = performance.now();
+    if (byteLength > 0) place.device.write(buffer, bytes);
+    this.moved('upload', 'host', place.id, byteLength, start, place.device.isPinned?.(bytes) ?? false);
+  }
+
+  /** Tells of a transfer that ended now. Only for those who looked whether anybody listens. */
+  moved(
+    kind: 'upload' | 'download' | 'move',
+    from: string,
+    to: string,
+    bytes: number,
+    start: number,
+    pinned: boolean,
+  ): void {
+    const device = kind === 'download' ? from : to;
+    const ms = performance.now() - start;
+    this.#events.emit(kind, { id: this.#events.nextId(), device, from, to, bytes, start, ms, pinned });
+  }
+
+  #told<T>({ id: program, place, programs }: Numbered, recorded: boolean, run: (id: number) => T): T {
+    const id = this.#events.nextId();
+    const start = performance.now();
+    const result = run(id);
+    if (this.#events.heard.replay) {
+      const hostMs = performance.now() - start;
+      const kernels = programs.map((p) => p.name);
+      this.#events.emit('replay', { id, device: place.id, start, hostMs, program, kernels, recorded });
+    }
+    return result;
+  }
+}
