@@ -20,6 +20,7 @@ export type { PressureLevel } from './governor/memory/levels.ts';
 export type { PressureEvent } from './governor/memory/monitor.ts';
 export type { MemoryOptions } from './governor/memory/options.ts';
 export type { MemoryPool } from './governor/memory/pool.ts';
+export type { RuntimeMemory } from './governor/memory/runtime-memory.ts';
 export type { MemorySnapshot } from './governor/memory/snapshot.ts';
 export * from './governor/recovery/errors.ts';
 export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './governor/recovery/faults.ts';
@@ -41,7 +42,6 @@ export {
 export type { Explanation } from './runtime/explain.ts';
 export type { KernelValue } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
-export type { RuntimeMemory } from './runtime/memory.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export {
   createRuntime,

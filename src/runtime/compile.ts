@@ -9,8 +9,7 @@ import type { DType } from '../base/dtype.ts';
 import type { DeviceBuffer, Recording } from '../devices/device.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
-import { Node, remember, settle } from '../graph/node.ts';
-import { Storage } from '../graph/storage.ts';
+import { Node } from '../graph/node.ts';
 import { trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -117,14 +116,13 @@ function run(signature: Signature, engine: Engine, host: RuntimeHost, inputs: re
     // Also those that were lost when this was tried the last time.
     const lazy = leaves.filter((n) => !n.storage || n.storage.lost);
     if (lazy.length > 0) engine.compute(lazy, want);
-    return runOnce(signature, engine, host, inputs, leaves, want);
+    return runOnce(signature, engine, inputs, leaves, want);
   });
 }
 
 function runOnce(
   signature: Signature,
   engine: Engine,
-  host: RuntimeHost,
   inputs: readonly Node[],
   leaves: readonly Node[],
   want: Want,
@@ -139,24 +137,10 @@ function runOnce(
     reach = Math.max(reach, leaves[i]!.reach);
   }
   const buffers = replay(signature, executable, engine, bound);
-  const made = signature.outputs.length > 1 ? new Map<number, Storage>() : null;
-  return signature.outputs.map((o, index) => {
-    const node = new Node('leaf', o.dtype, o.shape, [], noInts);
-    const buffer = plan.outputs[index]!;
-    if (buffer >= 0 && buffer < plan.leaves) {
-      settle(node, leaves[buffer]!.storage!);
-      node.lineage = leaves[buffer]!.lineage;
-      return node;
-    }
-    let storage = made?.get(buffer);
-    if (!storage) {
-      storage = new Storage(place, buffer < 0 ? place.allocate(0) : buffers[buffer]!, host.ledger.storages);
-      made?.set(buffer, storage);
-    }
-    settle(node, storage);
-    if (place.mortal) remember(node, { inputs, index, run: signature.step }, reach + 1);
-    return node;
-  });
+  const nodes = signature.outputs.map((o) => new Node('leaf', o.dtype, o.shape, [], noInts));
+  const call = { inputs, run: signature.step };
+  engine.results.attach({ place, leaves, buffers, checks: null }, nodes, plan.outputs, { reach, call });
+  return nodes;
 }
 
 /** The program of the last call if nothing speaks against it, else the one the router chooses. */

@@ -7,7 +7,7 @@ import type { CudaOptions } from '../devices/cuda/discover.ts';
 import type { Device } from '../devices/device.ts';
 import type { WebGpuOptions } from '../devices/webgpu/open.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
-import { selfCheck } from './self-check.ts';
+import { selfCheck } from '../governor/recovery/self-check.ts';
 
 export type DeviceKind = 'cuda' | 'webgpu' | 'cpu' | 'reference';
 

@@ -2,13 +2,15 @@
 //
 // A run is all or nothing: results are attached to their nodes only after every step was enqueued and every index check
 // that can be read at once has passed; if anything throws on the way, what was allocated is released and no node changed.
-// So a run that failed can be tried again, at the same place or another: `Recovery` says whether and where.
+// So a run that failed can be tried again, at the same place or another: `Attempts` says whether and where.
 
 import type { DeviceBuffer, Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import { type Node, settle, settleMortal } from '../graph/node.ts';
-import type { LaunchStep, Plan } from '../graph/plan.ts';
-import { type DeferredCheck, Storage } from '../graph/storage.ts';
+import type { Blame, Maybe, Work } from '../governor/recovery/attempt.ts';
+import type { Recovery } from '../governor/recovery/recovery.ts';
+import type { Node } from '../graph/node.ts';
+import type { LaunchStep } from '../graph/plan.ts';
+import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
 import { Checks } from './checks.ts';
 import { Dispatch } from './dispatch.ts';
@@ -18,13 +20,14 @@ import type { Feedback } from './feedback.ts';
 import type { Ledger } from './ledger.ts';
 import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
-import type { Recovery } from './recovery.ts';
-import { type FailedRead, leave, Residency } from './residency.ts';
+import { Residency } from './residency.ts';
+import { Results, releaseMade } from './results.ts';
 
 export class Engine {
   readonly programs: Programs;
   readonly residency: Residency;
   readonly checks = new Checks();
+  readonly results: Results;
   readonly dispatch: Dispatch;
   readonly #events: Emitter;
   readonly #ledger: Ledger;
@@ -44,28 +47,40 @@ export class Engine {
     this.#recovery = recovery;
     this.feedback = feedback;
     this.#ledger = ledger;
+    this.results = new Results(ledger.storages);
   }
+
+  readonly #computing: Work<readonly Node[], Want, Executable | null> = {
+    what: 'compute',
+    run: (nodes, want) => this.#computeHeld(nodes, want),
+    blame: (error) => this.#blamed(error),
+  };
+
+  readonly #computingLater: Work<readonly Node[], Want, Maybe<Executable | null>> = {
+    what: 'compute',
+    run: (nodes, want) => (this.programs.awaits ? this.#computeFar(nodes, want) : this.#computeHeld(nodes, want)),
+    blame: (error) => this.#blamed(error),
+  };
+
+  readonly #calling: Work<(want: Want) => unknown, Want, unknown> = {
+    what: 'compute',
+    run: (call, want) => this.#held(() => call(want)),
+    blame: (error) => this.#blamed(error),
+  };
 
   /** Computes nodes, and enqueues whatever that takes. Throws if inputs are on a device that cannot be read synchronously. */
   compute(nodes: readonly Node[], want: Want = anywhere): Executable | null {
-    return this.attempt(want, (w) => this.#compute(nodes, w));
+    return this.#recovery.attempts.run(this.#computing, nodes, this.#without(want));
+  }
+
+  /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
+  computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Maybe<Executable | null> {
+    return this.#recovery.attempts.runAsync(this.#computingLater, nodes, want, signal);
   }
 
   /** Runs something until it succeeds or recovery gives up. */
   attempt<T>(want: Want, run: (want: Want) => T): T {
-    let asked = this.#without(want);
-    for (let attempt = 0; ; attempt++) {
-      this.#events.hold();
-      try {
-        return run(asked);
-      } catch (e) {
-        const read = this.residency.failedRead(e);
-        asked = this.#recovery.next(e, this.#blamed(read), asked, attempt, read !== null);
-        if (read && !leave(read.node, read.place, asked.unreadable)) throw e;
-      } finally {
-        this.#events.release();
-      }
-    }
+    return this.#recovery.attempts.run(this.#calling, run, this.#without(want)) as T;
   }
 
   /** A run for the sake of another one stays off the places that failed in that. */
@@ -81,10 +96,11 @@ export class Engine {
   }
 
   /** Where something failed: in the making of a program, the reading of an input, or at the place of the last run. */
-  #blamed(read: FailedRead | null): Place | null {
-    const at = this.programs.preparing ?? read?.place ?? this.#at;
+  #blamed(error: unknown): Blame {
+    const read = this.residency.failedRead(error);
+    const place = this.programs.preparing ?? read?.place ?? this.#at;
     this.programs.preparing = null;
-    return at;
+    return { place, node: read?.node ?? null };
   }
 
   /** Changes when the router has learned something: placements are decided anew. */
@@ -92,20 +108,10 @@ export class Engine {
     return this.feedback.epoch;
   }
 
-  /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
-  async computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Promise<Executable | null> {
-    let asked = want;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const far = this.programs.awaits ? this.#far(nodes, asked) : null;
-        if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place)));
-        return this.#computeHeld(nodes, far?.place.alive ? { ...asked, pin: far.place } : asked);
-      } catch (e) {
-        const read = this.residency.failedRead(e);
-        asked = await this.#recovery.nextAsync(e, this.#blamed(read), asked, attempt, signal, read !== null);
-        if (read && !leave(read.node, read.place, asked.unreadable)) throw e;
-      }
-    }
+  async #computeFar(nodes: readonly Node[], want: Want): Promise<Executable | null> {
+    const far = this.#far(nodes, want);
+    if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place)));
+    return this.#computeHeld(nodes, far?.place.alive ? { ...want, pin: far.place } : want);
   }
 
   /** The place of a run and its inputs, if some of them have to be waited for. */
@@ -120,7 +126,16 @@ export class Engine {
     return { place, leaves: t.leaves };
   }
 
-  /** As `#compute`; whoever listens is told afterwards. */
+  /** Whoever listens is told of what this does afterwards. */
+  #held<T>(run: () => T): T {
+    this.#events.hold();
+    try {
+      return run();
+    } finally {
+      this.#events.release();
+    }
+  }
+
   #computeHeld(nodes: readonly Node[], want: Want): Executable | null {
     this.#events.hold();
     try {
@@ -189,21 +204,16 @@ export class Engine {
     this.#at = place;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
-    const storage = new Storage(place, buffers[plan.outputs[0]!]!, storages);
-    if (place.mortal) settleMortal(node, storage, reach + 1);
-    else settle(node, storage);
+    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach);
     return executable;
   }
 
   /** The plan of nodes without running it. */
   plan(nodes: readonly Node[], want: Want = anywhere): Executable {
-    this.#events.hold();
-    try {
+    return this.#held(() => {
       const t = trace(nodes);
       return this.programs.find(t, nodes, t.leaves, want);
-    } finally {
-      this.#events.release();
-    }
+    });
   }
 
   /**
@@ -222,7 +232,7 @@ export class Engine {
     try {
       for (let i = 0; i < steps.length; i++) this.#step(executable, steps[i]!, programs[i]!, buffers, scalars);
     } catch (e) {
-      releaseMade(plan, place, buffers);
+      releaseMade(place, buffers, plan.leaves);
       throw e;
     }
     if (sample) this.feedback.end(executable, sample);
@@ -270,45 +280,27 @@ export class Engine {
       if (leaf.reach > reach) reach = leaf.reach;
     }
     this.launch(executable, buffers, t.scalars, whole);
-    const undo = () => releaseMade(plan, place, buffers);
+    const undo = () => releaseMade(place, buffers, plan.leaves);
     let checks: DeferredCheck[] | null =
       t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs.length, undo) : null;
     for (let i = 0; i < t.leaves.length; i++) {
       const inherited = t.leaves[i]!.storage!.checks;
       if (inherited) checks = [...(checks ?? []), ...inherited];
     }
-    const attach = (node: Node, storage: Storage): void =>
-      place.mortal ? settleMortal(node, storage, reach + 1) : settle(node, storage);
-    if (outputs.length === 1 && plan.kept.length === 0) {
-      attach(outputs[0]!, this.#storageFor(plan.outputs[0]!, executable, t, buffers, null, checks));
+    const finished = { place, leaves: t.leaves, buffers, checks };
+    const origin = { reach, call: null };
+    if (plan.kept.length === 0) {
+      this.results.attach(finished, outputs, plan.outputs.slice(0, outputs.length), origin);
       return;
     }
-    const made = new Map<number, Storage>();
-    for (let i = 0; i < outputs.length; i++)
-      attach(outputs[i]!, this.#storageFor(plan.outputs[i]!, executable, t, buffers, made, checks));
-    for (let i = 0; i < plan.kept.length; i++) {
-      const { number, buffer } = plan.kept[i]!;
+    const [nodes, ids] = [[...outputs], plan.outputs.slice(0, outputs.length)];
+    for (const { number, buffer } of plan.kept) {
       const node = t.nodes[number]!;
-      if (!node.storage) attach(node, this.#storageFor(buffer, executable, t, buffers, made, checks));
+      if (node.storage || nodes.includes(node)) continue;
+      nodes.push(node);
+      ids.push(buffer);
     }
-  }
-
-  #storageFor(
-    id: number,
-    { plan, place }: Executable,
-    t: Trace,
-    buffers: (DeviceBuffer | undefined)[],
-    made: Map<number, Storage> | null,
-    checks: readonly DeferredCheck[] | null,
-  ): Storage {
-    if (id >= 0 && id < plan.leaves) return t.leaves[id]!.storage!;
-    let storage = made?.get(id);
-    if (!storage) {
-      storage = new Storage(place, id < 0 ? place.allocate(0) : buffers[id]!, this.#ledger.storages);
-      if (checks?.length) storage.checks = checks;
-      made?.set(id, storage);
-    }
-    return storage;
+    this.results.attach(finished, nodes, ids, origin);
   }
 }
 
@@ -320,10 +312,3 @@ const uncomputed = (nodes: readonly Node[]): readonly Node[] =>
 /** Whether a leaf can only be brought elsewhere by waiting for its device. */
 const mustAwait = ({ storage }: Node): boolean =>
   storage !== null && !storage.host && !storage.places.some((p) => p.caps.syncRead);
-
-function releaseMade(plan: Plan, place: Place, buffers: readonly (DeviceBuffer | undefined)[]): void {
-  for (let b = plan.leaves; b < buffers.length; b++) {
-    const buffer = buffers[b];
-    if (buffer) place.release(buffer);
-  }
-}

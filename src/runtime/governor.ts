@@ -7,20 +7,20 @@ import { describeHolders } from '../governor/memory/holders.ts';
 import { Ladder } from '../governor/memory/ladder.ts';
 import type { PressureLevel } from '../governor/memory/levels.ts';
 import { budgetFor, bytesOf, type MemorySettings, totalBudget } from '../governor/memory/options.ts';
+import { memoryView } from '../governor/memory/place-view.ts';
+import { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import { Spill } from '../governor/memory/spill.ts';
 import type { Holder } from '../governor/memory/view.ts';
 import { idleClock, sleep, systemClock } from '../governor/recovery/clock.ts';
 import { Health } from '../governor/recovery/health.ts';
 import { Losses } from '../governor/recovery/loss.ts';
 import type { ResolvedRecovery } from '../governor/recovery/options.ts';
+import { Recovery } from '../governor/recovery/recovery.ts';
+import { selfCheck } from '../governor/recovery/self-check.ts';
 import { callerLine } from '../tensor/core.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
-import { RuntimeMemory } from './memory.ts';
-import { memoryView } from './memory-view.ts';
 import type { Conditions } from './programs.ts';
-import { Recovery } from './recovery.ts';
-import { selfCheck } from './self-check.ts';
 
 /** How much dearer a device looks to the router when its memory runs short. */
 const pressurePenalty: Readonly<Record<PressureLevel, number>> = { low: 1, moderate: 1, high: 1.5, critical: 4 };
@@ -115,7 +115,20 @@ export async function createGovernor(
     },
   );
   for (const place of places) losses.watch(place);
-  const recovery = new Recovery({ places, storages, losses, health, ladder, options: options.recovery, events });
+  const recovery = new Recovery({
+    places,
+    storages,
+    losses,
+    health,
+    ladder,
+    options: options.recovery,
+    fellBack: (e) => {
+      if (events.has('fallback')) events.emit('fallback', e);
+    },
+    returned: (e) => {
+      if (events.has('return')) events.emit('return', e);
+    },
+  });
   return {
     places,
     monitor,

@@ -7,6 +7,7 @@ import { dtypeInfo } from '../base/dtype.ts';
 import type { Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
+import type { Asked } from '../governor/recovery/attempt.ts';
 import type { Router } from '../governor/routing/router.ts';
 import type { Candidate, Decision, RouteRequest, WorkItem } from '../governor/routing/types.ts';
 import { operationOf, workOf } from '../governor/routing/work.ts';
@@ -47,23 +48,13 @@ interface Entry {
 }
 
 /** What the caller asks of the place. */
-export interface Want {
+export interface Want extends Asked {
   /** Only places whose results can be read synchronously, from inputs that can be read synchronously. */
   readonly sync: boolean;
   /** Inputs may be awaited. */
   readonly awaits: boolean;
   /** Where the result goes next: to the host, or nobody knows. */
   readonly wanted: 'host' | null;
-  /** Places that failed in this run, as a mask; why the first of them did. */
-  readonly excluded: number;
-  readonly failed: unknown;
-  /** Those of them from which bytes could not be read. */
-  readonly unreadable: number;
-  /** Failures at the present place. */
-  readonly tries: number;
-  /** The only place to use; `pinned` if the user said so. */
-  readonly pin: Place | null;
-  readonly pinned: boolean;
 }
 
 export const anywhere: Want = {

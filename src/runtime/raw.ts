@@ -6,17 +6,17 @@
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { checkShape, type Shape, sizeOf } from '../base/shape.ts';
-import type { Program } from '../devices/device.ts';
+import type { DeviceBuffer, Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
-import { Node, settle } from '../graph/node.ts';
-import { Storage } from '../graph/storage.ts';
+import { Node } from '../graph/node.ts';
 import type { RawKernel } from '../kernel/kernel.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
 import { anywhere, type Want } from './programs.ts';
+import { releaseMade } from './results.ts';
 
 export type RawLanguage = RawKernel['language'];
 
@@ -56,52 +56,64 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
     throw nowhere(name, languages, places);
   };
 
-  return (inputs, scalars = []) => {
-    host.checkOpen('rawKernel');
-    const outputs = options.outputs(...inputs);
-    for (const o of outputs) checkShape(o.shape, name);
-    return engine.attempt(host.want(anywhere), (want) => {
+  /** One run; its results are nodes that remember it, so that a lost device takes them for good only with their inputs. */
+  const run = (kernel: RawKernelOf, nodes: readonly Node[], scalars: readonly number[]): Node[] =>
+    engine.attempt(host.want(anywhere), (want) => {
       const at = place(want);
-      const nodes = inputs.map((t) => t.node);
       const lazy = nodes.filter((n) => !n.storage || n.storage.lost);
       if (lazy.length > 0) engine.compute(lazy);
       engine.use(nodes, at);
       const bound = nodes.map((n) => engine.residency.bring(n, at));
-      const work = describe(name, at.caps.raw!, options, inputs, outputs);
+      const work = kernel(at.caps.raw!);
       const key = `${at.index} ${[...work.inputs, ...work.outputs].map((b) => `${b.type}${b.elements}`)} ${work.grid}`;
       let known = prepared.get(key);
       if (known?.generation !== at.generation) {
         known = { ...engine.programs.prepare(work, at), generation: at.generation };
         prepared.set(key, known);
       }
-      const made: Storage[] = [];
+      const buffers: DeviceBuffer[] = [...bound];
       try {
-        for (const o of work.outputs)
-          made.push(new Storage(at, at.allocate(o.elements * byteSize(o.type)), host.ledger.storages));
-        const buffers = [...bound, ...made.map((s) => s.buffer!)];
+        for (const o of work.outputs) buffers.push(at.allocate(o.elements * byteSize(o.type)));
         engine.dispatch.launch(at, known.program, buffers, scalars, work.estimate, known.id);
       } catch (e) {
-        for (const s of made) {
-          s.owners = 1;
-          s.disown();
-        }
+        releaseMade(at, buffers, bound.length);
         throw e;
       }
-      return outputs.map(({ dtype, shape }, i) => {
-        const node = new Node('leaf', dtype, internInts(shape), [], noInts);
-        settle(node, made[i]!);
-        return new Tensor(host, node);
-      });
+      const made = kernel.outputs.map(({ dtype, shape }) => new Node('leaf', dtype, internInts(shape), [], noInts));
+      const ids = made.map((_, i) => bound.length + i);
+      const reach = nodes.reduce((most, n) => Math.max(most, n.reach), 0);
+      const call = { inputs: nodes, run: (again: readonly Node[]) => run(kernel, again, scalars) };
+      engine.results.attach({ place: at, leaves: nodes, buffers, checks: null }, made, ids, { reach, call });
+      return made;
     });
+
+  return (inputs, scalars = []) => {
+    host.checkOpen('rawKernel');
+    const outputs = options.outputs(...inputs);
+    for (const o of outputs) checkShape(o.shape, name);
+    const grid = triple(options.grid(...inputs));
+    const reads = inputs.map(({ dtype, shape }) => ({ dtype, shape }));
+    const kernel = Object.assign((language: RawLanguage) => describe(name, language, options, reads, outputs, grid), {
+      outputs,
+    });
+    const nodes = inputs.map((t) => t.node);
+    return run(kernel, nodes, [...scalars]).map((node) => new Tensor(host, node));
   };
+}
+
+/** A kernel of known inputs and outputs, in the language of whoever runs it. */
+interface RawKernelOf {
+  (language: RawLanguage): RawKernel;
+  readonly outputs: readonly RawOutput[];
 }
 
 function describe(
   name: string,
   language: RawLanguage,
   options: RawOptions,
-  inputs: readonly Tensor[],
+  inputs: readonly RawOutput[],
   outputs: readonly RawOutput[],
+  grid: readonly [number, number, number],
 ): RawKernel {
   const buffer = (type: DType, shape: Shape) => ({ type, elements: sizeOf(shape) });
   const reads = inputs.map((t) => buffer(t.dtype, t.shape));
@@ -118,7 +130,7 @@ function describe(
     inputs: reads,
     outputs: writes,
     scalars: options.scalars ?? [],
-    grid: triple(options.grid(...inputs)),
+    grid,
     block: triple(options.block ?? [256]),
     estimate: { flops: 0, bytesRead: bytes(reads), bytesWritten: bytes(writes) },
   };

@@ -1,11 +1,9 @@
 // Where bytes are: brings inputs to the place that needs them, out of host memory or from another place.
 
-import { show } from '../base/shape.ts';
 import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ForgeError } from '../errors.ts';
-import { refuseLent } from '../governor/memory/errors.ts';
-import { restorable } from '../governor/recovery/revive.ts';
+import { lent } from '../governor/memory/errors.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
 import type { Dispatch } from './dispatch.ts';
@@ -104,23 +102,6 @@ export class Residency {
   #started(): number {
     return this.#events.heard.move ? performance.now() : 0;
   }
-}
-
-/**
- * Gives up a node's bytes at a place from which they cannot be read, if they are elsewhere too or can be computed again from what
- * is. False if they cannot be had any other way.
- */
-export function leave(node: Node, place: Place | null, unreadable: number): boolean {
-  const { storage } = node;
-  if (!storage || !place || (unreadable & place.bit) === 0) return true;
-  if (!restorable(node, place.bit)) return false;
-  storage.dropCopy(place);
-  return true;
-}
-
-/** Refuses bytes that are lent out or came back changed. */
-export function lent(node: Node, where = 'compute'): ForgeError {
-  return refuseLent(`${node.dtype} ${show(node.shape.values)}`, node.storage?.lent ?? 'lent', where);
 }
 
 function notKnownYet(): ForgeError {

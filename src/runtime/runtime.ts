@@ -5,8 +5,10 @@ import { checkShape } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import { ArgumentError } from '../errors.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
+import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import type { Health } from '../governor/recovery/health.ts';
 import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
+import { createRouter } from '../governor/routing/create.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
 import type { Router } from '../governor/routing/router.ts';
@@ -25,10 +27,8 @@ import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
-import type { RuntimeMemory } from './memory.ts';
 import { anywhere, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
-import { createRouter } from './router.ts';
 import { createScopeStore } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 
@@ -124,11 +124,11 @@ const largeBytes = 16 << 20;
 
 function recordSites(host: RuntimeHost, memory: MemorySettings, monitor: RuntimeMemory): void {
   const sites = memory.sites ?? (host.development ? 'all' : memory.budget === null ? null : 'large');
-  if (sites === 'all') host.siteBytes = 0;
-  else if (sites === 'large') host.siteBytes = largeBytes;
+  if (sites === 'all') host.lifetime.siteBytes = 0;
+  else if (sites === 'large') host.lifetime.siteBytes = largeBytes;
   else if (sites === null) {
     monitor.onPressure('any', (e) => {
-      host.siteBytes = e.to === 'low' ? Number.POSITIVE_INFINITY : largeBytes;
+      host.lifetime.siteBytes = e.to === 'low' ? Number.POSITIVE_INFINITY : largeBytes;
     });
   }
 }

@@ -10,7 +10,7 @@ import {
   type Events,
   eventNames,
   type FaultPlan,
-  KernelError,
+  RecoveryExhausted,
   type Runtime,
   type Tensor,
   withFaults,
@@ -297,7 +297,7 @@ describe('listeners', () => {
     await using rt = await createRuntime({ ...cpu, wrap: (d) => withFaults(d, plan) });
     const { heard } = listen(rt, ['launch', 'alloc', 'free']);
     const y = rt.zeros([4096]).add(1).cumsum(0).mean().add(1);
-    expect(() => y.dataSync()).toThrow(KernelError);
+    expect(() => y.dataSync()).toThrow(RecoveryExhausted);
     expect(of(heard, 'launch').length).toBe(1);
     const bytes = (kind: 'alloc' | 'free') => of(heard, kind).reduce((sum, e) => sum + e.bytes, 0);
     expect(bytes('alloc')).toBeGreaterThan(0);

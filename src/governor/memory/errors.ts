@@ -1,6 +1,8 @@
 // Errors of borrowed memory.
 
+import { show } from '../../base/shape.ts';
 import { ForgeError } from '../../errors.ts';
+import type { Node } from '../../graph/node.ts';
 
 /** Lent memory did not come back as it was; the buffers named are marked, and cannot be read any more. */
 export class BorrowViolation extends ForgeError {
@@ -27,4 +29,9 @@ export function refuseLent(name: string, state: 'lent' | 'corrupt', where: strin
     fix: 'Make the data again; the error of memory.borrow() tells what went wrong.',
     where,
   });
+}
+
+/** As `refuseLent`, for the bytes of a tensor. */
+export function lent(node: Node, where = 'compute'): BufferLent {
+  return refuseLent(`${node.dtype} ${show(node.shape.values)}`, node.storage?.lent ?? 'lent', where);
 }

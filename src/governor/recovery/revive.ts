@@ -5,6 +5,7 @@
 // if some of that data is gone too, nothing changes and the error says so.
 
 import { show } from '../../base/shape.ts';
+import type { Place } from '../../devices/place.ts';
 import { dropUse, type Node, type Replay, settle } from '../../graph/node.ts';
 import { Storage, type Storages } from '../../graph/storage.ts';
 import { TensorLost } from './errors.ts';
@@ -33,6 +34,18 @@ export function revive(nodes: readonly Node[], books: Storages, compute: (node: 
 
 /** Whether the value of a node can be had without the copies at places in a mask. */
 export const restorable = (node: Node, without: number): boolean => missing([node], without) === null;
+
+/**
+ * Gives up a node's bytes at a place from which they cannot be read, if they are elsewhere too or can be computed again from what
+ * is. False if they cannot be had any other way.
+ */
+export function leave(node: Node, place: Place | null, unreadable: number): boolean {
+  const { storage } = node;
+  if (!storage || !place || (unreadable & place.bit) === 0) return true;
+  if (!restorable(node, place.bit)) return false;
+  storage.dropCopy(place);
+  return true;
+}
 
 function present({ storage }: Node, without: number): boolean {
   return storage !== null && (storage.host !== null || (storage.mask & ~without) !== 0);

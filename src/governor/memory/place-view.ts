@@ -1,10 +1,10 @@
 // The runtime's memory as the monitor sees it: figures per place, who holds what, and what a clean-up can do.
 
-import type { Place } from '../devices/place.ts';
-import { collectGarbage } from '../governor/memory/ladder.ts';
-import type { Holder, MemoryView, PlaceFigures } from '../governor/memory/view.ts';
-import type { Storage, Storages } from '../graph/storage.ts';
-import { siteLine } from '../tensor/core.ts';
+import type { Place } from '../../devices/place.ts';
+import type { Storage, Storages } from '../../graph/storage.ts';
+import { siteLine } from '../../tensor/core.ts';
+import { collectGarbage } from './ladder.ts';
+import type { Holder, MemoryView, PlaceFigures } from './view.ts';
 
 export function memoryView(places: readonly Place[], storages: Storages, hostLimit: number): MemoryView {
   const byId = (id: string): Place | undefined => places.find((p) => p.id === id && p.alive);

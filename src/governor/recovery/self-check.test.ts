@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createCpuDevice } from '../devices/cpu/device.ts';
-import { createReferenceDevice } from '../devices/reference/device.ts';
+import { createCpuDevice } from '../../devices/cpu/device.ts';
+import { createReferenceDevice } from '../../devices/reference/device.ts';
 import { selfCheck } from './self-check.ts';
 
 it('passes devices that compute right', async () => {

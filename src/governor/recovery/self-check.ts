@@ -3,10 +3,10 @@
 // The check is a function made of error-free sums and bit tricks, exp: compilers that reassociate floats break it while
 // plain arithmetic still looks fine. This was seen with WebGPU on a GPU driver, where exp(1) came out as 2.
 
-import type { Device } from '../devices/device.ts';
-import { decompose } from '../kernel/decompose/index.ts';
-import { Exprs } from '../kernel/expr.ts';
-import type { Kernel } from '../kernel/kernel.ts';
+import type { Device } from '../../devices/device.ts';
+import { decompose } from '../../kernel/decompose/index.ts';
+import { Exprs } from '../../kernel/expr.ts';
+import type { Kernel } from '../../kernel/kernel.ts';
 
 const values = [1, -1, 0.3, 2.5, -7.25, 20, 88, -80];
 const repeats = 32;

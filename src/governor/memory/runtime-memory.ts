@@ -1,15 +1,15 @@
 // rt.memory: the monitor of the runtime's memory, with what needs places and tensors on top: pools and borrowing.
 
-import type { DeviceId } from '../devices/device.ts';
-import type { Place } from '../devices/place.ts';
-import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from '../governor/memory/borrow.ts';
-import { MemoryMonitor, type MonitorParts } from '../governor/memory/monitor.ts';
-import type { MemorySettings } from '../governor/memory/options.ts';
-import { MemoryPool } from '../governor/memory/pool.ts';
-import type { MemoryView } from '../governor/memory/view.ts';
-import { dropUse } from '../graph/node.ts';
-import type { Tensor } from '../tensor/tensor.ts';
-import { lent } from './residency.ts';
+import type { DeviceId } from '../../devices/device.ts';
+import type { Place } from '../../devices/place.ts';
+import { dropUse } from '../../graph/node.ts';
+import type { Tensor } from '../../tensor/tensor.ts';
+import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from './borrow.ts';
+import { lent } from './errors.ts';
+import { MemoryMonitor, type MonitorParts } from './monitor.ts';
+import type { MemorySettings } from './options.ts';
+import { MemoryPool } from './pool.ts';
+import type { MemoryView } from './view.ts';
 
 export class RuntimeMemory extends MemoryMonitor {
   readonly #places: readonly Place[];
@@ -46,7 +46,7 @@ export class RuntimeMemory extends MemoryMonitor {
     options: BorrowOptions = {},
   ): Promise<{ readonly value: T; readonly report: BorrowReport }> {
     for (const t of tensors) t.compute();
-    const { borrow } = await import('../governor/memory/borrow.ts');
+    const { borrow } = await import('./borrow.ts');
     return borrow(tensors.map(lendable), program, options, {
       inUse: (id) => this.#places.find((p) => p.id === id)?.inUse ?? 0,
     });

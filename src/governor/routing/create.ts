@@ -1,9 +1,9 @@
 // The router of a runtime: with measurements of this machine where there is a choice, without them where there is none.
 
-import type { Device } from '../devices/device.ts';
-import { DeviceUnavailable } from '../errors.ts';
-import { type OpenRouter, openRouter } from '../governor/routing/open.ts';
-import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
+import type { Device } from '../../devices/device.ts';
+import { DeviceUnavailable } from '../../errors.ts';
+import { type OpenRouter, openRouter } from './open.ts';
+import { covers, type RoutingOptions, resolveRouting } from './options.ts';
 
 export async function createRouter(
   devices: readonly Device[],

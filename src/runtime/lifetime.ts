@@ -1,0 +1,70 @@
+// The life of tensors: who made them, who disposed of them, and what happens to those that nobody disposes of.
+
+import { byteSize } from '../base/dtype.ts';
+import type { Place } from '../devices/place.ts';
+import { dropHandle, type Node } from '../graph/node.ts';
+import { callerLine, callSite } from '../tensor/core.ts';
+import type { Handle } from '../tensor/host.ts';
+import { Backstop } from './backstop.ts';
+import type { Emitter } from './events.ts';
+import type { Ledger, Stats } from './ledger.ts';
+import type { Scopes } from './scopes.ts';
+
+/** Where no device can be lost, tensors up to this many elements live on the JavaScript heap until they are known to hold more. */
+const smallElements = 512;
+
+export class Lifetime {
+  /** Bytes from which a tensor remembers the line that made it; Infinity for none. Noting it costs microseconds. */
+  siteBytes = Number.POSITIVE_INFINITY;
+  readonly #development: boolean;
+  readonly #ledger: Ledger;
+  readonly #scopes: Scopes;
+  readonly #backstop: Backstop;
+  /** Tensors up to this many elements are freed by the collector alone. */
+  #unwatched = 0;
+  #closed = false;
+
+  constructor(development: boolean, ledger: Ledger, events: Emitter, scopes: Scopes) {
+    this.#development = development;
+    this.#ledger = ledger;
+    this.#scopes = scopes;
+    this.#backstop = new Backstop(({ node, line }) => {
+      if (line) ledger.leaked(line);
+      if (events.has('leak')) events.emit('leak', { shape: node.shape.values, dtype: node.dtype, line });
+      if (!this.#closed) dropHandle(node);
+    });
+  }
+
+  opened(places: readonly Place[]): void {
+    this.#unwatched = places.some((p) => p.mortal) ? 0 : smallElements;
+  }
+
+  /** Devices are closed: there is nothing left to free. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  adopt(tensor: Handle, node: Node): void {
+    if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
+    if (node.tracked || node.size > this.#unwatched)
+      this.#backstop.add(tensor, node, this.#development ? callerLine() : '');
+    if (this.#scopes.active > 0) this.#scopes.current()?.add(tensor);
+  }
+
+  forget(tensor: Handle): void {
+    this.#backstop.remove(tensor);
+    if (this.#scopes.active > 0) this.#scopes.current()?.delete(tensor);
+  }
+
+  stats(): Stats {
+    this.#backstop.settle();
+    return this.#ledger.snapshot(this.#backstop.count);
+  }
+
+  #markSite(node: Node): void {
+    if (node.size * byteSize(node.dtype) < this.siteBytes) return;
+    // The stack is only looked at if somebody asks for it.
+    node.site = this.#development ? callerLine() : callSite();
+    if (node.storage) node.storage.site ??= node.site;
+  }
+}

@@ -1,0 +1,336 @@
+// Bytes between the host and devices: reads, uploads, moves, and the wait for a device to be done.
+//
+// Each of them is attempted as `Attempts` says. A read that needs a computation first leaves that to the engine, which has
+// attempts of its own: when it fails there, the read has failed.
+
+import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.ts';
+import { type Shape, show } from '../base/shape.ts';
+import type { Place } from '../devices/place.ts';
+import { DeviceLost, OutOfMemory } from '../errors.ts';
+import { lent } from '../governor/memory/errors.ts';
+import type { Maybe, Work } from '../governor/recovery/attempt.ts';
+import { withDeadline } from '../governor/recovery/deadline.ts';
+import { aborted } from '../governor/recovery/errors.ts';
+import type { Recovery } from '../governor/recovery/recovery.ts';
+import { internInts, noInts } from '../graph/intern.ts';
+import { dropUse, Node, settle } from '../graph/node.ts';
+import { Storage } from '../graph/storage.ts';
+import { callerLine, typed } from '../tensor/core.ts';
+import type { Engine } from './engine.ts';
+import type { Emitter } from './events.ts';
+import type { Ledger } from './ledger.ts';
+import { anywhere, asyncOnly, type Executable, type Want } from './programs.ts';
+
+export interface TransferSettings {
+  readonly development: boolean;
+  /** Bytes up to which uploads at a place that can be lost stay in host memory too. */
+  readonly keepBytes: number;
+  /** Bytes up to which they stay even after the tensor was disposed, while results computed from it live. */
+  readonly seedBytes: number;
+  /** The longest wait for a device. */
+  readonly timeoutMs: number;
+}
+
+/** How often bytes may be lost between being computed and being read before a read gives up. */
+const mostLosses = 8;
+
+/** For reads without and with a promise: the result goes to the host. */
+export const toHost: Want = { ...anywhere, wanted: 'host' };
+export const toHostNow: Want = { ...toHost, sync: true };
+
+/** One asynchronous read. */
+interface Reading {
+  readonly node: Node;
+  readonly signal: AbortSignal | undefined;
+  readonly into: Uint8Array | undefined;
+  /** Where the bytes are read, once they are computed. */
+  place: Place | null;
+  /** What had to be computed first. */
+  ran: Executable | null;
+}
+
+interface Upload {
+  readonly bytes: Uint8Array;
+  readonly node: Node;
+  readonly pin: Place | null;
+  /** The tensor stays where it is pinned to. */
+  readonly stays: boolean;
+  readonly now: number;
+  place: Place | null;
+}
+
+interface Move {
+  readonly node: Node;
+  readonly to: Place;
+  readonly signal: AbortSignal | undefined;
+  /** The value is being computed, or there is no other way: what fails has been attempted. */
+  computing: boolean;
+}
+
+export class Transfers {
+  readonly #engine: Engine;
+  readonly #recovery: Recovery;
+  readonly #settings: TransferSettings;
+  readonly #ledger: Ledger;
+  readonly #events: Emitter;
+  /** Where a synchronous read is at work; null while it computes. */
+  #reading: Place | null = null;
+  #ran: Executable | null = null;
+
+  constructor(engine: Engine, recovery: Recovery, settings: TransferSettings, ledger: Ledger, events: Emitter) {
+    this.#engine = engine;
+    this.#recovery = recovery;
+    this.#settings = settings;
+    this.#ledger = ledger;
+    this.#events = events;
+  }
+
+  // Reading.
+
+  readonly #readingNow: Work<Node, Want, TypedArray> = {
+    what: 'read',
+    run: (node, want, failures) => {
+      this.#reading = null;
+      const ran = !node.storage || node.storage.lost ? this.#engine.compute([node], want) : null;
+      this.#ran = failures === 0 ? ran : null;
+      const place = readable(node.storage!);
+      this.#reading = place;
+      const data = this.#readNow(node, place);
+      if (place) this.#recovery.succeeded(place);
+      return data;
+    },
+    blame: (_, node) => (this.#reading ? { place: this.#reading, node } : null),
+  };
+
+  readSync(node: Node, want: Want): TypedArray {
+    const { feedback } = this.#engine;
+    if (!feedback.wanted) return this.#recovery.attempts.run(this.#readingNow, node, want);
+    const start = performance.now();
+    const data = this.#recovery.attempts.run(this.#readingNow, node, want);
+    if (this.#ran) feedback.call(this.#ran, performance.now() - start);
+    return data;
+  }
+
+  #readNow(node: Node, place: Place | null): TypedArray {
+    const storage = node.storage!;
+    const length = node.size * byteSize(node.dtype);
+    if (storage.lent) throw lent(node, 'read');
+    if (!place) {
+      if (storage.host) return typed(storage.host.slice(0, length), node.dtype);
+      throw asyncOnly(storage.place?.id ?? 'the device');
+    }
+    const { device } = place;
+    const buffer = storage.on(place)!;
+    if (!this.#settings.development && !this.#listening) {
+      this.#ledger.waits++;
+      return (
+        device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
+      );
+    }
+    const start = performance.now();
+    const bytes = device.readSync!(buffer, 0, length);
+    this.#waited(device.id, start, callerLine());
+    if (this.#events.heard.download) this.#downloaded(place, bytes, start);
+    return typed(bytes, node.dtype);
+  }
+
+  readonly #readingLater: Work<Reading, Want, Maybe<Uint8Array>> = {
+    what: 'read',
+    run: async (reading, want, failures) => {
+      const { node, signal, into } = reading;
+      for (let losses = 0; ; losses++) {
+        reading.place = null;
+        if (!node.storage || node.storage.lost) {
+          const ran = this.#engine.computeAsync([node], want, signal);
+          const done = ran instanceof Promise ? await ran : ran;
+          reading.ran = failures + losses === 0 ? done : null;
+        }
+        // Lost again while this was waited for.
+        if (!node.storage!.lost || losses >= mostLosses) break;
+      }
+      const { place } = node.storage!;
+      reading.place = place;
+      const bytes = await this.#readLater(node, signal, into);
+      if (place) this.#recovery.succeeded(place);
+      return bytes;
+    },
+    blame: (error, { node, place }) => {
+      if (!place) return null;
+      // A device that found out late that it had no room has filled these bytes with nothing.
+      if (error instanceof OutOfMemory && place.mortal && node.lineage) node.storage?.dropCopy(place);
+      return { place, node };
+    },
+  };
+
+  async read(node: Node, want: Want, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
+    const line = this.#settings.development || this.#listening ? callerLine() : '';
+    const start = performance.now();
+    const reading: Reading = { node, signal, into, place: null, ran: null };
+    // Disposing the tensor while its data is awaited must not pull the bytes away.
+    node.uses++;
+    try {
+      const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
+      this.#waited(reading.place?.id ?? 'host', start, line);
+      if (reading.ran) this.#engine.feedback.call(reading.ran, performance.now() - start);
+      return bytes;
+    } finally {
+      dropUse(node);
+    }
+  }
+
+  async #readLater(node: Node, signal: AbortSignal | undefined, into: Uint8Array | undefined): Promise<Uint8Array> {
+    const storage = node.storage!;
+    const length = node.size * byteSize(node.dtype);
+    if (storage.lent) throw lent(node, 'read');
+    if (storage.checks) await this.#engine.checks.verify(storage);
+    const { place, buffer } = storage;
+    if (storage.lost) throw lostWhileRead(node);
+    if (!place) return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
+    const { device } = place;
+    const what = `read of ${length} bytes (${place.id})`;
+    const start = this.#events.heard.download ? performance.now() : 0;
+    const reading = device.read(buffer!, 0, length, into);
+    const bytes = await (place.mortal || signal
+      ? withDeadline(reading, this.#settings.timeoutMs, { what, signal })
+      : reading);
+    if (start > 0 && this.#events.heard.download) this.#downloaded(place, bytes, start);
+    if (!into || bytes === into) return bytes;
+    fill(into, bytes);
+    device.returnRead?.(bytes);
+    return into;
+  }
+
+  /** Whether somebody hears of reads. */
+  get #listening(): boolean {
+    return this.#events.heard.wait || this.#events.heard.download;
+  }
+
+  #waited(device: string, start: number, line: string): void {
+    const ms = performance.now() - start;
+    this.#ledger.waited(line, ms);
+    if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms, line, why: 'read' });
+  }
+
+  #downloaded(place: Place, bytes: Uint8Array, start: number): void {
+    const pinned = place.alive && (place.device.isPinned?.(bytes) ?? false);
+    this.#engine.dispatch.moved('download', place.id, 'host', bytes.byteLength, start, pinned);
+  }
+
+  // Writing.
+
+  readonly #uploading: Work<Upload, Want, Node> = {
+    what: 'upload',
+    run: (upload, { excluded }) => {
+      const { bytes, node, pin } = upload;
+      upload.place = null;
+      const place = this.#engine.programs.home(1 << dtypeInfo[node.dtype].id, bytes.byteLength, pin, excluded);
+      upload.place = place;
+      const buffer = place.allocate(bytes.byteLength);
+      try {
+        this.#engine.dispatch.upload(place, buffer, bytes);
+      } catch (e) {
+        place.release(buffer);
+        throw e;
+      }
+      const storage = new Storage(place, buffer, this.#ledger.storages);
+      if (upload.stays) storage.pin = pin;
+      storage.lastUse = upload.now;
+      if (place.mortal) this.#keep(node, storage, bytes);
+      settle(node, storage);
+      return node;
+    },
+    blame: (_, { place }) => (place ? { place, node: null } : null),
+  };
+
+  /** A computed node from bytes, which are copied: at a place if one is given, where it then stays, else where it suits. */
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape, at: Place | null, pin: Place | null): Node {
+    const node = new Node('leaf', dtype, internInts(shape), [], noInts);
+    const where = at ?? pin;
+    const now = ++this.#ledger.storages.now;
+    const upload: Upload = { bytes, node, pin: where, stays: at !== null, now, place: null };
+    const want = where ? { ...anywhere, pin: where, pinned: true } : anywhere;
+    return this.#recovery.attempts.run(this.#uploading, upload, want);
+  }
+
+  /** Small uploads stay in host memory too. */
+  #keep(node: Node, storage: Storage, bytes: Uint8Array): void {
+    const { keepBytes, seedBytes } = this.#settings;
+    if (bytes.byteLength > keepBytes) return;
+    storage.keepOnHost(bytes.slice());
+    storage.hostKept = true;
+    if (bytes.byteLength <= seedBytes) node.seed = storage.host;
+  }
+
+  // Moving.
+
+  readonly #moving: Work<Move, Want, Promise<void>> = {
+    what: 'move',
+    run: async (move, want) => {
+      const { node, to, signal } = move;
+      const { residency } = this.#engine;
+      // Nowhere else will do.
+      move.computing = (want.excluded & to.bit) !== 0;
+      if (move.computing) throw want.failed;
+      while (!node.storage?.on(to)) {
+        move.computing = true;
+        if (!node.storage || node.storage.lost) await this.#engine.computeAsync([node], want, signal);
+        move.computing = false;
+        const what = `move of ${node.size * byteSize(node.dtype)} bytes to ${to.id}`;
+        await withDeadline(residency.bringAsync(node, to), this.#settings.timeoutMs, { what, signal });
+        residency.bring(node, to);
+      }
+    },
+    blame: (error, { computing, to }) => {
+      if (computing) return null;
+      const read = this.#engine.residency.failedRead(error);
+      return { place: read?.place ?? to, node: read?.node ?? null };
+    },
+  };
+
+  /** The bytes go to a place and nowhere else; programs that read the node run there from then on. */
+  async move(node: Node, to: Place, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) throw aborted(`move to ${to.id}`, signal);
+    const move: Move = { node, to, signal, computing: false };
+    await this.#recovery.attempts.runAsync(this.#moving, move, anywhere, signal);
+    const storage = node.storage!;
+    for (const other of storage.places) if (other !== to) storage.dropCopy(other);
+    storage.pin = to;
+  }
+
+  /** Waits until a device has finished what was enqueued, within the time limit. */
+  finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
+    let done = place.device.mark(false).whenDone();
+    if (this.#events.heard.wait) done = this.#tellFlush(done, place.id, callerLine());
+    if (this.#recovery.doubts(place)) done = done.then(() => this.#recovery.succeeded(place));
+    if (!place.mortal && !signal) return done;
+    const ms = place.mortal ? this.#settings.timeoutMs : Number.POSITIVE_INFINITY;
+    return withDeadline(done, ms, { what: `flush (${place.id})`, signal });
+  }
+
+  async #tellFlush(done: Promise<void>, device: string, line: string): Promise<void> {
+    const start = performance.now();
+    await done;
+    const ms = performance.now() - start;
+    this.#events.emit('wait', { device, start, ms, line, why: 'flush' });
+  }
+}
+
+/** The place from which bytes are read synchronously, if there is one. */
+function readable(storage: Storage): Place | null {
+  const { place } = storage;
+  return place?.caps.syncRead ? place : (storage.places.find((p) => p.caps.syncRead) ?? null);
+}
+
+function fill(into: Uint8Array, bytes: Uint8Array): Uint8Array {
+  into.set(bytes);
+  return into;
+}
+
+function lostWhileRead(node: Node): DeviceLost {
+  return new DeviceLost({
+    code: 'DEVICE_LOST',
+    message: `read: ${node.dtype} ${show(node.shape.values)} was lost with its device each time it had been computed`,
+    fix: 'Use another device: this one is lost again and again.',
+    where: 'read',
+  });
+}
