@@ -4,9 +4,10 @@
 // with the elementwise work behind them (the epilogue), and values that would be computed again too often. A group is one
 // kernel: its roots are written, its reductions share one loop, the rest is computed in place.
 
-import { aluOps } from '../kernel/ops.ts';
 import type { Vertex } from './canonical.ts';
 import { args } from './node.ts';
+import { Reach } from './reach.ts';
+import { codeWeight, type Region, Regions } from './regions.ts';
 
 /** One kernel to be. All roots have `space`'s size and are written in the same order. */
 export interface Group {
@@ -29,93 +30,138 @@ export interface Limits {
 /** Buffers that a kernel's inputs leave: one for the output, one for what a reduction behind it may add. */
 export const reservedBuffers = 2;
 
-/** Vertices in one kernel beyond which its code gets unwieldy. A function becomes dozens of operations, and counts as several. */
-const maxVertices = 192;
-const functionCost = 12;
-const functionWeight = 4;
+/** Code in one kernel beyond which it gets unwieldy: at one position, and at all positions together. */
+const maxWeight = 192;
+const maxComputations = 512;
 
 /** Whether the code of some vertices together stays manageable. */
-export const fitsOneKernel = (...bodies: readonly Iterable<Vertex>[]): boolean =>
-  codeSize(new Set(bodies.flatMap((b) => [...b]))) <= maxVertices;
+export const fitsOneKernel = (...bodies: readonly Iterable<Vertex>[]): boolean => {
+  const seen = new Set<Vertex>();
+  let weight = 0;
+  for (const body of bodies) {
+    for (const v of body) {
+      if (seen.has(v)) continue;
+      seen.add(v);
+      weight += codeWeight(v);
+      if (weight > maxWeight) return false;
+    }
+  }
+  return true;
+};
 
-function codeSize(body: ReadonlySet<Vertex>): number {
-  let size = 0;
-  for (const v of body) size += v.op === 'alu' && aluOps[args.aluOf(v)].cost >= functionCost ? functionWeight : 1;
-  return size;
-}
-
-/** The vertices that must have a buffer because of what they are or because a kernel could not hold more. */
+/**
+ * The vertices that must have a buffer: because of what they are, because a kernel could not hold more, or because computing
+ * them wherever they are needed costs more than storing them.
+ */
 export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Vertex>, limits: Limits): Set<Vertex> {
   const stored = new Set(wanted);
   for (const v of vertices) {
     if (isRoutine(v) || v.op === 'positions') stored.add(v);
   }
-  const body = new Map<Vertex, Set<Vertex>>();
-  const inputs = new Map<Vertex, Set<Vertex>>();
-  const own = (v: Vertex) => new Set([v]);
-  for (const v of vertices) {
-    const isInput = (s: Vertex) => s.op === 'leaf' || stored.has(s);
-    const union = (of: Map<Vertex, Set<Vertex>>, leafSet: (s: Vertex) => Set<Vertex>) => {
-      const all = new Set<Vertex>();
-      for (const s of v.sources) for (const x of isInput(s) ? leafSet(s) : (of.get(s) ?? [])) all.add(x);
-      return all;
-    };
-    while (
-      union(inputs, own).size > limits.maxBuffers - reservedBuffers ||
-      codeSize(union(body, () => new Set())) > maxVertices
-    ) {
-      const candidates = v.sources.filter((s) => inputs.has(s) && !isInput(s) && s.op !== 'const' && s.op !== 'iota');
-      if (candidates.length === 0) break;
-      const weight = (s: Vertex) => inputs.get(s)!.size * maxVertices + body.get(s)!.size;
-      stored.add(candidates.reduce((a, c) => (weight(c) > weight(a) ? c : a)));
+  const regions = new Regions(vertices, stored);
+  const mostInputs = limits.maxBuffers - reservedBuffers;
+  for (const [v, first] of regions) {
+    let region = first;
+    for (;;) {
+      const below =
+        region.inputs.size > mostInputs || region.weight - codeWeight(v) > maxWeight
+          ? heaviest(v, regions)
+          : joins(v, stored) || region.at.size > maxComputations
+            ? repeatedTooOften(v, region, regions)
+            : undefined;
+      if (!below) break;
+      region = regions.store(below, v);
     }
-    inputs.set(v, union(inputs, own));
-    body.set(v, union(body, () => new Set()).add(v));
   }
   return stored;
 }
+
+/** Whether several computed sources meet in a vertex. */
+const joins = (v: Vertex, stored: ReadonlySet<Vertex>): boolean => {
+  let computed = 0;
+  for (const s of v.sources) if (s.op !== 'leaf' && s.op !== 'const' && !stored.has(s)) computed++;
+  return computed > 1;
+};
+
+/** The source that takes the most room in the kernel of `v`. */
+function heaviest(v: Vertex, regions: Regions): Vertex | undefined {
+  const weights = new Map<Vertex, number>();
+  for (const [s, { inputs, body }] of regions.below(v))
+    if (s.op !== 'const' && s.op !== 'iota') weights.set(s, inputs.size * maxWeight + body.size);
+  let found: Vertex | undefined;
+  for (const [s, weight] of weights) if (!found || weight > weights.get(found)!) found = s;
+  return found;
+}
+
+/** The topmost vertex below `v` that is cheaper to store than to compute at each of its positions; failing that, what the kernel cannot hold. */
+function repeatedTooOften(v: Vertex, region: Region, regions: Regions): Vertex | undefined {
+  let costly: Vertex | undefined;
+  let large: Vertex | undefined;
+  let most = 0;
+  for (const [w, times] of regions.repeated(region)) {
+    if (w === v || w.op === 'iota' || w.op === 'const') continue;
+    if (!(costly && w.id < costly.id) && worthStoring(w, times * v.size, regions.costOf(w))) costly = w;
+    const spared = (times - 1) * regions.sizeOf(w);
+    if (spared > most || (spared === most && large && w.id > large.id)) [large, most] = [w, spared];
+  }
+  return costly ?? (region.at.size > maxComputations ? large : undefined);
+}
+
+// Costs in additions per element: writing and reading a stored value, and one more kernel.
+export const storeCost = 8;
+const kernelCost = 1 << 14;
+
+/** Whether computing a vertex `times` times, at a cost of so many additions each, takes longer than storing it. */
+export const worthStoring = (v: Vertex, times: number, cost: number): boolean =>
+  (times - v.size) * cost > storeCost * v.size + kernelCost;
 
 /**
  * Groups reductions with their epilogues; adds what has to be stored for that to `stored`. Vertices in `apart` are known
  * not to fit behind a reduction.
  */
 export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlySet<Vertex>): Group[] {
-  const groupOf = new Map<Vertex, Group>();
+  const units = new Units();
   const groups = new Set<Group>();
   for (const v of vertices) {
+    units.add(v);
     if (v.op === 'reduce') {
       const group: Group = { roots: [], reduces: [v], members: new Set([v]), space: v.shape };
       groups.add(group);
-      groupOf.set(v, group);
+      units.join(group, [v]);
       continue;
     }
     if (!inOrder.has(v.op) || apart.has(v)) continue;
-    const joined = [...new Set(v.sources.map((s) => groupOf.get(s)).filter((g) => g !== undefined))];
+    const joined = [...new Set(v.sources.map((s) => units.groupOf(s)).filter((g) => g !== undefined))];
     const fitting = joined.filter((g) => sizeOf(g) === v.size);
     // All of them in one loop if that works; else the value joins the last one and reads the others.
     for (const choice of [fitting, ...fitting.map((g) => [g]).reverse()]) {
       const [first] = choice;
       if (!first || choice.some((g) => !sameLoop(g, first))) continue;
+      if (!fitsOneKernel(...choice.map((g) => g.members), [v])) continue;
       const members = new Set([...choice.flatMap((g) => [...g.members]), v]);
-      if (dependsOnItself(members, groupOf)) continue;
+      if (units.dependsOnItself(members)) continue;
       for (const other of choice.slice(1)) {
         first.reduces.push(...other.reduces);
         groups.delete(other);
       }
-      for (const m of members) {
-        first.members.add(m);
-        groupOf.set(m, first);
-      }
+      for (const m of members) first.members.add(m);
+      units.join(first, members);
       break;
     }
   }
   for (const group of groups) {
     for (const m of group.members) {
-      if (stored.has(m) || [...m.users].some((u) => !group.members.has(u))) group.roots.push(m);
+      if (stored.has(m) || leaves(m, group)) group.roots.push(m);
     }
     for (const r of group.roots) stored.add(r);
   }
   return [...groups];
+}
+
+/** Whether something outside of a group reads one of its members. */
+function leaves(member: Vertex, group: Group): boolean {
+  for (const u of member.users) if (!group.members.has(u)) return true;
+  return false;
 }
 
 const sizeOf = (g: Group): number => g.reduces[0]!.size;
@@ -128,20 +174,58 @@ function sameLoop(a: Group, b: Group): boolean {
   return same(x.sources[0]!.shape, y.sources[0]!.shape) && same(args.reduceOf(x).axes, args.reduceOf(y).axes);
 }
 
-/**
- * Whether computing `members` in one kernel would need one of them from outside first. Other groups are units: to need one
- * vertex of a group is to need all of its sources.
- */
-export function dependsOnItself(members: ReadonlySet<Vertex>, groupOf: ReadonlyMap<Vertex, Group>): boolean {
-  const seen = new Set<Vertex>();
-  // Reductions read their source through the loop; only other members are at hand inside the kernel.
-  const stack = [...members].flatMap((m) => m.sources.filter((s) => m.op === 'reduce' || !members.has(s)));
-  for (let v = stack.pop(); v; v = stack.pop()) {
-    if (members.has(v)) return true;
-    if (seen.has(v)) continue;
-    seen.add(v);
-    const group = groupOf.get(v);
-    for (const u of group?.members ?? [v]) for (const s of u.sources) if (!group?.members.has(s)) stack.push(s);
+/** Vertices and the groups they are in: what can be computed before what. */
+class Units {
+  readonly #groups = new Map<Vertex, Group>();
+  readonly #reach = new Reach<Vertex | Group>((unit) => this.#users(unit));
+
+  groupOf(v: Vertex): Group | undefined {
+    return this.#groups.get(v);
   }
-  return false;
+
+  add(v: Vertex): void {
+    let top = v.id;
+    for (const s of v.sources) top = Math.max(top, this.#reach.of(this.#groups.get(s) ?? s));
+    this.#reach.raise(v, top);
+  }
+
+  join(group: Group, members: Iterable<Vertex>): void {
+    let top = 0;
+    for (const m of members) {
+      top = Math.max(top, this.#reach.of(this.#groups.get(m) ?? m));
+      this.#groups.set(m, group);
+    }
+    this.#reach.raise(group, top);
+  }
+
+  /**
+   * Whether computing `members` in one kernel would need one of them from outside first. Other groups are units: to need one
+   * vertex of a group is to need all of its sources.
+   */
+  dependsOnItself(members: ReadonlySet<Vertex>): boolean {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const m of members) lowest = Math.min(lowest, m.id);
+    const seen = new Set<Vertex>();
+    // Reductions read their source through the loop; only other members are at hand inside the kernel.
+    const stack = [...members].flatMap((m) => m.sources.filter((s) => m.op === 'reduce' || !members.has(s)));
+    for (let v = stack.pop(); v; v = stack.pop()) {
+      if (members.has(v)) return true;
+      const group = this.#groups.get(v);
+      if (seen.has(v) || this.#reach.of(group ?? v) < lowest) continue;
+      seen.add(v);
+      for (const u of group?.members ?? [v]) for (const s of u.sources) if (!group?.members.has(s)) stack.push(s);
+    }
+    return false;
+  }
+
+  /** Of what was added so far; what comes later looks at its sources itself. */
+  *#users(unit: Vertex | Group): Generator<Vertex | Group> {
+    const members = 'members' in unit ? unit.members : [unit];
+    for (const m of members) {
+      for (const u of m.users) {
+        const user = this.#groups.get(u) ?? u;
+        if (user !== unit && this.#reach.of(user) >= 0) yield user;
+      }
+    }
+  }
 }

@@ -13,6 +13,7 @@ import { args } from './node.ts';
 
 export interface LoweredGroup {
   readonly group: Group;
+  /** Made when it is first asked for: most groups are merged into others before. */
   readonly kernel: Kernel;
   readonly inputs: readonly Vertex[];
   /** Which of the program's launch scalars each kernel scalar is. */
@@ -21,8 +22,50 @@ export interface LoweredGroup {
   readonly evaluations: ReadonlyMap<Vertex, ReadonlySet<Expr>>;
 }
 
+/** The sizes that the loop of a group's reductions runs over. */
+export function reducedSizes(group: Group): number[] {
+  const first = group.reduces[0];
+  return first ? args.reduceOf(first).axes.map((a) => first.sources[0]!.shape[a]!) : [];
+}
+
+/** Undefined if the group's roots cannot be written in one pass. */
+export function tryLower(group: Group, stored: ReadonlySet<Vertex>): LoweredGroup | undefined {
+  try {
+    return lowerGroup(group, stored);
+  } catch (e) {
+    if (e instanceof PositionConflict) return undefined;
+    throw e;
+  }
+}
+
+/** Lowers groups, and remembers them as long as what they read and compute stays what it was. */
+export class LoweredGroups {
+  readonly #known = new Map<Vertex, LoweredGroup>();
+
+  lower(group: Group, stored: ReadonlySet<Vertex>): LoweredGroup | undefined {
+    const known = this.#known.get(group.roots[0]!);
+    if (known && sameWork(known, group, stored)) return known;
+    const lowered = tryLower(group, stored);
+    if (lowered) this.#known.set(group.roots[0]!, lowered);
+    return lowered;
+  }
+}
+
+function sameWork(
+  { group: old, inputs, evaluations }: LoweredGroup,
+  group: Group,
+  stored: ReadonlySet<Vertex>,
+): boolean {
+  const same = (p: readonly Vertex[], q: readonly Vertex[]) => p.length === q.length && p.every((v, i) => v === q[i]);
+  if (!same(old.roots, group.roots) || !same(old.reduces, group.reduces)) return false;
+  for (const v of inputs) if (v.op !== 'leaf' && !stored.has(v)) return false;
+  const roots = new Set(group.roots);
+  for (const v of evaluations.keys()) if (stored.has(v) && !roots.has(v)) return false;
+  return true;
+}
+
 /** Throws PositionConflict if the group's roots cannot be written in one pass. */
-export function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGroup {
+function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGroup {
   const lowering = new Lowering({
     stored,
     roots: new Set(group.roots),
@@ -30,12 +73,27 @@ export function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGr
     space: group.space,
   });
   const values = group.roots.map((r) => lowering.root(r));
-  const first = group.reduces[0];
-  const reduced = first ? args.reduceOf(first).axes.map((a) => first.sources[0]!.shape[a]!) : [];
-  const accumulators = lowering.accumulators;
   // A reduction of a reduction takes a pass of its own, even over an axis of one element.
-  if (accumulators.some((a) => readsAccumulator(a.value))) throw new PositionConflict();
-  const nest = collapse({ space: group.space, reduced }, [...values, ...accumulators.map((a) => a.value)]);
+  if (lowering.accumulators.some((a) => readsAccumulator(a.value))) throw new PositionConflict();
+  let kernel: Kernel | undefined;
+  return {
+    group,
+    get kernel(): Kernel {
+      kernel ??= kernelOf(group, lowering, values);
+      return kernel;
+    },
+    inputs: lowering.inputs,
+    scalars: lowering.scalars,
+    evaluations: lowering.evaluations,
+  };
+}
+
+function kernelOf(group: Group, lowering: Lowering, values: readonly Expr[]): Kernel {
+  const { accumulators } = lowering;
+  const nest = collapse({ space: group.space, reduced: reducedSizes(group) }, [
+    ...values,
+    ...accumulators.map((a) => a.value),
+  ]);
   const body = {
     space: nest.space,
     reduced: nest.reduced,
@@ -45,24 +103,13 @@ export function lowerGroup(group: Group, stored: ReadonlySet<Vertex>): LoweredGr
     scalars: lowering.scalarTypes.map((v) => v.dtype),
   };
   const inPlace = overwritable(body);
-  return {
+  const name = nameOf(
     group,
-    kernel: {
-      kind: 'kernel',
-      name: nameOf(
-        group,
-        body.outputs[0]!.type,
-        body.outputs.map((o) => o.value),
-        body.accumulators,
-      ),
-      ...body,
-      inPlace,
-      estimate: estimateKernel({ ...body, inPlace }),
-    },
-    inputs: lowering.inputs,
-    scalars: lowering.scalars,
-    evaluations: lowering.evaluations,
-  };
+    body.outputs[0]!.type,
+    body.outputs.map((o) => o.value),
+    body.accumulators,
+  );
+  return { kind: 'kernel', name, ...body, inPlace, estimate: estimateKernel({ ...body, inPlace }) };
 }
 
 function readsAccumulator(value: Expr): boolean {

@@ -36,6 +36,8 @@ export class Lowering {
   readonly #context: LowerContext;
   readonly #memo = new Map<string, Expr>();
   readonly #reduceSlots = new Map<Vertex, number>();
+  /** Positions that are others moved around their axis. */
+  readonly #rolls = new Map<Expr, { readonly base: Expr; readonly shift: number; readonly size: number }>();
   readonly #here: Expr;
   #inLoop = false;
 
@@ -138,9 +140,7 @@ export class Lowering {
       case 'roll': {
         const shifts = args.listOf(v);
         const position = at.map((p, i) => {
-          const [s, n] = [shifts[i]!, v.shape[i]!];
-          if (s === 0) return p;
-          return this.#plus(p, b.alu('where', b.alu('lt', p, this.#index(s)), this.#index(n - s), this.#index(-s)));
+          return this.#rolled(p, shifts[i]!, v.shape[i]!);
         });
         return this.#value(first, position, gate);
       }
@@ -181,6 +181,19 @@ export class Lowering {
       default:
         return v.op satisfies never;
     }
+  }
+
+  // Rolls of one axis add up, so a stencil of a stencil reads each neighbour once, however it is reached.
+  #rolled(position: Expr, shift: number, size: number): Expr {
+    const before = this.#rolls.get(position);
+    const base = before?.size === size ? before.base : position;
+    const sum = before?.size === size ? (before.shift + shift) % size : shift;
+    if (sum === 0) return base;
+    const b = this.b;
+    const wraps = b.alu('lt', base, this.#index(sum));
+    const made = this.#plus(base, b.alu('where', wraps, this.#index(size - sum), this.#index(-sum)));
+    this.#rolls.set(made, { base, shift: sum, size });
+    return made;
   }
 
   #pad(v: Vertex, at: readonly Expr[], gate: Expr | null): Expr {

@@ -79,9 +79,31 @@ export function trace(outputs: readonly Node[]): Trace {
   return { nodes, leaves, scalars, checks, key, length, dtypes };
 }
 
-// Depth is bounded by the runtime (it computes what has piled up), so recursion is safe.
-function visit(node: Node): void {
-  if (node.mark === epoch) return;
+/** A node whose sources are being visited. */
+interface Visit {
+  readonly node: Node;
+  next: number;
+}
+
+// A stack, not recursion: inside a compiled function a graph may be as deep as its body is long.
+function visit(root: Node): void {
+  if (!enter(root)) return;
+  const stack: Visit[] = [{ node: root, next: 0 }];
+  for (let top = stack[0]; top; top = stack[stack.length - 1]) {
+    const { node } = top;
+    if (top.next < node.sources.length) {
+      const source = node.sources[top.next++]!;
+      if (enter(source)) stack.push({ node: source, next: 0 });
+    } else {
+      leave(node);
+      stack.pop();
+    }
+  }
+}
+
+/** Notes a node that is met for the first time; true if its sources come first. */
+function enter(node: Node): boolean {
+  if (node.mark === epoch) return false;
   node.mark = epoch;
   dtypes |= 1 << (node.code & 15);
   if (node.storage || node.op === 'leaf') {
@@ -91,11 +113,17 @@ function visit(node: Node): void {
     room(2);
     key[length++] = node.code & 15;
     key[length++] = node.shape.id;
-    return;
+    return false;
   }
   if (node.check) checks.push(node.check);
-  const sources = node.sources;
-  for (let i = 0; i < sources.length; i++) visit(sources[i]!);
+  if (node.sources.length > 0) return true;
+  leave(node);
+  return false;
+}
+
+/** Writes down a node whose sources are written down. */
+function leave(node: Node): void {
+  const { sources } = node;
   node.number = nodes.length;
   nodes.push(node);
   room(4 + sources.length);

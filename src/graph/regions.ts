@@ -1,0 +1,245 @@
+// What computing a vertex inside one kernel would take: the vertices below it that have no buffer, the positions each of them
+// is needed at, and the buffers that are read.
+//
+// A position is named by the way that leads to it: the ops that move elements between the two vertices. Rolls add up, so
+// `x.roll(1).roll(-1)` is a way of no length. Equal ways are one number; different ways may still meet at one position, so the number
+// of ways is an upper bound. A region is kept only until the last user of its vertex was seen, and is passed on where
+// it can be: a chain of any length costs its length.
+
+import { aluOps } from '../kernel/ops.ts';
+import type { Vertex } from './canonical.ts';
+import { args } from './node.ts';
+
+export interface Region {
+  readonly inputs: Set<Vertex>;
+  readonly body: Set<Vertex>;
+  /** Of the body; see `codeWeight`. */
+  weight: number;
+  /** What is computed where: a vertex and a way, as one number. */
+  readonly at: Set<number>;
+  /** Some of them lie elsewhere than the vertex itself. */
+  moved: boolean;
+  /** Additions it takes to compute the vertex at one position. */
+  cost: number;
+  /** How many vertices had been stored when this was put together. */
+  version: number;
+}
+
+/** A function becomes dozens of operations, and counts as several. */
+const functionCost = 12;
+const functionWeight = 4;
+
+/** How much code a vertex is. */
+export const codeWeight = (v: Vertex): number => (aluCost(v) >= functionCost ? functionWeight : 1);
+
+const aluCost = (v: Vertex): number => (v.op === 'alu' ? aluOps[args.aluOf(v)].cost : 0);
+
+export class Regions {
+  /** Vertices that have, or will have, a buffer. */
+  readonly stored: Set<Vertex>;
+  readonly #vertices: readonly Vertex[];
+  /** More than any vertex's id. */
+  readonly #stride: number;
+  readonly #ways = new Ways();
+  readonly #of = new Map<Vertex, Region>();
+  /** Users that are still to come. */
+  readonly #awaited: number[] = [];
+  /** Vertices that were stored on the way, in order. */
+  readonly #late: Vertex[] = [];
+  /** By vertex: computations and additions below it, as last seen. */
+  readonly #sizes: number[] = [];
+  readonly #costs: number[] = [];
+  readonly #byId: Vertex[] = [];
+
+  constructor(vertices: readonly Vertex[], stored: Set<Vertex>) {
+    this.#vertices = vertices;
+    this.stored = stored;
+    this.#stride = 1 + (vertices[vertices.length - 1]?.id ?? 0);
+    for (const v of vertices) {
+      this.#awaited[v.id] = v.users.size;
+      this.#byId[v.id] = v;
+    }
+  }
+
+  /** Every vertex with its region, sources before users. */
+  *[Symbol.iterator](): Generator<[Vertex, Region]> {
+    for (const v of this.#vertices) {
+      if (v.op === 'leaf') continue;
+      for (const s of v.sources) if (this.#of.has(s)) this.#refresh(s);
+      this.#build(v, true);
+      yield [v, this.#of.get(v)!];
+      const made = this.#of.get(v)!;
+      this.#sizes[v.id] = made.at.size;
+      this.#costs[v.id] = made.cost;
+      if (v.users.size === 0 || this.stored.has(v)) this.#of.delete(v);
+      for (const s of new Set(v.sources)) if (--this.#awaited[s.id]! <= 0) this.#of.delete(s);
+    }
+  }
+
+  /** A vertex below `v` gets a buffer after all; returns what `v` takes then. */
+  store(below: Vertex, v: Vertex): Region {
+    this.stored.add(below);
+    this.#late.push(below);
+    this.#of.delete(below);
+    return this.#rebuild(v);
+  }
+
+  /** The regions of the sources of a vertex that have no buffer. */
+  below(v: Vertex): Map<Vertex, Region> {
+    this.#rebuild(v);
+    return new Map(v.sources.filter((s) => !this.#isInput(s)).map((s) => [s, this.#of.get(s)!]));
+  }
+
+  /** Vertices that `region` computes at several positions, with their number. */
+  repeated(region: Region): Map<Vertex, number> {
+    const times = new Map<Vertex, number>();
+    if (!region.moved) return times;
+    for (const at of region.at) {
+      const v = this.#byId[at % this.#stride]!;
+      times.set(v, (times.get(v) ?? 0) + 1);
+    }
+    for (const [v, n] of times) if (n === 1) times.delete(v);
+    return times;
+  }
+
+  /** Additions that computing a vertex takes, and the computations that are. */
+  costOf = (v: Vertex): number => this.#costs[v.id] ?? 0;
+  sizeOf = (v: Vertex): number => this.#sizes[v.id] ?? 0;
+
+  readonly #isInput = (v: Vertex): boolean => v.op === 'leaf' || this.stored.has(v);
+
+  /** Puts a region together anew if something in it has been stored since. */
+  #refresh(v: Vertex): void {
+    const region = this.#of.get(v)!;
+    for (let i = region.version; i < this.#late.length; i++) {
+      if (!region.body.has(this.#late[i]!)) continue;
+      this.#rebuild(v);
+      return;
+    }
+    region.version = this.#late.length;
+  }
+
+  #rebuild(v: Vertex): Region {
+    const seen = new Set<Vertex>([v]);
+    for (const u of seen) for (const s of u.sources) if (!this.#isInput(s)) seen.add(s);
+    for (const u of [...seen].sort((p, q) => p.id - q.id)) {
+      this.#build(u, false);
+      this.#sizes[u.id] = this.#of.get(u)!.at.size;
+      this.#costs[u.id] = this.#of.get(u)!.cost;
+    }
+    const region = this.#of.get(v)!;
+    for (const u of seen) if (u !== v && this.#awaited[u.id]! <= 0) this.#of.delete(u);
+    return region;
+  }
+
+  /** `last`: regions of sources that nobody else waits for may be taken apart. */
+  #build(v: Vertex, last: boolean): void {
+    const parts = [...new Set(v.sources)].filter((s) => !this.#isInput(s));
+    const largest = parts.reduce<Vertex | null>((a, s) => (a && this.#weightOf(a) >= this.#weightOf(s) ? a : s), null);
+    const taken = largest && last && this.#awaited[largest.id] === 1 ? this.#of.get(largest)! : null;
+    const region: Region = {
+      inputs: taken ? taken.inputs : new Set(),
+      body: taken ? taken.body : new Set(),
+      weight: taken ? taken.weight : 0,
+      at: taken && keepsPlace(v, largest!) ? taken.at : new Set(),
+      moved: false,
+      cost: 0,
+      version: this.#late.length,
+    };
+    if (taken && region.at === taken.at) [region.moved, region.cost] = [taken.moved, taken.cost];
+    v.sources.forEach((s, i) => {
+      if (this.#isInput(s)) region.inputs.add(s);
+      else this.#join(region, v, i, this.#of.get(s)!);
+    });
+    if (!region.body.has(v)) region.weight += codeWeight(v);
+    region.body.add(v);
+    this.#put(region, v.id, 0);
+    this.#of.set(v, region);
+  }
+
+  readonly #weightOf = (v: Vertex): number => this.#of.get(v)!.body.size;
+
+  #join(region: Region, v: Vertex, source: number, part: Region): void {
+    if (part.inputs !== region.inputs) for (const i of part.inputs) region.inputs.add(i);
+    if (part.body !== region.body) {
+      for (const b of part.body) {
+        if (region.body.has(b)) continue;
+        region.body.add(b);
+        region.weight += codeWeight(b);
+      }
+    }
+    // What a reduction reads is computed in its loop, whoever reads the reduction.
+    if (part.at === region.at || v.op === 'reduce') return;
+    const stays = keepsPlace(v, v.sources[source]!);
+    if (stays && !part.moved) {
+      for (const at of part.at) this.#put(region, at % this.#stride, Math.floor(at / this.#stride));
+      return;
+    }
+    let [from, to] = [-1, -1];
+    for (const at of part.at) {
+      const way = Math.floor(at / this.#stride);
+      if (way !== from) [from, to] = [way, stays ? way : this.#ways.through(v, source, way)];
+      this.#put(region, at % this.#stride, to);
+    }
+  }
+
+  #put(region: Region, id: number, way: number): void {
+    const at = way * this.#stride + id;
+    if (region.at.has(at)) return;
+    region.at.add(at);
+    region.cost += aluCost(this.#byId[id]!);
+    if (way !== 0) region.moved = true;
+  }
+}
+
+const inPlace = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'sorted']);
+
+/** Whether a vertex reads a source where it is computed itself. One of rank 0 serves every position. */
+const keepsPlace = (v: Vertex, source: Vertex): boolean => inPlace.has(v.op) && source.shape.length === v.shape.length;
+
+/** Ways from a vertex down to others, as numbers; 0 is the way to itself. */
+class Ways {
+  readonly #numbers = new Map<string, number>();
+  /** Of ways that begin with a roll: its shifts, its shape and the rest. */
+  readonly #rolls = new Map<
+    number,
+    { readonly shifts: readonly number[]; readonly shape: string; readonly rest: number }
+  >();
+  /** Ways that end at one place wherever they begin. */
+  readonly #fixed = new Set<number>();
+
+  /** The way that goes through source number `source` of `v` and then on. */
+  through(v: Vertex, source: number, rest: number): number {
+    if (this.#fixed.has(rest)) return rest;
+    const s = v.sources[source]!;
+    if (s.size === 1) return this.#fix(`one ${s.shape.length}|${rest}`);
+    if (v.op === 'roll') return this.#rolled(args.listOf(v), v.shape.join(), rest);
+    // Where the elements go depends on an index, or on how large the other parts are.
+    const own = v.op === 'gather' || v.op === 'takeAlong' || v.op === 'concat' ? `${v.id}.${source}` : '';
+    return this.#number(`${v.op}${own} ${v.arg.id} ${s.shape} ${v.shape}|${rest}`);
+  }
+
+  #rolled(shifts: readonly number[], shape: string, rest: number): number {
+    const next = this.#rolls.get(rest);
+    if (next?.shape === shape) {
+      const sizes = shape.split(',').map(Number);
+      const sum = shifts.map((s, i) => (s + next.shifts[i]!) % sizes[i]!);
+      return sum.every((s) => s === 0) ? next.rest : this.#rolled(sum, shape, next.rest);
+    }
+    const way = this.#number(`roll ${shifts} ${shape}|${rest}`);
+    this.#rolls.set(way, { shifts, shape, rest });
+    return way;
+  }
+
+  #fix(key: string): number {
+    const way = this.#number(key);
+    this.#fixed.add(way);
+    return way;
+  }
+
+  #number(key: string): number {
+    let way = this.#numbers.get(key);
+    if (way === undefined) this.#numbers.set(key, (way = this.#numbers.size + 1));
+    return way;
+  }
+}
