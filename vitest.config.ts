@@ -1,4 +1,8 @@
 import { defineConfig } from 'vitest/config';
+import { softwareGpu } from './scripts/software-gpu.mjs';
+
+// Workers inherit this: the dynamic linker reads LD_LIBRARY_PATH when a process starts, and never again.
+Object.assign(process.env, softwareGpu().dawn);
 
 export default defineConfig({
   test: {

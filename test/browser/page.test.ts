@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import type { Rolldown } from 'vite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { bundle, launch, type Served, serve } from './support.ts';
+import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
+import { bundle, type Served, serve } from './support.ts';
 
 declare global {
   var __example: {
@@ -26,7 +27,10 @@ let files: Rolldown.RolldownOutput['output'];
 let browser: Browser;
 let served: Served;
 
+needsBrowser();
+
 beforeAll(async () => {
+  if (noBrowser) return;
   mkdirSync(pictures, { recursive: true });
   files = await bundle({ configFile: join(import.meta.dirname, '../../examples/browser/vite.config.ts') });
   [served, browser] = await Promise.all([serve(files), launch()]);

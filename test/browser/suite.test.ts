@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseFiles, caseText } from '../cases/files.ts';
-import { bundle, launch, type Served, serve } from './support.ts';
+import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
+import { bundle, type Served, serve } from './support.ts';
 
 /** In Node on Dawn all cases run; here every n-th of each file, so that a run stays within seconds. */
 const nth = Number(process.env.GPUFORGE_TEST_NTH ?? 6);
@@ -14,7 +15,10 @@ let page: Page;
 let passed = 0;
 const complaints: string[] = [];
 
+needsBrowser();
+
 beforeAll(async () => {
+  if (noBrowser) return;
   const files = await bundle({
     configFile: false,
     build: { target: 'es2022', minify: false, rolldownOptions: { input: join(import.meta.dirname, 'suite-page.ts') } },

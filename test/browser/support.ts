@@ -1,11 +1,9 @@
-// What the browser tests share: builds by Vite, a server that isolates its pages, and Chromium with a software GPU.
+// What the browser tests share: builds by Vite, and a server that isolates its pages.
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
 import { build, type InlineConfig, type Rolldown } from 'vite';
-import { ensureChromium } from '../../scripts/setup-chromium.mjs';
 
 /** Builds in memory and gives the files. */
 export async function bundle(config: InlineConfig): Promise<Rolldown.RolldownOutput['output']> {
@@ -66,22 +64,4 @@ export async function serve(
         server.close(() => resolve());
       }),
   };
-}
-
-/** Headless Chromium with a software GPU. */
-export function launch(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: process.env.GPUFORGE_TEST_BROWSER ?? ensureChromium().browser,
-    headless: true,
-    args: [
-      '--no-sandbox',
-      '--enable-unsafe-webgpu',
-      '--use-webgpu-adapter=swiftshader',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--no-first-run',
-      '--disable-quic',
-    ],
-  });
 }

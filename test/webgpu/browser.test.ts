@@ -4,23 +4,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureChromium } from '../../scripts/setup-chromium.mjs';
+import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import type { PageResult } from './browser/page.ts';
 import { allChecks } from './checks/index.ts';
-
-const flags = [
-  '--no-sandbox',
-  '--enable-unsafe-webgpu',
-  '--use-webgpu-adapter=swiftshader',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--no-first-run',
-  '--disable-quic',
-];
 
 let browser: Browser;
 let server: Server;
@@ -42,6 +31,7 @@ async function bundle(input: string): Promise<string> {
 }
 
 beforeAll(async () => {
+  if (noBrowser) return;
   const script = await bundle('browser/page.ts');
   server = createServer((request, response) => {
     const js = request.url === '/page.js';
@@ -49,7 +39,7 @@ beforeAll(async () => {
     response.end(js ? script : '<!doctype html><title>checks</title><script type="module" src="/page.js"></script>');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  browser = await chromium.launch({ executablePath: ensureChromium().browser, headless: true, args: flags });
+  browser = await launch();
   page = await browser.newPage();
   page.on('console', (m) => complaints.push(m.text()));
   page.on('pageerror', (e) => complaints.push(e.message));
@@ -63,6 +53,8 @@ afterAll(async () => {
 });
 
 describe('in headless Chromium', () => {
+  needsBrowser();
+
   for (const group of Object.keys(allChecks)) {
     it(`the ${group} checks pass`, async () => {
       const result: PageResult = await page.evaluate((g) => globalThis.runChecks([g]), group);

@@ -1,15 +1,17 @@
 // The device checks on Dawn in Node with SwiftShader, or on whatever adapter VK_ICD_FILENAMES names.
 
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { ensureChromium } from '../../scripts/setup-chromium.mjs';
 import type { Device } from '../../src/devices/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
+import { needsWebGpu, noWebGpu } from '../support/webgpu.ts';
 import { allChecks } from './checks/index.ts';
 
 let device: Device;
 
+needsWebGpu();
+
 beforeAll(async () => {
-  process.env.VK_ICD_FILENAMES ??= ensureChromium().icd;
+  if (noWebGpu) return;
   const { devices, refused } = await openWebGpuDevices();
   if (!devices[0]) throw new Error(refused.map((r) => `${r.reason}; ${r.fix}`).join('\n'));
   device = devices[0];

@@ -7,24 +7,19 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'rolldown';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureChromium } from '../../scripts/setup-chromium.mjs';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
 import { openWebGpuDevices, reopenWebGpuDevice, type WebGpuOptions } from '../../src/devices/webgpu/open.ts';
 import { render } from '../../src/devices/webgpu/render.ts';
 import { DeviceLost, DisposedError, OutOfMemory } from '../../src/errors.ts';
 import type { Kernel, Routine } from '../../src/kernel/kernel.ts';
+import { needsWebGpu } from '../support/webgpu.ts';
 import { matmulOf } from './checks/routines.ts';
 import { addKernel } from './checks/runtime.ts';
 import { bytesOf, Exprs, kernelOf, noEstimate, upload, valuesOf } from './support.ts';
 
 const opened: WebGpuDevice[] = [];
-let icd = '';
-
-beforeAll(() => {
-  icd = process.env.VK_ICD_FILENAMES ?? ensureChromium().icd;
-  process.env.VK_ICD_FILENAMES = icd;
-});
+needsWebGpu();
 
 afterAll(async () => {
   for (const d of opened) await d.close();
@@ -55,8 +50,8 @@ describe('opening', () => {
     });
   });
 
-  it('refuses with a reason and a fix where no adapter answers', async () => {
-    process.env.VK_ICD_FILENAMES = '/nowhere/none.json';
+  it.runIf(process.platform === 'linux')('refuses with a reason and a fix where no adapter answers', async () => {
+    vi.stubEnv('VK_ICD_FILENAMES', '/nowhere/none.json');
     try {
       const { devices, refused } = await openWebGpuDevices();
       expect(devices).toEqual([]);
@@ -64,7 +59,7 @@ describe('opening', () => {
       expect(refused[0]?.reason).toMatch(/no adapter.*VK_ICD_FILENAMES/);
       expect(refused[0]?.fix).toMatch(/Unset VK_ICD_FILENAMES/);
     } finally {
-      process.env.VK_ICD_FILENAMES = icd;
+      vi.unstubAllEnvs();
     }
   });
 
@@ -321,7 +316,6 @@ register('data:text/javascript,' + encodeURIComponent(\`export async function re
       const hook = installed ? [] : ['--import', pathToFileURL(join(folder, 'missing.js')).href];
       return await new Promise((resolve) => {
         const child = spawn(process.execPath, [...hook, pathToFileURL(join(folder, 'main.js')).pathname], {
-          env: { ...process.env, VK_ICD_FILENAMES: icd },
           timeout: 30_000,
         });
         let out = '';
