@@ -1,9 +1,17 @@
-// npm run fuzz -- --runs N --seed S --device D --without OP,OP: random graphs on the devices present, or on one of them.
+// npm run fuzz: random graphs on the devices present, and the property tests, from a new seed. `npm test` always takes the same one.
+//
+//   npm run fuzz -- --runs N       how many graphs (10,000)
+//   npm run fuzz -- --seed S       the seed of an earlier run, which prints it first and last
+//   npm run fuzz -- --device D     only graphs, on one device
+//   npm run fuzz -- --without OP,OP     only graphs, without some ops
 
 import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+const root = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({
   options: {
     runs: { type: 'string', default: '10000' },
@@ -19,12 +27,29 @@ for (const name of ['runs', 'seed']) {
   }
 }
 const seed = values.seed ?? `${Math.floor(Math.random() * 2 ** 31)}`;
-console.log(`seed ${seed}`);
+const graphsOnly = values.device !== undefined || values.without !== undefined;
+
+/** Test files that draw their inputs: they take fast-check from one place. */
+const properties = ['src', 'test'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true })
+    .filter((f) => f.endsWith('.test.ts'))
+    .map((f) => `${folder}/${f.replaceAll('\\', '/')}`)
+    .filter((f) => readFileSync(join(root, f), 'utf8').includes('support/properties.ts')),
+);
+const options = Object.entries(values).flatMap(([k, v]) => (k === 'seed' || v === undefined ? [] : [`--${k} ${v}`]));
+const again = `seed ${seed}; to repeat this run: npm run fuzz -- --seed ${seed} ${options.join(' ')}`;
+console.log(again);
 const { status } = spawnSync(
   process.execPath,
-  ['node_modules/vitest/vitest.mjs', 'run', 'test/fuzz', '--disable-console-intercept'],
+  [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    'test/fuzz',
+    ...(graphsOnly ? [] : properties),
+    '--disable-console-intercept',
+  ],
   {
-    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    cwd: root,
     stdio: 'inherit',
     env: {
       ...process.env,
@@ -35,4 +60,5 @@ const { status } = spawnSync(
     },
   },
 );
+console.log(again);
 process.exit(status ?? 1);

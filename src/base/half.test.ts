@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../test/support/properties.ts';
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16, roundToBf16, roundToF16 } from './half.ts';
 
 const patterns = Array.from({ length: 65536 }, (_, i) => i);

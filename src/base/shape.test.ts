@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../test/support/properties.ts';
 import { ShapeError } from '../errors.ts';
 import { broadcast, checkShape, normalizeAxes, normalizeAxis, sameShape, show, sizeOf, stridesOf } from './shape.ts';
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../test/support/properties.ts';
 import { crc32 } from './crc32.ts';
 import { formatNpz, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';

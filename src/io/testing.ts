@@ -1,7 +1,7 @@
 // For the tests of the file formats: the files that NumPy wrote, and records of every dtype.
 
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import fc from '../../test/support/properties.ts';
 import { byteSize, type DType, dtypes } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
 import { FormatError } from '../errors.ts';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../test/support/properties.ts';
 import { axesOf, bounds, dependsOn, linear, strideAlong } from './bounds.ts';
 import { type Expr, Exprs } from './expr.ts';
 import { meaning } from './semantics.ts';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../test/support/properties.ts';
 import { type DType, dtypeInfo, dtypes, intRange, is64BitInt } from '../base/dtype.ts';
 import { type AluOp, aluOps } from './ops.ts';
 import { bitcastValue, castValue, erf, floorMod, meaning, roundHalfEven, roundTo, type Value } from './semantics.ts';

@@ -1,7 +1,7 @@
 // Every rule, by a case where it applies and one where it must not; and all of them together against the definition of the ops.
 
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../test/support/properties.ts';
 import type { DType } from '../base/dtype.ts';
 import { type Expr, Exprs, type ScalarType } from './expr.ts';
 import { type AluOp, aluOps } from './ops.ts';

@@ -87,7 +87,7 @@ const setSlider = (page: Page, id: string, value: number): Promise<void> =>
 describe('the example page on WebGPU', () => {
   let page: Page;
   beforeAll(async () => {
-    page = await open('?device=webgpu');
+    if (!noBrowser) page = await open('?device=webgpu');
   });
 
   it('runs the field and draws it', async () => {

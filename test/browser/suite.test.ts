@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseFiles, caseText } from '../cases/files.ts';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
+import { seed } from '../support/seed.ts';
 import { bundle, type Served, serve } from './support.ts';
 
 /** In Node on Dawn all cases run; here every n-th of each file, so that a run stays within seconds. */
@@ -58,8 +59,6 @@ describe('cases in headless Chromium', () => {
 });
 
 describe('random graphs in headless Chromium', () => {
-  const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
-
   it.each([
     ['eager', 120],
     ['compiled', 20],

@@ -1,9 +1,9 @@
 // Elementwise work behind matrix products: on devices that take it into the product, results equal those of the CPU, which does not.
 
-import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRuntime, type DType, type Runtime, type Tensor } from '../../src/index.ts';
 import { targets } from '../cases/devices.ts';
+import fc from '../support/properties.ts';
 
 const fusing = targets.filter((t) => t.name === 'reference' || t.name === 'webgpu' || t.name === 'cuda');
 const cpu = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
+import { needsWebGpu, noWebGpu } from '../support/webgpu.ts';
 
 const runtimes: readonly [string, RuntimeOptions, readonly (readonly [number, number])[]][] = [
   ['cpu', { devices: ['cpu'], cpu: { threads: 1 } }, [[64, 100_000]]],
@@ -11,12 +12,14 @@ const runtimes: readonly [string, RuntimeOptions, readonly (readonly [number, nu
 
 const value = (k: number, i: number): number => (7 * k + i) % 1009;
 
-describe.each(runtimes)('%s', (_name, options, more) => {
+describe.each(runtimes)('%s', (name, options, more) => {
   let rt: Runtime;
+  if (name === 'webgpu') needsWebGpu();
   beforeAll(async () => {
+    if (name === 'webgpu' && noWebGpu) return;
     rt = await createRuntime(options);
   });
-  afterAll(() => rt.close());
+  afterAll(() => rt?.close());
 
   const parts = (sizes: readonly number[]): Tensor[] =>
     sizes.map((n, k) => {

@@ -1,11 +1,11 @@
 // Machines that lie: files with nonsense in them, files that vanish, tools that print anything. Detection and doctor must always
 // come back, with every fact either sourced or explained.
 
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { detect } from '../../src/forge/detect/detect.ts';
 import { rankGpus } from '../../src/forge/detect/score.ts';
 import { examine } from '../../src/forge/doctor/doctor.ts';
+import fc from '../support/properties.ts';
 import { type Entry, type Fixture, play } from './fixtures/fixture.ts';
 import { type MachineName, machine, machineNames } from './fixtures/machines.ts';
 import { worldOf } from './fixtures/world.ts';

@@ -2,6 +2,9 @@
 
 import { expect, it } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
+import { needsWebGpu } from '../support/webgpu.ts';
+
+needsWebGpu();
 
 /** 2⁵³ + 1: no f64, and no 32-bit type, can hold it. */
 const odd = 2n ** 53n + 1n;

@@ -3,8 +3,10 @@
 import { expect, it } from 'vitest';
 import type { RouteRequest } from '../../src/governor/routing/index.ts';
 import { createRuntime } from '../../src/index.ts';
+import { skipWithoutWebGpu } from '../support/webgpu.ts';
 
-it('learns from calls on data that can only be read asynchronously', async () => {
+it('learns from calls on data that can only be read asynchronously', async (context) => {
+  skipWithoutWebGpu(context);
   await using rt = await createRuntime({ devices: ['webgpu', 'cpu'], routing: { cache: false } });
   const x = await rt.scope({ device: 'webgpu' }, async () => {
     const made = rt.arange(4096).cast('f32').mul(0).add(2);

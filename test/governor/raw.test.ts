@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { createRuntime, DeviceUnavailable, type Events } from '../../src/index.ts';
+import { skipWithoutWebGpu } from '../support/webgpu.ts';
 
 const wgsl = `
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -11,7 +12,8 @@ const wgsl = `
   if (id.x < arrayLength(&x)) { y[id.x] = factor.x * x[id.x]; }
 }`;
 
-it('runs WGSL on WebGPU, with tensors before and after it', async () => {
+it('runs WGSL on WebGPU, with tensors before and after it', async (context) => {
+  skipWithoutWebGpu(context);
   await using rt = await createRuntime({ devices: ['webgpu', 'cpu'] });
   const scale = rt.rawKernel({
     entry: 'main',

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { RecoveryExhausted, TransientError } from '../../src/governor/recovery/errors.ts';
 import { type FaultSite, type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, type DeviceKind, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
+import { needsWebGpu } from '../support/webgpu.ts';
 import { difference, forget, sixtyOps } from './program.ts';
 
 interface Bench {
@@ -50,6 +51,8 @@ const pairs = [
 ] as const satisfies readonly (readonly DeviceKind[])[];
 
 describe.each(pairs)('%s beside %s', (first, second) => {
+  if (first === 'webgpu' || second === 'webgpu') needsWebGpu();
+
   it.each(['read', 'write', 'launch'] as const)(
     'fails at every %s: results are right, and it gets no more work',
     async (at) => {
@@ -126,6 +129,8 @@ describe('a device that cannot be read', () => {
 });
 
 describe('a fault that passes', () => {
+  needsWebGpu();
+
   it.each([1, 2])('%i failed reads of an index check are made up for', async (times) => {
     const { rt, faulty, fail } = await open(['webgpu']);
     const x = rt.tensor([10, 20, 30]);

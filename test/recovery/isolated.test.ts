@@ -12,6 +12,7 @@ import type { IsolatedDevice } from '../../src/governor/recovery/isolated/device
 import { type IsolatedOptions, openIsolated } from '../../src/governor/recovery/isolated/open.ts';
 import { Exprs } from '../../src/kernel/expr.ts';
 import type { RawKernel } from '../../src/kernel/kernel.ts';
+import { needsWebGpu } from '../support/webgpu.ts';
 import { type BuiltChild, buildChild } from './child.ts';
 
 let child: BuiltChild;
@@ -223,6 +224,8 @@ describe('an isolated device', () => {
 });
 
 describe('an isolated WebGPU device', () => {
+  needsWebGpu();
+
   it('computes, records, and can be read synchronously, which it cannot be in this process', async () => {
     const { devices, refused } = await openIsolated('webgpu', { script: child.script });
     expect(refused).toEqual([]);

@@ -18,6 +18,8 @@ import {
   withFaults,
 } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
+import { all } from '../support/extent.ts';
+import { needsWebGpu, skipWithoutWebGpu } from '../support/webgpu.ts';
 import { difference, forget, sixtyOps, steps } from './program.ts';
 
 interface Bench {
@@ -175,11 +177,9 @@ async function coldSweep(bench: Bench, kind: FaultKind, at: readonly number[], s
 
 const spread = (calls: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => 1 + Math.floor((i * calls) / count));
-/** Every call with GPUFORGE_SWEEP=full, which takes minutes; else every fourth, other ones for each kind and device. */
+/** Every call in `npm run test:all`; else every fourth, other ones for each kind and device. */
 const every = (calls: number, first: number): number[] =>
-  process.env.GPUFORGE_SWEEP === 'full'
-    ? spread(calls, calls)
-    : spread(calls, calls).filter((n) => n % 4 === first % 4);
+  all ? spread(calls, calls) : spread(calls, calls).filter((n) => n % 4 === first % 4);
 
 const gpus: Device[] = [];
 const benches = new Map<string, Bench>();
@@ -202,10 +202,12 @@ describe('the program', () => {
     for (const [name, { calls }] of benches) expect([name, calls > 100]).toEqual([name, true]);
   });
 
-  it('gives the same on every device', () => {
-    const { cpu, webgpu } = Object.fromEntries(benches);
-    expect([cpu, webgpu].every((b) => b!.expected.size === benches.get('reference')!.expected.size)).toBe(true);
-    expect(difference(webgpu!.expected, benches.get('reference')!.expected, 1e-4)).toBeNull();
+  it.for(['cpu', 'webgpu'])('gives the same on %s as on the reference', (name, context) => {
+    if (name === 'webgpu') skipWithoutWebGpu(context);
+    const bench = benches.get(name)!;
+    const { expected } = benches.get('reference')!;
+    expect(bench.expected.size).toBe(expected.size);
+    expect(difference(bench.expected, expected, 1e-4)).toBeNull();
   });
 });
 
@@ -266,6 +268,8 @@ describe('several faults at once', () => {
 });
 
 describe('on WebGPU', () => {
+  needsWebGpu();
+
   it.each(faultKinds)('any call may fail (%s)', async (kind) => {
     const bench = benches.get('webgpu')!;
     const at = spread(bench.calls, kind === 'hang' ? 1 : 8);

@@ -1,6 +1,6 @@
 // WebGPU in Node for the tests that need it: where Dawn finds no adapter, they are reported as skipped with the reason.
 
-import { beforeEach } from 'vitest';
+import { beforeEach, type TestContext } from 'vitest';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 
 async function probe(): Promise<string | undefined> {
@@ -17,5 +17,8 @@ export const noWebGpu: string | undefined = await probe();
 /** Called at the top of a test file or a suite: its tests are skipped where there is no WebGPU. */
 export function needsWebGpu(): void {
   if (noWebGpu !== undefined) console.log(`Skipped: ${noWebGpu}`);
-  beforeEach(({ skip }) => skip(noWebGpu !== undefined, noWebGpu));
+  beforeEach(skipWithoutWebGpu);
 }
+
+/** The same for one test, which calls it first. */
+export const skipWithoutWebGpu = ({ skip }: TestContext): void => skip(noWebGpu !== undefined, noWebGpu);

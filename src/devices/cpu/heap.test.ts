@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../../test/support/properties.ts';
 import { type Block, Heap } from './heap.ts';
 
 const open = (limit: number, commit: (end: number) => boolean = () => true): Heap =>

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../../test/support/properties.ts';
 import { type State, type Stretch, Stretches, unit } from './stretches.ts';
 
 const base = 2 ** 40;

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import fc from '../../../test/support/properties.ts';
 import { type CpuDevice, createCpuDevice } from '../../devices/cpu/device.ts';
 import type { Device, DeviceBuffer } from '../../devices/device.ts';
 import { OutOfMemory } from '../../errors.ts';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../../test/support/properties.ts';
 import { roundSize } from './rounding.ts';
 
 const MB = 2 ** 20;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import fc from '../../../test/support/properties.ts';
 import { sha256 } from './sha256.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

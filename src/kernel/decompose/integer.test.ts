@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../../test/support/properties.ts';
 import { type DType, intRange } from '../../base/dtype.ts';
 import { Exprs } from '../expr.ts';
 import { meaning, roundTo, type Value } from '../semantics.ts';

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import fc from '../../../../test/support/properties.ts';
 import { dtypes } from '../../../base/dtype.ts';
 import { createCpuDevice } from '../../../devices/cpu/device.ts';
 import { makeKernel } from '../../../devices/cpu/testing.ts';
