@@ -4,8 +4,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import type { Rolldown } from 'vite';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
+import { within } from '../support/time.ts';
 import { bundle, type Served, serve } from './support.ts';
 
 declare global {
@@ -23,6 +24,9 @@ declare global {
 
 const pictures = join(import.meta.dirname, '../../.cache/pictures');
 const complaints: string[] = [];
+/** A software GPU on a busy machine takes its time; what never comes is still noticed. */
+const patience = within(10_000);
+vi.setConfig({ testTimeout: 3 * patience, hookTimeout: 3 * patience });
 let files: Rolldown.RolldownOutput['output'];
 let browser: Browser;
 let served: Served;
@@ -47,6 +51,7 @@ afterAll(async () => {
 
 async function open(query: string, width = 1280, height = 1000): Promise<Page> {
   const page = await browser.newPage({ viewport: { width, height } });
+  page.setDefaultTimeout(patience);
   page.on('console', (m) => complaints.push(`${m.type()}: ${m.text()}`));
   page.on('pageerror', (e) => complaints.push(e.message));
   await page.goto(`${served.url}${query}`);
@@ -56,19 +61,38 @@ async function open(query: string, width = 1280, height = 1000): Promise<Page> {
 
 const text = async (page: Page, id: string): Promise<string> => (await page.locator(`#${id}`).textContent()) ?? '';
 
-/** Cells whose drawn colour changes within a while. */
-const changedPixels = (page: Page, ms: number): Promise<number> =>
-  page.evaluate(async (wait) => {
-    const canvas = document.querySelector('canvas')!;
-    const copy = new OffscreenCanvas(256, 256).getContext('2d', { willReadFrequently: true })!;
-    const pixels = () => {
-      copy.drawImage(canvas, 0, 0);
-      return new Uint32Array(copy.getImageData(0, 0, 256, 256).data.buffer);
-    };
-    const before = pixels();
-    await new Promise((resolve) => setTimeout(resolve, wait));
-    return pixels().filter((p, i) => p !== before[i]).length;
-  }, ms);
+/**
+ * Waits until more than `least` cells are drawn in another colour than now, or until nothing changed for `frames` pictures in a row;
+ * gives the number of changed cells. Pictures are counted, not seconds: a busy machine draws fewer of them.
+ */
+const changedPixels = (page: Page, least = 500, frames = Number.POSITIVE_INFINITY): Promise<number> =>
+  page.evaluate(
+    async ([most, patience]) => {
+      const canvas = document.querySelector('canvas')!;
+      const copy = new OffscreenCanvas(256, 256).getContext('2d', { willReadFrequently: true })!;
+      const pixels = () => {
+        copy.drawImage(canvas, 0, 0);
+        return new Uint32Array(copy.getImageData(0, 0, 256, 256).data.buffer);
+      };
+      const before = pixels();
+      let changed = 0;
+      for (let still = 0; changed <= most! && still < patience!; ) {
+        await new Promise(requestAnimationFrame);
+        const now = pixels();
+        const differ = now.filter((p, i) => p !== before[i]).length;
+        still = differ === changed ? still + 1 : 0;
+        changed = differ;
+      }
+      return changed;
+    },
+    [least, frames],
+  );
+
+/** Stops the field and waits until its last step is drawn. */
+async function pause(page: Page): Promise<void> {
+  await page.locator('#pause').click();
+  while ((await changedPixels(page, 0, 40)) > 0);
+}
 
 /** The mean of substance v. */
 const amount = (page: Page): Promise<number> =>
@@ -91,7 +115,7 @@ describe('the example page on WebGPU', () => {
   });
 
   it('runs the field and draws it', async () => {
-    expect(await changedPixels(page, 500)).toBeGreaterThan(500);
+    expect(await changedPixels(page)).toBeGreaterThan(500);
     const [least, most] = await page.evaluate(() => {
       const state = globalThis.__example.state();
       return [state.reduce((a, b) => Math.min(a, b)), state.reduce((a, b) => Math.max(a, b))];
@@ -114,7 +138,7 @@ describe('the example page on WebGPU', () => {
 
   it('shows measured times', async () => {
     expect(await text(page, 'step-time')).toMatch(/^\d+(\.\d+)? (µs|ms)$/);
-    expect(Number(await text(page, 'fps'))).toBeGreaterThan(0.5);
+    expect(Number(await text(page, 'fps'))).toBeGreaterThan(0);
     expect(await text(page, 'step-how')).toMatch(/timestamps on the GPU|by the clock/);
   });
 
@@ -126,25 +150,23 @@ describe('the example page on WebGPU', () => {
     await setSlider(page, 'kill', 0.07);
     await setSlider(page, 'feed', 0.01);
     // With so little feed and so much decay, v dies out.
-    await expect.poll(() => amount(page), { timeout: 20_000 }).toBeLessThan(before.amount / 10);
+    await expect.poll(() => amount(page), { timeout: patience }).toBeLessThan(before.amount / 10);
     expect(await programs()).toBe(before.programs);
     await page.locator('#presets button', { hasText: 'Coral' }).click();
     await setSlider(page, 'steps', 8);
     await page.locator('#reset').click();
-    await expect.poll(() => amount(page), { timeout: 10_000 }).toBeGreaterThan(0.01);
+    await expect.poll(() => amount(page), { timeout: patience }).toBeGreaterThan(0.01);
   });
 
   it('pauses and goes on', async () => {
+    await pause(page);
+    expect(await changedPixels(page, 0, 20)).toBe(0);
     await page.locator('#pause').click();
-    await changedPixels(page, 300);
-    expect(await changedPixels(page, 300)).toBe(0);
-    await page.locator('#pause').click();
-    expect(await changedPixels(page, 500)).toBeGreaterThan(100);
+    expect(await changedPixels(page, 100)).toBeGreaterThan(100);
   });
 
   it('takes what is drawn on it', async () => {
-    await page.locator('#pause').click();
-    await changedPixels(page, 200);
+    await pause(page);
     const before = await amount(page);
     const box = (await page.locator('canvas').boundingBox())!;
     await page.mouse.move(box.x + 40, box.y + 40);
@@ -152,7 +174,7 @@ describe('the example page on WebGPU', () => {
     await page.mouse.move(box.x + box.width - 40, box.y + box.height - 40, { steps: 12 });
     await page.mouse.up();
     await page.locator('#pause').click();
-    await expect.poll(() => amount(page), { timeout: 10_000 }).toBeGreaterThan(before * 1.02);
+    await expect.poll(() => amount(page), { timeout: patience }).toBeGreaterThan(before * 1.02);
   });
 
   /** Loses the GPU and waits until the page says how that went; gives how like the patterns before and after are (a new start: near 0). */
@@ -192,7 +214,7 @@ describe('the example page on WebGPU', () => {
       /^WebGPU was lost and opened again after \d+ ms\. The field went on from its last frame\.$/,
     );
     expect(await page.locator('input[value=webgpu]').isChecked()).toBe(true);
-    expect(await changedPixels(page, 700)).toBeGreaterThan(500);
+    expect(await changedPixels(page)).toBeGreaterThan(500);
   });
 
   it('goes on with the CPU where the GPU does not come back', async () => {
@@ -208,7 +230,7 @@ describe('the example page on WebGPU', () => {
       /^WebGPU was lost and does not come back \(.*\)\. The field goes on with the CPU\.$/,
     );
     expect(await page.locator('input[value=cpu]').isChecked()).toBe(true);
-    expect(await changedPixels(page, 500)).toBeGreaterThan(500);
+    expect(await changedPixels(page)).toBeGreaterThan(500);
     expect(await text(page, 'kernels')).toMatch(/f32_2x256x256$/);
     await page.screenshot({ path: join(pictures, 'lost.png') });
     // The whole message is one sentence, without a stack or advice to programmers.
@@ -218,7 +240,7 @@ describe('the example page on WebGPU', () => {
   it('comes back to WebGPU when it is chosen again', async () => {
     await page.locator('.switch label', { hasText: 'WebGPU' }).click();
     await page.waitForFunction(() => document.getElementById('report')?.dataset.device === 'webgpu:0');
-    expect(await changedPixels(page, 700)).toBeGreaterThan(500);
+    expect(await changedPixels(page)).toBeGreaterThan(500);
     expect(await page.locator('#notice').isVisible()).toBe(false);
     await page.screenshot({ path: join(pictures, 'webgpu.png') });
     await page.close();
@@ -236,7 +258,7 @@ describe('the example page on the CPU', () => {
     expect(threads).toBe(cores);
     expect(await text(page, 'report')).toContain(`CPU, ${threads} thread`);
     // Workers that have really started: everything but the page's own thread.
-    await expect.poll(() => page.workers().length, { timeout: 10_000 }).toBe(threads! - 1);
+    await expect.poll(() => page.workers().length, { timeout: patience }).toBe(threads! - 1);
     // The most of many moments: a frame holds more while it is computed.
     const bytes = () =>
       page.evaluate(async () => {
@@ -248,8 +270,9 @@ describe('the example page on the CPU', () => {
         return most;
       });
     const before = await bytes();
-    expect(await changedPixels(page, 1500)).toBeGreaterThan(500);
-    expect(await bytes()).toBeLessThanOrEqual(before);
+    for (let i = 0; i < 20; i++) expect(await changedPixels(page, 100)).toBeGreaterThan(100);
+    // At least twenty frames of eight steps, each of which makes a field of 512 KiB: one that stays would be seen.
+    expect(await bytes()).toBeLessThan(before + 8 * 2 ** 19);
     await page.screenshot({ path: join(pictures, 'cpu.png') });
     await page.close();
   });
@@ -269,7 +292,7 @@ describe('the example page on the CPU', () => {
       const page = await open('?device=cpu');
       expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
       expect(await text(page, 'report')).toMatch(/CPU, 1 thread, WebAssembly SIMD/);
-      expect(await changedPixels(page, 500)).toBeGreaterThan(500);
+      expect(await changedPixels(page)).toBeGreaterThan(500);
       await page.close();
     } finally {
       served = isolated;
@@ -279,6 +302,7 @@ describe('the example page on the CPU', () => {
 
   it('is what a browser without WebGPU gets, and the page says so', async () => {
     const page = await browser.newPage();
+    page.setDefaultTimeout(patience);
     page.on('console', (m) => complaints.push(`${m.type()}: ${m.text()}`));
     page.on('pageerror', (e) => complaints.push(e.message));
     await page.addInitScript(() => Object.defineProperty(navigator, 'gpu', { value: undefined }));
@@ -286,7 +310,7 @@ describe('the example page on the CPU', () => {
     await page.waitForFunction(() => document.getElementById('report')?.dataset.device === 'cpu');
     expect(await text(page, 'notice')).toMatch(/No WebGPU here: .*navigator\.gpu is missing/);
     expect(await page.locator('input[value=webgpu]').isDisabled()).toBe(true);
-    expect(await changedPixels(page, 700)).toBeGreaterThan(500);
+    expect(await changedPixels(page)).toBeGreaterThan(500);
     await page.close();
   });
 

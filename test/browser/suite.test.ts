@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { caseFiles, caseText } from '../cases/files.ts';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { seed } from '../support/seed.ts';
+import { within } from '../support/time.ts';
 import { bundle, type Served, serve } from './support.ts';
 
 /** In Node on Dawn all cases run; here every n-th of each file, so that a run stays within seconds. */
@@ -28,11 +29,12 @@ beforeAll(async () => {
   const html = `<!doctype html><title>suite</title><link rel="icon" href="data:,"><script type="module" src="/${entry.fileName}"></script>`;
   [served, browser] = await Promise.all([serve(files, { html }), launch()]);
   page = await browser.newPage();
+  page.setDefaultTimeout(within(12_000));
   page.on('console', (m) => complaints.push(m.text()));
   page.on('pageerror', (e) => complaints.push(e.message));
   await page.goto(served.url);
   await page.waitForFunction(() => typeof globalThis.runCaseFile === 'function');
-}, 60_000);
+}, within(12_000));
 
 afterAll(async () => {
   console.log(`webgpu in Chromium: ${passed} cases passed`);
@@ -41,7 +43,7 @@ afterAll(async () => {
 });
 
 describe('cases in headless Chromium', () => {
-  it.each(caseFiles())('%s', { timeout: 120_000 }, async (file) => {
+  it.each(caseFiles())('%s', { timeout: within(30_000) }, async (file) => {
     const result = await page.evaluate(([f, text, n]) => globalThis.runCaseFile(f, text, n), [
       file,
       caseText(file),
@@ -62,7 +64,7 @@ describe('random graphs in headless Chromium', () => {
   it.each([
     ['eager', 120],
     ['compiled', 20],
-  ] as const)('come out right, %s', { timeout: 120_000 }, async (manner, count) => {
+  ] as const)('come out right, %s', { timeout: within(30_000) }, async (manner, count) => {
     const report = await page.evaluate(([s, n, m]) => globalThis.runFuzz(s, n, m), [seed, count, manner] as const);
     if (report.failure) expect.fail(report.failure);
     console.log(`seed ${seed}: ${count} graphs in Chromium, ${manner}; ${report.compared} elements compared`);

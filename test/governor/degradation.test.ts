@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
+import { within } from '../support/time.ts';
 
 const MiB = 2 ** 20;
 
@@ -43,7 +44,7 @@ it('failures make a device dearer, keep work off it when there are too many, and
     devices: ['cpu', 'reference'],
     cpu: { threads: 1 },
     routing: { cache: false },
-    recovery: { failures: 3, failureWindowMs: 400, coolDownMs: 100, backoffMs: [1] },
+    recovery: { failures: 3, failureWindowMs: 3000, coolDownMs: 500, backoffMs: [1] },
     wrap: (device) => (device.id === 'cpu' ? (faulty = withFaults(device)) : device),
   });
   const failOnce = async (): Promise<void> => {
@@ -62,7 +63,7 @@ it('failures make a device dearer, keep work off it when there are too many, and
   expect(penaltyOf(rt).penalty).toBe(Number.POSITIVE_INFINITY);
   expect(rt.explain(rt.ones([4096]).add(1).tanh()).device).toBe('reference');
   // Time alone brings it back: first to be tried, then as if nothing had been.
-  await expect.poll(() => penaltyOf(rt).penalty, { timeout: 2000 }).toBe(1);
+  await expect.poll(() => penaltyOf(rt).penalty, { timeout: within(5000) }).toBe(1);
   expect(rt.recovery.of('cpu').state).toBe('half-open');
   for (let i = 0; i < 3; i++) await rt.scope({ device: 'cpu' }, () => rt.ones([64]).add(1).sum().data());
   expect([penaltyOf(rt).penalty, rt.recovery.of('cpu').state]).toEqual([1, 'closed']);

@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { createRuntime, type FaultyDevice, withFaults } from '../../src/index.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { within } from '../support/time.ts';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -13,7 +14,7 @@ async function make(): Promise<{ rt: Runtime; first: () => FaultyDevice; launche
     devices: ['cpu', 'reference'],
     cpu: { threads: 1 },
     routing: { mode: 'off' },
-    recovery: { attempts: 1, failures: 1, coolDownMs: 100, backoffMs: [0] },
+    recovery: { attempts: 1, failures: 1, coolDownMs: 500, backoffMs: [0] },
     wrap: (device) => (device.id === 'cpu' ? (faulty = withFaults(device)) : device),
   });
   return { rt, first: () => faulty!, launches: () => faulty!.counters().calls.launch };
@@ -23,7 +24,7 @@ const fail = (device: FaultyDevice, times = 1): void =>
   device.plan({ faults: [{ at: 'launch', nth: device.counters().calls.launch + 1, times, as: 'transient' }] });
 
 const probation = (rt: Runtime): Promise<void> =>
-  expect.poll(() => rt.recovery.of('cpu').state, { timeout: 2000, interval: 2 }).toBe('half-open');
+  expect.poll(() => rt.recovery.of('cpu').state, { timeout: within(2000), interval: 2 }).toBe('half-open');
 
 it('gets one of many calls at once, eager or compiled, and all of them once it is trusted', async () => {
   const { rt, first, launches } = await make();

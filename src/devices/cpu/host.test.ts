@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { within } from '../../../test/support/time.ts';
 import { createCpuDevice } from './device.ts';
 import { cgroupLimit, openHost } from './host.ts';
 
@@ -66,7 +67,7 @@ describe('a browser', () => {
     made[0]!.onerror!();
     await thread.terminate();
     expect([made[0]!.terminated, gone]).toEqual([true, 1]);
-    await vi.waitFor(() => expect(gone).toBe(2), 3000);
+    await vi.waitFor(() => expect(gone).toBe(2), within(3000));
   });
 
   it('without workers or isolation computes on one thread and unshared memory', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { within } from '../../../test/support/time.ts';
 import { createCpuDevice } from '../../devices/cpu/device.ts';
 import { calibrate } from './calibrate.ts';
 import { launchTime, parseProfile } from './profile.ts';
@@ -13,8 +14,7 @@ it('measures a real CPU within its time, and more work takes longer', async () =
     const took = performance.now() - start;
     const p = profiles.get('cpu')!;
     expect(parseProfile(JSON.parse(JSON.stringify(p)))).toEqual(p);
-    // The limit is 600 ms; a machine that does other things as well stretches the point that is being measured.
-    expect(took).toBeLessThan(1500);
+    expect(took).toBeLessThan(within(600));
     expect(told.length).toBeGreaterThan(5);
     expect(p.launchUs).toBeGreaterThan(0);
     for (const cls of ['map', 'reduce'] as const) {
