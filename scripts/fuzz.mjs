@@ -29,12 +29,12 @@ for (const name of ['runs', 'seed']) {
 const seed = values.seed ?? `${Math.floor(Math.random() * 2 ** 31)}`;
 const graphsOnly = values.device !== undefined || values.without !== undefined;
 
-/** Test files that draw their inputs: they take fast-check from one place. */
+/** Test files that draw their inputs: they take the seed from one place. */
 const properties = ['src', 'test'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true })
     .filter((f) => f.endsWith('.test.ts'))
     .map((f) => `${folder}/${f.replaceAll('\\', '/')}`)
-    .filter((f) => readFileSync(join(root, f), 'utf8').includes('support/properties.ts')),
+    .filter((f) => readFileSync(join(root, f), 'utf8').match(/support\/(properties|seed)\.ts/)),
 );
 const options = Object.entries(values).flatMap(([k, v]) => (k === 'seed' || v === undefined ? [] : [`--${k} ${v}`]));
 const again = `seed ${seed}; to repeat this run: npm run fuzz -- --seed ${seed} ${options.join(' ')}`;

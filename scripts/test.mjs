@@ -1,7 +1,8 @@
-// npm test: everything, with its own set-up, ending in the counts.
+// npm test: lint, types, build and tests with their own set-up, ending in the counts.
 //
-//   node scripts/test.mjs            all of it
-//   node scripts/test.mjs FILTER …   only test files whose path contains a filter, without lint, build and coverage
+//   node scripts/test.mjs              npm test: every test file, of the largest suites a fixed part of what repeats itself
+//   node scripts/test.mjs --all        npm run test:all: all of those suites, and the coverage with its thresholds
+//   node scripts/test.mjs FILTER …     only test files whose path contains a filter, without lint and coverage; --all as above
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,7 +13,8 @@ import { ensureBuilt } from './build.mjs';
 import { softwareGpu } from './software-gpu.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const filters = process.argv.slice(2);
+const all = process.argv.includes('--all');
+const filters = process.argv.slice(2).filter((a) => a !== '--all');
 const bin = (path) => fileURLToPath(new URL(`../node_modules/${path}`, import.meta.url));
 const start = performance.now();
 
@@ -25,7 +27,8 @@ function step(name, run) {
 }
 
 function node(args) {
-  const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
+  const env = { ...process.env, ...(all ? { GPUFORGE_TEST_ALL: '1' } : {}) };
+  const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit', env });
   if (run.status !== 0) {
     process.stdout.write(`\nFailed: ${args[0].replace(root, '')} ended with status ${run.status ?? run.signal}.\n`);
     process.exitCode = 1;
@@ -54,7 +57,7 @@ step('Tests', () =>
   node([
     bin('vitest/vitest.mjs'),
     'run',
-    ...(filters.length > 0 ? filters : ['--coverage']),
+    ...(all && filters.length === 0 ? ['--coverage'] : filters),
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${report}`,

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Runtime } from '../../src/index.ts';
+import { everyNth } from '../support/extent.ts';
 import { absent, openRuntime, targets } from './devices.ts';
 import { caseFiles, readCases } from './files.ts';
 import type { Case } from './format.ts';
@@ -33,7 +34,8 @@ describe.each(targets)('cases on $name', (target) => {
   });
 
   describe.each(suites)('$file', ({ groups }) => {
-    it.each(groups)('%s', { timeout: 120_000 }, async (_op, cases) => {
+    it.each(groups)('%s', { timeout: 120_000 }, async (_op, list) => {
+      const cases = everyNth(list, target.nth);
       const result = await runCases(rt, cases, { ...target, dtypes: target.dtypes(rt) });
       passed += result.passed;
       for (const [reason, n] of result.skipped) skipped.set(reason, (skipped.get(reason) ?? 0) + n);

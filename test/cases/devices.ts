@@ -16,6 +16,8 @@ export interface Target {
   readonly together: number;
   /** Share of the fuzzer's graphs: a GPU emulated in software takes long for each. */
   readonly share: number;
+  /** `npm test` takes every n-th case of an op, `npm run test:all` every one: devices that compile each case take long. */
+  readonly nth: number;
   readonly dtypes: (rt: Runtime) => ReadonlySet<DType>;
 }
 
@@ -27,6 +29,7 @@ const target = (name: string, options: RuntimeOptions, more: Partial<Target> = {
   allow: {},
   together: 1,
   share: 1,
+  nth: 1,
   dtypes: dtypesOf,
   ...more,
 });
@@ -36,11 +39,15 @@ const always: readonly Target[] = [
   target('reference', { devices: ['reference'] }, { allow: { ulp: { erf: 4 } } }),
   target('cpu', { devices: ['cpu'] }),
   // Without the interpreter of tiny kernels, so that the smallest case runs as WebAssembly.
-  target('cpu compiled', { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } }, { wide: 'also' }),
+  target(
+    'cpu compiled',
+    { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } },
+    { wide: 'also', nth: 2 },
+  ),
 ];
 
 const optional: readonly Target[] = [
-  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, allow: wgsl }),
+  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 3, allow: wgsl }),
   target('cuda', { devices: ['cuda'] }, { wide: 'only', together: 16 }),
 ];
 

@@ -6,11 +6,12 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { type DType, dtypes } from '../../src/base/dtype.ts';
 import { openRuntime, targets } from '../cases/devices.ts';
+import { all } from '../support/extent.ts';
 import { seed } from '../support/seed.ts';
 import type { Wishes } from './generate.ts';
 import { compiled, eager, fuzz, type Manner, notCompiled, type Opened } from './run.ts';
 
-const runs = Number(process.env.FUZZ_RUNS ?? 2000);
+const runs = Number(process.env.FUZZ_RUNS ?? (all ? 2000 : 500));
 const only = process.env.FUZZ_DEVICE;
 const without = process.env.FUZZ_WITHOUT?.split(',') ?? [];
 

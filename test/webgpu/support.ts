@@ -14,14 +14,17 @@ export interface Check {
   readonly name: string;
   /** A dtype without which the check cannot run; it is skipped, and counted as skipped, where the device lacks it. */
   readonly needs: DType;
+  /** It takes long, and the same code runs in a check of another dtype: left to `npm run test:all` and GPU hosts. */
+  readonly repeats: boolean;
   readonly run: (device: Device) => Promise<void>;
 }
 
-export const check = (name: string, run: (device: Device) => Promise<void>, needs: DType = 'f32'): Check => ({
-  name,
-  needs,
-  run,
-});
+export const check = (
+  name: string,
+  run: (device: Device) => Promise<void>,
+  needs: DType = 'f32',
+  repeats = false,
+): Check => ({ name, needs, repeats, run });
 
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(message);

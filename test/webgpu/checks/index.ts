@@ -8,6 +8,10 @@ import { reductions } from './reductions.ts';
 import { routines } from './routines.ts';
 import { runtime } from './runtime.ts';
 
+/** The checks that `npm test` runs: all but the slow ones that repeat another. */
+export const checksToRun = (group: string, all: boolean): readonly Check[] =>
+  allChecks[group]!.filter((c) => all || !c.repeats);
+
 export const allChecks: Readonly<Record<string, readonly Check[]>> = {
   elementwise,
   functions,

@@ -3,6 +3,8 @@
 // Values are small whole numbers and the ops exact on them, so results must be equal, not just close.
 
 import { expect, it } from 'vitest';
+import { all } from '../../../../test/support/extent.ts';
+import { seed as first } from '../../../../test/support/seed.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
@@ -173,8 +175,7 @@ function randomSpec(seed: number): Spec {
   return { space, reduced: m.sizes.slice(rank), accumulators, outputs, inputs: m.inputs };
 }
 
-const seeds = Number(process.env.FUZZ_KERNELS ?? 400);
-const first = Number(process.env.FUZZ_SEED ?? 1);
+const seeds = all ? 400 : 200;
 
 it(`${seeds} random kernels give what the reference gives, in one piece and in several`, { timeout: 600_000 }, () => {
   for (let seed = first; seed < first + seeds; seed++) {
