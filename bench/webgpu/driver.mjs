@@ -1,8 +1,9 @@
-// The Vulkan driver for all sides of one run: what the environment names, NVIDIA's headless one, else Chromium's SwiftShader.
+// The Vulkan driver for all sides of one run: what the environment names, NVIDIA's headless one, else the SwiftShader of the tests.
 
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { softwareGpu } from '../../scripts/software-gpu.mjs';
 
 const folders = [
   '/usr/local/nvidia/lib64',
@@ -11,7 +12,6 @@ const folders = [
   '/usr/lib64',
   '/usr/lib',
 ];
-const swiftShader = ['/usr/lib/chromium/vk_swiftshader_icd.json', '/opt/google/chrome/vk_swiftshader_icd.json'];
 
 /** Variables for the child processes, and what they name. */
 export function chooseDriver(env = process.env) {
@@ -28,6 +28,6 @@ export function chooseDriver(env = process.env) {
     );
     return { env: { ...base, VK_ICD_FILENAMES: file }, driver: egl };
   }
-  const soft = swiftShader.find((f) => existsSync(f));
-  return soft ? { env: { ...base, VK_ICD_FILENAMES: soft }, driver: soft } : { env: base, driver: 'default' };
+  const { dawn } = softwareGpu(env);
+  return { env: { ...base, ...dawn }, driver: dawn.VK_ICD_FILENAMES ?? 'default' };
 }
