@@ -14,7 +14,7 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
-      exclude: ['src/**/*.test.ts', 'src/**/testing.ts'],
+      exclude: ['src/**/*.test.ts'],
       reporter: ['text-summary', 'json-summary'],
       thresholds: {
         'src/graph/**': { lines: 90 },

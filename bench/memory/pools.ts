@@ -7,7 +7,7 @@
 
 import { readFileSync } from 'node:fs';
 import { formatBytes } from '../../src/base/format.ts';
-import { dataframe, type TraceEvent, training } from '../../src/devices/traces.ts';
+import { dataframe, type TraceEvent, training } from '../../test/support/traces.ts';
 import { allocators } from './allocators.ts';
 import { type Replay, replay } from './replay.ts';
 import { readRmm } from './rmm.ts';

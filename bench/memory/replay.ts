@@ -1,7 +1,7 @@
 // Plays an allocation trace over an allocator: what it reserves against what is live, how often it asks the driver, what a
 // call costs.
 
-import type { TraceEvent } from '../../src/devices/traces.ts';
+import type { TraceEvent } from '../../test/support/traces.ts';
 import type { Allocator } from './allocators.ts';
 
 export interface Replay {

@@ -3,8 +3,8 @@
 // A pointer is in use from its `allocate` to its `free`; the same number may come back later as another block. Failed
 // allocations are left out, and so are frees of what was allocated before the log began; both are counted.
 
-import type { TraceEvent } from '../../src/devices/traces.ts';
 import { FormatError } from '../../src/errors.ts';
+import type { TraceEvent } from '../../test/support/traces.ts';
 
 export interface RmmLog {
   readonly trace: readonly TraceEvent[];

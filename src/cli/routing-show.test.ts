@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { bothProfiles, cpuProfile } from '../../test/support/routing.ts';
 import type { Output, Style } from '../forge/style.ts';
 import { Router } from '../governor/routing/router.ts';
-import { bothProfiles, cpuProfile } from '../governor/routing/testing.ts';
 import { elements } from './explain-route.ts';
 import { profileText, routeText, runExplainRoute } from './routing-show.ts';
 

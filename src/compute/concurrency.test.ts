@@ -1,10 +1,10 @@
 // Many callers at once: results as in a sequence, and no promise that stays pending, whatever is mixed.
 
 import { describe, expect, it } from 'vitest';
+import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
 import { within } from '../../test/support/time.ts';
 import { withDeadline } from '../governor/recovery/deadline.ts';
 import { ComputeError } from './errors.ts';
-import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
 
 function random(seed: number): (below: number) => number {
   let s = seed >>> 0;

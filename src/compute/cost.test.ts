@@ -2,7 +2,7 @@
 
 import { createHook } from 'node:async_hooks';
 import { describe, expect, it } from 'vitest';
-import { cpuFacade, values } from './testing.ts';
+import { cpuFacade, values } from '../../test/support/facade.ts';
 
 /** The fewest promises that a call makes: other code of the process may make some at the same time. */
 async function promisesOf(call: () => Promise<unknown>): Promise<number> {

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
 import { AbortError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
 import type { RecordArray } from './pipeline.ts';
-import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
 
 const open: GPUCompute[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
 import { DegradationHandler, type DegradationState } from './degradation.ts';
 import type { GPUCompute } from './gpu-compute.ts';
-import { facade, fakeGpu, TestClock, values } from './testing.ts';
 
 type Told = DegradationState & { readonly at: number };
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
 import type { Telemetry } from '../devices/device.ts';
 import { createRuntime } from '../runtime/runtime.ts';
 import { DeviceManager, type DeviceManagerDeps } from './device-manager.ts';
 import { DeviceUnavailableError, DisposedError, InvalidArgumentError } from './errors.ts';
 import type { OpenRuntime } from './select.ts';
-import { facade, fakeGpu, TestClock, values } from './testing.ts';
 
 const open: DeviceManager[] = [];
 afterEach(async () => {

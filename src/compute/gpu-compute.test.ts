@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { AbortError, BatchError, DisposedError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
 import { GPUCompute } from './gpu-compute.ts';
-import { cpuFacade, facade, fakeGpu, values } from './testing.ts';
 
 const open: GPUCompute[] = [];
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { TestClock } from '../../test/support/facade.ts';
 import { PerformanceLogger } from './logger.ts';
-import { TestClock } from './testing.ts';
 
 describe('the performance logger', () => {
   it('keeps the newest 1000 records', () => {

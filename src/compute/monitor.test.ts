@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
 import { DisposedError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
 import { PerformanceMonitor } from './monitor.ts';
-import { facade, fakeGpu, TestClock, values } from './testing.ts';
 
 const open: GPUCompute[] = [];
 afterEach(async () => {

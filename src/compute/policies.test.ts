@@ -1,9 +1,9 @@
 // Pacing, slow-downs and predictions, on simulated time.
 
 import { describe, expect, it } from 'vitest';
+import { TestClock } from '../../test/support/facade.ts';
 import { CostModel } from './cost-model.ts';
 import { Pacer } from './pacer.ts';
-import { TestClock } from './testing.ts';
 import { Timeline } from './timeline.ts';
 
 describe('the utilisation ceiling', () => {

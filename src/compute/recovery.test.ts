@@ -2,6 +2,7 @@
 // for ever. Results are right or the error is typed; nothing hangs; nothing is left behind.
 
 import { afterEach, describe, expect, it } from 'vitest';
+import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
 import { within } from '../../test/support/time.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
 import { OutOfMemory } from '../errors.ts';
@@ -15,7 +16,6 @@ import {
   TensorLostError,
 } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
-import { facade, fakeGpu, TestClock, values } from './testing.ts';
 
 const open: GPUCompute[] = [];
 afterEach(async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cpuFacade, values } from '../../test/support/facade.ts';
 import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import type { GPUCompute } from './gpu-compute.ts';
 import type { BatchOp } from './ops.ts';
-import { cpuFacade, values } from './testing.ts';
 
 /** The most bytes a device had lent at once while something ran, on top of what it had before. */
 async function peakOf(device: Device, work: () => Promise<unknown>): Promise<number> {

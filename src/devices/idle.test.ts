@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { randomSource } from '../../test/support/traces.ts';
 import { IdleBlocks } from './idle.ts';
-import { randomSource } from './traces.ts';
 
 const idleOf = (...sizes: number[]) => {
   const idle = new IdleBlocks<{ size: number; since: number }>();

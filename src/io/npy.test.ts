@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import {
+  anyRecord,
+  described,
+  expected,
+  fixture,
+  refusal,
+  refusedAtEveryLength,
+  survivesDamage,
+} from '../../test/support/files.ts';
 import fc from '../../test/support/properties.ts';
 import { ArgumentError } from '../errors.ts';
 import { formatNpy, parseNpy } from './npy.ts';
-import { anyRecord, described, expected, fixture, refusal, refusedAtEveryLength, survivesDamage } from './testing.ts';
 
 const files = Object.keys(expected).filter((name) => name.endsWith('.npy'));
 

@@ -1,8 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import fc from '../../test/support/properties.ts';
-import { crc32 } from './crc32.ts';
-import { formatNpz, parseNpz } from './npz.ts';
-import type { ArrayRecord } from './record.ts';
 import {
   anyNamedRecords,
   describedAll,
@@ -11,7 +7,11 @@ import {
   refusal,
   refusedAtEveryLength,
   survivesDamage,
-} from './testing.ts';
+} from '../../test/support/files.ts';
+import fc from '../../test/support/properties.ts';
+import { crc32 } from './crc32.ts';
+import { formatNpz, parseNpz } from './npz.ts';
+import type { ArrayRecord } from './record.ts';
 
 const files = Object.keys(expected).filter((name) => name.endsWith('.npz'));
 const record = (n: number): ArrayRecord => ({ dtype: 'u8', shape: [n], bytes: new Uint8Array(n).fill(7) });

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import fc from '../../test/support/properties.ts';
-import { ArgumentError } from '../errors.ts';
-import { formatSafetensors, parseSafetensors } from './safetensors.ts';
 import {
   anyNamedRecords,
   describedAll,
@@ -10,7 +7,10 @@ import {
   refusal,
   refusedAtEveryLength,
   survivesDamage,
-} from './testing.ts';
+} from '../../test/support/files.ts';
+import fc from '../../test/support/properties.ts';
+import { ArgumentError } from '../errors.ts';
+import { formatSafetensors, parseSafetensors } from './safetensors.ts';
 
 const name = 'all.safetensors';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { elementwise, makeKernel } from '../devices/cpu/testing.ts';
+import { elementwise, makeKernel } from '../../test/support/cpu.ts';
 import { canonical } from './canonical.ts';
 import { Exprs } from './expr.ts';
 import type { Matmul } from './kernel.ts';

@@ -1,7 +1,7 @@
 // The bench of routing on recorded machines: an H200 beside 16 cores, and a software GPU beside 2, with noise on every time.
 
 import { describe, expect, it } from 'vitest';
-import { randomFrom } from '../../src/governor/routing/testing.ts';
+import { randomFrom } from '../support/routing.ts';
 import { Machine, recorded, traceOf } from './routing-machine.ts';
 
 const seeds = [1, 2, 3, 4, 5, 6, 7, 8];

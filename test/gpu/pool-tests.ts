@@ -2,7 +2,7 @@
 
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import type { DeviceBuffer } from '../../src/devices/device.ts';
-import { dataframe, play, training } from '../../src/devices/traces.ts';
+import { dataframe, play, training } from '../support/traces.ts';
 import { assert, type Report } from './check.ts';
 
 const MiB = 2 ** 20;

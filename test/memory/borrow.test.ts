@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReversibleStep } from '../../src/governor/memory/borrow.ts';
 import { BorrowViolation } from '../../src/governor/memory/errors.ts';
-import { countWalks } from '../../src/governor/memory/testing-walks.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
+import { countWalks } from '../support/memory-walks.ts';
 
 let rt: Runtime;
 beforeAll(async () => {

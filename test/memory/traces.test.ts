@@ -3,8 +3,8 @@ import { allocators } from '../../bench/memory/allocators.ts';
 import { draw } from '../../bench/memory/draw.ts';
 import { replay } from '../../bench/memory/replay.ts';
 import { readRmm } from '../../bench/memory/rmm.ts';
-import { dataframe, training } from '../../src/devices/traces.ts';
 import { FormatError } from '../../src/errors.ts';
+import { dataframe, training } from '../support/traces.ts';
 
 const GiB = 2 ** 30;
 

@@ -2,9 +2,9 @@
 
 import type { Device } from '../../src/devices/device.ts';
 import { accuracy, decompose } from '../../src/kernel/decompose/index.ts';
-import { ulps } from '../../src/kernel/decompose/testing.ts';
 import { type AluOp, aluOps } from '../../src/kernel/ops.ts';
 import { meaning } from '../../src/kernel/semantics.ts';
+import { ulps } from '../support/decompose.ts';
 import { bytesOf, Exprs, kernelOf, random, runOn, valuesOf } from './support.ts';
 
 export interface Accuracy {

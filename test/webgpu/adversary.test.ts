@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../src/devices/webgpu/render.ts';
 import { nativeOps } from '../../src/devices/webgpu/wgsl/ops.ts';
 import { accuracy, decompose } from '../../src/kernel/decompose/index.ts';
-import { ulps } from '../../src/kernel/decompose/testing.ts';
 import type { Expr } from '../../src/kernel/expr.ts';
 import { type AluOp, aluOps } from '../../src/kernel/ops.ts';
 import { meaning } from '../../src/kernel/semantics.ts';
+import { ulps } from '../support/decompose.ts';
 import { compileFreely, type Freedom } from './adversary.ts';
 import { Exprs, kernelOf, random } from './support.ts';
 

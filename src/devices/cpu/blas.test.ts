@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { asType, runOn, sample } from '../../../test/support/cpu.ts';
 import type { Routine } from '../../kernel/kernel.ts';
 import { Blas, type Product } from './blas.ts';
 import { createCpuDevice } from './device.ts';
 import { openHost, type ThreadHost } from './host.ts';
-import { asType, runOn, sample } from './testing.ts';
 
 interface Call {
   readonly name: string;

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { asType, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from '../../../test/support/cpu.ts';
 import type { DType } from '../../base/dtype.ts';
 import { ArgumentError, DisposedError, OutOfMemory } from '../../errors.ts';
 import { Exprs } from '../../kernel/expr.ts';
 import type { Routine } from '../../kernel/kernel.ts';
 import { createReferenceDevice } from '../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from './device.ts';
-import { asType, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from './testing.ts';
 
 const opened: CpuDevice[] = [];
 const open = async (options: Parameters<typeof createCpuDevice>[0] = {}): Promise<CpuDevice> => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
   await writeFile(
     entry,
     `export { createCpuDevice } from ${JSON.stringify(join(here, 'device.ts'))};\n` +
-      `export { elementwise } from ${JSON.stringify(join(here, 'testing.ts'))};\n`,
+      `export { elementwise } from ${JSON.stringify(join(here, '../../../test/support/cpu.ts'))};\n`,
   );
   await build({
     configFile: false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dataframe, play, randomSource, training } from '../traces.ts';
+import { dataframe, play, randomSource, training } from '../../../test/support/traces.ts';
 import { type ArenaOptions, VirtualArena, type VirtualMemory } from './arena.ts';
 import type { Stretch } from './stretches.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
+import { MockCuda } from '../../../test/support/cuda-mock.ts';
 import { within } from '../../../test/support/time.ts';
 import { DeviceLost, DisposedError, ForgeError, OutOfMemory } from '../../errors.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import type { CudaDevice } from './device.ts';
 import { openCudaDevices } from './discover.ts';
-import { MockCuda } from './ffi/mock.ts';
 
 const MiB = 2 ** 20;
 

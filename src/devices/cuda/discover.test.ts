@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { MockCuda } from '../../../test/support/cuda-mock.ts';
 import { type CudaHost, openCudaDevices, whyNot } from './discover.ts';
-import { MockCuda } from './ffi/mock.ts';
 
 const host = (more: Partial<CudaHost> = {}): CudaHost => ({
   env: {},

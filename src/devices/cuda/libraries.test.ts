@@ -3,12 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
 import { matmul, type RoutineCase, withEpilogue } from '../../../test/gpu/routines.ts';
+import { MockCuda } from '../../../test/support/cuda-mock.ts';
 import type { DType } from '../../base/dtype.ts';
 import { dtypes } from '../../base/dtype.ts';
 import { ForgeError } from '../../errors.ts';
 import type { CudaDevice } from './device.ts';
 import { openCudaDevices } from './discover.ts';
-import { MockCuda } from './ffi/mock.ts';
 
 async function open(
   libraries: readonly string[],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dataframe, play, randomSource, type TraceEvent, training } from '../traces.ts';
+import { dataframe, play, randomSource, type TraceEvent, training } from '../../../test/support/traces.ts';
 import { type MemorySource, SegmentArena } from './segments.ts';
 import type { Stretch } from './stretches.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { dataframe, play, type TraceEvent, training } from '../../../test/support/traces.ts';
 import { DeviceUnavailable, OutOfMemory } from '../../errors.ts';
-import { dataframe, play, type TraceEvent, training } from '../traces.ts';
 import { type GpuBuffer, Pool } from './memory.ts';
 
 const MiB = 2 ** 20;

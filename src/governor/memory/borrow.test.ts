@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { countWalks, type Grid, verticesOf } from '../../../test/support/memory-walks.ts';
 import { type CpuDevice, createCpuDevice } from '../../devices/cpu/device.ts';
 import type { DeviceBuffer } from '../../devices/device.ts';
 import { DeviceLost } from '../../errors.ts';
@@ -6,7 +7,6 @@ import { type Borrowed, borrow, type Lendable, type ReversibleStep } from './bor
 import { BorrowViolation, BufferLent, refuseLent } from './errors.ts';
 import { fingerprint, pieceBytes } from './fingerprint.ts';
 import { sha256 } from './sha256.ts';
-import { countWalks, type Grid, verticesOf } from './testing-walks.ts';
 
 let device: CpuDevice;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { holder } from '../../../test/support/memory.ts';
 import { formatBytes } from '../../base/format.ts';
 import { describeHolders, largestHolders } from './holders.ts';
-import { holder } from './testing.ts';
 
 describe('holders', () => {
   it('gives the largest, largest first, of equal ones the oldest', () => {

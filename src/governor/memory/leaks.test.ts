@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { holder } from '../../../test/support/memory.ts';
 import { LeakDetector, type LeakReport } from './leaks.ts';
 import { defaultLeaks } from './options.ts';
-import { holder } from './testing.ts';
 import type { Holder } from './view.ts';
 
 const MB = 2 ** 20;

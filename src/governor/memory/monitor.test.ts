@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { FakeClock, FakeView, holder } from '../../../test/support/memory.ts';
 import { MemoryMonitor } from './monitor.ts';
 import { type MemoryOptions, memorySettings } from './options.ts';
-import { FakeClock, FakeView, holder } from './testing.ts';
 import { systemClock } from './view.ts';
 
 function setUp(options: MemoryOptions = {}, ...ids: string[]) {

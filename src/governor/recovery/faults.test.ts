@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { elementwise } from '../../../test/support/cpu.ts';
 import { createCpuDevice } from '../../devices/cpu/device.ts';
-import { elementwise } from '../../devices/cpu/testing.ts';
 import { createReferenceDevice } from '../../devices/reference/device.ts';
 import { ArgumentError, DeviceLost, DisposedError, KernelError, OutOfMemory } from '../../errors.ts';
 import { DeadlineExceeded, TransientError } from './errors.ts';

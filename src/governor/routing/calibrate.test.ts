@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
+import { renamed } from '../../../test/support/routing.ts';
 import { within } from '../../../test/support/time.ts';
 import { createCpuDevice } from '../../devices/cpu/device.ts';
 import { calibrate } from './calibrate.ts';
 import { launchTime, parseProfile } from './profile.ts';
-import { renamed } from './testing.ts';
 
 it('measures a real CPU within its time, and more work takes longer', async () => {
   const device = await createCpuDevice();

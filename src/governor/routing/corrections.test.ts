@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { mapWork } from '../../../test/support/routing.ts';
 import { Corrections, Signature } from './corrections.ts';
-import { mapWork } from './testing.ts';
 import type { WorkItem } from './types.ts';
 
 const sig = (n: number): Signature => new Signature().set('element_wise', [mapWork(n)]);

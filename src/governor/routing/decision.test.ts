@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { request } from '../../../test/support/routing.ts';
 import { Costed } from './decision.ts';
-import { request } from './testing.ts';
 
 const decision = (samples: number): Costed => {
   const p = { device: 'cpu', us: 1, launch: 1, work: 0, transfer: 0, penalty: 1, samples };

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { bothProfiles, cpuProfile, request } from '../../../test/support/routing.ts';
 import { ArgumentError, DeviceUnavailable } from '../../errors.ts';
 import type { RoutingOptions } from './options.ts';
 import { Router } from './router.ts';
-import { bothProfiles, cpuProfile, request } from './testing.ts';
 import type { RouteRequest } from './types.ts';
 
 const quiet: RoutingOptions = { explore: false };

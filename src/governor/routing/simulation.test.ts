@@ -2,10 +2,10 @@
 // outliers, the trace of the bench in kind. Everything follows from a seed, so that the goals can be asserted.
 
 import { describe, expect, it } from 'vitest';
+import { cpuProfile, gpuProfile, randomFrom } from '../../../test/support/routing.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { CostModel } from './model.ts';
 import { Router } from './router.ts';
-import { cpuProfile, gpuProfile, randomFrom } from './testing.ts';
 import { type OperationType, operationTypes, type RouteRequest } from './types.ts';
 import { typicalWork } from './work.ts';
 

@@ -2,11 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cpuProfile, renamed, request } from '../../../test/support/routing.ts';
 import { createCpuDevice } from '../../devices/cpu/device.ts';
 import type { Device } from '../../devices/device.ts';
 import { openRouter } from './open.ts';
 import { fingerprintOf, type Known, openProfileStore, routingFolder } from './store.ts';
-import { cpuProfile, renamed, request } from './testing.ts';
 
 const device = (details: Record<string, string | number> = { threads: 2 }): Device =>
   ({ id: 'cpu', caps: { name: 'a CPU', details } }) as unknown as Device;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decomposed, evaluator, expressions, kernelOf, plain } from '../../../test/support/decompose.ts';
 import { dtypeInfo, dtypes } from '../../base/dtype.ts';
 import { DeviceUnavailable } from '../../errors.ts';
 import { type Expr, Exprs } from '../expr.ts';
@@ -8,7 +9,6 @@ import { meaning, roundTo } from '../semantics.ts';
 import { accuracy } from './accuracy.ts';
 import { decompose, decomposeEpilogue } from './index.ts';
 import type { Native } from './lowering.ts';
-import { decomposed, evaluator, expressions, kernelOf, plain } from './testing.ts';
 
 const safe = new Set<AluOp>(['shl', 'shr', 'idiv', 'imod']);
 

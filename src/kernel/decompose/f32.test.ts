@@ -1,10 +1,10 @@
 // Every f32 function over its whole range against double precision, with each op rounded as devices round it.
 
 import { describe, expect, it } from 'vitest';
+import { decomposed, evaluator, ulps } from '../../../test/support/decompose.ts';
 import type { AluOp } from '../ops.ts';
 import { meaning } from '../semantics.ts';
 import { accuracy } from './accuracy.ts';
-import { decomposed, evaluator, ulps } from './testing.ts';
 
 type Op = keyof typeof accuracy;
 

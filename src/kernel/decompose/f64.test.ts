@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { decomposed, evaluator, ulps } from '../../../test/support/decompose.ts';
 import { meaning } from '../semantics.ts';
 import { accuracy } from './accuracy.ts';
-import { decomposed, evaluator, ulps } from './testing.ts';
 
 type Op = keyof typeof accuracy;
 

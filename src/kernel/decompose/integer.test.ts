@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { decomposed, evaluator, expressions, kernelOf, plain } from '../../../test/support/decompose.ts';
 import fc from '../../../test/support/properties.ts';
 import { type DType, intRange } from '../../base/dtype.ts';
 import { Exprs } from '../expr.ts';
 import { meaning, roundTo, type Value } from '../semantics.ts';
 import { decompose } from './index.ts';
-import { decomposed, evaluator, expressions, kernelOf, plain } from './testing.ts';
 
 const types = ['u8', 'i32', 'u32', 'i64', 'u64'] as const;
 const ops = ['idiv', 'imod', 'shl', 'shr', 'pow'] as const;

@@ -1,4 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import {
+  bytesOf,
+  elementsOf,
+  elementwise,
+  makeKernel,
+  runOn,
+  sameBytes,
+  sample,
+} from '../../../../test/support/cpu.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { DeviceLost, KernelError } from '../../../errors.ts';
 import { Exprs } from '../../../kernel/expr.ts';
@@ -6,7 +15,6 @@ import type { Kernel, Routine } from '../../../kernel/kernel.ts';
 import { type CpuDevice, type CpuOptions, createCpuDevice } from '../device.ts';
 import type { ThreadHost } from '../host.ts';
 import { CpuMemory } from '../memory.ts';
-import { bytesOf, elementsOf, elementwise, makeKernel, runOn, sameBytes, sample } from '../testing.ts';
 import { type Job, WorkerPool } from './pool.ts';
 
 const opened: CpuDevice[] = [];

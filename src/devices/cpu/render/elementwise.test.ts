@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { data, Run, reference, type Spec, samples } from '../../../../test/support/cpu-render.ts';
 import { type DType, dtypes, isFloat } from '../../../base/dtype.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import { aluOps } from '../../../kernel/ops.ts';
 import { cpuNative } from './native.ts';
-import { data, Run, reference, type Spec, samples } from './testing.ts';
 
 /** Same values; NaN equals NaN, -0 differs from 0. */
 function expectSame(spec: Spec, label = ''): void {

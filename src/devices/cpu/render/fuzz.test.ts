@@ -3,6 +3,7 @@
 // Values are small whole numbers and the ops exact on them, so results must be equal, not just close.
 
 import { expect, it } from 'vitest';
+import { type Data, data, Run, randomSource, reference, type Spec } from '../../../../test/support/cpu-render.ts';
 import { all } from '../../../../test/support/extent.ts';
 import { seed as first } from '../../../../test/support/seed.ts';
 import type { DType } from '../../../base/dtype.ts';
@@ -10,7 +11,6 @@ import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
 import type { AluOp, ReduceOp } from '../../../kernel/ops.ts';
 import type { Value } from '../../../kernel/semantics.ts';
-import { type Data, data, Run, randomSource, reference, type Spec } from './testing.ts';
 
 const types = ['u8', 'i32', 'u32', 'i64', 'u64', 'f32', 'f64'] as const;
 const binary: readonly AluOp[] = ['add', 'sub', 'max', 'min'];

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { data, Run, randomSource, reference, type Spec, samples } from '../../../../test/support/cpu-render.ts';
 import { type DType, dtypes, isFloat } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
 import type { Value } from '../../../kernel/semantics.ts';
-import { data, Run, randomSource, reference, type Spec, samples } from './testing.ts';
 
 const ops: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'argmax', 'argmin'];
 const opsOf = (t: DType): readonly ReduceOp[] =>

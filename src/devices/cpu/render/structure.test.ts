@@ -1,10 +1,18 @@
 import { describe, expect, it } from 'vitest';
+import {
+  data,
+  kernelOf,
+  Run,
+  randomSource,
+  reference,
+  type Spec,
+  samples,
+} from '../../../../test/support/cpu-render.ts';
 import { within } from '../../../../test/support/time.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Value } from '../../../kernel/semantics.ts';
 import { renderKernel } from './render.ts';
-import { data, kernelOf, Run, randomSource, reference, type Spec, samples } from './testing.ts';
 
 function expectSame(spec: Spec, label = ''): void {
   const expected = reference(spec);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { asType, elementsOf, elementwise, random, runOn, sameBytes, sample } from '../../../../test/support/cpu.ts';
 import { byteSize, type DType, dtypes, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../../../base/half.ts';
 import { KernelError } from '../../../errors.ts';
@@ -6,7 +7,6 @@ import { Exprs } from '../../../kernel/expr.ts';
 import type { Matmul, Routine, Scan, Scatter, Sort } from '../../../kernel/kernel.ts';
 import { createReferenceDevice } from '../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../device.ts';
-import { asType, elementsOf, elementwise, random, runOn, sameBytes, sample } from '../testing.ts';
 
 const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
 const reference = createReferenceDevice();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { asType, elementsOf, elementwise, makeKernel, random, runOn, sameBytes } from '../../../../test/support/cpu.ts';
 import { byteSize, type DType, dtypes, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../../../base/half.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
@@ -7,7 +8,6 @@ import { type AluOp, aluOps, type ReduceOp } from '../../../kernel/ops.ts';
 import { createReferenceDevice } from '../../reference/device.ts';
 import { type CpuDevice, createCpuDevice } from '../device.ts';
 import { cpuNative } from '../render/native.ts';
-import { asType, elementsOf, elementwise, makeKernel, random, runOn, sameBytes } from '../testing.ts';
 
 let interpreted: CpuDevice;
 let compiled: CpuDevice;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { makeKernel } from '../../../../test/support/cpu.ts';
 import fc from '../../../../test/support/properties.ts';
 import { dtypes } from '../../../base/dtype.ts';
 import { createCpuDevice } from '../../../devices/cpu/device.ts';
-import { makeKernel } from '../../../devices/cpu/testing.ts';
 import type { Device } from '../../../devices/device.ts';
 import { createReferenceDevice } from '../../../devices/reference/device.ts';
 import { DeviceLost, ForgeError, KernelError, OutOfMemory } from '../../../errors.ts';

@@ -6,10 +6,10 @@
 //   up, take the 1 away, down: everything is as it was.
 // Each step is one launch that reads array i-1 and writes array i in place. Its own memory is one word, that of the answer.
 
-import type { Device, Program } from '../../devices/device.ts';
-import { type Expr, Exprs } from '../../kernel/expr.ts';
-import type { Kernel } from '../../kernel/kernel.ts';
-import type { Borrowed, ReversibleStep } from './borrow.ts';
+import type { Device, Program } from '../../src/devices/device.ts';
+import type { Borrowed, ReversibleStep } from '../../src/governor/memory/borrow.ts';
+import { type Expr, Exprs } from '../../src/kernel/expr.ts';
+import type { Kernel } from '../../src/kernel/kernel.ts';
 
 export interface Grid {
   readonly dimensions: number;

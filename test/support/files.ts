@@ -1,11 +1,11 @@
 // For the tests of the file formats: the files that NumPy wrote, and records of every dtype.
 
 import { readFileSync } from 'node:fs';
-import fc from '../../test/support/properties.ts';
-import { byteSize, type DType, dtypes } from '../base/dtype.ts';
-import { sizeOf } from '../base/shape.ts';
-import { FormatError } from '../errors.ts';
-import type { ArrayRecord } from './record.ts';
+import { byteSize, type DType, dtypes } from '../../src/base/dtype.ts';
+import { sizeOf } from '../../src/base/shape.ts';
+import { FormatError } from '../../src/errors.ts';
+import type { ArrayRecord } from '../../src/io/record.ts';
+import fc from './properties.ts';
 
 interface Described {
   readonly dtype: DType;
@@ -13,7 +13,7 @@ interface Described {
   readonly hex: string;
 }
 
-const folder = new URL('../../test/io/fixtures/', import.meta.url);
+const folder = new URL('../io/fixtures/', import.meta.url);
 
 export const fixture = (name: string): Uint8Array => new Uint8Array(readFileSync(new URL(name, folder)));
 

@@ -1,13 +1,13 @@
-// What the tests of this folder share: a clock that they move, and devices that fail when told to.
+// What the tests of the facade share: a clock that they move, and devices that fail when told to.
 
-import { createCpuDevice } from '../devices/cpu/device.ts';
-import type { Device, Mark } from '../devices/device.ts';
-import { type FaultyDevice, withFaults } from '../governor/recovery/faults.ts';
-import { createRuntime, type RuntimeOptions } from '../runtime/runtime.ts';
-import type { Clock } from './clock.ts';
-import { DeviceManager, type DeviceManagerDeps } from './device-manager.ts';
-import { GPUCompute, type GPUComputeDeps } from './gpu-compute.ts';
-import type { OpenRuntime } from './select.ts';
+import type { Clock } from '../../src/compute/clock.ts';
+import { DeviceManager, type DeviceManagerDeps } from '../../src/compute/device-manager.ts';
+import { GPUCompute, type GPUComputeDeps } from '../../src/compute/gpu-compute.ts';
+import type { OpenRuntime } from '../../src/compute/select.ts';
+import { createCpuDevice } from '../../src/devices/cpu/device.ts';
+import type { Device, Mark } from '../../src/devices/device.ts';
+import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
+import { createRuntime, type RuntimeOptions } from '../../src/runtime/runtime.ts';
 
 /** Waits take no time; time passes when something waits or a test says so. */
 export class TestClock implements Clock {

@@ -1,12 +1,12 @@
 // For the tests of the decompositions: an evaluator that rounds after every op, and distances in units in the last place.
 
-import type { DType } from '../../base/dtype.ts';
-import { type Expr, Exprs, operands } from '../expr.ts';
-import type { Kernel } from '../kernel.ts';
-import { type AluOp, aluOps } from '../ops.ts';
-import { bitcastValue, castValue, meaning, roundTo, type Value } from '../semantics.ts';
-import { decompose } from './index.ts';
-import type { Native } from './lowering.ts';
+import type { DType } from '../../src/base/dtype.ts';
+import { decompose } from '../../src/kernel/decompose/index.ts';
+import type { Native } from '../../src/kernel/decompose/lowering.ts';
+import { type Expr, Exprs, operands } from '../../src/kernel/expr.ts';
+import type { Kernel } from '../../src/kernel/kernel.ts';
+import { type AluOp, aluOps } from '../../src/kernel/ops.ts';
+import { bitcastValue, castValue, meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
 
 const basic: readonly AluOp[] = [
   ...(['add', 'sub', 'mul', 'div', 'max', 'min', 'eq', 'ne', 'lt', 'le', 'where', 'neg', 'abs'] as const),

@@ -1,14 +1,14 @@
 // Test helper: builds kernels by hand, runs them as WebAssembly and on the reference, and compares.
 
-import { byteSize, type DType, dtypeInfo } from '../../../base/dtype.ts';
-import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../../../base/half.ts';
-import { sizeOf } from '../../../base/shape.ts';
-import type { Expr } from '../../../kernel/expr.ts';
-import type { Accumulator, Kernel, Output } from '../../../kernel/kernel.ts';
-import type { Value } from '../../../kernel/semantics.ts';
-import { type Elements, interpret } from '../../reference/interpret.ts';
-import { argsLayout, type WasmKernel } from './module.ts';
-import { renderKernel } from './render.ts';
+import { byteSize, type DType, dtypeInfo } from '../../src/base/dtype.ts';
+import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../../src/base/half.ts';
+import { sizeOf } from '../../src/base/shape.ts';
+import { argsLayout, type WasmKernel } from '../../src/devices/cpu/render/module.ts';
+import { renderKernel } from '../../src/devices/cpu/render/render.ts';
+import { type Elements, interpret } from '../../src/devices/reference/interpret.ts';
+import type { Expr } from '../../src/kernel/expr.ts';
+import type { Accumulator, Kernel, Output } from '../../src/kernel/kernel.ts';
+import type { Value } from '../../src/kernel/semantics.ts';
 
 export interface Spec {
   readonly space: readonly number[];

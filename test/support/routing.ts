@@ -1,9 +1,9 @@
 // Fabricated devices for the tests of routing: profiles with round figures, requests in one line.
 
-import type { Device, DeviceId } from '../../devices/device.ts';
-import { curveOf } from './curve.ts';
-import type { Profile } from './profile.ts';
-import type { Candidate, Operation, RouteRequest, WorkItem } from './types.ts';
+import type { Device, DeviceId } from '../../src/devices/device.ts';
+import { curveOf } from '../../src/governor/routing/curve.ts';
+import type { Profile } from '../../src/governor/routing/profile.ts';
+import type { Candidate, Operation, RouteRequest, WorkItem } from '../../src/governor/routing/types.ts';
 
 /** µs for n units at a fixed cost and a rate per µs. */
 const linear = (fixed: number, perUs: number) =>

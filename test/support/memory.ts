@@ -1,6 +1,6 @@
 // A runtime's memory and a clock for tests: both are moved by hand.
 
-import type { Holder, MemoryView, PlaceFigures, Rung, TickClock } from './view.ts';
+import type { Holder, MemoryView, PlaceFigures, Rung, TickClock } from '../../src/governor/memory/view.ts';
 
 export class FakeClock implements TickClock {
   time = 1_000_000;

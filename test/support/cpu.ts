@@ -1,11 +1,11 @@
 // Helpers of the CPU device's tests: kernels by hand, random buffers, and a run beside the reference device.
 
-import { byteSize, type DType, dtypeInfo, isFloat, type TypedArray } from '../../base/dtype.ts';
-import { numberToBf16, numberToF16 } from '../../base/half.ts';
-import { sizeOf } from '../../base/shape.ts';
-import { type Expr, Exprs } from '../../kernel/expr.ts';
-import type { Accumulator, Kernel, Output, Routine } from '../../kernel/kernel.ts';
-import type { Device } from '../device.ts';
+import { byteSize, type DType, dtypeInfo, isFloat, type TypedArray } from '../../src/base/dtype.ts';
+import { numberToBf16, numberToF16 } from '../../src/base/half.ts';
+import { sizeOf } from '../../src/base/shape.ts';
+import type { Device } from '../../src/devices/device.ts';
+import { type Expr, Exprs } from '../../src/kernel/expr.ts';
+import type { Accumulator, Kernel, Output, Routine } from '../../src/kernel/kernel.ts';
 
 export interface KernelSpec {
   readonly space: readonly number[];

@@ -4,7 +4,7 @@
 // between them move real bytes. Memory that was unmapped is gone: touching it throws. A handler can replace any function, to
 // make it fail or to watch it.
 
-import type { Ffi, ForeignFunction, ForeignLibrary } from './port.ts';
+import type { Ffi, ForeignFunction, ForeignLibrary } from '../../src/devices/cuda/ffi/port.ts';
 
 export interface MockCall {
   readonly name: string;
