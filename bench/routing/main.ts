@@ -5,8 +5,9 @@
 //   --largest 26           log2 of the largest size
 //   --measure 120          seconds for measuring; --seconds 25: the trace's, on the best devices
 //   --samples 41           of each short call on each device; long ones have at least 3
-//   --json FILE            default bench/results/routing-<machine>.json; --svg FILE: predicted against measured
-//   --draw FILE --svg FILE draws the picture of a run that was written before
+//   --json FILE            the summary, by default bench/results/routing-<machine>.json; --svg FILE: predicted against measured
+//   --raw FILE             every measured call, by default .cache/bench/routing-<machine>.json, which is not kept in the repository
+//   --draw FILE --svg FILE draws the picture from the measured calls of an earlier run
 //
 // Every distinct call is first measured on every device (median over rounds through all calls, transfers and the read of the result
 // included); policies are scored by these times. A call above twice its oracle is no miss if the samples cannot tell that it is slower there
@@ -211,7 +212,8 @@ say(`${((performance.now() - started) / 1000).toFixed(0)} s in all`);
 
 const machine = gpu.replace(/\W+/g, '-');
 const file = option('json', `bench/results/routing-${machine}.json`);
-mkdirSync(dirname(file), { recursive: true });
+const raw = option('raw', `.cache/bench/routing-${machine}.json`);
+for (const f of [file, raw]) mkdirSync(dirname(f), { recursive: true });
 const record = {
   command: `npm run bench -- routing ${args.join(' ')}`.trim(),
   at: new Date().toISOString(),
@@ -238,6 +240,10 @@ const record = {
       { op: t.call.work.op, elements: t.call.n, home: t.call.home, device, explored: decision?.explored, predicted },
     ];
   }),
+};
+const drawn = {
+  devices: record.devices,
+  load: record.load,
   measured: timed.map((t) => ({
     op: t.call.work.op,
     elements: t.call.n,
@@ -251,7 +257,8 @@ const record = {
   })),
 };
 writeFileSync(file, `${JSON.stringify(record, null, 1)}\n`);
+writeFileSync(raw, `${JSON.stringify(drawn, null, 1)}\n`);
 const svg = option('svg', '');
-if (svg) draw(record, svg);
-say(`written to ${file}${svg ? ` and ${svg}` : ''}`);
+if (svg) draw(drawn, svg);
+say(`written to ${[file, raw, svg].filter(Boolean).join(', ')}`);
 process.exit(0);
