@@ -62,7 +62,8 @@ export interface Launch {
 
 /** Recorded launches that can be replayed with other buffers and scalars. */
 export interface Recording {
-  replay(bindings: readonly DeviceBuffer[], scalars: readonly number[]): void;
+  /** `id`: measure it as one span, see `Device.spans`. */
+  replay(bindings: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void;
   dispose(): void;
 }
 
@@ -72,6 +73,24 @@ export interface Mark {
   whenDone(): Promise<void>;
   /** Device time in ms between an earlier mark and this one, once both are done; null where it cannot be measured. */
   since(earlier: Mark): number | null;
+}
+
+/** When a device was busy with a launch or a replay, in milliseconds of the device's own clock. */
+export interface Span {
+  readonly id: number;
+  readonly start: number;
+  readonly end: number;
+  /** All launches that were measured together, `id` among them; missing if it is only that one. */
+  readonly ids?: readonly number[];
+  /** The clock moves in steps of so many microseconds; missing if they are too small to matter. */
+  readonly quantumUs?: number;
+}
+
+/** The device's clock showed `device` when the host's (`performance.now()`) showed `host`, within so many microseconds. */
+export interface ClockReading {
+  readonly device: number;
+  readonly host: number;
+  readonly errorUs: number;
 }
 
 /** Measured or absent, never invented. */
@@ -111,7 +130,7 @@ export interface Device {
   /** Cached by structure. Errors carry the rendered source. */
   prepare(work: Kernel | Routine): Program;
   /** Buffers: inputs, then outputs, as the kernel or routine lists them. Enqueues; an error may surface at the next read. */
-  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void;
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void;
   record?(steps: readonly Launch[]): Recording;
   /** Host memory from which transfers are fastest; `write` recognises it. Where it is missing, any memory is as good. */
   pinned?(bytes: number): ArrayBuffer;
@@ -119,6 +138,15 @@ export interface Device {
   isPinned?(bytes: Uint8Array): boolean;
   /** A point on the timeline. With `timed` false only its end is asked for, which can be known sooner; `since` is null then. */
   mark(timed?: boolean): Mark;
+  /**
+   * Measures launches and replays that are given an `id`, from now on or no more; 'detailed' each by itself, where several are
+   * otherwise measured together. Missing where the device has no clock.
+   */
+  spans?(on: boolean | 'detailed'): void;
+  /** What was measured and is known by now, each span once. */
+  takeSpans?(): readonly Span[];
+  /** Compares the clock of the spans with the host's. Only while spans are on. */
+  clock?(): Promise<ClockReading>;
   /** `whole`: the figures are the device's own, with what other processes use; else they speak of what we may use. */
   memory(): { readonly total: number; readonly free: number; readonly whole?: boolean };
   /** What the device's own pool holds: taken from the system, handed out, and the difference, held for reuse. */

@@ -260,7 +260,7 @@ function replay(
   const { place, plan, programs } = executable;
   const { device } = place;
   // A single launch is cheaper than replaying a recording of one.
-  if (!device.record || plan.steps.length < 2)
+  if (!device.record || plan.steps.length < 2 || engine.dispatch.detailed)
     return engine.dispatch.stepwise(executable, () => engine.launch(executable, [...leaves], scalars));
   let recording = recordings.get(executable);
   if (!recording) {

@@ -7,6 +7,7 @@ import type { Place } from '../devices/place.ts';
 import type { Estimate } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
+import type { Spans } from './spans.ts';
 
 /** The program a launch belongs to. */
 export interface Numbered {
@@ -18,12 +19,19 @@ export interface Numbered {
 export class Dispatch {
   readonly #events: Emitter;
   readonly #ledger: Ledger;
+  readonly #spans: Spans;
   /** The compiled function whose launches are being enqueued one by one. */
   #replay: number | null = null;
 
-  constructor(events: Emitter, ledger: Ledger) {
+  constructor(events: Emitter, ledger: Ledger, spans: Spans) {
     this.#events = events;
     this.#ledger = ledger;
+    this.#spans = spans;
+  }
+
+  /** Whether launches are to be measured one by one: then compiled functions are not replayed as a whole. */
+  get detailed(): boolean {
+    return this.#spans.detailed;
   }
 
   launch(
@@ -36,13 +44,14 @@ export class Dispatch {
   ): void {
     this.#ledger.launches++;
     const events = this.#events;
-    if (!events.heard.launch) {
+    if (!events.heard.launch && !this.#spans.on) {
       place.device.launch(program, buffers, scalars);
       return;
     }
     const id = events.nextId();
     const start = performance.now();
-    place.device.launch(program, buffers, scalars);
+    this.#spans.measure(place, id, (measured) => place.device.launch(program, buffers, scalars, measured));
+    if (!events.heard.launch) return;
     const hostMs = performance.now() - start;
     const { name } = program;
     events.emit('launch', { id, name, device: place.id, start, hostMs, estimate, program: of, replay: this.#replay });
@@ -71,8 +80,13 @@ export class Dispatch {
     scalars: readonly number[],
   ): void {
     this.#ledger.launches += executable.programs.length;
-    if (!this.#events.heard.replay) recording.replay(buffers, scalars);
-    else this.#told(executable, true, () => recording.replay(buffers, scalars));
+    if (!this.#events.heard.replay && !this.#spans.on) {
+      recording.replay(buffers, scalars);
+      return;
+    }
+    this.#told(executable, true, (id) =>
+      this.#spans.measure(executable.place, id, (measured) => recording.replay(buffers, scalars, measured)),
+    );
   }
 
   /** Fills a buffer with bytes of the host. */

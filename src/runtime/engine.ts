@@ -13,7 +13,7 @@ import type { LaunchStep } from '../graph/plan.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
 import { Checks } from './checks.ts';
-import { Dispatch } from './dispatch.ts';
+import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
@@ -39,10 +39,17 @@ export class Engine {
   /** What is being restored is for a run that asked this. */
   #restoring: Want = anywhere;
 
-  constructor(programs: Programs, recovery: Recovery, feedback: Feedback, ledger: Ledger, events: Emitter) {
+  constructor(
+    programs: Programs,
+    recovery: Recovery,
+    feedback: Feedback,
+    ledger: Ledger,
+    events: Emitter,
+    dispatch: Dispatch,
+  ) {
     this.programs = programs;
     this.#events = events;
-    this.dispatch = new Dispatch(events, ledger);
+    this.dispatch = dispatch;
     this.residency = new Residency(events, this.dispatch);
     this.#recovery = recovery;
     this.feedback = feedback;

@@ -77,6 +77,22 @@ export interface Events {
     /** It ran as one recording. */
     readonly recorded: boolean;
   };
+  /**
+   * When a device was busy with a launch or a replay. Only while `rt.spans` is on, and some time after the launch; on the host's
+   * clock, known to `errorUs`.
+   */
+  readonly span: {
+    /** Of the launch or the replay. */
+    readonly id: number;
+    readonly device: DeviceId;
+    readonly start: number;
+    readonly end: number;
+    /** All launches that were measured together, `id` among them. */
+    readonly ids: readonly number[];
+    readonly errorUs: number;
+    /** The device's clock moves in steps of so many microseconds; null if they are too small to matter. */
+    readonly quantumUs: number | null;
+  };
   /** Data of the host went to a device. */
   readonly upload: TransferEvent;
   /** Data of a device came to the host. `ms` includes the work before it that the device had to finish. */
@@ -136,6 +152,7 @@ const names: Readonly<Record<EventName, true>> = {
   compile: true,
   launch: true,
   replay: true,
+  span: true,
   upload: true,
   download: true,
   move: true,

@@ -18,6 +18,7 @@ import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
 import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts';
+import { Dispatch } from './dispatch.ts';
 import { Engine } from './engine.ts';
 import { Emitter, type EventName, eventNames, type Listener } from './events.ts';
 import { type Explanation, explain } from './explain.ts';
@@ -31,6 +32,7 @@ import { anywhere, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
 import { createScopeStore } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
+import { type SpanMode, Spans } from './spans.ts';
 
 export type { TensorOptions, UploadOptions } from './making.ts';
 
@@ -106,10 +108,12 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     recordSites(host, memory, governor.monitor);
     const choosing = devices.length > 1 ? routed.router : null;
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
-    const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events);
+    const spans = new Spans(governor.places, events);
+    const dispatch = new Dispatch(events, host.ledger, spans);
+    const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events, dispatch);
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return new Runtime(host, engine, governor, routed, reports, events, seed);
+    return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
   } catch (e) {
     await Promise.all(devices.map((d) => d.close()));
     throw e;
@@ -145,6 +149,7 @@ export class Runtime extends TensorMaking {
   readonly #routed: OpenRouter;
   readonly #reports: readonly DeviceReport[];
   readonly #events: Emitter;
+  readonly #spans: Spans;
   #closed = false;
 
   /** Use `createRuntime`. */
@@ -155,6 +160,7 @@ export class Runtime extends TensorMaking {
     routed: OpenRouter,
     reports: readonly DeviceReport[],
     events: Emitter,
+    spans: Spans,
     seed: number,
   ) {
     super(host);
@@ -162,6 +168,7 @@ export class Runtime extends TensorMaking {
     this.#governor = governor;
     this.#reports = reports;
     this.#events = events;
+    this.#spans = spans;
     this.routing = routed.router;
     this.#routed = routed;
     this.memory = governor.monitor;
@@ -263,6 +270,7 @@ export class Runtime extends TensorMaking {
     else if (places[0]!.alive) await this.host.finished(places[0]!, signal);
     const checking = this.#engine.checks.verifyAll();
     if (checking) await checking;
+    if (this.#spans.on) await this.#spans.settle();
   }
 
   /**
@@ -312,8 +320,30 @@ export class Runtime extends TensorMaking {
       stats: this.stats(),
       events: this.#events,
       cachedPrograms: this.#engine.programs.size,
+      spans: this.#spans,
       closed: this.#closed,
     });
+  }
+
+  /**
+   * Measures when devices are busy: from now on every launch and replay is followed by a `span` event with its times on the
+   * host's clock, told before the next `rt.flush()` returns. `'detailed'` measures kernels one by one where a device otherwise
+   * measures several together, and launches compiled functions step by step: that takes more time. Resolves when the clocks
+   * were compared; `false` ends it. Off, which is the default, costs nothing.
+   * @example await rt.spans(true) // → undefined
+   * @example await rt.spans(false) // → undefined
+   */
+  async spans(mode: SpanMode): Promise<void> {
+    this.host.checkOpen('spans');
+    if (mode !== true && mode !== false && mode !== 'detailed') {
+      throw new ArgumentError({
+        code: 'BAD_OPTION',
+        message: `spans: ${String(mode)} is no way to measure`,
+        fix: "Use true, false or 'detailed'.",
+        where: 'spans',
+      });
+    }
+    await this.#spans.set(mode);
   }
 
   /**
@@ -338,6 +368,7 @@ export class Runtime extends TensorMaking {
     if (this.#closed) return;
     this.#closed = true;
     this.host.close();
+    this.#spans.close();
     await this.#governor.close();
     this.#routed.save();
     await Promise.all(this.#governor.places.filter((p) => p.alive).map((p) => p.device.close()));

@@ -13,6 +13,7 @@ import type { DeviceReport } from './devices.ts';
 import type { Emitter } from './events.ts';
 import type { Governor } from './governor.ts';
 import type { Stats } from './ledger.ts';
+import type { Spans } from './spans.ts';
 
 export const snapshotSchema = 'gpuforge.runtime/1';
 
@@ -31,6 +32,8 @@ export interface DeviceSnapshot {
   readonly health: HealthSnapshot | null;
   /** Measured by the device; a figure that is not measured is null. */
   readonly telemetry: TelemetrySnapshot | null;
+  /** How well its clock is known, in µs; null while `rt.spans` is off. */
+  readonly clockErrorUs: number | null;
 }
 
 export interface HealthSnapshot {
@@ -106,6 +109,8 @@ export interface RuntimeSnapshot {
     readonly waitMs: number;
     /** Listeners that threw. */
     readonly listenerFailures: number;
+    /** Launches whose spans never came. */
+    readonly spansDropped: number;
   };
   readonly programs: {
     /** Made, and runs that found theirs ready. */
@@ -126,6 +131,7 @@ export interface SnapshotParts {
   readonly stats: Stats;
   readonly events: Emitter;
   readonly cachedPrograms: number;
+  readonly spans: Spans;
   readonly closed: boolean;
 }
 
@@ -139,7 +145,7 @@ export function takeRuntimeSnapshot(parts: SnapshotParts): RuntimeSnapshot {
     time: Date.now(),
     clock: performance.now(),
     closed,
-    devices: parts.reports.map((r) => deviceSnapshot(r, governor, closed)),
+    devices: parts.reports.map((r) => deviceSnapshot(r, parts)),
     memory: {
       places: places.map((p) => placeSnapshot(p, governor, closed)),
       spilled: stats.spilledBytes,
@@ -163,6 +169,7 @@ export function takeRuntimeSnapshot(parts: SnapshotParts): RuntimeSnapshot {
       waits: stats.waits,
       waitMs: stats.waitMs,
       listenerFailures: events.failures,
+      spansDropped: parts.spans.dropped,
     },
     programs: { made: stats.programs, hits: stats.programHits, cached: parts.cachedPrograms },
     waits: stats.waitsByLine,
@@ -170,7 +177,10 @@ export function takeRuntimeSnapshot(parts: SnapshotParts): RuntimeSnapshot {
   };
 }
 
-function deviceSnapshot(r: DeviceReport, { places, health }: Governor, closed: boolean): DeviceSnapshot {
+function deviceSnapshot(
+  r: DeviceReport,
+  { governor: { places, health }, spans, closed }: SnapshotParts,
+): DeviceSnapshot {
   const place = places.find((p) => p.id === r.id);
   return {
     id: r.id,
@@ -182,6 +192,7 @@ function deviceSnapshot(r: DeviceReport, { places, health }: Governor, closed: b
     details: { ...r.details },
     health: place ? healthSnapshot(place, health) : null,
     telemetry: place?.alive && !closed ? telemetrySnapshot(place) : null,
+    clockErrorUs: spans.error(r.id),
   };
 }
 

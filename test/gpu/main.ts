@@ -1,6 +1,6 @@
 // The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
 //
-//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines cublas matmul ampere epilogues fast pool runtime] [soak SECONDS]
+//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines cublas matmul ampere epilogues fast pool runtime spans] [soak SECONDS]
 //
 // `--part I/N` takes every N-th case, so that N processes share the work (of a slow checker, say). Prints each failure as it
 // happens and a table last; exits non-zero if anything failed or if there is no GPU.
@@ -17,6 +17,7 @@ import { poolTests } from './pool-tests.ts';
 import { epilogueCases, matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
 import { runtimeTests } from './runtime-tests.ts';
 import { soakTest } from './soak.ts';
+import { spanTests } from './span-tests.ts';
 
 const report = new Report();
 // Under a memory checker every buffer is an allocation of its own.
@@ -94,6 +95,7 @@ if (wants('epilogues')) {
 if (wants('fast') && part === 0) await fastMathTests(await open({ fastMath: true }), device, report);
 if (wants('pool') && part === 0) await poolTests(device, report);
 if (wants('runtime') && part === 0) await runtimeTests(device, report);
+if (wants('spans') && part === 0) await spanTests(report);
 console.log(`all done after ${seconds()}; ${JSON.stringify(device.counters())}`);
 report.print();
 const soak = only.indexOf('soak');

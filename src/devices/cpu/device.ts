@@ -8,7 +8,7 @@ import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.
 import { ArgumentError, DisposedError } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
-import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } from '../device.ts';
+import type { Capabilities, ClockReading, Device, DeviceBuffer, DeviceLoss, Mark, Program, Span } from '../device.ts';
 import { maxBuffers } from './arguments.ts';
 import { Blas } from './blas.ts';
 import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
@@ -86,6 +86,8 @@ class Cpu implements CpuDevice {
   readonly #byIdentity = new WeakMap<Kernel | Routine, CpuProgram>();
   readonly #programs = new Map<string, CpuProgram>();
   readonly #spares = new Spares();
+  /** Null while nobody wants to know. */
+  #spans: Span[] | null = null;
   #closed = false;
 
   constructor(engine: WasmEngine, blas: Blas, tiny: number, programs: number) {
@@ -204,7 +206,7 @@ class Cpu implements CpuDevice {
     return program;
   }
 
-  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
     const p = program as CpuProgram;
     const list = buffers as readonly CpuBuffer[];
     if (this.#closed) this.#open(p.name);
@@ -214,7 +216,27 @@ class Cpu implements CpuDevice {
       const b = list[i]!;
       if (b.released || b.bytes < p.needs[i]!) this.#refuseBuffer(p, b, i);
     }
-    p.run(list, scalars);
+    if (this.#spans !== null && id !== undefined) {
+      const start = performance.now();
+      p.run(list, scalars);
+      this.#spans.push({ id, start, end: performance.now() });
+    } else p.run(list, scalars);
+  }
+
+  /** The host's clock around the launch: the device is done when it returns. */
+  spans(on: boolean | 'detailed'): void {
+    this.#spans = on ? (this.#spans ?? []) : null;
+  }
+
+  takeSpans(): readonly Span[] {
+    const taken = this.#spans ?? [];
+    if (taken.length > 0) this.#spans = [];
+    return taken;
+  }
+
+  async clock(): Promise<ClockReading> {
+    const now = performance.now();
+    return { device: now, host: now, errorUs: 0 };
   }
 
   mark(): Mark {

@@ -9,6 +9,7 @@ import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type {
   Capabilities,
+  ClockReading,
   Device,
   DeviceBuffer,
   DeviceLoss,
@@ -16,6 +17,7 @@ import type {
   Mark,
   Program,
   Recording,
+  Span,
   Telemetry,
 } from '../device.ts';
 import { CudaBuffer } from './buffer.ts';
@@ -33,6 +35,7 @@ import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
+import { CudaSpans } from './spans.ts';
 import type { Arena } from './split-arena.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
@@ -71,6 +74,8 @@ export class CudaDevice implements Device {
   readonly #waits = { open: 0 };
   readonly telemetry?: () => Telemetry;
   readonly #onLost: (error: DeviceLost) => void;
+  /** Null until somebody wants to know, and when nobody does any more. */
+  #spans: CudaSpans | null = null;
   #closed = false;
 
   constructor(info: CudaDeviceInfo, services: CudaServices) {
@@ -161,8 +166,16 @@ export class CudaDevice implements Device {
     });
   }
 
-  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
     this.#driver.use(this.#context);
+    if (this.#spans !== null && id !== undefined) {
+      const begin = this.#spans.begin();
+      this.#launch(program, buffers, scalars);
+      this.#spans.end(id, begin);
+    } else this.#launch(program, buffers, scalars);
+  }
+
+  #launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
     const p = program as CudaProgram;
     const located = buffers as readonly CudaBuffer[];
     this.#settleAll(located);
@@ -181,7 +194,7 @@ export class CudaDevice implements Device {
 
   record(steps: readonly Launch[]): Recording {
     this.#enter();
-    return record(
+    const recording = record(
       {
         driver: this.#driver,
         stream: this.#compute,
@@ -196,6 +209,40 @@ export class CudaDevice implements Device {
       },
       steps,
     );
+    return {
+      replay: (bindings, scalars, id) => {
+        if (this.#spans === null || id === undefined) {
+          recording.replay(bindings, scalars);
+          return;
+        }
+        this.#driver.use(this.#context);
+        const begin = this.#spans.begin();
+        recording.replay(bindings, scalars);
+        this.#spans.end(id, begin);
+      },
+      dispose: () => recording.dispose(),
+    };
+  }
+
+  spans(on: boolean | 'detailed'): void {
+    this.#enter();
+    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute);
+    else {
+      this.#spans?.close();
+      this.#spans = null;
+    }
+  }
+
+  takeSpans(): readonly Span[] {
+    if (this.#spans === null) return [];
+    this.#enter();
+    return this.#spans.take();
+  }
+
+  async clock(): Promise<ClockReading> {
+    this.#enter();
+    if (this.#spans === null) throw disposed(`the clock of ${this.id} runs only while spans are on`);
+    return this.#spans.clock();
   }
 
   mark(timed = true): Mark {
@@ -241,6 +288,7 @@ export class CudaDevice implements Device {
     this.#compiler.close();
     for (const address of this.#kept) call.cuMemFree_v2(address);
     this.#pool.close();
+    this.#spans?.close();
     this.#events.close();
     this.#timers.close();
     call.cuStreamDestroy_v2(this.#compute);

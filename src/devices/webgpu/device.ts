@@ -3,7 +3,17 @@
 import type { DType } from '../../base/dtype.ts';
 import { ArgumentError } from '../../errors.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
-import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Launch, Mark, Program } from '../device.ts';
+import type {
+  Capabilities,
+  ClockReading,
+  Device,
+  DeviceBuffer,
+  DeviceLoss,
+  Launch,
+  Mark,
+  Program,
+  Span,
+} from '../device.ts';
 import { released } from './errors.ts';
 import { Launcher } from './launcher.ts';
 import { Life } from './loss.ts';
@@ -16,6 +26,7 @@ import { WorkQueue } from './queue.ts';
 import { WebGpuRecording } from './recording.ts';
 import { patchKernel } from './routines/patch.ts';
 import { ScalarBlock } from './scalars.ts';
+import { PassSpans } from './spans.ts';
 import { Downloads, Uploads } from './transfer.ts';
 import { Patience, restsOfNode, type Waiter } from './wait.ts';
 
@@ -57,6 +68,11 @@ export class WebGpuDevice implements Device {
   readonly #marks: Marks;
   readonly #programs = new WeakMap<Kernel | Routine, WebGpuProgram>();
   readonly #recordings = new Set<WebGpuRecording>();
+  /** Missing where the adapter has no timestamps. */
+  readonly spans?: (on: boolean | 'detailed') => void;
+  readonly takeSpans?: () => readonly Span[];
+  readonly clock?: () => Promise<ClockReading>;
+  #spans: PassSpans | null = null;
   readonly #onError: (event: Event) => void;
 
   constructor(setup: WebGpuSetup) {
@@ -87,6 +103,11 @@ export class WebGpuDevice implements Device {
     // What no error scope caught is kept off the console; scopes surround everything that is made or submitted here.
     this.#onError = (event) => event.preventDefault();
     gpu.addEventListener('uncapturederror', this.#onError);
+    if (setup.timestamps) {
+      this.spans = (on) => this.#measure(on);
+      this.takeSpans = () => this.#spans?.take() ?? [];
+      this.clock = () => this.#clock();
+    }
   }
 
   /** What its shaders are written for. */
@@ -142,11 +163,39 @@ export class WebGpuDevice implements Device {
     return known;
   }
 
-  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
     this.#life.check('launch');
     const p = program as WebGpuProgram;
     this.#checkLaunch(p, buffers as readonly GpuBuffer[]);
-    this.#launcher.launch(p, buffers as readonly GpuBuffer[], scalars);
+    this.#timed(id, () => this.#launcher.launch(p, buffers as readonly GpuBuffer[], scalars));
+  }
+
+  #timed(id: number | undefined, encode: () => void): void {
+    if (this.#spans === null || id === undefined) encode();
+    else this.#spans.during(id, encode);
+  }
+
+  #measure(on: boolean | 'detailed'): void {
+    this.#life.check('spans');
+    const before = this.#spans;
+    if (before) {
+      before.close();
+      this.#queue.removeRider(before);
+    }
+    this.#spans = on ? new PassSpans(this.gpu, this.#queue, on === 'detailed') : null;
+    this.#queue.timer = this.#spans;
+    if (this.#spans) this.#queue.addRider(this.#spans);
+  }
+
+  async #clock(): Promise<ClockReading> {
+    this.#life.check('clock');
+    if (this.#spans) return this.#spans.clock(this.#marks);
+    throw new ArgumentError({
+      code: 'SPANS_OFF',
+      message: `${this.id}: the clock is read only while spans are on`,
+      fix: 'Call spans(true) first.',
+      where: this.id,
+    });
   }
 
   record(steps: readonly Launch[]): WebGpuRecording {
@@ -155,7 +204,10 @@ export class WebGpuDevice implements Device {
       this.#life.check('replay');
       for (const b of buffers) this.#own(b, 'replay');
     };
-    const made = new WebGpuRecording(steps, this.#launcher, this.#pool, check, (r) => this.#recordings.delete(r));
+    const timed = (id: number | undefined, encode: () => void): void => this.#timed(id, encode);
+    const made = new WebGpuRecording(steps, this.#launcher, this.#pool, check, timed, (r) =>
+      this.#recordings.delete(r),
+    );
     this.#recordings.add(made);
     return made;
   }

@@ -28,6 +28,12 @@ export interface Batch {
   submitted: boolean;
 }
 
+/** Told of passes while they are measured. */
+export interface PassTimer {
+  begins(): GPUComputePassDescriptor;
+  dispatched(): void;
+}
+
 /** Something that takes part in each submit: fills buffers before it, waits for it after. */
 export interface Rider {
   beforeSubmit(encoder: GPUCommandEncoder): void;
@@ -43,6 +49,8 @@ export class WorkQueue {
   readonly #scalars: ScalarBlock;
   readonly #firstBatch: number;
   readonly #riders: Rider[] = [];
+  /** Null while nobody measures passes. */
+  timer: PassTimer | null = null;
   #encoder: GPUCommandEncoder | null = null;
   #pass: GPUComputePassEncoder | null = null;
   #pipeline: GPUComputePipeline | null = null;
@@ -84,6 +92,11 @@ export class WorkQueue {
     this.#riders.push(rider);
   }
 
+  removeRider(rider: Rider): void {
+    const at = this.#riders.indexOf(rider);
+    if (at >= 0) this.#riders.splice(at, 1);
+  }
+
   /** Remembers what was enqueued, for errors. */
   note(step: QueuedStep): void {
     this.#batch.steps.push(step);
@@ -96,7 +109,8 @@ export class WorkQueue {
     workgroups: readonly [number, number, number],
   ): void {
     if (!this.#pass) {
-      this.#pass = this.#open().beginComputePass();
+      const encoder = this.#open();
+      this.#pass = this.timer === null ? encoder.beginComputePass() : encoder.beginComputePass(this.timer.begins());
       this.#pipeline = null;
     }
     if (this.#pipeline !== pipeline) {
@@ -106,6 +120,7 @@ export class WorkQueue {
     if (scalarOffset === null) this.#pass.setBindGroup(0, group);
     else this.#pass.setBindGroup(0, group, [scalarOffset]);
     this.#pass.dispatchWorkgroups(workgroups[0], workgroups[1], workgroups[2]);
+    this.timer?.dispatched();
     this.#workgroups += workgroups[0] * workgroups[1] * workgroups[2];
     this.#dispatches++;
     this.#added++;

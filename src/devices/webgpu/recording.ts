@@ -26,6 +26,7 @@ export class WebGpuRecording implements Recording {
   readonly #launcher: Launcher;
   readonly #pool: Pool;
   readonly #check: (buffers: readonly GpuBuffer[]) => void;
+  readonly #timed: (id: number | undefined, encode: () => void) => void;
   readonly #onDispose: (self: WebGpuRecording) => void;
   readonly #steps: readonly RecordedStep[];
   readonly #sets = new Map<string, { readonly bindings: readonly GpuBuffer[]; readonly bound: readonly Bound[] }>();
@@ -36,12 +37,14 @@ export class WebGpuRecording implements Recording {
     launcher: Launcher,
     pool: Pool,
     check: (buffers: readonly GpuBuffer[]) => void,
+    timed: (id: number | undefined, encode: () => void) => void,
     onDispose: (self: WebGpuRecording) => void,
   ) {
     this.#onDispose = onDispose;
     this.#launcher = launcher;
     this.#pool = pool;
     this.#check = check;
+    this.#timed = timed;
     const scratch: GpuBuffer[] = [];
     try {
       this.#steps = steps.map(({ program, buffers, scalars }) => {
@@ -59,8 +62,12 @@ export class WebGpuRecording implements Recording {
     }
   }
 
-  replay(bindings: readonly GpuBuffer[], scalars: readonly number[]): void {
+  replay(bindings: readonly GpuBuffer[], scalars: readonly number[], id?: number): void {
     this.#check(bindings);
+    this.#timed(id, () => this.#encode(bindings, scalars));
+  }
+
+  #encode(bindings: readonly GpuBuffer[], scalars: readonly number[]): void {
     const bound = this.#bind(bindings);
     for (let i = 0; i < this.#steps.length; i++) {
       const step = this.#steps[i]!;

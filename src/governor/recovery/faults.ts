@@ -8,6 +8,7 @@
 import type { DType, TypedArray } from '../../base/dtype.ts';
 import type {
   Capabilities,
+  ClockReading,
   Device,
   DeviceBuffer,
   DeviceId,
@@ -16,6 +17,7 @@ import type {
   Mark,
   Program,
   Recording,
+  Span,
   Telemetry,
 } from '../../devices/device.ts';
 import { deviceLost } from '../../devices/lost.ts';
@@ -93,6 +95,9 @@ class Faulty implements FaultyDevice {
   readonly isPinned?: (bytes: Uint8Array) => boolean;
   readonly returnRead?: (bytes: Uint8Array) => void;
   readonly telemetry?: () => Telemetry;
+  readonly spans?: (on: boolean | 'detailed') => void;
+  readonly takeSpans?: () => readonly Span[];
+  readonly clock?: () => Promise<ClockReading>;
   readonly pool?: () => { readonly reserved: number; readonly inUse: number; readonly idle: number };
   readonly reopen?: () => Promise<Device>;
   successor: FaultyDevice | null = null;
@@ -118,7 +123,8 @@ class Faulty implements FaultyDevice {
     });
     // A loss of the device underneath is a loss of this one.
     inner.lost.then((loss) => this.#die(loss));
-    const { readSync, readTyped, record, pinned, isPinned, returnRead, telemetry, pool } = inner;
+    const { readSync, readTyped, record, pinned, isPinned, returnRead, telemetry, pool, spans, takeSpans, clock } =
+      inner;
     if (readSync)
       this.readSync = (src, offset, length) => this.#readNow(src, (b) => readSync.call(inner, b, offset, length));
     if (readTyped)
@@ -130,6 +136,9 @@ class Faulty implements FaultyDevice {
     if (returnRead) this.returnRead = (bytes) => returnRead.call(inner, bytes);
     if (telemetry) this.telemetry = () => this.#alive('telemetry', () => telemetry.call(inner));
     if (pool) this.pool = () => this.#alive('pool', () => pool.call(inner));
+    if (spans) this.spans = (on) => this.#alive('spans', () => spans.call(inner, on));
+    if (takeSpans) this.takeSpans = () => this.#alive('takeSpans', () => takeSpans.call(inner));
+    if (clock) this.clock = () => this.#alive('clock', () => clock.call(inner));
     const { rebirth } = plan;
     if (rebirth) this.reopen = async () => this.#reopen(rebirth);
   }
@@ -174,11 +183,11 @@ class Faulty implements FaultyDevice {
     return program;
   }
 
-  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
+  launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
     this.#enter('launch', 0, program.name);
     this.#ready(program);
     const list = buffers.map((b) => this.#own(b, program.name));
-    this.inner.launch(program, list, scalars);
+    this.inner.launch(program, list, scalars, id);
   }
 
   mark(): Mark {
@@ -238,11 +247,12 @@ class Faulty implements FaultyDevice {
     for (const s of steps) this.#ready(s.program);
     const made = record(steps);
     return {
-      replay: (bindings, scalars) => {
+      replay: (bindings, scalars, id) => {
         this.#enter('replay');
         made.replay(
           bindings.map((b) => this.#own(b, 'replay')),
           scalars,
+          id,
         );
       },
       dispose: () => {

@@ -1,0 +1,98 @@
+// Spans on the real device: as long as the work took, on the host's clock, and cheap.
+
+import { createRuntime, type Events, type Runtime, type Tensor } from '../../src/index.ts';
+import { assert, type Report } from './check.ts';
+
+/** A kernel of many dependent steps for each element. */
+function chain(x: Tensor, steps: number): Tensor {
+  let y = x;
+  for (let i = 0; i < steps; i++) y = y.mul(0.999).add(0.001).sub(y.mul(y).mul(1e-6));
+  return y;
+}
+
+async function loop(rt: Runtime, times: number, call: () => Tensor): Promise<number> {
+  await rt.flush();
+  const start = performance.now();
+  for (let i = 0; i < times; i++) call().dispose();
+  await rt.flush();
+  return performance.now() - start;
+}
+
+const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
+
+export async function spanTests(report: Report): Promise<void> {
+  report.group('spans');
+  await using rt = await createRuntime({ devices: ['cuda'] });
+  const spans: Events['span'][] = [];
+  rt.on('span', (e) => spans.push(e));
+  for (const [elements, steps] of [
+    [1 << 20, 40],
+    [1 << 24, 40],
+    [1 << 26, 60],
+  ] as const) {
+    await report.test(`1,000 launches over ${elements} elements: the spans fill the loop within 5 %`, async () => {
+      const x = rt.ones([elements]).compute();
+      const f = rt.compile((a: Tensor) => chain(a, steps));
+      await f(x).data();
+      await rt.spans('detailed');
+      const shares: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        spans.length = 0;
+        const wall = await loop(rt, 1000, () => f(x));
+        const sum = spans.reduce((s, e) => s + e.end - e.start, 0);
+        const measured = spans.length / (1000 * f.kernels.length);
+        shares.push(sum / measured / wall);
+      }
+      await rt.spans(false);
+      x.dispose();
+      f.dispose();
+      const share = median(shares);
+      assert(share > 0.95 && share < 1.05, `the spans are ${(100 * share).toFixed(1)} % of the loop`);
+    });
+  }
+  await report.test('the clock is known to 20 µs, and no span starts before its launch', async () => {
+    const launches = new Map<number, number>();
+    const stop = rt.on('launch', (e) => launches.set(e.id, e.start));
+    await rt.spans(true);
+    spans.length = 0;
+    const x = rt.ones([1 << 20]).compute();
+    for (let i = 0; i < 1000; i++) chain(x, 4).compute().dispose();
+    await rt.flush();
+    const [device] = rt.snapshot().devices;
+    assert(
+      device!.clockErrorUs !== null && device!.clockErrorUs <= 20,
+      `the clock is known to ${device!.clockErrorUs} µs`,
+    );
+    const early = spans.filter((s) => launches.has(s.id) && s.start + s.errorUs / 1000 < launches.get(s.id)!);
+    assert(early.length === 0, `${early.length} of ${spans.length} spans start before their launch`);
+    assert(spans.length >= 1000, `${spans.length} spans of 1,000 launches`);
+    stop();
+    await rt.spans(false);
+  });
+  await report.test('a recorded replay is one span', async () => {
+    const f = rt.compile((x: Tensor) => chain(x.sub(x.mean()), 2).cumsum(0).softmax());
+    const x = rt.ones([10_000]).compute();
+    await f(x).data();
+    await rt.spans(true);
+    spans.length = 0;
+    f(x);
+    await rt.flush();
+    assert(spans.length === 1, `${spans.length} spans`);
+    await rt.spans(false);
+  });
+  await report.test('spans cost at most 3 % of a stream of 10 µs kernels', async () => {
+    const x = rt.ones([1 << 21]).compute();
+    const call = (): Tensor => x.mul(1.5).compute();
+    const off: number[] = [];
+    const on: number[] = [];
+    for (let i = 0; i < 9; i++) {
+      off.push(await loop(rt, 2000, call));
+      await rt.spans(true);
+      on.push(await loop(rt, 2000, call));
+      await rt.spans(false);
+    }
+    const cost = median(on) / median(off) - 1;
+    const us = (median(off) / 2000) * 1000;
+    assert(cost <= 0.03, `spans cost ${(100 * cost).toFixed(1)} % at ${us.toFixed(1)} µs a launch`);
+  });
+}
