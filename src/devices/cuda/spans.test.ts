@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
+import { MockCuda } from '../../../test/support/cuda-mock.ts';
 import type { CudaDevice } from './device.ts';
 import { openCudaDevices } from './discover.ts';
-import { MockCuda } from './ffi/mock.ts';
 
 /** A device whose clock moves by `step` ms with every event and by `kernel` ms with every launch. */
 async function open(): Promise<{ ffi: MockCuda; device: CudaDevice; clock: { now: number; busy: boolean } }> {
