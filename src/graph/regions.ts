@@ -227,9 +227,10 @@ class Ways {
     if (this.#fixed.has(rest)) return rest;
     const s = v.sources[source]!;
     if (s.size === 1) return this.#fix(`one ${s.shape.length}|${rest}`);
-    if (v.op === 'roll') return this.#rolled(args.listOf(v), v.shape.join(), rest);
-    // Where the elements go depends on an index, or on how large the other parts are.
-    const own = v.op === 'gather' || v.op === 'takeAlong' || v.op === 'concat' ? `${v.id}.${source}` : '';
+    if (v.op === 'roll' && v.slot < 0) return this.#rolled(args.listOf(v), v.shape.join(), rest);
+    // Where the elements go depends on an index, on how large the other parts are, or on numbers of the launch.
+    const own =
+      v.op === 'gather' || v.op === 'takeAlong' || v.op === 'concat' || v.slot >= 0 ? `${v.id}.${source}` : '';
     return this.#number(`${v.op}${own} ${v.arg.id} ${s.shape} ${v.shape}|${rest}`);
   }
 
