@@ -6,7 +6,7 @@
 import type { DType } from '../base/dtype.ts';
 import type { Ints } from './intern.ts';
 import { args, type Node, type NodeOp } from './node.ts';
-import { bakedId, type Trace } from './trace.ts';
+import { scalarsOf, type Trace } from './trace.ts';
 
 export interface Vertex {
   readonly id: number;
@@ -17,7 +17,7 @@ export interface Vertex {
   readonly arg: Ints;
   readonly sources: readonly Vertex[];
   readonly users: Set<Vertex>;
-  /** Of a leaf: its number among the leaves. Of a constant: its number among the launch scalars, or -1 if baked in. */
+  /** Of a leaf: its number among the leaves. Of others: the number of its first launch scalar, or -1 if it has none. */
   readonly slot: number;
   readonly value: number | bigint;
   /** Positions in the trace of the nodes this vertex stands for. */
@@ -48,7 +48,9 @@ export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Num
   for (const node of trace.nodes) {
     const isLeaf = node.storage !== null || node.op === 'leaf';
     const sources = isLeaf ? [] : node.sources.map((s) => of[s.number]!);
-    const slot = isLeaf ? leaf++ : node.op === 'const' && bakedId(node) === 0 ? scalar++ : -1;
+    const told = isLeaf ? 0 : scalarsOf(node, node.number, trace.opened).length;
+    const slot = isLeaf ? leaf++ : told > 0 ? scalar : -1;
+    scalar += told;
     const key = isLeaf || slot >= 0 ? '' : keyOf(node, sources);
     let vertex = key ? table.get(key) : undefined;
     if (!vertex) {

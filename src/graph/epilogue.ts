@@ -82,7 +82,7 @@ function epilogueOf(
       scalars: lowering.scalars,
       epilogue: {
         inputs: inputs.map((v) => ({ type: v.dtype, elements: v.size })),
-        scalars: lowering.scalarTypes.map((v) => v.dtype),
+        scalars: lowering.scalarTypes,
         output: { type: root.dtype, value },
       },
       name: kernel.name.slice(0, kernel.name.lastIndexOf(`_${root.dtype}_`)),

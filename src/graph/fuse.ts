@@ -62,14 +62,16 @@ export function requiredStores(vertices: readonly Vertex[], wanted: Iterable<Ver
   const mostInputs = limits.maxBuffers - reservedBuffers;
   for (const [v, first] of regions) {
     let region = first;
+    const spread = v.op === 'concat' ? costlyParts(v, regions, stored) : [];
+    if (spread.length > 0) region = regions.store(spread, v);
     for (;;) {
       const below =
         region.inputs.size > mostInputs || region.weight - codeWeight(v) > maxWeight
-          ? heaviest(v, regions)
+          ? heaviest(v, regions, mostInputs)
           : joins(v, stored) || region.at.size > maxComputations
             ? repeatedTooOften(v, region, regions)
-            : undefined;
-      if (!below) break;
+            : [];
+      if (below.length === 0) break;
       region = regions.store(below, v);
     }
   }
@@ -83,18 +85,67 @@ const joins = (v: Vertex, stored: ReadonlySet<Vertex>): boolean => {
   return computed > 1;
 };
 
-/** The source that takes the most room in the kernel of `v`. */
-function heaviest(v: Vertex, regions: Regions): Vertex | undefined {
-  const weights = new Map<Vertex, number>();
-  for (const [s, { inputs, body }] of regions.below(v))
-    if (s.op !== 'const' && s.op !== 'iota') weights.set(s, inputs.size * maxWeight + body.size);
-  let found: Vertex | undefined;
-  for (const [s, weight] of weights) if (!found || weight > weights.get(found)!) found = s;
-  return found;
+/** The parts of a concatenation that are better stored than computed at every position of the whole. */
+const costlyParts = (v: Vertex, regions: Regions, stored: ReadonlySet<Vertex>): Vertex[] =>
+  [...new Set(v.sources)].filter((s) => {
+    if (s.op === 'leaf' || stored.has(s)) return false;
+    const cost = regions.costOf(s);
+    return cost >= storeCost && worthStoring(s, v.size, cost);
+  });
+
+/** The sources that take the most room in the kernel of `v`: as few as must be stored for the rest to fit. */
+function heaviest(v: Vertex, regions: Regions, mostInputs: number): Vertex[] {
+  const parts = [...regions.below(v)];
+  const weigh = ({ inputs, body }: Region): number => inputs.size * maxWeight + body.size;
+  const order = parts.filter(([s]) => s.op !== 'const' && s.op !== 'iota').sort(([, p], [, q]) => weigh(q) - weigh(p));
+  const [inputs, body] = [new Tally(), new Tally()];
+  for (const s of v.sources) if (!parts.some(([part]) => part === s)) inputs.add([s]);
+  for (const [, region] of parts) {
+    inputs.add(region.inputs);
+    body.add(region.body);
+  }
+  const stored: Vertex[] = [];
+  for (const [s, region] of order) {
+    if (inputs.size <= mostInputs && body.weight <= maxWeight) break;
+    inputs.remove(region.inputs);
+    inputs.add([s]);
+    body.remove(region.body);
+    stored.push(s);
+  }
+  return stored;
+}
+
+/** Vertices of several sets, with what they weigh together. */
+class Tally {
+  readonly #counts = new Map<Vertex, number>();
+  weight = 0;
+
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  add(vertices: Iterable<Vertex>): void {
+    for (const v of vertices) {
+      const n = this.#counts.get(v) ?? 0;
+      this.#counts.set(v, n + 1);
+      if (n === 0) this.weight += codeWeight(v);
+    }
+  }
+
+  remove(vertices: Iterable<Vertex>): void {
+    for (const v of vertices) {
+      const n = this.#counts.get(v)!;
+      if (n > 1) this.#counts.set(v, n - 1);
+      else {
+        this.#counts.delete(v);
+        this.weight -= codeWeight(v);
+      }
+    }
+  }
 }
 
 /** The topmost vertex below `v` that is cheaper to store than to compute at each of its positions; failing that, what the kernel cannot hold. */
-function repeatedTooOften(v: Vertex, region: Region, regions: Regions): Vertex | undefined {
+function repeatedTooOften(v: Vertex, region: Region, regions: Regions): Vertex[] {
   let costly: Vertex | undefined;
   let large: Vertex | undefined;
   let most = 0;
@@ -104,7 +155,8 @@ function repeatedTooOften(v: Vertex, region: Region, regions: Regions): Vertex |
     const spared = (times - 1) * regions.sizeOf(w);
     if (spared > most || (spared === most && large && w.id > large.id)) [large, most] = [w, spared];
   }
-  return costly ?? (region.at.size > maxComputations ? large : undefined);
+  const found = costly ?? (region.at.size > maxComputations ? large : undefined);
+  return found ? [found] : [];
 }
 
 // Costs in additions per element: writing and reading a stored value, and one more kernel.

@@ -15,19 +15,47 @@ interface Branch {
   next: Map<number, Branch> | null;
 }
 
-const root: Branch = { ints: null, next: null };
+/** Tuples kept: those used last, and at most as many again. One that was forgotten gets another id when it comes back. */
+const most = 1 << 15;
+let young: Branch = { ints: null, next: null };
+let old: Branch = { ints: null, next: null };
+let held = 0;
 let count = 0;
 
+/** The empty tuple is always the same: values of rank 0 are told by it. */
+export const noInts: Ints = { id: count++, values: Object.freeze([]), product: 1 };
+
+/**
+ * Two tuples of equal content are the same object unless tens of thousands of others were made in between. So identity is a
+ * fast way to see that they are equal, and never the only one.
+ */
 export function internInts(values: readonly number[]): Ints {
-  let at = root;
-  for (const v of values) {
+  if (values.length === 0) return noInts;
+  let at = young;
+  for (let i = 0; i < values.length; i++) {
     at.next ??= new Map();
-    let next = at.next.get(v);
-    if (!next) at.next.set(v, (next = { ints: null, next: null }));
+    let next = at.next.get(values[i]!);
+    if (!next) at.next.set(values[i]!, (next = { ints: null, next: null }));
     at = next;
   }
-  at.ints ??= { id: count++, values: Object.freeze([...values]), product: values.reduce((n, v) => n * v, 1) };
-  return at.ints;
+  if (at.ints) return at.ints;
+  const ints = recall(values) ?? {
+    id: count++,
+    values: Object.freeze([...values]),
+    product: values.reduce((n, v) => n * v, 1),
+  };
+  at.ints = ints;
+  if (++held >= most) {
+    old = young;
+    young = { ints: null, next: null };
+    held = 0;
+  }
+  return ints;
 }
 
-export const noInts: Ints = internInts([]);
+/** A tuple that was not used for a while. */
+function recall(values: readonly number[]): Ints | null {
+  let at: Branch | undefined = old;
+  for (let i = 0; at && i < values.length; i++) at = at.next?.get(values[i]!);
+  return at?.ints ?? null;
+}

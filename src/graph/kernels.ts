@@ -100,7 +100,7 @@ function kernelOf(group: Group, lowering: Lowering, values: readonly Expr[]): Ke
     accumulators: accumulators.map((a) => ({ ...a, value: nest.rewrite(a.value) })),
     outputs: group.roots.map((r, i) => ({ type: r.dtype, value: nest.rewrite(values[i]!) })),
     inputs: lowering.params,
-    scalars: lowering.scalarTypes.map((v) => v.dtype),
+    scalars: lowering.scalarTypes,
   };
   const inPlace = overwritable(body);
   const name = nameOf(

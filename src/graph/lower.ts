@@ -4,7 +4,7 @@
 // computed in place. `evaluations` remembers at how many different positions each vertex was needed, from which the
 // fusion decides what is worth storing after all.
 
-import { isSigned } from '../base/dtype.ts';
+import { type DType, isSigned } from '../base/dtype.ts';
 import { stridesOf } from '../base/shape.ts';
 import { bounds } from '../kernel/bounds.ts';
 import { type Expr, Exprs } from '../kernel/expr.ts';
@@ -30,7 +30,7 @@ export class Lowering {
   readonly inputs: Vertex[] = [];
   /** Numbers of the program's launch scalars, by kernel slot. */
   readonly scalars: number[] = [];
-  readonly scalarTypes: Vertex[] = [];
+  readonly scalarTypes: DType[] = [];
   readonly accumulators: Accumulator[] = [];
   readonly evaluations = new Map<Vertex, Set<Expr>>();
   readonly #context: LowerContext;
@@ -134,12 +134,17 @@ export class Lowering {
       }
       case 'slice': {
         const { starts, steps } = args.sliceOf(v);
-        const position = at.map((p, i) => this.#plus(this.#times(p, steps[i]!), this.#index(starts[i]!)));
+        // Where the whole axis is taken there is only one place to start.
+        const told = (i: number) => v.slot >= 0 && v.shape[i] !== first.shape[i];
+        const position = at.map((p, i) =>
+          this.#plus(this.#times(p, steps[i]!), told(i) ? this.#told(v, i) : this.#index(starts[i]!)),
+        );
         return this.#value(first, position, gate);
       }
       case 'roll': {
         const shifts = args.listOf(v);
         const position = at.map((p, i) => {
+          if (v.slot >= 0) return this.#turned(p, this.#told(v, i), v.shape[i]!);
           return this.#rolled(p, shifts[i]!, v.shape[i]!);
         });
         return this.#value(first, position, gate);
@@ -194,6 +199,19 @@ export class Lowering {
     const made = this.#plus(base, b.alu('where', wraps, this.#index(size - sum), this.#index(-sum)));
     this.#rolls.set(made, { base, shift: sum, size });
     return made;
+  }
+
+  // A roll by a number of the launch: 0 ≤ shift < size.
+  #turned(position: Expr, shift: Expr, size: number): Expr {
+    if (size === 1) return position;
+    const b = this.b;
+    const back = b.alu('sub', position, shift);
+    return b.alu('where', b.alu('lt', position, shift), this.#plus(back, this.#index(size)), back);
+  }
+
+  /** Number `i` of the launch scalars of a slice or roll, as a position. */
+  #told(v: Vertex, i: number): Expr {
+    return this.b.cast('index', this.#scalar('i32', v.slot + i));
   }
 
   #pad(v: Vertex, at: readonly Expr[], gate: Expr | null): Expr {
@@ -273,14 +291,17 @@ export class Lowering {
   }
 
   #constant(v: Vertex): Expr {
-    if (v.slot < 0) return this.b.const(v.dtype, v.value);
-    let slot = this.scalars.indexOf(v.slot);
+    return v.slot < 0 ? this.b.const(v.dtype, v.value) : this.#scalar(v.dtype, v.slot);
+  }
+
+  #scalar(type: DType, number: number): Expr {
+    let slot = this.scalars.indexOf(number);
     if (slot < 0) {
       slot = this.scalars.length;
-      this.scalars.push(v.slot);
-      this.scalarTypes.push(v);
+      this.scalars.push(number);
+      this.scalarTypes.push(type);
     }
-    return this.b.scalar(v.dtype, slot);
+    return this.b.scalar(type, slot);
   }
 
   #load(v: Vertex, position: readonly Expr[], gate: Expr | null): Expr {

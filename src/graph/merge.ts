@@ -88,7 +88,9 @@ type Unit = Piece | Vertex;
 class Web {
   readonly pieces: readonly Piece[];
   readonly #writer = new Map<Vertex, Unit>();
-  readonly #readers = new Map<Vertex, Set<Unit>>();
+  readonly #readers = new Map<Vertex, Unit[]>();
+  /** Kernels that have become part of others; the lists of readers still name them. */
+  readonly #merged = new Set<Unit>();
   readonly #reach = new Reach<Unit>((u) => this.#users(u));
 
   constructor(pieces: readonly Piece[], live: readonly Vertex[]) {
@@ -104,20 +106,22 @@ class Web {
   neighbours(piece: Piece, among: ReadonlySet<Piece>): Piece[] {
     const found = new Set<Piece>();
     const add = (u: Unit | undefined): void => {
-      if (u && 'group' in u && u !== piece && among.has(u)) found.add(u);
+      if (u && u !== piece && among.has(u as Piece)) found.add(u as Piece);
     };
     for (const v of [...piece.inputs, ...piece.group.roots]) {
       add(this.#writer.get(v));
-      const readers = this.#readers.get(v);
-      if (!readers) continue;
-      const last = readers.size > mostNeighbours ? [...readers].slice(-mostNeighbours) : readers;
-      for (const u of last) add(u);
+      const readers = this.#readers.get(v) ?? none;
+      for (let i = readers.length - 1, left = mostNeighbours; i >= 0 && left > 0; i--) {
+        if (this.#merged.has(readers[i]!)) continue;
+        left--;
+        add(readers[i]);
+      }
     }
     return [...found];
   }
 
   replace(a: Piece, b: Piece, by: Piece): void {
-    for (const old of [a, b]) for (const v of old.inputs) this.#readers.get(v)!.delete(old);
+    this.#merged.add(a).add(b);
     this.#wire(by);
     this.#place(by, Math.max(this.#reach.of(a), this.#reach.of(b)));
   }
@@ -142,9 +146,9 @@ class Web {
   #wire(unit: Unit): void {
     for (const r of rootsOf(unit)) this.#writer.set(r, unit);
     for (const v of inputsOf(unit)) {
-      let readers = this.#readers.get(v);
-      if (!readers) this.#readers.set(v, (readers = new Set()));
-      readers.add(unit);
+      const readers = this.#readers.get(v);
+      if (readers) readers.push(unit);
+      else this.#readers.set(v, [unit]);
     }
   }
 
@@ -159,10 +163,14 @@ class Web {
 
   /** Of what was placed so far; what comes later looks at its writers itself. */
   *#users(unit: Unit): Generator<Unit> {
-    for (const r of rootsOf(unit))
-      for (const u of this.#readers.get(r) ?? []) if (u !== unit && this.#reach.of(u) >= 0) yield u;
+    for (const r of rootsOf(unit)) {
+      for (const u of this.#readers.get(r) ?? none)
+        if (u !== unit && !this.#merged.has(u) && this.#reach.of(u) >= 0) yield u;
+    }
   }
 }
+
+const none: readonly Unit[] = [];
 
 const rootsOf = (u: Unit): readonly Vertex[] => ('group' in u ? u.group.roots : [u]);
 

@@ -191,6 +191,9 @@ function free(node: Node): void {
 /** The argument of a `const` whose value is part of the program rather than an argument of its launches. */
 export const fixedArg: Ints = internInts([1]);
 
+/** The argument of a `const` that is drawn anew whenever a compiled function runs: the key of random numbers. */
+export const drawnArg: Ints = internInts([2]);
+
 const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
 const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
 const precisions = ['exact', 'tf32', 'bf16'] as const;

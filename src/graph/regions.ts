@@ -30,9 +30,13 @@ const functionCost = 12;
 const functionWeight = 4;
 
 /** How much code a vertex is. */
-export const codeWeight = (v: Vertex): number => (aluCost(v) >= functionCost ? functionWeight : 1);
+export const codeWeight = (v: Vertex): number => (v.op === 'alu' && ownCost(v) >= functionCost ? functionWeight : 1);
 
-const aluCost = (v: Vertex): number => (v.op === 'alu' ? aluOps[args.aluOf(v)].cost : 0);
+/** Additions that a vertex itself takes per position. A concatenation chooses between its parts. */
+function ownCost(v: Vertex): number {
+  if (v.op === 'alu') return aluOps[args.aluOf(v)].cost;
+  return v.op === 'concat' ? v.sources.length - 1 : 0;
+}
 
 export class Regions {
   /** Vertices that have, or will have, a buffer. */
@@ -76,18 +80,20 @@ export class Regions {
     }
   }
 
-  /** A vertex below `v` gets a buffer after all; returns what `v` takes then. */
-  store(below: Vertex, v: Vertex): Region {
-    this.stored.add(below);
-    this.#late.push(below);
-    this.#of.delete(below);
+  /** Vertices below `v` get a buffer after all; returns what `v` takes then. */
+  store(below: readonly Vertex[], v: Vertex): Region {
+    for (const b of below) {
+      this.stored.add(b);
+      this.#late.push(b);
+      this.#of.delete(b);
+    }
     return this.#rebuild(v);
   }
 
   /** The regions of the sources of a vertex that have no buffer. */
   below(v: Vertex): Map<Vertex, Region> {
     this.#rebuild(v);
-    return new Map(v.sources.filter((s) => !this.#isInput(s)).map((s) => [s, this.#of.get(s)!]));
+    return new Map(this.#computed(v).map((s) => [s, this.#of.get(s)!]));
   }
 
   /** Vertices that `region` computes at several positions, with their number. */
@@ -108,6 +114,11 @@ export class Regions {
 
   readonly #isInput = (v: Vertex): boolean => v.op === 'leaf' || this.stored.has(v);
 
+  /** The sources that are computed along with a vertex. Empty ones are never computed. */
+  #computed(v: Vertex): Vertex[] {
+    return [...new Set(v.sources)].filter((s) => s.size > 0 && !this.#isInput(s));
+  }
+
   /** Puts a region together anew if something in it has been stored since. */
   #refresh(v: Vertex): void {
     const region = this.#of.get(v)!;
@@ -121,7 +132,7 @@ export class Regions {
 
   #rebuild(v: Vertex): Region {
     const seen = new Set<Vertex>([v]);
-    for (const u of seen) for (const s of u.sources) if (!this.#isInput(s)) seen.add(s);
+    for (const u of seen) for (const s of this.#computed(u)) seen.add(s);
     for (const u of [...seen].sort((p, q) => p.id - q.id)) {
       this.#build(u, false);
       this.#sizes[u.id] = this.#of.get(u)!.at.size;
@@ -134,8 +145,10 @@ export class Regions {
 
   /** `last`: regions of sources that nobody else waits for may be taken apart. */
   #build(v: Vertex, last: boolean): void {
-    const parts = [...new Set(v.sources)].filter((s) => !this.#isInput(s));
-    const largest = parts.reduce<Vertex | null>((a, s) => (a && this.#weightOf(a) >= this.#weightOf(s) ? a : s), null);
+    const largest = this.#computed(v).reduce<Vertex | null>(
+      (a, s) => (a && this.#weightOf(a) >= this.#weightOf(s) ? a : s),
+      null,
+    );
     const taken = largest && last && this.#awaited[largest.id] === 1 ? this.#of.get(largest)! : null;
     const region: Region = {
       inputs: taken ? taken.inputs : new Set(),
@@ -148,6 +161,7 @@ export class Regions {
     };
     if (taken && region.at === taken.at) [region.moved, region.cost] = [taken.moved, taken.cost];
     v.sources.forEach((s, i) => {
+      if (s.size === 0) return;
       if (this.#isInput(s)) region.inputs.add(s);
       else this.#join(region, v, i, this.#of.get(s)!);
     });
@@ -187,7 +201,7 @@ export class Regions {
     const at = way * this.#stride + id;
     if (region.at.has(at)) return;
     region.at.add(at);
-    region.cost += aluCost(this.#byId[id]!);
+    region.cost += ownCost(this.#byId[id]!);
     if (way !== 0) region.moved = true;
   }
 }
@@ -213,9 +227,10 @@ class Ways {
     if (this.#fixed.has(rest)) return rest;
     const s = v.sources[source]!;
     if (s.size === 1) return this.#fix(`one ${s.shape.length}|${rest}`);
-    if (v.op === 'roll') return this.#rolled(args.listOf(v), v.shape.join(), rest);
-    // Where the elements go depends on an index, or on how large the other parts are.
-    const own = v.op === 'gather' || v.op === 'takeAlong' || v.op === 'concat' ? `${v.id}.${source}` : '';
+    if (v.op === 'roll' && v.slot < 0) return this.#rolled(args.listOf(v), v.shape.join(), rest);
+    // Where the elements go depends on an index, on how large the other parts are, or on numbers of the launch.
+    const own =
+      v.op === 'gather' || v.op === 'takeAlong' || v.op === 'concat' || v.slot >= 0 ? `${v.id}.${source}` : '';
     return this.#number(`${v.op}${own} ${v.arg.id} ${s.shape} ${v.shape}|${rest}`);
   }
 

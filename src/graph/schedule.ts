@@ -102,22 +102,31 @@ function reachable(graph: Graph): Vertex[] {
   return live;
 }
 
-/** Per kernel the topmost vertex that is cheaper to store than to compute again wherever it is needed. */
+/** The vertices that are cheaper to store than to compute again wherever a kernel needs them; of those above each other the topmost. */
 function findRecomputed(lowered: readonly LoweredGroup[]): Set<Vertex> {
   const costly = new Set<Vertex>();
   for (const { group, evaluations } of lowered) {
     const outputs = sizeOf(group.space);
     const iterations = outputs * sizeOf(reducedSizes(group));
-    let found: Vertex | undefined;
-    for (const [v, exprs] of evaluations) {
-      if ((found && v.id < found.id) || group.roots.includes(v)) continue;
+    const roots = new Set(group.roots);
+    const covered = new Set<Vertex>();
+    for (const v of [...evaluations.keys()].sort((p, q) => q.id - p.id)) {
+      if (roots.has(v) || covered.has(v)) continue;
+      const exprs = evaluations.get(v)!;
       const cost = costOf([exprs.values().next().value!]);
       if (cost < storeCost && exprs.size === 1) continue;
       let times = 0;
       for (const e of exprs) times += inLoop(e, group.space.length) ? iterations : outputs;
-      if (worthStoring(v, times, cost)) found = v;
+      if (!worthStoring(v, times, cost)) continue;
+      costly.add(v);
+      // What it is computed from is judged anew when it has a kernel of its own.
+      const below = [v];
+      for (let u = below.pop(); u; u = below.pop()) {
+        if (covered.has(u) || !evaluations.has(u)) continue;
+        covered.add(u);
+        below.push(...u.sources);
+      }
     }
-    if (found) costly.add(found);
   }
   return costly;
 }

@@ -3,9 +3,13 @@
 // Equal keys mean equal programs: the key holds every op, dtype, shape, argument and edge, with computed nodes as numbered
 // leaves and most constants as numbered scalars, so that `x.mul(0.98)` and `x.mul(0.99)` are one program. Finding a
 // program again costs one pass over the graph and one map lookup that compares the whole key.
+//
+// Where a slice starts and how far a roll goes is part of the program too, unless the node is opened: then these
+// numbers are scalars of the launch as well, and so is a constant that would otherwise have a program of its own.
 
 import { is64BitInt } from '../base/dtype.ts';
-import { fixedArg, type IndexCheck, type Node } from './node.ts';
+import { internInts } from './intern.ts';
+import { drawnArg, fixedArg, type IndexCheck, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
@@ -19,27 +23,67 @@ export interface Trace {
   readonly checks: readonly IndexCheck[];
   /** One bit per dtype that occurs, by dtype id. */
   readonly dtypes: number;
+  /** Which nodes had their numbers taken out of the program. */
+  readonly opened: Opened;
+  /** Scalars that are drawn anew whenever a compiled function runs. */
+  readonly draws: readonly number[];
 }
+
+/** Nodes whose numbers are launch scalars: none, those with these numbers in the trace, or all that can be. */
+export type Opened = ReadonlySet<number> | 'all' | null;
+
+const isOpened = (opened: Opened, number: number): boolean =>
+  opened !== null && (opened === 'all' || opened.has(number));
+
+/** Whether a launch can be told the value of a constant. */
+const tellable = ({ value, dtype, arg }: Node): boolean =>
+  arg !== fixedArg &&
+  (typeof value === 'bigint'
+    ? value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+    : Number.isFinite(value) && !(is64BitInt(dtype) && !Number.isSafeInteger(value)));
+
+/** Sizes beyond this are not counted in launch scalars. */
+const largestOpened = 2 ** 31;
+
+/** The launch scalars of a node, given its number in the trace: a constant's value, where a slice starts, how far a roll goes. */
+export function scalarsOf(node: Node, number: number, opened: Opened): readonly number[] {
+  if (node.op === 'const') {
+    const told = bakedId(node) === 0 || (isOpened(opened, number) && tellable(node));
+    return told ? [Number(node.value)] : none;
+  }
+  if ((node.op !== 'slice' && node.op !== 'roll') || !isOpened(opened, number)) return none;
+  if (node.sources[0]!.size >= largestOpened) return none;
+  return node.arg.values.slice(0, node.shape.values.length);
+}
+
+const none: readonly number[] = [];
 
 // Values worth a program of their own, because simplification rules look at them.
 const baked = new Map<number, number>([-2, -1, 0, 1, 2, 3, 0.5].map((v, i) => [v, i + 2]));
 const bakedBig = new Map<string, number>();
+const mostBaked = 1 << 14;
+let nextBaked = 100;
 
 /** 0 for a launch scalar, else a number that stands for this very value. */
 export function bakedId(node: Node): number {
   const v = node.value;
+  if (node.arg === drawnArg) return 0;
   if (typeof v === 'number') {
     if (Object.is(v, -0)) return 1;
     const known = baked.get(v);
     if (known !== undefined) return known;
-    if (node.arg !== fixedArg && Number.isFinite(v) && !(is64BitInt(node.dtype) && !Number.isSafeInteger(v))) return 0;
-  } else if (node.arg !== fixedArg && v >= Number.MIN_SAFE_INTEGER && v <= Number.MAX_SAFE_INTEGER) {
+    if (tellable(node)) return 0;
+  } else if (tellable(node)) {
     return baked.get(Number(v)) ?? 0;
   }
   // Infinities, NaN, integers that a double cannot carry, and what was asked to be fixed.
   const text = String(v);
   let id = bakedBig.get(text);
-  if (id === undefined) bakedBig.set(text, (id = 100 + bakedBig.size));
+  if (id === undefined) {
+    // Ids are never given twice: a value that was forgotten gets another one, and its program is planned again.
+    if (bakedBig.size >= mostBaked) bakedBig.clear();
+    bakedBig.set(text, (id = nextBaked++));
+  }
   return id;
 }
 
@@ -51,6 +95,8 @@ let nodes: Node[] = [];
 let leaves: Node[] = [];
 let scalars: number[] = [];
 let checks: IndexCheck[] = [];
+let opened: Opened = null;
+let draws: number[] = [];
 
 /** Makes room for some more words of the key. */
 function room(words: number): void {
@@ -61,8 +107,10 @@ function room(words: number): void {
 }
 
 /** Traces the graph below `outputs`. */
-export function trace(outputs: readonly Node[]): Trace {
+export function trace(outputs: readonly Node[], open: Opened = null): Trace {
   epoch++;
+  opened = open;
+  draws = [];
   length = 0;
   dtypes = 0;
   nodes = [];
@@ -76,7 +124,7 @@ export function trace(outputs: readonly Node[]): Trace {
   key[length++] = -1;
   for (let i = 0; i < outputs.length; i++) key[length++] = outputs[i]!.number;
   for (let i = 0; i < checks.length; i++) key[length++] = checks[i]!.bad.number;
-  return { nodes, leaves, scalars, checks, key, length, dtypes };
+  return { nodes, leaves, scalars, checks, key, length, dtypes, opened, draws };
 }
 
 /** A node whose sources are being visited. */
@@ -131,39 +179,75 @@ function leave(node: Node): void {
   key[length++] = node.shape.id;
   if (node.op === 'const') {
     const id = bakedId(node);
-    key[length++] = id;
-    if (id === 0) scalars.push(Number(node.value));
+    if (node.arg === drawnArg) draws.push(scalars.length);
+    const told = id === 0 || (opened !== null && isOpened(opened, node.number) && tellable(node));
+    key[length++] = told ? 0 : id;
+    if (told) scalars.push(Number(node.value));
     return;
   }
-  key[length++] = node.arg.id;
+  const numbers = opened === null ? none : scalarsOf(node, node.number, opened);
+  key[length++] = numbers.length > 0 ? openedArg(node, numbers) : node.arg.id;
   // A computed value that a tensor still holds is kept if the program stores it anyway.
   key[length++] = 2 * sources.length + (node.handles > 0 ? 1 : 0);
   for (let i = 0; i < sources.length; i++) key[length++] = sources[i]!.number;
 }
 
-/** Programs by key. A hit compares every word of the key. */
+/** What is left of an argument without the numbers that are launch scalars; no id is below 0. */
+function openedArg(node: Node, numbers: readonly number[]): number {
+  for (const v of numbers) scalars.push(v);
+  return -1 - internInts(node.arg.values.slice(numbers.length)).id;
+}
+
+type Bucket<T> = { readonly key: Int32Array; readonly value: T }[];
+
+/** Values by key. A hit compares every word of the key. Holds the `most` values used last, and at most as many again. */
 export class KeyedCache<T> {
-  readonly #buckets = new Map<number, { readonly key: Int32Array; readonly value: T }[]>();
-  size = 0;
+  readonly #most: number;
+  /** What was used lately, and what was used before that; the latter goes when the former is full. */
+  #young = new Map<number, Bucket<T>>();
+  #old = new Map<number, Bucket<T>>();
+  #count = 0;
+  #oldCount = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#count + this.#oldCount;
+  }
 
   get(key: Int32Array, length: number): T | undefined {
-    const bucket = this.#buckets.get(hash(key, length));
-    if (!bucket) return undefined;
-    for (let i = 0; i < bucket.length; i++) if (equal(bucket[i]!.key, key, length)) return bucket[i]!.value;
-    return undefined;
+    const h = hash(key, length);
+    const young = this.#young.get(h);
+    if (young) for (let i = 0; i < young.length; i++) if (equal(young[i]!.key, key, length)) return young[i]!.value;
+    if (this.#oldCount === 0) return undefined;
+    const old = this.#old.get(h);
+    const at = old ? old.findIndex((e) => equal(e.key, key, length)) : -1;
+    if (at < 0) return undefined;
+    const [entry] = old!.splice(at, 1);
+    this.#oldCount--;
+    this.#put(h, entry!);
+    return entry!.value;
   }
 
   set(key: Int32Array, length: number, value: T): void {
-    const h = hash(key, length);
-    let bucket = this.#buckets.get(h);
-    if (!bucket) this.#buckets.set(h, (bucket = []));
-    bucket.push({ key: key.slice(0, length), value });
-    this.size++;
+    this.#put(hash(key, length), { key: key.slice(0, length), value });
   }
 
-  clear(): void {
-    this.#buckets.clear();
-    this.size = 0;
+  *values(): Generator<T> {
+    for (const buckets of [this.#young, this.#old]) for (const b of buckets.values()) for (const e of b) yield e.value;
+  }
+
+  #put(h: number, entry: Bucket<T>[number]): void {
+    if (this.#count >= this.#most) {
+      [this.#old, this.#oldCount] = [this.#young, this.#count];
+      [this.#young, this.#count] = [new Map(), 0];
+    }
+    const bucket = this.#young.get(h);
+    if (bucket) bucket.push(entry);
+    else this.#young.set(h, [entry]);
+    this.#count++;
   }
 }
 

@@ -18,7 +18,7 @@ export class Checks {
 
   /** Reads the flags, which follow the outputs among the plan's results, or defers that. */
   read(
-    t: Trace,
+    t: Pick<Trace, 'checks'>,
     { plan, place }: Executable,
     buffers: (DeviceBuffer | undefined)[],
     first: number,

@@ -32,11 +32,14 @@ export class RuntimeHost implements TensorHost {
   readonly development: boolean;
   readonly ledger = new Ledger();
   maxDepth = defaultDepth;
+  /** The body of a compiled function is being run to see what it does. */
+  traces = false;
   readonly scopes: Scopes;
   readonly lifetime: Lifetime;
   readonly #events: Emitter;
   readonly #settings: HostSettings;
   #open: Open | null = null;
+  #keys = 0;
   #places: readonly Place[] = [];
 
   constructor(settings: HostSettings, events: Emitter, scopes: ScopeStore) {
@@ -112,14 +115,21 @@ export class RuntimeHost implements TensorHost {
     if (this.#events.has('recompute')) this.#events.emit('recompute', { steps });
   };
 
+  /** The next of the keys from which random numbers are drawn where no seed is given. */
+  nextKey(): number {
+    return ++this.#keys;
+  }
+
   /** Runs a body whose tensors stand for values that are not known yet. */
   tracing<T>(body: () => T): T {
-    const depth = this.maxDepth;
+    const { maxDepth, traces } = this;
     this.maxDepth = Number.POSITIVE_INFINITY;
+    this.traces = true;
     try {
       return body();
     } finally {
-      this.maxDepth = depth;
+      this.maxDepth = maxDepth;
+      this.traces = traces;
     }
   }
 

@@ -43,9 +43,8 @@ export function kernel(
       where: 'kernel',
     });
   }
-  const compiled = compile(host, engine, (...inputs: Tensor[]) => {
-    const result = body(...inputs.map((t) => stencilInput(host, t.node, border)));
-    const { kernels } = { kernels: engine.plan([result.node]).plan.steps };
+  const verify = (result: unknown): void => {
+    const kernels = engine.plan([(result as Tensor).node]).plan.steps;
     if (kernels.length > 1) {
       throw new ArgumentError({
         code: 'NOT_ONE_KERNEL',
@@ -54,8 +53,13 @@ export function kernel(
         where: 'kernel',
       });
     }
-    return result;
-  });
+  };
+  const compiled = compile(
+    host,
+    engine,
+    (...inputs: Tensor[]) => body(...inputs.map((t) => stencilInput(host, t.node, border))),
+    { verify },
+  );
   return (...inputs) => compiled(...inputs);
 }
 

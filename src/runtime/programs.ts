@@ -69,8 +69,8 @@ export const anywhere: Want = {
   pinned: false,
 };
 
-/** Programs kept; all go when there are more. */
-const maxPrograms = 4096;
+/** Programs kept: those used last, and at most as many again. */
+const maxPrograms = 2048;
 
 /** How likely a place is to do its work well: 1 if nothing speaks against it, more if it is short of memory or failed lately. */
 export interface Conditions {
@@ -82,7 +82,7 @@ export interface Conditions {
 export class Programs {
   readonly #places: readonly Place[];
   readonly #awaits: boolean;
-  readonly #cache = new KeyedCache<Entry>();
+  readonly #cache = new KeyedCache<Entry>(maxPrograms);
   /** What devices have prepared before. */
   readonly #known = new WeakSet<Program>();
   readonly #router: Router | null;
@@ -122,7 +122,6 @@ export class Programs {
   find(t: Trace, outputs: readonly Node[], leaves: readonly Node[], want: Want): Executable {
     let entry = this.#cache.get(t.key, t.length);
     if (!entry) {
-      if (this.#cache.size >= maxPrograms) this.#cache.clear();
       entry = { plans: [], executables: [], choices: new Map(), work: null };
       this.#cache.set(t.key, t.length, entry);
     }

@@ -30,5 +30,7 @@ export interface TensorHost {
   move(node: Node, device: string, signal?: AbortSignal | undefined): Promise<void>;
   /** A computed node from bytes in storage form; the bytes are copied. */
   upload(bytes: Uint8Array, dtype: DType, shape: Shape): Node;
+  /** The next of the keys from which random numbers are drawn where no seed is given. */
+  nextKey(): number;
   checkOpen(where: string): void;
 }

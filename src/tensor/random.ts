@@ -4,9 +4,10 @@
 // on every device, for any split of the work, and may be fused into whatever reads them.
 
 import { type DType, dtypeInfo, intRange, is64BitInt, isFloat } from '../base/dtype.ts';
-import { checkShape, type Shape, sizeOf } from '../base/shape.ts';
+import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { noInts } from '../graph/intern.ts';
+import { args, drawnArg, makeNode, Node } from '../graph/node.ts';
 import { alu, cast, constant, reshape } from './build.ts';
 import { checkDType } from './create.ts';
 import type { TensorHost } from './host.ts';
@@ -15,13 +16,14 @@ import { Tensor } from './tensor.ts';
 export interface RandomOptions {
   /** A whole number; equal seeds give equal numbers. Without one, the runtime's own sequence goes on. */
   readonly seed?: number | undefined;
+  /** Two words (or one) of an integer dtype to draw from instead of a seed: equal keys give equal numbers. See `key`. */
+  readonly key?: Tensor | undefined;
   readonly dtype?: DType | undefined;
 }
 
 export class Random {
   readonly #host: TensorHost;
   readonly #seed: number;
-  #next = 0;
 
   constructor(host: TensorHost, seed: number) {
     this.#host = host;
@@ -104,27 +106,84 @@ export class Random {
     return this.#tensor(alu('lt', u, constant('f32', p)), shape, 'bool') as Tensor<'bool'>;
   }
 
+  /**
+   * A key to draw numbers from: two words. Unlike a seed it is data, so a compiled function can take it as an argument.
+   * @example rt.random.normal([3], { key: rt.random.key(7) }).equal(rt.random.normal([3], { seed: 7 })).all() // → true
+   */
+  key(seed: number): Tensor<'u32'> {
+    checkSeed(seed, 'key');
+    const words = new Uint32Array([seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0]);
+    return new Tensor<'u32'>(this.#host, this.#host.upload(new Uint8Array(words.buffer), 'u32', [2]));
+  }
+
+  /**
+   * New keys from a key, one per row: each as good as the first, none related to another.
+   * @example rt.random.split(rt.random.key(7), 3).shape // → [3, 2]
+   */
+  split(key: Tensor, count = 2): Tensor<'u32'> {
+    this.#host.checkOpen('split');
+    checkShape([count], 'split');
+    const [key0, key1] = keyWords(key, 'split');
+    // Apart from the counters that numbers are drawn with.
+    const parity = alu('xor', key1, constant('u32', 0x9e3779b9, true));
+    const [x, y] = threefry(key0, parity, makeNode('iota', 'u32', [count], [], args.axis(0)));
+    const column = (n: Node): Node => reshape(n, [count, 1]);
+    return new Tensor<'u32'>(this.#host, makeNode('concat', 'u32', [count, 2], [column(x), column(y)], args.axis(1)));
+  }
+
   /** Two random words per element. */
   #bits(shape: Shape, options: RandomOptions, where: string): [Node, Node] {
     this.#host.checkOpen(where);
     checkShape(shape, where);
-    const { seed } = options;
-    if (seed !== undefined && !Number.isSafeInteger(seed)) {
-      throw new ArgumentError({
-        code: 'BAD_SEED',
-        message: `${where}: seed is ${seed}`,
-        fix: 'Use a whole number.',
-        where,
-      });
+    if (options.seed !== undefined) checkSeed(options.seed, where);
+    const [key0, key1] = this.#words(options, where);
+    return threefry(key0, key1, makeNode('iota', 'u32', [sizeOf(shape)], [], args.axis(0)));
+  }
+
+  #words({ seed, key }: RandomOptions, where: string): readonly [Node, Node] {
+    if (key !== undefined) {
+      if (seed !== undefined) throw badKey(where, 'both a seed and a key were given');
+      return keyWords(key, where);
     }
-    const [key0, key1] = seed === undefined ? [this.#seed, ++this.#next] : [seed, Math.floor(seed / 2 ** 32)];
-    const i = makeNode('iota', 'u32', [sizeOf(shape)], [], args.axis(0));
-    return threefry(constant('u32', key0 >>> 0), constant('u32', key1 >>> 0), i);
+    if (seed !== undefined) return [word(seed), word(Math.floor(seed / 2 ** 32))];
+    return [word(this.#seed), new Node('const', 'u32', noInts, [], drawnArg, this.#host.nextKey() >>> 0)];
   }
 
   #tensor(flat: Node, shape: Shape, dtype: DType): Tensor {
     return new Tensor(this.#host, cast(reshape(flat, shape), dtype));
   }
+}
+
+const word = (value: number): Node => constant('u32', value >>> 0);
+
+/** The two words of a key, as values of rank 0. */
+function keyWords(key: Tensor, where: string): readonly [Node, Node] {
+  if (!(key instanceof Tensor)) throw badKey(where, 'the key is not a tensor');
+  const { node } = key;
+  if (dtypeInfo[node.dtype].class !== 'int' || node.size < 1 || node.size > 2)
+    throw badKey(where, `the key is ${node.dtype} ${show(node.shape.values)}`);
+  const flat = reshape(cast(node, 'u32'), [node.size]);
+  const at = (i: number): Node => reshape(makeNode('slice', 'u32', [1], [flat], args.slice([i], [1])), []);
+  return node.size === 1 ? [reshape(flat, []), constant('u32', 0)] : [at(0), at(1)];
+}
+
+function checkSeed(seed: number, where: string): void {
+  if (Number.isSafeInteger(seed)) return;
+  throw new ArgumentError({
+    code: 'BAD_SEED',
+    message: `${where}: seed is ${seed}`,
+    fix: 'Use a whole number.',
+    where,
+  });
+}
+
+function badKey(where: string, what: string): ArgumentError {
+  return new ArgumentError({
+    code: 'BAD_KEY',
+    message: `${where}: ${what}`,
+    fix: 'Use a tensor of one or two whole numbers, such as rt.random.key(seed).',
+    where,
+  });
 }
 
 const rotations = [

@@ -1,0 +1,120 @@
+// Runs what a compiled function has learned: finds the place, binds inputs and numbers, replays.
+
+import type { DeviceBuffer } from '../devices/device.ts';
+import { noInts } from '../graph/intern.ts';
+import { Node } from '../graph/node.ts';
+import type { DeferredCheck } from '../graph/storage.ts';
+import { trace } from '../graph/trace.ts';
+import type { Engine } from './engine.ts';
+import type { RuntimeHost } from './host.ts';
+import { anywhere, type Executable, type Want } from './programs.ts';
+import { releaseMade } from './results.ts';
+import type { Remembered, Signature } from './signature.ts';
+
+/** One run; if it fails, again or elsewhere as the engine's recovery says. `step` would do it again after a loss. */
+export function run(
+  call: Remembered,
+  scalars: readonly number[],
+  engine: Engine,
+  host: RuntimeHost,
+  inputs: readonly Node[],
+  step: (inputs: readonly Node[]) => Node[],
+): Node[] {
+  const leaves = call.leaves.map((leaf) => (typeof leaf === 'number' ? inputs[leaf]! : leaf));
+  return engine.attempt(host.want(anywhere), (want) => {
+    // Also those that were lost when this was tried the last time.
+    const lazy = leaves.filter((n) => !n.storage || n.storage.lost);
+    if (lazy.length > 0) engine.compute(lazy, want);
+    const { signature } = call;
+    const executable = executableFor(signature, engine, leaves, want);
+    const { place, plan } = executable;
+    engine.use(leaves, place);
+    const bound: DeviceBuffer[] = [];
+    let reach = 0;
+    for (let i = 0; i < leaves.length; i++) {
+      bound.push(engine.residency.bring(leaves[i]!, place));
+      reach = Math.max(reach, leaves[i]!.reach);
+    }
+    const buffers = replay(signature, executable, engine, bound, scalars);
+    const checks = checksOf(signature, executable, engine, leaves, buffers);
+    const nodes = signature.outputs.map((o) => new Node('leaf', o.dtype, o.shape, [], noInts));
+    const ids = signature.checks.length > 0 ? plan.outputs.slice(0, nodes.length) : plan.outputs;
+    engine.results.attach({ place, leaves, buffers, checks }, nodes, ids, { reach, call: { inputs, run: step } });
+    return nodes;
+  });
+}
+
+/** What must hold before the results may be handed out: their own indices, and those behind the inputs. */
+function checksOf(
+  { checks, outputs }: Signature,
+  executable: Executable,
+  engine: Engine,
+  leaves: readonly Node[],
+  buffers: (DeviceBuffer | undefined)[],
+): DeferredCheck[] | null {
+  const { place, plan } = executable;
+  const undo = (): void => releaseMade(place, buffers, plan.leaves);
+  let all = checks.length > 0 ? engine.checks.read({ checks }, executable, buffers, outputs.length, undo) : null;
+  for (let i = 0; i < leaves.length; i++) {
+    const inherited = leaves[i]!.storage!.checks;
+    if (inherited) all = [...(all ?? []), ...inherited];
+  }
+  return all;
+}
+
+/** The program of the last call if nothing speaks against it, else the one the router chooses. */
+function executableFor(signature: Signature, engine: Engine, leaves: readonly Node[], want: Want): Executable {
+  const { executable: last, graph, opened } = signature;
+  const still =
+    last &&
+    signature.epoch === engine.epoch &&
+    last.generation === last.place.generation &&
+    last.place.alive &&
+    (want === anywhere || want.pin === last.place) &&
+    leaves.every((l) => l.storage!.place === last.place && !l.storage!.pin);
+  if (still) return last;
+  const executable = engine.programs.find(trace(graph, opened), graph, leaves, want);
+  signature.executable = executable;
+  signature.epoch = engine.epoch;
+  return executable;
+}
+
+/** Devices that can record get the whole plan as one recording; the others launch step by step. */
+function replay(
+  { recordings }: Signature,
+  executable: Executable,
+  engine: Engine,
+  leaves: readonly DeviceBuffer[],
+  scalars: readonly number[],
+): (DeviceBuffer | undefined)[] {
+  const { place, plan, programs } = executable;
+  const { device } = place;
+  // A single launch is cheaper than replaying a recording of one.
+  if (!device.record || plan.steps.length < 2 || engine.dispatch.detailed)
+    return engine.dispatch.stepwise(executable, () => engine.launch(executable, [...leaves], scalars));
+  let recording = recordings.get(executable);
+  if (!recording) {
+    // Those of a device that was lost went with it.
+    for (const e of recordings.keys()) if (e.generation !== e.place.generation) recordings.delete(e);
+    recording = device.record(
+      plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars })),
+    );
+    recordings.set(executable, recording);
+  }
+  const buffers: (DeviceBuffer | undefined)[] = [...leaves];
+  try {
+    for (let i = 0; i < plan.made.length; i++) buffers.push(place.allocate(plan.made[i]!.bytes));
+    // A copy: a recording may keep what it was bound to, and temporaries leave this list below.
+    engine.dispatch.replay(executable, recording, [...buffers] as DeviceBuffer[], scalars);
+  } catch (e) {
+    for (const b of buffers.slice(leaves.length)) place.release(b!);
+    throw e;
+  }
+  const lasting = new Set(plan.outputs);
+  for (let b = plan.leaves; b < buffers.length; b++) {
+    if (lasting.has(b)) continue;
+    place.release(buffers[b]!);
+    buffers[b] = undefined;
+  }
+  return buffers;
+}
