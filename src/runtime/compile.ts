@@ -151,7 +151,7 @@ function executableFor(signature: Signature, engine: Engine, leaves: readonly No
     signature.epoch === engine.epoch &&
     last.generation === place.generation &&
     place.alive &&
-    (want === anywhere || want.pin === place) &&
+    (want === anywhere || (want.pin ?? want.prefer) === place) &&
     leaves.every((l) => l.storage!.place === place && !l.storage!.pin);
   if (still) return last;
   signature.executable = engine.programs.find(trace(graph), graph, leaves, want);
