@@ -6,6 +6,7 @@
 import type { DType } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
 import type { Expr } from '../../kernel/expr.ts';
+import { highest, lowest } from '../../kernel/identity.ts';
 import type { Accumulator, Kernel } from '../../kernel/kernel.ts';
 import type { ReduceOp } from '../../kernel/ops.ts';
 import { bitcastValue, castValue, meaning, roundTo, type Value } from '../../kernel/semantics.ts';
@@ -107,47 +108,13 @@ const extreme = (better: 'max' | 'min') => (acc: Value, v: Value, type: DType) =
 const folds: Readonly<Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, Fold>> = {
   sum: { start: (t) => (big(t) ? 0n : 0), step: (a, v, t) => wrapInt(meaning('add', t)!(a, v, 0), t) },
   prod: { start: (t) => (big(t) ? 1n : 1), step: (a, v, t) => wrapInt(meaning('mul', t)!(a, v, 0), t) },
-  max: { start: (t) => lowest(t), step: extreme('max') },
-  min: { start: (t) => highest(t), step: extreme('min') },
+  max: { start: (t) => lowest[t], step: extreme('max') },
+  min: { start: (t) => highest[t], step: extreme('min') },
   any: { start: () => 0, step: (a, v) => (a || v ? 1 : 0) },
   all: { start: () => 1, step: (a, v) => (a && v ? 1 : 0) },
 };
 
 const wrapInt = (v: Value, t: DType): Value => (t.startsWith('f') || t === 'bf16' ? v : roundTo[t](v));
-
-/** The identity of max for a type. */
-export function lowest(t: DType): Value {
-  const table: Record<DType, Value> = {
-    bool: 0,
-    u8: 0,
-    u32: 0,
-    u64: 0n,
-    i32: -(2 ** 31),
-    i64: -(2n ** 63n),
-    f16: -Infinity,
-    bf16: -Infinity,
-    f32: -Infinity,
-    f64: -Infinity,
-  };
-  return table[t];
-}
-
-/** The identity of min for a type. */
-export function highest(t: DType): Value {
-  const table: Record<DType, Value> = {
-    bool: 1,
-    u8: 255,
-    u32: 2 ** 32 - 1,
-    u64: 2n ** 64n - 1n,
-    i32: 2 ** 31 - 1,
-    i64: 2n ** 63n - 1n,
-    f16: Infinity,
-    bf16: Infinity,
-    f32: Infinity,
-    f64: Infinity,
-  };
-  return table[t];
-}
 
 function accumulate(acc: Accumulator, values: readonly Value[]): Value {
   if (acc.op === 'argmax' || acc.op === 'argmin') {

@@ -14,6 +14,7 @@ import type {
   Program,
   Span,
 } from '../device.ts';
+import { checkFit } from '../fit.ts';
 import { released } from './errors.ts';
 import { Launcher } from './launcher.ts';
 import { Life } from './loss.ts';
@@ -279,15 +280,8 @@ export class WebGpuDevice implements Device {
   }
 
   #checkLaunch(p: WebGpuProgram, buffers: readonly GpuBuffer[]): void {
+    checkFit(this.id, p.name, p.needs, buffers);
     const { plan } = p.plain;
-    if (buffers.length !== plan.buffers) {
-      throw new ArgumentError({
-        code: 'WRONG_BUFFERS',
-        message: `${this.id}: ${p.name} takes ${plan.buffers} buffers and was given ${buffers.length}`,
-        fix: 'Give the inputs first, then the outputs, as the kernel lists them.',
-        where: p.name,
-      });
-    }
     for (const c of p.plain.compiled) if (c.failure) throw c.failure;
     for (let i = 0; i < buffers.length; i++) {
       const b = this.#own(buffers[i]!, p.name);
