@@ -1,7 +1,7 @@
 // Runs a kernel one element at a time, in double precision, straight from its definition.
 //
-// Slow and obvious on purpose: this is what every other device is compared with. Intermediate floats are not rounded;
-// only what is stored is. Integers are exact.
+// Slow and obvious on purpose: this is what every other device is compared with. Each op is computed in double precision and
+// rounded to its type, as a device rounds it; sums are exact to the last bits of a double before they are rounded.
 
 import type { DType } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
@@ -75,8 +75,7 @@ function build(e: Expr, memo: Map<Expr, Evaluate>): Evaluate {
       const from = e.src[0].type;
       const to = e.type;
       const value = compile(e.src[0], memo);
-      // A cast to a float type is where a program asks for rounding, so it rounds here too.
-      return e.bits ? (f) => bitcastValue(roundTo[from](value(f)), from, to) : (f) => castValue(value(f), from, to);
+      return e.bits ? (f) => bitcastValue(value(f), from, to) : (f) => castValue(value(f), from, to);
     }
     case 'alu': {
       const type = e.src[e.src.length - 1]!.type;
@@ -84,8 +83,7 @@ function build(e: Expr, memo: Map<Expr, Evaluate>): Evaluate {
       if (!apply) throw new Error(`reference: ${e.op} has no meaning for ${type}`);
       const src = e.src.map((s) => compile(s, memo));
       const [a, b, c] = src as [Evaluate, Evaluate, Evaluate];
-      const isFloat = type.startsWith('f') || type === 'bf16';
-      const round = isFloat && e.type !== 'bool' ? (v: Value) => v : roundTo[e.type];
+      const round = roundTo[e.type];
       if (src.length === 1) return (f) => round(apply(a(f), 0, 0));
       if (src.length === 2) return (f) => round(apply(a(f), b(f), 0));
       // Only the chosen branch is evaluated, as gates rely on.
@@ -167,7 +165,8 @@ export function interpret(
         for (let k = 0; k < values.length; k++) lists[k]!.push(values[k]!(frame));
       }
       kernel.accumulators.forEach((a, k) => {
-        frame.accumulators[k] = accumulate(a, lists[k]!);
+        const isPosition = a.op === 'argmax' || a.op === 'argmin';
+        frame.accumulators[k] = roundTo[isPosition ? 'i32' : a.type](accumulate(a, lists[k]!));
       });
     }
     frame.tick++;

@@ -4,7 +4,8 @@
 // everywhere, and bit-identical on devices that round every op. Slots, axes and everything else stay as they are.
 
 import { type Expr, operands } from '../expr.ts';
-import type { Epilogue, Kernel } from '../kernel.ts';
+import type { Accumulator, Epilogue, Kernel } from '../kernel.ts';
+import type { ReduceOp } from '../ops.ts';
 import { rewriter } from '../rewrite.ts';
 import { Lowering, type Native } from './lowering.ts';
 
@@ -14,10 +15,15 @@ export function decompose(kernel: Kernel, native: Native): Kernel {
   const rewrite = lowering(native);
   return {
     ...kernel,
-    accumulators: kernel.accumulators.map((a) => ({ ...a, value: rewrite(a.value) })),
+    accumulators: kernel.accumulators.map((a) => ({ ...a, op: combineOf(a), value: rewrite(a.value) })),
     outputs: kernel.outputs.map((o) => ({ ...o, value: rewrite(o.value) })),
   };
 }
+
+/** What adding up, multiplying and comparing are for bools. */
+const boolCombine: Readonly<Partial<Record<ReduceOp, ReduceOp>>> = { sum: 'any', max: 'any', prod: 'all', min: 'all' };
+
+const combineOf = ({ op, type }: Accumulator): ReduceOp => (type === 'bool' ? (boolCombine[op] ?? op) : op);
 
 export function decomposeEpilogue(epilogue: Epilogue, native: Native): Epilogue {
   const { output } = epilogue;
