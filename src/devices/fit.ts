@@ -4,14 +4,15 @@
 
 import { byteSize } from '../base/dtype.ts';
 import { ArgumentError } from '../errors.ts';
-import { bindingsOf } from '../kernel/bindings.ts';
+import { bindingsOf, writesNothing } from '../kernel/bindings.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import type { DeviceBuffer, DeviceId } from './device.ts';
 
 /** Bytes that each buffer of a launch must have, in launch order. */
 export function needsOf(work: Kernel | Routine): number[] {
   const { inputs, outputs } = bindingsOf(work);
-  return [...inputs, ...outputs].map((b) => b.elements * byteSize(b.type));
+  const nothing = writesNothing(work);
+  return [...inputs, ...outputs].map((b) => (nothing ? 0 : b.elements * byteSize(b.type)));
 }
 
 export function wrongBuffers(device: DeviceId, name: string, takes: number, given: number): ArgumentError {

@@ -52,3 +52,10 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       return work satisfies never;
   }
 }
+
+/** Whether the work writes nothing, so that it does not matter what it reads. */
+export function writesNothing(work: Kernel | Routine): boolean {
+  // A raw kernel may have effects that its buffers do not show, unless all it could write is empty.
+  const { outputs } = bindingsOf(work);
+  return outputs.length > 0 && outputs.every((o) => o.elements === 0);
+}

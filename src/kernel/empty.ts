@@ -8,7 +8,7 @@
 // A device that asks here first never sees a loop of no steps or a read of an operand without bytes.
 
 import type { DType } from '../base/dtype.ts';
-import { bindingsOf } from './bindings.ts';
+import { bindingsOf, writesNothing } from './bindings.ts';
 import { collapse } from './collapse.ts';
 import { estimateKernel } from './estimate.ts';
 import { type Expr, Exprs } from './expr.ts';
@@ -18,7 +18,7 @@ import { rewriter } from './rewrite.ts';
 
 /** The work itself if nothing in it is empty, what is left of it otherwise; null if nothing is written. */
 export function withoutEmptiness(work: Kernel | Routine): Kernel | Routine | null {
-  if (bindingsOf(work).outputs.every((o) => o.elements === 0)) return null;
+  if (writesNothing(work)) return null;
   if (work.kind === 'kernel') return work.reduced.includes(0) ? withoutReduction(work) : work;
   if (work.op === 'matmul' && work.k === 0) return withoutDepth(work);
   if (work.op === 'scatter' && bindingsOf(work).inputs[2]!.elements === 0) return copyOfBase(work);
