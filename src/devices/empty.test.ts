@@ -156,16 +156,19 @@ describe.each(Object.entries(devices))('empty work on %s', (_, open) => {
     await device.close();
   });
 
-  it.each(filled.map(([w, first]) => [w.name, w, first] as const))('%s fills its result', async (_name, work, first) => {
-    const device = await open();
-    const { buffers, output } = bind(device, work);
-    device.launch(device.prepare(work), buffers, []);
-    const bytes = await device.read(output);
-    const got = new Float32Array(bytes.slice().buffer);
-    expect(got.length).toBeGreaterThan(0);
-    expect([...new Set(got)]).toEqual([first]);
-    await device.close();
-  });
+  it.each(filled.map(([w, first]) => [w.name, w, first] as const))(
+    '%s fills its result',
+    async (_name, work, first) => {
+      const device = await open();
+      const { buffers, output } = bind(device, work);
+      device.launch(device.prepare(work), buffers, []);
+      const bytes = await device.read(output);
+      const got = new Float32Array(bytes.slice().buffer);
+      expect(got.length).toBeGreaterThan(0);
+      expect([...new Set(got)]).toEqual([first]);
+      await device.close();
+    },
+  );
 
   it('refuses a buffer that is too small, before anything runs', async () => {
     const device = await open();

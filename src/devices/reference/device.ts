@@ -26,9 +26,7 @@ interface ReferenceProgram extends Program {
  * Ops whose result is defined to the last bit. Functions that are approximated are left out: they are built from these as on every
  * other device, so that results are the same bits.
  */
-const exactOps: ReadonlySet<AluOp> = new Set(
-  (Object.keys(aluOps) as AluOp[]).filter((op) => !aluOps[op].approximate),
-);
+const exactOps: ReadonlySet<AluOp> = new Set((Object.keys(aluOps) as AluOp[]).filter((op) => !aluOps[op].approximate));
 const floatOps: ReadonlySet<AluOp> = new Set([...exactOps].filter((op) => op !== 'pow'));
 
 const caps: Capabilities = {
