@@ -8,6 +8,7 @@
 // A device that asks here first never sees a loop of no steps or a read of an operand without bytes.
 
 import type { DType } from '../base/dtype.ts';
+import { behind } from './behind.ts';
 import { bindingsOf, writesNothing } from './bindings.ts';
 import { collapse } from './collapse.ts';
 import { estimateKernel } from './estimate.ts';
@@ -39,16 +40,8 @@ function withoutReduction(kernel: Kernel): Kernel {
 function withoutDepth(r: Matmul): Kernel {
   const b = new Exprs();
   const zero = b.const(r.type, 0);
-  const output: Output = r.epilogue
-    ? {
-        ...r.epilogue.output,
-        value: rewriter(b, (e, copy) => {
-          if (e.kind === 'acc') return zero;
-          // The operands stay in the list of buffers, in front of the epilogue's own inputs.
-          return e.kind === 'load' ? b.load(e.type, e.slot + 2, copy(e.index), e.gate && copy(e.gate)) : undefined;
-        })(r.epilogue.output.value),
-      }
-    : { type: r.type, value: zero };
+  const value = r.epilogue ? behind(b, r.epilogue.output.value, zero) : zero;
+  const output: Output = { type: r.epilogue?.output.type ?? r.type, value };
   return plain(r, [r.batch, r.m, r.n], bindingsOf(r).inputs, r.epilogue?.scalars ?? [], output);
 }
 

@@ -6,8 +6,8 @@
 
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
-import { withoutEmptiness } from '../../kernel/empty.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { plainWork } from '../../kernel/plain.ts';
 import type {
   Capabilities,
   ClockReading,
@@ -161,7 +161,7 @@ export class CudaDevice implements Device {
     if (known) return known;
     this.#enter();
     const needs = needsOf(work);
-    const full = withoutEmptiness(work);
+    const full = plainWork(work);
     if (!full) return this.#programs.find(work, `nothing\n${needs}`, () => nothing(work.name, needs));
     const build = (recipe: ModuleRecipe): CudaProgram => this.#build(recipe, needs);
     if (full.kind === 'kernel') {

@@ -1,8 +1,8 @@
 // Kernels made ready: plans, their compiled passes, and the variants for outputs that overwrite inputs.
 
 import { bindingsOf } from '../../kernel/bindings.ts';
-import { withoutEmptiness } from '../../kernel/empty.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { plainWork } from '../../kernel/plain.ts';
 import type { Program } from '../device.ts';
 import { needsOf } from '../fit.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
@@ -28,7 +28,7 @@ export class WebGpuProgram implements Program {
   readonly #variants = new Map<string, Variant>();
 
   constructor(work: Kernel | Routine, traits: Traits, pipelines: Pipelines) {
-    this.work = withoutEmptiness(work);
+    this.work = plainWork(work);
     this.needs = needsOf(work);
     this.#traits = traits;
     this.#pipelines = pipelines;

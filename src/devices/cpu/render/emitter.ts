@@ -383,7 +383,13 @@ export class Emitter {
   }
 
   /** A term times a constant: kept, since addresses of one loop share it. */
-  #scaled(term: Expr, factor: number, t: WasmScope): void {
+  #scaled(term: Expr, whole: number, t: WasmScope): void {
+    // Addresses are counted modulo 2^32.
+    const factor = whole % 2 ** 32;
+    if (factor === 0) {
+      t.code.i32(0);
+      return;
+    }
     if (factor === 1) {
       this.scalar(term, t);
       return;

@@ -3,11 +3,9 @@
 // f16, bf16, u8 and bool are computed in a wider type: the operands are converted first and the product is converted
 // back, by ordinary kernels. Integers wrap, so u8 may be computed modulo 2^32; a bool product is whether any pair was true.
 
-import { byteSize, type DType, isFloat, type TypedArray } from '../../../base/dtype.ts';
-import { collapse } from '../../../kernel/collapse.ts';
-import { estimateKernel } from '../../../kernel/estimate.ts';
-import { type Expr, Exprs } from '../../../kernel/expr.ts';
-import type { Kernel, Matmul } from '../../../kernel/kernel.ts';
+import { byteSize, type DType, type TypedArray } from '../../../base/dtype.ts';
+import { asReduction } from '../../../kernel/dot.ts';
+import type { Matmul } from '../../../kernel/kernel.ts';
 import { stage, unstage } from '../arguments.ts';
 import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
@@ -25,8 +23,7 @@ import { Widened } from './widened.ts';
 /** Multiplications below which a loop in JavaScript is done before WebAssembly has started. */
 const tinyProducts = 2048;
 
-/** Results, and products of each, from which on a product is a reduction: no block of columns would keep the threads busy. */
-const fewDots = 16;
+/** Depth from which on a product with few results is a reduction: no block of columns would keep the threads busy. */
 const longDepth = 65536;
 
 /** The type products are computed in, and the one whose instructions do it. */
@@ -61,40 +58,9 @@ export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): 
 const elementsOf = (r: Matmul): readonly number[] => [r.batchA * r.m * r.k, r.batchB * r.k * r.n, r.batch * r.m * r.n];
 const sizes = (r: Matmul): readonly number[] => elementsOf(r).map((n) => n * byteSize(r.type));
 
-/** A few results of long rows: a reduction, whose rows are cut for the threads. */
-const isDot = (r: Matmul): boolean => r.batch * r.m * r.n <= fewDots && r.k >= longDepth && isFloat(r.type);
-
-function dotKernel(r: Matmul): Kernel {
-  const b = new Exprs();
-  const [batch, i, j, k] = [b.axis(0, r.batch), b.axis(1, r.m), b.axis(2, r.n), b.axis(3, r.k)];
-  const place = (of: Expr, rows: number, row: Expr, columns: number, column: Expr): Expr =>
-    b.alu(
-      'add',
-      b.alu('mul', b.alu('add', b.alu('mul', of, b.const('index', rows)), row), b.const('index', columns)),
-      column,
-    );
-  const first = b.const('index', 0);
-  const [ofA, ofB] = [r.batchA === 1 ? first : batch, r.batchB === 1 ? first : batch];
-  const x = b.load(r.type, 0, r.transposeA ? place(ofA, r.k, k, r.m, i) : place(ofA, r.m, i, r.k, k));
-  const y = b.load(r.type, 1, r.transposeB ? place(ofB, r.n, j, r.k, k) : place(ofB, r.k, k, r.n, j));
-  const value = b.alu('mul', x, y);
-  const [inputA, inputB] = elementsOf(r) as [number, number];
-  const result = b.acc(r.type, 0);
-  const nest = collapse({ space: [r.batch, r.m, r.n], reduced: [r.k] }, [value]);
-  const body = {
-    space: nest.space,
-    reduced: nest.reduced,
-    accumulators: [{ op: 'sum', type: r.type, value: nest.rewrite(value) } as const],
-    outputs: [{ type: r.type, value: nest.rewrite(result) }],
-    inputs: [inputA, inputB].map((elements) => ({ type: r.type, elements })),
-    scalars: [],
-    inPlace: [],
-  };
-  return { kind: 'kernel', name: r.name, ...body, estimate: estimateKernel(body) };
-}
-
 function builtIn(r: Matmul, engine: WasmEngine): CpuProgram {
-  if (isDot(r)) return new KernelProgram(dotKernel(r), engine, 0);
+  const dots = asReduction(r, longDepth);
+  if (dots) return new KernelProgram(dots, engine, 0);
   const { machine } = computeTypes[r.type];
   const shape: GemmShape = { ...r, type: machine };
   const thin = thinPlan(shape);
