@@ -2,6 +2,7 @@
 //
 //   no output has an element       nothing
 //   a reduction over no elements   every accumulator is its identity
+//   a load from an empty input     zero: no gate of it is ever open
 //   a product of depth 0           zeros, with the epilogue behind them
 //   a scatter of no updates        a copy of its base
 //
@@ -20,7 +21,10 @@ import { rewriter } from './rewrite.ts';
 /** The work itself if nothing in it is empty, what is left of it otherwise; null if nothing is written. */
 export function withoutEmptiness(work: Kernel | Routine): Kernel | Routine | null {
   if (writesNothing(work)) return null;
-  if (work.kind === 'kernel') return work.reduced.includes(0) ? withoutReduction(work) : work;
+  if (work.kind === 'kernel') {
+    const full = work.reduced.includes(0) ? withoutReduction(work) : work;
+    return full.inputs.some((i) => i.elements === 0) ? withoutLoads(full) : full;
+  }
   if (work.op === 'matmul' && work.k === 0) return withoutDepth(work);
   if (work.op === 'scatter' && bindingsOf(work).inputs[2]!.elements === 0) return copyOfBase(work);
   return work;
@@ -35,6 +39,18 @@ function withoutReduction(kernel: Kernel): Kernel {
   });
   const outputs = kernel.outputs.map((o) => ({ ...o, value: copy(o.value) }));
   return { ...kernel, reduced: [], accumulators: [], outputs };
+}
+
+function withoutLoads(kernel: Kernel): Kernel {
+  const b = new Exprs();
+  const copy = rewriter(b, (e) =>
+    e.kind === 'load' && kernel.inputs[e.slot]!.elements === 0 ? b.const(e.type, 0) : undefined,
+  );
+  return {
+    ...kernel,
+    accumulators: kernel.accumulators.map((a) => ({ ...a, value: copy(a.value) })),
+    outputs: kernel.outputs.map((o) => ({ ...o, value: copy(o.value) })),
+  };
 }
 
 function withoutDepth(r: Matmul): Kernel {

@@ -38,6 +38,8 @@ export interface WebGpuSetup {
   readonly traits: Traits;
   readonly memoryBytes: number;
   readonly timestamps: boolean;
+  /** Pipelines that bind alike may share a layout. */
+  readonly sharedLayouts: boolean;
   /** A new device in place of this one, after a loss. */
   readonly reopen: () => Promise<WebGpuDevice>;
 }
@@ -89,7 +91,7 @@ export class WebGpuDevice implements Device {
     this.#queue = new WorkQueue(gpu, id, this.#scalars, sizes.firstBatch);
     const limits = { largest: setup.caps.maxBufferBytes, budget: setup.memoryBytes };
     this.#pool = new Pool(gpu, id, limits, () => this.#forgetBlocks());
-    this.#pipelines = new Pipelines(gpu, id, this.#scalars.gpu);
+    this.#pipelines = new Pipelines(gpu, id, this.#scalars.gpu, setup.sharedLayouts);
     this.#launcher = new Launcher(this.#pool, this.#queue, this.#pipelines, this.#scalars);
     this.#uploads = new Uploads(gpu, this.#queue, sizes.piece, (dst, word, mask, value) =>
       this.#patch(dst, word, mask, value),
