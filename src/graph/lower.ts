@@ -4,7 +4,7 @@
 // computed in place. `evaluations` remembers at how many different positions each vertex was needed, from which the
 // fusion decides what is worth storing after all.
 
-import { type DType, isSigned } from '../base/dtype.ts';
+import { type DType, intRange, isSigned } from '../base/dtype.ts';
 import { stridesOf } from '../base/shape.ts';
 import { bounds } from '../kernel/bounds.ts';
 import { type Expr, Exprs } from '../kernel/expr.ts';
@@ -255,15 +255,17 @@ export class Lowering {
   // Indices are checked before the kernel runs; clamping here only keeps a bad one from touching foreign memory.
   #lookup(indices: Vertex, at: readonly Expr[], size: number, gate: Expr | null): Expr {
     const b = this.b;
-    let value = this.#value(indices, at, gate);
     const type = indices.dtype;
+    // A size that the index type cannot hold: the rest is arithmetic on positions, which are as wide as it takes.
+    const beyond = BigInt(size) > intRange[type as keyof typeof intRange][1];
+    let value = this.#value(indices, at, gate);
+    if (beyond) value = b.cast('index', value);
     if (isSigned(type)) {
-      const zero = b.const(type, 0);
-      value = b.alu('where', b.alu('lt', value, zero), b.alu('add', value, b.const(type, size)), value);
+      const zero = b.const(value.type, 0);
+      value = b.alu('where', b.alu('lt', value, zero), b.alu('add', value, b.const(value.type, size)), value);
       value = b.alu('max', value, zero);
     }
-    // The size fits every index type but u8, whose values are then all below it.
-    if (type !== 'u8' || size <= 255) value = b.alu('min', value, b.const(type, size - 1));
+    if (!beyond) value = b.alu('min', value, b.const(type, size - 1));
     return b.cast('index', value);
   }
 

@@ -54,6 +54,12 @@ function compute(e: Expr): Bounds {
   }
 }
 
+/** The constant above which a looked-up position is cut off; undefined where it is not. */
+export function cutOf(e: Expr): number | undefined {
+  const [, limit] = e.kind === 'alu' && e.op === 'min' ? e.src : [];
+  return limit?.kind === 'const' ? Number(limit.value) : undefined;
+}
+
 /** `offset + Σ coefficient · term`, the terms being axes or expressions that are not sums. */
 export interface Linear {
   readonly offset: number;

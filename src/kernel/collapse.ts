@@ -19,7 +19,7 @@ export interface Nest {
 export function collapse(nest: Nest, roots: readonly Expr[]): Nest & { readonly rewrite: (e: Expr) => Expr } {
   const sizes = [...nest.space, ...nest.reduced];
   const boundary = nest.space.length;
-  const live = sizes.flatMap((size, i) => (size > 1 ? [i] : []));
+  const live = sizes.flatMap((size, i) => (size !== 1 ? [i] : []));
   const breaks = findBreaks(sizes, live, roots);
   // Per live axis: the run of merged axes it belongs to, and whether it is the innermost of that run.
   const runs: number[][] = [];

@@ -189,7 +189,8 @@ function canonical(type: ScalarType, value: number | bigint): number | bigint {
   const v = Number(value);
   switch (type) {
     case 'bool':
-      return v ? 1 : 0;
+      // NaN is not zero.
+      return v || Number.isNaN(v) ? 1 : 0;
     case 'u8':
       return v & 255;
     case 'i32':

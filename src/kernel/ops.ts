@@ -8,7 +8,7 @@
 //   shl, shr   counts of at least the width (or negative) give 0, or -1 for shr of a negative value; shr of a signed
 //              type keeps the sign.
 //   float      IEEE; max and min give NaN if either operand is NaN; round is half to even; mod has the sign of the divisor.
-//   bool       and, or, xor, not, comparisons and where only.
+//   bool       and, or, xor, not, comparisons and where; add and max mean or, mul and min mean and, which is how devices see them.
 //   index      the type of positions: add, sub, mul, idiv, imod (both operands ≥ 0), max, min, comparisons, where. Its
 //              width is the renderer's choice: 32 bits if the kernel's positions fit, else 64.
 //
@@ -22,6 +22,8 @@ export interface AluInfo {
   readonly cost: number;
   readonly compares?: true;
   readonly commutes?: true;
+  /** A function that devices approximate; every other op is defined to the last bit (pow: of integers). */
+  readonly approximate?: true;
 }
 
 const all = ['bool', 'int', 'float', 'index'] as const;
@@ -30,17 +32,17 @@ const bits = ['bool', 'int'] as const;
 const float = ['float'] as const;
 
 const table = {
-  add: { arity: 2, classes: numeric, cost: 1, commutes: true },
+  add: { arity: 2, classes: all, cost: 1, commutes: true },
   sub: { arity: 2, classes: numeric, cost: 1 },
-  mul: { arity: 2, classes: numeric, cost: 1, commutes: true },
+  mul: { arity: 2, classes: all, cost: 1, commutes: true },
   div: { arity: 2, classes: float, cost: 4 },
   idiv: { arity: 2, classes: ['int', 'index'], cost: 8 },
   imod: { arity: 2, classes: ['int', 'index'], cost: 8 },
   mod: { arity: 2, classes: float, cost: 8 },
   pow: { arity: 2, classes: ['int', 'float'], cost: 40 },
-  max: { arity: 2, classes: numeric, cost: 1, commutes: true },
-  min: { arity: 2, classes: numeric, cost: 1, commutes: true },
-  atan2: { arity: 2, classes: float, cost: 30 },
+  max: { arity: 2, classes: all, cost: 1, commutes: true },
+  min: { arity: 2, classes: all, cost: 1, commutes: true },
+  atan2: { arity: 2, classes: float, cost: 30, approximate: true },
   and: { arity: 2, classes: bits, cost: 1, commutes: true },
   or: { arity: 2, classes: bits, cost: 1, commutes: true },
   xor: { arity: 2, classes: bits, cost: 1, commutes: true },
@@ -59,26 +61,26 @@ const table = {
   trunc: { arity: 1, classes: float, cost: 1 },
   round: { arity: 1, classes: float, cost: 1 },
   sqrt: { arity: 1, classes: float, cost: 4 },
-  exp: { arity: 1, classes: float, cost: 16 },
-  exp2: { arity: 1, classes: float, cost: 14 },
-  expm1: { arity: 1, classes: float, cost: 24 },
-  log: { arity: 1, classes: float, cost: 18 },
-  log2: { arity: 1, classes: float, cost: 18 },
-  log10: { arity: 1, classes: float, cost: 18 },
-  log1p: { arity: 1, classes: float, cost: 22 },
-  sin: { arity: 1, classes: float, cost: 24 },
-  cos: { arity: 1, classes: float, cost: 24 },
-  tan: { arity: 1, classes: float, cost: 30 },
-  asin: { arity: 1, classes: float, cost: 20 },
-  acos: { arity: 1, classes: float, cost: 20 },
-  atan: { arity: 1, classes: float, cost: 20 },
-  sinh: { arity: 1, classes: float, cost: 30 },
-  cosh: { arity: 1, classes: float, cost: 30 },
-  tanh: { arity: 1, classes: float, cost: 20 },
-  asinh: { arity: 1, classes: float, cost: 30 },
-  acosh: { arity: 1, classes: float, cost: 30 },
-  atanh: { arity: 1, classes: float, cost: 30 },
-  erf: { arity: 1, classes: float, cost: 30 },
+  exp: { arity: 1, classes: float, cost: 16, approximate: true },
+  exp2: { arity: 1, classes: float, cost: 14, approximate: true },
+  expm1: { arity: 1, classes: float, cost: 24, approximate: true },
+  log: { arity: 1, classes: float, cost: 18, approximate: true },
+  log2: { arity: 1, classes: float, cost: 18, approximate: true },
+  log10: { arity: 1, classes: float, cost: 18, approximate: true },
+  log1p: { arity: 1, classes: float, cost: 22, approximate: true },
+  sin: { arity: 1, classes: float, cost: 24, approximate: true },
+  cos: { arity: 1, classes: float, cost: 24, approximate: true },
+  tan: { arity: 1, classes: float, cost: 30, approximate: true },
+  asin: { arity: 1, classes: float, cost: 20, approximate: true },
+  acos: { arity: 1, classes: float, cost: 20, approximate: true },
+  atan: { arity: 1, classes: float, cost: 20, approximate: true },
+  sinh: { arity: 1, classes: float, cost: 30, approximate: true },
+  cosh: { arity: 1, classes: float, cost: 30, approximate: true },
+  tanh: { arity: 1, classes: float, cost: 20, approximate: true },
+  asinh: { arity: 1, classes: float, cost: 30, approximate: true },
+  acosh: { arity: 1, classes: float, cost: 30, approximate: true },
+  atanh: { arity: 1, classes: float, cost: 30, approximate: true },
+  erf: { arity: 1, classes: float, cost: 30, approximate: true },
 } as const satisfies Record<string, AluInfo>;
 
 export const aluOps: Readonly<Record<keyof typeof table, AluInfo>> = table;

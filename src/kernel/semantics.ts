@@ -13,7 +13,8 @@ export type Apply<T extends Value = Value> = (a: T, b: T, c: T) => T;
 
 /** Rounds or wraps a computed value into the element type. */
 export const roundTo: Readonly<Record<ScalarType, (v: Value) => Value>> = {
-  bool: (v) => (v ? 1 : 0),
+  // NaN is not zero.
+  bool: (v) => (v || Number.isNaN(v) ? 1 : 0),
   u8: (v) => (v as number) & 255,
   i32: (v) => (v as number) | 0,
   u32: (v) => (v as number) >>> 0,
@@ -179,7 +180,7 @@ export function meaning(op: AluOp, type: ScalarType): Apply | undefined {
 
 /** A value of one type as another, as `Cast` defines it. */
 export function castValue(v: Value, from: ScalarType, to: ScalarType): Value {
-  if (to === 'bool') return Number.isNaN(v) || v ? 1 : 0;
+  if (to === 'bool') return roundTo.bool(v);
   if (to === 'index') return Number(v);
   const info = dtypeInfo[to];
   if (info.class === 'float') return roundTo[to](to !== 'f64' && typeof v === 'bigint' ? oddDouble(v) : Number(v));

@@ -7,7 +7,7 @@ import type { DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
-import { alu, constant } from '../tensor/build.ts';
+import { constant } from '../tensor/build.ts';
 import type { TensorHost } from '../tensor/host.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { compile } from './compile.ts';
@@ -104,14 +104,27 @@ const borders: Readonly<Record<Border, (x: Node, offsets: readonly number[]) => 
       ),
     );
   },
+  // Moves only, so that the body stays one kernel: what is left of the axis, and its last slice as often as it takes.
   clamp: (x, offsets) => {
     let node = x;
     offsets.forEach((o, axis) => {
-      if (o === 0) return;
-      const n = x.shape.values[axis]!;
-      const i = alu('add', makeNode('iota', 'i32', [n], [], args.axis(0)), constant('i32', o, true));
-      const inside = alu('max', alu('min', i, constant('i32', n - 1, true)), constant('i32', 0));
-      node = makeNode('gather', node.dtype, node.shape.values, [node, inside], args.axis(axis));
+      const { values } = node.shape;
+      const n = values[axis]!;
+      const missing = Math.min(Math.abs(o), n);
+      if (missing === 0) return;
+      const part = (start: number, size: number): Node => {
+        const starts = values.map((_, i) => (i === axis ? start : 0));
+        const steps = values.map(() => 1);
+        return makeNode('slice', node.dtype, values.with(axis, size), [node], args.slice(starts, steps));
+      };
+      const edge = part(o > 0 ? n - 1 : 0, 1);
+      const border = makeNode('expand', node.dtype, values.with(axis, missing), [edge]);
+      if (missing === n) {
+        node = border;
+        return;
+      }
+      const rest = part(o > 0 ? missing : 0, n - missing);
+      node = makeNode('concat', node.dtype, values, o > 0 ? [rest, border] : [border, rest], args.axis(axis));
     });
     return node;
   },

@@ -1,6 +1,6 @@
 // Binary ops as a table: how operands are converted, and what is computed.
 
-import { type DType, dtypeInfo, dtypes, floatFor, isFloat, promote } from '../base/dtype.ts';
+import { accumulatorFor, type DType, dtypeInfo, dtypes, floatFor, isFloat, promote } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { DTypeError } from '../errors.ts';
 import { Node } from '../graph/node.ts';
@@ -136,12 +136,20 @@ export const binaryOps = {
   greaterEqual: comparison('le', true),
 } satisfies Record<string, BinaryOp>;
 
-// NumPy's float floor division: (a - mod(a, b)) / b, rounded to the whole number it stands for. Division by zero keeps
-// what the plain quotient gives; by an infinity it is 0, or -1 if the signs differ.
-function floorQuotient(x: Node, y: Node): Node {
+// NumPy's float floor division: the remainder with the sign of x is taken off before dividing, so that x - remainder stays exact,
+// and the quotient rounded to the whole number it stands for; one less where the signs differ. Halves are divided in f32.
+// Division by zero keeps what the plain quotient gives; by an infinity it is 0, or -1 if the signs differ.
+function floorQuotient(a: Node, b: Node): Node {
+  const wide = accumulatorFor(a.dtype);
+  if (wide !== a.dtype) return cast(floorQuotient(cast(a, wide), cast(b, wide)), a.dtype);
+  const [x, y] = [a, b];
   const value = (v: number) => constant(x.dtype, v);
   const quotient = alu('div', x, y);
-  const whole = alu('div', alu('sub', x, alu('mod', x, y)), y);
+  const remainder = alu('mod', x, y);
+  const moved = alu('and', alu('ne', remainder, value(0)), alu('xor', alu('lt', x, value(0)), alu('lt', y, value(0))));
+  const ofX = alu('where', moved, alu('sub', remainder, y), remainder);
+  const exact = alu('div', alu('sub', x, ofX), y);
+  const whole = alu('where', moved, alu('sub', exact, value(1)), exact);
   const floor = alu('floor', whole);
   const rounded = alu('where', alu('lt', value(0.5), alu('sub', whole, floor)), alu('add', floor, value(1)), floor);
   // A quotient of zero keeps the sign of a / b.

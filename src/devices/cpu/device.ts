@@ -7,8 +7,10 @@
 import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
 import { ArgumentError, DisposedError } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
+import { withoutEmptiness } from '../../kernel/empty.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Capabilities, ClockReading, Device, DeviceBuffer, DeviceLoss, Mark, Program, Span } from '../device.ts';
+import { needsOf, tooSmall } from '../fit.ts';
 import { maxBuffers } from './arguments.ts';
 import { Blas } from './blas.ts';
 import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
@@ -17,7 +19,7 @@ import { openHost } from './host.ts';
 import { KernelProgram } from './kernel-program.ts';
 import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
 import type { WorkerPool } from './pool/pool.ts';
-import type { CpuProgram } from './program.ts';
+import { type CpuProgram, nothing } from './program.ts';
 import { cpuNative } from './render/native.ts';
 import { prepareRoutine } from './routines/prepare.ts';
 import { Spares } from './spares.ts';
@@ -189,12 +191,7 @@ class Cpu implements CpuDevice {
     const key = canonical(work);
     program = this.#programs.get(key);
     if (program) this.#programs.delete(key);
-    else {
-      program =
-        work.kind === 'kernel'
-          ? new KernelProgram(work, this.#engine, this.#tiny)
-          : prepareRoutine(work, this.#engine, this.#blas);
-    }
+    else program = this.#make(work);
     // Last in the map is used last.
     this.#programs.set(key, program);
     if (this.#programs.size > this.#programLimit) {
@@ -204,6 +201,14 @@ class Cpu implements CpuDevice {
     }
     this.#byIdentity.set(work, program);
     return program;
+  }
+
+  #make(work: Kernel | Routine): CpuProgram {
+    const full = withoutEmptiness(work);
+    if (!full) return nothing(work.name, needsOf(work), work.kind === 'kernel' ? work.scalars.length : 0);
+    return full.kind === 'kernel'
+      ? new KernelProgram(full, this.#engine, this.#tiny)
+      : prepareRoutine(full, this.#engine, this.#blas);
   }
 
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
@@ -302,12 +307,7 @@ class Cpu implements CpuDevice {
 
   #refuseBuffer(p: CpuProgram, b: CpuBuffer, i: number): never {
     if (b.released) throw releasedError(p.name);
-    throw new ArgumentError({
-      code: 'BUFFER_TOO_SMALL',
-      message: `${p.name}: buffer ${i} has ${b.bytes} bytes, needs ${p.needs[i]} (cpu)`,
-      fix: 'Allocate the buffer for the shape the kernel was made for.',
-      where: p.name,
-    });
+    throw tooSmall(this.id, p.name, i, b.bytes, p.needs[i]!);
   }
 }
 

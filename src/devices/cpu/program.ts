@@ -10,3 +10,13 @@ export interface CpuProgram extends Program {
   run(buffers: readonly CpuBuffer[], scalars: readonly number[]): void;
   dispose(): void;
 }
+
+/** Work that writes nothing: nothing to render, nothing to run. */
+export const nothing = (name: string, needs: readonly number[], scalars: number): CpuProgram => ({
+  name,
+  source: ';; nothing to do\n',
+  needs,
+  scalars,
+  run: () => {},
+  dispose: () => {},
+});

@@ -7,6 +7,7 @@
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { plainWork } from '../../kernel/plain.ts';
 import type {
   Capabilities,
   ClockReading,
@@ -20,6 +21,7 @@ import type {
   Span,
   Telemetry,
 } from '../device.ts';
+import { needsOf, tooSmall } from '../fit.ts';
 import { CudaBuffer } from './buffer.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
@@ -30,7 +32,7 @@ import { record } from './graphs.ts';
 import { type CudaDeviceInfo, capabilities, openArena } from './info.ts';
 import { CudaMark } from './marks.ts';
 import { buildMatmul } from './product.ts';
-import { buildProgram, type CudaProgram, ProgramCache, recipeKey } from './program.ts';
+import { buildProgram, type CudaProgram, nothing, ProgramCache, recipeKey } from './program.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
@@ -158,12 +160,19 @@ export class CudaDevice implements Device {
     const known = this.#programs.get(work);
     if (known) return known;
     this.#enter();
-    if (work.kind === 'kernel') return this.#fromRecipe(work, kernelRecipe(work, this.target));
-    return this.#programs.find(work, canonical(work), () => {
-      const build = (recipe: ModuleRecipe): CudaProgram => this.#build(recipe);
-      if (work.op === 'matmul') return buildMatmul(work, { libraries: this.#libraries, target: this.target, build });
-      return build(routineRecipe(work, this.target));
-    });
+    const needs = needsOf(work);
+    const full = plainWork(work);
+    if (!full) return this.#programs.find(work, `nothing\n${needs}`, () => nothing(work.name, needs));
+    const build = (recipe: ModuleRecipe): CudaProgram => this.#build(recipe, needs);
+    if (full.kind === 'kernel') {
+      const recipe = kernelRecipe(full, this.target);
+      return this.#programs.find(work, recipeKey(recipe, needs), () => build(recipe));
+    }
+    return this.#programs.find(work, canonical(full), () =>
+      full.op === 'matmul'
+        ? buildMatmul(full, { libraries: this.#libraries, target: this.target, build })
+        : build(routineRecipe(full, this.target)),
+    );
   }
 
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
@@ -178,7 +187,7 @@ export class CudaDevice implements Device {
   #launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
     const p = program as CudaProgram;
     const located = buffers as readonly CudaBuffer[];
-    this.#settleAll(located);
+    this.#settleAll(p.name, p.needs, located);
     if (p.borrowedBytes === 0) {
       for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
       return;
@@ -194,13 +203,19 @@ export class CudaDevice implements Device {
 
   record(steps: readonly Launch[]): Recording {
     this.#enter();
+    const needs: number[] = [];
+    for (const { program, buffers } of steps) {
+      (program as CudaProgram).needs.forEach((bytes, i) => {
+        needs[buffers[i]!] = Math.max(needs[buffers[i]!] ?? 0, bytes);
+      });
+    }
     const recording = record(
       {
         driver: this.#driver,
         stream: this.#compute,
         settle: (buffers) => {
           this.#driver.use(this.#context);
-          this.#settleAll(buffers as readonly CudaBuffer[]);
+          this.#settleAll('replay', needs, buffers as readonly CudaBuffer[]);
         },
         borrow: (bytes) => {
           const block = this.allocate(bytes) as CudaBuffer;
@@ -316,6 +331,8 @@ export class CudaDevice implements Device {
   /** Copies between GPUs without the host, after all work enqueued on both. */
   copyFrom(other: CudaDevice, src: DeviceBuffer, dst: DeviceBuffer): void {
     const [from, to] = [other.#live(src), this.#live(dst)];
+    const bytes = Math.min(from.bytes, to.bytes);
+    if (bytes === 0) return;
     const { call } = this.#driver;
     other.#enter();
     other.#copies.settle(from);
@@ -324,7 +341,6 @@ export class CudaDevice implements Device {
     this.#copies.settle(to);
     this.#driver.check(call.cuStreamWaitEvent(this.#compute, event, 0), 'copy between devices');
     other.#events.recycle(event);
-    const bytes = Math.min(from.bytes, to.bytes);
     const code = call.cuMemcpyPeerAsync(to.address, this.#context, from.address, other.#context, bytes, this.#compute);
     this.#driver.check(code, 'copy between devices');
     // The source must not be overwritten before the copy has read it.
@@ -362,12 +378,8 @@ export class CudaDevice implements Device {
     return b;
   }
 
-  #fromRecipe(work: Kernel, recipe: ModuleRecipe): CudaProgram {
-    return this.#programs.find(work, recipeKey(recipe), () => this.#build(recipe));
-  }
-
-  #build(recipe: ModuleRecipe): CudaProgram {
-    return buildProgram(this.#driver, this.#compiler, recipe, (bytes) => {
+  #build(recipe: ModuleRecipe, needs: readonly number[]): CudaProgram {
+    return buildProgram(this.#driver, this.#compiler, recipe, needs, (bytes) => {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
       const address = this.#driver.u64();
@@ -399,10 +411,12 @@ export class CudaDevice implements Device {
     return bytes > 0 ? this.#pool.allocate(bytes) : null;
   }
 
-  #settleAll(buffers: readonly CudaBuffer[]): void {
+  /** Buffers of a launch: there, large enough, and not being copied. What is too small would be read past its end. */
+  #settleAll(name: string, needs: readonly number[], buffers: readonly CudaBuffer[]): void {
     for (let i = 0; i < buffers.length; i++) {
       const b = buffers[i]!;
       if (b.address < 0) this.#live(b);
+      if (b.bytes < (needs[i] ?? 0)) throw tooSmall(this.id, name, i, b.bytes, needs[i]!);
       if (b.fence !== 0) this.#copies.settle(b);
     }
   }

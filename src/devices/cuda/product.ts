@@ -5,6 +5,7 @@
 
 import { byteSize } from '../../base/dtype.ts';
 import type { Matmul } from '../../kernel/kernel.ts';
+import { needsOf } from '../fit.ts';
 import { CudaProgram } from './program.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
@@ -20,7 +21,7 @@ export interface ProductContext {
 
 export function buildMatmul(r: Matmul, { libraries, target, build }: ProductContext): CudaProgram {
   const whole = libraryProgram(r, libraries);
-  if (whole) return new CudaProgram(r.name, whole.source, whole.steps, whole.borrowedBytes, true);
+  if (whole) return new CudaProgram(r.name, whole.source, whole.steps, whole.borrowedBytes, true, needsOf(r));
   if (!r.epilogue) return build(matmulRecipe(r, target));
   const { product, kernel, inPlace } = apart(r, r.epilogue);
   const fromLibrary = libraryProgram(product, libraries);
@@ -44,13 +45,8 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
     launches: behind.launches.map((l) => ({ ...l, args: rebind(l.args, shifted) })),
   });
   const source = `${first.source}\n${second.source}`;
-  return new CudaProgram(
-    r.name,
-    source,
-    [...first.steps, ...second.steps],
-    borrowedBytes,
-    first.cached && second.cached,
-  );
+  const steps = [...first.steps, ...second.steps];
+  return new CudaProgram(r.name, source, steps, borrowedBytes, first.cached && second.cached, needsOf(r));
 }
 
 /** A library's step whose third buffer is somewhere else. */

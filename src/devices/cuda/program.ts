@@ -13,9 +13,19 @@ export class CudaProgram implements Program {
   readonly steps: readonly StreamStep[];
   readonly borrowedBytes: number;
   readonly cached: boolean;
+  /** Bytes each buffer must have, in launch order. */
+  readonly needs: readonly number[];
 
-  constructor(name: string, source: string, steps: readonly StreamStep[], borrowedBytes: number, cached: boolean) {
+  constructor(
+    name: string,
+    source: string,
+    steps: readonly StreamStep[],
+    borrowedBytes: number,
+    cached: boolean,
+    needs: readonly number[],
+  ) {
     this.name = name;
+    this.needs = needs;
     this.source = source;
     this.steps = steps;
     this.borrowedBytes = borrowedBytes;
@@ -26,14 +36,20 @@ export class CudaProgram implements Program {
 /** Memory that lives as long as the device. */
 export type Keep = (bytes: number) => number;
 
-export function buildProgram(driver: Driver, compiler: Compiler, recipe: ModuleRecipe, keep: Keep): CudaProgram {
+export function buildProgram(
+  driver: Driver,
+  compiler: Compiler,
+  recipe: ModuleRecipe,
+  needs: readonly number[],
+  keep: Keep,
+): CudaProgram {
   const { assembled } = compiler;
   const module = compiler.load(recipe.name, recipe.ptx);
   const kept = recipe.keptBytes > 0 ? keep(recipe.keptBytes) : 0;
   const steps = recipe.launches.map(
     (l) => new KernelStep(driver, recipe.name, module.entry(l.entry, l.shared), l, kept),
   );
-  return new CudaProgram(recipe.name, recipe.ptx, steps, recipe.borrowedBytes, compiler.assembled === assembled);
+  return new CudaProgram(recipe.name, recipe.ptx, steps, recipe.borrowedBytes, compiler.assembled === assembled, needs);
 }
 
 /**
@@ -60,5 +76,10 @@ export class ProgramCache {
   }
 }
 
-/** The key of a recipe: its text and how it is launched. */
-export const recipeKey = (r: ModuleRecipe): string => `${JSON.stringify(r.launches)}\n${r.ptx}`;
+/** Work that writes nothing: there is nothing to launch. */
+export const nothing = (name: string, needs: readonly number[]): CudaProgram =>
+  new CudaProgram(name, '// nothing to do\n', [], 0, true, needs);
+
+/** The key of a recipe: its text, how it is launched, and what buffers it is for. */
+export const recipeKey = (r: ModuleRecipe, needs: readonly number[]): string =>
+  `${needs}\n${JSON.stringify(r.launches)}\n${r.ptx}`;

@@ -166,7 +166,7 @@ const word: WriteScalar = (view, at, v) => view.setInt32(at, castValue(v, 'f64',
 
 /** A JavaScript number as the kernel reads it; f16 and bf16 travel as the f32 they equal, small integers as 32 bits. */
 const writeScalar: Readonly<Record<DType, WriteScalar>> = {
-  bool: (view, at, v) => view.setUint32(at, v ? 1 : 0, true),
+  bool: (view, at, v) => view.setUint32(at, roundTo.bool(v) as number, true),
   u8: (view, at, v) => view.setUint32(at, castValue(v, 'f64', 'u8') as number, true),
   i32: word,
   u32: (view, at, v) => view.setUint32(at, castValue(v, 'f64', 'u32') as number, true),

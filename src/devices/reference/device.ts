@@ -1,9 +1,12 @@
 // The reference device: the oracle of all tests. Plain arrays, one element at a time, everything at once and in order.
 
-import { type DType, dtypes } from '../../base/dtype.ts';
+import { type DType, dtypes, isFloat } from '../../base/dtype.ts';
+import { bindingsOf } from '../../kernel/bindings.ts';
+import { withoutEmptiness } from '../../kernel/empty.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { type AluOp, aluOps } from '../../kernel/ops.ts';
 import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } from '../device.ts';
+import { checkFit, needsOf } from '../fit.ts';
 import { elementsOf } from './elements.ts';
 import { interpret } from './interpret.ts';
 import { runRoutine } from './routines.ts';
@@ -13,15 +16,23 @@ interface HostBuffer extends DeviceBuffer {
 }
 
 interface ReferenceProgram extends Program {
-  readonly work: Kernel | Routine;
+  /** Without anything empty in it; null if that leaves nothing to write. */
+  readonly work: Kernel | Routine | null;
+  readonly needs: readonly number[];
+  readonly types: readonly DType[];
 }
 
-const everyOp: ReadonlySet<AluOp> = new Set(Object.keys(aluOps) as AluOp[]);
+/**
+ * Ops whose result is defined to the last bit. Functions that are approximated are left out: they are built from these as on every
+ * other device, so that results are the same bits.
+ */
+const exactOps: ReadonlySet<AluOp> = new Set((Object.keys(aluOps) as AluOp[]).filter((op) => !aluOps[op].approximate));
+const floatOps: ReadonlySet<AluOp> = new Set([...exactOps].filter((op) => op !== 'pow'));
 
 const caps: Capabilities = {
-  name: 'reference interpreter (double precision)',
+  name: 'reference interpreter',
   dtypes: new Set(dtypes),
-  native: Object.fromEntries(dtypes.map((t) => [t, everyOp])),
+  native: Object.fromEntries(dtypes.map((t) => [t, isFloat(t) ? floatOps : exactOps])),
   routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
   matmulEpilogue: true,
   maxBuffers: 1024,
@@ -36,30 +47,6 @@ const doneMark: Mark = { done: () => true, whenDone: () => Promise.resolve(), si
 
 export function createReferenceDevice(): Device {
   const scratch = (type: DType, n: number) => elementsOf(new Uint8Array(n * 8), type);
-  const typesOf = (work: Kernel | Routine, count: number): DType[] => {
-    switch (work.kind === 'kernel' ? 'kernel' : work.op) {
-      case 'kernel': {
-        const k = work as Kernel;
-        return [...k.inputs, ...k.outputs].map((p) => p.type);
-      }
-      case 'matmul': {
-        const m = work as Extract<Routine, { op: 'matmul' }>;
-        return [m.type, m.type, ...(m.epilogue?.inputs.map((i) => i.type) ?? []), m.epilogue?.output.type ?? m.type];
-      }
-      case 'sort':
-        return [
-          (work as Extract<Routine, { op: 'sort' }>).type,
-          (work as Extract<Routine, { op: 'sort' }>).type,
-          'i32',
-        ];
-      case 'scatter': {
-        const { type } = work as Extract<Routine, { op: 'scatter' }>;
-        return [type, 'i32', type, type];
-      }
-      default:
-        return new Array<DType>(count).fill((work as Extract<Routine, { op: 'scan' }>).type);
-    }
-  };
   return {
     id: 'reference',
     caps,
@@ -69,10 +56,15 @@ export function createReferenceDevice(): Device {
     read: async (src, offset = 0, length = src.bytes - offset) =>
       (src as HostBuffer).data.slice(offset, offset + length),
     readSync: (src, offset = 0, length = src.bytes - offset) => (src as HostBuffer).data.slice(offset, offset + length),
-    prepare: (work): ReferenceProgram => ({ name: work.name, source: '', work }),
+    prepare: (work): ReferenceProgram => {
+      const { inputs, outputs } = bindingsOf(work);
+      const types = [...inputs, ...outputs].map((b) => b.type);
+      return { name: work.name, source: '', work: withoutEmptiness(work), needs: needsOf(work), types };
+    },
     launch: (program, buffers, scalars) => {
-      const { work } = program as ReferenceProgram;
-      const types = typesOf(work, buffers.length);
+      const { name, work, needs, types } = program as ReferenceProgram;
+      checkFit('reference', name, needs, buffers);
+      if (!work) return;
       const elements = buffers.map((b, i) => elementsOf((b as HostBuffer).data, types[i]!));
       if (work.kind === 'kernel') {
         interpret(work, elements.slice(0, work.inputs.length), elements.slice(work.inputs.length), scalars);

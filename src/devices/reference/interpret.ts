@@ -1,11 +1,12 @@
 // Runs a kernel one element at a time, in double precision, straight from its definition.
 //
-// Slow and obvious on purpose: this is what every other device is compared with. Intermediate floats are not rounded;
-// only what is stored is. Integers are exact.
+// Slow and obvious on purpose: this is what every other device is compared with. Each op is computed in double precision and
+// rounded to its type, as a device rounds it; sums are exact to the last bits of a double before they are rounded.
 
 import type { DType } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
 import type { Expr } from '../../kernel/expr.ts';
+import { highest, lowest } from '../../kernel/identity.ts';
 import type { Accumulator, Kernel } from '../../kernel/kernel.ts';
 import type { ReduceOp } from '../../kernel/ops.ts';
 import { bitcastValue, castValue, meaning, roundTo, type Value } from '../../kernel/semantics.ts';
@@ -74,8 +75,7 @@ function build(e: Expr, memo: Map<Expr, Evaluate>): Evaluate {
       const from = e.src[0].type;
       const to = e.type;
       const value = compile(e.src[0], memo);
-      // A cast to a float type is where a program asks for rounding, so it rounds here too.
-      return e.bits ? (f) => bitcastValue(roundTo[from](value(f)), from, to) : (f) => castValue(value(f), from, to);
+      return e.bits ? (f) => bitcastValue(value(f), from, to) : (f) => castValue(value(f), from, to);
     }
     case 'alu': {
       const type = e.src[e.src.length - 1]!.type;
@@ -83,8 +83,7 @@ function build(e: Expr, memo: Map<Expr, Evaluate>): Evaluate {
       if (!apply) throw new Error(`reference: ${e.op} has no meaning for ${type}`);
       const src = e.src.map((s) => compile(s, memo));
       const [a, b, c] = src as [Evaluate, Evaluate, Evaluate];
-      const isFloat = type.startsWith('f') || type === 'bf16';
-      const round = isFloat && e.type !== 'bool' ? (v: Value) => v : roundTo[e.type];
+      const round = roundTo[e.type];
       if (src.length === 1) return (f) => round(apply(a(f), 0, 0));
       if (src.length === 2) return (f) => round(apply(a(f), b(f), 0));
       // Only the chosen branch is evaluated, as gates rely on.
@@ -107,47 +106,13 @@ const extreme = (better: 'max' | 'min') => (acc: Value, v: Value, type: DType) =
 const folds: Readonly<Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, Fold>> = {
   sum: { start: (t) => (big(t) ? 0n : 0), step: (a, v, t) => wrapInt(meaning('add', t)!(a, v, 0), t) },
   prod: { start: (t) => (big(t) ? 1n : 1), step: (a, v, t) => wrapInt(meaning('mul', t)!(a, v, 0), t) },
-  max: { start: (t) => lowest(t), step: extreme('max') },
-  min: { start: (t) => highest(t), step: extreme('min') },
+  max: { start: (t) => lowest[t], step: extreme('max') },
+  min: { start: (t) => highest[t], step: extreme('min') },
   any: { start: () => 0, step: (a, v) => (a || v ? 1 : 0) },
   all: { start: () => 1, step: (a, v) => (a && v ? 1 : 0) },
 };
 
 const wrapInt = (v: Value, t: DType): Value => (t.startsWith('f') || t === 'bf16' ? v : roundTo[t](v));
-
-/** The identity of max for a type. */
-export function lowest(t: DType): Value {
-  const table: Record<DType, Value> = {
-    bool: 0,
-    u8: 0,
-    u32: 0,
-    u64: 0n,
-    i32: -(2 ** 31),
-    i64: -(2n ** 63n),
-    f16: -Infinity,
-    bf16: -Infinity,
-    f32: -Infinity,
-    f64: -Infinity,
-  };
-  return table[t];
-}
-
-/** The identity of min for a type. */
-export function highest(t: DType): Value {
-  const table: Record<DType, Value> = {
-    bool: 1,
-    u8: 255,
-    u32: 2 ** 32 - 1,
-    u64: 2n ** 64n - 1n,
-    i32: 2 ** 31 - 1,
-    i64: 2n ** 63n - 1n,
-    f16: Infinity,
-    bf16: Infinity,
-    f32: Infinity,
-    f64: Infinity,
-  };
-  return table[t];
-}
 
 function accumulate(acc: Accumulator, values: readonly Value[]): Value {
   if (acc.op === 'argmax' || acc.op === 'argmin') {
@@ -200,7 +165,8 @@ export function interpret(
         for (let k = 0; k < values.length; k++) lists[k]!.push(values[k]!(frame));
       }
       kernel.accumulators.forEach((a, k) => {
-        frame.accumulators[k] = accumulate(a, lists[k]!);
+        const isPosition = a.op === 'argmax' || a.op === 'argmin';
+        frame.accumulators[k] = roundTo[isPosition ? 'i32' : a.type](accumulate(a, lists[k]!));
       });
     }
     frame.tick++;

@@ -14,6 +14,7 @@ import type {
   Program,
   Span,
 } from '../device.ts';
+import { checkFit } from '../fit.ts';
 import { released } from './errors.ts';
 import { Launcher } from './launcher.ts';
 import { Life } from './loss.ts';
@@ -37,6 +38,8 @@ export interface WebGpuSetup {
   readonly traits: Traits;
   readonly memoryBytes: number;
   readonly timestamps: boolean;
+  /** Pipelines that bind alike may share a layout. */
+  readonly sharedLayouts: boolean;
   /** A new device in place of this one, after a loss. */
   readonly reopen: () => Promise<WebGpuDevice>;
 }
@@ -88,7 +91,7 @@ export class WebGpuDevice implements Device {
     this.#queue = new WorkQueue(gpu, id, this.#scalars, sizes.firstBatch);
     const limits = { largest: setup.caps.maxBufferBytes, budget: setup.memoryBytes };
     this.#pool = new Pool(gpu, id, limits, () => this.#forgetBlocks());
-    this.#pipelines = new Pipelines(gpu, id, this.#scalars.gpu);
+    this.#pipelines = new Pipelines(gpu, id, this.#scalars.gpu, setup.sharedLayouts);
     this.#launcher = new Launcher(this.#pool, this.#queue, this.#pipelines, this.#scalars);
     this.#uploads = new Uploads(gpu, this.#queue, sizes.piece, (dst, word, mask, value) =>
       this.#patch(dst, word, mask, value),
@@ -279,15 +282,8 @@ export class WebGpuDevice implements Device {
   }
 
   #checkLaunch(p: WebGpuProgram, buffers: readonly GpuBuffer[]): void {
+    checkFit(this.id, p.name, p.needs, buffers);
     const { plan } = p.plain;
-    if (buffers.length !== plan.buffers) {
-      throw new ArgumentError({
-        code: 'WRONG_BUFFERS',
-        message: `${this.id}: ${p.name} takes ${plan.buffers} buffers and was given ${buffers.length}`,
-        fix: 'Give the inputs first, then the outputs, as the kernel lists them.',
-        where: p.name,
-      });
-    }
     for (const c of p.plain.compiled) if (c.failure) throw c.failure;
     for (let i = 0; i < buffers.length; i++) {
       const b = this.#own(buffers[i]!, p.name);

@@ -25,6 +25,15 @@ export function tooLarge(id: string, requested: number, limit: number): DeviceUn
   });
 }
 
+export function tooManyPositions(name: string): DeviceUnavailable {
+  return new DeviceUnavailable({
+    code: 'TOO_MANY_POSITIONS',
+    message: `${name}: WebGPU counts positions in 32 bits, and this takes 2^31 or more`,
+    fix: 'Run it on the CPU or a CUDA device, or in parts.',
+    where: name,
+  });
+}
+
 export function closed(id: string, where: string): DisposedError {
   return new DisposedError({
     code: 'DEVICE_CLOSED',

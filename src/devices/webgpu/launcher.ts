@@ -150,7 +150,8 @@ function sharedBuffers(buffers: readonly GpuBuffer[], firstOutput: number): Map<
 }
 
 /** Whether the kernel says these inputs may be overwritten, by elements of the same size. */
-function mayOverwrite(work: Kernel | Routine, shared: ReadonlyMap<number, number>): boolean {
+function mayOverwrite(work: Kernel | Routine | null, shared: ReadonlyMap<number, number>): boolean {
+  if (!work) return true;
   if (work.kind !== 'kernel') return false;
   for (const [i, o] of shared) {
     if (!work.inPlace.includes(i)) return false;

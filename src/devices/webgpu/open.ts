@@ -7,6 +7,7 @@ import { dtypesOf, WebGpuDevice } from './device.ts';
 import { messageOf } from './errors.ts';
 import { type Environment, openDawn } from './node.ts';
 import type { Traits } from './plan.ts';
+import { mayShareLayouts } from './shared-layouts.ts';
 import { nativeOps } from './wgsl/ops.ts';
 
 export interface WebGpuOptions {
@@ -122,6 +123,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
     gpu,
     traits,
     memoryBytes,
+    sharedLayouts: await mayShareLayouts(gpu),
     timestamps: features.includes('timestamp-query') && options.timestamps !== false,
     caps: {
       name: info.description || info.device || `${info.vendor} ${info.architecture}`.trim() || 'WebGPU',

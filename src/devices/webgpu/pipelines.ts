@@ -1,7 +1,7 @@
 // Layouts, pipelines and bind groups, each made once.
 //
 // A layout is known by what it binds ("rrw", the bytes of scalars, the veil), so pipelines that bind alike share layouts and
-// bind groups. Creation runs inside error scopes; a rejected shader is remembered with its pipeline and reported by the
+// bind groups, unless the adapter cannot have that (shared-layouts.ts). Creation runs inside error scopes; a rejected shader is remembered with its pipeline and reported by the
 // batch that used it, or at once if it is already known.
 
 import type { KernelError } from '../../errors.ts';
@@ -34,13 +34,15 @@ export class Pipelines {
   readonly #device: GPUDevice;
   readonly #id: string;
   readonly #scalars: GPUBuffer;
+  readonly #share: boolean;
   /** Never written, so it holds zeros; no shader compiler can know. */
   readonly #veil: GPUBuffer;
   readonly #layouts = new Map<string, Layout>();
   readonly #compiled = new Map<string, Compiled>();
 
-  constructor(device: GPUDevice, id: string, scalars: GPUBuffer) {
+  constructor(device: GPUDevice, id: string, scalars: GPUBuffer, share: boolean) {
     this.#device = device;
+    this.#share = share;
     this.#id = id;
     this.#scalars = scalars;
     this.#veil = device.createBuffer({ size: 16, usage: usage.uniform, label: 'veil' });
@@ -89,7 +91,8 @@ export class Pipelines {
   }
 
   #layout(kinds: string, scalarBytes: number, veil: boolean): Layout {
-    const key = `${kinds}:${scalarBytes}:${veil}`;
+    const own = this.#share ? '' : this.#compiled.size;
+    const key = `${kinds}:${scalarBytes}:${veil}:${own}`;
     const known = this.#layouts.get(key);
     if (known) return known;
     const entries: GPUBindGroupLayoutEntry[] = [...kinds].map((k, binding) => ({

@@ -1,7 +1,10 @@
 // Kernels made ready: plans, their compiled passes, and the variants for outputs that overwrite inputs.
 
+import { bindingsOf } from '../../kernel/bindings.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { plainWork } from '../../kernel/plain.ts';
 import type { Program } from '../device.ts';
+import { needsOf } from '../fit.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
 import { type PassPlan, sourceOf, type Traits } from './plan.ts';
 import { render } from './render.ts';
@@ -15,35 +18,49 @@ export interface Variant {
 export class WebGpuProgram implements Program {
   readonly name: string;
   readonly source: string;
-  readonly work: Kernel | Routine;
+  /** What runs: without anything empty in it; null if that leaves nothing to write. */
+  readonly work: Kernel | Routine | null;
+  /** Bytes each buffer must have, in launch order. */
+  readonly needs: readonly number[];
   readonly plain: Variant;
   readonly #pipelines: Pipelines;
   readonly #traits: Traits;
   readonly #variants = new Map<string, Variant>();
 
   constructor(work: Kernel | Routine, traits: Traits, pipelines: Pipelines) {
-    this.work = work;
+    this.work = plainWork(work);
+    this.needs = needsOf(work);
     this.#traits = traits;
     this.#pipelines = pipelines;
-    this.plain = this.#compile(render(work, traits));
+    this.plain = this.#compile(this.work ? render(this.work, traits) : nothing(work));
     this.name = work.name;
     this.source = sourceOf(this.plain.plan);
   }
 
   /** Written by hand and not yet accepted by the GPU: launched in a batch of its own. */
   get doubtful(): boolean {
-    return this.work.kind === 'routine' && this.work.op === 'raw' && !this.plain.compiled.every((c) => c.accepted);
+    return this.work?.kind === 'routine' && this.work.op === 'raw' && !this.plain.compiled.every((c) => c.accepted);
   }
 
   /** The variant in which these inputs share the buffers of these outputs. */
   inPlace(pairs: InPlace): Variant {
     const key = [...pairs].map(([i, o]) => `${i}>${o}`).join();
     let known = this.#variants.get(key);
-    if (!known) this.#variants.set(key, (known = this.#compile(render(this.work, this.#traits, pairs))));
+    if (!known) {
+      known = this.work ? this.#compile(render(this.work, this.#traits, pairs)) : this.plain;
+      this.#variants.set(key, known);
+    }
     return known;
   }
 
   #compile(plan: PassPlan): Variant {
     return { plan, compiled: plan.passes.map((p) => this.#pipelines.compile(p, plan.scalars.length)) };
   }
+}
+
+/** No passes: the work writes nothing. */
+function nothing(work: Kernel | Routine): PassPlan {
+  const { inputs, outputs } = bindingsOf(work);
+  const buffers = inputs.length + outputs.length;
+  return { name: work.name, passes: [], scratch: [], scalars: [], buffers, firstOutput: inputs.length };
 }

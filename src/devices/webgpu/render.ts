@@ -1,6 +1,10 @@
 // From a kernel or routine to its plan.
 
+import { sizeOf } from '../../base/shape.ts';
+import { type Bounds, bounds, cutOf } from '../../kernel/bounds.ts';
+import { below } from '../../kernel/expr.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { tooManyPositions } from './errors.ts';
 import type { PassPlan, Traits } from './plan.ts';
 import { renderMatmul } from './routines/matmul.ts';
 import { renderRaw } from './routines/raw.ts';
@@ -29,7 +33,21 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
   }
 }
 
+/** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
+function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel): void {
+  const fits = ({ min, max }: Bounds): boolean =>
+    !(Number.isFinite(max) && max >= limit) && !(min < -limit && min > -Infinity);
+  if (sizeOf(space) >= limit || sizeOf(reduced) >= limit) throw tooManyPositions(name);
+  for (const e of below([...accumulators, ...outputs].map((x) => x.value))) {
+    const cut = e.kind === 'cast' && e.type === 'index' ? (cutOf(e.src[0]) ?? 0) : 0;
+    if (e.type === 'index' && (cut >= limit || !fits(bounds(e)))) throw tooManyPositions(name);
+  }
+}
+
+const limit = 2 ** 31;
+
 function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace): PassPlan {
+  checkPositions(kernel);
   const { passes, scratch } =
     kernel.accumulators.length > 0
       ? renderReduction(kernel, traits, inPlace)

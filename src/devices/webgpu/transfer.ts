@@ -3,6 +3,7 @@
 // Up: into mapped staging buffers, copied on the GPU's timeline in the order of the calls; the buffers are mapped again
 // when the GPU is done with them. Small writes share a buffer. Down: a copy into mappable buffers from a ring, awaited. Large transfers
 // go in pieces, so that host and GPU copy at the same time.
+// A device that is destroyed takes its mapped memory away before it says that it is lost: no view of it is used without a look.
 // WebGPU moves multiples of four bytes: a partial word at the end of a buffer is padded, one in the middle is merged by
 // a small shader.
 
@@ -19,6 +20,9 @@ interface Chunk {
   bytes: Uint8Array;
   used: number;
 }
+
+/** A view of memory that was taken away has no length. */
+const isMapped = (chunk: Chunk): boolean => chunk.bytes.length > 0;
 
 /** Merges bytes into one word: word index, mask of the bytes, their value. */
 export type Patch = (dst: GpuBuffer, word: number, mask: number, value: number) => void;
@@ -69,10 +73,10 @@ export class Uploads implements Rider {
     this.#open = [];
     this.#shared = null;
     for (const chunk of sent) {
-      chunk.gpu.mapAsync(mapMode.write).then(
-        () => this.#remapped(chunk),
-        () => {},
-      );
+      chunk.gpu
+        .mapAsync(mapMode.write)
+        .then(() => this.#remapped(chunk))
+        .catch(() => {});
     }
   }
 
@@ -102,12 +106,14 @@ export class Uploads implements Rider {
   }
 
   #sharedFor(room: number): Chunk {
-    if (!this.#shared || this.#shared.used + room > this.#shared.size) this.#shared = this.#take(sharedChunk);
-    return this.#shared;
+    const shared = this.#shared;
+    if (shared && isMapped(shared) && shared.used + room <= shared.size) return shared;
+    return (this.#shared = this.#take(sharedChunk));
   }
 
   #take(size: number): Chunk {
     let chunk = this.#ready.take(size);
+    while (chunk && !isMapped(chunk)) chunk = this.#ready.take(size);
     if (chunk) {
       chunk.used = 0;
     } else {
@@ -209,7 +215,12 @@ export class Downloads {
       if (!fault && !lost) {
         const start = Math.max(skipped - at, 0);
         const end = Math.min(skipped + length - at, bytes);
-        result.set(new Uint8Array(landing.gpu.getMappedRange(0, bytes), start, end - start), at + start - skipped);
+        try {
+          result.set(new Uint8Array(landing.gpu.getMappedRange(0, bytes), start, end - start), at + start - skipped);
+        } catch (cause) {
+          // Destroyed since it was mapped.
+          lost = { cause };
+        }
       }
       this.#giveBack(landing);
     }

@@ -1,4 +1,5 @@
-// max, min, neg and abs of floats, and comparisons of bools, for devices that lack them or treat NaN and -0 differently.
+// max, min, neg and abs of floats, for devices that lack them or treat NaN and -0 differently; arithmetic and comparisons of
+// bools, from logic.
 
 import type { DType } from '../../base/dtype.ts';
 import type { Expr } from '../expr.ts';
@@ -15,8 +16,8 @@ const extreme =
     return f.where(f.eq(x, y), same, f.where(f.either(wins, f.ne(y, y)), y, x));
   };
 
-export const max = extreme('max');
-export const min = extreme('min');
+export const floatMax = extreme('max');
+export const floatMin = extreme('min');
 
 export const neg = (f: Float, x: Expr): Expr => f.fromBits(f.b.alu('xor', f.bits(x), f.int(f.signBit)));
 export const abs = (f: Float, x: Expr): Expr => f.fromBits(f.iand(f.bits(x), f.int(~f.signBit)));
@@ -27,6 +28,10 @@ const bools =
   (build: (b: Lowering, x: Expr, y: Expr) => Expr): OnBools =>
   (b, type, src) =>
     type === 'bool' ? build(b, src[0]!, src[1]!) : undefined;
+
+/** A sum of bools is true if any of them is, a product if all are. */
+export const boolSum = bools((b, x, y) => b.alu('or', x, y));
+export const boolProduct = bools((b, x, y) => b.alu('and', x, y));
 
 export const eq = bools((b, x, y) => b.alu('not', b.alu('xor', x, y)));
 export const ne = bools((b, x, y) => b.alu('xor', x, y));

@@ -3,30 +3,49 @@
 // Functions that a device lacks are written once, here, in the kernel language: so they are equally accurate
 // everywhere, and bit-identical on devices that round every op. Slots, axes and everything else stay as they are.
 
+import { accumulatorFor, type DType } from '../../base/dtype.ts';
 import { type Expr, operands } from '../expr.ts';
-import type { Epilogue, Kernel } from '../kernel.ts';
+import type { Accumulator, Epilogue, Kernel } from '../kernel.ts';
+import type { ReduceOp } from '../ops.ts';
 import { rewriter } from '../rewrite.ts';
 import { Lowering, type Native } from './lowering.ts';
 
 export { accuracy } from './accuracy.ts';
 
 export function decompose(kernel: Kernel, native: Native): Kernel {
-  const rewrite = lowering(native);
+  const b = new Lowering(native);
+  const types = kernel.accumulators.map(combineType);
+  const rewrite = lowering(b, (e) => {
+    if (e.kind !== 'acc' || types[e.slot] === kernel.accumulators[e.slot]!.type) return undefined;
+    return b.cast(e.type, b.acc(types[e.slot]!, e.slot));
+  });
   return {
     ...kernel,
-    accumulators: kernel.accumulators.map((a) => ({ ...a, value: rewrite(a.value) })),
+    accumulators: kernel.accumulators.map((a, k) => ({
+      op: combineOf(a),
+      type: types[k]!,
+      value: b.cast(types[k]!, rewrite(a.value)),
+    })),
     outputs: kernel.outputs.map((o) => ({ ...o, value: rewrite(o.value) })),
   };
 }
 
+/** The type in which values are combined: sums and products of halves would lose what each step adds. */
+const combineType = ({ op, type }: Accumulator): DType => (op === 'sum' || op === 'prod' ? accumulatorFor(type) : type);
+
+/** What adding up, multiplying and comparing are for bools. */
+const boolCombine: Readonly<Partial<Record<ReduceOp, ReduceOp>>> = { sum: 'any', max: 'any', prod: 'all', min: 'all' };
+
+const combineOf = ({ op, type }: Accumulator): ReduceOp => (type === 'bool' ? (boolCombine[op] ?? op) : op);
+
 export function decomposeEpilogue(epilogue: Epilogue, native: Native): Epilogue {
   const { output } = epilogue;
-  return { ...epilogue, output: { ...output, value: lowering(native)(output.value) } };
+  return { ...epilogue, output: { ...output, value: lowering(new Lowering(native))(output.value) } };
 }
 
 /** Rewrites expressions of one builder into another of its own; each expression once, however often it is used. */
-function lowering(native: Native): (e: Expr) => Expr {
-  const copy = rewriter(new Lowering(native), () => undefined);
+function lowering(b: Lowering, replace: (e: Expr) => Expr | undefined = () => undefined): (e: Expr) => Expr {
+  const copy = rewriter(b, replace);
   const done = new Set<Expr>();
   return (root) => {
     // Operands first, from a stack of our own: chains of thousands of ops must not exhaust the call stack.

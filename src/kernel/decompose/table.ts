@@ -3,7 +3,7 @@
 import type { DType } from '../../base/dtype.ts';
 import type { Expr } from '../expr.ts';
 import type { AluOp } from '../ops.ts';
-import { abs, eq, le, lt, max, min, ne, neg } from './basic.ts';
+import { abs, boolProduct, boolSum, eq, floatMax, floatMin, le, lt, ne, neg } from './basic.ts';
 import { erf } from './erf.ts';
 import { exp, exp2, expm1 } from './exp.ts';
 import { Float } from './float.ts';
@@ -24,7 +24,16 @@ const float =
   (b, type, src) =>
     type === 'f32' || type === 'f64' ? build(new Float(b, type), src[0]!, src[1]!) : undefined;
 
-const floatPow = float(pow);
+/** The first of several that handles the type. */
+const either =
+  (...rows: readonly Decomposition[]): Decomposition =>
+  (b, type, src) => {
+    for (const row of rows) {
+      const found = row(b, type, src);
+      if (found) return found;
+    }
+    return undefined;
+  };
 
 export const decompositions: Readonly<Partial<Record<AluOp, Decomposition>>> = {
   exp: float(exp),
@@ -49,9 +58,11 @@ export const decompositions: Readonly<Partial<Record<AluOp, Decomposition>>> = {
   atanh: float(atanh),
   erf: float(erf),
   mod: float(mod),
-  pow: (b, type, src) => floatPow(b, type, src) ?? integerPow(b, type, src),
-  max: float(max),
-  min: float(min),
+  pow: either(float(pow), integerPow),
+  add: boolSum,
+  mul: boolProduct,
+  max: either(float(floatMax), boolSum),
+  min: either(float(floatMin), boolProduct),
   neg: float(neg),
   abs: float(abs),
   idiv,

@@ -38,7 +38,10 @@ export function emitCast(em: Emitter, e: Cast, p: number, s: WasmScope): void {
     return;
   }
   if (isHalf(from.type) || from.type === 'f32') source(p);
-  else c.oddF32(p, (q) => convert(c, lane, 'f64', q, source));
+  else {
+    const exact: Source = lane === 'i64' || lane === 'u64' ? (q) => c.odd64(lane, q, source) : source;
+    c.oddF32(p, (q) => convert(c, lane, 'f64', q, exact));
+  }
   roundHalf(s.code, e.type, em.temp);
 }
 
@@ -121,6 +124,27 @@ const scalars =
     c.code.get(x).lane(`${from}.extract_lane`, 1).op(op).lane(`${to}.replace_lane`, 1);
   };
 
+/** Up to four 64-bit integers as f32 lanes, each rounded once: by way of f64 they would be rounded twice. */
+const singles =
+  (op: 'f32.convert_i64_s' | 'f32.convert_i64_u'): CastStep =>
+  (c, p, source) => {
+    const lanes = c.varying ? Math.min(4, c.scope.lanes) : 1;
+    const parts = Array.from({ length: Math.ceil(lanes / 2) }, (_, h) => {
+      const x = c.em.temp();
+      source(lanes > 2 ? 2 * p + h : c.varying ? p : 0);
+      c.code.set(x);
+      return x;
+    });
+    c.code.get(parts[0]!).lane('i64x2.extract_lane', 0).op(op).op('f32x4.splat');
+    for (let lane = 1; lane < lanes; lane++) {
+      c.code
+        .get(parts[lane >> 1]!)
+        .lane('i64x2.extract_lane', lane & 1)
+        .op(op)
+        .lane('f32x4.replace_lane', lane);
+    }
+  };
+
 /** From one type to another by way of a third. */
 const via =
   (from: LaneType, middle: LaneType, to: LaneType): CastStep =>
@@ -159,19 +183,18 @@ const steps: Readonly<Record<LaneType, Readonly<Partial<Record<LaneType, CastSte
     f32: each('f32x4.convert_i32x4_u'),
     f64: lowered('f64x2.convert_low_i32x4_u'),
   },
-  // To f32 by way of f64, as the definition has it.
   i64: {
     u8: via('i64', 'i32', 'u8'),
     i32: evens,
     u32: evens,
-    f32: via('i64', 'f64', 'f32'),
+    f32: singles('f32.convert_i64_s'),
     f64: scalars('i64x2', 'f64x2', 'f64.convert_i64_s'),
   },
   u64: {
     u8: via('u64', 'i32', 'u8'),
     i32: evens,
     u32: evens,
-    f32: via('u64', 'f64', 'f32'),
+    f32: singles('f32.convert_i64_u'),
     f64: scalars('i64x2', 'f64x2', 'f64.convert_i64_u'),
   },
   // To u8: saturated at 0 … 2^32-1 first, then at 255.
@@ -222,6 +245,26 @@ class Converter {
       const t = this.em.temp();
       this.code.tee(t).get(t);
     }
+  }
+
+  /** 64-bit integers that a double holds: of the bits that do not fit, the last one kept says whether there were any. */
+  odd64(type: 'i64' | 'u64', q: number, source: Source): void {
+    const { code: c, em } = this;
+    const x = em.temp();
+    source(q);
+    c.set(x);
+    // Larger ones: the low 11 bits go, and set the bit above them if they were not all zero.
+    c.get(x).v128(splatBytes('i64', -0x800n)).op('v128.and');
+    c.get(x).v128(splatBytes('i64', 0x7ffn)).op('v128.and');
+    c.v128(splatBytes('i64', 0x7ffn)).op('i64x2.add').v128(splatBytes('i64', 0x800n)).op('v128.and').op('v128.or');
+    c.get(x);
+    if (type === 'i64')
+      c.get(x)
+        .v128(splatBytes('i64', 2n ** 53n))
+        .op('i64x2.add')
+        .i32(54);
+    else c.get(x).i32(53);
+    c.op('i64x2.shr_u').v128(splatBytes('i64', 0n)).op('i64x2.ne').op('v128.bitselect');
   }
 
   /** f64 → f32 rounded to odd, so that rounding to a half type afterwards rounds only once. */

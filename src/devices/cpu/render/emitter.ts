@@ -4,7 +4,7 @@
 // at a lane width. Values used more than once, and values that do not change in the present loop, are kept in locals of the
 // scope where they are computed (scope.ts).
 
-import { axesOf, linear } from '../../../kernel/bounds.ts';
+import { linear } from '../../../kernel/bounds.ts';
 import { type Expr, type Exprs, operands } from '../../../kernel/expr.ts';
 import { fromLinear } from '../../../kernel/simplify.ts';
 import type { ValType } from '../wasm/code.ts';
@@ -50,6 +50,7 @@ export class Emitter {
   readonly #depths: ReadonlyMap<number, number>;
   readonly #accVaries: boolean;
   readonly #info = new Map<Expr, Info>();
+  readonly #pinned = new Set<Expr>();
   readonly #uses = new Map<Expr, number>();
   readonly #widths = new Map<Expr, Width>();
 
@@ -67,16 +68,28 @@ export class Emitter {
     const known = this.#info.get(e);
     if (known) return known;
     let hasAcc = e.kind === 'acc';
-    for (const s of operands(e)) if (this.info(s).hasAcc) hasAcc = true;
     let depth = hasAcc ? epilogueDepth : 0;
     let varying = hasAcc && this.#accVaries;
-    for (const axis of axesOf(e)) {
-      depth = Math.max(depth, this.#depths.get(axis) ?? 0);
-      if (axis === this.vectorAxis) varying = true;
+    if (e.kind === 'axis') {
+      depth = this.#depths.get(e.axis) ?? 0;
+      varying = e.axis === this.vectorAxis;
+    }
+    if (this.#pinned.has(e)) depth = this.#depths.get(this.vectorAxis) ?? 0;
+    for (const s of operands(e)) {
+      const below = this.info(s);
+      hasAcc ||= below.hasAcc;
+      varying ||= below.varying;
+      depth = Math.max(depth, below.depth);
     }
     const made = { depth, varying, hasAcc };
     this.#info.set(e, made);
     return made;
+  }
+
+  /** Keeps a load, and what is computed from it, in the body of its loop: it is not safe to reach outside its case. */
+  pin(load: Expr): void {
+    this.#pinned.add(load);
+    this.#info.clear();
   }
 
   /** Counts who uses what below these roots, so that shared values are kept. */
@@ -370,7 +383,13 @@ export class Emitter {
   }
 
   /** A term times a constant: kept, since addresses of one loop share it. */
-  #scaled(term: Expr, factor: number, t: WasmScope): void {
+  #scaled(term: Expr, whole: number, t: WasmScope): void {
+    // Addresses are counted modulo 2^32.
+    const factor = whole % 2 ** 32;
+    if (factor === 0) {
+      t.code.i32(0);
+      return;
+    }
     if (factor === 1) {
       this.scalar(term, t);
       return;

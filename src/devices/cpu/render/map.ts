@@ -66,6 +66,7 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
     axis: v.axis,
     size: v.size,
     uniform: (e) => !em.info(e).varying,
+    pin: (load) => em.pin(load),
   });
   for (const loop of loopsOf(cases)) em.count(loop.roots);
 

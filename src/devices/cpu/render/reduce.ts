@@ -155,6 +155,7 @@ class Reduction {
       axis: v.axis,
       size: v.size,
       uniform: (e) => !em.info(e).varying,
+      pin: (load) => em.pin(load),
     });
     const loops = loopsOf(cases);
     for (const loop of loops) em.count(loop.roots);
@@ -215,6 +216,7 @@ class Reduction {
       size: v.size,
       // A split happens outside the reduction, so it cannot use what changes within.
       uniform: (e) => !em.info(e).varying && em.info(e).depth < this.#vectorDepth,
+      pin: (load) => em.pin(load),
     });
     for (const loop of loopsOf(cases)) em.count(loop.roots);
     const whole = cases.kind === 'loop' ? v.size : null;

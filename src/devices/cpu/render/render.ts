@@ -9,6 +9,7 @@ import { renderMap } from './map.ts';
 import type { RenderOptions, WasmKernel } from './module.ts';
 import { renderReduction } from './reduce.ts';
 import { substitute } from './segments.ts';
+import { fitPositions } from './wide.ts';
 
 export function renderKernel(kernel: Kernel, options: RenderOptions): WasmKernel {
   try {
@@ -28,7 +29,7 @@ export function renderKernel(kernel: Kernel, options: RenderOptions): WasmKernel
 
 function render(given: Kernel, options: RenderOptions): WasmKernel {
   const exprs = new Exprs();
-  const kernel = reintern(given, exprs);
+  const kernel = fitPositions(reintern(given, exprs), exprs);
   const module = new WasmModule({ module: 'env', name: 'memory', shared: options.shared });
   const rendered = (kernel.accumulators.length > 0 ? renderReduction : renderMap)(kernel, exprs, module, options);
   const bytes = module.bytes();

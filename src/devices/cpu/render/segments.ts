@@ -2,7 +2,8 @@
 //
 // Rolls, pads, concats and slices arrive as conditions on positions. A condition on the vector axis splits its range at a
 // threshold, a condition that is the same for a whole row becomes a branch around the row's loop; on each side the
-// condition is a constant, the simplifier removes what it guarded, and what is left is a plain vector loop.
+// condition is a constant, the simplifier removes what it guarded, and what is left is a plain vector loop. A load whose gate
+// became simpler that way may only be reached inside its case: elsewhere its position can lie outside the buffer.
 
 import { linear } from '../../../kernel/bounds.ts';
 import { type Alu, type Expr, type Exprs, operands } from '../../../kernel/expr.ts';
@@ -21,6 +22,8 @@ export interface Situation {
   readonly size: number;
   /** Whether a value is the same for the whole loop over the vector axis, and known before it. */
   readonly uniform: (e: Expr) => boolean;
+  /** Told of each load whose gate a case has made simpler. */
+  readonly pin: (load: Expr) => void;
 }
 
 /** All loops below a case. */
@@ -47,13 +50,19 @@ export function casesOf(roots: readonly Expr[], at: Situation): Case {
   return branches(roots, at, maxDynamic);
 }
 
-/** Rebuilds expressions with some conditions replaced. */
-export function substitute(b: Exprs, roots: readonly Expr[], known: ReadonlyMap<Expr, Expr>): Expr[] {
+/** Rebuilds expressions with some conditions replaced; `changed` hears of loads whose gate is another one now. */
+export function substitute(
+  b: Exprs,
+  roots: readonly Expr[],
+  known: ReadonlyMap<Expr, Expr>,
+  changed: (load: Expr) => void = () => {},
+): Expr[] {
   const memo = new Map<Expr, Expr>(known);
-  return roots.map((r) => rebuild(b, r, memo));
+  return roots.map((r) => rebuild(b, r, memo, changed));
 }
 
-function rebuild(b: Exprs, e: Expr, memo: Map<Expr, Expr>): Expr {
+function rebuild(b: Exprs, e: Expr, memo: Map<Expr, Expr>, changed: (load: Expr) => void): Expr {
+  const copy = (x: Expr): Expr => rebuild(b, x, memo, changed);
   const done = memo.get(e);
   if (done) return done;
   let made: Expr;
@@ -71,15 +80,16 @@ function rebuild(b: Exprs, e: Expr, memo: Map<Expr, Expr>): Expr {
       made = b.acc(e.type, e.slot);
       break;
     case 'load':
-      made = b.load(e.type, e.slot, rebuild(b, e.index, memo), e.gate && rebuild(b, e.gate, memo));
+      made = b.load(e.type, e.slot, copy(e.index), e.gate && copy(e.gate));
+      if (made.kind === 'load' && made.gate !== e.gate) changed(made);
       break;
     case 'cast': {
-      const src = rebuild(b, e.src[0], memo);
+      const src = copy(e.src[0]);
       made = e.bits ? b.bitcast(e.type as never, src) : b.cast(e.type, src);
       break;
     }
     case 'alu':
-      made = b.alu(e.op, ...e.src.map((s) => rebuild(b, s, memo)));
+      made = b.alu(e.op, ...e.src.map(copy));
       break;
     default:
       return e satisfies never;
@@ -92,7 +102,7 @@ function branches(roots: readonly Expr[], at: Situation, budget: number): Case {
   const condition = budget > 1 ? rowCondition(roots, at) : undefined;
   if (!condition) return ranges(roots, at);
   const side = (value: number): Expr[] =>
-    substitute(at.exprs, roots, new Map([[condition, at.exprs.const('bool', value)]]));
+    substitute(at.exprs, roots, new Map([[condition, at.exprs.const('bool', value)]]), at.pin);
   return {
     kind: 'branch',
     condition,
@@ -143,7 +153,7 @@ function ranges(roots: readonly Expr[], at: Situation): Case {
     const [from, to] = [cuts[i]!, cuts[i + 1]!];
     const known = new Map<Expr, Expr>();
     for (const t of fixed) known.set(t.condition, at.exprs.const('bool', from < (t.at as number) === t.below ? 1 : 0));
-    const specialised = fixed.length > 0 ? substitute(at.exprs, roots, known) : roots;
+    const specialised = fixed.length > 0 ? substitute(at.exprs, roots, known, at.pin) : roots;
     const last = loops[loops.length - 1];
     if (last?.roots.every((r, k) => r === specialised[k])) last.to = to;
     else loops.push({ from, to, roots: specialised });
@@ -160,7 +170,7 @@ function dynamic(roots: readonly Expr[], from: number, to: number, at: Situation
   if (!t) return { kind: 'loop', from, to, roots };
   const side = (below: boolean): Case => {
     const known = new Map([[t.condition, at.exprs.const('bool', below === t.below ? 1 : 0)]]);
-    return dynamic(substitute(at.exprs, roots, known), from, to, at, budget / 2);
+    return dynamic(substitute(at.exprs, roots, known, at.pin), from, to, at, budget / 2);
   };
   return { kind: 'split', at: t.at as Expr, below: side(true), above: side(false) };
 }

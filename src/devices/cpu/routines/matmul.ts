@@ -4,11 +4,13 @@
 // back, by ordinary kernels. Integers wrap, so u8 may be computed modulo 2^32; a bool product is whether any pair was true.
 
 import { byteSize, type DType, type TypedArray } from '../../../base/dtype.ts';
+import { asReduction } from '../../../kernel/dot.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import { stage, unstage } from '../arguments.ts';
 import type { Blas } from '../blas.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import { WasmCode, type WasmEngine } from '../engine.ts';
+import { KernelProgram } from '../kernel-program.ts';
 import type { CpuProgram } from '../program.ts';
 import { viewOf } from '../views.ts';
 import { moduleText } from '../wasm/text.ts';
@@ -20,6 +22,9 @@ import { Widened } from './widened.ts';
 
 /** Multiplications below which a loop in JavaScript is done before WebAssembly has started. */
 const tinyProducts = 2048;
+
+/** Depth from which on a product with few results is a reduction: no block of columns would keep the threads busy. */
+const longDepth = 65536;
 
 /** The type products are computed in, and the one whose instructions do it. */
 const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly machine: GemmShape['type'] }>> = {
@@ -54,6 +59,8 @@ const elementsOf = (r: Matmul): readonly number[] => [r.batchA * r.m * r.k, r.ba
 const sizes = (r: Matmul): readonly number[] => elementsOf(r).map((n) => n * byteSize(r.type));
 
 function builtIn(r: Matmul, engine: WasmEngine): CpuProgram {
+  const dots = asReduction(r, longDepth);
+  if (dots) return new KernelProgram(dots, engine, 0);
   const { machine } = computeTypes[r.type];
   const shape: GemmShape = { ...r, type: machine };
   const thin = thinPlan(shape);
@@ -116,7 +123,7 @@ class TinyMatmul implements CpuProgram {
 
 type TinyLoop<A> = (r: Matmul, a: A, atA: number, b: A, atB: number, c: A, atC: number) => void;
 
-/** Sums in the order of k, rounded at each step, as the built-in kernel takes them. */
+/** Sums in the order of k; those of f32 in double precision, rounded when they are stored. */
 const loop =
   <A extends { [i: number]: V }, V>(zero: V, step: (sum: V, x: V, y: V) => V): TinyLoop<A> =>
   (r, a, atA, b, atB, c, atC) => {
@@ -138,9 +145,9 @@ const loop =
     }
   };
 
-const { fround, imul } = Math;
+const { imul } = Math;
 const tinyLoops: Readonly<Partial<Record<DType, TinyLoop<never>>>> = {
-  f32: loop<Float32Array, number>(0, (s, x, y) => fround(s + fround(x * y))),
+  f32: loop<Float32Array, number>(0, (s, x, y) => s + x * y),
   f64: loop<Float64Array, number>(0, (s, x, y) => s + x * y),
   i32: loop<Int32Array, number>(0, (s, x, y) => (s + imul(x, y)) | 0),
   u32: loop<Uint32Array, number>(0, (s, x, y) => (s + imul(x, y)) | 0),

@@ -10,16 +10,6 @@ import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
 import { prepareSort } from './sort.ts';
 
-/** Work on no elements: nothing to render, nothing to run. */
-const nothing = (name: string, buffers: number): CpuProgram => ({
-  name,
-  source: ';; nothing to do\n',
-  needs: new Array<number>(buffers).fill(0),
-  scalars: 0,
-  run: () => {},
-  dispose: () => {},
-});
-
 export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas): CpuProgram {
   switch (routine.op) {
     case 'matmul':
@@ -33,13 +23,10 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas)
       }
       return prepareMatmul(routine, engine, blas);
     case 'sort':
-      if (routine.rows * routine.columns === 0) return nothing(routine.name, 3);
       return prepareSort(routine, engine);
     case 'scan':
-      if (routine.outer * routine.length * routine.inner === 0) return nothing(routine.name, 2);
       return prepareScan(routine, engine);
     case 'scatter':
-      if (routine.outer * routine.length * routine.inner === 0) return nothing(routine.name, 4);
       return prepareScatter(routine, engine);
     case 'raw':
       throw new DeviceUnavailable({

@@ -96,7 +96,7 @@ export class LongSort implements CpuProgram {
         u32[word + arg.counts] = at.counts;
         u32[word + arg.starts] = at.starts;
         u32[word + arg.flags] = at.flags;
-        this.#sortRow(u32, word, at);
+        this.#sortRow(word, at);
       }
       unstage(memory, given, 1, this.#pointers);
     } finally {
@@ -108,8 +108,12 @@ export class LongSort implements CpuProgram {
     this.#engine.drop(this.#code);
   }
 
+  /** Asked for anew after each run: one that wakes workers may grow the memory. */
+  get #words(): Uint32Array {
+    return this.#engine.memory.views.u32;
+  }
+
   #sortRow(
-    u32: Uint32Array,
     word: number,
     at: {
       readonly elements: readonly number[];
@@ -121,30 +125,31 @@ export class LongSort implements CpuProgram {
     const { digits } = keys[this.#routine.type];
     let from = 0;
     digits.forEach((digit, i) => {
-      u32[word + arg.from] = at.elements[from]!;
-      u32[word + arg.to] = at.elements[1 - from]!;
-      u32[word + arg.shift] = 8 * digit;
+      this.#words[word + arg.from] = at.elements[from]!;
+      this.#words[word + arg.to] = at.elements[1 - from]!;
+      this.#words[word + arg.shift] = 8 * digit;
       // Making the keys counts the first digit on the way.
-      this.#run(u32, word, i === 0 ? phase.keys : phase.count);
-      if (!this.#place(u32, at.counts >>> 2, at.starts >>> 2)) return;
-      this.#run(u32, word, phase.move);
+      this.#run(word, i === 0 ? phase.keys : phase.count);
+      if (!this.#place(at.counts >>> 2, at.starts >>> 2)) return;
+      this.#run(word, phase.move);
       from = 1 - from;
     });
-    u32[word + arg.from] = at.elements[from]!;
+    this.#words[word + arg.from] = at.elements[from]!;
     let exact = 1;
-    for (let b = 0; b < this.#blocks; b++) if (u32[(at.flags >>> 2) + b]) exact = 0;
-    u32[word + arg.exact] = exact;
-    this.#run(u32, word, phase.write);
+    for (let b = 0; b < this.#blocks; b++) if (this.#words[(at.flags >>> 2) + b]) exact = 0;
+    this.#words[word + arg.exact] = exact;
+    this.#run(word, phase.write);
   }
 
-  #run(u32: Uint32Array, word: number, what: number): void {
-    u32[word + arg.phase] = what;
+  #run(word: number, what: number): void {
+    this.#words[word + arg.phase] = what;
     const nanoseconds = this.#routine.columns * 3;
     this.#engine.run({ code: this.#code, items: this.#blocks, grain: 1, nanoseconds, finish: false, repeatable: true });
   }
 
   /** Where each block's elements of each bucket go. False if all elements are in one bucket. */
-  #place(u32: Uint32Array, counts: number, starts: number): boolean {
+  #place(counts: number, starts: number): boolean {
+    const u32 = this.#words;
     let next = 0;
     for (let bucket = 0; bucket < buckets; bucket++) {
       const first = next;

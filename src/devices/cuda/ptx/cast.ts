@@ -50,6 +50,11 @@ function intToFloat(c: AluContext, from: ScalarType, to: ScalarType, value: stri
   const source = suffixOf(from, c.bits);
   if (to === 'f64') return block.def('g', `cvt.rn.f64.${source}`, value);
   // Integers that f16 can hold are exact in f32, so rounding twice is rounding once; bf16 reaches further.
+  if (to === 'bf16' && source.endsWith('64')) {
+    const chopped = block.def('f', `cvt.rz.f32.${source}`, value);
+    const back = block.def('d', `cvt.rzi.${source}.f32`, chopped);
+    return roundNarrow(c, to, stickyBit(c, chopped, block.def('p', `setp.ne.${source}`, back, value)));
+  }
   if (to === 'bf16' && from !== 'u8') {
     return floatToFloat(c, 'f64', 'bf16', block.def('g', `cvt.rn.f64.${source}`, value));
   }
@@ -69,12 +74,16 @@ function roundToOdd(c: AluContext, value: string): string {
   const { block } = c;
   const chopped = block.def('f', 'cvt.rz.f32.f64', value);
   const back = block.def('g', 'cvt.f64.f32', chopped);
-  const inexact = block.def('p', 'setp.ne.f64', back, value);
+  // Values beyond f32 are chopped to its largest; those must still become infinite, as they do in f16 and bf16.
+  return stickyBit(c, chopped, block.def('p', 'setp.ne.f64', back, value));
+}
+
+/** A chopped f32 whose last bit is set where something was cut off. */
+function stickyBit(c: AluContext, chopped: string, inexact: string): string {
+  const { block } = c;
   const bits = block.def('r', 'mov.b32', chopped);
   const odd = block.def('r', 'or.b32', bits, 1);
-  const chosen = block.def('r', 'selp.b32', odd, bits, inexact);
-  // Values beyond f32 are chopped to its largest; those must still become infinite, as they do in f16 and bf16.
-  return block.def('f', 'mov.b32', chosen);
+  return block.def('f', 'mov.b32', block.def('r', 'selp.b32', odd, bits, inexact));
 }
 
 function intToInt(c: AluContext, from: ScalarType, to: ScalarType, value: string): string {

@@ -5,6 +5,7 @@
 // same on every run.
 
 import type { DType } from '../../../base/dtype.ts';
+import { identityOf } from '../../../kernel/identity.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
 import type { AluOp, ReduceOp } from '../../../kernel/ops.ts';
 import { type AluContext, emitAlu } from './alu.ts';
@@ -23,54 +24,6 @@ const opOf: Readonly<Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, AluOp>> = {
   any: 'or',
   all: 'and',
 };
-
-const smallest: Readonly<Record<DType, number | bigint>> = {
-  bool: 0,
-  u8: 0,
-  u32: 0,
-  u64: 0n,
-  i32: -(2 ** 31),
-  i64: -(2n ** 63n),
-  f16: Number.NEGATIVE_INFINITY,
-  bf16: Number.NEGATIVE_INFINITY,
-  f32: Number.NEGATIVE_INFINITY,
-  f64: Number.NEGATIVE_INFINITY,
-};
-
-const largest: Readonly<Record<DType, number | bigint>> = {
-  bool: 1,
-  u8: 255,
-  u32: 2 ** 32 - 1,
-  u64: 2n ** 64n - 1n,
-  i32: 2 ** 31 - 1,
-  i64: 2n ** 63n - 1n,
-  f16: Number.POSITIVE_INFINITY,
-  bf16: Number.POSITIVE_INFINITY,
-  f32: Number.POSITIVE_INFINITY,
-  f64: Number.POSITIVE_INFINITY,
-};
-
-export function identityOf(op: ReduceOp, type: DType): number | bigint {
-  const wide = type === 'i64' || type === 'u64';
-  switch (op) {
-    case 'sum':
-      return wide ? 0n : 0;
-    case 'prod':
-      return wide ? 1n : 1;
-    case 'max':
-    case 'argmax':
-      return smallest[type];
-    case 'min':
-    case 'argmin':
-      return largest[type];
-    case 'any':
-      return 0;
-    case 'all':
-      return 1;
-    default:
-      return op satisfies never;
-  }
-}
 
 /** The register kinds of an accumulator's state. */
 export function stateKinds(acc: Accumulator, bits: IndexBits): readonly RegKind[] {

@@ -1,7 +1,7 @@
 // Where a kernel's positions come from: its buffers and scalars as parameters, its axes from a flat element number.
 
 import type { DType } from '../../../base/dtype.ts';
-import { bounds, linear } from '../../../kernel/bounds.ts';
+import { bounds, cutOf, linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Block, EntryPoint } from './code.ts';
@@ -23,7 +23,8 @@ export function indexBitsFor(kernel: Pick<Kernel, 'inputs' | 'space' | 'reduced'
   for (const e of exprs) {
     if (e.type !== 'index') continue;
     const { min, max } = bounds(e);
-    // Unknown bounds come from looked-up positions, which are within their buffers.
+    if (e.kind === 'cast' && (cutOf(e.src[0]) ?? 0) > limit) return 64;
+    // Unknown bounds come from looked-up positions, which are within what they are cut to.
     if ((Number.isFinite(min) && min < -limit) || (Number.isFinite(max) && max > limit)) return 64;
     if (Math.abs(linear(e).offset) > limit) return 64;
   }

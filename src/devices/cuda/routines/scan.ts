@@ -4,9 +4,10 @@
 // column, and neighbouring threads read neighbouring memory.
 
 import { type DType, dtypeInfo, isFloat } from '../../../base/dtype.ts';
+import { identityOf } from '../../../kernel/identity.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
-import { identityOf, shuffle } from '../ptx/combine.ts';
+import { shuffle } from '../ptx/combine.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { ModuleRecipe } from '../recipe.ts';

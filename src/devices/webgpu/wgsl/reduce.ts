@@ -191,7 +191,7 @@ function storeOutputs(
   return values.map((v, k) => outputs[k]!.store('at', v, width));
 }
 
-/** The loop over what one thread folds; long ones in blocks, so that long float sums stay accurate. */
+/** The loop over what one thread folds; long ones in runs, and runs of runs, so that long float sums stay accurate. */
 function foldLoop(
   accs: readonly AccumulatorText[],
   width: Width,
@@ -204,22 +204,26 @@ function foldLoop(
   const last = plan.chunks === 1 ? `${count}u` : `min((chunk + 1u) * ${plan.chunk}u, ${count}u)`;
   const declare = (prefix: string): string[] => accs.flatMap((a) => a.declare(prefix, width));
   const head = [...declare('a'), `let last = ${last};`];
-  if (Math.ceil(plan.chunk / step) <= 2 * block) {
-    const once = body.join('\n').replaceAll(/\bb(\d+i?(_better)?)\b/g, 'a$1');
-    return [...head, `for (var r = ${first}; r < last; r += ${step}u) {`, once, '}'];
-  }
-  const merge = accs.flatMap((a) => a.take('a', a.names('b'), width));
-  return [
-    ...head,
-    `for (var run = ${first}; run < last; run += ${step * block}u) {`,
-    ...declare('b'),
-    `let stop = min(run + ${step * block}u, last);`,
-    `for (var r = run; r < stop; r += ${step}u) {`,
-    ...body,
-    '}',
-    ...merge,
-    '}',
-  ];
+  // Of each level a thread adds up at most 2 · block values: of the body, of runs of it, of runs of runs.
+  let levels = 0;
+  while (Math.ceil(plan.chunk / step) > 2 * block ** (levels + 1)) levels++;
+  const nest = (level: number, into: string, from: string, to: string): string[] => {
+    if (level === 0) {
+      const own = body.join('\n').replaceAll(/\bb(\d+i?(_better)?)\b/g, `${into}$1`);
+      return [`for (var r = ${from}; r < ${to}; r += ${step}u) {`, own, '}'];
+    }
+    const length = step * block ** level;
+    const [run, stop, part] = level === 1 ? ['run', 'stop', 'b'] : [`run${level}`, `stop${level}`, `part${level}_`];
+    return [
+      `for (var ${run} = ${from}; ${run} < ${to}; ${run} += ${length}u) {`,
+      ...declare(part),
+      `let ${stop} = min(${run} + ${length}u, ${to});`,
+      ...nest(level - 1, part, run, stop),
+      ...accs.flatMap((acc) => acc.take(into, acc.names(part), width)),
+      '}',
+    ];
+  };
+  return [...head, ...nest(levels, 'a', first, 'last')];
 }
 
 function renamed(a: AccumulatorText, from: string, to: string): string[] {

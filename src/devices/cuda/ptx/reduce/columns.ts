@@ -32,10 +32,14 @@ export function renderColumns(b: Builder): number {
   const tile = body.def('r', 'sub.u32', cta, body.def('r', 'mul.lo.u32', outer, across));
   const tx = body.def('r', 'and.b32', tid, group - 1);
   const ty = toIndex(b, body.def('r', 'shr.u32', tid, Math.log2(group)));
-  const wanted = body.def('r', 'mul.lo.u32', body.def('r', 'mad.lo.u32', tile, group, tx), vector);
+  // A column's number fits 32 bits unless the row alone is longer.
+  const long = width > 2 ** 31;
+  const [kind, u] = long ? (['d', 'u64'] as const) : (['r', 'u32'] as const);
+  const thread = body.def('r', 'mad.lo.u32', tile, group, tx);
+  const wanted = long ? body.def('d', 'mul.wide.u32', thread, vector) : body.def('r', 'mul.lo.u32', thread, vector);
   const ragged = width % (group * vector) !== 0;
-  const x = ragged ? body.def('r', 'min.u32', wanted, width - vector) : wanted;
-  const row = body.def(b.kind, `mad.lo.${b.s}`, toIndex(b, outer), width, toIndex(b, x));
+  const x = ragged ? body.def(kind, `min.${u}`, wanted, width - vector) : wanted;
+  const row = body.def(b.kind, `mad.lo.${b.s}`, toIndex(b, outer), width, long ? x : toIndex(b, x));
   const lastSpace = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
   const lanes = { width: vector, laneAxis: vector > 1 ? lastSpace : -1 };
   const axes = unravel(body, row, kernel.space, 0, b.bits);
@@ -90,7 +94,7 @@ export function renderColumns(b: Builder): number {
   }
   body.emit(`@!${top} bra ${finish}`);
   if (ragged) {
-    const outside = body.def('p', 'setp.ge.u32', wanted, width);
+    const outside = body.def('p', `setp.ge.${u}`, wanted, width);
     body.emit(`@${outside} bra ${finish}`);
   }
   storeOutputs(b, scope, total, row, vector);

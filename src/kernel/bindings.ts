@@ -1,0 +1,61 @@
+// The buffers of a launch: what each piece of work reads and writes, in launch order.
+//
+// Devices compare it with what they are given, so that no launch can reach beyond a buffer, and know work that writes nothing.
+
+import type { BufferParam, Kernel, Routine } from './kernel.ts';
+
+export interface Bindings {
+  readonly inputs: readonly BufferParam[];
+  readonly outputs: readonly BufferParam[];
+}
+
+const product = (...sizes: readonly number[]): number => {
+  let n = 1;
+  for (const size of sizes) {
+    // A count that was divided by an empty extent is no number: there is nothing of it either way.
+    if (size === 0) return 0;
+    n *= size;
+  }
+  return n;
+};
+
+export function bindingsOf(work: Kernel | Routine): Bindings {
+  if (work.kind === 'kernel') {
+    const elements = product(...work.space);
+    return { inputs: work.inputs, outputs: work.outputs.map(({ type }) => ({ type, elements })) };
+  }
+  switch (work.op) {
+    case 'matmul': {
+      const { type, m, n, k, epilogue } = work;
+      const operands = [product(m, k, work.batchA), product(k, n, work.batchB)].map((elements) => ({ type, elements }));
+      const result = { type: epilogue?.output.type ?? type, elements: product(m, n, work.batch) };
+      return { inputs: [...operands, ...(epilogue?.inputs ?? [])], outputs: [result] };
+    }
+    case 'sort': {
+      const values = { type: work.type, elements: product(work.columns, work.rows) };
+      return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };
+    }
+    case 'scan': {
+      const values = { type: work.type, elements: product(work.length, work.inner, work.outer) };
+      return { inputs: [values], outputs: [values] };
+    }
+    case 'scatter': {
+      const { type, inner, outer, count, perElement } = work;
+      const base = { type, elements: product(work.length, inner, outer) };
+      const updates = { type, elements: product(inner, outer, count) };
+      const at = { type: 'i32', elements: perElement ? updates.elements : product(count) } as const;
+      return { inputs: [base, at, updates], outputs: [base] };
+    }
+    case 'raw':
+      return work;
+    default:
+      return work satisfies never;
+  }
+}
+
+/** Whether the work writes nothing, so that it does not matter what it reads. */
+export function writesNothing(work: Kernel | Routine): boolean {
+  // A raw kernel may have effects that its buffers do not show, unless all it could write is empty.
+  const { outputs } = bindingsOf(work);
+  return outputs.length > 0 && outputs.every((o) => o.elements === 0);
+}
