@@ -1,9 +1,18 @@
 // The public surface of gpuforge.
 
-export { type DType, dtypes, type HostArrays } from './base/dtype.ts';
+export {
+  accumulatorFor,
+  byteSize,
+  type DType,
+  dtypes,
+  floatFor,
+  type HostArrays,
+  type TypedArray,
+} from './base/dtype.ts';
 export { type BusEvents, type CallbackError, EventBus } from './base/event-bus.ts';
 export { formatBytes } from './base/format.ts';
 export type { Shape } from './base/shape.ts';
+export { turn, turnIfDue } from './base/turn.ts';
 export type { Capabilities, Device, DeviceId, Telemetry } from './devices/device.ts';
 export * from './errors.ts';
 export type {
@@ -22,6 +31,7 @@ export type { MemoryOptions } from './governor/memory/options.ts';
 export type { MemoryPool } from './governor/memory/pool.ts';
 export type { RuntimeMemory } from './governor/memory/runtime-memory.ts';
 export type { MemorySnapshot } from './governor/memory/snapshot.ts';
+export type { Maybe } from './governor/recovery/attempt.ts';
 export * from './governor/recovery/errors.ts';
 export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './governor/recovery/faults.ts';
 export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/health.ts';
@@ -29,6 +39,7 @@ export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
 export { Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
+export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
 export type { Compiled } from './runtime/compile.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export {
@@ -43,6 +54,7 @@ export type { Explanation } from './runtime/explain.ts';
 export type { KernelValue } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
+export type { ResetReport } from './runtime/reset.ts';
 export {
   createRuntime,
   type Runtime,

@@ -40,7 +40,9 @@ function kindOf(node: Node): number {
 }
 
 const suits = (want: Want, place: Place): boolean =>
-  (want.pin === null || want.pin === place) && (want.excluded & place.bit) === 0 && (!want.sync || place.caps.syncRead);
+  ((want.pin ?? want.prefer) === null || (want.pin ?? want.prefer) === place) &&
+  (want.excluded & place.bit) === 0 &&
+  (!want.sync || place.caps.syncRead);
 
 const none: readonly number[] = [];
 

@@ -12,6 +12,7 @@ import type { DeviceId } from '../devices/device.ts';
 import type { CleanupReport } from '../governor/memory/cleanup.ts';
 import type { LeakReport } from '../governor/memory/leaks.ts';
 import type { PressureEvent } from '../governor/memory/monitor.ts';
+import type { Retried } from '../governor/recovery/attempt.ts';
 import type { Decision, Operation } from '../governor/routing/types.ts';
 import type { Estimate } from '../kernel/kernel.ts';
 
@@ -134,10 +135,12 @@ export interface Events {
   readonly reborn: { readonly device: DeviceId; readonly ms: number; readonly attempts: number };
   /** A lost device will not be opened again. */
   readonly abandoned: { readonly device: DeviceId; readonly reason: string };
+  /** Something failed and is tried again, after what `reaction` says. */
+  readonly retry: Retried;
   /** Another device does the work of one that fails; told once, until it returns. */
   readonly fallback: { readonly from: DeviceId; readonly to: DeviceId; readonly reason: string };
   /** A device whose work another one did does it again. */
-  readonly return: { readonly device: DeviceId };
+  readonly return: { readonly device: DeviceId; readonly probes: number };
   /** A listener or another callback of the user threw, or its promise failed. */
   readonly error: { readonly error: unknown; readonly where: string };
   /** A step of a recurrence that had been given up was read after all, and computed again. */
@@ -168,6 +171,7 @@ const names: Readonly<Record<EventName, true>> = {
   lost: true,
   reborn: true,
   abandoned: true,
+  retry: true,
   fallback: true,
   return: true,
   error: true,

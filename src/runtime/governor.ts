@@ -15,6 +15,7 @@ import { idleClock, sleep, systemClock } from '../governor/recovery/clock.ts';
 import { Health } from '../governor/recovery/health.ts';
 import { Losses } from '../governor/recovery/loss.ts';
 import type { ResolvedRecovery } from '../governor/recovery/options.ts';
+import { Prober } from '../governor/recovery/prober.ts';
 import { Recovery } from '../governor/recovery/recovery.ts';
 import { selfCheck } from '../governor/recovery/self-check.ts';
 import { callerLine } from '../tensor/core.ts';
@@ -88,7 +89,13 @@ export async function createGovernor(
   monitor.onLeak((r) => {
     if (events.has('growth')) events.emit('growth', r);
   });
-  const health = new Health(options.recovery, idleClock, options.changed);
+  const health = new Health(options.recovery, idleClock, () => {
+    options.changed();
+    prober.watch();
+  });
+  const returned = (e: { device: string; probes: number }): void => {
+    if (events.has('return')) events.emit('return', e);
+  };
   const losses = new Losses(
     storages,
     {
@@ -112,6 +119,17 @@ export async function createGovernor(
       },
       probe: selfCheck,
       sleep: (ms) => sleep(systemClock, ms),
+      rest: async () => {
+        const { probeEveryMs } = options.recovery;
+        if (probeEveryMs === Number.POSITIVE_INFINITY) return false;
+        await sleep(idleClock, probeEveryMs);
+        return true;
+      },
+      probes: options.recovery.probes,
+      trusted: (device, probes) => {
+        health.release(device);
+        if (health.returned(device)) returned({ device, probes });
+      },
     },
   );
   for (const place of places) losses.watch(place);
@@ -125,10 +143,14 @@ export async function createGovernor(
     fellBack: (e) => {
       if (events.has('fallback')) events.emit('fallback', e);
     },
-    returned: (e) => {
-      if (events.has('return')) events.emit('return', e);
+    retried: (e) => {
+      if (events.has('retry')) events.emit('retry', e);
     },
+    returned,
   });
+  const { probeEveryMs: everyMs } = options.recovery;
+  const succeeded = (place: Place): void => recovery.succeeded(place);
+  const prober = new Prober({ places, health, everyMs, probe: selfCheck, succeeded });
   return {
     places,
     monitor,
@@ -144,6 +166,7 @@ export async function createGovernor(
       clearInterval(clock);
       monitor.close();
       health.close();
+      prober.close();
       await losses.close();
     },
   };

@@ -5,6 +5,7 @@ import type { Shape } from '../base/shape.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
+import { restorable } from '../governor/recovery/revive.ts';
 import { dropHandle, type Node } from '../graph/node.ts';
 import type { Handle, TensorHost } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
@@ -12,7 +13,7 @@ import type { Emitter } from './events.ts';
 import { Ledger, type Stats } from './ledger.ts';
 import { Lifetime } from './lifetime.ts';
 import { anywhere, type Want } from './programs.ts';
-import type { ScopeStore } from './scope.ts';
+import type { ScopePlaces, ScopeStore } from './scope.ts';
 import { Scopes } from './scopes.ts';
 import { type TransferSettings, Transfers, toHost, toHostNow } from './transfers.ts';
 
@@ -133,9 +134,9 @@ export class RuntimeHost implements TensorHost {
     }
   }
 
-  /** Runs a body in a scope; works for plain and for async bodies. With a place, everything inside is computed there. */
-  scope<T>(body: () => T, place: Place | null = null): T {
-    return this.scopes.run(body, place);
+  /** Runs a body in a scope; works for plain and for async bodies. */
+  scope<T>(body: () => T, places: ScopePlaces = {}): T {
+    return this.scopes.run(body, places);
   }
 
   // Transfers.
@@ -149,11 +150,15 @@ export class RuntimeHost implements TensorHost {
   }
 
   upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null): Node {
-    return this.#opened().transfers.upload(bytes, dtype, shape, pin, this.scopes.pin);
+    return this.#opened().transfers.upload(bytes, dtype, shape, pin, this.want(anywhere));
   }
 
   async move(node: Node, device: string, signal?: AbortSignal): Promise<void> {
     return this.#opened().transfers.move(node, this.place(device, 'to'), signal);
+  }
+
+  lost(node: Node): boolean {
+    return node.storage?.lost === true && !restorable(node, 0);
   }
 
   /** Waits until a device has finished what was enqueued, within the time limit. */

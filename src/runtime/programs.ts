@@ -7,7 +7,7 @@ import { dtypeInfo } from '../base/dtype.ts';
 import type { Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
-import type { Asked } from '../governor/recovery/attempt.ts';
+import { type Asked, asked } from '../governor/recovery/attempt.ts';
 import type { Router } from '../governor/routing/router.ts';
 import type { Candidate, Decision, RouteRequest, WorkItem } from '../governor/routing/types.ts';
 import { operationOf, workOf } from '../governor/routing/work.ts';
@@ -61,12 +61,7 @@ export const anywhere: Want = {
   sync: false,
   awaits: false,
   wanted: null,
-  excluded: 0,
-  failed: null,
-  unreadable: 0,
-  tries: 0,
-  pin: null,
-  pinned: false,
+  ...asked,
 };
 
 /** Programs kept: those used last, and at most as many again. */
@@ -157,12 +152,13 @@ export class Programs {
   }
 
   /** The place new data goes to. */
-  home(dtypes: number, bytes: number, pin: Place | null, excluded = 0): Place {
+  home(dtypes: number, bytes: number, { pin, prefer, excluded }: Pick<Want, 'pin' | 'prefer' | 'excluded'>): Place {
     const places = this.#places;
     if (pin) {
       if (!pin.alive || (dtypes & ~pin.dtypes) !== 0) throw pinnedAway(pin, dtypes);
       return pin;
     }
+    if (prefer?.alive && (excluded & prefer.bit) === 0 && (dtypes & ~prefer.dtypes) === 0) return prefer;
     if (excluded === 0 && places.length === 1 && (dtypes & ~places[0]!.dtypes) === 0 && places[0]!.alive)
       return places[0]!;
     const able = places.filter(
@@ -239,6 +235,7 @@ export class Programs {
       if ((want.excluded & pin.bit) !== 0) throw want.failed;
       throw pinnedAway(pin, t.dtypes);
     }
+    if (want.prefer && able.includes(want.prefer)) return [want.prefer];
     const allowed = able.filter((p) => this.#conditions.allows(p));
     if (allowed.length > 0) return allowed;
     if (able.length > 0) return able;
@@ -337,7 +334,7 @@ const usable = (e: Executable): boolean => e.generation === e.place.generation &
 /** Where the inputs are and what is asked, as one number. Two patterns may share a number: that costs time, not truth. */
 function locations(leaves: readonly Node[], want: Want): number {
   let h = want.excluded * 8 + (want.sync ? 1 : 0) + (want.awaits ? 2 : 0) + (want.wanted ? 4 : 0);
-  h = Math.imul(h, 31) + (want.pin ? want.pin.bit : 0);
+  h = Math.imul(h, 31) + (want.pin?.bit ?? 0) + ((want.prefer?.bit ?? 0) << 8);
   for (let i = 0; i < leaves.length; i++) {
     const s = leaves[i]!.storage;
     h = Math.imul(h, 31) + (s ? s.mask + (s.pin ? s.pin.bit << 8 : 0) : 0);
@@ -395,7 +392,7 @@ function pinnedAway(pin: Place, dtypes: number): Error {
   return needsAsync(pin.id, 'the host');
 }
 
-const lostPin = (pin: Place): DeviceLost =>
+export const lostPin = (pin: Place): DeviceLost =>
   new DeviceLost({
     code: 'DEVICE_LOST',
     message: `the computation is pinned to ${pin.id}, which was lost`,

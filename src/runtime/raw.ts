@@ -51,7 +51,8 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
 
   const place = (want: Want): Place => {
     const able = places.filter((p) => p.alive && p.caps.raw && languages.includes(p.caps.raw));
-    const found = able.find((p) => (want.pin ? want.pin === p : (want.excluded & p.bit) === 0));
+    const left = able.filter((p) => (want.pin ? want.pin === p : (want.excluded & p.bit) === 0));
+    const found = left.find((p) => p === want.prefer) ?? left[0];
     if (found) return found;
     throw nowhere(name, languages, places);
   };

@@ -70,7 +70,7 @@ function executableFor(signature: Signature, engine: Engine, leaves: readonly No
     signature.epoch === engine.epoch &&
     last.generation === last.place.generation &&
     last.place.alive &&
-    (want === anywhere || want.pin === last.place) &&
+    (want === anywhere || (want.pin ?? want.prefer) === last.place) &&
     leaves.every((l) => l.storage!.place === last.place && !l.storage!.pin);
   if (still) return last;
   const executable = engine.programs.find(trace(graph, opened), graph, leaves, want);

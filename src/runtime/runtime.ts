@@ -3,9 +3,11 @@
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
 import { checkShape } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
 import { ArgumentError } from '../errors.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
+import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Health } from '../governor/recovery/health.ts';
 import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
 import { createRouter } from '../governor/routing/create.ts';
@@ -16,6 +18,7 @@ import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
 import { checkDType } from '../tensor/create.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
+import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
 import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
@@ -28,8 +31,9 @@ import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
-import { anywhere, Programs } from './programs.ts';
+import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
+import { type ResetReport, reset } from './reset.ts';
 import { createScopeStore } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import { type SpanMode, Spans } from './spans.ts';
@@ -150,6 +154,7 @@ export class Runtime extends TensorMaking {
   readonly #reports: readonly DeviceReport[];
   readonly #events: Emitter;
   readonly #spans: Spans;
+  readonly #resets = new Map<Place, Promise<ResetReport>>();
   #closed = false;
 
   /** Use `createRuntime`. */
@@ -284,7 +289,47 @@ export class Runtime extends TensorMaking {
   scope<T>(first: (() => T) | { readonly device?: DeviceId | undefined }, second?: () => T): T {
     if (typeof first === 'function') return this.host.scope(first);
     const place = first.device === undefined ? null : this.host.place(first.device, 'scope');
-    return this.host.scope(second!, place);
+    return this.host.scope(second!, { place });
+  }
+
+  /**
+   * Runs work on one device, and again as a whole where that can help: after a wait, after making room, when a lost device is
+   * back, at last on another device if that is allowed (`fallback`). A scope: what the work makes and does not return is
+   * disposed of. Returns at once what the work returns at once.
+   * @example rt.attempt({ device: 'cpu' }, ({ device }) => device) // → 'cpu'
+   */
+  attempt<T>(options: AttemptOptions, work: AttemptWork<T>): Maybe<T> {
+    this.host.checkOpen(options.what ?? 'attempt');
+    return attempt(this.host, this.#governor.recovery.attempts, options, work);
+  }
+
+  /**
+   * Builds a device anew. Its tensors are saved to host memory first and come back where they are used; a device that cannot
+   * be opened twice in one process is emptied. Callers at the same time share one reset.
+   * @example (await rt.reset('cpu')).device // → 'cpu'
+   */
+  async reset(device: DeviceId): Promise<ResetReport> {
+    this.host.checkOpen('reset');
+    const place = this.host.place(device, 'reset');
+    if (!(await this.#governor.losses.back(place))) throw lostPin(place);
+    let running = this.#resets.get(place);
+    if (!running) {
+      const { storages } = this.host.ledger;
+      const finished = (p: Place) => this.host.finished(p, undefined);
+      running = reset(place, { storages, losses: this.#governor.losses, finished }).finally(() =>
+        this.#resets.delete(place),
+      );
+      this.#resets.set(place, running);
+    }
+    return running;
+  }
+
+  /**
+   * Whether a tensor belongs to this runtime.
+   * @example rt.owns(rt.ones([2])) // → true
+   */
+  owns(tensor: Tensor): boolean {
+    return tensor.host === this.host;
   }
 
   /**

@@ -5,6 +5,7 @@
 
 import { importNode, isNode } from '../base/platform.ts';
 import type { Place } from '../devices/place.ts';
+import type { Want } from './programs.ts';
 
 interface Disposable {
   dispose(): void;
@@ -15,15 +16,38 @@ export interface ScopeStore {
   current(): Scope | undefined;
 }
 
+/** What a scope asks of everything inside. */
+export interface ScopePlaces {
+  /** Computed here and nowhere else. */
+  readonly place?: Place | null | undefined;
+  /** Computed here if the device can; what fails is passed on to the attempt that the scope is part of. */
+  readonly attempt?: Place | undefined;
+}
+
 export class Scope {
   readonly parent: Scope | undefined;
   /** Where everything inside is computed; of the nearest scope around that says so. */
   readonly place: Place | null;
+  readonly prefer: Place | null;
   readonly #members = new Set<Disposable>();
+  #base: Want | null = null;
+  #want: Want | null = null;
 
-  constructor(parent: Scope | undefined, place: Place | null) {
+  constructor(parent: Scope | undefined, { place, attempt }: ScopePlaces = {}) {
     this.parent = parent;
     this.place = place ?? parent?.place ?? null;
+    this.prefer = attempt ?? parent?.prefer ?? null;
+  }
+
+  /** What is asked of a place inside. */
+  want(base: Want): Want {
+    const { place: pin, prefer } = this;
+    if (!pin && !prefer) return base;
+    if (this.#base !== base || !this.#want) {
+      this.#base = base;
+      this.#want = { ...base, ...(pin && { pin, pinned: true }), prefer, once: prefer !== null };
+    }
+    return this.#want;
   }
 
   add(tensor: Disposable): void {

@@ -1,8 +1,7 @@
 // The scopes in progress: which one is current, and which place it pins what is computed inside to.
 
-import type { Place } from '../devices/place.ts';
 import type { Want } from './programs.ts';
-import { Scope, type ScopeStore } from './scope.ts';
+import { Scope, type ScopePlaces, type ScopeStore } from './scope.ts';
 
 export class Scopes {
   /** Scopes in progress; a cheap test before looking for the current one. */
@@ -19,25 +18,20 @@ export class Scopes {
     return this.#store.current();
   }
 
-  /** The place that the current scope is pinned to, if any. */
-  get pin(): Place | null {
-    return this.#pins > 0 ? (this.#store.current()?.place ?? null) : null;
-  }
-
-  /** What is asked of a place, with the device the current scope is pinned to. */
+  /** What is asked of a place, with the device of the current scope. */
   want(base: Want): Want {
-    const { pin } = this;
-    return pin ? { ...base, pin, pinned: true } : base;
+    return this.#pins > 0 ? (this.#store.current()?.want(base) ?? base) : base;
   }
 
-  /** Runs a body in a scope; works for plain and for async bodies. With a place, everything inside is computed there. */
-  run<T>(body: () => T, place: Place | null = null): T {
-    const scope = new Scope(this.#store.current(), place);
+  /** Runs a body in a scope; works for plain and for async bodies. */
+  run<T>(body: () => T, places: ScopePlaces = {}): T {
+    const scope = new Scope(this.#store.current(), places);
+    const pins = places.place || places.attempt ? 1 : 0;
     this.active++;
-    if (place) this.#pins++;
+    this.#pins += pins;
     const finish = (result: unknown): void => {
       this.active--;
-      if (place) this.#pins--;
+      this.#pins -= pins;
       scope.end(result);
     };
     let result: T;

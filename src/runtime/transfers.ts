@@ -52,9 +52,8 @@ interface Reading {
 interface Upload {
   readonly bytes: Uint8Array;
   readonly node: Node;
-  readonly pin: Place | null;
-  /** The tensor stays where it is pinned to. */
-  readonly stays: boolean;
+  /** Where the tensor stays; null if anywhere. */
+  readonly at: Place | null;
   readonly now: number;
   place: Place | null;
 }
@@ -220,10 +219,10 @@ export class Transfers {
 
   readonly #uploading: Work<Upload, Want, Node> = {
     what: 'upload',
-    run: (upload, { excluded }) => {
-      const { bytes, node, pin } = upload;
+    run: (upload, want) => {
+      const { bytes, node, at } = upload;
       upload.place = null;
-      const place = this.#engine.programs.home(1 << dtypeInfo[node.dtype].id, bytes.byteLength, pin, excluded);
+      const place = this.#engine.programs.home(1 << dtypeInfo[node.dtype].id, bytes.byteLength, want);
       upload.place = place;
       const buffer = place.allocate(bytes.byteLength);
       try {
@@ -233,7 +232,7 @@ export class Transfers {
         throw e;
       }
       const storage = new Storage(place, buffer, this.#ledger.storages);
-      if (upload.stays) storage.pin = pin;
+      if (at) storage.pin = at;
       storage.lastUse = upload.now;
       if (place.mortal) this.#keep(node, storage, bytes);
       settle(node, storage);
@@ -243,13 +242,12 @@ export class Transfers {
   };
 
   /** A computed node from bytes, which are copied: at a place if one is given, where it then stays, else where it suits. */
-  upload(bytes: Uint8Array, dtype: DType, shape: Shape, at: Place | null, pin: Place | null): Node {
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape, at: Place | null, want: Want): Node {
     const node = new Node('leaf', dtype, internInts(shape), [], noInts);
-    const where = at ?? pin;
     const now = ++this.#ledger.storages.now;
-    const upload: Upload = { bytes, node, pin: where, stays: at !== null, now, place: null };
-    const want = where ? { ...anywhere, pin: where, pinned: true } : anywhere;
-    return this.#recovery.attempts.run(this.#uploading, upload, want);
+    const upload: Upload = { bytes, node, at, now, place: null };
+    const there = at ? { ...want, pin: at, pinned: true } : want;
+    return this.#recovery.attempts.run(this.#uploading, upload, there);
   }
 
   /** Small uploads stay in host memory too. */

@@ -3,7 +3,7 @@
 // Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
 // made by the million.
 
-import { type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
+import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
@@ -59,8 +59,37 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.#node.size;
   }
 
+  /** Bytes of the elements. */
+  get nbytes(): number {
+    return this.#node.size * byteSize(this.#node.dtype);
+  }
+
   get disposed(): boolean {
     return this.#disposed !== false;
+  }
+
+  /** The device that holds the values; null while they are not computed, or in host memory alone. */
+  get device(): string | null {
+    return this.node.storage?.place?.id ?? null;
+  }
+
+  /** The values are known: nothing is left to be computed. */
+  get computed(): boolean {
+    const { storage } = this.node;
+    return storage !== null && !storage.lost;
+  }
+
+  /** The values went with a lost device, and nothing was kept from which they could be made again. */
+  get lost(): boolean {
+    return this.#disposed === false && this.#host.lost(this.#node);
+  }
+
+  /**
+   * A second handle of the same values: each is disposed of by itself.
+   * @example rt.tensor([1, 2]).clone() // → [1, 2]
+   */
+  clone(): this {
+    return this.make(this.node) as unknown as this;
   }
 
   /** The lazy node behind this tensor. For the library's own layers. */
@@ -102,6 +131,12 @@ export abstract class TensorCore<D extends DType = DType> {
     this.#disposed = this.#host.development ? callerLine() : true;
     this.#host.forget(this);
     dropHandle(this.#node);
+  }
+
+  /** Takes the tensor out of the scope it was made in: it lives until it is disposed of, or nobody holds it. */
+  keep(): this {
+    this.#host.forget(this);
+    return this;
   }
 
   [Symbol.dispose](): void {

@@ -28,6 +28,8 @@ export interface TensorHost {
   read(node: Node, signal?: AbortSignal | undefined, into?: Uint8Array): Promise<Uint8Array>;
   /** The bytes go to a device and nowhere else; programs that read the node run there from then on. */
   move(node: Node, device: string, signal?: AbortSignal | undefined): Promise<void>;
+  /** The bytes went with a lost device, and nothing is left to make them from. */
+  lost(node: Node): boolean;
   /** A computed node from bytes in storage form; the bytes are copied. */
   upload(bytes: Uint8Array, dtype: DType, shape: Shape): Node;
   /** The next of the keys from which random numbers are drawn where no seed is given. */

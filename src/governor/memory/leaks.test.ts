@@ -72,6 +72,16 @@ describe('a leak is found', () => {
   });
 });
 
+it('at least 95 of 100 planted leaks are found, with noise on them and from zero', () => {
+  let found = 0;
+  for (let k = 0; k < 100; k++) {
+    const from = k % 3 === 0 ? 0 : 50;
+    const slope = 0.1 + 0.2 * ((k % 7) / 7);
+    if (feed((t) => (from + slope * t + noise(1000 * k + t)) * MB, 600).length > 0) found++;
+  }
+  expect(found).toBeGreaterThanOrEqual(95);
+});
+
 describe('nothing is said', () => {
   it('of a constant load', () => {
     expect(feed(() => 500 * MB, 3600)).toEqual([]);

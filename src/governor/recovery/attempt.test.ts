@@ -3,7 +3,7 @@ import { Place } from '../../devices/place.ts';
 import { createReferenceDevice } from '../../devices/reference/device.ts';
 import { DeviceLost, ForgeError, KernelError, OutOfMemory, ShapeError } from '../../errors.ts';
 import type { Ladder } from '../memory/ladder.ts';
-import { type Asked, Attempts, type Maybe } from './attempt.ts';
+import { type Asked, Attempts, asked, type Maybe } from './attempt.ts';
 import { ManualClock } from './clock.ts';
 import { Aborted, RecoveryExhausted, TransientError } from './errors.ts';
 import { Health } from './health.ts';
@@ -15,7 +15,6 @@ const transient = new TransientError(info);
 const kernel = new KernelError({ ...info, source: '' });
 const noRoom = new OutOfMemory({ ...info, requested: 1, available: 0 });
 const lost = new DeviceLost(info);
-const asked: Asked = { excluded: 0, failed: null, unreadable: 0, tries: 0, pin: null, pinned: false };
 
 interface Setting {
   readonly places?: number;
@@ -100,7 +99,7 @@ describe('attempts', () => {
       }
     })() as RecoveryExhausted;
     expect(error).toBeInstanceOf(RecoveryExhausted);
-    expect(error.attempts.map((a) => [a.attempt, a.error])).toEqual([1, 2, 3, 4, 5, 6].map((n) => [n, transient]));
+    expect(error.history.map((a) => [a.attempt, a.error])).toEqual([1, 2, 3, 4, 5, 6].map((n) => [n, transient]));
     expect(error.cause).toBe(transient);
     expect(depths).toHaveLength(6);
     expect(Math.max(...depths.slice(1))).toBe(Math.min(...depths.slice(1)));

@@ -6,14 +6,14 @@
 // which later placements depend.
 
 import type { Place } from '../../devices/place.ts';
-import { ForgeError, OutOfMemory } from '../../errors.ts';
+import { DeviceLost, DeviceUnavailable, ForgeError, OutOfMemory } from '../../errors.ts';
 import type { Node } from '../../graph/node.ts';
 import type { Ladder } from '../memory/ladder.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
 import { aborted, type FailedAttempt, RecoveryExhausted } from './errors.ts';
-import type { Health } from './health.ts';
+import type { DeviceHealth, Health } from './health.ts';
 import type { Losses } from './loss.ts';
-import type { ResolvedRecovery } from './options.ts';
+import type { AttemptPolicy, ResolvedRecovery } from './options.ts';
 import { type Reaction, reactionTo } from './retry.ts';
 import { leave } from './revive.ts';
 
@@ -26,9 +26,46 @@ export interface Asked {
   readonly unreadable: number;
   /** Failures at the present place. */
   readonly tries: number;
+  /** Times that a lost device was waited for. */
+  readonly resets: number;
   /** The only place to use; `pinned` if the user said so. */
   readonly pin: Place | null;
   readonly pinned: boolean;
+  /** The place to use if it can do the work. */
+  readonly prefer: Place | null;
+  /** An attempt around this one tries again: what fails here is passed on as it is. */
+  readonly once: boolean;
+  /** What the call allows in place of the runtime's options. */
+  readonly policy: AttemptPolicy | null;
+}
+
+/** What is asked of places before anything failed. */
+export const asked: Asked = {
+  excluded: 0,
+  failed: null,
+  unreadable: 0,
+  tries: 0,
+  resets: 0,
+  pin: null,
+  pinned: false,
+  prefer: null,
+  once: false,
+  policy: null,
+};
+
+/** What was done about a failure. */
+export type RetryReaction = 'wait' | 'make room' | 'reset' | 'move';
+
+/** Something failed and is tried again. */
+export interface Retried {
+  readonly what: string;
+  readonly device: string;
+  /** Failures of the call so far. */
+  readonly attempt: number;
+  readonly error: string;
+  readonly reaction: RetryReaction;
+  /** ms before the next attempt. */
+  readonly waitMs: number;
 }
 
 /** Where work failed. */
@@ -52,6 +89,8 @@ export interface Work<S, W extends Asked, T> {
 /** A value, or a promise of one: what is known at once costs no turn of the queue. */
 export type Maybe<T> = T | Promise<T>;
 
+export type Undefinable<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
 export interface AttemptParts {
   readonly places: readonly Place[];
   readonly losses: Losses;
@@ -60,11 +99,12 @@ export interface AttemptParts {
   readonly options: ResolvedRecovery;
   /** Another device does the work of one that fails; told once, until it returns. */
   readonly fellBack: (event: { from: string; to: string; reason: string }) => void;
+  readonly retried?: ((event: Retried) => void) | undefined;
   readonly clock?: Clock | undefined;
 }
 
 /** Reactions after which the same place may be asked once more, if the attempts are not used up. */
-const attemptsFor = (reaction: Reaction, options: ResolvedRecovery): number =>
+const attemptsFor = (reaction: Reaction, options: Pick<AttemptPolicy, 'attempts'>): number =>
   reaction === 'again' ? options.attempts : reaction === 'once' ? Math.min(2, options.attempts) : 1;
 
 /** Inputs that are given up one by one at a place that cannot be read. */
@@ -92,6 +132,7 @@ export class Attempts {
     try {
       return work.run(subject, want, 0);
     } catch (error) {
+      if (want.once) throw error;
       return this.#again(work, subject, want, error);
     }
   }
@@ -101,6 +142,7 @@ export class Attempts {
    * once.
    */
   runAsync<S, W extends Asked, T>(work: Work<S, W, Maybe<T>>, subject: S, want: W, signal?: AbortSignal): Maybe<T> {
+    if (want.once) return work.run(subject, want, 0);
     const failed = (error: unknown): Promise<T> => this.#againAsync(work, subject, want, error, signal);
     try {
       const done = work.run(subject, want, 0);
@@ -108,6 +150,38 @@ export class Attempts {
     } catch (error) {
       return failed(error);
     }
+  }
+
+  /** The runtime's options, with what a call says instead. */
+  policy({ what = 'attempt', attempts, backoffMs, fallback }: Undefinable<AttemptPolicy>): AttemptPolicy {
+    const { options } = this.#parts;
+    return {
+      what,
+      attempts: attempts ?? options.attempts,
+      backoffMs: backoffMs ?? options.backoffMs,
+      fallback: fallback ?? options.fallback,
+    };
+  }
+
+  /** The place that is preferred, if it is there and trusted. */
+  placeNow({ prefer, excluded }: Asked): Place | null {
+    if (!prefer?.alive || (excluded & prefer.bit) !== 0) return null;
+    return resting(this.#parts.health.of(prefer.id)) ? null : prefer;
+  }
+
+  /** As `placeNow`, waiting for a device that comes back, or another place where the policy allows one; throws if there is none. */
+  async place(want: Asked): Promise<Place> {
+    const { losses, health, places, options, fellBack } = this.#parts;
+    const { prefer, excluded } = want;
+    const { fallback } = want.policy ?? options;
+    const free = prefer && (excluded & prefer.bit) === 0 ? prefer : null;
+    if (free && (free.alive || (await losses.back(free))) && (!fallback || !resting(health.of(free.id)))) return free;
+    const others = places.filter((p) => p !== prefer && p.alive && (excluded & p.bit) === 0);
+    const to = fallback ? (others.find((p) => health.usable(p.id)) ?? others[0]) : undefined;
+    if (!to) throw want.failed ?? notThere(prefer!);
+    if (free && health.fellBack(free.id, to.id))
+      fellBack({ from: free.id, to: to.id, reason: health.of(free.id).lastError ?? 'it was lost' });
+    return to;
   }
 
   #again<S, W extends Asked, T>(work: Work<S, W, T>, subject: S, first: W, error: unknown): T {
@@ -144,6 +218,24 @@ export class Attempts {
   }
 }
 
+/** No work is sent there for now; a device on probation is tried by whoever asks for it. */
+const resting = ({ state }: DeviceHealth): boolean => state === 'open' || state === 'quarantined';
+
+function notThere(place: Place): ForgeError {
+  const about = { where: place.id, device: place.id };
+  return place.alive
+    ? new DeviceUnavailable({
+        ...about,
+        message: `${place.id} failed too often and gets no work for now`,
+        fix: 'Wait a while, allow another device (fallback), or see rt.recovery.history().',
+      })
+    : new DeviceLost({
+        ...about,
+        message: `the computation is for ${place.id}, which was lost`,
+        fix: 'Use another device, or wait until the device is back.',
+      });
+}
+
 /** What happened in one call, from its first failure on. */
 class Story<S, W extends Asked> {
   readonly #parts: AttemptParts;
@@ -164,22 +256,37 @@ class Story<S, W extends Asked> {
     return this.#failed.length;
   }
 
+  #policy(want: W): Omit<AttemptPolicy, 'what'> {
+    return want.policy ?? this.#parts.options;
+  }
+
+  /** What is done about the last failure. */
+  #reacts({ error, place }: Failure, reaction: RetryReaction, waitMs = 0): void {
+    const last = this.#failed.pop()!;
+    this.#failed.push({ ...last, reaction, waitedMs: waitMs });
+    const { what } = this.#work;
+    const { attempt } = last;
+    this.#parts.retried?.({ what, device: place.id, attempt, error: firstLine(error), reaction, waitMs });
+  }
+
   /** Which place an error speaks of, and what may help. Throws what nothing helps against. */
   failed(error: unknown, want: W): Failure {
-    const { places, health, losses, options } = this.#parts;
+    const { places, health, losses } = this.#parts;
     const blame = this.#work.blame(error, this.#subject);
     const reaction = reactionTo(error);
     if (!blame || !(error instanceof ForgeError) || reaction === 'never') throw error;
     const place = places.find((p) => p.id === error.where) ?? blame.place;
     if (!place) throw error;
     const attempt = this.#failed.length;
-    this.#failed.push({ attempt: attempt + 1, error, at: this.#clock.now(), waitedMs: 0 });
+    const [device, at] = [place.id, this.#clock.now()];
+    this.#failed.push({ attempt: attempt + 1, device, error, reaction: 'give up', at, waitedMs: 0 });
     const excluded = (want.excluded & place.bit) !== 0;
     // A place that is ruled out can still be asked for inputs that are nowhere else: each is given up after one failure.
     const known = blame.node !== null && excluded && attempt < mostInputs;
-    if (!known && (excluded || attempt > options.attempts * places.length + 2)) throw this.#exhausted(error, reaction);
+    if (!known && (excluded || attempt > this.#policy(want).attempts * places.length + 2))
+      throw this.#exhausted(error, reaction);
     if (reaction === 'reset') {
-      if (place.alive) losses.lost(place, place.device, error.message.split('\n')[0]!);
+      if (place.alive) losses.lost(place, place.device, firstLine(error));
     } else if (reaction !== 'make-room') health.failed(place.id, error);
     return { error, place, node: blame.node, reaction, known };
   }
@@ -192,32 +299,43 @@ class Story<S, W extends Asked> {
 
   async nextAsync(failure: Failure, want: W, signal: AbortSignal | undefined): Promise<W | null> {
     const { error, place, reaction } = failure;
-    const { options, ladder, losses } = this.#parts;
+    const { ladder, losses } = this.#parts;
+    const { backoffMs } = this.#policy(want);
     const again = this.next(failure, want);
     if (again) {
       if (failure.known) return again;
-      const wait = options.backoffMs[Math.min(want.tries, options.backoffMs.length - 1)] ?? 0;
-      this.#failed.push({ ...this.#failed.pop()!, waitedMs: wait });
+      const wait = backoffMs[Math.min(want.tries, backoffMs.length - 1)] ?? 0;
+      this.#reacts(failure, 'wait', wait);
       await sleep(this.#clock, wait, signal, () => aborted(this.#work.what, signal!));
       return again;
     }
     const once = { ...want, tries: want.tries + 1 };
     if (error instanceof OutOfMemory && want.tries < 2 && place.alive) {
-      if (await ladder.makeAsync(place, error.requested)) return once;
+      if (await ladder.makeAsync(place, error.requested)) {
+        this.#reacts(failure, 'make room');
+        return once;
+      }
     }
-    if (reaction === 'reset' && !this.#other(place, want) && (await losses.back(place))) return once;
-    return null;
+    // Where the place matters it is waited for, one time a call.
+    const waits = (want.prefer === place && want.resets === 0) || !this.#other(place, want);
+    if (reaction !== 'reset' || !waits || !(await losses.back(place))) return null;
+    this.#reacts(failure, 'reset');
+    return { ...once, resets: want.resets + 1 };
   }
 
   /** How to ask again at another place; throws if there is none. */
-  elsewhere({ error, place, node, reaction }: Failure, want: W): W {
-    const { options, health, places } = this.#parts;
-    if (!options.fallback || want.pinned || !this.#other(place, want)) throw this.#exhausted(error, reaction);
+  elsewhere(failure: Failure, want: W): W {
+    const { error, place, node, reaction } = failure;
+    const { health, places } = this.#parts;
+    const { fallback } = this.#policy(want);
+    const may = fallback === 'failures' ? !(error instanceof OutOfMemory) : fallback;
+    if (!may || want.pinned || !this.#other(place, want)) throw this.#exhausted(error, reaction);
+    this.#reacts(failure, 'move');
     const excluded = want.excluded | place.bit;
     const to = places.find((p) => p.alive && (excluded & p.bit) === 0)!;
     // Without room there, work goes elsewhere as a matter of course; a device that fails is news.
     if (!(error instanceof OutOfMemory) && health.fellBack(place.id, to.id))
-      this.#parts.fellBack({ from: place.id, to: to.id, reason: error.message.split('\n')[0]! });
+      this.#parts.fellBack({ from: place.id, to: to.id, reason: firstLine(error) });
     const unreadable = node ? want.unreadable | place.bit : want.unreadable;
     const moved = { ...want, excluded, unreadable, pin: null, tries: 0, failed: want.failed ?? error };
     return this.#leaving(error, node, place, moved);
@@ -231,9 +349,10 @@ class Story<S, W extends Asked> {
 
   /** Whether the same place is asked once more: not beyond the attempts, nor a place that gets no work while another can have it. */
   #again(place: Place, reaction: Reaction, want: W): boolean {
-    const { options, health } = this.#parts;
-    if (want.tries + 1 >= attemptsFor(reaction, options)) return false;
-    return health.usable(place.id) || !options.fallback || want.pinned || !this.#other(place, want);
+    const { health } = this.#parts;
+    const policy = this.#policy(want);
+    if (want.tries + 1 >= attemptsFor(reaction, policy)) return false;
+    return health.usable(place.id) || !policy.fallback || want.pinned || !this.#other(place, want);
   }
 
   #other(place: Place, want: W): boolean {
@@ -245,12 +364,14 @@ class Story<S, W extends Asked> {
     if ((reaction !== 'again' && reaction !== 'once') || this.#failed.length === 1) return error;
     const { what } = this.#work;
     return new RecoveryExhausted({
-      code: 'RECOVERY_EXHAUSTED',
-      message: `${what}: failed ${this.#failed.length} times, the last time with: ${error.message.split('\n')[0]}`,
+      message: `${what}: failed ${this.#failed.length} times, the last time with: ${firstLine(error)}`,
       fix: error.fix,
       where: error.where,
-      attempts: this.#failed,
+      device: this.#failed.at(-1)!.device,
+      history: this.#failed,
       cause: error,
     });
   }
 }
+
+const firstLine = (error: ForgeError): string => error.message.split('\n', 1)[0]!;

@@ -4,16 +4,21 @@ import { type ErrorInfo, ForgeError } from '../../errors.ts';
 
 /** A fault that may well be gone at the next attempt. Nothing was changed. */
 export class TransientError extends ForgeError {
+  static override readonly code: string = 'TRANSIENT';
+  static override readonly retryable: boolean = true;
   override name = 'TransientError';
 }
 
 /** The values of a tensor were on a device that was lost, and nothing was kept from which they could be made again. */
 export class TensorLost extends ForgeError {
+  static override readonly code: string = 'TENSOR_LOST';
   override name = 'TensorLost';
 }
 
 /** A wait took longer than its limit. What was waited for may still be running. */
 export class DeadlineExceeded extends ForgeError {
+  static override readonly code: string = 'DEADLINE_EXCEEDED';
+  static override readonly retryable: boolean = true;
   override name = 'DeadlineExceeded';
   readonly limitMs: number;
 
@@ -25,27 +30,32 @@ export class DeadlineExceeded extends ForgeError {
 
 /** The caller's AbortSignal ended a wait. `cause` is the signal's reason. */
 export class Aborted extends ForgeError {
+  static override readonly code: string = 'ABORTED';
   override name = 'Aborted';
 }
 
 /** One attempt that failed, as RecoveryExhausted lists them. */
 export interface FailedAttempt {
   readonly attempt: number;
+  readonly device: string | null;
   readonly error: unknown;
+  /** What was done about it before the next attempt. */
+  readonly reaction: string;
   /** Milliseconds on the clock of the retry, for ordering and durations only. */
   readonly at: number;
   /** The wait after it; 0 after the last. */
   readonly waitedMs: number;
 }
 
-/** Every attempt that the limits allow has failed. `cause` is the last error, `attempts` all of them. */
+/** Every attempt that the limits allow has failed. `cause` is the last error, `history` has all of them. */
 export class RecoveryExhausted extends ForgeError {
+  static override readonly code: string = 'RECOVERY_EXHAUSTED';
   override name = 'RecoveryExhausted';
-  readonly attempts: readonly FailedAttempt[];
+  readonly history: readonly FailedAttempt[];
 
-  constructor(info: ErrorInfo & { readonly attempts: readonly FailedAttempt[] }) {
-    super(info);
-    this.attempts = info.attempts;
+  constructor(info: ErrorInfo & { readonly history: readonly FailedAttempt[] }) {
+    super({ attempts: info.history.length, ...info });
+    this.history = info.history;
   }
 }
 

@@ -34,6 +34,8 @@ export interface DeviceHealth {
   readonly lastError: string | null;
   /** Another device does its work at the moment. */
   readonly fallenBack: boolean;
+  /** Probes since it was last trusted. */
+  readonly probes: number;
 }
 
 interface Entry {
@@ -42,6 +44,7 @@ interface Entry {
   successes: number;
   lastError: string | null;
   fallenBack: boolean;
+  probes: number;
   /** Ends the wait for the next change that comes by itself. */
   cancel: () => void;
 }
@@ -79,6 +82,7 @@ export class Health {
     const known = this.#devices.get(device);
     // Almost every device, almost always.
     if (known === undefined || known.breaker.state !== 'half-open' || !known.breaker.admit()) return false;
+    known.probes++;
     this.#tell(known);
     return true;
   }
@@ -157,6 +161,7 @@ export class Health {
     const r = this.#devices.get(device);
     if (!r?.fallenBack || r.breaker.state !== 'closed') return false;
     r.fallenBack = false;
+    r.probes = 0;
     this.#note(device, 'return', '');
     return true;
   }
@@ -178,6 +183,7 @@ export class Health {
       successes: r?.successes ?? 0,
       lastError: r?.lastError ?? null,
       fallenBack: r?.fallenBack ?? false,
+      probes: r?.probes ?? 0,
     };
   }
 
@@ -193,7 +199,15 @@ export class Health {
         this.#note(device, to, `from ${from}`);
         this.#tell(made);
       });
-      const made: Entry = { breaker, failures: 0, successes: 0, lastError: null, fallenBack: false, cancel: () => {} };
+      const made: Entry = {
+        breaker,
+        failures: 0,
+        successes: 0,
+        lastError: null,
+        fallenBack: false,
+        probes: 0,
+        cancel: () => {},
+      };
       this.#devices.set(device, (r = made));
     }
     return r;

@@ -2,12 +2,13 @@
 //
 // A place whose device is gone is vacated at once: copies that were there are dropped, the rest of the runtime goes on. Where
 // the device can be opened again that is tried in the background, within the limits of its breaker; work is sent there
-// only after it has computed something right. Each place goes through generations, so that nothing of an old device is
+// only after it has computed something right. A device that was given up is looked at now and then, and comes back after
+// several good probes in a row. Each place goes through generations, so that nothing of an old device is
 // taken for something of the new one.
 
 import type { Device } from '../../devices/device.ts';
 import type { Place } from '../../devices/place.ts';
-
+import { DeviceUnavailable } from '../../errors.ts';
 import type { Storages } from '../../graph/storage.ts';
 
 /** Who is told. */
@@ -25,6 +26,12 @@ export interface Rebirth {
   /** Throws or returns what is wrong with it; null if it computes right. */
   probe(device: Device): Promise<string | null>;
   sleep(ms: number): Promise<void>;
+  /** Waits until a device that was given up may be looked at once more; false if that is never. */
+  rest(): Promise<boolean>;
+  /** Good probes in a row that bring such a device back. */
+  readonly probes: number;
+  /** It is trusted again after so many probes. */
+  trusted(device: string, probes: number): void;
 }
 
 export class Losses {
@@ -72,6 +79,30 @@ export class Losses {
     return place.alive || ((await this.#pending.get(place)) ?? false);
   }
 
+  /** A new device in place of one that can be opened again, checked. */
+  async open(old: Device): Promise<Device> {
+    const fresh = await old.reopen!();
+    const wrong = await this.#rebirth.probe(fresh).catch((e) => `${e}`);
+    if (wrong === null) return fresh;
+    await fresh.close().catch(() => {});
+    throw new DeviceUnavailable({
+      message: `reset: ${old.id} was opened again and does not compute right: ${wrong}`,
+      fix: 'The device before goes on. See `gpuforge doctor` for the state of the machine.',
+      where: 'reset',
+      device: old.id,
+    });
+  }
+
+  /** A new device moves in; the one before is closed when it has `finished`. */
+  replace(place: Place, fresh: Device, finished: (place: Place) => Promise<void>): void {
+    const old = place.device;
+    const done = finished(place).catch(() => {});
+    place.vacate();
+    place.settle(fresh);
+    this.watch(place);
+    void done.then(() => old.close()).catch(() => {});
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#pending.values());
@@ -89,11 +120,8 @@ export class Losses {
         const fresh = await old.reopen!();
         const wrong = this.#closed ? 'closed' : await this.#rebirth.probe(fresh).catch((e) => `${e}`);
         if (wrong === null) {
-          place.settle(fresh);
-          this.watch(place);
-          void old.close().catch(() => {});
           this.#pending.delete(place);
-          this.#events.reborn({ device: place.id, ms: performance.now() - start, attempts: attempt + 1 });
+          this.#settle(place, old, fresh, { ms: performance.now() - start, attempts: attempt + 1 });
           return true;
         }
         reason = wrong;
@@ -103,8 +131,42 @@ export class Losses {
       }
     }
     this.#pending.delete(place);
-    await old.close().catch(() => {});
-    if (!this.#closed) this.#events.abandoned({ device: place.id, reason });
+    if (this.#closed) await old.close().catch(() => {});
+    else {
+      this.#events.abandoned({ device: place.id, reason });
+      void this.#revisit(place, old, start);
+    }
     return false;
+  }
+
+  #settle(place: Place, old: Device, fresh: Device, story: { readonly ms: number; readonly attempts: number }): void {
+    place.settle(fresh);
+    this.watch(place);
+    void old.close().catch(() => {});
+    this.#events.reborn({ device: place.id, ...story });
+  }
+
+  /** Looks at a device that was given up now and then, until it has computed right so many times in a row. */
+  async #revisit(place: Place, old: Device, start: number): Promise<void> {
+    let fresh: Device | null = null;
+    for (let [probes, good] = [1, 0]; (await this.#rebirth.rest()) && !this.#closed; probes++) {
+      try {
+        fresh ??= await old.reopen!();
+        good = (await this.#rebirth.probe(fresh)) === null ? good + 1 : 0;
+      } catch {
+        good = 0;
+      }
+      if (this.#closed) break;
+      if (good === this.#rebirth.probes) {
+        this.#rebirth.trusted(place.id, probes);
+        this.#settle(place, old, fresh!, { ms: performance.now() - start, attempts: probes });
+        return;
+      }
+      if (good > 0) continue;
+      await fresh?.close().catch(() => {});
+      fresh = null;
+    }
+    await fresh?.close().catch(() => {});
+    await old.close().catch(() => {});
   }
 }

@@ -19,6 +19,8 @@ export interface RecoveryOptions {
   /** How often a lost device is opened anew within `resetWindowMs`; then it is left alone. Default 3 in 600,000 ms. */
   readonly resets?: number | undefined;
   readonly resetWindowMs?: number | undefined;
+  /** How often a device that gets no work is tried in the background, in ms; Infinity for never. Default 5000. */
+  readonly probeEveryMs?: number | undefined;
   /** Whether another device takes over when one fails for good. Default true. */
   readonly fallback?: boolean | undefined;
   /** Which uploads stay in host memory too, so that they outlive a lost device: those up to `keepBytes`, all, none. Default 'small'. */
@@ -27,6 +29,16 @@ export interface RecoveryOptions {
   readonly keepBytes?: number | undefined;
   /** Events remembered by `rt.recovery.history()`. Default 256. */
   readonly history?: number | undefined;
+}
+
+/** What one call allows, in place of the runtime's options. */
+export interface AttemptPolicy {
+  /** Names the call in errors and events. */
+  readonly what: string;
+  readonly attempts: number;
+  readonly backoffMs: readonly number[];
+  /** 'failures': another device takes over after failures, but not for lack of room. */
+  readonly fallback: boolean | 'failures';
 }
 
 export type ResolvedRecovery = { readonly [K in keyof RecoveryOptions]-?: Exclude<RecoveryOptions[K], undefined> };
@@ -65,6 +77,7 @@ const rules: { readonly [K in keyof ResolvedRecovery]: Rule<ResolvedRecovery[K]>
   probes: whole(1, 3),
   resets: whole(0, 3),
   resetWindowMs: duration(600_000),
+  probeEveryMs: duration(5000),
   fallback: { default: true, must: 'true or false', holds: (v) => typeof v === 'boolean' },
   keep: {
     default: 'small',

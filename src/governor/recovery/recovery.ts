@@ -10,7 +10,7 @@ import { revive } from './revive.ts';
 export interface RecoveryParts extends AttemptParts {
   readonly storages: Storages;
   /** A device whose work another one did does it again. */
-  readonly returned: (event: { device: string }) => void;
+  readonly returned: (event: { device: string; probes: number }) => void;
 }
 
 export class Recovery {
@@ -51,8 +51,9 @@ export class Recovery {
   /** A device did what it was asked. */
   succeeded(place: Place): void {
     if (!this.#health.doubts(place.id)) return;
+    const { probes } = this.#health.of(place.id);
     this.#health.succeeded(place.id);
-    if (this.#health.returned(place.id)) this.#returned({ device: place.id });
+    if (this.#health.returned(place.id)) this.#returned({ device: place.id, probes });
   }
 
   /** Makes nodes computable again whose bytes, or whose sources' bytes, went with a device or cannot be read there. */
