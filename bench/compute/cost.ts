@@ -1,6 +1,6 @@
 // What the facade costs over the layer below: the same work with it and without it, in turns, medians.
 
-import type { Tensor } from '../../src/tensor/tensor.ts';
+import type { Tensor } from '../../src/index.ts';
 import { median, type Row, verdict } from './report.ts';
 import { type Setup, values } from './setup.ts';
 

@@ -10,8 +10,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
-import { createRuntime } from '../../src/index.ts';
-import type { DeviceKind } from '../../src/runtime/devices.ts';
+import { createRuntime, type DeviceKind } from '../../src/index.ts';
 import { adaptiveChunks } from './chunks.ts';
 import { facadeCost } from './cost.ts';
 import { overhead } from './overhead.ts';

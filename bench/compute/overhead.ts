@@ -4,7 +4,7 @@
 // addresses in granules, and two textbook allocators (best fit, first fit) that know every hole but cannot move or remap what
 // lives. The CPU device is of that kind: a WebAssembly memory is one stretch that neither moves nor gives pages back.
 
-import type { Tensor } from '../../src/tensor/tensor.ts';
+import type { Tensor } from '../../src/index.ts';
 import { allocators } from '../memory/allocators.ts';
 import { type Row, verdict } from './report.ts';
 import type { Setup } from './setup.ts';

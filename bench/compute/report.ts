@@ -15,6 +15,18 @@ export interface Row {
 
 export const verdict = (holds: boolean): Verdict => (holds ? 'met' : 'missed');
 
+/** How far a share of the time may be from its ceiling, to either side. */
+const ceilingMargin = 0.05;
+
+/**
+ * Whether a ceiling was met: no share above it, and none far below, as the device was not to idle either. Without a ceiling the
+ * load must reach it, or there is nothing to be seen.
+ */
+export function ceilingVerdict(shares: readonly number[], ceiling: number, without: number | null): Verdict {
+  if (shares.length === 0 || without === null || without < ceiling + ceilingMargin) return 'not measured';
+  return verdict(Math.max(...shares) <= ceiling + ceilingMargin && Math.min(...shares) >= ceiling - ceilingMargin);
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[sorted.length >> 1]!;

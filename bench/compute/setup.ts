@@ -1,7 +1,7 @@
 // A facade on the kind of device that is measured.
 
 import { DeviceManager, GPUCompute, type GPUComputeDeps } from '../../src/compute/index.ts';
-import type { DeviceKind } from '../../src/runtime/devices.ts';
+import type { DeviceKind } from '../../src/index.ts';
 
 export interface Setup {
   readonly kind: DeviceKind;

@@ -1,40 +1,21 @@
-// Batches: one operation on many tensors, in chunks.
-//
-// Between chunks the event loop turns, the signal is looked at and progress is told. Lack of memory makes chunks smaller; the
-// size that worked is remembered. A failure that stays is pinned to its item; what was made before is freed, unless the
-// caller wants the errors item by item.
+// Batches: one operation on many tensors. The loop is batch/chunks.ts; here is what a chunk is and where it runs.
 
-import { byteSize } from '../base/dtype.ts';
-import { Tensor } from '../tensor/tensor.ts';
-import { ChunkSizer } from './adaptive.ts';
-import type { Context } from './context.ts';
-import type { Way } from './degradation.ts';
-import {
-  AbortError,
-  BatchError,
-  ComputeError,
-  DisposedError,
-  InvalidArgumentError,
-  OutOfMemoryError,
-  throwIfAborted,
-} from './errors.ts';
-import { type BatchOp, checkOp, checkOperand, nameOf } from './ops.ts';
-import { type Attempted, type Maybe, promised } from './recovery.ts';
-import type { Station } from './station.ts';
-import { sizeClass } from './statistics.ts';
-import { once } from './transfer.ts';
+import { type ChunkDone, type ChunkOptions, type ChunkWork, type Outcome, runChunks } from '../batch/chunks.ts';
+import type { Way } from '../batch/degradation.ts';
+import { throwIfAborted } from '../batch/failures.ts';
+import { type BatchOp, checkOp, checkOperand, nameOf } from '../batch/ops.ts';
+import { ChunkSizer } from '../batch/sizer.ts';
+import { ArgumentError, DisposedError, type Maybe, Tensor } from '../index.ts';
+import { sizeClass } from '../profile/statistics.ts';
+import { type Context, promised, type Site } from './context.ts';
 
-export interface BatchOptions {
+export interface BatchOptions extends ChunkOptions {
   /** Tensors per chunk: a number, or as many as turn out best, starting with 100 (the default). */
   readonly chunkSize?: number | 'adaptive' | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((done: number, total: number) => void) | undefined;
-  /** 'throw' (default) ends the batch at the first failure, 'collect' puts errors into the list of results. */
-  readonly onError?: 'throw' | 'collect' | undefined;
 }
 
 /** A result, or why there is none. */
-export type BatchItem = { readonly ok: true; readonly value: Tensor } | { readonly ok: false; readonly error: unknown };
+export type BatchItem = Outcome<Tensor>;
 
 export const defaultChunk = 100;
 /** Adaptive chunks begin with fewer items if a hundred would be more than this. */
@@ -52,206 +33,140 @@ export function runBatch(
     ctx.checkOpen(operation);
     checkArguments(tensors, op, options, operation);
     throwIfAborted(options.signal, operation);
-    return tensors.length === 0 ? [] : new Batch(ctx, operation, tensors, op, options).run();
+    return tensors.length === 0 ? [] : runChunks(new Batch(ctx, operation, tensors, op, options), options);
   });
 }
 
-class Batch {
+class Batch implements ChunkWork<Tensor> {
+  readonly operation: string;
+  readonly total: number;
+  readonly clock: Context['clock'];
+  readonly stats: Context['stats'];
+  readonly sizer: ChunkSizer;
   readonly #ctx: Context;
   readonly #tensors: readonly Tensor[];
   readonly #op: BatchOp;
   readonly #options: BatchOptions;
-  readonly #sizer: ChunkSizer;
   readonly #name: string;
-  /** Of chunks; and of single items, which may go elsewhere for lack of memory, as nothing smaller can be tried. */
-  readonly #about: Attempted;
-  readonly #aboutOne: Attempted;
   readonly #itemBytes: number;
-  /** Results, and the errors of items that failed where those are collected. */
-  readonly #made: (Tensor | Failure)[] = [];
-  /** Items up to here are run alone, to find the one that fails. */
-  #isolateUntil = 0;
+  /** Where the next chunk is to run; null where slow-downs are not handled, or nobody knows yet. */
+  #way: Way | null = null;
 
   constructor(ctx: Context, operation: string, tensors: readonly Tensor[], op: BatchOp, options: BatchOptions) {
     this.#ctx = ctx;
+    this.operation = operation;
+    this.total = tensors.length;
+    this.clock = ctx.clock;
+    this.stats = ctx.stats;
     this.#tensors = tensors;
     this.#op = op;
     this.#options = options;
-    const otherwise = typeof op === 'string' ? 'kernel' : undefined;
     this.#name = nameOf(op);
-    const { signal } = options;
-    const reclaim = once(ctx);
-    this.#aboutOne = { operation, signal, otherwise, reclaim, moveForMemory: true };
-    this.#about = { operation, signal, otherwise, reclaim, moveForMemory: false };
     const { chunkSize = 'adaptive' } = options;
     const adaptive = chunkSize === 'adaptive';
-    const bytes = bytesOf(tensors[0]!);
-    // Powers of two of the size in bytes: chunks that suit one size suit its neighbours.
-    this.#itemBytes = bytes;
+    const bytes = (this.#itemBytes = tensors[0]!.nbytes);
     const start = adaptive
       ? Math.max(1, Math.min(defaultChunk, Math.floor(startBytes / Math.max(1, bytes))))
       : chunkSize;
-    this.#sizer = ctx.sizes.of(
+    // Powers of two of the size in bytes: chunks that suit one size suit its neighbours.
+    this.sizer = ctx.sizes.of(
       `${this.#name} ${sizeClass(bytes)} ${chunkSize}`,
       () => new ChunkSizer({ start, grow: adaptive }),
     );
   }
 
-  async run(): Promise<unknown[]> {
-    const { signal, onProgress, onError } = this.#options;
-    const total = this.#tensors.length;
-    try {
-      while (this.#made.length < total) {
-        const at = this.#made.length;
-        const alone = at < this.#isolateUntil;
-        const way = this.#way();
-        const size = alone ? 1 : Math.max(1, Math.floor(this.#sizer.next(total - at) * (way?.scale ?? 1)));
-        const start = this.#ctx.clock.now();
-        try {
-          const about = size === 1 ? this.#aboutOne : this.#about;
-          const done = this.#ctx.recovery.run(about, (station) => this.#compute(station, at, size, way));
-          const { value, ms } = done instanceof Promise ? await done : done;
-          for (const tensor of value) this.#made.push(tensor);
-          // Only chunks at home tell the size that suits it.
-          const rest = this.#done(!alone && way?.device === way?.home, size, start, ms);
-          if (rest) await rest;
-        } catch (error) {
-          this.#failed(error, at, size);
-        }
-        onProgress?.(this.#made.length, total);
-        if (this.#made.length < total) {
-          await this.#ctx.clock.turn();
-          throwIfAborted(signal, this.#about.operation);
-        }
-      }
-    } catch (e) {
-      for (const made of this.#made) if (made instanceof Tensor) made.dispose();
-      throw e;
-    }
-    if (onError !== 'collect') return this.#made;
-    return this.#made.map(
-      (m): BatchItem => (m instanceof Tensor ? { ok: true, value: m } : { ok: false, error: m.error }),
-    );
+  scale(): number {
+    const { devices, degradation } = this.#ctx;
+    const home = degradation && devices.station?.id;
+    this.#way = home ? degradation.way(home, this.#name, this.#itemBytes) : null;
+    return this.#way?.scale ?? 1;
   }
 
-  /** A chunk is done; returns the rest that the device is due. */
-  #done(typical: boolean, size: number, start: number, busyMs: number): Promise<void> | null {
-    const { clock, devices, pacer } = this.#ctx;
-    const ms = clock.now() - start;
-    if (typical) this.#sizer.succeeded(size, ms);
-    devices.signals.emit('chunk', { operation: this.#about.operation, size, ms });
+  run(at: number, size: number): Maybe<ChunkDone<Tensor>> {
+    const way = this.#way;
+    const { operation } = this;
+    const { signal } = this.#options;
+    const otherwise = typeof this.#op === 'string' ? 'kernel' : undefined;
+    const away = way && way.device !== way.home ? way : null;
+    const task = { operation, signal, otherwise, divisible: size > 1, device: away?.device } as const;
+    const start = this.clock.now();
+    const done = this.#ctx.run<ChunkDone<Tensor>>(task, (site) => this.#compute(site, at, size));
+    const tell = (chunk: ChunkDone<Tensor>): ChunkDone<Tensor> => {
+      // Elsewhere the time of bringing the operands there counts too.
+      const ms = away ? this.clock.now() - start : chunk.ms;
+      for (const t of chunk.value) this.#ctx.handles.add(t);
+      if (way) this.#ctx.degradation!.note(way, this.#bytes(at, size), ms, () => this.#ctx.devices.station?.others[0]);
+      return { value: chunk.value, ms };
+    };
+    if (!(done instanceof Promise)) return tell(done);
+    return done.then(tell, (error) => {
+      if (away) this.#ctx.degradation!.failed(away);
+      throw error;
+    });
+  }
+
+  done(size: number, ms: number, busyMs: number, alone: boolean): Promise<void> | null {
+    const { devices, pacer } = this.#ctx;
+    // Only chunks at home tell the size that suits it.
+    if (!alone && this.#way?.device === this.#way?.home) this.sizer.succeeded(size, ms);
+    devices.signals.emit('chunk', { operation: this.operation, size, ms });
     return pacer.rest(busyMs, this.#options.signal);
   }
 
-  /** Where the next chunk is to run; null where slow-downs are not handled, or nobody knows yet. */
-  #way(): Way | null {
-    const { devices, degradation } = this.#ctx;
-    const home = degradation && devices.current?.id;
-    return home ? degradation.way(home, this.#name, this.#itemBytes) : null;
+  ends(error: unknown): boolean {
+    return error instanceof DisposedError && this.#ctx.disposed;
   }
 
-  #compute(station: Station, at: number, size: number, way: Way | null): Maybe<Chunk> {
-    const { book, degradation } = this.#ctx;
-    const { operation } = this.#about;
-    const here = new Array<Tensor>(size);
+  free(tensor: Tensor): void {
+    tensor.dispose();
+  }
+
+  #bytes(at: number, size: number): number {
     let bytes = 0;
+    for (let i = at; i < at + size; i++) bytes += this.#tensors[i]!.nbytes;
+    return bytes;
+  }
+
+  #compute(site: Site, at: number, size: number): Maybe<ChunkDone<Tensor>> {
+    const { runtime } = site.station;
+    const here = this.#tensors.slice(at, at + size);
+    const far: number[] = [];
     for (let i = 0; i < size; i++) {
-      const tensor = book.resolve(this.#tensors[at + i]!, station, operation);
-      checkOperand(this.#op, tensor, at + i, operation);
-      here[i] = tensor;
-      bytes += bytesOf(tensor);
+      this.#ctx.checkTensor(here[i]!, site.station, this.operation);
+      checkOperand(this.#op, here[i]!, at + i, this.operation);
+      const from = here[i]!.device;
+      // What can be read at once is, by the runtime, where it is needed.
+      if (from !== null && from !== site.device && site.device !== null && !runtime.device(from).caps.syncRead)
+        far.push(i);
     }
-    const known = way?.home === station.id ? way : null;
-    const away = known && known.device !== station.id;
-    const done = away ? this.#elsewhere(station, known, here, bytes) : this.#run(station, station.id, here, bytes);
-    const tell = (chunk: Chunk): Chunk => {
-      for (const t of chunk.value) book.track(t, station);
-      if (known) degradation!.note(known, bytes, chunk.ms, () => station.others[0]);
-      return chunk;
-    };
-    return done instanceof Promise ? done.then(tell) : tell(done);
+    return far.length === 0 ? this.#run(site, here) : this.#brought(site, here, far);
   }
 
-  #run(station: Station, device: string, here: readonly Tensor[], bytes: number): Maybe<Chunk> {
-    const work = (): Tensor[] => this.#ctx.groups(station, device).run(here, this.#op);
-    return this.#ctx.computing(station.runtime.device(device), this.#name, bytes, work);
+  #run(site: Site, here: readonly Tensor[]): Maybe<ChunkDone<Tensor>> {
+    const bytes = here.reduce((n, t) => n + t.nbytes, 0);
+    const groups = this.#ctx.groups(site.station, site.device ?? site.station.id);
+    return this.#ctx.computing(site, this.#name, bytes, () => site.run(() => groups.run(here, this.#op)));
   }
 
-  /** On another device than the station's, the time of bringing the operands there included. */
-  async #elsewhere(station: Station, way: Way, here: readonly Tensor[], bytes: number): Promise<Chunk> {
-    const { clock, degradation } = this.#ctx;
-    const { runtime } = station;
-    const start = clock.now();
+  /** Operands on a device that has to be waited for are copied to the one that needs them, for this chunk. */
+  async #brought(site: Site, here: Tensor[], far: readonly number[]): Promise<ChunkDone<Tensor>> {
     const copies: Tensor[] = [];
     try {
-      // What can be read at once is, by the runtime, where it is needed.
-      if (!station.device.caps.syncRead) {
-        for (const t of here) {
-          const data = await t.bytes();
-          copies.push(runtime.scope({ device: way.device }, () => runtime.fromBytes(data, t.dtype, t.shape)));
-        }
+      for (const i of far) {
+        const t = here[i]!;
+        const data = await t.bytes();
+        copies.push((here[i] = site.run(() => site.station.runtime.fromBytes(data, t.dtype, t.shape))));
       }
-      const { value } = await this.#run(station, way.device, copies.length > 0 ? copies : here, bytes);
-      return { value, ms: clock.now() - start };
-    } catch (error) {
-      degradation!.failed(way);
-      throw error;
+      return await this.#run(site, here);
     } finally {
       for (const t of copies) t.dispose();
     }
   }
-
-  #failed(error: unknown, at: number, size: number): void {
-    const { operation } = this.#about;
-    if (error instanceof AbortError || (error instanceof DisposedError && this.#ctx.disposed)) throw error;
-    if (error instanceof OutOfMemoryError && size > 1) {
-      this.#sizer.failed(size);
-      return;
-    }
-    if (size > 1) {
-      this.#isolateUntil = at + size;
-      return;
-    }
-    if (this.#options.onError === 'collect') {
-      this.#made.push(new Failure(error));
-      return;
-    }
-    const cause = error instanceof Error ? error.message.split('\n')[0]! : String(error);
-    throw new BatchError({
-      message: `${operation}: item ${at} of ${this.#tensors.length} failed: ${cause}`,
-      operation,
-      device: error instanceof ComputeError ? error.device : this.#ctx.devices.getActiveDevice(),
-      attempts: error instanceof ComputeError ? error.attempts : 1,
-      hint:
-        error instanceof ComputeError
-          ? error.hint
-          : "The cause is the operation's own error. onError: 'collect' goes on with the other items.",
-      index: at,
-      completed: at,
-      cause: error,
-    });
-  }
 }
-
-/** Results of a chunk, and how long the device was busy with it. */
-interface Chunk {
-  readonly value: Tensor[];
-  readonly ms: number;
-}
-
-class Failure {
-  readonly error: unknown;
-
-  constructor(error: unknown) {
-    this.error = error;
-  }
-}
-
-const bytesOf = (t: Tensor): number => t.size * byteSize(t.dtype);
 
 function checkArguments(tensors: readonly Tensor[], op: BatchOp, options: BatchOptions, operation: string): void {
-  const refuse = (message: string, hint: string): never => {
-    throw new InvalidArgumentError({ message: `${operation}: ${message}`, operation, hint });
+  const refuse = (message: string, fix: string): never => {
+    throw new ArgumentError({ message: `${operation}: ${message}`, where: operation, fix });
   };
   if (!Array.isArray(tensors)) refuse(`the tensors are ${typeof tensors}`, 'Give an array of tensors.');
   checkOp(op, operation);

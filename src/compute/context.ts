@@ -1,67 +1,115 @@
-// What the parts of GPUCompute share: devices, recovery, timings, the books of tensors, and one set of compiled groups per
-// station.
+// What the parts of GPUCompute share: where work runs, how it is timed, what was handed out.
 
-import type { Device } from '../devices/device.ts';
-import type { ChunkSizer } from './adaptive.ts';
-import { Bounded } from './bounded.ts';
-import type { Clock } from './clock.ts';
-import { DegradationHandler } from './degradation.ts';
+import { DegradationHandler } from '../batch/degradation.ts';
+import { Groups } from '../batch/groups.ts';
+import { Pacer } from '../batch/pacer.ts';
+import type { ChunkSizer } from '../batch/sizer.ts';
+import { BatchStatistics } from '../batch/stats.ts';
+import { ArgumentError, DisposedError, type Maybe, type Tensor, turnIfDue } from '../index.ts';
+import { Bounded } from '../profile/bounded.ts';
+import type { Clock } from '../profile/clock.ts';
+import type { Span, Timeline } from '../profile/timeline.ts';
 import type { DeviceManager } from './device-manager.ts';
-import { DisposedError } from './errors.ts';
-import { Groups } from './groups.ts';
-import { Pacer } from './pacer.ts';
-import { type Maybe, Recovery, type RecoveryOptions } from './recovery.ts';
+import { type Otherwise, told } from './errors.ts';
+import { Handles } from './handles.ts';
 import type { Station } from './station.ts';
-import type { TensorPool } from './tensor-pool.ts';
-import { TensorBook } from './tensors.ts';
-import type { Span, Timeline } from './timeline.ts';
 
-export interface ContextOptions extends RecoveryOptions {
+export interface ContextOptions {
+  /** Attempts on one device, the first included. Default 3. */
+  readonly attempts?: number | undefined;
+  /** Waits before the second, third … attempt, in ms; the last one repeats. Default 50 and 200. */
+  readonly waits?: readonly number[] | undefined;
+  /** Whether work may go on on another device when one fails for good. Default true. */
+  readonly fallback?: boolean | undefined;
   /** The largest share of the time that the device may be busy with our work, 0 to 1. Default: none. */
   readonly utilizationCeiling?: number | undefined;
   /** Whether a device's lasting slow-down moves work elsewhere or makes chunks smaller. Default true. */
   readonly handleDegradation?: boolean | undefined;
 }
 
+/** A piece of work that is tried as a whole. */
+export interface Task {
+  readonly operation: string;
+  readonly signal?: AbortSignal | undefined;
+  /** The class of failures that have none. */
+  readonly otherwise?: Otherwise | undefined;
+  /** Lack of memory is passed on at once: the caller can ask for less. */
+  readonly divisible?: boolean | undefined;
+  /** Another device than the selected one. */
+  readonly device?: string | undefined;
+}
+
+/** Where a piece of work runs. */
+export interface Site {
+  readonly station: Station;
+  /** Null if the router decides. */
+  readonly device: string | null;
+  /** Needed for what is made after an `await`. */
+  readonly run: <T>(body: () => T) => T;
+}
+
 export class Context {
   readonly devices: DeviceManager;
   readonly clock: Clock;
   readonly timeline: Timeline;
-  readonly recovery: Recovery;
   readonly pacer: Pacer;
-  readonly book = new TensorBook();
+  readonly handles = new Handles();
   readonly sizes = new Bounded<ChunkSizer>(256);
+  readonly stats = new BatchStatistics();
   /** Null if slow-downs are not handled. */
   readonly degradation: DegradationHandler | null;
   disposed = false;
-  readonly #pool: TensorPool;
-  readonly #groups = new WeakMap<Station, Map<string, Groups>>();
+  readonly #options: ContextOptions;
+  readonly #groups = new WeakMap<object, Map<string, Groups>>();
 
-  constructor(devices: DeviceManager, timeline: Timeline, pool: TensorPool, options: ContextOptions) {
+  constructor(devices: DeviceManager, options: ContextOptions) {
     this.devices = devices;
     this.clock = devices.clock;
-    this.timeline = timeline;
-    this.recovery = new Recovery(devices, options, (operation) => this.checkOpen(operation));
+    this.timeline = devices.timeline;
+    this.#options = options;
     this.pacer = new Pacer(devices.clock, options.utilizationCeiling ?? null);
-    this.#pool = pool;
+    // Where the router chooses, it also sees that a device has become slow.
     this.degradation =
-      (options.handleDegradation ?? true)
+      (options.handleDegradation ?? true) && devices.routing === 'pinned'
         ? new DegradationHandler(devices.clock, (state) => devices.signals.emit('degradation', state))
         : null;
   }
 
-  /** Gives back memory that is only held for reuse. */
-  reclaim(station: Station): void {
-    this.#pool.trim();
-    station.device.trim();
+  /** Runs work on the selected device by the runtime's policy. What is done at once is returned at once. */
+  run<T>(task: Task, work: (site: Site) => Maybe<T>): Maybe<T> {
+    this.checkOpen(task.operation);
+    const { station } = this.devices;
+    return station ? this.#on(station, task, work) : this.devices.ready().then((s) => this.#on(s, task, work));
+  }
+
+  #on<T>(station: Station, task: Task, work: (site: Site) => Maybe<T>): Maybe<T> {
+    const { operation, signal, otherwise, divisible = false } = task;
+    const { attempts, waits, fallback = true } = this.#options;
+    const failed = (error: unknown): never => {
+      throw told(error, operation, station.id, otherwise);
+    };
+    const policy = {
+      what: operation,
+      attempts,
+      backoffMs: waits,
+      fallback: fallback && divisible ? ('failures' as const) : fallback,
+      signal,
+      device: task.device ?? (this.devices.routing === 'measured' ? undefined : station.id),
+    };
+    try {
+      const done = station.runtime.attempt(policy, ({ device, run }) => work({ station, device, run }));
+      return done instanceof Promise ? done.catch(failed) : done;
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   /** The compiled groups of a device of the station. */
-  groups(station: Station, device: string): Groups {
-    let all = this.#groups.get(station);
-    if (!all) this.#groups.set(station, (all = new Map()));
+  groups({ runtime }: Station, device: string): Groups {
+    let all = this.#groups.get(runtime);
+    if (!all) this.#groups.set(runtime, (all = new Map()));
     let groups = all.get(device);
-    if (!groups) all.set(device, (groups = new Groups(station, device)));
+    if (!groups) all.set(device, (groups = new Groups(runtime, device)));
     return groups;
   }
 
@@ -69,8 +117,25 @@ export class Context {
     if (!this.disposed) return;
     throw new DisposedError({
       message: `${operation}: this GPUCompute was disposed`,
-      operation,
-      hint: 'Ask for a new one: GPUCompute.getInstance().',
+      where: operation,
+      fix: 'Ask for a new one: GPUCompute.getInstance().',
+    });
+  }
+
+  /** Throws unless a tensor can be used on the station. */
+  checkTensor(tensor: Tensor, { runtime }: Station, operation: string): void {
+    if (tensor.disposed) {
+      throw new DisposedError({
+        message: `${operation}: ${tensor} was disposed`,
+        where: operation,
+        fix: 'Dispose of a tensor after its last use.',
+      });
+    }
+    if (runtime.owns(tensor)) return;
+    throw new ArgumentError({
+      message: `${operation}: ${tensor} belongs to another runtime`,
+      where: operation,
+      fix: 'Use tensors of this facade, made after the last clean-up of its devices.',
     });
   }
 
@@ -78,16 +143,24 @@ export class Context {
    * Runs work that the device is given, waits for the device, and records how long it was busy with it: by the device's own
    * timestamps where it has them.
    */
-  computing<T>(device: Device, name: string, bytes: number, work: () => T): Maybe<{ value: T; ms: number }> {
-    const before = device.mark();
+  computing(
+    { station, device }: Site,
+    name: string,
+    bytes: number,
+    work: () => Tensor[],
+  ): Maybe<{ value: Tensor[]; ms: number }> {
+    const { runtime } = station;
+    const before = device === null ? null : runtime.device(device).mark();
+    const about = { kind: 'compute' as const, name, device: device ?? station.id, bytes };
     return this.#timed(
-      { kind: 'compute', name, device: device.id, bytes },
+      about,
       () => {
         const value = work();
-        const after = device.mark();
+        about.device = device ?? value[0]?.device ?? station.id;
+        const after = runtime.device(about.device).mark();
         return after.done() ? { value, after } : after.whenDone().then(() => ({ value, after }));
       },
-      ({ value, after }, span) => ({ value, ms: span(after.since(before)) }),
+      ({ value, after }, span) => ({ value, ms: span(before && after.since(before)) }),
     );
   }
 
@@ -124,5 +197,19 @@ export class Context {
       return fail(e);
     }
     return outcome instanceof Promise ? outcome.then(succeed, fail) : succeed(outcome);
+  }
+}
+
+/**
+ * What is done at once, or thrown, as a promise too; without the turns of the queue that an async function adds. Loops of such
+ * calls let the event loop turn every few milliseconds.
+ */
+export function promised<T>(work: () => Maybe<T>): Promise<T> {
+  try {
+    const done = work();
+    if (done instanceof Promise) return done;
+    return turnIfDue(performance.now())?.then(() => done) ?? Promise.resolve(done);
+  } catch (e) {
+    return Promise.reject(e);
   }
 }

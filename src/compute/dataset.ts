@@ -1,17 +1,15 @@
 // The whole way of a dataset: host → device → operation → host, in chunks, streamed. How a chunk travels is in pipeline.ts;
 // here are the sizes of chunks, what happens when one fails, and the report.
 
-import { dtypeInfo } from '../base/dtype.ts';
-import { ChunkSizer } from './adaptive.ts';
-import type { Context } from './context.ts';
-import type { Way } from './degradation.ts';
-import { ComputeError, InvalidArgumentError, OutOfMemoryError, throwIfAborted } from './errors.ts';
-import { type BatchOp, checkOp, nameOf, ops } from './ops.ts';
-import { Pipeline, type RecordArray, type Result } from './pipeline.ts';
-import { RecordReader, type Records } from './reader.ts';
-import type { Station } from './station.ts';
-import { sizeClass } from './statistics.ts';
-import { once } from './transfer.ts';
+import type { Way } from '../batch/degradation.ts';
+import { throwIfAborted } from '../batch/failures.ts';
+import { type BatchOp, checkOp, nameOf, ops } from '../batch/ops.ts';
+import { type RecordArray, RecordReader, type Records } from '../batch/reader.ts';
+import { ChunkSizer } from '../batch/sizer.ts';
+import { ArgumentError, ForgeError, OutOfMemory } from '../index.ts';
+import { sizeClass } from '../profile/statistics.ts';
+import type { Context, Site } from './context.ts';
+import { Pipeline, type Result } from './pipeline.ts';
 
 export type DatasetInput = RecordArray | Iterable<RecordArray> | AsyncIterable<RecordArray>;
 
@@ -68,7 +66,6 @@ class Dataset {
   readonly #chunkSize: number | 'adaptive';
   readonly #options: DatasetOptions;
   readonly #results: Result[] = [];
-  readonly #reclaim: () => boolean;
   readonly #name: string;
   #sizer: ChunkSizer | null = null;
   /** Of the first record; chunks of records of about this size are compared with each other. */
@@ -84,7 +81,6 @@ class Dataset {
     this.#op = op;
     this.#chunkSize = chunkSize;
     this.#options = options;
-    this.#reclaim = once(ctx);
     this.#name = `dataset ${nameOf(op)}`;
   }
 
@@ -137,7 +133,7 @@ class Dataset {
       const { devices, sizes } = this.#ctx;
       const bytes = Math.max(1, first.byteLength);
       this.#itemBytes = bytes;
-      const free = devices.current?.device.memory().free ?? 2 ** 30;
+      const free = devices.current?.device?.memory().free ?? 2 ** 30;
       const adaptive = this.#chunkSize === 'adaptive';
       const start = adaptive ? Math.max(1, Math.min(100, Math.floor(startBytes / bytes))) : (this.#chunkSize as number);
       const most = adaptive ? Math.max(1, Math.floor(Math.min(mostBytes, free * memoryShare) / bytes)) : undefined;
@@ -152,79 +148,79 @@ class Dataset {
 
   #nextWay(): Way | null {
     const { devices, degradation } = this.#ctx;
-    const home = this.#sizer && devices.current?.id;
+    const home = this.#sizer && devices.station?.id;
     return home && degradation ? degradation.way(home, this.#name, this.#itemBytes) : null;
   }
 
   /** Processes a chunk and returns how many records are done: none if it did not fit and must be tried smaller. */
   async #chunk(records: readonly RecordArray[]): Promise<number> {
-    const { clock, recovery, pacer, devices } = this.#ctx;
+    const { clock, pacer, devices, stats, degradation } = this.#ctx;
     const { signal } = this.#options;
+    const way = this.#way;
+    const away = way && way.device !== way.home ? way : null;
     const start = clock.now();
+    const operation = 'processDataset';
     let busy = 0;
     try {
-      const made = await recovery.run(
-        {
-          operation: 'processDataset',
-          signal,
-          otherwise: typeof this.#op === 'string' ? 'kernel' : undefined,
-          reclaim: this.#reclaim,
-          moveForMemory: records.length === 1,
-        },
-        async (station) => {
-          const { out, busyMs } = await this.#process(station, records);
-          busy = busyMs;
-          return out;
-        },
-      );
+      const otherwise = typeof this.#op === 'string' ? 'kernel' : undefined;
+      // Records come from the host: where the device has become slow, they go to another as they would have gone there.
+      const task = { operation, signal, otherwise, divisible: records.length > 1, device: away?.device } as const;
+      const made = await this.#ctx.run(task, async (site) => {
+        const { out, busyMs } = await this.#process(site, records, way);
+        busy = busyMs;
+        return out;
+      });
       for (const r of made) this.#results.push(r);
     } catch (error) {
-      if (error instanceof OutOfMemoryError && records.length > 1) {
+      stats.failed(operation);
+      if (away) degradation!.failed(away);
+      if (error instanceof OutOfMemory && records.length > 1) {
         this.#sizer!.failed(records.length);
         return 0;
       }
-      throw error instanceof ComputeError ? error : wrapped(error, this.#results.length);
+      throw error instanceof ForgeError ? error : wrapped(error, this.#results.length);
     }
     const ms = clock.now() - start;
     this.#chunks++;
+    stats.done(operation, records.length, ms);
     // Only chunks at home tell the size that suits it.
-    if (this.#way?.device === this.#way?.home) this.#sizer!.succeeded(records.length, ms);
-    devices.signals.emit('chunk', { operation: 'processDataset', size: records.length, ms });
+    if (!away) this.#sizer!.succeeded(records.length, ms);
+    devices.signals.emit('chunk', { operation, size: records.length, ms });
     const rest = pacer.rest(busy, signal);
     if (rest) await rest;
     return records.length;
   }
 
-  /** Records come from the host: where the device has become slow, they go to another as they would have gone there. */
   async #process(
-    station: Station,
+    site: Site,
     records: readonly RecordArray[],
+    way: Way | null,
   ): Promise<{ readonly out: Result[]; readonly busyMs: number }> {
-    const { clock, degradation } = this.#ctx;
-    const way = this.#way?.home === station.id ? this.#way : null;
-    const at = way?.device ?? station.id;
-    const run = new Pipeline(this.#ctx, station, at, this.#op);
+    const { clock, degradation, devices } = this.#ctx;
+    const run = new Pipeline(this.#ctx, site, this.#op);
     const start = clock.now();
-    try {
-      const out = await run.process(records);
-      this.#device = at;
-      this.#overlapped ||= run.overlapped;
-      const bytes = records.reduce((n, r) => n + r.byteLength, 0);
-      if (way) degradation!.note(way, bytes, clock.now() - start, () => station.others[0]);
-      return { out, busyMs: run.busyMs };
-    } catch (error) {
-      if (way && at !== station.id) {
-        degradation!.failed(way);
-        this.#way = null;
-      }
-      throw error;
-    }
+    const out = await run.process(records);
+    this.#device = site.device ?? site.station.id;
+    this.#overlapped ||= run.overlapped;
+    const bytes = records.reduce((n, r) => n + r.byteLength, 0);
+    if (way && way.device === site.device)
+      degradation!.note(way, bytes, clock.now() - start, () => devices.station?.others[0]);
+    return { out, busyMs: run.busyMs };
   }
 }
 
-const isRecord = (v: unknown): v is RecordArray =>
-  ArrayBuffer.isView(v) &&
-  Object.values(dtypeInfo).some((i) => i.storage === v.constructor && i.storage !== Uint16Array);
+/** The arrays whose elements have a dtype of their own. */
+const recordArrays: readonly unknown[] = [
+  Float32Array,
+  Float64Array,
+  Int32Array,
+  Uint32Array,
+  BigInt64Array,
+  BigUint64Array,
+  Uint8Array,
+];
+
+const isRecord = (v: unknown): v is RecordArray => ArrayBuffer.isView(v) && recordArrays.includes(v.constructor);
 
 function checkRecord(record: unknown, index: number, op: BatchOp): RecordArray {
   if (!isRecord(record)) {
@@ -261,8 +257,8 @@ function* rowsOf(data: RecordArray, length: number): Generator<RecordArray, void
   for (let at = 0; at < data.length; at += length) yield data.subarray(at, at + length) as RecordArray;
 }
 
-const refuse = (message: string, hint: string): InvalidArgumentError =>
-  new InvalidArgumentError({ message: `processDataset: ${message}`, operation: 'processDataset', hint });
+const refuse = (message: string, fix: string): ArgumentError =>
+  new ArgumentError({ message: `processDataset: ${message}`, where: 'processDataset', fix });
 
 function wrapped(error: unknown, index: number): unknown {
   if (error instanceof Error) error.message = `processDataset: from record ${index} on: ${error.message}`;

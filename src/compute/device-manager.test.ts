@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
 import type { Telemetry } from '../devices/device.ts';
-import { createRuntime } from '../runtime/runtime.ts';
-import { DeviceManager, type DeviceManagerDeps } from './device-manager.ts';
+import { createRuntime, type Device } from '../index.ts';
+import { DeviceManager, type DeviceManagerDeps, type OpenRuntime } from './device-manager.ts';
 import { DeviceUnavailableError, DisposedError, InvalidArgumentError } from './errors.ts';
-import type { OpenRuntime } from './select.ts';
 
 const open: DeviceManager[] = [];
 afterEach(async () => {
@@ -18,21 +17,22 @@ const make = (deps: DeviceManagerDeps): DeviceManager => {
 
 /** A GPU with readings of its own: the CPU device under another name. */
 const gpuWith = (telemetry: () => Telemetry, details: Record<string, boolean> = {}): OpenRuntime => {
-  return async (kind) => {
-    if (kind === 'webgpu') return false;
+  const asGpu = (device: Device): Device =>
+    Object.assign(
+      Object.create(device, { id: { value: 'cuda:0' }, caps: { value: { ...device.caps, host: false, details } } }),
+      { telemetry, ...bound(device) },
+    );
+  return (options) => {
+    let first = true;
     return createRuntime({
-      devices: ['cpu'],
+      ...options,
+      devices: ['cpu', 'cpu'],
       cpu: { threads: 1 },
-      wrap: (device) =>
-        kind === 'cuda'
-          ? Object.assign(
-              Object.create(device, { id: { value: 'cuda:0' }, caps: { value: { ...device.caps, details } } }),
-              {
-                telemetry,
-                ...bound(device),
-              },
-            )
-          : device,
+      wrap: (device) => {
+        const made = first ? asGpu(device) : device;
+        first = false;
+        return made;
+      },
     });
   };
 };
@@ -128,8 +128,10 @@ describe('selecting a device', () => {
     expect(devices.getActiveDevice()).toBe('cpu');
     expect(await gpu.transferFromGPU(a)).toEqual(values(1000));
     expect(await gpu.transferFromGPU(b)).toEqual(values(1000, 2));
-    // The old handles cannot be read behind the facade's back.
-    await expect(a.data()).rejects.toThrow(/close/);
+    // The device used before is still there: the old handles go on, and follow where they are used.
+    expect(await a.data()).toEqual(values(1000));
+    const [r] = await gpu.processBatch([a], 'sum');
+    expect(gpu.deviceOf(r!)).toBe('cpu');
     await gpu.dispose();
   });
 
@@ -138,9 +140,9 @@ describe('selecting a device', () => {
     const { gpu, devices } = facade(fake);
     open.push(devices);
     const a = await gpu.transferToGPU(values(1000));
-    const { runtime } = devices.current!;
+    const { runtime } = devices.station!;
     await devices.selectDevice();
-    expect(devices.current!.runtime).toBe(runtime);
+    expect(devices.station!.runtime).toBe(runtime);
     expect(await a.data()).toEqual(values(1000));
     await gpu.dispose();
   });
@@ -170,6 +172,14 @@ describe('a device manager', () => {
     expect((await devices.ready()).id).toBe('cuda:0');
   });
 
+  it('tells why there is no device at all, also of a backend that only says no', async () => {
+    const error = await make({ open: async () => false, kinds: ['cuda'] })
+      .selectDevice()
+      .catch((e) => e);
+    expect(error).toBeInstanceOf(DeviceUnavailableError);
+    expect(error.rejected).toEqual([{ device: 'cuda', reason: 'it reported that it could not start' }]);
+  });
+
   it('serves many callers at once with one device', async () => {
     const fake = fakeGpu();
     const devices = make({ open: fake.open });
@@ -192,12 +202,12 @@ describe('a device manager', () => {
   it('tells a listener that throws, and still calls the others', async () => {
     const devices = make({ open: fakeGpu().open });
     const heard: string[] = [];
-    devices.on('error', (e) => heard.push(e.source));
+    devices.on('error', (e) => heard.push(e.where));
     devices.on('device', () => {
       throw new Error('listener');
     });
     devices.on('device', (e) => heard.push(e.device));
     await devices.selectDevice();
-    expect(heard).toEqual(['cuda:0', "listener of 'device'"]);
+    expect(heard.sort()).toEqual(["a listener of 'device'", 'cuda:0']);
   });
 });

@@ -1,40 +1,45 @@
-// Chooses the device, tells the true choice, notices its loss, builds it anew, and brings it back when it is well again.
+// Chooses the device, tells the true choice, and passes on what the runtime does about its failures.
 //
-// One station (a runtime on one device) is active at a time. Selections and resets are done one after the other; whoever
-// asks for the station meanwhile waits. A device that was reset too often is quarantined; a probe in the background lets it
-// out again after it passed three times.
+// One runtime with all devices is open at a time; the selected device is the one that work is pinned to. Losses, retries,
+// quarantine, probes in the background and the return of a device are the runtime's; here they become the facade's events and
+// the answer to the question what runs the next operation.
 
-import { withDeadline } from '../governor/recovery/deadline.ts';
-import { Recent } from '../governor/recovery/recent.ts';
-import type { DeviceKind } from '../runtime/devices.ts';
-import type { RuntimeOptions } from '../runtime/runtime.ts';
-import { type Clock, systemClock } from './clock.ts';
 import {
-  type ComputeError,
-  DeviceUnavailableError,
+  ArgumentError,
+  createRuntime,
+  type DeviceKind,
+  DeviceLost,
+  DeviceUnavailable,
   DisposedError,
-  deviceLost,
-  InvalidArgumentError,
-} from './errors.ts';
-import { type ComputeEvents, type ComputeListener, type ComputeLogger, Signals } from './events.ts';
-import { Healer } from './healer.ts';
-import { gpuKinds, opener } from './open.ts';
+  type LeakReport,
+  type Runtime,
+  type RuntimeOptions,
+} from '../index.ts';
+import { type Clock, systemClock } from '../profile/clock.ts';
+import type { Monitored, MonitorSource } from '../profile/monitor.ts';
+import { Shared } from '../profile/shared.ts';
+import { Timeline } from '../profile/timeline.ts';
+import { type ComputeEvents, type ComputeListener, type ComputeLogger, createSignals, type Signals } from './events.ts';
 import { checkPreference } from './preference.ts';
 import { probeElements } from './probe.ts';
-import { choose, type OpenRuntime } from './select.ts';
-import { Shared } from './shared.ts';
+import { choose, kindOf, unavailable } from './select.ts';
 import { Station } from './station.ts';
 import type { DevicePreference, DeviceSelection } from './types.ts';
+
+/** Opens a runtime. False counts as a failure, as an exception does. */
+export type OpenRuntime = (options: RuntimeOptions) => Promise<Runtime | false>;
 
 export interface DeviceManagerOptions {
   /** Kinds of devices to look for. Default: CUDA, WebGPU, CPU. */
   readonly kinds?: readonly DeviceKind[] | undefined;
   /** Passed on to `createRuntime`. */
   readonly runtime?: Omit<RuntimeOptions, 'devices'> | undefined;
+  /** 'pinned' (default): work runs on the selected device. 'measured': the runtime's router chooses for each piece of work. */
+  readonly routing?: 'pinned' | 'measured' | undefined;
   /** What to use until `selectDevice` says otherwise. */
   readonly preference?: DevicePreference | undefined;
   readonly logger?: ComputeLogger | undefined;
-  /** Resets of one device within 10 minutes before it is quarantined. Default 3. */
+  /** How often a lost device is opened again within 10 minutes before it is quarantined. Default 3. */
   readonly maxResets?: number | undefined;
   /** How often a quarantined device is probed, in ms. Default 5000. */
   readonly probeEveryMs?: number | undefined;
@@ -49,39 +54,36 @@ export interface DeviceManagerDeps extends DeviceManagerOptions {
   readonly probeElements?: number | undefined;
 }
 
-/** Somebody whose tensors live on the station: told before it goes, and asked how many there are. */
+/** Somebody who handed out tensors. */
 export interface Tenant {
-  live(): number;
-  /** Brings the tensors to host memory, if the station still lives. Returns how many are safe and how many are not. */
-  leave(station: Station): Promise<{ restored: number; lost: number }>;
+  /** How many are alive, and how many of them are lost. */
+  count(): { readonly live: number; readonly lost: number };
 }
-
-const quietMs = 5000;
-const closeMs = 2000;
-const rebirthMs = 10_000;
-const resetWindowMs = 10 * 60_000;
 
 const shared = new Shared<DeviceManager, DeviceManagerOptions>('DeviceManager', (options) =>
   DeviceManager.create(options),
 );
 
-export class DeviceManager {
+export class DeviceManager implements MonitorSource {
   readonly clock: Clock;
-  readonly signals = new Signals();
-  readonly #kinds: readonly DeviceKind[];
-  readonly #open: OpenRuntime;
-  readonly #probeElements: number;
-  readonly #returns: boolean;
+  readonly timeline: Timeline;
+  readonly signals: Signals;
+  readonly routing: 'pinned' | 'measured';
+  readonly #deps: DeviceManagerDeps;
   readonly #tenants = new Set<Tenant>();
-  readonly #healer: Healer;
-  readonly #maxResets: number;
-  /** Per device: those of its runtime, which opens a lost device by itself, and those of this manager. */
-  readonly #resets = new Map<string, Recent>();
+  readonly #growth = new Set<(report: LeakReport) => void>();
+  /** Devices that the runtime has given up, and why. */
+  readonly #abandoned = new Map<string, string>();
   #preference: DevicePreference;
+  #runtime: Runtime | null = null;
   #station: Station | null = null;
+  /** What was selected, and what is used at the moment. */
+  #chosen: DeviceSelection | null = null;
   #selection: DeviceSelection | null = null;
+  /** The selected device was lost, and nobody knows yet whether it comes back. */
+  #loss: { readonly reason: string; readonly tensors: number } | null = null;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Selections and resets that are waiting or in progress. */
+  /** Selections that are waiting or in progress. */
   #busy = 0;
   #resetting: Promise<void> | null = null;
   #disposed = false;
@@ -97,20 +99,12 @@ export class DeviceManager {
   }
 
   private constructor(deps: DeviceManagerDeps) {
+    this.#deps = deps;
     this.clock = deps.clock ?? systemClock;
-    this.signals.logger = deps.logger ?? null;
-    this.#kinds = deps.kinds ?? ['cuda', 'webgpu', 'cpu'];
-    this.#open = deps.open ?? opener(deps.runtime ?? {});
-    this.#maxResets = deps.maxResets ?? 3;
-    this.#probeElements = deps.probeElements ?? probeElements;
-    this.#returns = deps.returnWhenHealed ?? true;
+    this.timeline = new Timeline(this.clock);
+    this.routing = deps.routing ?? 'pinned';
+    this.signals = createSignals(deps.logger);
     this.#preference = deps.preference ?? {};
-    this.#healer = new Healer({
-      open: this.#open,
-      clock: this.clock,
-      everyMs: deps.probeEveryMs ?? 5000,
-      healed: (device, probes) => this.#healed(device, probes),
-    });
     checkPreference(this.#preference, 'DeviceManager');
   }
 
@@ -118,50 +112,60 @@ export class DeviceManager {
     return this.#disposed;
   }
 
-  /** The last selection, as `selectDevice` returned it. */
+  /** The last selection, as `selectDevice` returned it; while another device does the work, that one. */
   get selection(): DeviceSelection | null {
     return this.#selection;
   }
 
-  /** Devices that are not used at the moment, and why. */
+  /** Devices that get no work at the moment, and why. */
   get quarantined(): ReadonlyMap<string, string> {
-    return this.#healer.patients;
+    const found = new Map<string, string>();
+    for (const { id, open } of this.#runtime?.devices() ?? []) {
+      const { lastError } = this.#runtime!.recovery.of(id);
+      const given = this.#abandoned.get(id);
+      if (given !== undefined && !open) found.set(id, `quarantined: ${given}`);
+      else if (open && this.#rests(id)) found.set(id, `quarantined: ${lastError}`);
+    }
+    return found;
   }
 
   /**
-   * Chooses a device: the best of those that are there, compute right and meet the preference. `live` says what happens to
-   * tensors on the device used before: they are moved, or the call is refused.
+   * Chooses a device: the best of those that are there, compute right and meet the preference. `live` says what happens if
+   * there are tensors on the device used before: they follow where they are used, or the call is refused.
    */
   async selectDevice(preference: DevicePreference = {}, live: 'move' | 'refuse' = 'move'): Promise<DeviceSelection> {
     this.#checkOpen('selectDevice');
     checkPreference(preference, 'selectDevice');
     return this.#exclusive(async () => {
-      const count = [...this.#tenants].reduce((n, t) => n + t.live(), 0);
+      const count = [...this.#tenants].reduce((n, t) => n + t.count().live, 0);
       if (live === 'refuse' && count > 0) {
-        throw new InvalidArgumentError({
+        throw new ArgumentError({
           message: `selectDevice: ${count} tensors are alive on ${this.#station?.id}`,
-          operation: 'selectDevice',
+          where: 'selectDevice',
           device: this.#station?.id,
-          hint: "Dispose them first, or let them be moved: selectDevice(preference, 'move').",
+          fix: "Dispose them first, or let them be moved: selectDevice(preference, 'move').",
         });
       }
-      this.#preference = preference;
-      return this.#choose();
+      return this.#choose(preference);
     });
   }
 
-  /** What executes the next operation; null before the first selection, after `cleanup` and while there is none. */
+  /** What executes the next operation; null before the first selection, after `cleanup`, and while that is being decided. */
   getActiveDevice(): string | null {
-    return this.#station?.alive ? this.#station.id : null;
+    return this.#active()?.id ?? null;
   }
 
-  /** Frees all device resources. The next operation selects a device again. Doing it twice does nothing. */
+  /** Frees all device resources; tensors end with them. The next operation selects a device again. Doing it twice does nothing. */
   async cleanup(): Promise<void> {
     await this.#exclusive(async () => {
-      const station = this.#station;
+      const runtime = this.#runtime;
+      this.#runtime = null;
       this.#station = null;
       this.#selection = null;
-      if (station) await this.#abandon(station, disposed('cleanup', station.id));
+      this.#chosen = null;
+      this.#loss = null;
+      this.#abandoned.clear();
+      await runtime?.close();
     });
   }
 
@@ -174,36 +178,33 @@ export class DeviceManager {
     return this.signals.on(kind, listener);
   }
 
-  /** The station, selected with the last preference if there is none. Waits for a selection or reset in progress. */
+  /** The station, selected with the last preference if there is none. Waits for a selection in progress. */
   async ready(): Promise<Station> {
     this.#checkOpen('selectDevice');
     await this.#queue;
-    const station = this.#station;
-    // Not longer than a new start would take; a device that needs more is built anew.
-    if (station?.rebirth)
-      await withDeadline(station.rebirth, rebirthMs, { what: `reopening (${station.id})` }).catch(() =>
-        station.end(deviceLost('device', station.id, 'it did not come back in time')),
-      );
-    if (station?.alive) return station;
-    if (station) {
-      await this.reset(station, station.ended?.message.split('\n')[0] ?? 'it was lost');
-      return this.ready();
-    }
+    if (this.#station) return this.#station;
     await this.#exclusive(async () => {
-      if (!this.#station) await this.#choose();
+      if (!this.#station) await this.#choose(this.#preference);
     });
     return this.ready();
   }
 
-  /** The station if work can be sent there at once: no selection or reset is in progress. */
-  get current(): Station | null {
-    const station = this.#station;
-    return station?.alive && this.#busy === 0 && !station.rebirth ? station : null;
+  /** The station if work can be sent there at once: no selection is in progress. */
+  get station(): Station | null {
+    return this.#busy === 0 ? this.#station : null;
   }
 
-  /** The station, whatever is in progress; null if there is none that lives. */
-  get station(): Station | null {
-    return this.#station?.alive ? this.#station : null;
+  get runtime(): Runtime | null {
+    return this.#runtime;
+  }
+
+  /** What monitors look at. */
+  get current(): Monitored | null {
+    const station = this.#station;
+    if (!station) return null;
+    const { id, kind } = this.#active() ?? station;
+    const open = station.runtime.devices().some((d) => d.open && d.id === id);
+    return { runtime: station.runtime, id, kind, device: open ? station.runtime.device(id) : null };
   }
 
   join(tenant: Tenant): () => void {
@@ -211,43 +212,32 @@ export class DeviceManager {
     return () => this.#tenants.delete(tenant);
   }
 
-  /**
-   * Builds the device anew: whatever is in flight ends or fails, tensors are saved as far as that is possible, and a device
-   * is selected again. Callers during a reset join it. Does nothing if `station` is not the active one any more.
-   */
-  async reset(station: Station | null, cause: string): Promise<void> {
+  onGrowth(listener: (report: LeakReport) => void): () => void {
+    this.#growth.add(listener);
+    return () => this.#growth.delete(listener);
+  }
+
+  anomaly(found: ComputeEvents['anomaly']): void {
+    this.signals.emit('anomaly', found);
+  }
+
+  error(where: string, error: unknown): void {
+    this.signals.emit('error', { where, error });
+  }
+
+  /** Builds the device anew; its tensors are saved. If it is gone for good, another is selected. Callers join a reset. */
+  async reset(cause: string): Promise<void> {
     this.#checkOpen('resetDevice');
-    if (station && station !== this.#station) return this.#resetting ?? undefined;
-    this.#resetting ??= this.#exclusive(() => this.#rebuild(cause)).finally(() => {
+    const station = await this.ready();
+    this.#resetting ??= this.#reset(station, cause).finally(() => {
       this.#resetting = null;
     });
     return this.#resetting;
   }
 
-  /** Whether one more reset of a device is within the limit. */
-  mayReset(device: string): boolean {
-    return this.#resetsOf(device).count < this.#maxResets;
-  }
-
-  /** Leaves a device for the next best one. False if there is no other. */
-  async fallBack(station: Station, reason: string): Promise<boolean> {
-    return this.#exclusive(async () => {
-      if (this.#station !== station) return this.#station?.alive ?? false;
-      this.#healer.admit(station.id, reason);
-      try {
-        await this.#choose();
-        return true;
-      } catch (e) {
-        if (!(e instanceof DeviceUnavailableError)) throw e;
-        return false;
-      }
-    });
-  }
-
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.#healer.stop();
     await this.cleanup();
   }
 
@@ -255,85 +245,128 @@ export class DeviceManager {
     await this.dispose();
   }
 
-  async #rebuild(cause: string): Promise<void> {
+  async #reset({ runtime, id }: Station, cause: string): Promise<void> {
     const start = this.clock.now();
-    const station = this.#station;
-    const device = station?.id ?? 'none';
-    const tooMany = station !== null && !this.mayReset(device);
-    if (station) this.#resetsOf(device).add();
-    let saved = { restored: 0, lost: 0 };
-    this.#station = null;
-    if (station) saved = await this.#abandon(station, deviceLost('resetDevice', device, cause));
-    if (tooMany) this.#healer.admit(device, `it was reset ${this.#maxResets} times within 10 minutes`);
-    await this.#choose(device);
-    this.signals.emit('reset', { device, cause, ms: this.clock.now() - start, ...saved });
-  }
-
-  /** Lets what is in flight end, saves the tensors and closes the runtime. */
-  async #abandon(station: Station, error: ComputeError): Promise<{ restored: number; lost: number }> {
-    if (station.alive) await station.quiet(quietMs);
-    let [restored, lost] = [0, 0];
-    for (const tenant of this.#tenants) {
-      const saved = await tenant.leave(station);
-      restored += saved.restored;
-      lost += saved.lost;
+    let restored = 0;
+    try {
+      ({ restored } = await runtime.reset(id));
+    } catch (e) {
+      if (!(e instanceof DeviceLost || e instanceof DeviceUnavailable)) throw e;
+      await this.#exclusive(() => this.#choose(this.#preference));
     }
-    station.end(error);
-    await station.close(closeMs);
-    return { restored, lost };
+    const lost = this.#lost();
+    this.signals.emit('reset', { device: id, cause, ms: this.clock.now() - start, restored, lost });
   }
 
   /** Selects a device and makes it the active one. */
-  async #choose(before?: string): Promise<DeviceSelection> {
+  async #choose(preference: DevicePreference): Promise<DeviceSelection> {
+    const runtime = this.#runtime ?? (await this.#open());
     const { found, rejected } = await choose({
-      kinds: this.#kinds,
-      preference: this.#preference,
-      open: this.#open,
+      runtime,
+      preference,
       clock: this.clock,
-      excluded: this.#healer.patients,
-      probeElements: this.#probeElements,
+      excluded: this.quarantined,
+      probeElements: this.#deps.probeElements ?? probeElements,
     });
-    const { kind, runtime, device, probe, unverified } = found;
-    const gpu = gpuKinds.includes(kind);
-    const old = this.#station;
-    let station = old;
-    // The same device again: what lives on it stays where it is.
-    if (old?.alive && old.id === device.id) await runtime.close();
-    else {
-      const made = new Station(runtime, device, gpu ? 'gpu' : 'cpu', probe);
-      if (old) await this.#abandon(old, deviceLost('selectDevice', old.id, `${made.id} was selected instead`));
-      this.#station = station = made;
-      made.watch({
-        lost: (reason) => this.signals.emit('lost', { device: made.id, reason }),
-        reborn: (ms) => {
-          this.#resetsOf(made.id).add();
-          this.signals.emit('reset', { device: made.id, cause: 'it was lost', ms, restored: 0, lost: 0 });
-        },
-      });
-    }
-    const { preferGPU = true } = this.#preference;
-    const fellBack = preferGPU && !gpu;
+    const { id, kind, probe, unverified } = found;
+    const before = this.#station;
+    this.#preference = preference;
+    if (before?.id !== id) this.#station = new Station(runtime, id, kind, probe);
+    const fellBack = (preference.preferGPU ?? true) && kind === 'cpu';
     const reason = fellBack
       ? 'no usable GPU: the CPU does the work'
       : `it computes right, and the probe kernel takes ${probe.kernelMs.toFixed(2)} ms on it`;
-    this.#selection = { device: device.id, kind: station!.kind, reason, unverified, rejected };
-    this.signals.emit('device', { device: device.id, kind: station!.kind, reason });
-    if (fellBack) this.signals.emit('fallback', { from: before ?? old?.id ?? null, to: device.id, reason });
+    this.#selection = this.#chosen = { device: id, kind, reason, unverified, rejected };
+    this.signals.emit('device', { device: id, kind, reason });
+    if (fellBack) this.signals.emit('fallback', { from: before?.id ?? null, to: id, reason });
     return this.#selection;
   }
 
-  #resetsOf(device: string): Recent {
-    let resets = this.#resets.get(device);
-    if (!resets) this.#resets.set(device, (resets = new Recent(this.clock, resetWindowMs)));
-    return resets;
+  async #open(): Promise<Runtime> {
+    const { kinds = ['cuda', 'webgpu', 'cpu'], runtime: options = {}, maxResets, probeEveryMs, open } = this.#deps;
+    const refused = (rejected: DeviceSelection['rejected']) =>
+      unavailable(rejected, this.#preference.requireGPU ?? false);
+    try {
+      const runtime = await (open ?? createRuntime)({
+        ...options,
+        devices: kinds,
+        // Where everything is pinned there is nothing to route, and no reason to measure for it.
+        routing: this.routing === 'pinned' ? { mode: 'off', ...options.routing } : options.routing,
+        recovery: { resets: maxResets, probeEveryMs, ...options.recovery },
+      });
+      if (!runtime) throw refused(kinds.map((device) => ({ device, reason: 'it reported that it could not start' })));
+      this.#listen(runtime);
+      this.#runtime = runtime;
+      return runtime;
+    } catch (e) {
+      throw e instanceof DeviceUnavailable && e.where === 'createRuntime' ? refused(e.rejected) : e;
+    }
   }
 
-  #healed(device: string, probes: number): void {
-    this.signals.emit('healed', { device, probes });
-    if (!this.#returns || this.#disposed) return;
-    this.#exclusive(async () => {
-      if (this.#station && !this.#disposed) await this.#choose();
-    }).catch((error) => this.signals.emit('error', { source: 'return to a healed device', error }));
+  /** The runtime's events, as those of the facade. */
+  #listen(runtime: Runtime): void {
+    const { signals } = this;
+    const selected = (device: string): boolean => device === this.#station?.id && runtime === this.#runtime;
+    runtime.on('lost', ({ device, reason, kept, gone, reopens }) => {
+      if (!reopens) this.#abandoned.set(device, reason);
+      if (!selected(device)) return;
+      this.#loss = reopens ? { reason, tensors: kept + gone } : null;
+      signals.emit('lost', { device, reason });
+    });
+    runtime.on('reborn', ({ device, ms }) => {
+      this.#abandoned.delete(device);
+      if (!selected(device)) return;
+      const { reason: cause, tensors } = this.#loss ?? { reason: 'it was lost', tensors: 0 };
+      this.#loss = null;
+      const lost = this.#lost();
+      signals.emit('reset', { device, cause, ms, restored: Math.max(0, tensors - lost), lost });
+    });
+    runtime.on('abandoned', ({ device, reason }) => {
+      this.#abandoned.set(device, `${this.#loss?.reason ?? 'it was lost'}: ${reason}`);
+      if (selected(device)) this.#loss = null;
+    });
+    runtime.on('retry', ({ what, attempt, error, reaction, waitMs }) =>
+      signals.emit('retry', { operation: what, attempt, error, reaction, waitMs }),
+    );
+    runtime.on('fallback', ({ from, to, reason }) => {
+      if (!selected(from)) return;
+      const kind = kindOf(runtime, to);
+      const rejected = [
+        ...(this.#chosen?.rejected ?? []),
+        { device: from, reason: this.#abandoned.get(from) ?? reason },
+      ];
+      this.#selection = { device: to, kind, reason: `${from} failed: ${reason}`, unverified: [], rejected };
+      if (this.#deps.returnWhenHealed === false) this.#station = new Station(runtime, to, kind, this.#station!.probe);
+      signals.emit('fallback', { from, to, reason });
+    });
+    runtime.on('return', ({ device, probes }) => {
+      signals.emit('healed', { device, probes });
+      if (selected(device)) this.#selection = this.#chosen;
+    });
+    runtime.on('growth', (report) => {
+      for (const listener of this.#growth) listener(report);
+    });
+    runtime.on('error', (e) => signals.emit('error', e));
+  }
+
+  #active(): { readonly id: string; readonly kind: 'gpu' | 'cpu' } | null {
+    const station = this.#station;
+    if (!station || this.#loss) return null;
+    const { runtime } = station;
+    const open = runtime.devices().flatMap((d) => (d.open ? [d.id] : []));
+    if (open.includes(station.id) && !this.#rests(station.id)) return station;
+    const id = open.find((d) => d !== station.id && !this.#rests(d)) ?? open[0];
+    return id === undefined ? null : { id, kind: kindOf(runtime, id) };
+  }
+
+  /** Whether the runtime sends no work to a device. */
+  #rests(device: string): boolean {
+    const { state } = this.#runtime!.recovery.of(device);
+    return state === 'open' || state === 'quarantined';
+  }
+
+  #lost(): number {
+    return [...this.#tenants].reduce((n, t) => n + t.count().lost, 0);
   }
 
   /** One after the other. */
@@ -345,14 +378,11 @@ export class DeviceManager {
   }
 
   #checkOpen(operation: string): void {
-    if (this.#disposed) throw disposed(operation, null);
+    if (!this.#disposed) return;
+    throw new DisposedError({
+      message: `${operation}: the device manager was disposed`,
+      where: operation,
+      fix: 'Ask for a new one: getInstance().',
+    });
   }
 }
-
-const disposed = (operation: string, device: string | null): DisposedError =>
-  new DisposedError({
-    message: `${operation}: the device manager was disposed or cleaned up`,
-    operation,
-    device,
-    hint: 'Ask for a new one: getInstance().',
-  });

@@ -1,6 +1,7 @@
 // What the facade reports. Nothing is printed: listen with `on`, or give a logger that gets all of it.
 
-import type { DegradationState } from './degradation.ts';
+import type { DegradationState } from '../batch/degradation.ts';
+import { type CallbackError, EventBus } from '../index.ts';
 
 export interface ComputeEvents {
   /** A device was selected. */
@@ -17,47 +18,45 @@ export interface ComputeEvents {
   fallback: { readonly from: string | null; readonly to: string; readonly reason: string };
   /** A device that had been given up passed its probes and is used again. */
   healed: { readonly device: string; readonly probes: number };
-  retry: { readonly operation: string; readonly attempt: number; readonly error: string; readonly reaction: string };
+  retry: {
+    readonly operation: string;
+    readonly attempt: number;
+    readonly error: string;
+    readonly reaction: string;
+    /** ms before the next attempt. */
+    readonly waitMs: number;
+  };
   /** One chunk of a batch was done. */
   chunk: { readonly operation: string; readonly size: number; readonly ms: number };
   anomaly: { readonly kind: string; readonly message: string; readonly value: number; readonly baseline: number };
   /** A device became slower at an operation, what was done about it, and the end of that. */
   degradation: DegradationState;
-  error: { readonly source: string; readonly error: unknown };
+  /** A listener threw, or something in the background failed. */
+  error: CallbackError;
 }
 
-export type ComputeListener<K extends keyof ComputeEvents> = (event: ComputeEvents[K]) => void;
+export type ComputeListener<K extends keyof ComputeEvents> = (event: ComputeEvents[K]) => unknown;
 export type ComputeLogger = (kind: keyof ComputeEvents, event: ComputeEvents[keyof ComputeEvents]) => void;
+export type Signals = EventBus<ComputeEvents>;
 
-export class Signals {
-  readonly #listeners = new Map<keyof ComputeEvents, Set<ComputeListener<never>>>();
-  logger: ComputeLogger | null = null;
+/** A table, so that the compiler sees an event that is missing here. */
+const names: Readonly<Record<keyof ComputeEvents, true>> = {
+  device: true,
+  lost: true,
+  reset: true,
+  fallback: true,
+  healed: true,
+  retry: true,
+  chunk: true,
+  anomaly: true,
+  degradation: true,
+  error: true,
+};
 
-  on<K extends keyof ComputeEvents>(kind: K, listener: ComputeListener<K>): () => void {
-    let set = this.#listeners.get(kind);
-    if (!set) this.#listeners.set(kind, (set = new Set()));
-    set.add(listener as ComputeListener<never>);
-    return () => {
-      set.delete(listener as ComputeListener<never>);
-    };
-  }
-
-  /** An exception in a listener becomes an `error` event; the others still hear. */
-  emit<K extends keyof ComputeEvents>(kind: K, event: ComputeEvents[K]): void {
-    const { logger } = this;
-    const listeners = this.#listeners.get(kind);
-    if (!logger && !listeners?.size) return;
-    const failed: unknown[] = [];
-    const tell = (call: () => void): void => {
-      try {
-        call();
-      } catch (e) {
-        failed.push(e);
-      }
-    };
-    if (logger) tell(() => logger(kind, event));
-    for (const listener of listeners ?? []) tell(() => (listener as ComputeListener<K>)(event));
-    if (kind === 'error') return;
-    for (const error of failed) this.emit('error', { source: `listener of '${kind}'`, error });
-  }
+/** A bus for the events of the facade; a logger hears all of them. */
+export function createSignals(logger: ComputeLogger | undefined): Signals {
+  const kinds = Object.keys(names) as (keyof ComputeEvents)[];
+  const signals: Signals = new EventBus<ComputeEvents>(kinds, 'on');
+  if (logger) for (const kind of kinds) signals.on(kind, (event) => logger(kind, event));
+  return signals;
 }

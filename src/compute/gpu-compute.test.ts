@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { cpuFacade, facade, fakeGpu, values } from '../../test/support/facade.ts';
-import type { Tensor } from '../tensor/tensor.ts';
+import type { Tensor } from '../index.ts';
 import { AbortError, BatchError, DisposedError, InvalidArgumentError, OutOfMemoryError } from './errors.ts';
 import { GPUCompute } from './gpu-compute.ts';
 
@@ -185,6 +185,44 @@ describe('batches', () => {
     expect(await gpu.transferFromGPU(t)).toEqual(Float32Array.of(1, 2));
   });
 
+  it('are counted, each chunk once, where chunks are counted', async () => {
+    const gpu = make();
+    expect(gpu.batchCounts()).toEqual({
+      totalBatchOps: 0,
+      totalItemsProcessed: 0,
+      avgBatchSize: 0,
+      operations: {},
+    });
+    const t = await gpu.transferToGPU(values(100));
+    for (const n of [3, 5, 10]) await gpu.processBatch(new Array<Tensor>(n).fill(t), 'sum');
+    expect(gpu.batchCounts()).toMatchObject({ totalBatchOps: 3, totalItemsProcessed: 18, avgBatchSize: 6 });
+    await gpu.processDataset(values(400), { recordLength: 100 });
+    expect(gpu.batchCounts().operations).toMatchObject({
+      processBatch: { calls: 3, items: 18, failures: 0 },
+      processDataset: { items: 4 },
+    });
+  });
+
+  it('of two handles of one tensor are the bits of the tensor alone', async () => {
+    const gpu = make();
+    const t = await gpu.transferToGPU(values(5000));
+    const bits = await bitsOf(gpu, await gpu.processBatch([t, t.clone(), t], 'norm'));
+    expect(new Set(bits).size).toBe(1);
+    expect(bits).toHaveLength(3);
+    expect(bits[0]).toBe((await bitsOf(gpu, await gpu.processBatch([t], 'norm')))[0]);
+  });
+
+  it('run where the router says if that is wanted, and tell where that was', async () => {
+    const fake = fakeGpu();
+    const { gpu } = facade(fake, { manager: { routing: 'measured', runtime: { routing: { device: 'cpu' } } } });
+    open.push(gpu);
+    const t = await gpu.transferToGPU(values(5000));
+    const [r] = await gpu.computeBatch([t]);
+    expect(gpu.devices.selection!.device).toBe('cuda:0');
+    expect(gpu.deviceOf(r!)).toBe('cpu');
+    expect(Number((await gpu.transferFromGPU(r!))[0])).toBeCloseTo(meanSquare(values(5000)), 5);
+  });
+
   it('give nothing for nothing, and no NaN for the mean of an empty tensor', async () => {
     const gpu = make();
     expect(await gpu.computeBatch([])).toEqual([]);
@@ -212,7 +250,7 @@ describe('batches', () => {
     const copies: Tensor[] = [];
     for (let i = 0; i < 1000; i++) copies.push(await gpu.transferToGPU(values(4, i)));
     const peakOf = async (count: number): Promise<number> => {
-      const { device } = gpu.devices.current!;
+      const { device } = gpu.devices.station!;
       const full = device.memory().free;
       let least = full;
       const results = await gpu.processBatch(copies.slice(0, count), (x) => {

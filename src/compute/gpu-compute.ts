@@ -1,22 +1,21 @@
 // GPUCompute: data to the device and back, batches, datasets, reset. Everything it does on the device goes through one
-// runtime, chosen by the device manager; everything it measures is in one timeline.
+// runtime, opened by the device manager and pinned to the device that was selected; everything it measures is in one timeline.
 
-import type { DType, HostArrays } from '../base/dtype.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import type { Tensor } from '../tensor/tensor.ts';
+import type { BatchOp } from '../batch/ops.ts';
+import type { BatchCounts } from '../batch/stats.ts';
+import type { DType, HostArrays, Runtime, Tensor } from '../index.ts';
+import type { PerformanceMetrics } from '../profile/metrics.ts';
+import { checkOptions, flag, type Rule } from '../profile/options.ts';
+import { Shared } from '../profile/shared.ts';
 import { type BatchItem, type BatchOptions, runBatch } from './batch.ts';
 import { Context, type ContextOptions } from './context.ts';
 import { type DatasetInput, type DatasetOptions, type DatasetReport, runDataset } from './dataset.ts';
 import { DeviceManager } from './device-manager.ts';
 import type { ComputeEvents, ComputeListener } from './events.ts';
 import { PerformanceMonitor } from './monitor.ts';
-import type { BatchOp } from './ops.ts';
-import { checkOptions, flag, type Rule } from './options.ts';
 import { type Estimate, ResourcePredictor } from './resources.ts';
-import { Shared } from './shared.ts';
 import { TensorPool } from './tensor-pool.ts';
 import { type TransferOptions, transferFrom, transferTo } from './transfer.ts';
-import type { PerformanceMetrics } from './types.ts';
 
 export type GPUComputeOptions = ContextOptions;
 
@@ -73,14 +72,9 @@ export class GPUCompute {
       ...(own(deps.monitor) ? [this.monitor] : []),
       ...(own(deps.devices) ? [this.devices] : []),
     ];
-    const { timeline } = this.monitor;
-    this.#ctx = new Context(this.devices, timeline, this.pool, deps);
-    const { book } = this.#ctx;
-    this.#resources = new ResourcePredictor(timeline);
-    const leaveDevices = this.devices.join({
-      live: () => book.live(),
-      leave: (station) => book.leave(station),
-    });
+    this.#ctx = new Context(this.devices, deps);
+    this.#resources = new ResourcePredictor(this.devices.timeline);
+    const leaveDevices = this.devices.join(this.#ctx.handles);
     const stopRequests = this.pool.onRequest((hit) => this.monitor.noteRequest(hit));
     this.#leave = () => {
       leaveDevices();
@@ -95,7 +89,7 @@ export class GPUCompute {
 
   /** The runtime in use, for ops of one's own on the tensors; null before the first use. */
   get runtime(): Runtime | null {
-    return this.devices.station?.runtime ?? null;
+    return this.devices.runtime;
   }
 
   /**
@@ -149,8 +143,9 @@ export class GPUCompute {
 
   /** Host data through the device and back, record by record, streamed if there is more than fits. */
   async processDataset(data: DatasetInput, options: DatasetOptions = {}): Promise<DatasetResult> {
+    const reading = this.monitor.reading();
     const report = await runDataset(this.#ctx, data, options);
-    return { ...report, metrics: await this.monitor.getDetailedMetrics() };
+    return { ...report, metrics: await this.monitor.getDetailedMetrics(reading) };
   }
 
   /** Peak memory and time that a batch will take, with error bars, before it runs. Selects a device if there is none. */
@@ -161,20 +156,25 @@ export class GPUCompute {
   ): Promise<Estimate> {
     this.#ctx.checkOpen('estimateBatch');
     const station = await this.devices.ready();
-    const here = tensors.map((t) => this.#ctx.book.resolve(t, station, 'estimateBatch'));
-    return this.#resources.batch(station, here, op, options);
+    for (const t of tensors) this.#ctx.checkTensor(t, station, 'estimateBatch');
+    return this.#resources.batch(station, tensors, op, options);
   }
 
-  /** The device on which a tensor of this facade was made, or is now. */
+  /** Chunks and items of all batches and datasets so far, by operation. */
+  batchCounts(): BatchCounts {
+    return this.#ctx.stats.counts();
+  }
+
+  /** The device that holds a tensor of this facade; 'host' while it is in host memory alone; null if it is not known here. */
   deviceOf(tensor: Tensor): string | null {
-    return this.#ctx.book.deviceOf(tensor);
+    if (tensor.disposed || !this.runtime?.owns(tensor)) return null;
+    return tensor.device ?? 'host';
   }
 
   /** Builds the device anew. Tensors survive if their bytes can be read or were kept; the others say that they are lost. */
   async resetDevice(): Promise<void> {
     this.#ctx.checkOpen('resetDevice');
-    await this.devices.ready();
-    await this.devices.reset(null, 'resetDevice was called');
+    await this.devices.reset('resetDevice was called');
   }
 
   on<K extends keyof ComputeEvents>(kind: K, listener: ComputeListener<K>): () => void {
@@ -185,7 +185,7 @@ export class GPUCompute {
   async dispose(): Promise<void> {
     if (this.#ctx.disposed) return;
     this.#ctx.disposed = true;
-    this.#ctx.book.clear();
+    this.#ctx.handles.clear();
     this.#leave();
     for (const part of this.#own) await part.dispose();
   }

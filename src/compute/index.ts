@@ -1,12 +1,23 @@
 // gpuforge/compute: transfers, batches and datasets on whatever device is there, with recovery, measurements and a pool.
 
-export { type ChunkOptions, ChunkSizer } from './adaptive.ts';
-export { type Anomaly, AnomalyDetector, type AnomalyKind } from './anomaly.ts';
+export { DegradationHandler, type DegradationState } from '../batch/degradation.ts';
+export type { BatchOp, OpName, TensorOp } from '../batch/ops.ts';
+export type { RecordArray } from '../batch/reader.ts';
+export { type ChunkOptions, ChunkSizer } from '../batch/sizer.ts';
+export type { BatchCounts, OperationCounts } from '../batch/stats.ts';
+export { type Anomaly, AnomalyDetector, type AnomalyKind } from '../profile/anomaly.ts';
+export { type Clock, systemClock } from '../profile/clock.ts';
+export { type Averages, type FieldSummary, type LoggedRecord, PerformanceLogger } from '../profile/logger.ts';
+export type { MemoryUsage, MetricsInput, PerformanceMetrics } from '../profile/metrics.ts';
+export type { MonitorOptions, OperationRecord, Reading } from '../profile/monitor.ts';
 export type { BatchItem, BatchOptions } from './batch.ts';
-export { type Clock, systemClock } from './clock.ts';
 export type { DatasetInput, DatasetOptions, DatasetReport, StageTimes } from './dataset.ts';
-export { DegradationHandler, type DegradationState } from './degradation.ts';
-export { DeviceManager, type DeviceManagerDeps, type DeviceManagerOptions } from './device-manager.ts';
+export {
+  DeviceManager,
+  type DeviceManagerDeps,
+  type DeviceManagerOptions,
+  type OpenRuntime,
+} from './device-manager.ts';
 export {
   AbortError,
   BatchError,
@@ -24,12 +35,8 @@ export {
 } from './errors.ts';
 export type { ComputeEvents, ComputeListener, ComputeLogger } from './events.ts';
 export { type DatasetResult, GPUCompute, type GPUComputeDeps, type GPUComputeOptions } from './gpu-compute.ts';
-export { type Averages, type FieldSummary, type LoggedRecord, type MetricsInput, PerformanceLogger } from './logger.ts';
-export { type MonitorDeps, type MonitorOptions, type OperationRecord, PerformanceMonitor } from './monitor.ts';
-export type { BatchOp, OpName, TensorOp } from './ops.ts';
-export type { RecordArray } from './pipeline.ts';
+export { type MonitorDeps, PerformanceMonitor } from './monitor.ts';
 export type { Estimate } from './resources.ts';
-export type { OpenRuntime } from './select.ts';
 export { type PoolDeps, type PoolOptions, type PoolRequest, type PoolStats, TensorPool } from './tensor-pool.ts';
 export type { TransferOptions } from './transfer.ts';
-export type { DevicePreference, DeviceSelection, MemoryUsage, PerformanceMetrics } from './types.ts';
+export type { DevicePreference, DeviceSelection } from './types.ts';

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
+import type { LeakReport, Runtime } from '../index.ts';
+import type { OpenRuntime } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
 import { PerformanceMonitor } from './monitor.ts';
@@ -21,7 +23,7 @@ describe('the performance monitor', () => {
     const t = await gpu.transferToGPU(values(5000));
     const usage = gpu.monitor.getMemoryUsage();
     expect(usage).toMatchObject({ numTensors: 1, numBytes: 20_000 });
-    expect(usage.numBytes).toBe(devices.current!.runtime.stats().bytes);
+    expect(usage.numBytes).toBe(devices.station!.runtime.stats().bytes);
     t.dispose();
     expect(gpu.monitor.getMemoryUsage()).toMatchObject({ numTensors: 0, numBytes: 0 });
   });
@@ -96,6 +98,54 @@ describe('the performance monitor', () => {
     const second = await gpu.monitor.getDetailedMetrics();
     expect(second).toMatchObject({ transferTime: 0, computeTime: 0 });
     expect(second.interval).toBeGreaterThanOrEqual(500);
+  });
+
+  it('of one device manager all see the same work, each with its own times since the last call', async () => {
+    const { gpu, devices } = make(fakeGpu());
+    using other = PerformanceMonitor.create({ devices });
+    const t = await gpu.transferToGPU(values(50_000));
+    await gpu.computeBatch([t]);
+    const first = await gpu.monitor.getDetailedMetrics();
+    const second = await other.getDetailedMetrics();
+    expect(first.computeTime).toBeGreaterThan(0);
+    expect(second.computeTime).toBe(first.computeTime);
+    expect(second.transferTime).toBe(first.transferTime);
+    expect(await other.getDetailedMetrics()).toMatchObject({ computeTime: 0, transferTime: 0 });
+  });
+
+  it('by hand, on a timer and for datasets take no times away from one another', async () => {
+    const { gpu } = make(fakeGpu());
+    await gpu.computeBatch([await gpu.transferToGPU(values(50_000))]);
+    const sampled = await gpu.monitor.sample();
+    const { metrics } = await gpu.processDataset(values(4000), { recordLength: 100 });
+    const byHand = await gpu.monitor.getDetailedMetrics();
+    expect(byHand.computeTime).toBeCloseTo(sampled.computeTime + metrics.computeTime, 9);
+    expect(byHand.transferTime).toBeCloseTo(sampled.transferTime + metrics.transferTime, 9);
+    expect(metrics.computeTime).toBeGreaterThan(0);
+  });
+
+  it('tells of memory that grows, as the runtime found it', async () => {
+    const fake = fakeGpu();
+    let growth: ((report: LeakReport) => unknown) | null = null;
+    const open: OpenRuntime = async (options) => {
+      const rt = (await fake.open(options)) as Runtime;
+      const on = rt.on.bind(rt);
+      rt.on = (kind, listener) => {
+        if (kind === 'growth') growth = listener as typeof growth;
+        return on(kind, listener);
+      };
+      return rt;
+    };
+    const { gpu, devices } = make(fake, { manager: { open } });
+    const found: unknown[] = [];
+    devices.on('anomaly', ({ kind, value, baseline }) => found.push([kind, value, baseline]));
+    await devices.selectDevice();
+    const report = { device: 'cuda:0', timestamp: 0, windowMs: 6e4, mbPerMinute: 5, minutesToFull: null, sites: [] };
+    growth!({ ...report, fromMb: 10, toMb: 15 });
+    expect(found).toEqual([['memory', 15 * 2 ** 20, 10 * 2 ** 20]]);
+    gpu.monitor.dispose();
+    growth!({ ...report, fromMb: 15, toMb: 20 });
+    expect(found).toHaveLength(1);
   });
 
   it('logs both shapes of metrics, and tells whoever listens', async () => {

@@ -1,20 +1,16 @@
-// One chunk of records on one device of a station: uploads run ahead of computations, downloads behind them.
+// One chunk of records on one device: uploads run ahead of computations, downloads behind them.
 //
 // Records of one length travel as blocks of rows. The number of rows in a block follows from the length of a record and the
 // device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
 // is what makes results the same bits for any size of chunk.
 
-import { byteSize, type HostArrays, type TypedArray } from '../base/dtype.ts';
-import type { DeviceId } from '../devices/device.ts';
-import type { Tensor } from '../tensor/tensor.ts';
-import type { Context } from './context.ts';
-import { type BatchOp, nameOf, ops } from './ops.ts';
-import type { Maybe } from './recovery.ts';
+import { isWide } from '../batch/groups.ts';
+import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
+import type { RecordArray } from '../batch/reader.ts';
+import type { HostArrays, Maybe, Tensor } from '../index.ts';
+import type { Context, Site } from './context.ts';
 import type { Station } from './station.ts';
 import { download, upload } from './transfer.ts';
-
-/** One record. */
-export type RecordArray = Exclude<TypedArray, Uint16Array>;
 
 export type Result = HostArrays[keyof HostArrays];
 
@@ -33,16 +29,14 @@ interface Block {
 
 export class Pipeline {
   readonly #ctx: Context;
-  readonly #station: Station;
-  readonly #at: DeviceId;
+  readonly #site: Site;
   readonly #op: BatchOp;
   busyMs = 0;
   overlapped = false;
 
-  constructor(ctx: Context, station: Station, at: DeviceId, op: BatchOp) {
+  constructor(ctx: Context, site: Site, op: BatchOp) {
     this.#ctx = ctx;
-    this.#station = station;
-    this.#at = at;
+    this.#site = site;
     this.#op = op;
   }
 
@@ -53,7 +47,7 @@ export class Pipeline {
     let downloads = 0;
     const fetch = async (out: Tensor, block: Block): Promise<void> => {
       downloads++;
-      const data = await download(this.#ctx, this.#station, out, this.#at);
+      const data = await download(this.#ctx, this.#site, out);
       downloads--;
       const per = block.rows === null ? data.length : data.length / block.rows;
       block.positions.forEach((p, row) => {
@@ -73,14 +67,14 @@ export class Pipeline {
       return input;
     };
     let [ahead, behind]: [Promise<Tensor> | null, Promise<void>] = [null, Promise.resolve()];
-    const canOverlap = this.#station.kind === 'gpu';
+    const canOverlap = this.#site.station.kind === 'gpu';
     try {
       let untold = 0;
       for (let k = 0; k < blocks.length; k++) {
         const input: Tensor = await (ahead ?? bring(blocks[k]!));
         ahead = null;
         const computing = this.#compute(input, blocks[k]!);
-        untold += input.size * byteSize(input.dtype);
+        untold += input.nbytes;
         if (computing instanceof Promise) {
           quietly(computing);
           // Where the device computes by itself, the next block travels meanwhile.
@@ -110,7 +104,7 @@ export class Pipeline {
 
   async #upload(records: readonly RecordArray[], block: Block): Promise<Tensor> {
     const first = records[block.positions[0]!]!;
-    if (block.rows === null) return upload(this.#ctx, this.#station, first, [first.length], undefined, this.#at);
+    if (block.rows === null) return upload(this.#ctx, this.#site, first, [first.length], undefined);
     const length = first.length;
     const bytes = new Uint8Array(block.rows * first.byteLength);
     block.positions.forEach((p, row) => {
@@ -118,24 +112,22 @@ export class Pipeline {
       bytes.set(new Uint8Array(r.buffer, r.byteOffset, r.byteLength), row * first.byteLength);
     });
     const packed = new (first.constructor as new (buffer: ArrayBuffer) => RecordArray)(bytes.buffer);
-    return upload(this.#ctx, this.#station, packed, [block.rows, length], undefined, this.#at);
+    return upload(this.#ctx, this.#site, packed, [block.rows, length], undefined);
   }
 
   #compute(input: Tensor, block: Block): Maybe<Tensor> {
     const op = this.#op;
-    const bytes = input.size * byteSize(input.dtype);
-    const { runtime } = this.#station;
-    const device = runtime.device(this.#at);
-    const wide = device.caps.dtypes.has('f64');
-    const pin = this.#at === this.#station.id ? undefined : this.#at;
-    const done = this.#ctx.computing(device, nameOf(op), bytes, () =>
+    const { station, device, run } = this.#site;
+    const at = device ?? station.id;
+    const { runtime } = station;
+    const work = (): Tensor[] =>
       typeof op === 'string' && block.rows !== null
-        ? runtime.scope({ device: pin }, () => ops[op].run(input, wide, true).compute())
-        : this.#ctx.groups(this.#station, this.#at).run([input], op)[0]!,
-    );
-    const tell = ({ value, ms }: { value: Tensor; ms: number }): Tensor => {
+        ? runtime.scope(() => [ops[op].run(input, isWide(runtime, at), true).compute()])
+        : this.#ctx.groups(station, at).run([input], op);
+    const done = this.#ctx.computing(this.#site, nameOf(op), input.nbytes, () => run(work));
+    const tell = ({ value, ms }: { value: Tensor[]; ms: number }): Tensor => {
       this.busyMs += ms;
-      return value;
+      return value[0]!;
     };
     return done instanceof Promise ? done.then(tell) : tell(done);
   }
@@ -153,7 +145,7 @@ export class Pipeline {
     const blocks: Block[] = [];
     for (const positions of kinds.values()) {
       const { length } = records[positions[0]!]!;
-      const rows = Math.max(1, Math.floor(blockElements[this.#station.kind] / Math.max(1, length)));
+      const rows = Math.max(1, Math.floor(blockElements[this.#site.station.kind] / Math.max(1, length)));
       if (rows === 1 || length === 0) {
         for (const p of positions) blocks.push({ positions: [p], rows: null });
         continue;

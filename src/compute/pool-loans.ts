@@ -1,9 +1,7 @@
 // The tensors of a pool that are in callers' hands: which they are, and which came back before. Held weakly, so that a caller
 // who forgets one costs no memory.
 
-import { byteSize } from '../base/dtype.ts';
-import type { Tensor } from '../tensor/tensor.ts';
-import { DisposedError, InvalidArgumentError } from './errors.ts';
+import { ArgumentError, DisposedError, type Tensor } from '../index.ts';
 import type { Content } from './pool-stock.ts';
 
 export interface Loan {
@@ -21,7 +19,7 @@ export class Loans {
   readonly #returned = new WeakSet<Tensor>();
 
   lend(tensor: Tensor, key: string, content: Content): void {
-    const loan = { key, content, bytes: tensor.size * byteSize(tensor.dtype), handle: new WeakRef(tensor) };
+    const loan = { key, content, bytes: tensor.nbytes, handle: new WeakRef(tensor) };
     this.#byHandle.set(tensor, loan);
     this.#out.add(loan);
     if (this.#out.size % 1024 === 0) this.#sweep();
@@ -39,7 +37,7 @@ export class Loans {
     this.#out.delete(loan);
     if (tensor.disposed) {
       const hint = 'Release it instead of disposing it; a scope disposes what it made, so release it inside.';
-      throw new DisposedError({ message: `${operation}: ${tensor} was disposed`, operation, hint });
+      throw new DisposedError({ message: `${operation}: ${tensor} was disposed`, where: operation, fix: hint });
     }
     this.#returned.add(tensor);
     return loan;
@@ -69,5 +67,5 @@ export class Loans {
   }
 }
 
-const misuse = (message: string, hint: string): InvalidArgumentError =>
-  new InvalidArgumentError({ message: `${operation}: ${message}`, operation, hint });
+const misuse = (message: string, fix: string): ArgumentError =>
+  new ArgumentError({ message: `${operation}: ${message}`, where: operation, fix });

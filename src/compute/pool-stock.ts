@@ -1,9 +1,8 @@
 // The idle tensors of a pool, on shelves by what they are asked for. Holds no more bytes than its limit: what is expected last,
-// or not at all, goes first. Counts requests per shelf, also of shelves that are empty.
+// or not at all, goes first. Counts requests per shelf, also of shelves that are empty; of those asked for longest ago
+// nothing is remembered once there are too many.
 
-import type { DType } from '../base/dtype.ts';
-import type { Shape } from '../base/shape.ts';
-import type { Tensor } from '../tensor/tensor.ts';
+import type { DType, Shape, Tensor } from '../index.ts';
 
 /** What a tensor holds: zeros as long as nobody asked for something else. */
 export type Content = 'zeros' | 'other';
@@ -23,6 +22,9 @@ export interface Shelf {
   hits: number;
   misses: number;
 }
+
+/** Shelves that are kept. */
+export const maxShelves = 1024;
 
 export class Stock {
   readonly #limit: number;
@@ -56,8 +58,11 @@ export class Stock {
   }
 
   shelf(key: string, shape: Shape, dtype: DType): Shelf {
-    let shelf = this.#shelves.get(key);
-    if (!shelf) this.#shelves.set(key, (shelf = { key, shape: [...shape], dtype, idle: [], hits: 0, misses: 0 }));
+    const shelf = this.#shelves.get(key) ?? { key, shape: [...shape], dtype, idle: [], hits: 0, misses: 0 };
+    // What was asked for last is the last.
+    this.#shelves.delete(key);
+    this.#shelves.set(key, shelf);
+    if (this.#shelves.size > maxShelves) this.#dropOldest();
     return shelf;
   }
 
@@ -94,6 +99,20 @@ export class Stock {
     this.#held = 0;
   }
 
+  #dropOldest(): void {
+    for (const [key, shelf] of this.#shelves) {
+      this.#shelves.delete(key);
+      for (const idle of shelf.idle.splice(0)) this.#giveUp(idle);
+      return;
+    }
+  }
+
+  #giveUp({ tensor, bytes }: Idle): void {
+    tensor.dispose();
+    this.#held -= bytes;
+    this.#evictions++;
+  }
+
   /** First what is not expected at all, then what is needed last; among equals what was used longest ago. */
   #evict(bytes: number, spared: Idle | null): void {
     const distances = this.#distances();
@@ -106,9 +125,7 @@ export class Stock {
       if (this.#held <= bytes) return;
       if (idle === spared && bytes > 0 && all.length > 1) continue;
       shelf.idle.splice(shelf.idle.indexOf(idle), 1);
-      idle.tensor.dispose();
-      this.#held -= idle.bytes;
-      this.#evictions++;
+      this.#giveUp(idle);
     }
   }
 }

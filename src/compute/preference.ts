@@ -1,7 +1,7 @@
 // What a caller may ask of a device, checked.
 
-import { InvalidArgumentError } from './errors.ts';
-import { checkOptions, flag, oneOf, type Rule } from './options.ts';
+import { ArgumentError } from '../index.ts';
+import { checkOptions, flag, oneOf, type Rule } from '../profile/options.ts';
 import type { DevicePreference } from './types.ts';
 
 const preferenceRules: Readonly<Record<keyof DevicePreference, Rule>> = {
@@ -16,10 +16,10 @@ const preferenceRules: Readonly<Record<keyof DevicePreference, Rule>> = {
 export function checkPreference(preference: DevicePreference, operation: string): void {
   checkOptions(operation, 'preference', preference, preferenceRules);
   if (preference.requireGPU && preference.preferGPU === false) {
-    throw new InvalidArgumentError({
+    throw new ArgumentError({
       message: `${operation}: requireGPU together with preferGPU: false`,
-      operation,
-      hint: 'Leave one of them out.',
+      where: operation,
+      fix: 'Leave one of them out.',
     });
   }
 }

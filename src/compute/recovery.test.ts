@@ -2,11 +2,10 @@
 // for ever. Results are right or the error is typed; nothing hangs; nothing is left behind.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
-import { within } from '../../test/support/time.ts';
+import { facade, fakeGpu, values } from '../../test/support/facade.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
-import { OutOfMemory } from '../errors.ts';
 import type { FaultKind, FaultSite } from '../governor/recovery/faults.ts';
+import { OutOfMemory } from '../index.ts';
 import {
   BatchError,
   ComputeError,
@@ -41,11 +40,13 @@ describe('a lost device', () => {
     fake.broken = true;
     fake.device().lose('unplugged');
     expect(await told).toBe('cuda:0: unplugged');
-    expect(performance.now() - start).toBeLessThan(within(1000));
+    expect(performance.now() - start).toBeLessThan(1000);
     expect(devices.getActiveDevice()).toBeNull();
     expect(await gpu.transferFromGPU(t)).toEqual(values(100));
     expect(devices.getActiveDevice()).toBe('cpu');
-    expect(gpu.deviceOf(t)).toBe('cpu');
+    // Its copy in host memory was read; what is computed of it is computed on the CPU.
+    expect(gpu.deviceOf(t)).toBe('host');
+    expect(gpu.deviceOf((await gpu.processBatch([t], 'sum'))[0]!)).toBe('cpu');
     expect(devices.selection).toMatchObject({ kind: 'cpu', device: 'cpu' });
     expect(devices.selection!.rejected.some((r) => /unplugged/.test(r.reason))).toBe(true);
   });
@@ -69,7 +70,7 @@ describe('a lost device', () => {
   });
 
   it('that comes back by itself costs nothing but time', async () => {
-    const fake = fakeGpu({ comesBack: true });
+    const fake = fakeGpu();
     const { gpu } = make(fake);
     const t = await gpu.transferToGPU(values(4000));
     const [r] = await gpu.computeBatch([t]);
@@ -79,7 +80,7 @@ describe('a lost device', () => {
     expect(await gpu.transferFromGPU(again!)).toEqual(want);
     // Results were computed again from what was kept.
     expect(await gpu.transferFromGPU(r!)).toEqual(want);
-    expect(fake.opened()).toBe(1);
+    expect(fake.opened()).toBe(2);
   });
 
   it('takes what nobody kept with it, and says so instead of giving zeros', async () => {
@@ -121,10 +122,11 @@ describe.each(kinds)('a fault of the kind %s', (as) => {
 describe('a failure that never goes away', () => {
   it('ends after exactly the attempts that were allowed, with the history and a flat stack', async () => {
     const fake = fakeGpu();
-    const clock = new TestClock();
-    const { gpu } = make(fake, { fallback: false, manager: { clock, preference: { requireGPU: true } } });
+    const { gpu, devices } = make(fake, { fallback: false, manager: { preference: { requireGPU: true } } });
     const t = await gpu.transferToGPU(values(2000));
-    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'kernel' }] });
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'transient' }] });
+    const waits: number[] = [];
+    devices.on('retry', (e) => waits.push(e.waitMs));
     const depths: number[] = [];
     const op = (x: typeof t): typeof t => {
       depths.push(new Error().stack!.split('\n').length);
@@ -137,12 +139,13 @@ describe('a failure that never goes away', () => {
     expect(cause.history.map((h) => h.attempt)).toEqual([1, 2, 3]);
     expect(cause.attempts).toBe(3);
     expect(depths).toHaveLength(3);
-    expect(new Set(depths).size).toBe(1);
-    expect(clock.slept).toEqual([50, 200]);
+    // The first attempt comes from the call, the others from the loop.
+    expect(new Set(depths.slice(1)).size).toBe(1);
+    expect(waits).toEqual([50, 200]);
   });
 
   it('moves the work to the next device if that is allowed, and says so', async () => {
-    const fake = fakeGpu();
+    const fake = fakeGpu({ recovery: { failures: 2 } });
     const { gpu, devices } = make(fake);
     const t = await gpu.transferToGPU(values(2000));
     const told: unknown[] = [];
@@ -174,8 +177,7 @@ describe('a failure that never goes away', () => {
 
   it('resets a device three times in ten minutes at most, then leaves it alone', async () => {
     const fake = fakeGpu();
-    const clock = new TestClock();
-    const { gpu, devices } = make(fake, { manager: { clock } });
+    const { gpu, devices } = make(fake);
     for (let i = 0; i < 3; i++) {
       await gpu.transferToGPU(values(10));
       fake.device().lose();
@@ -189,10 +191,10 @@ describe('a failure that never goes away', () => {
   });
 });
 
-describe('a device that its runtime opens again', () => {
-  it('has those resets counted too: four losses in ten minutes are one too many, whoever repaired them', async () => {
-    const fake = fakeGpu({ comesBack: true });
-    const { gpu, devices } = make(fake, { manager: { clock: new TestClock() } });
+describe('a device that is lost while nobody uses it', () => {
+  it('has those resets counted too: four losses in ten minutes are one too many', async () => {
+    const fake = fakeGpu();
+    const { gpu, devices } = make(fake);
     for (let i = 0; i < 3; i++) {
       await gpu.transferToGPU(values(10));
       const back = new Promise((resolve) => devices.on('reset', resolve));
@@ -200,7 +202,7 @@ describe('a device that its runtime opens again', () => {
       await back;
     }
     await gpu.transferToGPU(values(10));
-    expect([devices.getActiveDevice(), fake.opened()]).toEqual(['cuda:0', 1]);
+    expect([devices.getActiveDevice(), fake.opened()]).toEqual(['cuda:0', 4]);
     fake.device().lose();
     await gpu.transferToGPU(values(10));
     expect(devices.getActiveDevice()).toBe('cpu');
@@ -220,7 +222,7 @@ describe('lack of memory', () => {
     const want = [];
     for (const r of await gpu.processBatch(tensors, 'square')) want.push((await gpu.transferFromGPU(r))[7]);
     // Room for twelve results of a chunk at a time.
-    const { device } = devices.current!;
+    const { device } = devices.station!;
     const { allocate, release } = device;
     const taken = new Set<DeviceBuffer>();
     const sizes: number[] = [];
@@ -246,7 +248,8 @@ describe('lack of memory', () => {
     const failed = gpu.monitor.timeline.totals().failures;
     expect(failed).toBeGreaterThanOrEqual(2);
     expect(failed).toBeLessThanOrEqual(Math.log2(100) + 4);
-    expect(refused).toBe(1);
+    expect(refused).toBeGreaterThanOrEqual(1);
+    expect(refused).toBeLessThanOrEqual(failed);
     for (const [i, r] of results.entries()) expect((await gpu.transferFromGPU(r))[7]).toBe(want[i]);
     const remembered = sizes.at(-2)!;
     sizes.length = 0;
@@ -264,7 +267,9 @@ describe('lack of memory', () => {
       .device()
       .plan({ strict: true, faults: [{ at: 'allocate', nth: calls + 1, times: always, as: 'out-of-memory' }] });
     const [r] = await gpu.processBatch([t], 'square');
-    expect(devices.getActiveDevice()).toBe('cpu');
+    expect(gpu.deviceOf(r!)).toBe('cpu');
+    // The device is well: what fits goes there.
+    expect(devices.getActiveDevice()).toBe('cuda:0');
     expect((await gpu.transferFromGPU(r!))[3]).toBe(Math.fround(values(1000)[3]! ** 2));
   });
 });
@@ -293,7 +298,10 @@ describe('resetDevice', () => {
     const t = await gpu.transferToGPU(values(5000));
     const [data] = await Promise.all([gpu.transferFromGPU(t), gpu.resetDevice()]);
     expect(data).toEqual(values(5000));
-    await gpu.transferFromGPU(t);
+    // Saved to host memory, and back where it is used.
+    expect(gpu.deviceOf(t)).toBe('host');
+    (await gpu.processBatch([t], 'sum'))[0]!.dispose();
+    expect(gpu.deviceOf(t)).toBe('cuda:0');
     expect(gpu.monitor.getMemoryUsage().numBytes).toBe(20_000);
     t.dispose();
     await devices.selectDevice();
@@ -322,27 +330,52 @@ describe('resetDevice', () => {
 });
 
 describe('a quarantined device', () => {
-  it('is used again after three good probes, with the tensors moved back', async () => {
-    const fake = fakeGpu();
-    const clock = new TestClock();
-    const { gpu, devices } = make(fake, { manager: { clock, probeEveryMs: 5000 } });
+  it('is used again after three good probes, and its tensors are where they are used', async () => {
+    // It rests for longer than the test takes to look at it; then a probe fails before three are good.
+    const fake = fakeGpu({ recovery: { failures: 2, coolDownMs: 500 } });
+    const { gpu, devices } = make(fake, { manager: { probeEveryMs: 20 } });
     const t = await gpu.transferToGPU(values(3000));
-    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'kernel' }] });
+    const launches = fake.device().counters().calls.launch;
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: launches + 1, times: 3, as: 'kernel' }] });
     const [r] = await gpu.computeBatch([t]);
+    expect(gpu.deviceOf(r!)).toBe('cpu');
     expect(devices.getActiveDevice()).toBe('cpu');
+    expect([...devices.quarantined.keys()]).toEqual(['cuda:0']);
+    expect(devices.selection!.device).toBe('cpu');
     const healed = new Promise<number>((resolve) => devices.on('healed', (e) => resolve(e.probes)));
-    fake.broken = true;
-    for (let i = 0; i < 6; i++) {
-      if (i === 2) fake.broken = false;
-      clock.pass(5000);
-      // One round of probes takes a few turns of the event loop.
-      await new Promise((resolve) => setTimeout(resolve, 40));
-    }
-    expect(await healed).toBe(5);
-    await devices.ready();
+    expect(await healed).toBe(4);
     expect(devices.getActiveDevice()).toBe('cuda:0');
+    expect(devices.selection!.device).toBe('cuda:0');
+    expect(devices.quarantined.size).toBe(0);
     expect(Number((await gpu.transferFromGPU(r!))[0])).toBeCloseTo(reference(values(3000)), 5);
-    expect(gpu.deviceOf(r!)).toBe('cuda:0');
-    expect(clock.timers).toBe(0);
+    expect(gpu.deviceOf((await gpu.computeBatch([t]))[0]!)).toBe('cuda:0');
+  });
+
+  it('that was given up comes back as a new one, when it computes right again', async () => {
+    const fake = fakeGpu({ recovery: { backoffMs: [0] } });
+    const { gpu, devices } = make(fake, { manager: { probeEveryMs: 20 } });
+    const t = await gpu.transferToGPU(values(3000));
+    fake.broken = true;
+    fake.device().lose('unplugged');
+    expect(gpu.deviceOf((await gpu.computeBatch([t]))[0]!)).toBe('cpu');
+    expect([...devices.quarantined.keys()]).toEqual(['cuda:0']);
+    const healed = new Promise<number>((resolve) => devices.on('healed', (e) => resolve(e.probes)));
+    fake.broken = false;
+    expect(await healed).toBeGreaterThanOrEqual(3);
+    expect(gpu.deviceOf((await gpu.computeBatch([t]))[0]!)).toBe('cuda:0');
+    expect(devices.quarantined.size).toBe(0);
+  });
+
+  it('is left for good where that is wanted', async () => {
+    const fake = fakeGpu({ recovery: { failures: 2, coolDownMs: 10 } });
+    const { gpu, devices } = make(fake, { manager: { probeEveryMs: 10, returnWhenHealed: false } });
+    const t = await gpu.transferToGPU(values(3000));
+    const launches = fake.device().counters().calls.launch;
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: launches + 1, times: 2, as: 'kernel' }] });
+    const healed = new Promise<number>((resolve) => devices.on('healed', (e) => resolve(e.probes)));
+    await gpu.computeBatch([t]);
+    await healed;
+    expect(devices.getActiveDevice()).toBe('cpu');
+    expect(gpu.deviceOf((await gpu.computeBatch([t]))[0]!)).toBe('cpu');
   });
 });

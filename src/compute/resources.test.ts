@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cpuFacade, values } from '../../test/support/facade.ts';
+import type { BatchOp } from '../batch/ops.ts';
 import type { Device, DeviceBuffer } from '../devices/device.ts';
-import type { Tensor } from '../tensor/tensor.ts';
+import type { Tensor } from '../index.ts';
 import type { GPUCompute } from './gpu-compute.ts';
-import type { BatchOp } from './ops.ts';
 
 /** The most bytes a device had lent at once while something ran, on top of what it had before. */
 async function peakOf(device: Device, work: () => Promise<unknown>): Promise<number> {
@@ -78,7 +78,7 @@ describe('the prediction of resources', () => {
       const estimate = await gpu.estimateBatch(tensors, op);
       expect(estimate.fits).toBe(true);
       let results: Tensor[] = [];
-      const peak = await peakOf(gpu.devices.current!.device, async () => {
+      const peak = await peakOf(gpu.devices.station!.device, async () => {
         results = await gpu.processBatch(tensors, op);
       });
       errors.push(Math.abs(estimate.peakBytes - peak) / peak);

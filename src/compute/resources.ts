@@ -3,16 +3,15 @@
 // Memory is known from the plans: results stay, temporaries of an item (of a whole group, on devices that record) come and
 // go. Time is known from what work of this kind took on this device; before anything was measured, from the device's probe.
 
-import { byteSize } from '../base/dtype.ts';
-import type { Tensor } from '../tensor/tensor.ts';
-import type { BatchOptions } from './batch.ts';
-import { Bounded } from './bounded.ts';
-import { CostModel } from './cost-model.ts';
-import { groupsOf } from './groups.ts';
-import { type BatchOp, nameOf, ops } from './ops.ts';
+import { CostModel } from '../batch/cost-model.ts';
+import { groupsOf, isWide } from '../batch/groups.ts';
+import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
+import type { Tensor } from '../index.ts';
+import { Bounded } from '../profile/bounded.ts';
+import type { Timeline } from '../profile/timeline.ts';
+import { type BatchOptions, defaultChunk } from './batch.ts';
 import { probeElements } from './probe.ts';
 import type { Station } from './station.ts';
-import type { Timeline } from './timeline.ts';
 
 export interface Estimate {
   /** Bytes that the call takes at its peak, on top of its inputs. */
@@ -43,7 +42,7 @@ export class ResourcePredictor {
 
   /** `chunk`: how many tensors are computed at once. */
   batch(station: Station, tensors: readonly Tensor[], op: BatchOp, options: BatchOptions): Estimate {
-    const chunk = typeof options.chunkSize === 'number' ? options.chunkSize : 100;
+    const chunk = typeof options.chunkSize === 'number' ? options.chunkSize : defaultChunk;
     const kinds = new Map<string, { first: Tensor; count: number }>();
     for (const t of tensors) {
       const key = `${t.dtype}[${t.shape.join()}]`;
@@ -82,14 +81,14 @@ export class ResourcePredictor {
     tensor: Tensor,
     op: BatchOp,
   ): { result: number; temporary: number; moved: number; launches: number } {
-    const { runtime, device } = station;
-    const wide = device.caps.dtypes.has('f64');
+    const { runtime, id } = station;
+    const wide = isWide(runtime, id);
     let figures = { result: 0, temporary: 0, moved: 0, launches: 0 };
-    runtime.scope(() => {
+    runtime.scope({ device: id }, () => {
       const out = typeof op === 'string' ? ops[op].run(tensor, wide) : op(tensor);
       const { temporaryBytes, kernels } = runtime.explain(out);
       figures = {
-        result: out.size * byteSize(out.dtype),
+        result: out.nbytes,
         temporary: temporaryBytes,
         moved: kernels.reduce((n, k) => n + k.bytes, 0),
         launches: kernels.length,
@@ -107,7 +106,7 @@ export class ResourcePredictor {
     launches: number,
   ): { ms: number; msError: number; source: 'measured' | 'probe' } {
     this.#timeline.tell();
-    const bytes = tensors.reduce((n, t) => n + t.size * byteSize(t.dtype), 0);
+    const bytes = tensors.reduce((n, t) => n + t.nbytes, 0);
     const chunks = Math.ceil(tensors.length / chunk);
     const known = this.#models.get(`${station.id} ${nameOf(op)}`)?.predict(chunks === 0 ? 0 : bytes / chunks);
     if (known) return { ms: known.ms * chunks, msError: known.ms * chunks * known.error, source: 'measured' };

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Tensor } from '../tensor/tensor.ts';
+import type { Tensor } from '../index.ts';
 import { DeviceManager } from './device-manager.ts';
 import { DeviceUnavailableError, DisposedError, InvalidArgumentError } from './errors.ts';
+import { maxShelves } from './pool-stock.ts';
 import { type PoolOptions, TensorPool } from './tensor-pool.ts';
 
 const open: DeviceManager[] = [];
@@ -15,6 +16,8 @@ async function pool(options: PoolOptions = {}): Promise<{ pool: TensorPool; devi
   await devices.selectDevice({ preferGPU: false });
   return { pool: TensorPool.create({ devices, predict: false, ...options }), devices };
 }
+
+const sumTo = (n: number): number => (n * (n + 1)) / 2;
 
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -60,7 +63,7 @@ describe('the tensor pool', () => {
     expect(() => p.releaseTensor(a)).toThrow(/released before/);
     const c = p.reuseOrCreateTensor([1000]);
     expect(c.node).not.toBe(b.node);
-    const foreign = devices.current!.runtime.zeros([1000]);
+    const foreign = devices.station!.runtime.zeros([1000]);
     expect(() => p.releaseTensor(foreign)).toThrow(InvalidArgumentError);
     c.dispose();
     expect(() => p.releaseTensor(c)).toThrow(DisposedError);
@@ -69,7 +72,7 @@ describe('the tensor pool', () => {
 
   it('is not touched by scopes: what was released stays, what is idle belongs to none', async () => {
     const { pool: p, devices } = await pool();
-    const { runtime } = devices.current!;
+    const { runtime } = devices.station!;
     runtime.scope(() => {
       const a = p.reuseOrCreateTensor([2000]);
       p.releaseTensor(a);
@@ -98,6 +101,19 @@ describe('the tensor pool', () => {
     expect(p.stats().bytesHeld).toBe(4008);
   });
 
+  it('forgets shapes that nobody has asked for in a long time', async () => {
+    const { pool: p } = await pool();
+    for (let i = 1; i <= maxShelves + 200; i++) p.releaseTensor(p.reuseOrCreateTensor([i]));
+    expect(Object.keys(p.stats().keys)).toHaveLength(maxShelves);
+    // Totals stay, and bytes are those of what is left.
+    expect(p.stats().misses).toBe(maxShelves + 200);
+    expect(p.stats().evictions).toBe(200);
+    const held = p.stats().bytesHeld;
+    expect(held).toBe(4 * sumTo(maxShelves + 200) - 4 * sumTo(200));
+    expect(p.trim()).toBe(held);
+    expect(p.stats().bytesHeld).toBe(0);
+  });
+
   it('gives back when it is asked, when memory is short, and when the device is reset', async () => {
     const { pool: p, devices } = await pool();
     const fill = (): void => {
@@ -107,10 +123,10 @@ describe('the tensor pool', () => {
     expect(p.trim(1)).toBe(20_000);
     expect(p.trim()).toBe(24_000);
     fill();
-    devices.current!.runtime.memory.cleanupMemory();
+    devices.station!.runtime.memory.cleanupMemory();
     expect(p.stats().bytesHeld).toBe(0);
     fill();
-    await devices.reset(null, 'test');
+    await devices.reset('test');
     await devices.ready();
     expect(p.stats()).toMatchObject({ bytesHeld: 0, hits: 0 });
     fill();

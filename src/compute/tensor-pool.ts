@@ -5,16 +5,23 @@
 // reach memory that somebody else has. The pool learns the order of requests, makes ready what comes next while nobody waits,
 // and gives up first what is needed last.
 
-import { byteSize, type DType, type TypedArray } from '../base/dtype.ts';
-import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
-import { Tensor } from '../tensor/tensor.ts';
+import {
+  ArgumentError,
+  byteSize,
+  DeviceUnavailable,
+  DisposedError,
+  type DType,
+  type Runtime,
+  type Shape,
+  type Tensor,
+  type TypedArray,
+} from '../index.ts';
+import { Shared } from '../profile/shared.ts';
 import { DeviceManager } from './device-manager.ts';
-import { DeviceUnavailableError, DisposedError, InvalidArgumentError, toComputeError } from './errors.ts';
+import { told } from './errors.ts';
 import { Loans } from './pool-loans.ts';
 import { type Content, type Idle, type Shelf, Stock } from './pool-stock.ts';
 import { SequencePredictor } from './predictor.ts';
-import { Shared } from './shared.ts';
-import type { Station } from './station.ts';
 
 export interface PoolRequest {
   /** Default f32. */
@@ -69,7 +76,7 @@ export class TensorPool {
   readonly #loans = new Loans();
   readonly #leave: () => void;
   readonly #requested = new Set<(hit: boolean) => void>();
-  #station: Station | null = null;
+  #runtime: Runtime | null = null;
   #unregister: () => void = () => {};
   #hits = 0;
   #misses = 0;
@@ -91,21 +98,14 @@ export class TensorPool {
     this.#debug = deps.debug ?? false;
     this.#predictor = (deps.predict ?? true) ? new SequencePredictor() : null;
     if (!(this.#limit >= 0)) {
-      throw new InvalidArgumentError({
+      throw new ArgumentError({
         message: `TensorPool: limitBytes is ${this.#limit}`,
-        operation: 'TensorPool',
-        hint: 'Use a number of bytes, 0 or more.',
+        where: 'TensorPool',
+        fix: 'Use a number of bytes, 0 or more.',
       });
     }
     this.#stock = new Stock(this.#limit, () => this.#predictor?.distances(farAhead) ?? new Map());
-    this.#leave = this.#devices.join({
-      // What is idle is nobody's tensor, and what is lent is in its borrower's hands.
-      live: () => 0,
-      leave: async () => {
-        this.#stock.empty();
-        return { restored: 0, lost: 0 };
-      },
-    });
+    this.#leave = this.#devices.on('reset', () => this.#stock.empty());
   }
 
   get disposed(): boolean {
@@ -129,21 +129,20 @@ export class TensorPool {
   reuseOrCreateTensor(shape: Shape, options: PoolRequest = {}): Tensor {
     const operation = 'reuseOrCreateTensor';
     this.#checkOpen(operation);
-    const station = this.#here(operation);
+    const place = this.#here(operation);
     const { dtype = 'f32', init = 'zeros' } = options;
     try {
-      checkShape(shape, operation);
-      const key = keyOf(station, shape, dtype);
-      const shelf = this.#stock.shelf(key, shape, dtype);
-      const found = this.#stock.take(shelf, init === 'zeros');
-      const { tensor, content } = this.#filled(station, shelf, found, init);
-      this.#count(shelf, found !== null);
+      const key = keyOf(place.device, shape, dtype);
+      const shelf = this.#stock.find(key);
+      const found = shelf ? this.#stock.take(shelf, init === 'zeros') : null;
+      const { tensor, content } = filled(place, shape, dtype, found, init, this.#debug);
+      this.#count(this.#stock.shelf(key, shape, dtype), found !== null);
       this.#loans.lend(tensor, key, content);
       this.#predictor?.add(key);
       this.#schedule();
       return tensor;
     } catch (e) {
-      throw toComputeError(e, { operation, device: station.id });
+      throw told(e, operation, place.device);
     }
   }
 
@@ -151,15 +150,15 @@ export class TensorPool {
   releaseTensor(tensor: Tensor): void {
     this.#checkOpen('releaseTensor');
     const { key, content, bytes } = this.#loans.takeBack(tensor);
-    const station = this.#devices.current;
-    const home = station !== null && tensor.host === station.host && station === this.#station;
-    // Of a device that was left meanwhile, or given up by a compiled function: nothing to keep.
-    if (!home || !tensor.node.storage || bytes > this.#limit) {
+    const home = this.#runtime !== null && this.#runtime === this.#devices.runtime && this.#runtime.owns(tensor);
+    // Of a runtime that was closed meanwhile, or given up by a compiled function: nothing to keep.
+    if (!home || !tensor.computed || bytes > this.#limit) {
       tensor.dispose();
       return;
     }
     const shelf = this.#stock.shelf(key, tensor.shape, tensor.dtype);
-    const kept = unscoped(tensor);
+    // A second handle that no scope knows.
+    const kept = tensor.clone().keep();
     tensor.dispose();
     this.#stock.keep(shelf, { tensor: kept, content, bytes });
     this.#schedule();
@@ -209,31 +208,6 @@ export class TensorPool {
     this.dispose();
   }
 
-  #filled(
-    station: Station,
-    shelf: Shelf,
-    found: Idle | null,
-    init: NonNullable<PoolRequest['init']>,
-  ): { tensor: Tensor; content: Content } {
-    const { runtime } = station;
-    const { shape, dtype } = shelf;
-    const blank = init === 'zeros' || (init === 'none' && !this.#debug);
-    // What is found has the right content, or any will do.
-    if (found && (init === 'zeros' ? found.content === 'zeros' : blank)) {
-      const tensor = new Tensor(found.tensor.host, found.tensor.node);
-      found.tensor.dispose();
-      return { tensor, content: found.content };
-    }
-    // Its memory is the first that the device hands out again.
-    found?.tensor.dispose();
-    if (blank) return { tensor: runtime.zeros(shape, { dtype }).compute(), content: 'zeros' };
-    const values = init === 'none' ? null : (init as TypedArray);
-    const tensor = values
-      ? (runtime.tensor(values, shape, { dtype }) as Tensor)
-      : (runtime.full(shape, notSet[dtype] ?? 0, { dtype }).compute() as unknown as Tensor);
-    return { tensor, content: 'other' };
-  }
-
   #count(shelf: Shelf, hit: boolean): void {
     if (hit) {
       this.#hits++;
@@ -256,20 +230,20 @@ export class TensorPool {
   }
 
   #prepare(): void {
-    const station = this.#devices.current;
-    if (this.#disposed || !this.#predictor || !station || station !== this.#station) return;
+    const device = this.#devices.getActiveDevice();
+    const runtime = this.#runtime;
+    if (this.#disposed || !this.#predictor || !device || !runtime || runtime !== this.#devices.runtime) return;
     const wanted = new Map<string, number>();
     for (const key of this.#predictor.next(lookAhead)) wanted.set(key, (wanted.get(key) ?? 0) + 1);
     for (const [key, count] of wanted) {
       const shelf = this.#stock.find(key);
       if (!shelf || shelf.idle.length >= count) continue;
-      const bytes = sizeOf(shelf.shape) * byteSize(shelf.dtype);
+      const bytes = shelf.shape.reduce((n, d) => n * d, 1) * byteSize(shelf.dtype);
       if (!this.#stock.fits(bytes)) return;
       try {
-        const tensor = station.runtime.zeros(shelf.shape, { dtype: shelf.dtype }).compute() as unknown as Tensor;
-        tensor.host.forget(tensor);
+        const { tensor } = filled({ runtime, device }, shelf.shape, shelf.dtype, null, 'zeros', false);
         this.#prepared++;
-        this.#stock.keep(shelf, { tensor, content: 'zeros', bytes });
+        this.#stock.keep(shelf, { tensor: tensor.keep(), content: 'zeros', bytes });
       } catch {
         // Making ready is a favour: if there is no room for it, the request itself will say so.
         return;
@@ -277,30 +251,35 @@ export class TensorPool {
     }
   }
 
-  #here(operation: string): Station {
-    const station = this.#devices.current;
-    if (!station) {
-      throw new DeviceUnavailableError({
+  #here(operation: string): PoolPlace {
+    const { runtime } = this.#devices;
+    const device = this.#devices.getActiveDevice();
+    if (!runtime || !device) {
+      throw new DeviceUnavailable({
         message: `${operation}: no device is selected, or one is just being selected`,
-        operation,
-        hint: 'Await DeviceManager.selectDevice() or a transfer first: selecting a device takes time.',
+        where: operation,
+        fix: 'Await DeviceManager.selectDevice() or a transfer first: selecting a device takes time.',
       });
     }
-    if (station !== this.#station) {
+    if (runtime !== this.#runtime) {
       this.#stock.empty();
-      this.#station = station;
+      this.#runtime = runtime;
       this.#unregister();
       // Under pressure the runtime asks its users first; what is idle here is the least that anybody misses.
-      this.#unregister = station.runtime.memory.registerCleanupCallback(() => {
+      this.#unregister = runtime.memory.registerCleanupCallback(() => {
         this.trim();
       });
     }
-    return station;
+    return { runtime, device };
   }
 
   #checkOpen(operation: string): void {
     if (!this.#disposed) return;
-    throw new DisposedError({ message: `${operation}: the pool was disposed`, operation, hint: 'Make a new one.' });
+    throw new DisposedError({
+      message: `${operation}: the pool was disposed`,
+      where: operation,
+      fix: 'Make a new one.',
+    });
   }
 }
 
@@ -315,13 +294,38 @@ const notSet: Readonly<Partial<Record<DType, number>>> = {
   u8: 255,
 };
 
-// Layout: the library has one, row-major; the key names it so that a second one would be kept apart.
-const keyOf = (station: Station, shape: Shape, dtype: DType): string =>
-  `${dtype} ${show(shape)} ${station.id} row-major`;
+/** Where the tensors of a request live. */
+interface PoolPlace {
+  readonly runtime: Runtime;
+  readonly device: string;
+}
 
-/** A second handle that no scope knows. */
-function unscoped(tensor: Tensor): Tensor {
-  const copy = new Tensor(tensor.host, tensor.node);
-  copy.host.forget(copy);
-  return copy;
+// Layout: the library has one, row-major; the key names it so that a second one would be kept apart.
+const keyOf = (device: string, shape: Shape, dtype: DType): string =>
+  `${dtype} [${shape.join(', ')}] ${device} row-major`;
+
+/** A tensor for a request: what was found if its content will do, else a new one. */
+function filled(
+  { runtime, device }: PoolPlace,
+  shape: Shape,
+  dtype: DType,
+  found: Idle | null,
+  init: NonNullable<PoolRequest['init']>,
+  debug: boolean,
+): { tensor: Tensor; content: Content } {
+  const blank = init === 'zeros' || (init === 'none' && !debug);
+  // What is found has the right content, or any will do.
+  if (found && (init === 'zeros' ? found.content === 'zeros' : blank)) {
+    const tensor = found.tensor.clone();
+    found.tensor.dispose();
+    return { tensor, content: found.content };
+  }
+  // Its memory is the first that the device hands out again.
+  found?.tensor.dispose();
+  const tensor = runtime.scope({ device }, (): unknown => {
+    if (blank) return runtime.zeros(shape, { dtype }).compute();
+    if (init === 'none') return runtime.full(shape, notSet[dtype] ?? 0, { dtype }).compute();
+    return runtime.tensor(init as TypedArray, shape, { dtype });
+  });
+  return { tensor: tensor as Tensor, content: blank ? 'zeros' : 'other' };
 }

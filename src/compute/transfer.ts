@@ -1,13 +1,7 @@
-// Transfers: bytes to the device and back, waited for, timed, tried again where that helps.
+// Transfers: bytes to the device and back, waited for and timed.
 
-import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
-import { type Shape, show, sizeOf } from '../base/shape.ts';
-import type { DeviceId } from '../devices/device.ts';
-import type { Tensor } from '../tensor/tensor.ts';
-import type { Context } from './context.ts';
-import { InvalidArgumentError } from './errors.ts';
-import { type Maybe, promised } from './recovery.ts';
-import type { Station } from './station.ts';
+import { ArgumentError, byteSize, type DType, type HostArrays, type Maybe, type Shape, type Tensor } from '../index.ts';
+import { type Context, promised, type Site } from './context.ts';
 
 export interface TransferOptions {
   /** Default: one axis of all elements. */
@@ -27,29 +21,24 @@ export function transferTo(ctx: Context, data: ArrayBufferView, options: Transfe
   return promised(() => {
     ctx.checkOpen(operation);
     const shape = checkInput(data, options, operation);
-    return ctx.recovery.run({ operation, signal, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
-      const made = upload(ctx, station, data, shape, dtype);
-      if (made instanceof Promise) return made.then((tensor) => ctx.book.track(tensor, station));
-      return ctx.book.track(made, station);
-    });
+    const made = ctx.run({ operation, signal, otherwise: 'transfer' }, (site) => upload(ctx, site, data, shape, dtype));
+    return made instanceof Promise ? made.then((t) => ctx.handles.add(t)) : ctx.handles.add(made);
   });
 }
 
-/** A tensor whose bytes have arrived: on the station's device, or another that its runtime has open. */
+/** A tensor whose bytes have arrived. */
 export function upload(
   ctx: Context,
-  station: Station,
+  { station, device, run }: Site,
   data: ArrayBufferView,
   shape: Shape,
   dtype: DType | undefined,
-  at: DeviceId = station.id,
 ): Maybe<Tensor> {
   const { runtime } = station;
   const bytes = dtype === undefined ? data.byteLength : sizeOf(shape) * byteSize(dtype);
-  const make = (): Tensor => runtime.tensor(data, shape, dtype === undefined ? {} : { dtype }) as Tensor;
-  return ctx.copying(at, 'upload', bytes, () => {
-    const tensor = at === station.id ? make() : runtime.scope({ device: at }, make);
-    const mark = runtime.device(at).mark(false);
+  return ctx.copying(device ?? station.id, 'upload', bytes, () => {
+    const tensor = run(() => runtime.tensor(data, shape, dtype === undefined ? {} : { dtype }) as Tensor);
+    const mark = runtime.device(tensor.device ?? station.id).mark(false);
     if (mark.done()) return tensor;
     return mark.whenDone().then(
       () => tensor,
@@ -64,58 +53,40 @@ export function upload(
 export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
   const operation = 'transferFromGPU';
   return promised(() =>
-    ctx.recovery.run({ operation, otherwise: 'transfer', reclaim: once(ctx) }, (station) => {
-      const here = ctx.book.resolve(tensor as unknown as Tensor, station, operation) as unknown as Tensor<D>;
-      return download(ctx, station, here);
+    ctx.run({ operation, otherwise: 'transfer' }, (site) => {
+      ctx.checkTensor(tensor as unknown as Tensor, site.station, operation);
+      return download(ctx, site, tensor);
     }),
   );
 }
 
 /** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */
-export function download<D extends DType>(
-  ctx: Context,
-  station: Station,
-  tensor: Tensor<D>,
-  at: DeviceId = station.id,
-): Maybe<HostArrays[D]> {
-  const bytes = tensor.size * byteSize(tensor.dtype);
-  const copy = (): Maybe<HostArrays[D]> => ctx.copying(at, 'download', bytes, () => tensor.data());
-  if (tensor.node.storage) return copy();
-  const pending = ctx.computing(station.runtime.device(at), 'pending', bytes, () => tensor.compute());
+export function download<D extends DType>(ctx: Context, site: Site, tensor: Tensor<D>): Maybe<HostArrays[D]> {
+  const from = tensor.device ?? site.device ?? site.station.id;
+  const copy = (): Maybe<HostArrays[D]> => ctx.copying(from, 'download', tensor.nbytes, () => tensor.data());
+  if (tensor.computed || tensor.lost) return copy();
+  const lazy = tensor as unknown as Tensor;
+  const pending = ctx.computing(site, 'pending', tensor.nbytes, () => [site.run(() => lazy.compute())]);
   return pending instanceof Promise ? pending.then(copy) : copy();
 }
 
-/** Gives back what is held for reuse, one time per call. */
-export function once(ctx: Context): () => boolean {
-  let done = false;
-  return () => {
-    const station = ctx.devices.current;
-    if (done || !station) return false;
-    done = true;
-    ctx.reclaim(station);
-    return true;
-  };
-}
+const sizeOf = (shape: Shape): number => shape.reduce((n, d) => n * d, 1);
 
 function checkInput(data: ArrayBufferView, options: TransferOptions, operation: string): Shape {
+  const refuse = (message: string, fix: string): ArgumentError =>
+    new ArgumentError({ message: `${operation}: ${message}`, where: operation, fix });
   if (!ArrayBuffer.isView(data) || data instanceof DataView) {
-    throw new InvalidArgumentError({
-      message: `${operation}: the data is ${data === null ? 'null' : Array.isArray(data) ? 'an array' : typeof data}`,
-      operation,
-      hint: 'Give a typed array: Float32Array.from(data).',
-    });
+    const kind = data === null ? 'null' : Array.isArray(data) ? 'an array' : typeof data;
+    throw refuse(`the data is ${kind}`, 'Give a typed array: Float32Array.from(data).');
   }
   const { length } = data as unknown as Lengthy;
   const shape = options.shape ?? [length];
   const whole = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && d >= 0);
-  if (!whole || sizeOf(shape) !== length) {
-    throw new InvalidArgumentError({
-      message: whole
-        ? `${operation}: the shape ${show(shape)} has ${sizeOf(shape)} elements, the data ${length}`
-        : `${operation}: the shape ${String(shape)} is not a list of whole numbers`,
-      operation,
-      hint: 'Give as many values as the shape has elements.',
-    });
-  }
-  return shape;
+  if (whole && sizeOf(shape) === length) return shape;
+  throw refuse(
+    whole
+      ? `the shape [${shape.join(', ')}] has ${sizeOf(shape)} elements, the data ${length}`
+      : `the shape ${String(shape)} is not a list of whole numbers`,
+    'Give as many values as the shape has elements.',
+  );
 }

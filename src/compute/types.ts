@@ -23,23 +23,3 @@ export interface DeviceSelection {
   readonly unverified: readonly ('minMemory' | 'maxLoad')[];
   readonly rejected: readonly { readonly device: string; readonly reason: string }[];
 }
-
-export interface MemoryUsage {
-  readonly numTensors: number;
-  readonly numBytes: number;
-  readonly unreliable: boolean;
-  readonly reasons: readonly string[];
-}
-
-export interface PerformanceMetrics {
-  readonly memoryUsage: MemoryUsage;
-  /** ms of the device, since the previous call. */
-  readonly computeTime: number;
-  /** ms of both directions, since the previous call. */
-  readonly transferTime: number;
-  /** Percent, 0 to 100; null when it cannot be known. */
-  readonly gpuUtilization: number | null;
-  readonly utilizationSource?: 'device' | 'timestamps' | null | undefined;
-  /** The time the totals are of, in ms. */
-  readonly interval?: number | undefined;
-}

@@ -25,6 +25,7 @@ import {
   TensorPool,
   TransferError,
 } from '../../src/compute/index.ts';
+import * as core from '../../src/index.ts';
 import { ForgeError, type Tensor } from '../../src/index.ts';
 
 describe('the names of the facade', () => {
@@ -119,14 +120,40 @@ describe('the names of the facade', () => {
     expect([gpu, pool, logger, monitor, devices].map((o) => o.disposed)).toEqual([false, false, false, false, false]);
   });
 
+  it('of errors that the runtime has too are one class each', () => {
+    expect([
+      ComputeError,
+      InvalidArgumentError,
+      DisposedError,
+      DeviceUnavailableError,
+      DeviceLostError,
+      OutOfMemoryError,
+      KernelError,
+      TensorLostError,
+      RecoveryExhaustedError,
+      AbortError,
+    ]).toEqual([
+      core.ForgeError,
+      core.ArgumentError,
+      core.DisposedError,
+      core.DeviceUnavailable,
+      core.DeviceLost,
+      core.OutOfMemory,
+      core.KernelError,
+      core.TensorLost,
+      core.RecoveryExhausted,
+      core.Aborted,
+    ]);
+  });
+
   it('of errors all carry what a caller needs', () => {
-    const info = { message: 'm', operation: 'op', hint: 'do this', device: 'cuda:0', attempts: 2 };
+    const info = { message: 'm', where: 'op', fix: 'do this', device: 'cuda:0', attempts: 2 };
     const all = [
       [new InvalidArgumentError(info), 'INVALID_ARGUMENT', false],
       [new DisposedError(info), 'DISPOSED', false],
       [new DeviceUnavailableError(info), 'DEVICE_UNAVAILABLE', false],
       [new DeviceLostError(info), 'DEVICE_LOST', true],
-      [new OutOfMemoryError(info), 'OUT_OF_MEMORY', true],
+      [new OutOfMemoryError({ ...info, requested: 1, available: 0 }), 'OUT_OF_MEMORY', true],
       [new TransferError(info), 'TRANSFER_FAILED', true],
       [new KernelError(info), 'KERNEL_FAILED', true],
       [new TensorLostError(info), 'TENSOR_LOST', false],

@@ -1,13 +1,18 @@
-// What the tests of the facade share: a clock that they move, and devices that fail when told to.
+// What the tests of compute, batch and profile share: a clock that they move, and devices that fail when told to.
 
-import type { Clock } from '../../src/compute/clock.ts';
-import { DeviceManager, type DeviceManagerDeps } from '../../src/compute/device-manager.ts';
+import { DeviceManager, type DeviceManagerDeps, type OpenRuntime } from '../../src/compute/device-manager.ts';
 import { GPUCompute, type GPUComputeDeps } from '../../src/compute/gpu-compute.ts';
-import type { OpenRuntime } from '../../src/compute/select.ts';
 import { createCpuDevice } from '../../src/devices/cpu/device.ts';
 import type { Device, Mark } from '../../src/devices/device.ts';
-import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
-import { createRuntime, type RuntimeOptions } from '../../src/runtime/runtime.ts';
+import {
+  createRuntime,
+  type DeviceReport,
+  type FaultyDevice,
+  type Runtime,
+  type RuntimeOptions,
+  withFaults,
+} from '../../src/index.ts';
+import type { Clock } from '../../src/profile/clock.ts';
 
 /** Waits take no time; time passes when something waits or a test says so. */
 export class TestClock implements Clock {
@@ -68,15 +73,16 @@ export interface FakeGpu {
   /** The device that is there now. */
   readonly device: () => FaultyDevice;
   readonly open: OpenRuntime;
-  /** How often a runtime on it was opened. */
+  /** How often it was opened, at first and again. */
   readonly opened: () => number;
-  /** While true, it cannot be opened. */
+  /** While true, it can neither be opened nor opened again. */
   broken: boolean;
   /** The plan of devices to come. */
   faults: Parameters<typeof withFaults>[1];
 }
 
 export interface FakeGpuOptions extends RuntimeOptions {
+  /** False: it cannot be opened again in one process. Default true. */
   readonly comesBack?: boolean | undefined;
   /** Called after each launch on any device. */
   readonly launched?: ((device: string) => void) | undefined;
@@ -87,7 +93,7 @@ export interface FakeGpuOptions extends RuntimeOptions {
 export function fakeGpu(options: FakeGpuOptions = {}): FakeGpu {
   let current: FaultyDevice | null = null;
   let opened = 0;
-  const { comesBack = false, launched, syncRead = true, ...runtime } = options;
+  const { comesBack = true, launched, syncRead = true, ...runtime } = options;
   const bound = (m: Mark) => ({ done: () => m.done(), whenDone: () => m.whenDone() });
   const heard = <D extends Device>(device: D): D => {
     if (!launched) return device;
@@ -101,12 +107,14 @@ export function fakeGpu(options: FakeGpuOptions = {}): FakeGpu {
     return Object.assign(device, { launch: told, mark: untimed, record: undefined });
   };
   const asGpu = (device: Device): FaultyDevice => {
+    opened++;
     const faulty = withFaults(device, gpu.faults);
-    current = Object.assign(faulty, {
-      id: 'cuda:0',
-      caps: { ...device.caps, immortal: false, name: 'a GPU', syncRead },
-      reopen: comesBack ? async () => asGpu(await createCpuDevice({ threads: 1 })) : undefined,
-    });
+    const caps = { ...device.caps, immortal: false, name: 'a GPU', syncRead, host: false };
+    const reopen = async () => {
+      if (gpu.broken) throw unplugged();
+      return heard(asGpu(await createCpuDevice({ threads: 1, ...runtime.cpu })));
+    };
+    current = Object.assign(faulty, { id: 'cuda:0', caps, reopen: comesBack ? reopen : undefined });
     return current;
   };
   const gpu: FakeGpu = {
@@ -114,26 +122,36 @@ export function fakeGpu(options: FakeGpuOptions = {}): FakeGpu {
     opened: () => opened,
     broken: false,
     faults: { faults: [], strict: true },
-    open: async (kind) => {
-      if (kind === 'webgpu') return false;
-      const base: RuntimeOptions = {
+    open: async (options) => {
+      const { broken } = gpu;
+      let first = true;
+      const rt = await createRuntime({
+        ...options,
         cpu: { threads: 1 },
-        routing: { mode: 'off' },
         ...runtime,
-        recovery: { attempts: 1, fallback: false, ...runtime.recovery },
-      };
-      if (kind !== 'cuda') return createRuntime({ ...base, devices: ['cpu'] });
-      if (gpu.broken) throw new Error('the fake GPU is unplugged');
-      opened++;
-      // The reference device stands for the CPU beside the GPU.
-      return createRuntime({
-        ...base,
-        devices: ['cpu', 'reference'],
-        wrap: (device) => heard(device.id === 'cpu' ? asGpu(device) : device),
+        recovery: { ...options.recovery, ...runtime.recovery },
+        devices: broken ? ['cpu'] : ['cpu', 'cpu'],
+        wrap: (device) => {
+          const made = first && !broken ? asGpu(device) : device;
+          first = false;
+          return heard(made);
+        },
       });
+      if (!broken) return withReports(rt, [missing('webgpu', 'it reported that it could not start')]);
+      return withReports(rt, [missing('cuda', unplugged().message), missing('webgpu', 'there is none')]);
     },
   };
   return gpu;
+}
+
+const unplugged = (): Error => new Error('the fake GPU is unplugged');
+
+const missing = (id: string, reason: string): DeviceReport => ({ id, open: false, name: '', reason, details: {} });
+
+/** A runtime that looked for more devices than it found. */
+export function withReports(runtime: Runtime, more: readonly DeviceReport[]): Runtime {
+  const own = runtime.devices.bind(runtime);
+  return Object.assign(runtime, { devices: () => [...own(), ...more] });
 }
 
 /** A facade on a fake GPU with the CPU to fall back to. */

@@ -1,11 +1,9 @@
 // The newest 1000 metric records and what they come to: means, medians, percentiles, extremes per numeric field.
 
 import { type Clock, systemClock } from './clock.ts';
+import type { MetricsInput } from './metrics.ts';
 import { Shared } from './shared.ts';
-import type { PerformanceMetrics } from './types.ts';
-
-/** A flat map of numbers, or the detailed record of the monitor. */
-export type MetricsInput = PerformanceMetrics | Readonly<Record<string, number | null | undefined>>;
+import { median } from './statistics.ts';
 
 export interface LoggedRecord {
   /** Monotonic, in ms. */
@@ -157,6 +155,13 @@ function summarize(values: number[]): FieldSummary {
   const at = (share: number): number => sorted[Math.min(n - 1, Math.max(0, Math.ceil(share * n) - 1))]!;
   let sum = 0;
   for (const v of sorted) sum += v;
-  const median = n % 2 === 1 ? sorted[(n - 1) / 2]! : (sorted[n / 2 - 1]! + sorted[n / 2]!) / 2;
-  return { count: n, mean: sum / n, median, p95: at(0.95), p99: at(0.99), min: sorted[0]!, max: sorted[n - 1]! };
+  return {
+    count: n,
+    mean: sum / n,
+    median: median(sorted),
+    p95: at(0.95),
+    p99: at(0.99),
+    min: sorted[0]!,
+    max: sorted[n - 1]!,
+  };
 }

@@ -5,10 +5,10 @@
 // Times are compared with the device's own, per operation and size of items, and only with chunks of like size: larger work
 // is not taken for a slower device. Changes of one operation are at least ten seconds apart.
 
-import { Bounded } from './bounded.ts';
-import type { Clock } from './clock.ts';
+import { Bounded } from '../profile/bounded.ts';
+import type { Clock } from '../profile/clock.ts';
+import { median, sizeClass } from '../profile/statistics.ts';
 import { CostModel } from './cost-model.ts';
-import { median, sizeClass } from './statistics.ts';
 
 /** How the next chunk of an operation is to be run. */
 export interface Way {

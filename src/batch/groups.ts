@@ -4,14 +4,10 @@
 // recorded launch on devices that record): every item keeps the kernels it has alone, so that results are the same bits for
 // any size of chunk. Stacking them into one tensor would not do that: the order of a sum follows from the number of rows.
 
-import type { Compiled } from '../runtime/compile.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { Tensor } from '../tensor/tensor.ts';
-import { Bounded } from './bounded.ts';
-import { InvalidArgumentError } from './errors.ts';
+import { ArgumentError, type Compiled, type Runtime, Tensor } from '../index.ts';
+import { Bounded } from '../profile/bounded.ts';
 import type { BatchOp, OpName, TensorOp } from './ops.ts';
 import { ops } from './ops.ts';
-import type { Station } from './station.ts';
 
 /** Tensors per compiled group, largest first. */
 const groupSizes = [32, 8, 1] as const;
@@ -25,56 +21,49 @@ export function groupsOf(count: number): number[] {
   return sizes;
 }
 
+/** Whether a device sums in f64. */
+export const isWide = (runtime: Runtime, device: string): boolean => runtime.device(device).caps.dtypes.has('f64');
+
 type Group = Compiled<readonly Tensor[], readonly Tensor[]>;
 
-/** Compiled groups of one device of a station's runtime; they end with it. */
+/** Compiled groups for one device of a runtime; they end with it. */
 export class Groups {
   readonly #runtime: Runtime;
-  /** Set if it is not the station's own device, which needs no pin. */
-  readonly #pin: string | undefined;
   readonly #wide: boolean;
   readonly #compiled = new Bounded<Group>(maxGroups, (group) => group.dispose());
 
-  constructor(station: Station, device: string) {
-    this.#runtime = station.runtime;
-    this.#pin = device === station.id ? undefined : device;
-    this.#wide = station.runtime.device(device).caps.dtypes.has('f64');
+  constructor(runtime: Runtime, device: string) {
+    this.#runtime = runtime;
+    this.#wide = isWide(runtime, device);
   }
 
-  /** One result per tensor, in their order. Nothing is left behind when it throws. */
+  /** One result per tensor, in their order, computed where the caller's scope says. Nothing is left behind when it throws. */
   run(tensors: readonly Tensor[], op: BatchOp): Tensor[] {
-    if (typeof op === 'string') return this.#runtime.scope({ device: this.#pin }, () => this.#named(tensors, op));
-    const results: Tensor[] = [];
-    try {
-      for (const t of tensors) results.push(this.#custom(t, op));
-    } catch (e) {
-      for (const r of results) r.dispose();
-      throw e;
-    }
-    return results;
+    if (typeof op === 'string') return this.#runtime.scope(() => this.#named(tensors, op));
+    return this.#runtime.scope(() => tensors.map((t) => this.#custom(t, op)));
   }
 
   /** A user's function may read anything, so each item is computed alone. */
   #custom(tensor: Tensor, op: TensorOp): Tensor {
-    return this.#runtime.scope({ device: this.#pin }, () => {
+    return this.#runtime.scope(() => {
       const result: unknown = op(tensor);
       if (!(result instanceof Tensor)) throw notATensor(result);
       // A handle of its own: the function may return its operand, or a tensor that somebody else disposes.
-      return new Tensor(result.host, result.node).compute();
+      return result.clone().compute();
     });
   }
 
   #named(tensors: readonly Tensor[], op: OpName): Tensor[] {
     const results = new Array<Tensor>(tensors.length);
-    const byKind = new Map<string, Map<Tensor['node'], number[]>>();
+    const byKind = new Map<string, Map<Tensor, number[]>>();
     tensors.forEach((t, i) => {
       const key = `${t.dtype}[${t.shape.join()}]`;
       let kind = byKind.get(key);
       if (!kind) byKind.set(key, (kind = new Map()));
-      // The same tensor twice is computed once: two uses in one program would be merged into another kernel.
-      const same = kind.get(t.node);
+      // The same tensor twice is computed once.
+      const same = kind.get(t);
       if (same) same.push(i);
-      else kind.set(t.node, [i]);
+      else kind.set(t, [i]);
     });
     for (const [key, kind] of byKind) {
       const positions = [...kind.values()];
@@ -83,9 +72,8 @@ export class Groups {
         const part = positions.slice(at, (at += size));
         const made = this.#group(op, size, key)(...part.map((p) => tensors[p[0]!]!));
         part.forEach((list, k) => {
-          const result = made[k]!;
           list.forEach((i, n) => {
-            results[i] = n === 0 ? result : new Tensor(result.host, result.node);
+            results[i] = n === 0 ? made[k]! : made[k]!.clone();
           });
         });
       }
@@ -101,9 +89,9 @@ export class Groups {
   }
 }
 
-const notATensor = (result: unknown): InvalidArgumentError =>
-  new InvalidArgumentError({
+const notATensor = (result: unknown): ArgumentError =>
+  new ArgumentError({
     message: `processBatch: the operation returned ${result instanceof Promise ? 'a promise' : typeof result}, not a tensor`,
-    operation: 'processBatch',
-    hint: 'Return a tensor. Operations are lazy and need no await.',
+    where: 'processBatch',
+    fix: 'Return a tensor. Operations are lazy and need no await.',
   });

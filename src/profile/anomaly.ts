@@ -2,6 +2,7 @@
 // falling hit rate. Medians and counts against a baseline of the recent past, with limits so wide that steady but noisy
 // loads stay silent; after an alarm the new level becomes the baseline, so one change is told once.
 
+import type { LeakReport } from '../index.ts';
 import { Bounded } from './bounded.ts';
 import { median } from './statistics.ts';
 
@@ -75,49 +76,17 @@ export class StepDetector {
   }
 }
 
-const growthParts = 5;
-const leastGrowthBytes = 1 << 20;
-
-/** Memory that rises and rises: the mean of each fifth of the window above the one before, and a fifth more in all. */
-export class GrowthDetector {
-  readonly #windowMs: number;
-  readonly #samples: { readonly at: number; readonly bytes: number }[] = [];
-  #quietUntil = Number.NEGATIVE_INFINITY;
-
-  constructor(windowMs = 5 * 60_000) {
-    this.#windowMs = windowMs;
-  }
-
-  add(at: number, bytes: number): Anomaly | null {
-    const s = this.#samples;
-    s.push({ at, bytes });
-    while (s.length > 0 && s[0]!.at < at - this.#windowMs) s.shift();
-    const from = s[0]!.at;
-    if (at < this.#quietUntil || s.length < 2 * growthParts || at - from < this.#windowMs * 0.95) return null;
-    const means = Array.from({ length: growthParts }, (_, part) => {
-      const inside = s.filter(
-        (x) => Math.min(growthParts - 1, Math.floor(((x.at - from) / (at - from)) * growthParts)) === part,
-      );
-      return inside.reduce((sum, x) => sum + x.bytes, 0) / Math.max(1, inside.length);
-    });
-    const rises = means.slice(1).filter((m, i) => m > means[i]!).length;
-    const [first, last] = [means[0]!, means[growthParts - 1]!];
-    // A single step rises once and then stays: each step must have its share of the growth.
-    const steady = means.slice(1).every((m, i) => m - means[i]! > 0.08 * (last - first));
-    if (rises < growthParts - 1 || !steady || last < 1.2 * first || last - first < leastGrowthBytes) return null;
-    this.#quietUntil = at + this.#windowMs;
-    const perMinute = ((last - first) / ((at - from) * 0.8)) * 60_000;
-    return {
-      kind: 'memory',
-      series: 'memory',
-      value: last,
-      baseline: first,
-      message: `memory grows by ${(perMinute / 2 ** 20).toFixed(2)} MB a minute: from ${mb(first)} to ${mb(last)}`,
-    };
-  }
+/** Memory that rises and rises, as the runtime found it: it knows how much there is and who holds it. */
+function growthOf({ device, fromMb, toMb, mbPerMinute, sites }: LeakReport): Anomaly {
+  const site = sites[0]?.site ? `, most of it made at ${sites[0].site}` : '';
+  return {
+    kind: 'memory',
+    series: device,
+    value: toMb * 2 ** 20,
+    baseline: fromMb * 2 ** 20,
+    message: `memory of ${device} grows by ${mbPerMinute.toFixed(2)} MB a minute: from ${fromMb.toFixed(1)} MB to ${toMb.toFixed(1)} MB${site}`,
+  };
 }
-
-const mb = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`;
 
 interface RateLimits {
   readonly kind: 'errors' | 'hit-rate';
@@ -178,7 +147,6 @@ export class RateDetector {
 export class AnomalyDetector {
   readonly #found: (anomaly: Anomaly) => void;
   readonly #latency = new Bounded<StepDetector>(256);
-  readonly #memory = new GrowthDetector();
   readonly #errors = new RateDetector('errors');
   readonly #hits = new RateDetector('hit-rate');
 
@@ -190,8 +158,8 @@ export class AnomalyDetector {
     this.#tell(this.#latency.of(series, () => new StepDetector(series)).add(ms));
   }
 
-  memory(at: number, bytes: number): void {
-    this.#tell(this.#memory.add(at, bytes));
+  memory(growth: LeakReport): void {
+    this.#tell(growthOf(growth));
   }
 
   outcome(failed: boolean): void {

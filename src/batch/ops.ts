@@ -4,11 +4,7 @@
 // Squares are summed in f64 where the device has it: the sum of squares of f32 values leaves the range of f32 long before
 // their mean does. Elsewhere values are first divided by a power of two near the largest of them.
 
-import { accumulatorFor, type DType, floatFor } from '../base/dtype.ts';
-import { show } from '../base/shape.ts';
-import type { ReduceOptions } from '../tensor/reductions.ts';
-import type { Tensor } from '../tensor/tensor.ts';
-import { InvalidArgumentError } from './errors.ts';
+import { ArgumentError, accumulatorFor, type DType, floatFor, type Tensor } from '../index.ts';
 
 export type OpName =
   | 'meanSquare'
@@ -42,7 +38,7 @@ interface OpRow {
 
 const each = (run: (x: Tensor) => Tensor): OpRow => ({ run, needsElements: false, elementwise: true });
 
-const over = (run: (x: Tensor, options: ReduceOptions) => Tensor, needsElements = true): OpRow => ({
+const over = (run: (x: Tensor, options: { readonly axis?: number }) => Tensor, needsElements = true): OpRow => ({
   run: (x, _wide, rows) => run(x, rows ? { axis: 1 } : {}),
   needsElements,
   elementwise: false,
@@ -81,19 +77,19 @@ export const isOpName = (op: unknown): op is OpName => typeof op === 'string' &&
 /** Throws unless the operation can be applied. */
 export function checkOp(op: BatchOp, operation: string): void {
   if (typeof op === 'function' || isOpName(op)) return;
-  throw new InvalidArgumentError({
+  throw new ArgumentError({
     message: `${operation}: there is no operation '${String(op)}'`,
-    operation,
-    hint: `Use a function of a tensor, or one of ${Object.keys(ops).join(', ')}.`,
+    where: operation,
+    fix: `Use a function of a tensor, or one of ${Object.keys(ops).join(', ')}.`,
   });
 }
 
 export function checkOperand(op: BatchOp, tensor: Tensor, index: number, operation: string): void {
   if (typeof op === 'function' || tensor.size > 0 || !ops[op].needsElements) return;
-  throw new InvalidArgumentError({
-    message: `${operation}: item ${index}: ${op} of an empty tensor ${show(tensor.shape)}`,
-    operation,
-    hint: 'Leave empty tensors out: there is nothing to take the mean or an extreme of.',
+  throw new ArgumentError({
+    message: `${operation}: item ${index}: ${op} of an empty tensor [${tensor.shape.join(', ')}]`,
+    where: operation,
+    fix: 'Leave empty tensors out: there is nothing to take the mean or an extreme of.',
   });
 }
 

@@ -1,6 +1,6 @@
 // Options as tables: per key what a value must be. A bad or unknown key is an error that names it.
 
-import { InvalidArgumentError } from './errors.ts';
+import { ArgumentError } from '../index.ts';
 
 export type Rule = readonly [holds: (value: unknown) => boolean, must: string];
 
@@ -21,10 +21,10 @@ export function checkOptions(
     if (value === undefined) continue;
     const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
     if (rule?.[0](value)) continue;
-    throw new InvalidArgumentError({
+    throw new ArgumentError({
       message: rule ? `${operation}: ${key} is ${String(value)}` : `${operation}: there is no ${what} '${key}'`,
-      operation,
-      hint: rule ? `Use ${rule[1]}.` : `There are ${Object.keys(rules).join(', ')}.`,
+      where: operation,
+      fix: rule ? `Use ${rule[1]}.` : `There are ${Object.keys(rules).join(', ')}.`,
     });
   }
 }

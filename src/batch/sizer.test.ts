@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ChunkSizer } from './adaptive.ts';
+import { ChunkSizer } from './sizer.ts';
 
 /** Runs items through a sizer; `cost` gives the ms of a chunk, or null if it does not fit. */
 function simulate(sizer: ChunkSizer, items: number, cost: (size: number) => number | null) {

@@ -1,7 +1,7 @@
 // The one shared instance of a class: made at the first request, made anew after it was disposed. Asking with other options
 // than those it was made with is an error: ignoring them would leave the caller with an object it did not ask for.
 
-import { InvalidArgumentError } from './errors.ts';
+import { ArgumentError } from '../index.ts';
 
 export class Shared<T extends { readonly disposed: boolean }, O extends object> {
   readonly #name: string;
@@ -18,10 +18,10 @@ export class Shared<T extends { readonly disposed: boolean }, O extends object> 
     if (this.#current && !this.#current.disposed) {
       const different = options ? firstDifference(options, this.#options!) : undefined;
       if (different === undefined) return this.#current;
-      throw new InvalidArgumentError({
+      throw new ArgumentError({
         message: `${this.#name}.getInstance: the shared instance was made with another '${different}'`,
-        operation: 'getInstance',
-        hint: `Dispose the shared instance first, or make one of your own with ${this.#name}.create().`,
+        where: 'getInstance',
+        fix: `Dispose the shared instance first, or make one of your own with ${this.#name}.create().`,
       });
     }
     this.#options = options ?? ({} as O);

@@ -2,9 +2,12 @@
 // than most records. What has to be awaited is read in the background: while some records are being processed, the next ones
 // arrive, up to a limit.
 
-import type { Clock } from './clock.ts';
-import { aborted } from './errors.ts';
-import type { RecordArray } from './pipeline.ts';
+import type { TypedArray } from '../index.ts';
+import type { Clock } from '../profile/clock.ts';
+import { aborted } from './failures.ts';
+
+/** One record. */
+export type RecordArray = Exclude<TypedArray, Uint16Array>;
 
 export type Records = Iterator<RecordArray, unknown> | AsyncIterator<RecordArray, unknown>;
 

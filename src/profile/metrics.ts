@@ -1,0 +1,24 @@
+// The records of what was measured.
+
+export interface MemoryUsage {
+  readonly numTensors: number;
+  readonly numBytes: number;
+  readonly unreliable: boolean;
+  readonly reasons: readonly string[];
+}
+
+export interface PerformanceMetrics {
+  readonly memoryUsage: MemoryUsage;
+  /** ms of the device, since the previous call. */
+  readonly computeTime: number;
+  /** ms of both directions, since the previous call. */
+  readonly transferTime: number;
+  /** Percent, 0 to 100; null when it cannot be known. */
+  readonly gpuUtilization: number | null;
+  readonly utilizationSource?: 'device' | 'timestamps' | null | undefined;
+  /** The time the totals are of, in ms. */
+  readonly interval?: number | undefined;
+}
+
+/** A flat map of numbers, or the detailed record of the monitor. */
+export type MetricsInput = PerformanceMetrics | Readonly<Record<string, number | null | undefined>>;
