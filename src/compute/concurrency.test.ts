@@ -93,11 +93,11 @@ describe('calls at the same time', () => {
     const t = await gpu.transferToGPU(values(100));
     let fired = 0;
     const timer = setInterval(() => fired++, 10);
-    const end = performance.now() + 400;
+    const end = performance.now() + 500;
     while (performance.now() < end) await call(gpu, t);
     clearInterval(timer);
-    // Forty on an idle machine.
-    expect(fired).toBeGreaterThanOrEqual(10);
+    // Fifty on an idle machine, few on a busy one; none if the loop never turns.
+    expect(fired).toBeGreaterThanOrEqual(3);
   });
 
   it('reset every few calls, a loop stays right and leaves nothing behind', async () => {

@@ -200,6 +200,9 @@ export class Context {
   }
 }
 
+/** The value, when timers and signals that wait have had their turn. */
+export const turned = <T>(value: T): Maybe<T> => turnIfDue(performance.now())?.then(() => value) ?? value;
+
 /**
  * What is done at once, or thrown, as a promise too; without the turns of the queue that an async function adds. Loops of such
  * calls let the event loop turn every few milliseconds.
@@ -207,8 +210,7 @@ export class Context {
 export function promised<T>(work: () => Maybe<T>): Promise<T> {
   try {
     const done = work();
-    if (done instanceof Promise) return done;
-    return turnIfDue(performance.now())?.then(() => done) ?? Promise.resolve(done);
+    return done instanceof Promise ? done : Promise.resolve(turned(done));
   } catch (e) {
     return Promise.reject(e);
   }

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { KernelBuilder } from '../../test/gpu/build.ts';
+import { MockCuda } from '../../test/support/cuda-mock.ts';
 import type { DType } from '../base/dtype.ts';
 import { ArgumentError } from '../errors.ts';
 import { bindingsOf } from '../kernel/bindings.ts';
@@ -9,7 +10,6 @@ import { Exprs } from '../kernel/expr.ts';
 import type { Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../kernel/kernel.ts';
 import { createCpuDevice } from './cpu/device.ts';
 import { openCudaDevices } from './cuda/discover.ts';
-import { MockCuda } from './cuda/ffi/mock.ts';
 import type { Device } from './device.ts';
 import { needsOf } from './fit.ts';
 import { createReferenceDevice } from './reference/device.ts';

@@ -35,16 +35,16 @@ export async function reset(place: Place, { storages, losses, finished }: ResetP
     if (!(await losses.back(place))) throw gone(place);
     return { device: place.id, restored: 0, ms: performance.now() - start };
   }
-  const fresh = device.reopen ? await losses.open(device) : null;
-  const restored = await save(place, storages);
-  // From here on nothing waits: whoever works meanwhile works on the new device.
-  if (!place.alive || place.device !== device) {
-    await fresh?.close();
-    throw gone(place);
-  }
-  for (const storage of storages) if (movable(storage, place)) storage.dropCopy(place, fresh !== null);
-  if (fresh) losses.replace(place, fresh, finished);
-  else device.trim();
+  let back: Promise<boolean> | true = true;
+  const restored = await save(place, storages, () => {
+    if (place.device !== device) throw gone(place);
+    if (device.reopen) back = losses.renew(place);
+    else {
+      for (const storage of storages) if (movable(storage, place)) storage.dropCopy(place);
+      device.trim();
+    }
+  });
+  if (!(await back)) throw gone(place);
   return { device: place.id, restored, ms: performance.now() - start };
 }
 
@@ -59,9 +59,10 @@ const gone = (place: Place): DeviceLost =>
 const movable = (storage: Storage, place: Place): boolean =>
   (storage.mask & place.bit) !== 0 && (place.mortal || !storage.on(place)!.collected);
 
-/** Brings everything of a place to host memory, until a look finds nothing left to bring. */
-async function save(place: Place, storages: Storages): Promise<number> {
+/** Brings everything of a place to host memory, until a look finds nothing left to bring: then, at once, calls `done`. */
+async function save(place: Place, storages: Storages, done: () => void): Promise<number> {
   for (;;) {
+    if (!place.alive) throw gone(place);
     let restored = 0;
     const only: Storage[] = [];
     for (const storage of storages) {
@@ -70,7 +71,10 @@ async function save(place: Place, storages: Storages): Promise<number> {
       restored++;
       if (!storage.host && (storage.mask & ~place.bit) === 0) only.push(storage);
     }
-    if (only.length === 0 || !place.alive) return restored;
+    if (only.length === 0) {
+      done();
+      return restored;
+    }
     for (const storage of only) {
       const buffer = storage.on(place);
       if (!buffer) continue;

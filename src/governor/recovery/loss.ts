@@ -8,7 +8,6 @@
 
 import type { Device } from '../../devices/device.ts';
 import type { Place } from '../../devices/place.ts';
-import { DeviceUnavailable } from '../../errors.ts';
 import type { Storages } from '../../graph/storage.ts';
 
 /** Who is told. */
@@ -79,28 +78,34 @@ export class Losses {
     return place.alive || ((await this.#pending.get(place)) ?? false);
   }
 
-  /** A new device in place of one that can be opened again, checked. */
-  async open(old: Device): Promise<Device> {
-    const fresh = await old.reopen!();
-    const wrong = await this.#rebirth.probe(fresh).catch((e) => `${e}`);
-    if (wrong === null) return fresh;
-    await fresh.close().catch(() => {});
-    throw new DeviceUnavailable({
-      message: `reset: ${old.id} was opened again and does not compute right: ${wrong}`,
-      fix: 'The device before goes on. See `gpuforge doctor` for the state of the machine.',
-      where: 'reset',
-      device: old.id,
-    });
+  /** Replaces a healthy device whose tensors are saved: it is away until the new one has computed right. False if it stays away. */
+  renew(place: Place): Promise<boolean> {
+    const old = place.vacate();
+    for (const storage of this.#storages) if ((storage.mask & place.bit) !== 0) storage.dropCopy(place, true);
+    const coming = this.#renew(place, old);
+    this.#pending.set(place, coming);
+    return coming;
   }
 
-  /** A new device moves in; the one before is closed when it has `finished`. */
-  replace(place: Place, fresh: Device, finished: (place: Place) => Promise<void>): void {
-    const old = place.device;
-    const done = finished(place).catch(() => {});
-    place.vacate();
-    place.settle(fresh);
-    this.watch(place);
-    void done.then(() => old.close()).catch(() => {});
+  async #renew(place: Place, old: Device): Promise<boolean> {
+    let reason: string | null;
+    try {
+      const fresh = await old.reopen!();
+      reason = this.#closed ? 'closed' : await this.#rebirth.probe(fresh).catch((e) => `${e}`);
+      if (reason === null) {
+        this.#pending.delete(place);
+        place.settle(fresh);
+        this.watch(place);
+        void old.close().catch(() => {});
+        return true;
+      }
+      await fresh.close().catch(() => {});
+    } catch (e) {
+      reason = e instanceof Error ? e.message.split('\n')[0]! : String(e);
+    }
+    // Not at the first attempt: from here on it is lost like any other.
+    if (!this.#closed) this.#events.lost({ device: place.id, reason, kept: 0, gone: 0, reopens: true });
+    return this.#reopen(place, old);
   }
 
   async close(): Promise<void> {
