@@ -5,6 +5,7 @@
 // is watched: computed ones one by one, since each holds memory of its own, and lazy ones as a group, which is found when
 // the last of it is gone.
 
+import { nextTurn } from '../base/turn.ts';
 import type { Node } from '../graph/node.ts';
 import type { Handle } from '../tensor/host.ts';
 
@@ -23,8 +24,6 @@ interface Watched extends Left {
 }
 
 const mostWaiting = 64;
-
-const nextTurn: (call: () => void) => unknown = typeof setImmediate === 'function' ? setImmediate : setTimeout;
 
 export class Backstop {
   /** Tensors that are watched. */

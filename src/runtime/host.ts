@@ -4,6 +4,7 @@ import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
+import { Forgotten } from '../governor/memory/forgotten.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { restorable } from '../governor/recovery/revive.ts';
 import { dropHandle, type Node } from '../graph/node.ts';
@@ -52,7 +53,9 @@ export class RuntimeHost implements TensorHost {
   }
 
   attach(engine: Engine, recovery: Recovery, places: readonly Place[]): void {
-    this.#open = { engine, transfers: new Transfers(engine, recovery, this.#settings, this.ledger, this.#events) };
+    const forgotten = new Forgotten(this.ledger.storages, () => this.lifetime.settle());
+    const parts = { recovery, settings: this.#settings, ledger: this.ledger, events: this.#events, forgotten };
+    this.#open = { engine, transfers: new Transfers(engine, parts) };
     this.#places = places;
     this.lifetime.opened(places);
   }
@@ -161,9 +164,9 @@ export class RuntimeHost implements TensorHost {
     return node.storage?.lost === true && !restorable(node, 0);
   }
 
-  /** Waits until a device has finished what was enqueued, within the time limit. */
-  finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
-    return this.#opened().transfers.finished(place, signal);
+  /** Waits until all devices have finished what was enqueued, within the time limit. */
+  finished(signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#opened().transfers.finished(this.#places, signal);
   }
 }
 

@@ -56,6 +56,11 @@ export class Lifetime {
     if (this.#scopes.active > 0) this.#scopes.current()?.delete(tensor);
   }
 
+  /** Hands what was made lately to the collector. */
+  settle(): void {
+    this.#backstop.settle();
+  }
+
   stats(): Stats {
     this.#backstop.settle();
     return this.#ledger.snapshot(this.#backstop.count);

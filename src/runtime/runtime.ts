@@ -270,9 +270,7 @@ export class Runtime extends TensorMaking {
     const nodes = first instanceof TensorCore ? [first.node] : [];
     for (const t of rest) nodes.push(t.node);
     if (nodes.length > 0) await this.#engine.computeAsync(nodes, this.host.want(anywhere), signal);
-    const { places } = this.#governor;
-    if (places.length > 1) await Promise.all(places.flatMap((p) => (p.alive ? [this.host.finished(p, signal)] : [])));
-    else if (places[0]!.alive) await this.host.finished(places[0]!, signal);
+    await this.host.finished(signal);
     const checking = this.#engine.checks.verifyAll();
     if (checking) await checking;
     if (this.#spans.on) await this.#spans.settle();

@@ -8,6 +8,7 @@ import { type Shape, show } from '../base/shape.ts';
 import type { Place } from '../devices/place.ts';
 import { DeviceLost, OutOfMemory } from '../errors.ts';
 import { lent } from '../governor/memory/errors.ts';
+import type { Forgotten } from '../governor/memory/forgotten.ts';
 import type { Maybe, Work } from '../governor/recovery/attempt.ts';
 import { withDeadline } from '../governor/recovery/deadline.ts';
 import { aborted } from '../governor/recovery/errors.ts';
@@ -29,6 +30,14 @@ export interface TransferSettings {
   readonly seedBytes: number;
   /** The longest wait for a device. */
   readonly timeoutMs: number;
+}
+
+export interface TransferParts {
+  readonly recovery: Recovery;
+  readonly settings: TransferSettings;
+  readonly ledger: Ledger;
+  readonly events: Emitter;
+  readonly forgotten: Forgotten;
 }
 
 /** How often bytes may be lost between being computed and being read before a read gives up. */
@@ -72,11 +81,14 @@ export class Transfers {
   readonly #settings: TransferSettings;
   readonly #ledger: Ledger;
   readonly #events: Emitter;
+  readonly #forgotten: Forgotten;
   /** Where a synchronous read is at work; null while it computes. */
   #reading: Place | null = null;
   #ran: Executable | null = null;
 
-  constructor(engine: Engine, recovery: Recovery, settings: TransferSettings, ledger: Ledger, events: Emitter) {
+  constructor(engine: Engine, parts: TransferParts) {
+    const { recovery, settings, ledger, events, forgotten } = parts;
+    this.#forgotten = forgotten;
     this.#engine = engine;
     this.#recovery = recovery;
     this.#settings = settings;
@@ -169,8 +181,10 @@ export class Transfers {
     node.uses++;
     try {
       const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
-      this.#waited(reading.place?.id ?? 'host', start, line);
-      if (reading.ran) this.#engine.feedback.call(reading.ran, performance.now() - start);
+      const now = this.#waited(reading.place?.id ?? 'host', start, line);
+      if (reading.ran) this.#engine.feedback.call(reading.ran, now - start);
+      const pause = this.#forgotten.pause(now);
+      if (pause) await pause;
       return bytes;
     } finally {
       dropUse(node);
@@ -204,10 +218,12 @@ export class Transfers {
     return this.#events.heard.wait || this.#events.heard.download;
   }
 
-  #waited(device: string, start: number, line: string): void {
-    const ms = performance.now() - start;
-    this.#ledger.waited(line, ms);
-    if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms, line, why: 'read' });
+  /** Notes a wait that ends now, and tells when that is. */
+  #waited(device: string, start: number, line: string): number {
+    const now = performance.now();
+    this.#ledger.waited(line, now - start);
+    if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms: now - start, line, why: 'read' });
+    return now;
   }
 
   #downloaded(place: Place, bytes: Uint8Array, start: number): void {
@@ -293,10 +309,24 @@ export class Transfers {
     const storage = node.storage!;
     for (const other of storage.places) if (other !== to) storage.dropCopy(other);
     storage.pin = to;
+    const pause = this.#forgotten.pause(performance.now());
+    if (pause) await pause;
   }
 
-  /** Waits until a device has finished what was enqueued, within the time limit. */
-  finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
+  /** Waits until devices have finished what was enqueued, within the time limit. */
+  finished(places: readonly Place[], signal: AbortSignal | undefined): Promise<unknown> {
+    const pause = this.#forgotten.pause(performance.now());
+    const done = places.length === 1 ? this.#finished(places[0]!, signal) : this.#allFinished(places, signal);
+    return pause ? Promise.all([done, pause]) : done;
+  }
+
+  /** Each in an async function: one that throws must not leave the promises of the others to nobody. */
+  #allFinished(places: readonly Place[], signal: AbortSignal | undefined): Promise<unknown> {
+    return Promise.all(places.map(async (place) => this.#finished(place, signal)));
+  }
+
+  #finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
+    if (!place.alive) return Promise.resolve();
     let done = place.device.mark(false).whenDone();
     if (this.#events.heard.wait) done = this.#tellFlush(done, place.id, callerLine());
     if (this.#recovery.doubts(place)) done = done.then(() => this.#recovery.succeeded(place));

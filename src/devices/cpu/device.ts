@@ -244,8 +244,8 @@ class Cpu implements CpuDevice {
     return { device: now, host: now, errorUs: 0 };
   }
 
-  mark(): Mark {
-    return new DoneMark();
+  mark(timed = true): Mark {
+    return new DoneMark(timed ? performance.now() : null);
   }
 
   memory(): { readonly total: number; readonly free: number } {
@@ -321,13 +321,19 @@ const releasedError = (where: string): DisposedError =>
 
 /** Work is done when a call returns, so a mark is a time. */
 class DoneMark implements Mark {
-  readonly #at = performance.now();
+  readonly #at: number | null;
+
+  constructor(at: number | null) {
+    this.#at = at;
+  }
+
   done(): boolean {
     return true;
   }
   async whenDone(): Promise<void> {}
   since(earlier: Mark): number | null {
-    return earlier instanceof DoneMark ? this.#at - earlier.#at : null;
+    if (!(earlier instanceof DoneMark) || this.#at === null || earlier.#at === null) return null;
+    return this.#at - earlier.#at;
   }
 }
 

@@ -27,6 +27,16 @@ function audit(heap: Heap, live: ReadonlySet<Block>): void {
 }
 
 describe('heap', () => {
+  it('does not take fresh memory while much more is free than in use', () => {
+    const heap = open(2 ** 32);
+    const size = 1 << 20;
+    for (let round = 0; round < 20; round++) {
+      const blocks = Array.from({ length: 100 }, () => heap.allocate(size)!);
+      for (const b of blocks) heap.free(b);
+    }
+    expect(heap.held).toBeLessThan(200 * size);
+  });
+
   it('agrees with a naive model over random allocations and frees', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('take' as const), bytes: fc.integer({ min: 0, max: 5000 }) }),

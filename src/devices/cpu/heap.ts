@@ -8,6 +8,8 @@
 import { FreeLists } from '../../base/free-lists.ts';
 
 const unit = 64;
+/** Free memory that is no matter, however little is in use. */
+const spareBytes = 32 << 20;
 
 /** A stretch of memory. Owned by the heap; `address` and `bytes` are for its user to read. */
 export class Block {
@@ -88,8 +90,7 @@ export class Heap {
     const units = Math.max(1, Math.ceil(bytes / unit));
     if (units * unit > this.capacity) return null;
     const found = this.#lists.find(units);
-    // A small piece cut out of a large block would cost the next user of the large one a fresh stretch.
-    if (found && (found.units <= 16 * units || this.#top + units * unit > this.#limit)) return this.#take(found, units);
+    if (found && (found.units <= 16 * units || !this.#mayExtend(units * unit))) return this.#take(found, units);
     const grown = this.#extend(units);
     if (grown) return grown;
     const last = found ?? this.#lists.search(units);
@@ -143,6 +144,14 @@ export class Heap {
     }
     this.#used += block.bytes;
     return block;
+  }
+
+  /**
+   * Whether a fresh stretch may be taken although a much larger free block is there. A small piece cut out of that would cost
+   * the next user of the large one a fresh stretch; but what is free must not outgrow what is in use for it.
+   */
+  #mayExtend(bytes: number): boolean {
+    return this.#top + bytes <= this.#limit && this.held + bytes <= 1.25 * this.#used + spareBytes;
   }
 
   /** Moves the top; a free block just below it becomes part of the new one. */

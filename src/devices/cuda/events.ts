@@ -1,5 +1,6 @@
 // Events: points on a stream's timeline. Reused, because creating one costs as much as a launch.
 
+import { turn, turnIfDue } from '../../base/turn.ts';
 import { type Driver, status } from './driver.ts';
 
 const disableTiming = 2;
@@ -54,15 +55,6 @@ export function isDone(driver: Driver, event: number): boolean {
 /** How long a wait is polled between turns of the loop: being woken by another thread takes some 200 µs. */
 const patienceMs = 2;
 
-/** However short the waits of a loop are, timers, input and output, and finalizers get a turn at least this often. */
-const turnEveryMs = 5;
-let lastTurn = 0;
-
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-  lastTurn = performance.now();
-}
-
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
@@ -73,7 +65,8 @@ export async function whenDone(driver: Driver, event: number, spin = 0): Promise
   const start = performance.now();
   do {
     if (!isDone(driver, event)) continue;
-    if (start - lastTurn > turnEveryMs) await turn();
+    const due = turnIfDue(start);
+    if (due) await due;
     return;
   } while (performance.now() - start < spin);
   const patience = performance.now() + patienceMs;

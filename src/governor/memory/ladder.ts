@@ -6,9 +6,9 @@
 //   4  the engine places the work on another device
 //   5  OutOfMemory, naming the five largest holders
 
-import { importNode, isNode } from '../../base/platform.ts';
 import type { Place, Room } from '../../devices/place.ts';
 import { OutOfMemory } from '../../errors.ts';
+import { collectGarbage } from './garbage.ts';
 import type { Spill } from './spill.ts';
 
 /** Doublings of the amount that is spilled before the device is believed to be full. */
@@ -90,23 +90,3 @@ export class Ladder implements Room {
 
 /** The places that share a budget with one, as far as they have a device. */
 const living = ({ shared }: Place): readonly Place[] => shared!.places.filter((p) => p.alive);
-
-let gc: (() => void) | null | undefined;
-
-/** Runs the garbage collector where that can be asked for, and the finalizers of what it found. */
-export async function collectGarbage(): Promise<void> {
-  gc ??= await findCollector();
-  gc?.();
-  // Finalizers run in tasks of their own, after the current one.
-  for (let i = 0; i < 2; i++) await new Promise((resolve) => setTimeout(resolve, 0));
-}
-
-async function findCollector(): Promise<(() => void) | null> {
-  const exposed = (globalThis as { gc?: () => void }).gc;
-  if (exposed) return exposed;
-  if (!isNode()) return null;
-  const v8 = (await importNode('v8')) as typeof import('node:v8');
-  const vm = (await importNode('vm')) as typeof import('node:vm');
-  v8.setFlagsFromString('--expose-gc');
-  return vm.runInNewContext('gc') as () => void;
-}

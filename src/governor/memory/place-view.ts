@@ -3,7 +3,7 @@
 import type { Place } from '../../devices/place.ts';
 import type { Storage, Storages } from '../../graph/storage.ts';
 import { siteLine } from '../../tensor/core.ts';
-import { collectGarbage } from './ladder.ts';
+import { collectGarbage } from './garbage.ts';
 import type { Holder, MemoryView, PlaceFigures } from './view.ts';
 
 export function memoryView(places: readonly Place[], storages: Storages, hostLimit: number): MemoryView {

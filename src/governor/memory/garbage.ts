@@ -1,0 +1,50 @@
+// Asking for the garbage collector, and for the finalizers of what it finds, which run in turns of the event loop.
+
+import { importNode, isNode } from '../../base/platform.ts';
+import { turn } from '../../base/turn.ts';
+
+type Collect = () => void;
+
+let found: Promise<Collect> | null = null;
+
+/** The collector where it can be called, else a way to make it run by itself. */
+export function findCollector(): Promise<Collect> {
+  return (found ??= search());
+}
+
+/** Runs the garbage collector, and the finalizers of what it found. */
+export async function collectGarbage(): Promise<void> {
+  (await findCollector())();
+  await finalizers();
+}
+
+/** Lets the finalizers of what was just collected run: they are tasks, and some follow others. */
+export async function finalizers(): Promise<void> {
+  for (let i = 0; i < 2; i++) await turn();
+}
+
+async function search(): Promise<Collect> {
+  const exposed = (globalThis as { gc?: Collect }).gc;
+  if (exposed) return () => exposed();
+  if (!isNode()) return nudge;
+  try {
+    const v8 = (await importNode('v8')) as typeof import('node:v8');
+    const vm = (await importNode('vm')) as typeof import('node:vm');
+    v8.setFlagsFromString('--expose-gc');
+    const gc = vm.runInNewContext('gc') as Collect;
+    return () => gc();
+  } catch {
+    return nudge;
+  }
+}
+
+/** Engines collect when much memory outside of their heap was asked for; of this nothing is ever touched, so it costs address space only. */
+const ballastBytes = 256 << 20;
+
+function nudge(): void {
+  try {
+    new ArrayBuffer(ballastBytes);
+  } catch {
+    // No room for that: the engine has noticed by itself.
+  }
+}

@@ -1,0 +1,123 @@
+// Loops that await: the event loop turns, and what nobody disposes of stays within bounds.
+
+import { describe, expect, it } from 'vitest';
+import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
+
+const MiB = 2 ** 20;
+
+async function using<T>(
+  devices: readonly ('cpu' | 'reference' | 'webgpu')[],
+  body: (rt: Runtime) => Promise<T>,
+): Promise<T> {
+  const rt = await createRuntime({ devices, cpu: { threads: 1 }, routing: { mode: 'off' } });
+  try {
+    return await body(rt);
+  } finally {
+    await rt.close();
+  }
+}
+
+/** Awaits something again and again for a while; how often a timer fired meanwhile, how often it was awaited, ms of processor time. */
+async function during(
+  ms: number,
+  work: () => Promise<unknown>,
+): Promise<{ timers: number; rounds: number; busy: number }> {
+  const from = process.cpuUsage();
+  let timers = 0;
+  let rounds = 0;
+  const timer = setInterval(() => timers++, 1);
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    await work();
+    rounds++;
+  }
+  clearInterval(timer);
+  const { user, system } = process.cpuUsage(from);
+  return { timers, rounds, busy: (user + system) / 1000 };
+}
+
+describe('a loop of awaits on the CPU', () => {
+  const loops: Readonly<Record<string, (rt: Runtime, x: Tensor) => Promise<unknown>>> = {
+    'data that is there': (_, x) => x.data(),
+    'data to be computed': async (_, x) => {
+      const y = x.add(1);
+      await y.data();
+      y.dispose();
+    },
+    bytes: (_, x) => x.bytes(),
+    flush: (rt) => rt.flush(),
+    'flush of a tensor': async (rt, x) => {
+      const y = x.add(1);
+      await rt.flush(y);
+      y.dispose();
+    },
+    to: (_, x) => x.to('cpu'),
+  };
+  it.each(Object.keys(loops))('lets timers fire every 10 ms: %s', async (name) => {
+    await using(['cpu'], async (rt) => {
+      const x = rt.tensor([1, 2, 3]).compute();
+      const { timers, rounds, busy } = await during(300, () => loops[name]!(rt, x));
+      // By processor time, and with a margin: other work on the machine may take the processor away.
+      expect(timers).toBeGreaterThanOrEqual(Math.max(2, busy / 15));
+      expect(rounds).toBeGreaterThan(100);
+    });
+  });
+
+  it('is ended by a signal that times out', async () => {
+    await using(['cpu'], async (rt) => {
+      const x = rt.tensor([1, 2, 3]);
+      const signal = AbortSignal.timeout(30);
+      const started = performance.now();
+      const loop = async (): Promise<void> => {
+        while (performance.now() - started < 5000) await x.data({ signal });
+      };
+      await expect(loop()).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(performance.now() - started).toBeLessThan(2000);
+    });
+  });
+});
+
+describe('a loop that disposes of nothing', () => {
+  const elements = 1 << 18;
+  const loops: Readonly<Record<string, (rt: Runtime, x: Tensor, i: number) => Promise<unknown>>> = {
+    'new data': (rt, _, i) => rt.tensor(new Float32Array(elements)).add(i).data(),
+    results: (_, x, i) => x.add(i).data(),
+    'results that are not read': (rt, x, i) => rt.flush(x.add(i)),
+  };
+  it.each(Object.keys(loops))('stays within twice its working set and 256 MiB: %s', async (name) => {
+    await using(['cpu'], async (rt) => {
+      const x = rt.tensor(new Float32Array(elements)).compute();
+      await x.data();
+      const before = process.memoryUsage().rss;
+      let most = 0;
+      for (let i = 0; i < 400; i++) {
+        await loops[name]!(rt, x, i);
+        most = Math.max(most, process.memoryUsage().rss);
+      }
+      const workingSet = 3 * MiB;
+      expect(rt.stats().peakBytes).toBeLessThan(2 * workingSet + 192 * MiB);
+      expect(most - before).toBeLessThan(2 * workingSet + 256 * MiB);
+    });
+  });
+
+  it('stays within bounds on WebGPU too', async () => {
+    await using(['webgpu'], async (rt) => {
+      const x = rt.tensor(new Float32Array(elements)).compute();
+      for (let i = 0; i < 300; i++) await rt.flush(x.add(i));
+      expect(rt.stats().peakBytes).toBeLessThan(200 * MiB);
+    });
+  });
+
+  it('leaves what is held alone, however much it is', async () => {
+    await using(['cpu'], async (rt) => {
+      const held: Tensor[] = [];
+      for (let i = 0; i < 300; i++) {
+        const t = rt.full([elements], i).compute();
+        await rt.flush();
+        held.push(t);
+      }
+      for (const [i, t] of held.entries()) expect((await t.data())[7]).toBe(i);
+      expect(rt.stats().bytes).toBe(300 * MiB);
+    });
+  });
+});
