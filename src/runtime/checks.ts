@@ -6,6 +6,7 @@
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { IndexError } from '../errors.ts';
+import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
 import type { Executable } from './programs.ts';
@@ -14,7 +15,12 @@ import type { Executable } from './programs.ts';
 const mostAttempts = 3;
 
 export class Checks {
+  readonly #recovery: Recovery;
   readonly #open = new Set<DeferredCheck>();
+
+  constructor(recovery: Recovery) {
+    this.#recovery = recovery;
+  }
 
   /** Reads the flags, which follow the outputs among the plan's results, or defers that. */
   read(
@@ -75,7 +81,8 @@ export class Checks {
       if (place.generation !== generation) return settled();
       let flag: number | undefined;
       try {
-        [flag] = await place.device.read(buffer, 0, 1);
+        const reading = place.device.read(buffer, 0, 1);
+        [flag] = await this.#recovery.within(reading, `read of an index check (${place.id})`);
       } catch (e) {
         // The next who asks may have more luck.
         if (++attempts < mostAttempts && place.generation === generation) outcome = null;

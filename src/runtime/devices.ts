@@ -7,6 +7,7 @@ import type { CudaOptions } from '../devices/cuda/discover.ts';
 import type { Device } from '../devices/device.ts';
 import type { WebGpuOptions } from '../devices/webgpu/open.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
+import { closeQuietly } from '../governor/recovery/loss.ts';
 import { selfCheck } from '../governor/recovery/self-check.ts';
 
 export type DeviceKind = 'cuda' | 'webgpu' | 'cpu' | 'reference';
@@ -42,18 +43,18 @@ interface Opened {
   readonly refused: readonly { readonly id: string; readonly reason: string; readonly fix: string }[];
 }
 
-const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<Opened>>> = {
-  cuda: async (o) => {
+const openers: Readonly<Record<DeviceKind, (options: DeviceOptions, timeoutMs: number) => Promise<Opened>>> = {
+  cuda: async (o, timeoutMs) => {
     if (!isNode()) {
       const refused = [{ id: 'cuda', reason: 'browsers have no access to CUDA', fix: 'Use WebGPU here.' }];
       return { devices: [], refused };
     }
     const { openCudaDevices } = await import('../devices/cuda/discover.ts');
-    return checked(await openCudaDevices(o.cuda));
+    return checked(await openCudaDevices(o.cuda), timeoutMs);
   },
-  webgpu: async (o) => {
+  webgpu: async (o, timeoutMs) => {
     const { openWebGpuDevices } = await import('../devices/webgpu/open.ts');
-    return checked(await openWebGpuDevices(o.webgpu));
+    return checked(await openWebGpuDevices(o.webgpu), timeoutMs);
   },
   cpu: async (o) => {
     const { createCpuDevice } = await import('../devices/cpu/device.ts');
@@ -67,7 +68,7 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions) => Promise<O
 
 const defaults: readonly DeviceKind[] = ['cuda', 'webgpu', 'cpu'];
 
-/** `timeoutMs`: the longest wait for an answer of a device in a process of its own. */
+/** `timeoutMs`: the longest wait for an answer of a device. */
 export async function openDevices(
   options: DeviceOptions,
   timeoutMs: number,
@@ -87,7 +88,7 @@ export async function openDevices(
   }
   const apart = isolated(options);
   const opened = await Promise.all(
-    kinds.map((k) => (apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options))),
+    kinds.map((k) => (apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs))),
   );
   // A GPU emulated on the CPU is slower than the CPU device: it goes last.
   const { wrap = (d: Device) => d } = options;
@@ -96,15 +97,17 @@ export async function openDevices(
     ...devices.map((d) => ({ id: d.id, open: true, name: d.caps.name, details: d.caps.details })),
     ...opened.flatMap((o) => o.refused.map((r) => ({ ...r, open: false, name: '', details: {} }))),
   ];
-  if (devices.length === 0) {
-    throw new DeviceUnavailable({
-      code: 'NO_DEVICE',
-      message: `createRuntime: no device could be opened: ${reports.map((r) => `${r.id}: ${r.reason}`).join('; ')}`,
-      fix: reports.map((r) => r.fix).join(' '),
-      where: 'createRuntime',
-    });
-  }
+  if (devices.length === 0) throw noDevice(reports);
   return { devices, reports };
+}
+
+export function noDevice(reports: readonly DeviceReport[]): DeviceUnavailable {
+  return new DeviceUnavailable({
+    code: 'NO_DEVICE',
+    message: `createRuntime: no device could be opened: ${reports.map((r) => `${r.id}: ${r.reason}`).join('; ')}`,
+    fix: reports.map((r) => r.fix).join(' '),
+    where: 'createRuntime',
+  });
 }
 
 /** The kinds whose devices live in processes of their own. */
@@ -125,23 +128,22 @@ function isolated({ isolation = 'none' }: DeviceOptions): readonly DeviceKind[] 
 
 async function openApart(kind: DeviceKind, options: DeviceOptions, timeoutMs: number): Promise<Opened> {
   const { openIsolated } = await import('../governor/recovery/isolated/open.ts');
-  return checked(await openIsolated(kind as 'cuda' | 'webgpu' | 'cpu', { ...options, timeoutMs }));
+  return checked(await openIsolated(kind as 'cuda' | 'webgpu' | 'cpu', { ...options, timeoutMs }), timeoutMs);
 }
 
 /** For devices behind a driver: those that compute wrong are closed and reported, never used. */
-async function checked(opened: Opened): Promise<Opened> {
+async function checked(opened: Opened, timeoutMs: number): Promise<Opened> {
   const devices: Device[] = [];
   const refused = [...opened.refused];
   for (const device of opened.devices) {
-    const wrong = await selfCheck(device).catch((e) => `${e}`);
-    if (wrong === null) devices.push(device);
+    const reason = await selfCheck(device, timeoutMs).then(
+      (wrong) => wrong && `it computes wrong: ${wrong}`,
+      (e: unknown) => `its first computation failed: ${e instanceof Error ? e.message.split('\n')[0] : e}`,
+    );
+    if (reason === null) devices.push(device);
     else {
-      await device.close();
-      refused.push({
-        id: device.id,
-        reason: `it computes wrong: ${wrong}`,
-        fix: 'Update the GPU driver, or use another device.',
-      });
+      await closeQuietly(device);
+      refused.push({ id: device.id, reason, fix: 'Update the GPU driver, or use another device.' });
     }
   }
   return { devices, refused };

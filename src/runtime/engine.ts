@@ -23,10 +23,16 @@ import { recipes } from './recipe.ts';
 import { Residency } from './residency.ts';
 import { Results, releaseMade } from './results.ts';
 
+/** What is computed by somebody who waits for it. */
+interface LaterRun {
+  readonly nodes: readonly Node[];
+  readonly signal: AbortSignal | undefined;
+}
+
 export class Engine {
   readonly programs: Programs;
   readonly residency: Residency;
-  readonly checks = new Checks();
+  readonly checks: Checks;
   readonly results: Results;
   readonly dispatch: Dispatch;
   readonly #events: Emitter;
@@ -50,7 +56,8 @@ export class Engine {
     this.programs = programs;
     this.#events = events;
     this.dispatch = dispatch;
-    this.residency = new Residency(events, this.dispatch);
+    this.checks = new Checks(recovery);
+    this.residency = new Residency(recovery, events, this.dispatch);
     this.#recovery = recovery;
     this.feedback = feedback;
     this.#ledger = ledger;
@@ -63,9 +70,10 @@ export class Engine {
     blame: (error) => this.#blamed(error),
   };
 
-  readonly #computingLater: Work<readonly Node[], Want, Maybe<Executable | null>> = {
+  readonly #computingLater: Work<LaterRun, Want, Maybe<Executable | null>> = {
     what: 'compute',
-    run: (nodes, want) => (this.programs.awaits ? this.#computeFar(nodes, want) : this.#computeHeld(nodes, want)),
+    run: ({ nodes, signal }, want) =>
+      this.programs.awaits ? this.#computeFar(nodes, want, signal) : this.#computeHeld(nodes, want),
     blame: (error) => this.#blamed(error),
   };
 
@@ -82,7 +90,7 @@ export class Engine {
 
   /** As `compute`, waiting for inputs to come from devices that can only be read asynchronously. */
   computeAsync(nodes: readonly Node[], want: Want = anywhere, signal?: AbortSignal): Maybe<Executable | null> {
-    return this.#recovery.attempts.runAsync(this.#computingLater, nodes, want, signal);
+    return this.#recovery.attempts.runAsync(this.#computingLater, { nodes, signal }, want, signal);
   }
 
   /** Runs something until it succeeds or recovery gives up. */
@@ -115,9 +123,9 @@ export class Engine {
     return this.feedback.epoch;
   }
 
-  async #computeFar(nodes: readonly Node[], want: Want): Promise<Executable | null> {
+  async #computeFar(nodes: readonly Node[], want: Want, signal: AbortSignal | undefined): Promise<Executable | null> {
     const far = this.#far(nodes, want);
-    if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place)));
+    if (far) await Promise.all(far.leaves.map((leaf) => this.residency.bringAsync(leaf, far.place, signal)));
     return this.#computeHeld(nodes, far?.place.alive ? { ...want, pin: far.place } : want);
   }
 
@@ -313,8 +321,9 @@ export class Engine {
 
 const none: readonly number[] = [];
 
+/** Those that have no bytes yet, each once: what is asked for twice is attached once. */
 const uncomputed = (nodes: readonly Node[]): readonly Node[] =>
-  nodes.length === 1 && !nodes[0]!.storage ? nodes : nodes.filter((n) => !n.storage);
+  nodes.length === 1 && !nodes[0]!.storage ? nodes : [...new Set(nodes)].filter((n) => !n.storage);
 
 /** Whether a leaf can only be brought elsewhere by waiting for its device. */
 const mustAwait = ({ storage }: Node): boolean =>

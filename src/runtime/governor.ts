@@ -58,11 +58,16 @@ export async function createGovernor(
   if (Number.isFinite(limit)) for (const place of places) place.shared = { limit, places };
   const { hostBytes } = options.memory;
   const hostLimit = hostBytes === 0 ? 0 : bytesOf(hostBytes, await hostMemory(), 'memory.hostBytes');
-  const spill = new Spill(storages, hostLimit, ({ start, ms, ...e }) => {
-    if (events.has('spill')) events.emit('spill', e);
-    if (e.moved > 0 && events.has('wait'))
-      events.emit('wait', { device: e.device, start, ms, line: callerLine(), why: 'memory' });
-  });
+  const spill = new Spill(
+    storages,
+    hostLimit,
+    ({ start, ms, ...e }) => {
+      if (events.has('spill')) events.emit('spill', e);
+      if (e.moved > 0 && events.has('wait'))
+        events.emit('wait', { device: e.device, start, ms, line: callerLine(), why: 'memory' });
+    },
+    options.recovery.timeoutMs,
+  );
   const view = memoryView(places, storages, hostLimit);
   const monitor = new RuntimeMemory(places, view, options.memory, {
     onError: (error, where) => events.emit('error', { error, where }),
@@ -117,12 +122,13 @@ export async function createGovernor(
         if (attempt >= attempts || !health.reset(device)) return null;
         return attempt === 0 ? 0 : (backoffMs[Math.min(attempt, backoffMs.length) - 1] ?? 0);
       },
-      probe: selfCheck,
-      sleep: (ms) => sleep(systemClock, ms),
-      rest: async () => {
+      probe: (device, signal) => selfCheck(device, options.recovery.timeoutMs, signal),
+      sleep: (ms, signal) => sleep(systemClock, ms, signal),
+      limitMs: options.recovery.timeoutMs,
+      rest: async (signal) => {
         const { probeEveryMs } = options.recovery;
         if (probeEveryMs === Number.POSITIVE_INFINITY) return false;
-        await sleep(idleClock, probeEveryMs);
+        await sleep(idleClock, probeEveryMs, signal);
         return true;
       },
       probes: options.recovery.probes,

@@ -4,6 +4,7 @@ import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ForgeError } from '../errors.ts';
 import { lent } from '../governor/memory/errors.ts';
+import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
 import type { Dispatch } from './dispatch.ts';
@@ -23,11 +24,13 @@ interface Read {
 }
 
 export class Residency {
+  readonly #recovery: Recovery;
   readonly #events: Emitter;
   readonly #dispatch: Dispatch;
   readonly #failed = new WeakMap<object, FailedRead>();
 
-  constructor(events: Emitter, dispatch: Dispatch) {
+  constructor(recovery: Recovery, events: Emitter, dispatch: Dispatch) {
+    this.#recovery = recovery;
     this.#events = events;
     this.#dispatch = dispatch;
   }
@@ -46,7 +49,7 @@ export class Residency {
   }
 
   /** As `bring`, waiting for devices that can only be read asynchronously. */
-  async bringAsync(node: Node, place: Place): Promise<void> {
+  async bringAsync(node: Node, place: Place, signal?: AbortSignal): Promise<void> {
     const { storage } = node;
     if (!storage || storage.on(place) || storage.host || storage.places.some((p) => p.caps.syncRead)) return;
     if (storage.lent) throw lent(node);
@@ -54,7 +57,8 @@ export class Residency {
     const start = this.#started();
     let bytes: Uint8Array;
     try {
-      bytes = await from.device.read(storage.buffer!);
+      const what = `read of ${storage.bytes} bytes (${from.id})`;
+      bytes = await this.#recovery.within(from.device.read(storage.buffer!), what, signal);
     } catch (e) {
       throw this.#blame(e, node, from);
     }

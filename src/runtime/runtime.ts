@@ -9,8 +9,8 @@ import { type MemoryOptions, type MemorySettings, memorySettings } from '../gove
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Health } from '../governor/recovery/health.ts';
+import { closeQuietly } from '../governor/recovery/loss.ts';
 import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
-import { createRouter } from '../governor/routing/create.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
 import type { Router } from '../governor/routing/router.ts';
@@ -20,7 +20,7 @@ import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
-import { type DeviceOptions, type DeviceReport, openDevices } from './devices.ts';
+import type { DeviceOptions, DeviceReport } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
 import { Engine } from './engine.ts';
 import { Emitter, type EventName, eventNames, type Listener } from './events.ts';
@@ -31,6 +31,7 @@ import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
+import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
 import { type ResetReport, reset } from './reset.ts';
@@ -95,17 +96,15 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);
   const scopes = await createScopeStore();
-  const { devices, reports } = await openDevices(options, recovery.timeoutMs);
+  const { devices, reports, routed } = await open(options, recovery.timeoutMs);
   const events = new Emitter();
   const settings: HostSettings = {
     development,
     keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
     seedBytes: recovery.keep === 'all' ? Number.POSITIVE_INFINITY : seedBytes,
-    timeoutMs: recovery.timeoutMs,
   };
   const host = new RuntimeHost(settings, events, scopes);
   try {
-    const routed = await createRouter(devices, options.routing, options.signal);
     const forbids = (id: string): boolean => covers(routing.forbid, id);
     const changed = (): void => routed.router.touch();
     const governor = await createGovernor(devices, { memory, recovery, forbids, changed }, host.ledger, events);
@@ -119,7 +118,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
     return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
   } catch (e) {
-    await Promise.all(devices.map((d) => d.close()));
+    await Promise.all(devices.map(closeQuietly));
     throw e;
   }
 }
@@ -412,9 +411,9 @@ export class Runtime extends TensorMaking {
     this.#closed = true;
     this.host.close();
     this.#spans.close();
-    await this.#governor.close();
     this.#routed.save();
-    await Promise.all(this.#governor.places.filter((p) => p.alive).map((p) => p.device.close()));
+    const devices = this.#governor.places.flatMap((p) => (p.alive ? [p.device] : []));
+    await Promise.all([this.#governor.close(), ...devices.map(closeQuietly)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,7 +10,6 @@ import { DeviceLost, OutOfMemory } from '../errors.ts';
 import { lent } from '../governor/memory/errors.ts';
 import type { Forgotten } from '../governor/memory/forgotten.ts';
 import type { Maybe, Work } from '../governor/recovery/attempt.ts';
-import { withDeadline } from '../governor/recovery/deadline.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { internInts, noInts } from '../graph/intern.ts';
@@ -28,8 +27,6 @@ export interface TransferSettings {
   readonly keepBytes: number;
   /** Bytes up to which they stay even after the tensor was disposed, while results computed from it live. */
   readonly seedBytes: number;
-  /** The longest wait for a device. */
-  readonly timeoutMs: number;
 }
 
 export interface TransferParts {
@@ -203,9 +200,7 @@ export class Transfers {
     const what = `read of ${length} bytes (${place.id})`;
     const start = this.#events.heard.download ? performance.now() : 0;
     const reading = device.read(buffer!, 0, length, into);
-    const bytes = await (place.mortal || signal
-      ? withDeadline(reading, this.#settings.timeoutMs, { what, signal })
-      : reading);
+    const bytes = await (place.mortal || signal ? this.#recovery.within(reading, what, signal) : reading);
     if (start > 0 && this.#events.heard.download) this.#downloaded(place, bytes, start);
     if (!into || bytes === into) return bytes;
     fill(into, bytes);
@@ -290,7 +285,7 @@ export class Transfers {
         if (!node.storage || node.storage.lost) await this.#engine.computeAsync([node], want, signal);
         move.computing = false;
         const what = `move of ${node.size * byteSize(node.dtype)} bytes to ${to.id}`;
-        await withDeadline(residency.bringAsync(node, to), this.#settings.timeoutMs, { what, signal });
+        await this.#recovery.within(residency.bringAsync(node, to), what, signal);
         residency.bring(node, to);
       }
     },
@@ -331,8 +326,7 @@ export class Transfers {
     if (this.#events.heard.wait) done = this.#tellFlush(done, place.id, callerLine());
     if (this.#recovery.doubts(place)) done = done.then(() => this.#recovery.succeeded(place));
     if (!place.mortal && !signal) return done;
-    const ms = place.mortal ? this.#settings.timeoutMs : Number.POSITIVE_INFINITY;
-    return withDeadline(done, ms, { what: `flush (${place.id})`, signal });
+    return this.#recovery.within(done, `flush (${place.id})`, signal);
   }
 
   async #tellFlush(done: Promise<void>, device: string, line: string): Promise<void> {

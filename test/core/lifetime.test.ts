@@ -226,3 +226,21 @@ describe('reading', () => {
     expect(heldBytes(rt)).toBe(0);
   });
 });
+
+describe('close', () => {
+  it('gives back what the CPU device held', async () => {
+    const work = async (): Promise<number> => {
+      const rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 2 } });
+      const x = rt.full([1 << 24], 2).compute();
+      const y = x.add(1).compute();
+      await rt.flush();
+      x.dispose();
+      y.dispose();
+      await rt.close();
+      return process.memoryUsage().rss;
+    };
+    const first = await work();
+    for (let i = 0; i < 4; i++) await work();
+    expect((await work()) - first).toBeLessThan(100 * 2 ** 20);
+  });
+});

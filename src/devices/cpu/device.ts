@@ -5,6 +5,7 @@
 // Workers do not keep the process alive, and end when the device is closed or garbage-collected.
 
 import { byteSize, type DType, dtypes, type TypedArray } from '../../base/dtype.ts';
+import { collectGarbage } from '../../base/garbage.ts';
 import { ArgumentError, DisposedError } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
 import { withoutEmptiness } from '../../kernel/empty.ts';
@@ -74,6 +75,9 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   const programs = whole(options.programs ?? 4096, 'programs', 1, 2 ** 31);
   return new Cpu(engine, blas, tiny, programs);
 }
+
+/** Memory of a closed device that may wait for the collector to come by. */
+const keptBytes = 32 << 20;
 
 class Cpu implements CpuDevice {
   readonly id = 'cpu';
@@ -267,8 +271,13 @@ class Cpu implements CpuDevice {
     if (this.#closed) return;
     this.#closed = true;
     forgotten().unregister(this);
+    for (const p of this.#programs.values()) p.dispose();
     this.#programs.clear();
+    this.#spares.clear();
+    const { committed } = this.#engine.memory;
     await this.#engine.close();
+    // The pages of a WebAssembly memory go back only when it is collected, and the collector does not know how many there are.
+    if (committed > keptBytes) await collectGarbage();
   }
 
   #open(where: string): void {

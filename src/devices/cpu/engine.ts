@@ -171,8 +171,11 @@ export class WasmEngine {
   }
 
   async close(): Promise<void> {
+    this.#published.clear();
+    this.#deferred.length = 0;
     await this.#pool?.close();
     this.#pool = null;
+    this.memory.close();
   }
 
   #spread(work: SharedWork, exports: Exports): void {

@@ -58,6 +58,18 @@ export class CpuMemory {
     });
   }
 
+  /** Lets go of the memory for good. Its pages go back to the system when the collector finds that nothing is bound to it any more. */
+  close(): void {
+    this.memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: this.shared });
+    this.views = new Views(this.memory.buffer);
+    this.heap = new Heap({ base: 0, limit: 0, commit: () => false });
+  }
+
+  /** Bytes taken from the system. */
+  get committed(): number {
+    return this.views.buffer.byteLength;
+  }
+
   /** A block, or OutOfMemory with nothing changed. */
   take(bytes: number, where: string): Block {
     const block = this.heap.allocate(bytes);

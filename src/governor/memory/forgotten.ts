@@ -4,9 +4,9 @@
 // knows the bytes: when they have grown to twice what was in use after the last collection and some more, the next wait
 // includes a collection. Loops that dispose of their tensors never come there, and pay for a comparison.
 
+import { finalizers, findCollector } from '../../base/garbage.ts';
 import { turnIfDue } from '../../base/turn.ts';
 import type { Storages } from '../../graph/storage.ts';
-import { finalizers, findCollector } from './garbage.ts';
 
 /** Growth beyond twice what is in use: from the first on a collection runs if it costs little of the time, from the second on in any case. */
 const softBytes = 64 << 20;

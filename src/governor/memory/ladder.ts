@@ -6,9 +6,9 @@
 //   4  the engine places the work on another device
 //   5  OutOfMemory, naming the five largest holders
 
+import { collectGarbage } from '../../base/garbage.ts';
 import type { Place, Room } from '../../devices/place.ts';
 import { OutOfMemory } from '../../errors.ts';
-import { collectGarbage } from './garbage.ts';
 import type { Spill } from './spill.ts';
 
 /** Doublings of the amount that is spilled before the device is believed to be full. */

@@ -1,9 +1,9 @@
 // The runtime's memory as the monitor sees it: figures per place, who holds what, and what a clean-up can do.
 
+import { collectGarbage } from '../../base/garbage.ts';
 import type { Place } from '../../devices/place.ts';
 import type { Storage, Storages } from '../../graph/storage.ts';
 import { siteLine } from '../../tensor/core.ts';
-import { collectGarbage } from './garbage.ts';
 import type { Holder, MemoryView, PlaceFigures } from './view.ts';
 
 export function memoryView(places: readonly Place[], storages: Storages, hostLimit: number): MemoryView {

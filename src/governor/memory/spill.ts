@@ -5,6 +5,7 @@
 
 import type { Place } from '../../devices/place.ts';
 import type { Storage, Storages } from '../../graph/storage.ts';
+import { withDeadline } from '../recovery/deadline.ts';
 import { type Choice, Eviction } from './eviction.ts';
 
 /** A tensor's bytes left a device. `bytes` were freed there, `moved` of them had to be read, which took `ms` from `start` on. */
@@ -28,9 +29,12 @@ export class Spill {
   readonly #storages: Storages;
   readonly #limit: number;
   readonly #told: OnSpill;
+  readonly #timeoutMs: number;
   readonly #eviction = new Eviction();
 
-  constructor(storages: Storages, hostLimit: number, told: OnSpill) {
+  /** `timeoutMs`: the longest wait for a device. */
+  constructor(storages: Storages, hostLimit: number, told: OnSpill, timeoutMs = Number.POSITIVE_INFINITY) {
+    this.#timeoutMs = timeoutMs;
     this.#storages = storages;
     this.#limit = hostLimit;
     this.#told = told;
@@ -78,7 +82,8 @@ export class Spill {
         if (!this.#hostRoom(size)) continue;
         const { device } = at;
         const start = performance.now();
-        const read = await device.read(buffer, 0, size);
+        const what = `spill of ${size} bytes (${at.id})`;
+        const read = await withDeadline(device.read(buffer, 0, size), this.#timeoutMs, { what });
         // Disposed, lost or lent while it was read.
         if (storage.owners === 0 || storage.on(at) !== buffer || storage.lent) {
           device.returnRead?.(read);

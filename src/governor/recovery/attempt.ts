@@ -318,7 +318,7 @@ class Story<S, W extends Asked> {
     }
     // Where the place matters it is waited for, one time a call.
     const waits = (want.prefer === place && want.resets === 0) || !this.#other(place, want);
-    if (reaction !== 'reset' || !waits || !(await losses.back(place))) return null;
+    if (reaction !== 'reset' || !waits || !(await losses.back(place, signal))) return null;
     this.#reacts(failure, 'reset');
     return { ...once, resets: want.resets + 1 };
   }

@@ -4,6 +4,7 @@ import type { Place } from '../../devices/place.ts';
 import type { Node } from '../../graph/node.ts';
 import type { Storages } from '../../graph/storage.ts';
 import { type AttemptParts, Attempts } from './attempt.ts';
+import { withDeadline } from './deadline.ts';
 import type { Health } from './health.ts';
 import { revive } from './revive.ts';
 
@@ -18,12 +19,19 @@ export class Recovery {
   readonly #health: Health;
   readonly #storages: Storages;
   readonly #returned: RecoveryParts['returned'];
+  readonly #limitMs: number;
 
   constructor(parts: RecoveryParts) {
     this.attempts = new Attempts(parts);
     this.#health = parts.health;
     this.#storages = parts.storages;
     this.#returned = parts.returned;
+    this.#limitMs = parts.options.timeoutMs;
+  }
+
+  /** A wait for a device: ends with the signal, and as lost when the device takes too long. `what` names it, with the device. */
+  within<T>(work: Promise<T>, what: string, signal?: AbortSignal): Promise<T> {
+    return withDeadline(work, this.#limitMs, { what, signal });
   }
 
   /** A run begins at a place. Where the device is on probation it is the only one there until the device is done with it. */
@@ -35,7 +43,7 @@ export class Recovery {
     try {
       // Its launches are enqueued within this turn.
       await undefined;
-      if (place.alive) await place.device.mark(false).whenDone();
+      if (place.alive) await this.within(place.device.mark(false).whenDone(), `probe (${place.id})`);
     } catch {
       // Whoever waits for the result is told.
     } finally {

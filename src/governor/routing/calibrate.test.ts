@@ -53,7 +53,7 @@ it('stops when it is told to, and leaves nothing behind', async () => {
   try {
     const stop = new AbortController();
     const run = calibrate([device], { signal: stop.signal, onProgress: () => stop.abort(new Error('enough')) });
-    await expect(run).rejects.toThrow('enough');
+    await expect(run).rejects.toMatchObject({ code: 'ABORTED', cause: new Error('enough') });
     expect(device.memory().free).toBe(device.memory().total);
   } finally {
     await device.close();

@@ -7,6 +7,8 @@
 
 import type { Device, DeviceId } from '../../devices/device.ts';
 import type { RoutineOp } from '../../kernel/kernel.ts';
+import { withDeadline } from '../recovery/deadline.ts';
+import { aborted } from '../recovery/errors.ts';
 import { type Curve, curveOf, scaled } from './curve.ts';
 import { probes } from './probes.ts';
 import { amountOf, type Profile } from './profile.ts';
@@ -26,6 +28,10 @@ export interface CalibrateOptions {
   /** For all devices together. Default 550 ms. */
   readonly budgetMs?: number | undefined;
   readonly clock?: ReadClock | undefined;
+  /** Told of a device that failed, which is left out then. Without it the failure is thrown. */
+  readonly onFailure?: ((device: Device, error: unknown) => void) | undefined;
+  /** The longest that one device may take, however much time there is. Default: no limit. */
+  readonly timeoutMs?: number | undefined;
 }
 
 type ProbeClass = keyof typeof probes;
@@ -105,7 +111,15 @@ export async function calibrate(
   // Devices that compute on this thread make kernels quickly and leave most of their share to the others.
   for (const device of [...devices].sort((a, b) => Number(b.caps.syncRead) - Number(a.caps.syncRead))) {
     const share = clock() + Math.max(20, (deadline - clock()) / left--);
-    profiles.set(device.id, await new Calibration(device, share, clock, options).run());
+    const { signal, onFailure, timeoutMs = Number.POSITIVE_INFINITY } = options;
+    try {
+      const run = new Calibration(device, share, clock, options).run();
+      profiles.set(device.id, await withDeadline(run, timeoutMs, { what: `measuring ${device.id}`, signal }));
+    } catch (error) {
+      if (signal?.aborted) throw aborted(`measuring ${device.id}`, signal);
+      if (!onFailure) throw error;
+      onFailure(device, error);
+    }
   }
   return profiles;
 }
@@ -149,10 +163,17 @@ class Calibration {
       else await this.#rounds();
       await this.#transfer(transferSizes.largest);
     } finally {
-      this.#watch.close();
-      this.#device.trim();
+      this.#tidy();
     }
     return this.#profile();
+  }
+
+  /** What cannot be given back to a device that has failed went with it; its failure is the one to know. */
+  #tidy(): void {
+    try {
+      this.#watch.close();
+      this.#device.trim();
+    } catch {}
   }
 
   async #frugal(): Promise<void> {

@@ -8,7 +8,7 @@ import { covers, type RoutingOptions, resolveRouting } from './options.ts';
 export async function createRouter(
   devices: readonly Device[],
   options: RoutingOptions = {},
-  signal?: AbortSignal,
+  limits: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined } = {},
 ): Promise<OpenRouter> {
   const { device, allowFallback, forbid } = resolveRouting(options);
   const ids = devices.map((d) => d.id);
@@ -30,7 +30,8 @@ export async function createRouter(
     });
   }
   return openRouter(usable, options, {
-    signal,
+    ...limits,
+    leaveOut: true,
     freeBytes: (id) => devices.find((d) => d.id === id)?.memory().free ?? null,
   });
 }

@@ -12,6 +12,8 @@ export interface OpenRouter {
   readonly router: Router;
   /** Ids of devices that were measured now rather than read from the store. */
   readonly measured: readonly DeviceId[];
+  /** Devices that failed while they were measured, and why; the router does not know them. Only with `leaveOut`. */
+  readonly failed: ReadonlyMap<DeviceId, string>;
   /** Measures devices now, whatever the store says, and tells the router. */
   calibrate(devices: readonly Device[], options?: CalibrateOptions): Promise<Map<DeviceId, Profile>>;
   /** Keeps what was learned for the next run. To be called when the runtime closes. */
@@ -26,7 +28,12 @@ export async function openRouter(
   devices: readonly Device[],
   options: RoutingOptions,
   more: CalibrateOptions &
-    RouterSetup & { readonly force?: boolean | undefined; readonly always?: boolean | undefined } = {},
+    RouterSetup & {
+      readonly force?: boolean | undefined;
+      readonly always?: boolean | undefined;
+      /** A device that fails while it is measured is left out instead of failing everything. */
+      readonly leaveOut?: boolean | undefined;
+    } = {},
 ): Promise<OpenRouter> {
   const routing = resolveRouting(options);
   const store = await openProfileStore(routing.cache);
@@ -36,22 +43,29 @@ export async function openRouter(
     ? { known: new Map<DeviceId, Known>(), unknown: allowed }
     : loadAll(store, allowed);
   const byId = new Map(devices.map((d) => [d.id, d]));
+  const failed = new Map<DeviceId, string>();
+  const onFailure = (device: Device, error: unknown): void => {
+    failed.set(device.id, error instanceof Error ? error.message.split('\n')[0]! : String(error));
+  };
+  const how = more.leaveOut ? { ...more, onFailure } : more;
   const fresh =
-    choice || more.always || more.force ? await measure(store, byId, unknown, more) : new Map<DeviceId, Profile>();
+    choice || more.always || more.force ? await measure(store, byId, unknown, how) : new Map<DeviceId, Profile>();
   const profiles = new Map<DeviceId, Profile>();
-  for (const d of devices) {
+  const left = devices.filter((d) => !failed.has(d.id));
+  for (const d of left) {
     const p = fresh.get(d.id) ?? known.get(d.id)?.profile;
     if (p) profiles.set(d.id, p);
   }
-  const router = new Router(options, levelled(profiles, devices), {
+  const router = new Router(options, levelled(profiles, left), {
     ...more,
-    devices: devices.map((d) => d.id),
-    hosts: devices.filter((d) => d.caps.host).map((d) => d.id),
+    devices: left.map((d) => d.id),
+    hosts: left.filter((d) => d.caps.host).map((d) => d.id),
   });
   for (const [id, k] of known) if (k.learned) router.relearn(new Map([[id, k.learned]]));
   return {
     router,
     measured: [...fresh.keys()],
+    failed,
     calibrate: async (list, how = {}) => {
       for (const d of list) byId.set(d.id, d);
       const result = await measure(store, byId, list, how);

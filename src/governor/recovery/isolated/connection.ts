@@ -27,7 +27,11 @@ const eagerMs = 0.2;
 /** How old figures of memory may be, in ms. */
 const staleMs = 50;
 /** How long a child may take to close by itself, in ms. */
-const closeMs = 5000;
+const closeMs = 1500;
+/** Room in the shared file that the wish to close takes at most, with what is collected. */
+const closeBytes = 64 << 10;
+/** How long a wait without the event loop bears with a child that a signal has stopped, in ms. */
+const stoppedMs = 1000;
 
 export class Connection {
   readonly host: ChildHost;
@@ -218,7 +222,8 @@ export class Connection {
           this.#receive();
           if (done()) return;
           this.die('its process has ended');
-        } else if (now - this.#progress > this.#timeoutMs) this.die(`no answer within ${this.#timeoutMs} ms (${what})`);
+        } else if (this.host.stoppedMs > stoppedMs) this.die('its process was stopped by a signal');
+        else if (now - this.#progress > this.#timeoutMs) this.die(`no answer within ${this.#timeoutMs} ms (${what})`);
         else Atomics.wait(this.#sleeper, 0, 0, Math.min(1, 0.05 * ++naps));
       }
     } finally {
@@ -340,8 +345,13 @@ export class Connection {
     const timer = setTimeout(() => this.host.kill(), closeMs);
     this.host.hold();
     try {
-      this.#later((request) => this.out.word(up.close, request), null).catch(() => {});
-      this.out.flush();
+      this.host.ring.look();
+      // A child that has not read for so long that the file is full will not read this either.
+      if (this.host.ring.room < closeBytes) this.host.kill();
+      else {
+        this.#later((request) => this.out.word(up.close, request), null).catch(() => {});
+        this.out.flush();
+      }
       await exit;
     } catch {
       this.host.kill();

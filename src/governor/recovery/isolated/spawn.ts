@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DeviceUnavailable } from '../../../errors.ts';
+import { environmentFor } from './environment.ts';
 import { fileBytes, Ring } from './ring.ts';
 
 export type IsolatedKind = 'cuda' | 'webgpu' | 'cpu';
@@ -20,7 +21,7 @@ export interface ChildSpec {
   readonly options: unknown;
   /** The built child.ts; looked for beside this file when not given. */
   readonly script?: string | undefined;
-  /** Added to the parent's environment. */
+  /** Added to what it gets of the parent's environment. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -36,6 +37,8 @@ export class ChildHost {
   #said = '';
   #ended: string | null = null;
   #lastLook = 0;
+  /** When it was first seen stopped, in a row of looks; 0 if it runs. */
+  #stoppedAt = 0;
   #waits = 0;
 
   /** `onBell` is called when the child has something to say, `onEnd` when it has ended, with how. */
@@ -46,7 +49,7 @@ export class ChildHost {
     try {
       this.#child = spawn(process.execPath, [script, spec.kind, JSON.stringify(spec.options)], {
         stdio: ['pipe', 'pipe', 'pipe', fd],
-        env: { ...process.env, ...spec.env },
+        env: { ...environmentFor(process.env), ...spec.env },
         windowsHide: true,
       });
     } finally {
@@ -98,7 +101,14 @@ export class ChildHost {
     const now = performance.now();
     if (now - this.#lastLook < 20) return true;
     this.#lastLook = now;
-    return runs(this.pid);
+    const state = stateOf(this.pid);
+    this.#stoppedAt = state === 'stopped' ? this.#stoppedAt || now : 0;
+    return state !== 'ended';
+  }
+
+  /** For how long it has been stopped by a signal, in ms, as far as `alive` has seen. */
+  get stoppedMs(): number {
+    return this.#stoppedAt === 0 ? 0 : performance.now() - this.#stoppedAt;
   }
 
   kill(): void {
@@ -115,25 +125,29 @@ export class ChildHost {
 
 const bell = new Uint8Array(1);
 
+type ProcessState = 'runs' | 'stopped' | 'ended';
+
+const byLetter: Readonly<Record<string, ProcessState>> = { Z: 'ended', X: 'ended', T: 'stopped' };
+
 /** A process that has ended but whose end was not collected yet still has a number: its state tells. */
-function runs(pid: number): boolean {
+function stateOf(pid: number): ProcessState {
   if (process.platform === 'linux') {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      return !'ZX'.includes(stat[stat.lastIndexOf(')') + 2]!);
+      return byLetter[stat[stat.lastIndexOf(')') + 2]!] ?? 'runs';
     } catch {
-      return false;
+      return 'ended';
     }
   }
   if (process.platform !== 'win32') {
     const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', `${pid}`], { encoding: 'latin1' });
-    return stdout.trim() !== '' && !stdout.startsWith('Z');
+    return stdout.trim() === '' ? 'ended' : (byLetter[stdout.trim()[0]!] ?? 'runs');
   }
   try {
     process.kill(pid, 0);
-    return true;
+    return 'runs';
   } catch {
-    return false;
+    return 'ended';
   }
 }
 

@@ -1,7 +1,7 @@
 // Asking for the garbage collector, and for the finalizers of what it finds, which run in turns of the event loop.
 
-import { importNode, isNode } from '../../base/platform.ts';
-import { turn } from '../../base/turn.ts';
+import { importNode, isNode } from './platform.ts';
+import { turn } from './turn.ts';
 
 type Collect = () => void;
 
