@@ -98,6 +98,14 @@ export class Place {
     return this.shared === null ? own : Math.max(own, this.overShared(bytes));
   }
 
+  /** Bytes that can be had without moving anything: free ones and idle ones of the device, within the budgets. */
+  free(): number {
+    if (!this.alive) return 0;
+    const { free } = this.device.memory();
+    const idle = this.device.pool?.().idle ?? 0;
+    return Math.max(0, Math.min(free + idle, -this.over(0)));
+  }
+
   /** A buffer; asks for room as often as that helps. Throws OutOfMemory with nothing half-done. */
   allocate(bytes: number): DeviceBuffer {
     if (this.over(bytes) > 0) return this.#insist(bytes, this.#overBudget(bytes));

@@ -212,7 +212,14 @@ export class Programs {
     const results = new Set(plan.outputs.filter((b) => b >= plan.leaves));
     return {
       op: operationOf(work),
-      candidates: candidates.map((p): Candidate => ({ device: p.id, work, penalty: this.#conditions.penalty(p) })),
+      candidates: candidates.map(
+        (p): Candidate => ({
+          device: p.id,
+          work,
+          penalty: this.#conditions.penalty(p),
+          memory: memoryFor(plan, leaves, p),
+        }),
+      ),
       inputs: leaves.map(({ storage }) => ({ bytes: storage?.bytes ?? 0, at: whereabouts(storage) })),
       outputBytes: [...results].reduce((sum, b) => sum + plan.made[b - plan.leaves]!.bytes, 0),
       wanted: want.wanted,
@@ -233,7 +240,7 @@ export class Programs {
     if (pin) {
       if (able.includes(pin)) return [pin];
       if ((want.excluded & pin.bit) !== 0) throw want.failed;
-      throw pinnedAway(pin, t.dtypes);
+      throw pinnedAway(pin, t.dtypes, want, leaves);
     }
     if (want.prefer && able.includes(want.prefer)) return [want.prefer];
     const allowed = able.filter((p) => this.#conditions.allows(p));
@@ -324,8 +331,7 @@ export class Programs {
     }
     if (want.sync && !alive.some((p) => p.caps.syncRead)) return asyncOnly(alive[0]!.id);
     const able = alive.filter((p) => !want.sync || p.caps.syncRead);
-    const far = leaves.find((l) => able.every((p) => !reachable([l], p)));
-    return needsAsync(far?.storage?.place?.id ?? alive[0]!.id, able[0]?.id ?? 'the host');
+    return (able[0] && unreadable(able[0], leaves)) ?? needsAsync(alive[0]!.id, 'the host');
   }
 }
 
@@ -376,7 +382,20 @@ function pinOf(leaves: readonly Node[]): Place | null {
   return pin;
 }
 
-function pinnedAway(pin: Place, dtypes: number): Error {
+/** Work that needs less fits in any case, or finds room: asking the device would take longer than most of it. */
+const smallBytes = 1 << 20;
+
+/** What a program needs at a place that has memory of its own: inputs that are not there yet, temporaries and results. */
+function memoryFor(plan: Plan, leaves: readonly Node[], place: Place): Candidate['memory'] {
+  if (place.caps.host) return undefined;
+  let needBytes = 0;
+  for (const { bytes } of plan.made) needBytes += bytes;
+  for (const { storage } of leaves) if (storage && (storage.mask & place.bit) === 0) needBytes += storage.bytes;
+  if (needBytes < smallBytes) return undefined;
+  return { needBytes, freeBytes: place.free() };
+}
+
+function pinnedAway(pin: Place, dtypes: number, want: Want = anywhere, leaves: readonly Node[] = []): Error {
   if (!pin.alive) return lostPin(pin);
   const missing = Object.entries(dtypeInfo)
     .filter(([, info]) => dtypes & (1 << info.id) && !(pin.dtypes & (1 << info.id)))
@@ -389,7 +408,13 @@ function pinnedAway(pin: Place, dtypes: number): Error {
       where: pin.id,
     });
   }
-  return needsAsync(pin.id, 'the host');
+  return unreadable(pin, leaves) ?? needsAsync(pin.id, want.sync ? 'the host' : 'another device');
+}
+
+/** Which input cannot be brought to a place at once, if there is one. */
+function unreadable(to: Place, leaves: readonly Node[]): DeviceUnavailable | null {
+  const far = leaves.find((l) => !reachable([l], to));
+  return far ? needsAsync(far.storage?.place?.id ?? 'another device', to.id) : null;
 }
 
 export const lostPin = (pin: Place): DeviceLost =>

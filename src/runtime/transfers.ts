@@ -37,6 +37,9 @@ export interface TransferParts {
   readonly forgotten: Forgotten;
 }
 
+/** Reads of so many bytes are timed on every device: the clock takes no noticeable part of them. */
+const timedBytes = 64 << 10;
+
 /** How often bytes may be lost between being computed and being read before a read gives up. */
 const mostLosses = 8;
 
@@ -129,7 +132,9 @@ export class Transfers {
     }
     const { device } = place;
     const buffer = storage.on(place)!;
-    if (!this.#settings.development && !this.#listening) {
+    // A device that is done when a call returns is not waited for; a large copy takes its time all the same.
+    const counts = place.mortal || length >= timedBytes;
+    if (!counts && !this.#settings.development && !this.#listening) {
       this.#ledger.waits++;
       return (
         device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
@@ -137,7 +142,7 @@ export class Transfers {
     }
     const start = performance.now();
     const bytes = device.readSync!(buffer, 0, length);
-    this.#waited(device.id, start, callerLine());
+    this.#waited(device.id, start, this.#settings.development || this.#listening ? callerLine() : '');
     if (this.#events.heard.download) this.#downloaded(place, bytes, start);
     return typed(bytes, node.dtype);
   }

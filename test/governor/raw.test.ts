@@ -1,6 +1,7 @@
 // Kernels in a device's own language, through the runtime.
 
 import { expect, it } from 'vitest';
+import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import { createRuntime, DeviceUnavailable, type Events } from '../../src/index.ts';
 import { skipWithoutWebGpu } from '../support/webgpu.ts';
 
@@ -41,4 +42,25 @@ it('says which languages the open devices take', async () => {
   expect(() => kernel([rt.ones([4])])).toThrow(DeviceUnavailable);
   expect(() => kernel([rt.ones([4])])).toThrow(/no open device runs wgsl \(cpu takes none\)/);
   expect(() => rt.rawKernel({ entry: 'main', sources: {}, outputs: () => [], grid: () => [1] })).toThrow(/no source/);
+});
+
+it('runs again for a result that went with its device', async (context) => {
+  skipWithoutWebGpu(context);
+  let gpu: FaultyDevice | undefined;
+  await using rt = await createRuntime({
+    devices: ['webgpu'],
+    wrap: (d) => (gpu = withFaults(d, { faults: [], rebirth: { faults: [] } })),
+  });
+  const scale = rt.rawKernel({
+    entry: 'main',
+    sources: { wgsl },
+    outputs: (x) => [{ dtype: 'f32', shape: x!.shape }],
+    grid: (x) => [Math.ceil(x!.size / 64)],
+    scalars: ['f32'],
+  });
+  const x = rt.tensor([1, 2, 3]);
+  const [y] = scale([x], [2.5]);
+  x.dispose();
+  gpu!.lose('unplugged');
+  expect([...(await y!.data())]).toEqual([2.5, 5, 7.5]);
 });

@@ -39,7 +39,8 @@ const byShared = ({ shared }: PlaceFigures): number => (shared ? (shared.inUse /
 
 /** Bytes that can really be obtained: free ones, and what is held only for reuse. Null if nothing is known. */
 export function availableOf(figures: PlaceFigures): number | null {
-  const { total, free, reserved, reclaimable, others, budget, shared } = figures;
+  const { total, free, reserved, reclaimable, others, budget, shared, lost } = figures;
+  if (lost) return 0;
   const onDevice = free ?? (total === null ? Number.POSITIVE_INFINITY : total - reserved - (others ?? 0));
   const own = Math.min(onDevice, budget - reserved) + reclaimable;
   const room = shared ? Math.min(own, shared.limit - shared.inUse) : own;

@@ -8,15 +8,16 @@ import type { Holder, MemoryView, PlaceFigures } from './view.ts';
 
 export function memoryView(places: readonly Place[], storages: Storages, hostLimit: number): MemoryView {
   const byId = (id: string): Place | undefined => places.find((p) => p.id === id && p.alive);
+  const trim = (id: string): void => byId(id)?.device.trim();
   return {
     places: () => places.map(figuresOf),
     *holders() {
       for (const s of storages) yield holderOf(s, storages.time);
     },
     rungs: [
-      // What the collector finds is freed in tasks of their own, soon after.
-      { name: 'unreferenced tensors', run: () => void collectGarbage() },
-      { name: 'idle blocks', run: (id) => byId(id)?.device.trim() },
+      // What the collector finds is freed in tasks of their own, soon after: what is idle only then is given back then.
+      { name: 'unreferenced tensors', run: (id) => void collectGarbage().then(() => trim(id)) },
+      { name: 'idle blocks', run: (id) => trim(id) },
     ],
     hostSpilled: () => ({ bytes: storages.hostBytes, limit: hostLimit }),
     resetPeaks: () => {
@@ -33,7 +34,16 @@ function figuresOf(place: Place): PlaceFigures {
   const { id, inUse, peak, budget, allocations, releases, failures } = place;
   const counts = { id, inUse, peak, budget, shared: sharedOf(place), allocations, releases, failures };
   if (!place.alive) {
-    return { ...counts, reserved: 0, reclaimable: 0, total: null, free: null, others: null, source: 'budget' };
+    return {
+      ...counts,
+      reserved: 0,
+      reclaimable: 0,
+      total: null,
+      free: null,
+      others: null,
+      source: 'budget',
+      lost: true,
+    };
   }
   const { total, free, whole } = place.device.memory();
   const pool = place.device.pool?.();

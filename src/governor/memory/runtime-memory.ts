@@ -2,13 +2,14 @@
 
 import type { DeviceId } from '../../devices/device.ts';
 import type { Place } from '../../devices/place.ts';
+import { ArgumentError } from '../../errors.ts';
 import { dropUse } from '../../graph/node.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from './borrow.ts';
 import { lent } from './errors.ts';
 import { MemoryMonitor, type MonitorParts } from './monitor.ts';
 import type { MemorySettings } from './options.ts';
-import { MemoryPool } from './pool.ts';
+import { MemoryPool, type PoolOptions } from './pool.ts';
 import type { MemoryView } from './view.ts';
 
 export class RuntimeMemory extends MemoryMonitor {
@@ -26,13 +27,18 @@ export class RuntimeMemory extends MemoryMonitor {
   }
 
   /**
-   * A pool of plain buffers on a device, for work that goes to the device directly.
+   * The pool of plain buffers on a device, for work that goes to the device directly. There is one for each device; limits are
+   * given when it is first asked for.
    * @example rt.memory.pool('cpu').stats().poolHits // → 0
+   * @example rt.memory.pool('cpu', { maxBytes: 2 ** 20 }).stats().maxSizeMb // → 1
    */
-  pool(device: DeviceId = this.#places[0]!.id): MemoryPool {
-    const place = this.#places.find((p) => p.id === device) ?? this.#places[0]!;
-    let pool = this.#pools.get(place);
-    if (!pool) this.#pools.set(place, (pool = new MemoryPool(place)));
+  pool(device: DeviceId = this.#places[0]!.id, options?: PoolOptions): MemoryPool {
+    const place = this.#places.find((p) => p.id === device);
+    if (!place) throw unknownDevice(device, this.#places);
+    const known = this.#pools.get(place);
+    if (known && options && Object.keys(options).length > 0) throw poolExists(device);
+    const pool = known ?? new MemoryPool(place, options);
+    this.#pools.set(place, pool);
     return pool;
   }
 
@@ -51,6 +57,24 @@ export class RuntimeMemory extends MemoryMonitor {
       inUse: (id) => this.#places.find((p) => p.id === id)?.inUse ?? 0,
     });
   }
+}
+
+function unknownDevice(device: DeviceId, places: readonly Place[]): ArgumentError {
+  return new ArgumentError({
+    code: 'UNKNOWN_DEVICE',
+    message: `memory.pool: '${device}' is not open`,
+    fix: `Open devices are ${places.map((p) => p.id).join(', ')}.`,
+    where: 'memory.pool',
+  });
+}
+
+function poolExists(device: DeviceId): ArgumentError {
+  return new ArgumentError({
+    code: 'POOL_EXISTS',
+    message: `memory.pool: the pool of ${device} was made before, with the limits given then`,
+    fix: 'Give the limits the first time it is asked for.',
+    where: 'memory.pool',
+  });
 }
 
 function lendable(tensor: Tensor): Lendable {

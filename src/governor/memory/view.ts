@@ -28,6 +28,8 @@ export interface PlaceFigures {
   readonly allocations: number;
   readonly releases: number;
   readonly failures: number;
+  /** The device was lost: there is nothing to be had. */
+  readonly lost?: boolean | undefined;
 }
 
 /** Live bytes and who made them. */

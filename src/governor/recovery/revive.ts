@@ -25,10 +25,16 @@ export function revive(nodes: readonly Node[], books: Storages, compute: (node: 
   const order: Node[] = [];
   const visited = new Set<Node>();
   for (const node of nodes) arrange(node, avoided, visited, order);
-  for (const node of order) {
-    restore(node, avoided, books);
-    // The nodes asked for are computed by the caller.
-    if (node.reach > 0 && !node.storage && !nodes.includes(node)) compute(node);
+  // Held until the last user is restored: computing the first one lets go of what a later one needs too.
+  for (const node of order) node.uses++;
+  try {
+    for (const node of order) {
+      restore(node, avoided, books);
+      // The nodes asked for are computed by the caller.
+      if (node.reach > 0 && !node.storage && !nodes.includes(node)) compute(node);
+    }
+  } finally {
+    for (const node of order) dropUse(node);
   }
 }
 

@@ -330,8 +330,8 @@ export class Router {
       op: request.op,
       elements: largest((gpu ?? host!).work),
       gpuPresent: gpu !== undefined,
-      needBytes,
-      freeBytes,
+      needBytes: gpu?.memory?.needBytes ?? needBytes,
+      freeBytes: gpu?.memory?.freeBytes ?? freeBytes,
       gpuThresholdElements,
       gpuOptimalThreshold,
       overheadToleranceMs,
@@ -354,13 +354,14 @@ export class Router {
     };
   }
 
-  /** A GPU that the user's own limits rule out for this call. */
+  /** A GPU that the user's own limits rule out for this call, or one with too little free memory for it. */
   #ruledOut(c: Candidate, p: Prediction, freeBytes: number | null, needBytes: number): boolean {
     if (this.#isHost(c.device)) return false;
     const { given, gpuThresholdElements, overheadToleranceMs } = this.routing;
     if (given.threshold && largest(c.work) < gpuThresholdElements) return true;
     if (given.overhead && p.launch + p.transfer > 1000 * overheadToleranceMs) return true;
-    return freeBytes !== null && needBytes > 0.8 * freeBytes;
+    const free = c.memory?.freeBytes ?? freeBytes;
+    return free !== null && (c.memory?.needBytes ?? needBytes) > 0.8 * free;
   }
 
   #byCost(

@@ -46,6 +46,8 @@ export interface Candidate {
   readonly work: readonly WorkItem[];
   /** 1 for a healthy device; a device under memory pressure or lately failed costs this many times more. */
   readonly penalty: number;
+  /** What the work needs there, and what is free; missing where that is no matter. */
+  readonly memory?: { readonly needBytes: number; readonly freeBytes: number } | undefined;
 }
 
 export interface RouteRequest {
