@@ -3,9 +3,9 @@
 // Every kernel and routine is made ready for a recording driver too, so that what the PTX renderer cannot express fails here.
 
 import { openCudaDevices } from '../../src/devices/cuda/discover.ts';
-import { MockCuda } from '../../src/devices/cuda/ffi/mock.ts';
 import type { Device } from '../../src/devices/device.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
+import { MockCuda } from '../support/cuda-mock.ts';
 
 export async function openCudaPlans(): Promise<Runtime> {
   const ffi = new MockCuda();

@@ -18,6 +18,7 @@ import { epilogueCases, matmul, matmulCases, type RoutineCase, routineCases } fr
 import { runtimeTests } from './runtime-tests.ts';
 import { soakTest } from './soak.ts';
 import { spanTests } from './span-tests.ts';
+import { valueTests } from './value-tests.ts';
 
 const report = new Report();
 // Under a memory checker every buffer is an allocation of its own.
@@ -95,6 +96,7 @@ if (wants('epilogues')) {
 if (wants('fast') && part === 0) await fastMathTests(await open({ fastMath: true }), device, report);
 if (wants('pool') && part === 0) await poolTests(device, report);
 if (wants('runtime') && part === 0) await runtimeTests(device, report);
+if (wants('values') && part === 0) await valueTests(report);
 if (wants('spans') && part === 0) await spanTests(report);
 console.log(`all done after ${seconds()}; ${JSON.stringify(device.counters())}`);
 report.print();

@@ -12,8 +12,9 @@ const shader = (elements: number): string => `@group(0) @binding(0) var<storage,
 /** Runs two shaders in one pass, the one that wants more first. */
 export async function mayShareLayouts(gpu: GPUDevice): Promise<boolean> {
   gpu.pushErrorScope('validation');
-  const entries: GPUBindGroupLayoutEntry[] = [{ binding: 0, visibility: computeStage, buffer: { type: 'storage' } }];
-  const group = gpu.createBindGroupLayout({ entries });
+  const group = gpu.createBindGroupLayout({
+    entries: [{ binding: 0, visibility: computeStage, buffer: { type: 'storage' } }],
+  });
   const layout = gpu.createPipelineLayout({ bindGroupLayouts: [group] });
   const encoder = gpu.createCommandEncoder();
   const pass = encoder.beginComputePass();

@@ -42,7 +42,7 @@ const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly mach
 
 export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): CpuProgram {
   const { type } = computeTypes[routine.type];
-  if (type !== routine.type && routine.k > 0) {
+  if (type !== routine.type) {
     const wide: Matmul = { ...routine, type };
     return new Widened(prepareMatmul(wide, engine, blas), routine.type, type, elementsOf(routine), 2, engine);
   }
@@ -106,15 +106,6 @@ class TinyMatmul implements CpuProgram {
     const { views } = this.#engine.memory;
     const [a, b, c] = buffers.map((x) => view(x.small ?? views)) as [TypedArray, TypedArray, TypedArray];
     const [atA, atB, atC] = buffers.map((x) => x.address / shift) as [number, number, number];
-    if (this.#routine.k === 0) {
-      // A sum of nothing, in whatever type.
-      (c as Uint8Array).fill(
-        c instanceof BigInt64Array || c instanceof BigUint64Array ? (0n as never) : 0,
-        atC,
-        atC + this.needs[2]! / shift,
-      );
-      return;
-    }
     tinyLoops[type]!(this.#routine, a as never, atA, b as never, atB, c as never, atC);
   }
 
