@@ -164,9 +164,9 @@ export class RuntimeHost implements TensorHost {
     return node.storage?.lost === true && !restorable(node, 0);
   }
 
-  /** Waits until all devices have finished what was enqueued, within the time limit. */
-  finished(signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#opened().transfers.finished(this.#places, signal);
+  /** Waits until devices, by default all, have finished what was enqueued, within the time limit. */
+  finished(signal: AbortSignal | undefined, places: readonly Place[] = this.#places): Promise<unknown> {
+    return this.#opened().transfers.finished(places, signal);
   }
 }
 

@@ -20,7 +20,7 @@ export interface ResetParts {
   readonly storages: Storages;
   readonly losses: Losses;
   /** Waits for what is enqueued, within the time limit. */
-  readonly finished: (place: Place) => Promise<void>;
+  readonly finished: (place: Place) => Promise<unknown>;
 }
 
 export async function reset(place: Place, { storages, losses, finished }: ResetParts): Promise<ResetReport> {

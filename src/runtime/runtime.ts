@@ -312,7 +312,7 @@ export class Runtime extends TensorMaking {
     let running = this.#resets.get(place);
     if (!running) {
       const { storages } = this.host.ledger;
-      const finished = (p: Place) => this.host.finished(p, undefined);
+      const finished = (p: Place) => this.host.finished(undefined, [p]);
       running = reset(place, { storages, losses: this.#governor.losses, finished }).finally(() =>
         this.#resets.delete(place),
       );

@@ -19,7 +19,7 @@ const empties: Readonly<Record<string, (rt: Runtime) => Tensor>> = {
   sort: (rt) => empty(rt, 5, 0).sort(),
   scan: (rt) => empty(rt, 3, 0).cumsum(1),
   pad: (rt) => empty(rt, 0).pad([[2, 1]]),
-  sum: (rt) => empty(rt, 3, 0).sum([1]),
+  sum: (rt) => empty(rt, 3, 0).sum({ axis: [1] }),
 };
 
 /** Real tensors of 2^31 elements and more, in bytes. */
@@ -42,7 +42,7 @@ const large: Readonly<Record<string, readonly [(rt: Runtime) => Tensor, number |
     (rt) =>
       bytes(rt, 2 ** 32 + 128)
         .reshape([2, 2 ** 31 + 64])
-        .max([0])
+        .max({ axis: [0] })
         .cast('i64')
         .sum(),
     2n ** 31n + 64n,
