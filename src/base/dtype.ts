@@ -109,3 +109,11 @@ export function sumTypeFor(t: DType): DType {
 
 /** The dtype in which a reduction of this dtype accumulates. */
 export const accumulatorFor = (t: DType): DType => (t === 'f16' || t === 'bf16' ? 'f32' : t);
+
+/** Bools as 0 and 1; bytes from outside may hold anything for true. The same bytes where nothing has to change. */
+export function canonicalBools(bytes: Uint8Array): Uint8Array {
+  for (let i = 0; i < bytes.length; i++) {
+    if (bytes[i]! > 1) return bytes.map((b) => (b ? 1 : 0));
+  }
+  return bytes;
+}

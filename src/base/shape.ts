@@ -4,7 +4,8 @@ import { ShapeError } from '../errors.ts';
 
 export type Shape = readonly number[];
 
-export const show = (shape: Shape): string => `[${shape.join(', ')}]`;
+export const show = (shape: Shape): string =>
+  Array.isArray(shape) ? `[${shape.map(String).join(', ')}]` : String(shape);
 
 export function sizeOf(shape: Shape): number {
   let n = 1;
@@ -32,24 +33,36 @@ export function stridesOf(shape: Shape): number[] {
 
 /** Checks that every size is a whole number ≥ 0 and that the total can be counted exactly. */
 export function checkShape(shape: Shape, where: string): void {
+  if (!Array.isArray(shape)) {
+    throw new ShapeError({
+      code: 'BAD_SHAPE',
+      message: `${where}: the shape is ${String(shape)}, not an array`,
+      fix: 'Give the sizes as an array: [2, 3].',
+      where,
+    });
+  }
   for (const d of shape) {
     if (!Number.isSafeInteger(d) || d < 0) {
       throw new ShapeError({
         code: 'BAD_SIZE',
-        message: `${where}: shape ${show(shape)} has the size ${d}`,
+        message: `${where}: shape ${show(shape)} has the size ${String(d)}`,
         fix: 'Every size must be a whole number, zero or more.',
         where,
       });
     }
   }
-  if (!Number.isSafeInteger(sizeOf(shape))) {
-    throw new ShapeError({
-      code: 'TOO_LARGE',
-      message: `${where}: shape ${show(shape)} has more elements than can be counted exactly`,
-      fix: 'Use smaller sizes, or process the data in parts.',
-      where,
-    });
-  }
+  checkCount(shape, where);
+}
+
+/** Checks that the total of valid sizes can be counted exactly: what an op makes of its operands may be too large. */
+export function checkCount(shape: Shape, where: string): Shape {
+  if (Number.isSafeInteger(sizeOf(shape)) && shape.every(Number.isSafeInteger)) return shape;
+  throw new ShapeError({
+    code: 'TOO_LARGE',
+    message: `${where}: shape ${show(shape)} has more elements than can be counted exactly`,
+    fix: 'Use smaller sizes, or process the data in parts.',
+    where,
+  });
 }
 
 /** NumPy broadcasting of two shapes. */
@@ -70,7 +83,7 @@ export function broadcast(a: Shape, b: Shape, where: string): Shape {
     }
     out[i] = x === 1 ? y : x;
   }
-  return out;
+  return checkCount(out, where);
 }
 
 /** Turns an axis, possibly negative, into 0 … rank-1. */
@@ -78,7 +91,7 @@ export function normalizeAxis(axis: number, rank: number, where: string): number
   if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
     throw new ShapeError({
       code: 'BAD_AXIS',
-      message: `${where}: axis ${axis} does not exist in a tensor of rank ${rank}`,
+      message: `${where}: axis ${String(axis)} does not exist in a tensor of rank ${rank}`,
       fix: rank === 0 ? 'A scalar has no axes.' : `Use a whole number from ${-rank} to ${rank - 1}.`,
       where,
     });
@@ -89,7 +102,7 @@ export function normalizeAxis(axis: number, rank: number, where: string): number
 /** Normalised, sorted, distinct axes; `undefined` means all of them. */
 export function normalizeAxes(axes: number | readonly number[] | undefined, rank: number, where: string): number[] {
   if (axes === undefined) return Array.from({ length: rank }, (_, i) => i);
-  const list = (typeof axes === 'number' ? [axes] : axes).map((a) => normalizeAxis(a, rank, where));
+  const list = (Array.isArray(axes) ? axes : [axes as number]).map((a) => normalizeAxis(a, rank, where));
   list.sort((a, b) => a - b);
   for (let i = 1; i < list.length; i++) {
     if (list[i] === list[i - 1]) {

@@ -4,6 +4,9 @@
 // storage is let go; when it is computed it lets go of its sources. So `x.dispose()` right after `y = x.add(1)` is safe,
 // and memory is freed at the earliest moment nobody can ask for it.
 //
+// A node holds its sources from the moment somebody holds it, not from when it is made (`rooted`). So what an op builds and
+// then drops, because it refuses its arguments or finds a shorter way, keeps no memory.
+//
 // Op arguments are tuples of whole numbers; `args` below writes and reads them.
 
 import { type DType, dtypeInfo } from '../base/dtype.ts';
@@ -88,8 +91,11 @@ export class Node {
   site: Site | null = null;
   /** Told when nobody holds the node any more. */
   onFree: (() => void) | null = null;
+  /** Who takes hold of a node that nobody held yet does so by `addHandle` or `addUse`. */
   handles = 0;
   uses = 0;
+  /** Somebody has held it: it counts as a use of its sources. */
+  rooted = false;
   /** Scratch of the current trace. */
   mark = 0;
   number = 0;
@@ -107,7 +113,6 @@ export class Node {
     let tracked = false;
     for (let i = 0; i < sources.length; i++) {
       const s = sources[i]!;
-      s.uses++;
       if (s.depth >= depth) depth = s.depth + 1;
       tracked ||= s.tracked;
     }
@@ -127,7 +132,7 @@ export function settle(node: Node, storage: Storage): void {
   node.tracked = storage.tracked;
   const sources = node.sources;
   node.sources = none;
-  for (const s of sources) dropUse(s);
+  if (node.rooted) for (const s of sources) dropUse(s);
   dropCheck(node);
 }
 
@@ -136,7 +141,7 @@ function dropCheck(node: Node): void {
   if (!node.check) return;
   const { bad } = node.check;
   node.check = null;
-  free(bad);
+  if (node.rooted) dropUse(bad);
 }
 
 /**
@@ -156,6 +161,37 @@ export function remember(node: Node, lineage: readonly Node[] | Replay, reach: n
 }
 
 const none: readonly Node[] = [];
+
+/** A tensor holds the node from now on. */
+export function addHandle(node: Node): void {
+  node.handles++;
+  if (!node.rooted) root(node);
+}
+
+/** Something that is no tensor holds the node from now on. */
+export function addUse(node: Node): void {
+  node.uses++;
+  if (!node.rooted) root(node);
+}
+
+/** The node, and whatever below it nobody held so far, holds its sources from now on. */
+function root(node: Node): void {
+  node.rooted = true;
+  // Most nodes stand on held ones and constants: no list is made for them.
+  let pending: Node[] | undefined;
+  for (let n: Node | undefined = node; n; n = pending?.pop()) {
+    const { sources, check } = n;
+    for (let i = check ? -1 : 0; i < sources.length; i++) {
+      const s = i < 0 ? check!.bad : sources[i]!;
+      s.uses++;
+      if (s.rooted) continue;
+      s.rooted = true;
+      if (s.sources.length === 0) continue;
+      pending ??= [];
+      pending.push(s);
+    }
+  }
+}
 
 export function dropHandle(node: Node): void {
   node.handles--;
@@ -181,6 +217,7 @@ function free(node: Node): void {
     n.sources = none;
     // Fused into something that may have to be computed again.
     if (sources.length > 0) n.lineage = sources;
+    if (!n.rooted) continue;
     for (const s of sources) {
       s.uses--;
       pending.push(s);
@@ -196,7 +233,7 @@ export const drawnArg: Ints = internInts([2]);
 
 const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
 const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
-const precisions = ['exact', 'tf32', 'bf16'] as const;
+export const precisions = ['exact', 'tf32', 'bf16'] as const;
 
 export type Combine = (typeof combines)[number];
 export type Precision = (typeof precisions)[number];

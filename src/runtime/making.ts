@@ -1,13 +1,18 @@
-// Making tensors: from data, from values, and from other tensors.
+// Making tensors: from data, from values, and from other tensors. What each call builds is in `tensor/`; this checks that the
+// operands are tensors of this runtime.
 
-import { byteSize, type DType } from '../base/dtype.ts';
-import { broadcast, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { checkOptions } from '../base/arguments.ts';
+import { byteSize, canonicalBools, type DType } from '../base/dtype.ts';
+import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
 import type { DeviceId } from '../devices/device.ts';
-import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, Node } from '../graph/node.ts';
-import { alu, cast, constant, expand, operandsOf, type ScalarInput } from '../tensor/build.ts';
-import { TensorCore } from '../tensor/core.ts';
-import { arange, checkDType, encode, eye, full, linspace, type TensorInput, tri } from '../tensor/create.ts';
+import { ShapeError } from '../errors.ts';
+import type { Node } from '../graph/node.ts';
+import { checkDType, checkScalar, notAnOperand, type ScalarInput } from '../tensor/build.ts';
+import { foreign, TensorCore } from '../tensor/core.ts';
+import { arange, encode, eye, full, iota, linspace, type TensorInput, tri } from '../tensor/create.ts';
+import { einsumNode } from '../tensor/einsum.ts';
+import { concat, stack, where } from '../tensor/joining.ts';
+import { matmulNode } from '../tensor/linear.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { RuntimeHost } from './host.ts';
 
@@ -38,6 +43,7 @@ export abstract class TensorMaking {
     options: UploadOptions<D> = {},
   ): Tensor<D> {
     this.host.checkOpen('tensor');
+    checkOptions(options, ['dtype', 'device'], 'tensor');
     const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
     const pin = options.device === undefined ? null : this.host.place(options.device, 'tensor');
     return new Tensor<D>(this.host, this.host.upload(bytes, dtype, target, pin));
@@ -49,8 +55,9 @@ export abstract class TensorMaking {
    */
   fromBytes<D extends DType>(bytes: Uint8Array, dtype: D, shape: Shape): Tensor<D> {
     checkDType(dtype, 'fromBytes');
+    checkShape(shape, 'fromBytes');
     const { bytes: checked } = encode(bytes, [bytes.byteLength], 'u8');
-    const need = shape.reduce((n, d) => n * d, 1) * byteSize(dtype);
+    const need = sizeOf(shape) * byteSize(dtype);
     if (checked.byteLength !== need) {
       throw new ShapeError({
         code: 'SHAPE_MISMATCH',
@@ -59,7 +66,8 @@ export abstract class TensorMaking {
         where: 'fromBytes',
       });
     }
-    return new Tensor<D>(this.host, this.host.upload(bytes, dtype, shape));
+    const stored = dtype === 'bool' ? canonicalBools(checked) : checked;
+    return new Tensor<D>(this.host, this.host.upload(stored, dtype, shape));
   }
 
   /**
@@ -83,17 +91,19 @@ export abstract class TensorMaking {
    * @example rt.full([2], 7) // → [7, 7]
    */
   full<D extends DType = 'f32'>(shape: Shape, value: ScalarInput, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.made(full(shape, value, options.dtype ?? ('f32' as D), 'full'));
+    checkOptions(options, ['dtype'], 'full');
+    return this.made(full(shape, value, options.dtype ?? 'f32', 'full'));
   }
 
   /**
-   * Evenly spaced values below `stop`; i32 if all of them are whole numbers, else f32.
+   * Evenly spaced values below `stop`. Without a dtype: i32 if that holds all of them, i64 if they are other whole numbers,
+   * else f32.
    * @example rt.arange(1, 4) // → [1, 2, 3]
    */
   arange<D extends DType = DType>(start: number, stop?: number, step = 1, options: TensorOptions<D> = {}): Tensor<D> {
+    checkOptions(options, ['dtype'], 'arange');
     const [from, to] = stop === undefined ? [0, start] : [start, stop];
-    const whole = Number.isInteger(from) && Number.isInteger(step);
-    return this.made(arange(from, to, step, options.dtype ?? (whole ? 'i32' : 'f32')));
+    return this.made(arange(from, to, step, options.dtype));
   }
 
   /**
@@ -106,6 +116,7 @@ export abstract class TensorMaking {
     count: number,
     options: TensorOptions<D> = {},
   ): Tensor<D> {
+    checkOptions(options, ['dtype'], 'linspace');
     return this.made(linspace(start, stop, count, options.dtype ?? 'f32'));
   }
 
@@ -114,6 +125,7 @@ export abstract class TensorMaking {
    * @example rt.eye(2) // → [[1, 0], [0, 1]]
    */
   eye<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
+    checkOptions(options, ['dtype'], 'eye');
     return this.made(eye(rows, columns, k, options.dtype ?? 'f32'));
   }
 
@@ -122,6 +134,7 @@ export abstract class TensorMaking {
    * @example rt.tri(2) // → [[1, 0], [1, 1]]
    */
   tri<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
+    checkOptions(options, ['dtype'], 'tri');
     return this.made(tri(rows, columns, k, options.dtype ?? 'f32'));
   }
 
@@ -130,9 +143,8 @@ export abstract class TensorMaking {
    * @example rt.iota([2, 2], 1) // → [[0, 1], [0, 1]]
    */
   iota<D extends DType = 'i32'>(shape: Shape, axis = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    const a = normalizeAxis(axis, shape.length, 'iota');
-    const dtype = options.dtype ?? 'i32';
-    return this.made(makeNode('iota', dtype, full(shape, 0, dtype, 'iota').shape.values, [], args.axis(a)));
+    checkOptions(options, ['dtype'], 'iota');
+    return this.made(iota(shape, axis, options.dtype ?? 'i32'));
   }
 
   /**
@@ -140,16 +152,8 @@ export abstract class TensorMaking {
    * @example rt.where(rt.tensor([true, false]), 1, rt.tensor([5, 6])) // → [1, 6]
    */
   where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor {
-    const nodeOf = (x: Tensor | ScalarInput): Node | ScalarInput => (x instanceof TensorCore ? x.node : x);
-    const [p, q] = [nodeOf(a), nodeOf(b)];
-    // Whichever branch is a tensor decides how a scalar in the other is taken.
-    const [x, y] =
-      p instanceof Node
-        ? operandsOf(p, q, 'where')
-        : swap(operandsOf(q instanceof Node ? q : scalarNode(q), p, 'where'));
-    const c = cast(condition.node, 'bool');
-    const shape = [x, y].reduce<Shape>((s, n) => broadcast(s, n.shape.values, 'where'), c.shape.values);
-    return this.made(alu('where', expand(c, shape), expand(x, shape), expand(y, shape)));
+    const [p, q] = [this.operand(a, 'where'), this.operand(b, 'where')];
+    return this.made(where(this.nodeOf(condition, 'where'), p, q));
   }
 
   /**
@@ -157,31 +161,7 @@ export abstract class TensorMaking {
    * @example rt.concat([rt.tensor([1]), rt.tensor([2, 3])], 0) // → [1, 2, 3]
    */
   concat(tensors: readonly Tensor[], axis = 0): Tensor {
-    const [first] = tensors;
-    if (!first) {
-      throw new ArgumentError({
-        code: 'NO_TENSORS',
-        message: 'concat: no tensors were given',
-        fix: 'Give at least one.',
-        where: 'concat',
-      });
-    }
-    const a = normalizeAxis(axis, first.rank, 'concat');
-    for (const t of tensors) {
-      if (t.rank === first.rank && t.shape.every((d, i) => i === a || d === first.shape[i])) continue;
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `concat: ${show(t.shape)} does not fit ${show(first.shape)} along axis ${a}`,
-        fix: 'All sizes but that of the axis must be equal.',
-        where: 'concat',
-      });
-    }
-    const dtype = tensors
-      .map((t) => t.dtype)
-      .reduce((p, q) => operandsOf(constant(p, 0), constant(q, 0), 'concat')[0].dtype);
-    const nodes = tensors.map((t) => cast(t.node, dtype));
-    const shape = first.shape.map((d, i) => (i === a ? tensors.reduce((n, t) => n + t.shape[a]!, 0) : d));
-    return this.made(nodes.length === 1 ? nodes[0]! : makeNode('concat', dtype, shape, nodes, args.axis(a)));
+    return this.made(concat(this.nodesOf(tensors, 'concat'), axis));
   }
 
   /**
@@ -189,19 +169,7 @@ export abstract class TensorMaking {
    * @example rt.stack([rt.tensor([1, 2]), rt.tensor([3, 4])], 1) // → [[1, 3], [2, 4]]
    */
   stack(tensors: readonly Tensor[], axis = 0): Tensor {
-    const bad = tensors.find((t) => !sameShape(t.shape, tensors[0]!.shape));
-    if (bad) {
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `stack: ${show(bad.shape)} does not fit ${show(tensors[0]!.shape)}`,
-        fix: 'All shapes must be equal.',
-        where: 'stack',
-      });
-    }
-    return this.concat(
-      tensors.map((t) => t.unsqueeze(axis)),
-      axis,
-    );
+    return this.made(stack(this.nodesOf(tensors, 'stack'), axis));
   }
 
   /**
@@ -209,16 +177,27 @@ export abstract class TensorMaking {
    * @example rt.einsum('ij,jk->ik', rt.ones([2, 3]), rt.ones([3, 2])) // → [[3, 3], [3, 3]]
    */
   einsum(spec: string, ...operands: readonly [Tensor, ...Tensor[]]): Tensor {
-    return Tensor.einsum(spec, operands);
+    return this.made(einsumNode(spec, this.nodesOf(operands, 'einsum'), matmulNode));
   }
 
   private made<D extends DType>(node: Node): Tensor<D> {
     this.host.checkOpen('runtime');
     return new Tensor<D>(this.host, node);
   }
+
+  private nodesOf(tensors: readonly Tensor[], call: string): Node[] {
+    if (Array.isArray(tensors)) return tensors.map((t) => this.nodeOf(t, call));
+    throw notAnOperand(tensors, call);
+  }
+
+  /** The node of a tensor of this runtime. */
+  private nodeOf(tensor: Tensor, call: string): Node {
+    if (!(tensor instanceof TensorCore)) throw notAnOperand(tensor, call);
+    if (tensor.host !== this.host) throw foreign(tensor, call);
+    return tensor.node;
+  }
+
+  private operand(value: Tensor | ScalarInput, call: string): Node | ScalarInput {
+    return value instanceof TensorCore ? this.nodeOf(value, call) : checkScalar(value, call);
+  }
 }
-
-const swap = ([a, b]: [Node, Node]): [Node, Node] => [b, a];
-
-const scalarNode = (v: ScalarInput): Node =>
-  constant(typeof v === 'boolean' ? 'bool' : typeof v === 'bigint' ? 'i64' : 'f32', v);

@@ -14,8 +14,8 @@ import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/opti
 import type { OpenRouter } from '../governor/routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
 import type { Router } from '../governor/routing/router.ts';
+import { checkDType } from '../tensor/build.ts';
 import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
-import { checkDType } from '../tensor/create.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';

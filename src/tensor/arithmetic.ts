@@ -1,6 +1,7 @@
 // Arithmetic with a second operand: sums, products, comparison, logic, bits.
 
 import { type DType, isFloat } from '../base/dtype.ts';
+import type { Node } from '../graph/node.ts';
 import { binaryOps } from './binary.ts';
 import { alu, checkScalar, constant, type ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
@@ -231,5 +232,10 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
     if (typeof other === 'number' && isFloat(a.dtype) && row.plain?.has(a.dtype))
       return this.make<E>(alu(row.op!, a, constant(a.dtype, other)));
     return this.make<E>(row.build(a, checkScalar(other, name), name));
+  }
+
+  /** An operand of a call: the node of a tensor of the same runtime, or a scalar. */
+  protected operand(other: Tensor | ScalarInput, where: string): Node | ScalarInput {
+    return other instanceof TensorCore ? this.sibling(other, where).node : checkScalar(other, where);
   }
 }

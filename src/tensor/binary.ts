@@ -1,11 +1,20 @@
 // Binary ops as a table: how operands are converted, and what is computed.
 
-import { accumulatorFor, type DType, dtypeInfo, dtypes, floatFor, isFloat, promote } from '../base/dtype.ts';
-import { show } from '../base/shape.ts';
+import {
+  accumulatorFor,
+  type DType,
+  dtypeInfo,
+  dtypes,
+  floatFor,
+  is64BitInt,
+  isFloat,
+  promote,
+} from '../base/dtype.ts';
+import { broadcast, show } from '../base/shape.ts';
 import { DTypeError } from '../errors.ts';
 import { Node } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
-import { alu, cast, constant, operandsOf, type ScalarInput, weakType } from './build.ts';
+import { alu, cast, constant, expand, operandsOf, type ScalarInput, weakType } from './build.ts';
 
 export interface BinaryOp {
   readonly build: (a: Node, b: Node | ScalarInput, where: string) => Node;
@@ -78,7 +87,7 @@ function logical(op: AluOp): BinaryOp {
     op,
     plain: new Set<DType>(['bool']),
     build: (a, b, where) =>
-      alu(op, ...operandsOf(cast(a, 'bool'), isNode(b) ? cast(b, 'bool') : Boolean(b), where, 'bool')),
+      alu(op, ...operandsOf(cast(a, 'bool'), isNode(b) ? cast(b, 'bool') : constant('bool', b), where, 'bool')),
   };
 }
 
@@ -87,10 +96,26 @@ function comparison(op: AluOp, swap: boolean): BinaryOp {
   return {
     ...(swap ? {} : { op, plain: new Set(dtypes) }),
     build: (a, b, where) => {
-      const [x, y] = operandsOf(a, b, where, joined(a, b, where));
-      return swap ? alu(op, y, x) : alu(op, x, y);
+      const mixed = isNode(b) && is64BitInt(a.dtype) && is64BitInt(b.dtype) && a.dtype !== b.dtype;
+      const [p, q] = mixed ? spread(a, b, where) : operandsOf(a, b, where, joined(a, b, where));
+      const [x, y] = swap ? [q, p] : [p, q];
+      return mixed ? compareSigns(op, x, y) : alu(op, x, y);
     },
   };
+}
+
+function spread(a: Node, b: Node, where: string): [Node, Node] {
+  const shape = broadcast(a.shape.values, b.shape.values, where);
+  return [expand(a, shape), expand(b, shape)];
+}
+
+/** i64 against u64: their common dtype is f64, which has not enough digits. A negative number is below every u64. */
+function compareSigns(op: AluOp, x: Node, y: Node): Node {
+  const signed = x.dtype === 'i64' ? x : y;
+  const negative = alu('lt', signed, constant('i64', 0));
+  const unsigned = alu(op, cast(x, 'u64'), cast(y, 'u64'));
+  const whenNegative = op === 'ne' || (op !== 'eq' && signed === x);
+  return whenNegative ? alu('or', negative, unsigned) : alu('and', alu('not', negative), unsigned);
 }
 
 // The larger side is factored out, so that squares of large values do not overflow and of small ones do not vanish.
@@ -108,6 +133,14 @@ const hypot: BinaryOp = {
   },
 };
 
+// NumPy takes `x ** 0.5` for the square root: so does -∞ give NaN, and -0 itself.
+const anyPower = split('pow', (x, y) => alu('pow', x, y));
+const power: BinaryOp = {
+  ...anyPower,
+  build: (a, b, where) =>
+    b === 0.5 ? alu('sqrt', cast(a, floatFor(joined(a, b, where)))) : anyPower.build(a, b, where),
+};
+
 export const binaryOps = {
   add: arithmetic('add', 'or'),
   sub: arithmetic('sub', null),
@@ -119,7 +152,7 @@ export const binaryOps = {
   hypot,
   floorDivide: split('idiv', (x, y) => floorQuotient(x, y)),
   mod: split('imod', (x, y) => alu('mod', x, y)),
-  pow: split('pow', (x, y) => alu('pow', x, y)),
+  pow: power,
   bitwiseAnd: bitwise('and', ofClass('bool', 'int')),
   bitwiseOr: bitwise('or', ofClass('bool', 'int')),
   bitwiseXor: bitwise('xor', ofClass('bool', 'int')),

@@ -1,25 +1,35 @@
 // Building blocks of the op methods: constants, casts, broadcasting, promotion of operands.
 
 import { type DType, dtypeInfo, intRange, isFloat, promote } from '../base/dtype.ts';
-import { broadcast, type Shape, sameShape } from '../base/shape.ts';
-import { ArgumentError, DTypeError } from '../errors.ts';
+import { broadcast, type Shape, sameShape, show } from '../base/shape.ts';
+import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { args, fixedArg, makeNode, Node } from '../graph/node.ts';
 import { type AluOp, aluOps } from '../kernel/ops.ts';
 
 export type ScalarInput = number | bigint | boolean;
 
+/** Whether a scalar counts as true: everything but zero does, NaN too. */
+const isTrue = (value: ScalarInput): boolean => Boolean(value) || Number.isNaN(value);
+
 /** A value of rank 0. Most constants are launch arguments; a `fixed` one is part of the program. */
 export function constant(dtype: DType, value: ScalarInput, fixed = false): Node {
-  return new Node(
-    'const',
-    dtype,
-    noInts,
-    [],
-    fixed ? fixedArg : noInts,
-    typeof value === 'boolean' ? Number(value) : value,
-  );
+  const plain = dtype === 'bool' ? Number(isTrue(value)) : typeof value === 'boolean' ? Number(value) : value;
+  return new Node('const', dtype, noInts, [], fixed ? fixedArg : noInts, plain);
 }
+
+/** A constant from a user's scalar: integers take what they can hold, without its fraction, and nothing else. */
+export function constantFrom(dtype: DType, value: ScalarInput, where: string): Node {
+  checkScalar(value, where);
+  if (dtypeInfo[dtype].class !== 'int') return constant(dtype, typeof value === 'bigint' ? Number(value) : value);
+  const whole = typeof value === 'number' ? Math.trunc(value) : value;
+  const [lo, hi] = intRange[dtype as keyof typeof intRange];
+  if (!Number.isFinite(Number(whole)) || BigInt(whole) < lo || BigInt(whole) > hi) throw outOfType(value, dtype, where);
+  return constant(dtype, whole);
+}
+
+/** The dtype of positions among `count` elements: i32, or i64 where that cannot count them. */
+export const positionType = (count: number): 'i32' | 'i64' => (count <= 2 ** 31 ? 'i32' : 'i64');
 
 export function cast(node: Node, dtype: DType): Node {
   return node.dtype === dtype ? node : new Node('cast', dtype, node.shape, [node], noInts);
@@ -60,14 +70,24 @@ export function weakType(value: ScalarInput, other: DType, where: string): DType
   if (isFloat(other)) return other;
   const [lo, hi] = intRange[other as keyof typeof intRange];
   if (BigInt(value) < lo || BigInt(value) > hi) {
-    throw new DTypeError({
-      code: 'SCALAR_OUT_OF_RANGE',
-      message: `${where}: the scalar ${value} does not fit a tensor of ${other} (${lo} … ${hi})`,
-      fix: 'Cast the tensor to a wider dtype first, or use a value in range.',
-      where,
-    });
+    throw outOfType(value, other, where);
   }
   return other;
+}
+
+function outOfType(value: ScalarInput, dtype: DType, where: string): DTypeError {
+  const [lo, hi] = intRange[dtype as keyof typeof intRange];
+  return new DTypeError({
+    code: 'SCALAR_OUT_OF_RANGE',
+    message: `${where}: the scalar ${value} does not fit a tensor of ${dtype} (${lo} … ${hi})`,
+    fix: 'Use a wider dtype, or a value in range.',
+    where,
+  });
+}
+
+/** The dtype of a scalar that stands alone. */
+export function scalarType(value: ScalarInput): DType {
+  return typeof value === 'boolean' ? 'bool' : typeof value === 'bigint' ? 'i64' : 'f32';
 }
 
 /** Both operands as nodes of one dtype and broadcastable shapes (equal, or rank 0). */
@@ -93,7 +113,7 @@ export function checkScalar(value: unknown, where: string): ScalarInput {
   throw notAnOperand(value, where);
 }
 
-function notAnOperand(value: unknown, where: string): ArgumentError {
+export function notAnOperand(value: unknown, where: string): ArgumentError {
   const what = value === null ? 'null' : Array.isArray(value) || ArrayBuffer.isView(value) ? 'an array' : typeof value;
   return new ArgumentError({
     code: 'NOT_AN_OPERAND',
@@ -101,4 +121,43 @@ function notAnOperand(value: unknown, where: string): ArgumentError {
     fix: 'Make a tensor of it first: rt.tensor(data).',
     where,
   });
+}
+
+/** Refuses names that are no dtype. */
+export function checkDType(dtype: DType, where: string): void {
+  if (Object.hasOwn(dtypeInfo, dtype)) return;
+  throw new DTypeError({
+    code: 'UNKNOWN_DTYPE',
+    message: `${where}: there is no dtype '${String(dtype)}'`,
+    fix: `Use one of ${Object.keys(dtypeInfo).join(', ')}.`,
+    where,
+  });
+}
+
+/** Refuses an axis whose positions a device cannot count. */
+export function tooLong(where: string, shape: Shape, axis: number): ShapeError {
+  return new ShapeError({
+    code: 'TOO_LARGE',
+    message: `${where}: axis ${axis} of ${show(shape)} has more positions than i32 can count`,
+    fix: 'Work on it in parts.',
+    where,
+  });
+}
+
+/** As deep as NumPy goes. */
+const mostAxes = 64;
+
+/** The shape of nested arrays, by their first elements. */
+export function nestedShape(value: unknown, where: string): number[] {
+  const shape: number[] = [];
+  for (let level = value; Array.isArray(level); level = level[0]) {
+    if (shape.push(level.length) <= mostAxes) continue;
+    throw new ArgumentError({
+      code: 'TOO_DEEP',
+      message: `${where}: the array is nested more than ${mostAxes} deep, or contains itself`,
+      fix: 'Give arrays of numbers, nested to the rank of the tensor.',
+      where,
+    });
+  }
+  return shape;
 }

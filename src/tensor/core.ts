@@ -3,12 +3,14 @@
 // Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
 // made by the million.
 
+import { checkOptions, checkSignal } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
-import { dropHandle, type Node } from '../graph/node.ts';
+import { addHandle, addUse, dropHandle, dropUse, type Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
+import { notAnOperand } from './build.ts';
 import type { TensorHost } from './host.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -38,8 +40,19 @@ export abstract class TensorCore<D extends DType = DType> {
   constructor(host: TensorHost, node: Node) {
     this.#host = host;
     this.#node = node;
-    node.handles++;
+    addHandle(node);
     host.adopt(this, node);
+    if (node.depth > host.maxDepth) this.#cut();
+  }
+
+  /** Computes what has piled up. If that fails nobody gets to hold this tensor. */
+  #cut(): void {
+    try {
+      this.#host.compute([this.#node]);
+    } catch (e) {
+      this.dispose();
+      throw e;
+    }
   }
 
   get dtype(): D {
@@ -106,20 +119,29 @@ export abstract class TensorCore<D extends DType = DType> {
   /** A tensor of the same runtime for another node. */
   protected make<E extends DType>(node: Node): Tensor<E> {
     const Made = this.constructor as new (host: TensorHost, node: Node) => Tensor<E>;
-    const made = new Made(this.#host, node);
-    if (node.depth > this.#host.maxDepth) this.#host.compute([node]);
-    return made;
+    return new Made(this.#host, node);
+  }
+
+  /** Tensors for nodes that share some of what they are made from: computing the first must not let go of it. */
+  protected makeAll(nodes: readonly Node[]): Tensor[] {
+    for (const n of nodes) addUse(n);
+    const made: Tensor[] = [];
+    try {
+      for (const n of nodes) made.push(this.make(n));
+      return made;
+    } catch (e) {
+      for (const t of made) t.dispose();
+      throw e;
+    } finally {
+      for (const n of nodes) dropUse(n);
+    }
   }
 
   /** Another operand, checked to belong to the same runtime. */
   protected sibling<T extends TensorCore>(other: T, where: string): T {
+    if (!(other instanceof TensorCore)) throw notAnOperand(other, where);
     if (other.host === this.#host) return other;
-    throw new ArgumentError({
-      code: 'FOREIGN_TENSOR',
-      message: `${where}: ${this.toString()} and ${other.toString()} belong to different runtimes`,
-      fix: 'Use one runtime for both, or copy the data: rt.tensor(await other.data(), other.shape).',
-      where,
-    });
+    throw foreign(other, where);
   }
 
   /**
@@ -149,6 +171,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example await rt.tensor([1, 2]).add(1).data({ into: rt.pinned(2) }) // → [2, 3]
    */
   async data(options: ReadOptions<HostArrays[D]> = {}): Promise<HostArrays[D]> {
+    checkRead(options, 'data');
     const node = this.node;
     const { into, signal } = options;
     if (into === undefined)
@@ -166,6 +189,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (await rt.tensor([1, 2]).to('cpu')).add(1) // → [2, 3]
    */
   async to(device: string, options: WaitOptions = {}): Promise<this> {
+    checkWait(options, 'to');
     await this.#host.move(this.node, device, options.signal);
     return this;
   }
@@ -174,7 +198,8 @@ export abstract class TensorCore<D extends DType = DType> {
    * The elements in storage form, as files hold them: little-endian, row-major, f16 and bf16 as 16 bits.
    * @example (await rt.tensor([1]).bytes()).length // → 4
    */
-  bytes(options: WaitOptions = {}): Promise<Uint8Array> {
+  async bytes(options: WaitOptions = {}): Promise<Uint8Array> {
+    checkWait(options, 'bytes');
     return this.#host.read(this.node, options.signal);
   }
 
@@ -208,6 +233,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example await rt.tensor([[1, 2], [3, 4]]).array() // → [[1, 2], [3, 4]]
    */
   async array(options: WaitOptions = {}): Promise<Nested> {
+    checkWait(options, 'array');
     return nest(await this.data(options), this.shape, this.dtype);
   }
 
@@ -227,6 +253,16 @@ export abstract class TensorCore<D extends DType = DType> {
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toString();
   }
+}
+
+function checkWait(options: WaitOptions, where: string): void {
+  checkOptions(options, ['signal'], where);
+  checkSignal(options.signal, where);
+}
+
+function checkRead(options: ReadOptions<unknown>, where: string): void {
+  checkOptions(options, ['signal', 'into'], where);
+  checkSignal(options.signal, where);
 }
 
 const widen: Readonly<Partial<Record<DType, (bits: number) => number>>> = { f16: f16ToNumber, bf16: bf16ToNumber };
@@ -290,6 +326,16 @@ export function siteLine(site: Site): string {
   const lines = site.stack?.split('\n').slice(1) ?? [];
   const outside = lines.find((l) => !l.includes(library) && !l.includes('node:internal'));
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
+}
+
+/** Refuses an operand that another runtime made. */
+export function foreign(other: TensorCore, where: string): ArgumentError {
+  return new ArgumentError({
+    code: 'FOREIGN_TENSOR',
+    message: `${where}: the operands belong to different runtimes, among them ${other.toString()}`,
+    fix: 'Use one runtime for all operands, or copy the data: rt.tensor(await other.data(), other.shape).',
+    where,
+  });
 }
 
 function usedAfterDispose(t: TensorCore, line: true | string): DisposedError {

@@ -1,12 +1,24 @@
 // Making tensors from host data and from rules.
 
-import { byteSize, type DType, dtypeInfo, isFloat } from '../base/dtype.ts';
+import { checkFinite, checkWhole } from '../base/arguments.ts';
+import { accumulatorFor, byteSize, type DType, dtypeInfo, isFloat } from '../base/dtype.ts';
 import { numberToBf16, numberToF16 } from '../base/half.ts';
-import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
+import { checkShape, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { castValue } from '../kernel/semantics.ts';
-import { alu, cast, constant, expand, type ScalarInput } from './build.ts';
+import {
+  alu,
+  cast,
+  checkDType,
+  constant,
+  constantFrom,
+  expand,
+  nestedShape,
+  positionType,
+  type ScalarInput,
+} from './build.ts';
+import { diagonalMask, triangleMask } from './views.ts';
 
 /** Numbers, bigints or booleans, nested to any depth. */
 export type NestedInput = ScalarInput | readonly NestedInput[];
@@ -77,8 +89,7 @@ function fromTypedArray(view: ArrayBufferView): Flat {
 }
 
 function fromNested(input: NestedInput): Flat {
-  const shape: number[] = [];
-  for (let level: NestedInput | undefined = input; Array.isArray(level); level = level[0]) shape.push(level.length);
+  const shape = nestedShape(input, 'tensor');
   const values: ScalarInput[] = [];
   const walk = (v: NestedInput | undefined, depth: number): void => {
     if (Array.isArray(v)) {
@@ -148,42 +159,49 @@ function notWhole(i: number, v: unknown, type: DType): ArgumentError {
   });
 }
 
-export function checkDType(dtype: DType, where: string): void {
-  if (dtypeInfo[dtype] !== undefined) return;
-  throw new DTypeError({
-    code: 'UNKNOWN_DTYPE',
-    message: `${where}: there is no dtype '${String(dtype)}'`,
-    fix: `Use one of ${Object.keys(dtypeInfo).join(', ')}.`,
-    where,
-  });
-}
-
 export function full(shape: Shape, value: ScalarInput, dtype: DType, where: string): Node {
   checkShape(shape, where);
   checkDType(dtype, where);
-  return expand(constant(dtype, value), shape);
+  return expand(constantFrom(dtype, value, where), shape);
 }
 
-/** start, start + step, … below stop. */
-export function arange(start: number, stop: number, step: number, dtype: DType): Node {
+/** The position along an axis, at every position of a shape. */
+export function iota(shape: Shape, axis: number, dtype: DType): Node {
+  checkShape(shape, 'iota');
+  checkDType(dtype, 'iota');
+  return makeNode('iota', dtype, shape, [], args.axis(normalizeAxis(axis, shape.length, 'iota')));
+}
+
+/** start, start + step, … below stop. Without a dtype: i32 if it holds all of them, i64 if they are whole numbers, else f32. */
+export function arange(start: number, stop: number, step: number, dtype: DType | undefined): Node {
+  for (const [name, v] of Object.entries({ start, stop, step })) checkFinite(v, name, 'arange');
   const count = Math.max(0, Math.ceil((stop - start) / step));
-  if (!Number.isSafeInteger(count) || step === 0) {
+  const last = start + Math.max(0, count - 1) * step;
+  const whole = Number.isInteger(start) && Number.isInteger(step);
+  if (!Number.isSafeInteger(count) || step === 0 || (whole && !dtype && !(isExact(start) && isExact(last)))) {
     throw new ArgumentError({
       code: 'BAD_RANGE',
       message: `arange: from ${start} to ${stop} by ${step}`,
-      fix: 'Use finite numbers and a step that is not zero.',
+      fix: 'Use a step that is not zero, and whole numbers below 2⁵³.',
       where: 'arange',
     });
   }
-  const type = dtype === 'bool' ? 'i32' : dtype;
-  const wide = type === 'f16' || type === 'bf16' ? 'f32' : type;
+  const type = dtype ?? (whole ? (isI32(start) && isI32(last) ? 'i32' : 'i64') : 'f32');
+  checkDType(type, 'arange');
+  const wide = type === 'bool' ? positionType(count) : accumulatorFor(type);
   const i = makeNode('iota', wide, [count], [], args.axis(0));
-  return cast(alu('add', alu('mul', i, constant(wide, step)), constant(wide, start)), dtype);
+  return cast(alu('add', alu('mul', i, constant(wide, step)), constant(wide, start)), type);
 }
+
+const isExact = Number.isSafeInteger;
+const isI32 = (v: number): boolean => v === (v | 0);
 
 /** `count` values from start to stop, both included. */
 export function linspace(start: number, stop: number, count: number, dtype: DType): Node {
   checkShape([count], 'linspace');
+  checkDType(dtype, 'linspace');
+  checkFinite(start, 'start', 'linspace');
+  checkFinite(stop, 'stop', 'linspace');
   if (!isFloat(dtype)) {
     throw new DTypeError({
       code: 'UNSUPPORTED_DTYPE',
@@ -203,17 +221,17 @@ export function linspace(start: number, stop: number, count: number, dtype: DTyp
 
 /** Ones on diagonal k. */
 export function eye(rows: number, columns: number, k: number, dtype: DType): Node {
-  return onDiagonal([rows, columns], k, dtype, 'eq', 'eye');
+  return cast(diagonalMask(matrixShape(rows, columns, k, dtype, 'eye'), k), dtype);
 }
 
 /** Ones on and below diagonal k. */
 export function tri(rows: number, columns: number, k: number, dtype: DType): Node {
-  return onDiagonal([rows, columns], k, dtype, 'le', 'tri');
+  return cast(triangleMask(matrixShape(rows, columns, k, dtype, 'tri'), k, true), dtype);
 }
 
-function onDiagonal(shape: Shape, k: number, dtype: DType, op: 'eq' | 'le', where: string): Node {
-  checkShape(shape, where);
+function matrixShape(rows: number, columns: number, k: number, dtype: DType, where: string): Shape {
+  checkShape([rows, columns], where);
+  checkWhole(k, 'k', where);
   checkDType(dtype, where);
-  const row = alu('add', makeNode('iota', 'i32', shape, [], args.axis(0)), constant('i32', k));
-  return cast(alu(op, makeNode('iota', 'i32', shape, [], args.axis(1)), row), dtype);
+  return [rows, columns];
 }

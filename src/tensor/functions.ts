@@ -7,7 +7,8 @@ import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { Arithmetic, type FloatOf } from './arithmetic.ts';
-import { alu, cast, constant, type ScalarInput } from './build.ts';
+import { binaryOps } from './binary.ts';
+import { alu, cast, checkDType, constant, type ScalarInput } from './build.ts';
 import type { Tensor } from './tensor.ts';
 
 export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
@@ -295,7 +296,8 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
    * @example rt.tensor([-1, 0.5, 2]).clip(0, 1) // → [0, 0.5, 1]
    */
   clip(lo: Tensor | ScalarInput, hi: Tensor | ScalarInput): Tensor {
-    return this.maximum(lo).minimum(hi) as Tensor;
+    const raised = binaryOps.maximum.build(this.node, this.operand(lo, 'clip'), 'clip');
+    return this.make(binaryOps.minimum.build(raised, this.operand(hi, 'clip'), 'clip'));
   }
 
   /**
@@ -320,7 +322,7 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
    * @example rt.tensor([Number.POSITIVE_INFINITY, 1]).isfinite() // → [false, true]
    */
   isfinite(): Tensor<'bool'> {
-    if (!isFloat(this.dtype)) return this.make(alu('not', this.allFalse().node));
+    if (!isFloat(this.dtype)) return this.make(alu('eq', this.node, this.node));
     return this.make(alu('lt', alu('abs', this.node), constant(this.dtype, Number.POSITIVE_INFINITY)));
   }
 
@@ -346,14 +348,7 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
    * @example rt.tensor([1.7, -1.7]).cast('i32') // → [1, -1]
    */
   cast<E extends DType>(dtype: E): Tensor<E> {
-    if (dtypeInfo[dtype] === undefined) {
-      throw new DTypeError({
-        code: 'UNKNOWN_DTYPE',
-        message: `cast: there is no dtype '${String(dtype)}'`,
-        fix: `Use one of ${Object.keys(dtypeInfo).join(', ')}.`,
-        where: 'cast',
-      });
-    }
+    checkDType(dtype, 'cast');
     return this.make(cast(this.node, dtype));
   }
 
@@ -362,8 +357,9 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
    * @example rt.tensor([1]).bitcast('u32') // → [1065353216]
    */
   bitcast<E extends DType>(dtype: E): Tensor<E> {
+    checkDType(dtype, 'bitcast');
     const [from, to] = [dtypeInfo[this.dtype], dtypeInfo[dtype]];
-    if (!to || from.bytes !== to.bytes || from.bytes < 4) {
+    if (from.bytes !== to.bytes || from.bytes < 4) {
       throw new DTypeError({
         code: 'BAD_BITCAST',
         message: `bitcast: ${this.dtype} ${show(this.shape)} cannot be read as ${dtype}`,

@@ -1,10 +1,11 @@
 // Ops that pick or place elements by index tensors.
 
-import { type DType, dtypeInfo } from '../base/dtype.ts';
-import { broadcast, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { checkOptions, shown } from '../base/arguments.ts';
+import { type DType, dtypeInfo, intRange } from '../base/dtype.ts';
+import { broadcast, checkCount, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, IndexError, ShapeError } from '../errors.ts';
 import { args, type Combine, type IndexCheck, makeNode, type Node } from '../graph/node.ts';
-import { alu, cast, constant, expand, reshape } from './build.ts';
+import { alu, cast, constant, expand, nestedShape, positionType, reshape, tooLong } from './build.ts';
 import { TensorCore } from './core.ts';
 import { Movement } from './movement.ts';
 import type { Tensor } from './tensor.ts';
@@ -30,10 +31,10 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
    */
   gather(indices: Indices, axis: number): Tensor<D> {
     const a = normalizeAxis(axis, this.rank, 'gather');
-    const at = this.indexNode(indices, this.shape[a]!, 'gather');
-    const shape = [...this.shape.slice(0, a), ...at.node.shape.values, ...this.shape.slice(a + 1)];
-    const node = makeNode('gather', this.dtype, shape, [this.node, at.node], args.axis(a));
-    node.check = node.size > 0 ? at.check : null;
+    const at = this.positions(indices, this.shape[a]!, 'gather');
+    const shape = checkCount([...this.shape.slice(0, a), ...at.shape, ...this.shape.slice(a + 1)], 'gather');
+    const node = makeNode('gather', this.dtype, shape, [this.node, at.node()], args.axis(a));
+    if (node.size > 0) node.check = at.check();
     return this.make<D>(node);
   }
 
@@ -43,18 +44,15 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
    */
   takeAlongAxis(indices: Indices, axis: number): Tensor<D> {
     const a = normalizeAxis(axis, this.rank, 'takeAlongAxis');
-    const at = this.indexNode(indices, this.shape[a]!, 'takeAlongAxis');
-    const { values } = at.node.shape;
-    if (values.length !== this.rank) throw mismatch('takeAlongAxis', this.shape, values);
+    const at = this.positions(indices, this.shape[a]!, 'takeAlongAxis');
+    if (at.shape.length !== this.rank) throw mismatch('takeAlongAxis', this.shape, at.shape);
     const others = (shape: Shape) => shape.map((d, i) => (i === a ? 1 : d));
-    const common = broadcast(others(this.shape), others(values), 'takeAlongAxis');
-    const shape = common.map((d, i) => (i === a ? values[a]! : d));
-    const source = expand(
-      this.node,
-      common.map((d, i) => (i === a ? this.shape[a]! : d)),
-    );
-    const node = makeNode('takeAlong', this.dtype, shape, [source, expand(at.node, shape)], args.axis(a));
-    node.check = node.size > 0 ? at.check : null;
+    const common = broadcast(others(this.shape), others(at.shape), 'takeAlongAxis');
+    const along = (size: number): Shape => common.map((d, i) => (i === a ? size : d));
+    const shape = checkCount(along(at.shape[a]!), 'takeAlongAxis');
+    const source = expand(this.node, checkCount(along(this.shape[a]!), 'takeAlongAxis'));
+    const node = makeNode('takeAlong', this.dtype, shape, [source, expand(at.node(), shape)], args.axis(a));
+    if (node.size > 0) node.check = at.check();
     return this.make<D>(node);
   }
 
@@ -68,10 +66,11 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     updates: Tensor,
     options: { readonly axis?: number; readonly mode?: ScatterMode } = {},
   ): Tensor<D> {
+    checkOptions(options, ['axis', 'mode'], 'scatter');
     const { axis = 0, mode = 'set' } = options;
     const a = normalizeAxis(axis, this.rank, 'scatter');
     const combine = combineOf[mode];
-    if (!combine) {
+    if (!Object.hasOwn(combineOf, mode)) {
       throw new ArgumentError({
         code: 'BAD_MODE',
         message: `scatter: there is no mode '${String(mode)}'`,
@@ -87,8 +86,11 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
         where: 'scatter',
       });
     }
-    const at = this.indexNode(indices, this.shape[a]!, 'scatter');
-    const where = at.node.shape.values;
+    this.sibling(updates, 'scatter');
+    const size = this.shape[a]!;
+    if (positionType(size) !== 'i32') throw tooLong('scatter', this.shape, a);
+    const at = this.positions(indices, size, 'scatter');
+    const where = at.shape;
     const target = (count: number) => this.shape.map((d, i) => (i === a ? count : d));
     const perElement = where.length === this.rank && where.length > 1;
     const shape = target(perElement ? where[a]! : (where[0] ?? 1));
@@ -101,10 +103,9 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
         where: 'scatter',
       });
     }
-    this.sibling(updates, 'scatter');
     const values = expand(cast(updates.node, this.dtype), shape);
     if (this.size === 0 || values.size === 0) return this.make<D>(this.node);
-    const wrapped = wrapNegative(cast(at.node, 'i32'), this.shape[a]!);
+    const wrapped = wrapNegative(cast(at.node(), 'i32'), size);
     const node = makeNode(
       'scatter',
       this.dtype,
@@ -112,11 +113,12 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
       [this.node, wrapped, values],
       args.scatter(combine, a, perElement),
     );
-    node.check = at.check;
+    node.check = at.check();
     return this.make<D>(node);
   }
 
-  private indexNode(indices: Indices, size: number, where: string): { node: Node; check: IndexCheck | null } {
+  /** Indices as they are used: an uploaded list holds memory, so it is made when everything else was checked. */
+  private positions(indices: Indices, size: number, where: string): Positions {
     if (indices instanceof TensorCore) {
       const node = this.sibling(indices, where).node;
       if (dtypeInfo[node.dtype].class !== 'int') {
@@ -127,25 +129,43 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
           where,
         });
       }
-      return { node, check: node.size === 0 ? null : rangeCheck(node, size, where, this.shape) };
+      return { shape: node.shape.values, node: () => node, check: () => rangeCheck(node, size, where, this.shape) };
     }
     const { flat, shape } = flattenIndices(indices, where);
     for (const v of flat) {
-      if (!Number.isInteger(v) || v < -size || v >= size) throw outOfRange(where, `index ${v}`, size, this.shape);
+      if (!Number.isInteger(v) || v < -size || v >= size)
+        throw outOfRange(where, `index ${shown(v)}`, size, this.shape);
     }
-    const bytes = new Uint8Array(Int32Array.from(flat).buffer);
-    return { node: this.host.upload(bytes, 'i32', shape), check: null };
+    const dtype = positionType(size);
+    const upload = (): Node => {
+      const list = dtype === 'i32' ? Int32Array.from(flat) : BigInt64Array.from(flat, BigInt);
+      return this.host.upload(new Uint8Array(list.buffer), dtype, shape);
+    };
+    return { shape, node: upload, check: () => null };
   }
 }
 
-/** A bool scalar that is true if any index lies outside -size … size-1. */
-function rangeCheck(indices: Node, size: number, where: string, shape: Shape): IndexCheck {
-  const wide = cast(indices, indices.dtype === 'u64' ? 'u64' : indices.dtype === 'i32' ? 'i32' : 'i64');
-  let bad = alu('le', constant(wide.dtype, size), wide);
-  if (dtypeInfo[wide.dtype].signed) bad = alu('or', bad, alu('lt', wide, constant(wide.dtype, -size)));
-  const flat = reshape(bad, [bad.size]);
+/** Indices of a call, with the node and the check of their range made on demand. */
+interface Positions {
+  readonly shape: Shape;
+  node(): Node;
+  check(): IndexCheck | null;
+}
+
+/** The dtypes in which indices are held against a size. */
+const comparedAs: Readonly<Partial<Record<DType, DType>>> = { u8: 'i32' };
+
+/** A bool scalar that is true if any index lies outside -size … size-1; null if none can. */
+function rangeCheck(indices: Node, size: number, where: string, shape: Shape): IndexCheck | null {
+  const wide = cast(indices, comparedAs[indices.dtype] ?? indices.dtype);
+  const [lo, hi] = intRange[wide.dtype as keyof typeof intRange];
+  const tests: Node[] = [];
+  if (BigInt(size) <= hi) tests.push(alu('le', constant(wide.dtype, size), wide));
+  if (BigInt(-size) > lo) tests.push(alu('lt', wide, constant(wide.dtype, -size)));
+  if (tests.length === 0) return null;
+  const bad = tests.reduce((a, b) => alu('or', a, b));
   return {
-    bad: makeNode('reduce', 'bool', [], [flat], args.reduce('any', [0])),
+    bad: makeNode('reduce', 'bool', [], [reshape(bad, [bad.size])], args.reduce('any', [0])),
     message: outOfRange(where, 'an index', size, shape).message,
   };
 }
@@ -168,9 +188,7 @@ export function outOfRange(where: string, what: string, size: number, shape: Sha
 }
 
 function flattenIndices(indices: number | NestedNumbers, where: string): { flat: number[]; shape: number[] } {
-  const shape: number[] = [];
-  for (let level: number | NestedNumbers | undefined = indices; Array.isArray(level); level = level[0])
-    shape.push(level.length);
+  const shape = nestedShape(indices, where);
   const flat: number[] = [];
   const walk = (v: number | NestedNumbers, depth: number): void => {
     const leaf = depth === shape.length;

@@ -1,15 +1,17 @@
 // Linear algebra: matrix products in all their forms.
 
+import { checkOptions } from '../base/arguments.ts';
 import { type DType, promote } from '../base/dtype.ts';
-import { broadcast, type Shape, show, sizeOf } from '../base/shape.ts';
-import { ShapeError } from '../errors.ts';
-import { args, makeNode, type Node, type Precision } from '../graph/node.ts';
+import { broadcast, checkCount, type Shape, show, sizeOf } from '../base/shape.ts';
+import { ArgumentError, ShapeError } from '../errors.ts';
+import { args, makeNode, type Node, type Precision, precisions } from '../graph/node.ts';
 import type { Joined } from './arithmetic.ts';
+import { binaryOps } from './binary.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
-import { einsumNode } from './einsum.ts';
 import { Ordering } from './order.ts';
-
+import { total } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
+import { diagonalOf } from './views.ts';
 
 export interface MatmulOptions {
   /** How products of f32 may be computed: true f32 (default), or faster with fewer digits where the device can. */
@@ -22,7 +24,17 @@ export abstract class Linear<D extends DType = DType> extends Ordering<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).matmul(rt.tensor([[1], [1]])) // → [[3], [7]]
    */
   matmul<E extends DType>(other: Tensor<E>, options: MatmulOptions = {}): Tensor<Joined<D, E>> {
-    return this.make(matmulNode(this.node, this.sibling(other, 'matmul').node, options.precision ?? 'exact'));
+    checkOptions(options, ['precision'], 'matmul');
+    const { precision = 'exact' } = options;
+    if (!precisions.includes(precision)) {
+      throw new ArgumentError({
+        code: 'BAD_PRECISION',
+        message: `matmul: there is no precision '${String(precision)}'`,
+        fix: `Use one of ${precisions.join(', ')}.`,
+        where: 'matmul',
+      });
+    }
+    return this.make(matmulNode(this.node, this.sibling(other, 'matmul').node, precision));
   }
 
   /**
@@ -30,17 +42,7 @@ export abstract class Linear<D extends DType = DType> extends Ordering<D> {
    * @example rt.tensor([1, 2]).dot(rt.tensor([3, 4])) // → 11
    */
   dot<E extends DType>(other: Tensor<E>): Tensor<Joined<D, E>> {
-    const [a, b] = [this.node, this.sibling(other, 'dot').node];
-    const [p, q] = [a.shape.values.length, b.shape.values.length];
-    if (p === 0 || q === 0) return this.mul(other);
-    if (q <= 2) return this.make(matmulNode(a, b, 'exact'));
-    // Every row of a against every matrix of b: flatten both sides around one product.
-    const rows = reshape(a, [sizeOf(a.shape.values.slice(0, -1)), a.shape.values[p - 1]!]);
-    const order = [q - 2, ...Array.from({ length: q - 2 }, (_, i) => i), q - 1];
-    const moved = permute(b, order);
-    const columns = reshape(moved, [moved.shape.values[0]!, b.size / Math.max(1, moved.shape.values[0]!)]);
-    const shape = [...a.shape.values.slice(0, -1), ...b.shape.values.slice(0, -2), b.shape.values[q - 1]!];
-    return this.make(reshape(matmulNode(rows, columns, 'exact'), shape));
+    return this.make(dotNode(this.node, this.sibling(other, 'dot').node));
   }
 
   /**
@@ -48,7 +50,8 @@ export abstract class Linear<D extends DType = DType> extends Ordering<D> {
    * @example rt.tensor([1, 2]).outer(rt.tensor([3, 4])) // → [[3, 4], [6, 8]]
    */
   outer<E extends DType>(other: Tensor<E>): Tensor<Joined<D, E>> {
-    return this.reshape([this.size, 1]).mul(other.reshape([1, other.size]));
+    const [a, b] = [this.node, this.sibling(other, 'outer').node];
+    return this.make(binaryOps.mul.build(reshape(a, [a.size, 1]), reshape(b, [1, b.size]), 'outer'));
   }
 
   /**
@@ -56,22 +59,31 @@ export abstract class Linear<D extends DType = DType> extends Ordering<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).trace() // → 5
    */
   trace(offset = 0): Tensor {
-    return this.diagonal(offset).sum({ axis: -1 });
-  }
-
-  /** Einstein summation with this tensor first; see `rt.einsum`. */
-  protected einsumWith(spec: string, others: readonly Tensor[]): Tensor {
-    return this.make(einsumNode(spec, [this.node, ...others.map((o) => this.sibling(o, 'einsum').node)], matmulNode));
+    return this.make(total('sum', diagonalOf(this.node, offset, 'trace'), { axis: -1 }));
   }
 }
 
-/** Matrix product of two nodes with NumPy's rules for vectors and leading axes. */
-export function matmulNode(a: Node, b: Node, precision: Precision): Node {
+function dotNode(a: Node, b: Node): Node {
   const [p, q] = [a.shape.values, b.shape.values];
-  if (p.length === 0 || q.length === 0) throw mismatch(p, q, 'matmul takes no scalars; use mul.');
+  if (p.length === 0 || q.length === 0) return binaryOps.mul.build(a, b, 'dot');
+  if (q.length <= 2) return matmulNode(a, b, 'exact', 'dot');
+  const [k, k2] = [p[p.length - 1]!, q[q.length - 2]!];
+  if (k !== k2) throw mismatch(p, q, 'Transpose one of them, or check the order of the arguments.', 'dot');
+  // Every row of a against every matrix of b: flatten both sides around one product.
+  const others = [...q.keys()].filter((axis) => axis !== q.length - 2);
+  const [lead, rest] = [p.slice(0, -1), others.map((axis) => q[axis]!)];
+  const rows = reshape(a, [sizeOf(lead), k]);
+  const columns = reshape(permute(b, [q.length - 2, ...others]), [k, sizeOf(rest)]);
+  return reshape(matmulNode(rows, columns, 'exact', 'dot'), checkCount([...lead, ...rest], 'dot'));
+}
+
+/** Matrix product of two nodes with NumPy's rules for vectors and leading axes. */
+export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matmul'): Node {
+  const [p, q] = [a.shape.values, b.shape.values];
+  if (p.length === 0 || q.length === 0) throw mismatch(p, q, 'A matrix product takes no scalars; use mul.', where);
   const dtype = promote(a.dtype, b.dtype);
   if (dtype === 'bool') {
-    const counts = matmulNode(cast(a, 'i32'), cast(b, 'i32'), precision);
+    const counts = matmulNode(cast(a, 'i32'), cast(b, 'i32'), precision, where);
     return alu('ne', counts, constant('i32', 0));
   }
   const x = p.length === 1 ? reshape(a, [1, p[0]!]) : a;
@@ -79,9 +91,9 @@ export function matmulNode(a: Node, b: Node, precision: Precision): Node {
   const [xs, ys] = [x.shape.values, y.shape.values];
   const [m, k] = xs.slice(-2) as [number, number];
   const [k2, n] = ys.slice(-2) as [number, number];
-  if (k !== k2) throw mismatch(p, q, 'Transpose one of them, or check the order of the arguments.');
-  const batch = broadcast(xs.slice(0, -2), ys.slice(0, -2), 'matmul');
-  const full = [...batch, m, n];
+  if (k !== k2) throw mismatch(p, q, 'Transpose one of them, or check the order of the arguments.', where);
+  const batch = broadcast(xs.slice(0, -2), ys.slice(0, -2), where);
+  const full = checkCount([...batch, m, n], where);
   // The result without the axes that vectors gained.
   const result = full.filter(
     (_, i) => !(i === full.length - 2 && p.length === 1) && !(i === full.length - 1 && q.length === 1),
@@ -100,11 +112,11 @@ function withBatch(x: Node, batch: Shape): Node {
   return expand(x, [...batch, ...shape.slice(-2)]);
 }
 
-function mismatch(a: Shape, b: Shape, fix: string): ShapeError {
+function mismatch(a: Shape, b: Shape, fix: string, where: string): ShapeError {
   return new ShapeError({
     code: 'SHAPE_MISMATCH',
-    message: `matmul: inner sizes differ: ${show(a)} × ${show(b)}`,
+    message: `${where}: inner sizes differ: ${show(a)} × ${show(b)}`,
     fix,
-    where: 'matmul',
+    where,
   });
 }

@@ -1,24 +1,25 @@
 // Movement ops: the same elements at other positions. Nothing is copied; what reads the result follows the new positions.
 
+import { checkWhole, listOf } from '../base/arguments.ts';
 import type { DType } from '../base/dtype.ts';
-import {
-  broadcast,
-  checkShape,
-  normalizeAxes,
-  normalizeAxis,
-  type Shape,
-  sameShape,
-  show,
-  sizeOf,
-} from '../base/shape.ts';
+import { broadcast, checkShape, normalizeAxes, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args, makeNode } from '../graph/node.ts';
 import { alu, constant, expand, permute, reshape, type ScalarInput } from './build.ts';
 import { Functions } from './functions.ts';
 import type { Tensor } from './tensor.ts';
-
-/** Per axis `[start, stop, step]`, a start alone, or null for the whole axis. Negative positions count from the end. */
-export type SliceSpec = readonly (readonly [number | null, (number | null)?, number?] | null)[];
+import {
+  diagonalOf,
+  inferShape,
+  lastTwo,
+  padded,
+  repeated,
+  type SliceSpec,
+  sliced,
+  strided,
+  tiled,
+  triangleMask,
+} from './views.ts';
 
 export abstract class Movement<D extends DType = DType> extends Functions<D> {
   /**
@@ -42,7 +43,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).permute([1, 0]) // → [[1, 3], [2, 4]]
    */
   permute(order: readonly number[]): Tensor<D> {
-    const axes = order.map((a) => normalizeAxis(a, this.rank, 'permute'));
+    const axes = listOf(order, 'order', 'permute').map((a) => normalizeAxis(a, this.rank, 'permute'));
     if (new Set(axes).size !== this.rank || axes.length !== this.rank) {
       throw new ShapeError({
         code: 'BAD_AXIS',
@@ -154,25 +155,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.arange(6).slice([[1, 5, 2]]) // → [1, 3]
    */
   slice(spec: SliceSpec): Tensor<D> {
-    if (spec.length > this.rank) {
-      throw new ShapeError({
-        code: 'BAD_AXIS',
-        message: `slice: ${spec.length} ranges for a tensor of shape ${show(this.shape)}`,
-        fix: 'Give at most one range per axis.',
-        where: 'slice',
-      });
-    }
-    const rows = this.shape.map((size, i) => sliceAxis(spec[i] ?? null, size, i));
-    return this.strided(
-      rows.map((r) => r.start),
-      rows.map((r) => r.step),
-      rows.map((r) => r.count),
-    );
-  }
-
-  private strided(starts: readonly number[], steps: readonly number[], counts: readonly number[]): Tensor<D> {
-    if (sameShape(counts, this.shape) && steps.every((s) => s === 1)) return this.make<D>(this.node);
-    return this.make<D>(makeNode('slice', this.dtype, counts, [this.node], args.slice(starts, steps)));
+    return this.make<D>(sliced(this.node, spec, 'slice'));
   }
 
   /**
@@ -183,7 +166,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
     const flipped = new Set(normalizeAxes(axes, this.rank, 'flip'));
     const starts = this.shape.map((d, i) => (flipped.has(i) ? Math.max(0, d - 1) : 0));
     const steps = this.shape.map((d, i) => (flipped.has(i) && d > 1 ? -1 : 1));
-    return this.strided(starts, steps, this.shape);
+    return this.make<D>(strided(this.node, starts, steps, this.shape));
   }
 
   /**
@@ -191,8 +174,8 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([1, 2, 3]).roll(1, 0) // → [3, 1, 2]
    */
   roll(shift: number | readonly number[], axis: number | readonly number[]): Tensor<D> {
-    const shifts = typeof shift === 'number' ? [shift] : shift;
-    const axes = (typeof axis === 'number' ? [axis] : axis).map((a) => normalizeAxis(a, this.rank, 'roll'));
+    const shifts = listOf(shift, 'shift', 'roll');
+    const axes = listOf(axis, 'axis', 'roll').map((a) => normalizeAxis(a, this.rank, 'roll'));
     if (shifts.length !== axes.length || shifts.some((s) => !Number.isSafeInteger(s))) {
       throw new ArgumentError({
         code: 'BAD_SHIFT',
@@ -215,19 +198,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([1, 2]).pad([[1, 2]]) // → [0, 1, 2, 0, 0]
    */
   pad(widths: readonly (readonly [number, number])[], value: ScalarInput = 0): Tensor<D> {
-    const flat = widths.flat();
-    if (widths.length !== this.rank || flat.some((w) => !Number.isSafeInteger(w) || w < 0)) {
-      throw new ShapeError({
-        code: 'BAD_PAD',
-        message: `pad: widths ${JSON.stringify(widths)} for a tensor of shape ${show(this.shape)}`,
-        fix: 'Give [before, after] for every axis, whole numbers of zero or more.',
-        where: 'pad',
-      });
-    }
-    if (flat.every((w) => w === 0)) return this.make<D>(this.node);
-    const shape = this.shape.map((d, i) => d + widths[i]![0] + widths[i]![1]);
-    const fill = constant(this.dtype, value);
-    return this.make<D>(makeNode('pad', this.dtype, shape, [this.node, fill], args.list(widths.map((w) => w[0]))));
+    return this.make<D>(padded(this.node, widths, value, 'pad'));
   }
 
   /**
@@ -235,18 +206,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([1, 2]).tile([2]) // → [1, 2, 1, 2]
    */
   tile(reps: readonly number[]): Tensor<D> {
-    checkShape(reps, 'tile');
-    const rank = Math.max(reps.length, this.rank);
-    const shape = [...new Array(rank - this.rank).fill(1), ...this.shape];
-    const times = [...new Array(rank - reps.length).fill(1), ...reps];
-    const split = shape.flatMap((d) => [1, d]);
-    const repeated = shape.flatMap((d, i) => [times[i], d]);
-    return this.make<D>(
-      reshape(
-        expand(reshape(this.node, split), repeated),
-        shape.map((d, i) => d * times[i]),
-      ),
-    );
+    return this.make<D>(tiled(this.node, reps, 'tile'));
   }
 
   /**
@@ -254,12 +214,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([1, 2]).repeat(2, 0) // → [1, 1, 2, 2]
    */
   repeat(times: number, axis: number): Tensor<D> {
-    checkShape([times], 'repeat');
-    const a = normalizeAxis(axis, this.rank, 'repeat');
-    const [before, after] = [this.shape.slice(0, a), this.shape.slice(a + 1)];
-    const d = this.shape[a]!;
-    const spread = expand(reshape(this.node, [...before, d, 1, ...after]), [...before, d, times, ...after]);
-    return this.make<D>(reshape(spread, [...before, d * times, ...after]));
+    return this.make<D>(repeated(this.node, times, normalizeAxis(axis, this.rank, 'repeat'), 'repeat'));
   }
 
   /**
@@ -278,12 +233,15 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
       });
     }
     const cuts =
-      typeof parts === 'number' ? Array.from({ length: parts - 1 }, (_, i) => ((i + 1) * d) / parts) : [...parts];
+      typeof parts === 'number'
+        ? Array.from({ length: parts - 1 }, (_, i) => ((i + 1) * d) / parts)
+        : listOf(parts, 'parts', 'split');
     const edges = [0, ...cuts, d];
-    return edges.slice(1).map((end, i) => {
+    const nodes = edges.slice(1).map((end, i) => {
       const spec = this.shape.map((_, j) => (j === a ? ([edges[i]!, end] as const) : null));
-      return this.slice(spec);
+      return sliced(this.node, spec, 'split');
     });
+    return this.makeAll(nodes) as Tensor<D>[];
   }
 
   /**
@@ -291,16 +249,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.tensor([[1, 2], [3, 4]]).diagonal() // → [1, 4]
    */
   diagonal(offset = 0): Tensor<D> {
-    const [rows, columns] = lastTwo(this.shape, 'diagonal');
-    const length = Math.max(0, Math.min(rows + Math.min(offset, 0), columns - Math.max(offset, 0)));
-    const first = offset >= 0 ? offset : -offset * columns;
-    const lead = this.shape.slice(0, -2);
-    const flat = this.reshape([...lead, rows * columns]);
-    const whole = lead.map(() => null);
-    return flat.slice([
-      ...whole,
-      length === 0 ? [0, 0] : [first, first + (length - 1) * (columns + 1) + 1, columns + 1],
-    ]);
+    return this.make<D>(diagonalOf(this.node, offset, 'diagonal'));
   }
 
   /**
@@ -321,75 +270,8 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
 
   private triangle(k: number, lower: boolean, where: string): Tensor<D> {
     lastTwo(this.shape, where);
+    checkWhole(k, 'k', where);
     const inside = triangleMask(this.shape, k, lower);
     return this.make<D>(alu('where', inside, this.node, expand(constant(this.dtype, 0), this.shape)));
   }
-}
-
-/** A bool node: column ≤ row + k (lower) or column ≥ row + k (upper) on the last two axes. */
-export function triangleMask(shape: Shape, k: number, lower: boolean): Node {
-  const rank = shape.length;
-  const row = alu('add', makeNode('iota', 'i32', shape, [], args.axis(rank - 2)), constant('i32', k));
-  const column = makeNode('iota', 'i32', shape, [], args.axis(rank - 1));
-  return lower ? alu('le', column, row) : alu('le', row, column);
-}
-
-function lastTwo(shape: Shape, where: string): [number, number] {
-  if (shape.length >= 2) return [shape[shape.length - 2]!, shape[shape.length - 1]!];
-  throw new ShapeError({
-    code: 'BAD_RANK',
-    message: `${where}: needs a tensor of rank 2 or more, got ${show(shape)}`,
-    fix: 'Reshape it to a matrix first.',
-    where,
-  });
-}
-
-function inferShape(shape: Shape, from: Shape): Shape {
-  const size = sizeOf(from);
-  const known = shape.filter((d) => d !== -1);
-  checkShape(known, 'reshape');
-  const rest = sizeOf(known);
-  const open = shape.length - known.length;
-  const missing = rest === 0 ? 0 : size / rest;
-  if (open > 1 || (open === 1 ? !Number.isInteger(missing) || (rest === 0 && size !== 0) : rest !== size)) {
-    throw new ShapeError({
-      code: 'SHAPE_MISMATCH',
-      message: `reshape: ${size} elements of ${show(from)} do not fit ${show(shape)}`,
-      fix: 'The sizes must have the same product; one of them may be -1.',
-      where: 'reshape',
-    });
-  }
-  return shape.map((d) => (d === -1 ? missing : d));
-}
-
-function sliceAxis(
-  spec: SliceSpec[number],
-  size: number,
-  axis: number,
-): { start: number; step: number; count: number } {
-  const [from, to, step = 1] = spec ?? [null];
-  for (const v of [from ?? 0, to ?? 0, step]) {
-    if (!Number.isSafeInteger(v) || step === 0) {
-      throw new ArgumentError({
-        code: 'BAD_SLICE',
-        message: `slice: range ${JSON.stringify(spec)} on axis ${axis}`,
-        fix: 'Start, stop and step must be whole numbers, and the step not zero.',
-        where: 'slice',
-      });
-    }
-  }
-  // Python's rules: negative positions count from the end, and everything is clamped.
-  const clamp = (v: number, lo: number, hi: number) => Math.max(lo, Math.min(hi, v < 0 ? v + size : v));
-  const start =
-    from === null || from === undefined
-      ? step > 0
-        ? 0
-        : size - 1
-      : step > 0
-        ? clamp(from, 0, size)
-        : clamp(from, -1, size - 1);
-  const stop =
-    to === null || to === undefined ? (step > 0 ? size : -1) : step > 0 ? clamp(to, 0, size) : clamp(to, -1, size - 1);
-  const count = Math.max(0, Math.ceil((stop - start) / step));
-  return { start: count === 0 ? 0 : start, step: count <= 1 ? 1 : step, count };
 }

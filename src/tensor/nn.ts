@@ -1,14 +1,16 @@
 // Building blocks of neural networks and signal processing: convolution, pooling, softmax, normalisation.
 
+import { checkFinite, checkOptions, shown } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, intRange, isFloat, promote } from '../base/dtype.ts';
-import { normalizeAxes, show, sizeOf } from '../base/shape.ts';
+import { checkCount, normalizeAxes, normalizeAxis, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import type { FloatOf, Joined } from './arithmetic.ts';
-import { alu, cast, constant, expand, permute, reshape, type ScalarInput } from './build.ts';
+import { alu, cast, constant, expand, operandsOf, permute, reshape, type ScalarInput } from './build.ts';
 import { Linear, matmulNode } from './linear.ts';
 import { finite, meanOf, reduce, varianceOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
+import { padded as bordered } from './views.ts';
 
 type PerAxis = number | readonly number[];
 
@@ -61,10 +63,13 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([[1, 2, 3, 4]]).maxPool([2]) // → [[2, 4]]
    */
   maxPool(window: readonly number[], options: PoolOptions = {}): Tensor<D> {
-    const x = this.node;
+    checkPool(window, options, 'maxPool');
+    // Devices compare numbers.
+    const x = this.dtype === 'bool' ? cast(this.node, 'u8') : this.node;
     const axes = window.map((_, i) => this.rank - window.length + i);
     const windows = windowed(x, window, { ...options, stride: options.stride ?? window }, lowestOf(x.dtype), 'maxPool');
-    return this.make<D>(reduce('max', windows, { axis: axes.map((a) => a + window.length) }, 'maxPool'));
+    const top = reduce('max', windows, { axis: axes.map((a) => a + window.length) }, 'maxPool');
+    return this.make<D>(cast(top, this.dtype));
   }
 
   /**
@@ -72,6 +77,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([[1, 2, 3, 4]]).avgPool([2]) // → [[1.5, 3.5]]
    */
   avgPool(window: readonly number[], options: PoolOptions = {}): Tensor<FloatOf<D>> {
+    checkPool(window, options, 'avgPool');
     const axes = window.map((_, i) => this.rank - window.length + i);
     const x = cast(this.node, floatFor(this.dtype));
     const windows = windowed(x, window, { ...options, stride: options.stride ?? window }, 0, 'avgPool');
@@ -101,6 +107,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([1, 3]).layerNorm(-1, 0) // → [-1, 1]
    */
   layerNorm(axis: number | readonly number[] = -1, eps = 1e-5): Tensor<FloatOf<D>> {
+    checkFinite(eps, 'eps', 'layerNorm');
     const type = floatFor(this.dtype);
     const wide = accumulatorFor(type);
     const x = cast(this.node, wide);
@@ -116,11 +123,15 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([1, 0]).cosineSimilarity(rt.tensor([0, 1])) // → 0
    */
   cosineSimilarity(other: Tensor, axis = -1, eps = 1e-8): Tensor {
-    const type = floatFor(promote(this.dtype, other.dtype));
-    const a = this.cast(type) as Tensor;
-    const b = other.cast(type) as Tensor;
-    const dot = a.mul(b).sum({ axis });
-    return dot.div(a.norm({ axis }).maximum(eps).mul(b.norm({ axis }).maximum(eps)));
+    const [a, b] = operandsOf(this.node, this.sibling(other, 'cosineSimilarity').node, 'cosineSimilarity');
+    const type = floatFor(a.dtype);
+    const options = { axis: normalizeAxis(axis, Math.max(this.rank, other.rank), 'cosineSimilarity') };
+    // Squares leave the range of f16 long before their quotient does, and `eps` is below it.
+    const [x, y] = [cast(a, accumulatorFor(type)), cast(b, accumulatorFor(type))];
+    const least = constant(x.dtype, checkFinite(eps, 'eps', 'cosineSimilarity'));
+    const product = (p: Node, q: Node): Node => reduce('sum', alu('mul', p, q), options, 'cosineSimilarity');
+    const length = (v: Node): Node => alu('max', alu('sqrt', product(v, v)), least);
+    return this.make(cast(alu('div', product(x, y), alu('mul', length(x), length(y))), type));
   }
 }
 
@@ -136,19 +147,29 @@ function softmaxParts(node: Node, axis: number | readonly number[], where: strin
   return { type, shifted, exp, sum: expand(reduce('sum', exp, options, where), shape) };
 }
 
+function checkPool(window: readonly number[], options: PoolOptions, where: string): void {
+  checkOptions(options, ['stride', 'padding'], where);
+  if (Array.isArray(window)) return;
+  throw new ArgumentError({
+    code: 'BAD_OPTION',
+    message: `${where}: the window is ${shown(window)}`,
+    fix: 'Give one size for each windowed axis: [2, 2].',
+    where,
+  });
+}
+
 function lowestOf(t: DType): ScalarInput {
   if (isFloat(t)) return Number.NEGATIVE_INFINITY;
-  if (t === 'bool') return false;
   const [lo] = intRange[t as keyof typeof intRange];
   return t === 'i64' || t === 'u64' ? lo : Number(lo);
 }
 
 function perAxis(value: PerAxis, count: number, name: string, least: number, where: string): readonly number[] {
   const list = typeof value === 'number' ? new Array<number>(count).fill(value) : value;
-  if (list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
+  if (!Array.isArray(list) || list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
     throw new ArgumentError({
       code: 'BAD_OPTION',
-      message: `${where}: ${name} is ${JSON.stringify(value)}`,
+      message: `${where}: ${name} is ${shown(value)}`,
       fix: `Give a whole number of at least ${least}, or one for each of the ${count} axes.`,
       where,
     });
@@ -184,11 +205,7 @@ function windowed(
     ? reach.map((r) => [Math.floor((r - 1) / 2), Math.ceil((r - 1) / 2)])
     : perAxis((options.padding ?? 0) as PerAxis, count, 'padding', 0, where).map((p) => [p, p]);
   const widths: [number, number][] = shape.map((_, i) => (i < first ? [0, 0] : sides[i - first]!));
-  let padded = x;
-  if (widths.some(([b, a]) => b + a > 0)) {
-    const grown = shape.map((d, i) => d + widths[i]![0] + widths[i]![1]);
-    padded = makeNode('pad', x.dtype, grown, [x, constant(x.dtype, fill)], args.list(widths.map((w) => w[0])));
-  }
+  const padded = bordered(x, widths, fill, where);
   const counts = sizes.map((_, i) => {
     const length = padded.shape.values[first + i]!;
     const n = Math.floor((length - reach[i]!) / strides[i]!) + 1;
@@ -203,11 +220,13 @@ function windowed(
     return n;
   });
   const rows = sizes.map((size, i) => ({ axis: first + i, size, stride: strides[i]!, dilation: dilations[i]! }));
-  return makeNode('window', x.dtype, [...shape.slice(0, first), ...counts, ...sizes], [padded], args.window(rows));
+  const result = checkCount([...shape.slice(0, first), ...counts, ...sizes], where);
+  return makeNode('window', x.dtype, result, [padded], args.window(rows));
 }
 
 // As a matrix product: kernels [groups, O/g, C/g·K] times windows [N, groups, C/g·K, positions].
 function convNode(x: Node, kernel: Node, options: ConvOptions, spatial: number, where: string): Node {
+  checkOptions(options, ['stride', 'padding', 'dilation', 'groups'], where);
   const dtype = promote(x.dtype, kernel.dtype);
   const [xs, ks] = [x.shape.values, kernel.shape.values];
   const { groups = 1 } = options;

@@ -1,12 +1,14 @@
 // Scans and sorting along an axis.
 
+import { checkOptions } from '../base/arguments.ts';
 import { accumulatorFor, type DType, sumTypeFor } from '../base/dtype.ts';
 import { normalizeAxis, type Shape, show } from '../base/shape.ts';
 import { ArgumentError } from '../errors.ts';
 import { args, type Combine, makeNode, type Node } from '../graph/node.ts';
-import { cast, permute } from './build.ts';
+import { cast, permute, positionType, tooLong } from './build.ts';
 import { Reductions } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
+import { sliced } from './views.ts';
 
 export interface SortOptions {
   readonly descending?: boolean | undefined;
@@ -18,7 +20,8 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 2, 3]).cumsum(0) // → [1, 3, 6]
    */
   cumsum(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
-    return this.scan('sum', axis, sumTypeFor(this.dtype), options.reverse);
+    checkOptions(options, ['reverse'], 'cumsum');
+    return this.scan('sum', 'cumsum', axis, sumTypeFor(this.dtype), options.reverse);
   }
 
   /**
@@ -26,7 +29,8 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 2, 3]).cumprod(0) // → [1, 2, 6]
    */
   cumprod(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
-    return this.scan('prod', axis, sumTypeFor(this.dtype), options.reverse);
+    checkOptions(options, ['reverse'], 'cumprod');
+    return this.scan('prod', 'cumprod', axis, sumTypeFor(this.dtype), options.reverse);
   }
 
   /**
@@ -34,7 +38,8 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 3, 2]).cummax(0) // → [1, 3, 3]
    */
   cummax(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    return this.scan('max', axis, this.dtype, options.reverse) as Tensor<D>;
+    checkOptions(options, ['reverse'], 'cummax');
+    return this.scan('max', 'cummax', axis, this.dtype, options.reverse) as Tensor<D>;
   }
 
   /**
@@ -42,11 +47,12 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([3, 1, 2]).cummin(0) // → [3, 1, 1]
    */
   cummin(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    return this.scan('min', axis, this.dtype, options.reverse) as Tensor<D>;
+    checkOptions(options, ['reverse'], 'cummin');
+    return this.scan('min', 'cummin', axis, this.dtype, options.reverse) as Tensor<D>;
   }
 
-  private scan(combine: Combine, axis: number, result: DType, reverse = false): Tensor {
-    const a = normalizeAxis(axis, this.rank, `cum${combine}`);
+  private scan(combine: Combine, where: string, axis: number, result: DType, reverse = false): Tensor {
+    const a = normalizeAxis(axis, this.rank, where);
     const type = result === 'bool' ? 'u8' : accumulatorFor(result);
     const x = cast(this.node, type);
     if (this.size === 0) return this.make(cast(x, result));
@@ -78,14 +84,15 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
     if (!Number.isInteger(k) || k < 0 || k > this.shape[a]!) {
       throw new ArgumentError({
         code: 'BAD_K',
-        message: `topk: k is ${k} for axis ${a} of ${show(this.shape)}`,
+        message: `topk: k is ${String(k)} for axis ${a} of ${show(this.shape)}`,
         fix: `Use a whole number from 0 to ${this.shape[a]}.`,
         where: 'topk',
       });
     }
     const { values, positions } = sorted(this.node, axis, { descending: true }, 'topk');
     const first = this.shape.map((_, i) => (i === a ? ([0, k] as const) : null));
-    return { values: this.make<D>(values()).slice(first), indices: this.make<'i32'>(positions()).slice(first) };
+    const [top, at] = this.makeAll([values, positions].map((node) => sliced(node(), first, 'topk')));
+    return { values: top as Tensor<D>, indices: at as Tensor<'i32'> };
   }
 }
 
@@ -96,18 +103,17 @@ function sorted(
   options: SortOptions,
   where: string,
 ): { values: () => Node; positions: () => Node } {
+  checkOptions(options, ['descending'], where);
   const rank = x.shape.values.length;
   const a = normalizeAxis(axis, rank, where);
+  if (positionType(x.shape.values[a]!) !== 'i32') throw tooLong(where, x.shape.values, a);
   const there = x.shape.values.map((_, i) => i).filter((i) => i !== a);
   there.push(a);
   const back = there.map((_, i) => there.indexOf(i));
   const rows = permute(x.dtype === 'bool' ? cast(x, 'u8') : x, there);
-  if (x.size === 0) {
-    return { values: () => x, positions: () => cast(x, 'i32') };
-  }
+  if (x.size === 0) return { values: () => x, positions: () => cast(x, 'i32') };
   const node = makeNode('sort', rows.dtype, rows.shape.values as Shape, [rows], args.sort(options.descending === true));
   return {
-    // Made only if wanted: a node that nobody owns would hold on to what it is made from.
     values: () => permute(cast(makeNode('sorted', node.dtype, node.shape.values, [node]), x.dtype), back),
     positions: () => permute(makeNode('positions', 'i32', node.shape.values, [node]), back),
   };

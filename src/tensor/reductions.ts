@@ -1,14 +1,16 @@
 // Reductions over any axes, and what is built from them.
 
+import { checkOptions } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, isFloat, sumTypeFor } from '../base/dtype.ts';
-import { normalizeAxes, type Shape, show, sizeOf } from '../base/shape.ts';
+import { normalizeAxes, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import type { ReduceOp } from '../kernel/ops.ts';
 import type { FloatOf } from './arithmetic.ts';
-import { alu, cast, constant, expand, reshape } from './build.ts';
+import { alu, cast, checkDType, constant, expand, positionType, reshape } from './build.ts';
 import { Indexing } from './indexing.ts';
 import type { Tensor } from './tensor.ts';
+import { sliced } from './views.ts';
 
 export interface ReduceOptions {
   /** The axes to reduce; all of them if not given. */
@@ -27,12 +29,17 @@ export interface VarianceOptions extends ReduceOptions {
   readonly ddof?: number | undefined;
 }
 
+const reduceOptions = ['axis', 'keepdims'];
+const sumOptions = ['dtype', ...reduceOptions];
+const varianceOptions = ['ddof', ...reduceOptions];
+
 export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
   /**
    * Sum. Integers are summed in 64 bits, f16 and bf16 in f32.
    * @example rt.tensor([[1, 2], [3, 4]]).sum({ axis: 0 }) // → [4, 6]
    */
   sum(options: SumOptions = {}): Tensor {
+    checkOptions(options, sumOptions, 'sum');
     return this.make(total('sum', this.node, options));
   }
 
@@ -41,6 +48,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([2, 3, 4]).prod() // → 24
    */
   prod(options: SumOptions = {}): Tensor {
+    checkOptions(options, sumOptions, 'prod');
     return this.make(total('prod', this.node, options));
   }
 
@@ -49,6 +57,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([1, 2, 3]).mean() // → 2
    */
   mean(options: ReduceOptions = {}): Tensor<FloatOf<D>> {
+    checkOptions(options, reduceOptions, 'mean');
     return this.make(meanOf(this.node, options, 'mean'));
   }
 
@@ -57,6 +66,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([1, 2, 3, 4]).variance() // → 1.25
    */
   variance(options: VarianceOptions = {}): Tensor<FloatOf<D>> {
+    checkOptions(options, varianceOptions, 'variance');
     return this.make(varianceOf(this.node, options));
   }
 
@@ -65,6 +75,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([1, 3]).std() // → 1
    */
   std(options: VarianceOptions = {}): Tensor<FloatOf<D>> {
+    checkOptions(options, varianceOptions, 'std');
     const v = varianceOf(this.node, options, accumulatorFor(floatFor(this.dtype)));
     return this.make(cast(alu('sqrt', v), floatFor(this.dtype)));
   }
@@ -74,6 +85,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([1, 3, 2]).max() // → 3
    */
   max(options: ReduceOptions = {}): Tensor<D> {
+    checkOptions(options, reduceOptions, 'max');
     return this.make(extreme('max', this.node, options));
   }
 
@@ -82,6 +94,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([1, 3, 2]).min() // → 1
    */
   min(options: ReduceOptions = {}): Tensor<D> {
+    checkOptions(options, reduceOptions, 'min');
     return this.make(extreme('min', this.node, options));
   }
 
@@ -90,6 +103,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([0, 2]).any() // → true
    */
   any(options: ReduceOptions = {}): Tensor<'bool'> {
+    checkOptions(options, reduceOptions, 'any');
     return this.make(reduce('any', cast(this.node, 'bool'), options, 'any'));
   }
 
@@ -98,31 +112,38 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([0, 2]).all() // → false
    */
   all(options: ReduceOptions = {}): Tensor<'bool'> {
+    checkOptions(options, reduceOptions, 'all');
     return this.make(reduce('all', cast(this.node, 'bool'), options, 'all'));
   }
 
   /**
-   * Position of the largest element (of the first NaN if there is one) along an axis, or in the flattened tensor.
+   * Position of the largest element (of the first NaN if there is one) along an axis, or in the flattened tensor: i32, or
+   * i64 where there are more elements than i32 can count.
    * @example rt.tensor([1, 3, 2]).argmax() // → 1
    */
   argmax(options: { readonly axis?: number | undefined; readonly keepdims?: boolean | undefined } = {}): Tensor<'i32'> {
+    checkOptions(options, reduceOptions, 'argmax');
     return this.make(position('argmax', this.node, options));
   }
 
   /**
-   * Position of the smallest element (of the first NaN if there is one) along an axis, or in the flattened tensor.
+   * Position of the smallest element (of the first NaN if there is one) along an axis, or in the flattened tensor: i32, or
+   * i64 where there are more elements than i32 can count.
    * @example rt.tensor([3, 1, 2]).argmin() // → 1
    */
   argmin(options: { readonly axis?: number | undefined; readonly keepdims?: boolean | undefined } = {}): Tensor<'i32'> {
+    checkOptions(options, reduceOptions, 'argmin');
     return this.make(position('argmin', this.node, options));
   }
 
   /**
-   * Number of elements that are not zero.
+   * Number of elements that are not zero: i32, or i64 where there are more than i32 can count.
    * @example rt.tensor([0, 2, 3]).countNonzero() // → 2
    */
   countNonzero(options: ReduceOptions = {}): Tensor<'i32'> {
-    const ones = cast(alu('ne', this.node, constant(this.dtype, 0)), 'i32');
+    checkOptions(options, reduceOptions, 'countNonzero');
+    const type = positionType(countOf(this.node, options, 'countNonzero') + 1);
+    const ones = cast(alu('ne', this.node, constant(this.dtype, 0)), type);
     return this.make(reduce('sum', ones, options, 'countNonzero'));
   }
 
@@ -131,11 +152,12 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([3, 4]).norm() // → 5
    */
   norm(options: ReduceOptions & { readonly ord?: number | undefined } = {}): Tensor<FloatOf<D>> {
+    checkOptions(options, ['ord', ...reduceOptions], 'norm');
     const { ord = 2 } = options;
     if (typeof ord !== 'number' || Number.isNaN(ord)) {
       throw new ArgumentError({
         code: 'BAD_ORD',
-        message: `norm: ord ${ord}`,
+        message: `norm: ord ${String(ord)}`,
         fix: 'Use a number or ±Infinity.',
         where: 'norm',
       });
@@ -151,6 +173,7 @@ export abstract class Reductions<D extends DType = DType> extends Indexing<D> {
    * @example rt.tensor([0]).logsumexp() // → 0
    */
   logsumexp(options: ReduceOptions = {}): Tensor<FloatOf<D>> {
+    checkOptions(options, reduceOptions, 'logsumexp');
     const type = floatFor(this.dtype);
     const x = cast(this.node, accumulatorFor(type));
     const top = finite(extreme('max', x, { axis: options.axis, keepdims: true }, 'logsumexp'));
@@ -203,10 +226,12 @@ export function reduce(op: ReduceOp, x: Node, options: ReduceOptions, where: str
   return reshape(makeNode('reduce', dtype, dropped, [x], args.reduce(op, axes)), target);
 }
 
-function total(op: 'sum' | 'prod', x: Node, options: SumOptions): Node {
+/** A sum or product; among bools, `any` or `all`. */
+export function total(op: 'sum' | 'prod', x: Node, options: SumOptions): Node {
   const type = options.dtype ?? sumTypeFor(x.dtype);
-  const wide = type === 'bool' ? 'i64' : accumulatorFor(type);
-  return cast(reduce(op, cast(x, wide), options, op), type);
+  checkDType(type, op);
+  if (type === 'bool') return reduce(op === 'sum' ? 'any' : 'all', cast(x, 'bool'), options, op);
+  return cast(reduce(op, cast(x, accumulatorFor(type)), options, op), type);
 }
 
 function extreme(op: 'max' | 'min', x: Node, options: ReduceOptions, where: string = op): Node {
@@ -219,14 +244,54 @@ function position(
   options: { axis?: number | undefined; keepdims?: boolean | undefined },
 ): Node {
   const value = x.dtype === 'bool' ? cast(x, 'u8') : x;
-  if (options.axis !== undefined) return reduce(op, value, options, op);
-  const flat = reduce(op, reshape(value, [x.size]), { axis: 0 }, op);
-  return options.keepdims
-    ? reshape(
-        flat,
-        x.shape.values.map(() => 1),
-      )
-    : flat;
+  const shape = x.shape.values;
+  if (options.axis !== undefined) {
+    const axis = normalizeAxis(options.axis, shape.length, op);
+    const at = firstExtreme(op, value, axis);
+    return options.keepdims ? reshape(at, shapes(shape, [axis]).kept) : at;
+  }
+  const at = firstExtreme(op, reshape(value, [x.size]), 0);
+  return options.keepdims ? reshape(at, shapes(shape, [...shape.keys()]).kept) : at;
+}
+
+/** Positions are counted in i32 by devices: a longer axis is taken in parts of this many elements. */
+const partLength = 2 ** 30;
+
+/** The position of the extreme along an axis, whose length i32 need not hold. */
+function firstExtreme(op: 'argmax' | 'argmin', x: Node, axis: number): Node {
+  const shape = x.shape.values;
+  const n = shape[axis]!;
+  if (positionType(n) === 'i32') return reduce(op, x, { axis }, op);
+  const [before, after] = [shape.slice(0, axis), shape.slice(axis + 1)];
+  const cut = n - (n % partLength);
+  const range = (from: number, to: number): Node =>
+    sliced(
+      x,
+      shape.map((_, i) => (i === axis ? ([from, to] as const) : null)),
+      op,
+    );
+  const best = op === 'argmax' ? 'max' : 'min';
+  // The whole parts first: the best of each part, and among them the first part that has it.
+  const parts = reshape(range(0, cut), [...before, cut / partLength, partLength, ...after]);
+  const tops = reduce(best, parts, { axis: axis + 1 }, op);
+  const part = reduce(op, tops, { axis, keepdims: true }, op);
+  const within = makeNode(
+    'takeAlong',
+    'i32',
+    part.shape.values,
+    [reduce(op, parts, { axis: axis + 1 }, op), part],
+    args.axis(axis),
+  );
+  const scaled = alu('mul', cast(part, 'i64'), constant('i64', partLength));
+  const first = reshape(alu('add', scaled, cast(within, 'i64')), [...before, ...after]);
+  if (cut === n) return first;
+  const rest = range(cut, n);
+  const last = alu('add', cast(reduce(op, rest, { axis }, op), 'i64'), constant('i64', cut));
+  const [a, b] = [reduce(best, tops, { axis }, op), reduce(best, rest, { axis }, op)];
+  const better = op === 'argmax' ? alu('lt', a, b) : alu('lt', b, a);
+  // NaN is beyond everything; the first one counts.
+  const late = isFloat(x.dtype) ? alu('and', alu('eq', a, a), alu('or', better, alu('ne', b, b))) : better;
+  return alu('where', late, last, first);
 }
 
 function countOf(x: Node, options: ReduceOptions, where: string): number {
@@ -246,7 +311,7 @@ export function varianceOf(x: Node, options: VarianceOptions, result: DType = fl
   if (!Number.isFinite(ddof)) {
     throw new DTypeError({
       code: 'BAD_DDOF',
-      message: `variance: ddof ${ddof}`,
+      message: `variance: ddof ${String(ddof)}`,
       fix: 'Use a finite number.',
       where: 'variance',
     });

@@ -9,10 +9,4 @@ import { Network } from './nn.ts';
  * A lazy array of numbers. Ops return at once; reading (`data`, `dataSync`, `item`) runs what is needed.
  * @example rt.tensor([1, 2, 3]).mul(2).sum() // → 12
  */
-export class Tensor<D extends DType = DType> extends Network<D> {
-  /** Used by `rt.einsum`. */
-  static einsum(spec: string, operands: readonly [Tensor, ...Tensor[]]): Tensor {
-    const [first, ...others] = operands;
-    return first.einsumWith(spec, others);
-  }
-}
+export class Tensor<D extends DType = DType> extends Network<D> {}

@@ -4,6 +4,7 @@
 // triggered; whichever comes first. It leaves no timer and no listener behind, and a promise that fails too late is not
 // reported as unhandled. It cannot stop the work itself: whoever owns the device decides what a missed deadline means.
 
+import { checkSignal } from '../../base/arguments.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { aborted, deadlineExceeded } from './errors.ts';
 
@@ -18,6 +19,7 @@ export interface DeadlineOptions {
 export function withDeadline<T>(promise: PromiseLike<T>, ms: number, options: DeadlineOptions): Promise<T> {
   const { what, signal, clock = systemClock } = options;
   return new Promise<T>((resolve, reject) => {
+    checkSignal(signal, what);
     let cancel: (() => void) | null = null;
     const finish = (settle: () => void): void => {
       cancel?.();

@@ -1,0 +1,83 @@
+// Ops that make one node of several: choosing between two, and putting them one behind the other.
+
+import { promote } from '../base/dtype.ts';
+import { broadcast, checkCount, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { ArgumentError, ShapeError } from '../errors.ts';
+import { args, makeNode, Node } from '../graph/node.ts';
+import { alu, cast, constantFrom, expand, operandsOf, reshape, type ScalarInput, scalarType } from './build.ts';
+
+/** Elements of `a` where the condition holds, of `b` elsewhere; all three broadcast. */
+export function where(condition: Node, a: Node | ScalarInput, b: Node | ScalarInput): Node {
+  const [x, y] = branches(a, b);
+  const c = cast(condition, 'bool');
+  const shape = [x, y].reduce<Shape>((s, n) => broadcast(s, n.shape.values, 'where'), c.shape.values);
+  return alu('where', expand(c, shape), expand(x, shape), expand(y, shape));
+}
+
+/** Both branches in one dtype: a tensor decides how a scalar beside it is taken, and two scalars meet as tensors of theirs would. */
+function branches(a: Node | ScalarInput, b: Node | ScalarInput): [Node, Node] {
+  if (a instanceof Node) return operandsOf(a, b, 'where');
+  if (b instanceof Node) {
+    const [y, x] = operandsOf(b, a, 'where');
+    return [x, y];
+  }
+  const dtype = promote(scalarType(a), scalarType(b));
+  return [constantFrom(dtype, a, 'where'), constantFrom(dtype, b, 'where')];
+}
+
+/** Nodes one behind the other along an axis. */
+export function concat(nodes: readonly Node[], axis: number, call = 'concat'): Node {
+  const first = checkSome(nodes, call);
+  const shape = first.shape.values;
+  const a = normalizeAxis(axis, shape.length, call);
+  for (const n of nodes) {
+    const { values } = n.shape;
+    if (values.length === shape.length && values.every((d, i) => i === a || d === shape[i])) continue;
+    throw new ShapeError({
+      code: 'SHAPE_MISMATCH',
+      message: `${call}: ${show(values)} does not fit ${show(shape)} along axis ${a}`,
+      fix: 'All sizes but that of the axis must be equal.',
+      where: call,
+    });
+  }
+  const dtype = nodes.map((n) => n.dtype).reduce(promote);
+  const length = nodes.reduce((n, x) => n + x.shape.values[a]!, 0);
+  const result = checkCount(
+    shape.map((d, i) => (i === a ? length : d)),
+    call,
+  );
+  const parts = nodes.map((n) => cast(n, dtype));
+  return parts.length === 1 ? parts[0]! : makeNode('concat', dtype, result, parts, args.axis(a));
+}
+
+/** Nodes of one shape along a new axis. */
+export function stack(nodes: readonly Node[], axis: number): Node {
+  const shape = checkSome(nodes, 'stack').shape.values;
+  const bad = nodes.find((n) => !sameShape(n.shape.values, shape));
+  if (bad) {
+    throw new ShapeError({
+      code: 'SHAPE_MISMATCH',
+      message: `stack: ${show(bad.shape.values)} does not fit ${show(shape)}`,
+      fix: 'All shapes must be equal.',
+      where: 'stack',
+    });
+  }
+  const at = normalizeAxis(axis, shape.length + 1, 'stack');
+  const grown = [...shape.slice(0, at), 1, ...shape.slice(at)];
+  return concat(
+    nodes.map((n) => reshape(n, grown)),
+    at,
+    'stack',
+  );
+}
+
+function checkSome(nodes: readonly Node[], call: string): Node {
+  const [first] = nodes;
+  if (first) return first;
+  throw new ArgumentError({
+    code: 'NO_TENSORS',
+    message: `${call}: no tensors were given`,
+    fix: 'Give at least one.',
+    where: call,
+  });
+}
