@@ -4,7 +4,7 @@
 // itself gives a FormatError that says where; nothing is allocated by a size that the file merely claims.
 
 export { formatNpy, parseNpy } from './npy.ts';
-export { formatNpz, parseNpz } from './npz.ts';
+export { formatNpz, type NpzOptions, parseNpz } from './npz.ts';
 export type { ArrayRecord } from './record.ts';
 export { formatSafetensors, parseSafetensors, type Safetensors } from './safetensors.ts';
 export {

@@ -45,6 +45,18 @@ describe('parseNpy', () => {
     expect([...parseNpy(npy(header("'|b1'", '(3,)'), Uint8Array.of(0, 7, 1))).bytes]).toEqual([0, 1, 1]);
   });
 
+  it('widens int8, int16 and uint16 to i32, in either byte order and column by column', () => {
+    const read = (descr: string, shape: string, bytes: readonly number[], order = 'False') => {
+      const { dtype, bytes: wide } = parseNpy(npy(header(descr, shape, order), Uint8Array.from(bytes)));
+      return [dtype, [...new Int32Array(wide.slice().buffer)]];
+    };
+    expect(read("'|i1'", '(3,)', [255, 0, 127])).toEqual(['i32', [-1, 0, 127]]);
+    expect(read("'<i2'", '(2,)', [0xfe, 0xff, 1, 0])).toEqual(['i32', [-2, 1]]);
+    expect(read("'>u2'", '(2,)', [0xff, 0xfe, 0, 1])).toEqual(['i32', [65534, 1]]);
+    expect(read("'<i2'", '(2, 2)', [1, 0, 2, 0, 3, 0, 4, 0], 'True')).toEqual(['i32', [1, 3, 2, 4]]);
+    expect(read("'<i2'", '(0,)', [])).toEqual(['i32', []]);
+  });
+
   it('takes keys in any order, other quotes, and sizes as Python 2 wrote them', () => {
     const file = npy(`{"shape": (2L,), "fortran_order": False, "descr": "<u1"}`, Uint8Array.of(1, 2));
     expect(described(parseNpy(file))).toEqual({ dtype: 'u8', shape: [2], hex: '0102' });

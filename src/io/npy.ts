@@ -1,12 +1,22 @@
 // NumPy's .npy files, versions 1.0 to 3.0.
 //
-// Big-endian and Fortran-ordered arrays are brought into the form of ArrayRecord; otherwise the record shares the file's
-// memory. NumPy has no bf16: such arrays are written and read as `V2`, as the ml_dtypes package does.
+// Big-endian and Fortran-ordered arrays are brought into the form of ArrayRecord, and int8, int16 and uint16 become i32;
+// otherwise the record shares the file's memory. NumPy has no bf16: such arrays are written and read as `V2`, as the ml_dtypes package does.
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { type Shape, show, stridesOf } from '../base/shape.ts';
 import { formatHeader, type NpyHeader, parseHeader } from './npy-header.ts';
-import { type ArrayRecord, byteLength, canonicalBools, checkRecord, concatBytes, flaw, viewOf } from './record.ts';
+import {
+  type ArrayRecord,
+  byteLength,
+  checkRecord,
+  concatBytes,
+  flaw,
+  type NarrowInt,
+  storedSize,
+  toRecord,
+  viewOf,
+} from './record.ts';
 
 const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
 const alignment = 64;
@@ -25,29 +35,32 @@ const codes: Readonly<Record<DType, string>> = {
   f32: 'f4',
   f64: 'f8',
 };
-const dtypeOfCode = new Map(Object.entries(codes).map(([dtype, code]) => [code, dtype as DType]));
+const narrowCodes: Readonly<Record<NarrowInt, string>> = { i8: 'i1', i16: 'i2', u16: 'u2' };
+const typeOfCode = new Map(
+  Object.entries({ ...codes, ...narrowCodes }).map(([type, code]) => [code, type as DType | NarrowInt]),
+);
 
 const fail = flaw('parseNpy');
 
 export function parseNpy(bytes: Uint8Array): ArrayRecord {
   const { header, dataStart } = readHeader(bytes);
-  const { dtype, bigEndian } = dtypeOf(header.descr);
+  const { type, bigEndian } = typeOf(header.descr);
   const { shape } = header;
   const available = bytes.length - dataStart;
   if (shape.length > maxRank || !shape.every(Number.isSafeInteger)) {
     throw fail({ code: 'BAD_SHAPE', message: `the header claims the shape ${show(shape)}, which no array can have` });
   }
-  const length = byteLength(dtype, shape, available);
+  const length = byteLength(type, shape, available);
   if (length !== available) {
     throw fail({
       code: length === null ? 'TRUNCATED' : 'TRAILING_BYTES',
-      message: `an array of ${dtype} and shape ${show(shape)} does not take the ${available} bytes from byte ${dataStart} to the end${length === null ? '' : `, but ${length}`}`,
+      message: `an array of ${type} and shape ${show(shape)} does not take the ${available} bytes from byte ${dataStart} to the end${length === null ? '' : `, but ${length}`}`,
     });
   }
   let data = bytes.subarray(dataStart);
-  if (bigEndian) data = swapped(data, byteSize(dtype));
-  if (header.fortranOrder && shape.length > 1) data = rowMajor(data, shape, byteSize(dtype));
-  return { dtype, shape, bytes: dtype === 'bool' ? canonicalBools(data) : data };
+  if (bigEndian) data = swapped(data, storedSize(type));
+  if (header.fortranOrder && shape.length > 1) data = rowMajor(data, shape, storedSize(type));
+  return toRecord(type, shape, data);
 }
 
 export function formatNpy(record: ArrayRecord): Uint8Array {
@@ -108,18 +121,18 @@ function decode(bytes: Uint8Array, encoding: string, at: number): string {
   }
 }
 
-function dtypeOf(descr: string): { readonly dtype: DType; readonly bigEndian: boolean } {
+function typeOf(descr: string): { readonly type: DType | NarrowInt; readonly bigEndian: boolean } {
   const order = /^[<>=|]/.exec(descr)?.[0] ?? '';
   const code = descr.slice(order.length);
-  const dtype = code === '?' ? 'bool' : dtypeOfCode.get(code);
-  if (dtype === undefined) {
+  const type = code === '?' ? 'bool' : typeOfCode.get(code);
+  if (type === undefined) {
     throw fail({
       code: 'DTYPE_UNSUPPORTED',
       message: `the array has the dtype ${JSON.stringify(descr)}`,
-      fix: `Convert it before saving, as in np.save(file, array.astype(np.float32)); read are ${Object.values(codes).join(', ')}.`,
+      fix: `Convert it before saving, as in np.save(file, array.astype(np.float32)). Supported dtypes: ${[...typeOfCode.keys()].join(', ')}.`,
     });
   }
-  return { dtype, bigEndian: order === '>' && byteSize(dtype) > 1 };
+  return { type, bigEndian: order === '>' && storedSize(type) > 1 };
 }
 
 /** A copy with the bytes of every element reversed. */

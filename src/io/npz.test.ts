@@ -10,8 +10,10 @@ import {
 } from '../../test/support/files.ts';
 import fc from '../../test/support/properties.ts';
 import { crc32 } from './crc32.ts';
+import { formatNpy } from './npy.ts';
 import { formatNpz, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
+import { writeZip } from './zip.ts';
 
 const files = Object.keys(expected).filter((name) => name.endsWith('.npz'));
 const record = (n: number): ArrayRecord => ({ dtype: 'u8', shape: [n], bytes: new Uint8Array(n).fill(7) });
@@ -36,6 +38,45 @@ const central = [0x50, 0x4b, 1, 2];
 const end = [0x50, 0x4b, 5, 6];
 
 describe('parseNpz', () => {
+  it('reads int16 beside other arrays, and names the entry it cannot read', async () => {
+    const short = formatNpy({ dtype: 'f16', shape: [2], bytes: Uint8Array.of(0xff, 0xff, 2, 0) });
+    const as = (descr: string): Uint8Array => patch(short, [...Buffer.from("'<f2'")], 1, [...Buffer.from(descr)]);
+    const archive = (descr: string) =>
+      writeZip(
+        [
+          ['a.npy', formatNpy(record(3))],
+          ['s.npy', as(descr)],
+        ],
+        false,
+        () => new Error('not written'),
+      );
+    const arrays = await parseNpz(await archive('<i2'));
+    expect(arrays.get('a')).toEqual(record(3));
+    expect(arrays.get('s')).toEqual({
+      dtype: 'i32',
+      shape: [2],
+      bytes: new Uint8Array(Int32Array.of(-1, 2).buffer),
+    });
+    const refused = await refusal(async () => parseNpz(await archive('<c2')));
+    expect(refused?.code).toBe('DTYPE_UNSUPPORTED');
+    expect(refused?.message).toMatch(/in the entry "s\.npy": the array has the dtype "<c2"/);
+  });
+
+  it('refuses an archive that unpacks to more than it may, before unpacking anything', async () => {
+    const file = await formatNpz([['zeros', { dtype: 'u8', shape: [100_000], bytes: new Uint8Array(100_000) }]], {
+      compress: true,
+    });
+    expect(file.length).toBeLessThan(1000);
+    expect((await parseNpz(file)).size).toBe(1);
+    const refused = await refusal(() => parseNpz(file, { maxBytes: 100_000 }));
+    expect(refused?.code).toBe('EXPANDS_TOO_FAR');
+    // 2 GiB claimed by a few hundred bytes: more than the default allows.
+    const bomb = patch(file, central, 24, [0, 0, 0, 0x80]);
+    expect((await refusal(() => parseNpz(bomb)))?.code).toBe('EXPANDS_TOO_FAR');
+    expect((await refusal(() => parseNpz(bomb, { maxBytes: Number.POSITIVE_INFINITY })))?.code).toBe('BAD_CHECKSUM');
+    await expect(parseNpz(file, { maxBytes: Number.NaN })).rejects.toThrow(/maxBytes is NaN/);
+  });
+
   it.each(files)('reads %s as NumPy wrote it', async (name) => {
     expect(describedAll(await parseNpz(fixture(name)))).toEqual(expected[name]);
   });

@@ -1,15 +1,44 @@
 // NumPy's .npz files: a zip archive of .npy files, stored (np.savez) or deflated (np.savez_compressed).
 
+import { ArgumentError, FormatError } from '../errors.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { type ArrayRecord, flaw } from './record.ts';
 import { readContent, readDirectory, writeZip } from './zip.ts';
 
 const suffix = '.npy';
 
-export async function parseNpz(bytes: Uint8Array): Promise<Map<string, ArrayRecord>> {
+export interface NpzOptions {
+  /**
+   * The most bytes that the arrays may unpack to. Default: 1 GiB, or 16 times the archive if that is more. A small archive
+   * can unpack to a thousand times its length.
+   */
+  readonly maxBytes?: number | undefined;
+}
+
+const defaultLimit = (archive: number): number => Math.max(2 ** 30, 16 * archive);
+
+export async function parseNpz(bytes: Uint8Array, options: NpzOptions = {}): Promise<Map<string, ArrayRecord>> {
   const fail = flaw('parseNpz');
+  const { maxBytes = defaultLimit(bytes.length) } = options;
+  if (!(maxBytes >= 0)) {
+    throw new ArgumentError({
+      code: 'BAD_OPTION',
+      message: `parseNpz: maxBytes is ${String(maxBytes)}`,
+      fix: 'Give a number of bytes, or Infinity.',
+      where: 'parseNpz',
+    });
+  }
   const out = new Map<string, ArrayRecord>();
-  for (const entry of readDirectory(bytes, fail)) {
+  const entries = readDirectory(bytes, fail);
+  const total = entries.reduce((sum, e) => sum + e.unpacked, 0);
+  if (total > maxBytes) {
+    throw fail({
+      code: 'EXPANDS_TOO_FAR',
+      message: `the archive of ${bytes.length} bytes unpacks to ${total} bytes; ${maxBytes} are allowed`,
+      fix: 'If you trust the file, allow more with the option maxBytes.',
+    });
+  }
+  for (const entry of entries) {
     if (!entry.name.endsWith(suffix)) {
       throw fail({
         code: 'NOT_AN_ARRAY',
@@ -20,9 +49,25 @@ export async function parseNpz(bytes: Uint8Array): Promise<Map<string, ArrayReco
     const name = entry.name.slice(0, -suffix.length);
     if (out.has(name))
       throw fail({ code: 'BAD_ZIP', message: `the archive has the entry ${JSON.stringify(entry.name)} twice` });
-    out.set(name, parseNpy(await readContent(bytes, entry, fail)));
+    out.set(name, parseEntry(entry.name, await readContent(bytes, entry, fail)));
   }
   return out;
+}
+
+/** An array of the archive; what is wrong with it is told with the name of its entry. */
+function parseEntry(name: string, content: Uint8Array): ArrayRecord {
+  try {
+    return parseNpy(content);
+  } catch (e) {
+    if (!(e instanceof FormatError)) throw e;
+    const [what] = e.message.replace(/^parseNpy: /, '').split('\n  fix: ');
+    throw flaw('parseNpz')({
+      code: e.code,
+      message: `in the entry ${JSON.stringify(name)}: ${what}`,
+      fix: e.fix,
+      cause: e,
+    });
+  }
 }
 
 export async function formatNpz(

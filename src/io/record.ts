@@ -1,6 +1,6 @@
 // What the file formats read and write: an array as plain bytes, and the checks they share.
 
-import { byteSize, type DType } from '../base/dtype.ts';
+import { byteSize, canonicalBools, type DType } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, FormatError } from '../errors.ts';
 
@@ -31,13 +31,13 @@ export const flaw =
  * The bytes an array of this shape takes, if `available` bytes can hold it; null if not, or if it cannot be counted.
  * Nothing may be allocated from a claimed shape before this has been asked.
  */
-export function byteLength(dtype: DType, shape: Shape, available: number): number | null {
+export function byteLength(dtype: DType | NarrowInt, shape: Shape, available: number): number | null {
   let elements = 1n;
   for (const size of shape) {
     if (!Number.isSafeInteger(size) || size < 0) return null;
     elements *= BigInt(size);
   }
-  const bytes = elements * BigInt(byteSize(dtype));
+  const bytes = elements * BigInt(storedSize(dtype));
   return bytes <= BigInt(available) ? Number(bytes) : null;
 }
 
@@ -53,12 +53,30 @@ export function checkRecord(record: ArrayRecord, name: string, where: string): v
   });
 }
 
-/** Bools as 0 and 1; files may hold any byte for true. The same bytes where nothing has to change. */
-export function canonicalBools(bytes: Uint8Array): Uint8Array {
-  for (let i = 0; i < bytes.length; i++) {
-    if (bytes[i]! > 1) return bytes.map((b) => (b ? 1 : 0));
-  }
-  return bytes;
+/** Integers narrower than any dtype: they are read as i32, which holds them all, as `rt.tensor` takes them from typed arrays. */
+export type NarrowInt = 'i8' | 'i16' | 'u16';
+
+const narrowInts: Readonly<
+  Record<NarrowInt, { readonly bytes: number; readonly at: (view: DataView, i: number) => number }>
+> = {
+  i8: { bytes: 1, at: (view, i) => view.getInt8(i) },
+  i16: { bytes: 2, at: (view, i) => view.getInt16(i, true) },
+  u16: { bytes: 2, at: (view, i) => view.getUint16(i, true) },
+};
+
+const isNarrow = (type: DType | NarrowInt): type is NarrowInt => Object.hasOwn(narrowInts, type);
+
+/** The bytes of an element as a file holds it. */
+export const storedSize = (type: DType | NarrowInt): number =>
+  isNarrow(type) ? narrowInts[type].bytes : byteSize(type);
+
+/** Little-endian elements of a file as a record: narrow integers widened, bools as 0 and 1. */
+export function toRecord(type: DType | NarrowInt, shape: Shape, bytes: Uint8Array): ArrayRecord {
+  if (!isNarrow(type)) return { dtype: type, shape, bytes: type === 'bool' ? canonicalBools(bytes) : bytes };
+  const { bytes: size, at } = narrowInts[type];
+  const view = viewOf(bytes);
+  const wide = Int32Array.from({ length: bytes.length / size }, (_, i) => at(view, i * size));
+  return { dtype: 'i32', shape, bytes: new Uint8Array(wide.buffer) };
 }
 
 export const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -37,6 +37,24 @@ describe('parseSafetensors', () => {
     expect(parseSafetensors(bytes).tensors.get('f32.x')?.bytes.buffer).toBe(bytes.buffer);
   });
 
+  it('widens I8, I16 and U16 to i32', () => {
+    const { tensors } = parseSafetensors(
+      file(
+        {
+          a: { dtype: 'I16', shape: [2], data_offsets: [0, 4] },
+          b: { dtype: 'I8', shape: [1], data_offsets: [4, 5] },
+          c: { dtype: 'U16', shape: [1], data_offsets: [5, 7] },
+        },
+        7,
+      ),
+    );
+    expect([...tensors.values()].map(({ dtype, bytes }) => [dtype, bytes.length])).toEqual([
+      ['i32', 8],
+      ['i32', 4],
+      ['i32', 4],
+    ]);
+  });
+
   it('takes scalars and tensors without elements', () => {
     const header = {
       s: { dtype: 'F32', shape: [], data_offsets: [0, 4] },
@@ -56,7 +74,7 @@ describe('parseSafetensors', () => {
     ['metadata that is no text', file({ __metadata__: { a: 1 } }), 'BAD_HEADER', /__metadata__/],
     ['an entry that is no object', file({ x: 3 }), 'BAD_HEADER', /"x"/],
     ['a dtype we do not have', file(tensor({ dtype: 'F8_E4M3' }), 8), 'DTYPE_UNSUPPORTED', /F8_E4M3/],
-    ['16-bit integers', file(tensor({ dtype: 'I16' }), 8), 'DTYPE_UNSUPPORTED', /"I16"/],
+    ['8-bit floats', file(tensor({ dtype: 'F8_E4M3' }), 8), 'DTYPE_UNSUPPORTED', /"F8_E4M3"/],
     ['no dtype', file(tensor({ dtype: undefined }), 8), 'DTYPE_UNSUPPORTED', /none/],
     ['a negative size', file(tensor({ shape: [-2] }), 8), 'BAD_SHAPE', /-2/],
     ['a fractional size', file(tensor({ shape: [0.5] }), 8), 'BAD_SHAPE', /0.5/],

@@ -1,11 +1,20 @@
 // safetensors files: a length, a JSON header, and the tensors' bytes one after the other without gaps.
 //
-// Records share the file's memory. The header is believed only after every claim in it fits the file.
+// Records share the file's memory, except that I8, I16 and U16 become i32. The header is believed only after every claim in it fits the file.
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError } from '../errors.ts';
-import { type ArrayRecord, byteLength, canonicalBools, checkRecord, concatBytes, flaw, viewOf } from './record.ts';
+import {
+  type ArrayRecord,
+  byteLength,
+  checkRecord,
+  concatBytes,
+  flaw,
+  type NarrowInt,
+  toRecord,
+  viewOf,
+} from './record.ts';
 
 export interface Safetensors {
   readonly tensors: Map<string, ArrayRecord>;
@@ -24,7 +33,10 @@ const names: Readonly<Record<DType, string>> = {
   f32: 'F32',
   f64: 'F64',
 };
-const dtypeOfName = new Map(Object.entries(names).map(([dtype, name]) => [name, dtype as DType]));
+const narrowNames: Readonly<Record<NarrowInt, string>> = { i8: 'I8', i16: 'I16', u16: 'U16' };
+const typeOfName = new Map(
+  Object.entries({ ...names, ...narrowNames }).map(([type, name]) => [name, type as DType | NarrowInt]),
+);
 
 /** The reference implementation refuses longer headers too. */
 const longestHeader = 100_000_000;
@@ -42,10 +54,8 @@ export function parseSafetensors(bytes: Uint8Array): Safetensors {
     else entries.push(readEntry(name, value, bytes.length - dataStart));
   }
   checkCoverage(entries, dataStart, bytes.length - dataStart);
-  for (const { name, dtype, shape, begin, end } of entries) {
-    const data = bytes.subarray(dataStart + begin, dataStart + end);
-    tensors.set(name, { dtype, shape, bytes: dtype === 'bool' ? canonicalBools(data) : data });
-  }
+  for (const { name, type, shape, begin, end } of entries)
+    tensors.set(name, toRecord(type, shape, bytes.subarray(dataStart + begin, dataStart + end)));
   return { tensors, metadata: Object.fromEntries(metadata) };
 }
 
@@ -84,7 +94,7 @@ export function formatSafetensors(
 
 interface Entry {
   readonly name: string;
-  readonly dtype: DType;
+  readonly type: DType | NarrowInt;
   readonly shape: readonly number[];
   readonly begin: number;
   readonly end: number;
@@ -129,13 +139,13 @@ function readMetadata(value: unknown): [string, string][] {
 function readEntry(name: string, value: unknown, available: number): Entry {
   const at = JSON.stringify(name);
   if (!isObject(value)) throw fail({ code: 'BAD_HEADER', message: `the header's entry ${at} is not an object` });
-  const { dtype: type, shape, data_offsets: offsets } = value;
-  const dtype = typeof type === 'string' ? dtypeOfName.get(type) : undefined;
-  if (dtype === undefined) {
+  const { dtype, shape, data_offsets: offsets } = value;
+  const type = typeof dtype === 'string' ? typeOfName.get(dtype) : undefined;
+  if (type === undefined) {
     throw fail({
       code: 'DTYPE_UNSUPPORTED',
-      message: `the tensor ${at} has the dtype ${JSON.stringify(type) ?? 'none'}`,
-      fix: `Convert it before saving; read are ${Object.values(names).join(', ')}.`,
+      message: `the tensor ${at} has the dtype ${JSON.stringify(dtype) ?? 'none'}`,
+      fix: `Convert it before saving. Supported dtypes: ${[...typeOfName.keys()].join(', ')}.`,
     });
   }
   if (!Array.isArray(shape) || !shape.every(isWhole)) {
@@ -148,14 +158,14 @@ function readEntry(name: string, value: unknown, available: number): Entry {
       message: `the tensor ${at} should lie at ${JSON.stringify(offsets) ?? 'no place'} of the ${available} bytes of data`,
     });
   }
-  const length = byteLength(dtype, shape, available);
+  const length = byteLength(type, shape, available);
   if (length !== end - begin) {
     throw fail({
       code: 'BAD_OFFSETS',
-      message: `the tensor ${at} is ${type} of shape ${show(shape)} but has ${end - begin} bytes`,
+      message: `the tensor ${at} is ${dtype} of shape ${show(shape)} but has ${end - begin} bytes`,
     });
   }
-  return { name, dtype, shape, begin, end };
+  return { name, type, shape, begin, end };
 }
 
 /** Tensors may neither overlap nor leave bytes that belong to none. */

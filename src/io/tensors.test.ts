@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readlink, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -65,5 +65,41 @@ describe('tensors and files', () => {
     await expect(readNpy(rt, bytes.slice(0, -1))).rejects.toThrow(FormatError);
     await expect(writeNpy(one, join(folder, 'missing', 'x.npy'))).rejects.toThrow(/ENOENT/);
     expect(rt.stats().bytes).toBe(before);
+  });
+
+  it('reads a tensor of any name as a property of its own', async () => {
+    const named = Object.fromEntries([
+      ['__proto__', rt.tensor([1, 2])],
+      ['constructor', rt.tensor([3])],
+    ]);
+    const npz = await readNpz(rt, await writeNpz(named));
+    const { tensors } = await readSafetensors(rt, await writeSafetensors(named));
+    for (const read of [npz, tensors]) {
+      expect(Object.keys(read).sort()).toEqual(['__proto__', 'constructor']);
+      expect(Object.getPrototypeOf(read)).toBe(Object.prototype);
+      expect(await Object.getOwnPropertyDescriptor(read, '__proto__')!.value.array()).toEqual([1, 2]);
+    }
+  });
+
+  it('keeps the permissions of a file it replaces, and the links to it', async () => {
+    const [file, link, dangling] = ['private.npy', 'link.npy', 'dangling.npy'].map((n) => join(folder, n)) as [
+      string,
+      string,
+      string,
+    ];
+    await writeNpy(rt.arange(1), file);
+    await chmod(file, 0o600);
+    await symlink('private.npy', link);
+    await symlink('new.npy', dangling);
+    await writeNpy(rt.arange(2), file);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    await writeNpy(rt.arange(3), link);
+    await writeNpy(rt.arange(4), dangling);
+    expect([await readlink(link), await readlink(dangling)]).toEqual(['private.npy', 'new.npy']);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await readNpy(rt, file)).size).toBe(3);
+    expect((await readNpy(rt, join(folder, 'new.npy'))).size).toBe(4);
+    await expect(writeNpy(rt.arange(1), folder)).rejects.toThrow(/EISDIR/);
+    expect((await readdir(folder)).filter((n) => n.endsWith('.tmp'))).toEqual([]);
   });
 });

@@ -3,8 +3,9 @@
 import { importNode } from '../base/platform.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import type { Runtime, Tensor, WaitOptions } from '../index.ts';
+import { fileSystem, replaceFile } from './files.ts';
 import { formatNpy, parseNpy } from './npy.ts';
-import { formatNpz, parseNpz } from './npz.ts';
+import { formatNpz, type NpzOptions, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
 import { formatSafetensors, parseSafetensors } from './safetensors.ts';
 
@@ -34,8 +35,12 @@ export async function writeNpy(tensor: Tensor, path?: string | URL, options: Wai
  * Reads a NumPy `.npz` archive.
  * @example Object.keys(await readNpz(rt, await writeNpz({ a: rt.ones([2]) }))) // → ['a']
  */
-export async function readNpz(rt: Runtime, source: Source, options: WaitOptions = {}): Promise<Record<string, Tensor>> {
-  return toTensors(rt, await parseNpz(await bytesOf(source, options)));
+export async function readNpz(
+  rt: Runtime,
+  source: Source,
+  options: WaitOptions & NpzOptions = {},
+): Promise<Record<string, Tensor>> {
+  return toTensors(rt, await parseNpz(await bytesOf(source, options), options));
 }
 
 /**
@@ -78,20 +83,21 @@ const toTensor = (rt: Runtime, record: ArrayRecord): Tensor => rt.fromBytes(reco
 
 /** All or nothing: if one does not fit, those before it are freed. */
 function toTensors(rt: Runtime, records: ReadonlyMap<string, ArrayRecord>): Record<string, Tensor> {
-  const made: Record<string, Tensor> = {};
+  const made = new Map<string, Tensor>();
   try {
-    for (const [name, record] of records) made[name] = toTensor(rt, record);
+    for (const [name, record] of records) made.set(name, toTensor(rt, record));
   } catch (e) {
-    for (const t of Object.values(made)) t.dispose();
+    for (const t of made.values()) t.dispose();
     throw e;
   }
-  return made;
+  // Names are the file's: `made['__proto__'] = t` would not make a property.
+  return Object.fromEntries(made);
 }
 
-const toRecord = async (t: Tensor, options: WaitOptions): Promise<ArrayRecord> => ({
+const toRecord = async (t: Tensor, { signal }: WaitOptions): Promise<ArrayRecord> => ({
   dtype: t.dtype,
   shape: t.shape,
-  bytes: await t.bytes(options),
+  bytes: await t.bytes({ signal }),
 });
 
 async function toRecords(tensors: TensorRecord, options: WaitOptions): Promise<Map<string, ArrayRecord>> {
@@ -103,24 +109,15 @@ async function toRecords(tensors: TensorRecord, options: WaitOptions): Promise<M
 async function bytesOf(source: Source, { signal }: WaitOptions): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  const { readFile } = await files();
+  const { readFile } = await fileSystem();
   return stoppable(`reading ${source}`, signal, readFile(source, { signal }));
 }
 
-/** Written beside its final name first, so that neither a crash nor a signal ever leaves half a file. */
 async function save(bytes: Uint8Array, path: string | URL | undefined, { signal }: WaitOptions): Promise<Uint8Array> {
   if (path === undefined) return bytes;
-  const { rename, rm, writeFile } = await files();
   const { fileURLToPath } = (await importNode('url')) as typeof import('node:url');
-  const target = path instanceof URL ? fileURLToPath(path) : path;
-  const partial = `${target}.${crypto.randomUUID()}.tmp`;
-  try {
-    await stoppable(`writing ${target}`, signal, writeFile(partial, bytes, { signal }));
-    await rename(partial, target);
-  } catch (e) {
-    await rm(partial, { force: true });
-    throw e;
-  }
+  const name = path instanceof URL ? fileURLToPath(path) : path;
+  await stoppable(`writing ${name}`, signal, replaceFile(name, bytes, signal));
   return bytes;
 }
 
@@ -132,6 +129,3 @@ async function stoppable<T>(what: string, signal: AbortSignal | undefined, work:
     throw signal?.aborted ? aborted(what, signal) : e;
   }
 }
-
-const files = (): Promise<typeof import('node:fs/promises')> =>
-  importNode('fs/promises') as Promise<typeof import('node:fs/promises')>;
