@@ -70,6 +70,52 @@ describe.each(targets)('random numbers on $name', (target) => {
     expect([...(many.data as Data).slice(0, 10)]).toEqual([...(few.data as Data)]);
   });
 
+  it('stay below their upper end, in every dtype and for narrow ranges', async () => {
+    const has = target.dtypes(rt);
+    const ranges = [
+      [0, 1],
+      [1000, 1001],
+      [-1, 0],
+      [0.1, 0.3],
+      [-3, 65000],
+    ] as const;
+    for (const dtype of ['f16', 'bf16', 'f32', 'f64'] as const) {
+      if (!has.has(dtype)) continue;
+      for (const [low, high] of ranges) {
+        const data = await rt.random.uniform([4000], { seed: 3, low, high, dtype }).data();
+        const off = Array.from(data as Float64Array).find((v) => !(v >= low && v < high));
+        expect([dtype, low, high, off]).toEqual([dtype, low, high, undefined]);
+      }
+    }
+    // A range that the dtype itself cannot hold.
+    const wide = await rt.random.uniform([1000], { seed: 3, low: -3e38, high: 3e38 }).data();
+    expect((wide as Float32Array).every((v) => Math.abs(v) <= 3e38)).toBe(true);
+    expect(Math.abs(moments(wide as Float32Array)[0]) / 3e38).toBeLessThan(0.1);
+  });
+
+  it('of integers fill any range evenly, also one of 2³² and more', async () => {
+    const has = target.dtypes(rt);
+    for (const [dtype, low, high] of [
+      ['u32', 0, 2 ** 32],
+      ['i64', 0, 2 ** 32],
+      ['u64', 0, 2 ** 32],
+      ['i64', -5, 2 ** 40],
+      ['u64', 0, 2 ** 53 - 1],
+      // Three quarters of the words: a remainder would give the first quarter twice.
+      ['u32', 0, 3 * 2 ** 30],
+      ['i32', -(2 ** 31), 2 ** 30],
+      ['i32', -7, 1_000_003],
+    ] as const) {
+      if (!has.has(dtype)) continue;
+      const n = 4000;
+      const data = Array.from(await rt.random.integers([n], { seed: 9, low, high, dtype }).data(), Number);
+      expect(data.filter((v) => v < low || v >= high)).toEqual([]);
+      const [mean, variance] = moments(data.map((v) => (v - low) / (high - low)));
+      expect(Math.abs(mean - 0.5)).toBeLessThan(5 / Math.sqrt(12 * n));
+      expect(Math.abs(variance - 1 / 12)).toBeLessThan(5 * Math.sqrt(1 / 180 / n));
+    }
+  });
+
   it('have the moments and the range of their distribution', async () => {
     const n = target.name === 'reference' ? 4000 : 40_000;
     // Five standard errors: a right generator with this seed is always inside, a wrong one hardly ever.

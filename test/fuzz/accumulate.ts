@@ -329,16 +329,4 @@ export function conv2d(x: Bounded, kernel: Bounded, stride: number, padding: num
   });
 }
 
-/** Largest or mean element of square windows of [n, c, h, w] that do not overlap. */
-export function pool2d(op: 'maxPool' | 'avgPool', x: Bounded, k: number): Bounded {
-  const [n, c, h, w] = x.shape as readonly [number, number, number, number];
-  const [p, q] = [Math.floor(h / k), Math.floor(w / k)];
-  const cut = fill(x.dtype, [n, c, p, k, q, k], (i) => {
-    const [a, b, r, s, t, u] = unravel(i, [n, c, p, k, q, k]) as [number, number, number, number, number, number];
-    const at = ((a * c + b) * h + r * k + s) * w + t * k + u;
-    return [x.values[at]!, x.errors[at]!];
-  });
-  return op === 'maxPool' ? extreme('max', cut, [3, 5]) : statistic('mean', cut, [3, 5]);
-}
-
 export const flatten = (x: Bounded): Bounded => reshape(x, [x.values.length]);

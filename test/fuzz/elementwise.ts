@@ -214,7 +214,10 @@ export function binary(name: string, a: Bounded, b: Bounded): Bounded {
       whole(logic[name]!(x.values[left(i)]!, y.values[right(i)]!) ? 1 : 0, x.errors[left(i)]!, y.errors[right(i)]!),
     );
   }
-  if (comparisons[name]) return compare(name, cast(a, common), cast(b, common));
+  // i64 and u64 are compared as what they are: their common dtype, f64, cannot tell all of them apart.
+  const bits = (t: Bounded): boolean => t.dtype === 'i64' || t.dtype === 'u64';
+  if (comparisons[name])
+    return bits(a) && bits(b) ? compare(name, a, b) : compare(name, cast(a, common), cast(b, common));
   const row = binaryRows[name]!;
   const dtype = row.divides ? floatFor(common) : common;
   const [x, y] = [cast(a, dtype), cast(b, dtype)];

@@ -1,7 +1,7 @@
 // The steps a random graph can take: each row looks at a value and some dice, and gives an op with its arguments and
 // what the evaluator says of it, or null where the op does not fit.
 
-import { type DType, dtypes, isFloat, isSigned, promote } from '../../src/base/dtype.ts';
+import { type DType, dtypes, intRange, isFloat, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
 import {
@@ -16,41 +16,10 @@ import {
   unary,
   where,
 } from './elementwise.ts';
+import { type Move, one, pickOf, type Row } from './move.ts';
+import { convRow, einsumRow, matmulRow, outerRow, poolRow } from './products.ts';
 import * as move from './rearrange.ts';
 import type { Bounded } from './value.ts';
-
-/** Small numbers that shrink towards 0, in the order they are asked for. */
-export type Dice = (sides: number) => number;
-
-export interface Move {
-  readonly op: string;
-  readonly others: readonly Operand[];
-  readonly args: readonly unknown[];
-  readonly results: readonly Bounded[];
-  /** The dtype in which operands meet, where the result does not show it. */
-  readonly common?: DType;
-}
-
-/** A value of the graph by number, or a fresh input. */
-export type Operand = number | Bounded;
-
-export interface Scene {
-  readonly values: readonly Bounded[];
-  /** A new input. */
-  fresh(dtype: DType, shape: readonly number[], kind?: 'any' | 'whole'): Bounded;
-  /** Whole numbers from 0 to n-1, as i32. */
-  indices(shape: readonly number[], n: number): Bounded;
-}
-
-type Row = (x: Bounded, dice: Dice, scene: Scene) => Move | null;
-
-const one = (op: string, result: Bounded, args: readonly unknown[] = [], others: readonly Operand[] = []): Move => ({
-  op,
-  args,
-  others,
-  results: [result],
-});
-const pickOf = <T>(list: readonly T[], dice: Dice): T => list[dice(list.length)]!;
 
 const intNames = ['neg', 'abs', 'square', 'sign', 'relu', 'floor', 'bitwiseNot'];
 const floatNames = [...Object.keys(floatUnary), 'square', 'logicalNot', 'isnan', 'isinf', 'isfinite'];
@@ -78,18 +47,63 @@ const binaryRow: Row = (x, dice, { values }) => {
   return { ...one(name, binary(name, x, y), [], [at]), common: promote(x.dtype, y.dtype) };
 };
 
-const scalars = [2, 1, 3, 0.5, 0, 10, -1, -0.25, 0.1];
+const scalars = [
+  2,
+  1,
+  3,
+  0.5,
+  0,
+  10,
+  -1,
+  -0.25,
+  0.1,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+  -0,
+  1e30,
+  -70_000,
+  2 ** 31,
+];
 
 const scalarRow: Row = (x, dice) => {
   const value = pickOf(scalars, dice);
-  // A negative number fits no unsigned type, and a bool beside a number is a story of its own.
-  if (Number.isInteger(value) && value < 0 && !isFloat(x.dtype) && !isSigned(x.dtype)) return null;
+  // What does not fit an integer type is refused, and a bool beside a number is a story of its own.
+  if (Number.isInteger(value) && !isFloat(x.dtype) && !holds(x.dtype, value)) return null;
   const y = scalarBeside(x, value);
   const allowed =
     x.dtype === 'bool' ? logicNames : binaryNames.filter((n) => binaryAllows(n, promote(x.dtype, y.dtype)));
   const name = pickOf(allowed, dice);
-  return { ...one(name, binary(name, x, y), [value]), common: promote(x.dtype, y.dtype) };
+  const common = promote(x.dtype, y.dtype);
+  // A power of one half is the square root.
+  const result = name === 'pow' && value === 0.5 ? unary('sqrt', cast(x, common)) : binary(name, x, y);
+  return { ...one(name, result, [value]), common };
 };
+
+const clipRow: Row = (x, dice) => {
+  if (x.dtype === 'bool') return null;
+  const lo = dice(3);
+  const hi = lo + dice(4);
+  return one('clip', binary('minimum', binary('maximum', x, scalarBeside(x, lo)), scalarBeside(x, hi)), [lo, hi]);
+};
+
+const diagonalRow: Row = (x, dice) => {
+  const rank = x.shape.length;
+  if (rank < 2) return null;
+  const offset = dice(5) - 2;
+  const [rows, columns] = [x.shape[rank - 2]!, x.shape[rank - 1]!];
+  const length = Math.max(0, Math.min(rows + Math.min(offset, 0), columns - Math.max(offset, 0)));
+  const first = offset >= 0 ? offset : -offset * columns;
+  const flat = move.reshape(x, [...x.shape.slice(0, -2), rows * columns]);
+  const whole = flat.shape.slice(0, -1).map((d) => [0, d, 1] as const);
+  const diagonal = move.slice(flat, [...whole, [length === 0 ? 0 : first, length, columns + 1]]);
+  return dice(2) ? one('diagonal', diagonal, [offset]) : one('trace', acc.total('sum', diagonal, [rank - 2]), [offset]);
+};
+
+function holds(dtype: DType, value: number): boolean {
+  const [lo, hi] = dtype === 'bool' ? intRange.i32 : intRange[dtype as keyof typeof intRange];
+  return BigInt(value) >= lo && BigInt(value) <= hi;
+}
 
 const whereRow: Row = (x, dice, { values }) => {
   const conditions = values.flatMap((c, i) => (c.dtype === 'bool' && broadcasts(x.shape, c.shape) ? [i] : []));
@@ -242,10 +256,8 @@ const reduceRow: Row = (x, dice) => {
   const every = x.shape.map((_, i) => i);
   const chosen = every.filter(() => dice(2) === 0);
   const axes = chosen.length === 0 ? every : chosen;
-  if (
-    sizeOf(axes.map((a) => x.shape[a]!)) === 0 ||
-    (x.dtype === 'bool' && !['any', 'all', 'sum', 'countNonzero', 'max', 'min'].includes(name))
-  )
+  // Nothing has no largest element, and the mean of nothing is no number.
+  if (sizeOf(axes.map((a) => x.shape[a]!)) === 0 && !['any', 'all', 'sum', 'prod', 'countNonzero'].includes(name))
     return null;
   const keepdims = dice(2) === 1;
   const y = reduced(name, x, axes);
@@ -273,7 +285,7 @@ function reduced(name: string, x: Bounded, axes: readonly number[]): Bounded {
 }
 
 const positionRow: Row = (x, dice) => {
-  if (x.shape.length === 0 || x.dtype === 'bool') return null;
+  if (x.shape.length === 0) return null;
   const axis = dice(x.shape.length);
   if (x.shape[axis] === 0) return null;
   const name = dice(2) ? 'argmax' : 'argmin';
@@ -281,7 +293,7 @@ const positionRow: Row = (x, dice) => {
 };
 
 const scanRow: Row = (x, dice) => {
-  if (x.shape.length === 0 || x.dtype === 'bool') return null;
+  if (x.shape.length === 0) return null;
   const axis = dice(x.shape.length);
   const name = pickOf(['cumsum', 'cummax', 'cumprod', 'cummin'], dice);
   const y =
@@ -296,59 +308,31 @@ const scanRow: Row = (x, dice) => {
 const softmaxRow: Row = (x, dice) => {
   if (x.shape.length === 0 || !isFloat(x.dtype)) return null;
   const axis = dice(x.shape.length);
-  if (x.shape[axis] === 0) return null;
   const log = dice(3) === 2;
   return one(log ? 'logSoftmax' : 'softmax', acc.softmax(x, axis, log), [axis]);
-};
-
-const matmulRow: Row = (x, dice, { values, fresh }) => {
-  if (x.shape.length < 2 || x.shape.length > 4 || x.dtype === 'bool') return null;
-  const k = x.shape[x.shape.length - 1]!;
-  const fitting = values.flatMap((y, i) => (y.shape.length === 2 && y.shape[0] === k && y.dtype !== 'bool' ? [i] : []));
-  if (fitting.length > 0 && dice(2)) {
-    const at = fitting[dice(fitting.length)]!;
-    return one('matmul', acc.matmul(x, values[at]!), [], [at]);
-  }
-  const lead = x.shape.length === 3 && dice(2) ? [x.shape[0]!] : [];
-  const y = fresh(x.dtype, [...lead, k, 1 + dice(9)], dice(2) ? 'any' : 'whole');
-  return one('matmul', acc.matmul(x, y), [], [y]);
-};
-
-const convRow: Row = (x, dice, { fresh }) => {
-  if (x.shape.length !== 4 || x.dtype === 'bool' || x.shape.includes(0)) return null;
-  const [, c, h, w] = x.shape as readonly [number, number, number, number];
-  const k = 1 + dice(Math.min(h, w, 3));
-  const which = dice(3);
-  if (which > 0 && k > 1) {
-    const op = which === 1 ? 'maxPool' : 'avgPool';
-    return one(op, acc.pool2d(op, x, k), [[k, k]]);
-  }
-  const stride = 1 + dice(2);
-  const padding = dice(2);
-  const kernel = fresh(x.dtype, [1 + dice(3), c, k, k], 'whole');
-  return one('conv2d', acc.conv2d(x, kernel, stride, padding), [{ stride, padding }], [kernel]);
 };
 
 const gatherRow: Row = (x, dice, { indices }) => {
   if (x.shape.length === 0) return null;
   const axis = dice(x.shape.length);
   const n = x.shape[axis]!;
-  if (n === 0) return null;
+  // An empty axis has nothing to pick.
+  const some = (count: number): number => (n === 0 ? 0 : count);
   if (dice(3) === 2) {
     const at = indices(
-      x.shape.map((d, i) => (i === axis ? 1 + dice(4) : d)),
+      x.shape.map((d, i) => (i === axis ? some((1 + dice(5)) % 5) : d)),
       n,
     );
     return one('takeAlongAxis', move.takeAlongAxis(x, at, axis), [axis], [at]);
   }
-  const at = indices(dice(2) ? [1 + dice(3), 1 + dice(2)] : [dice(6)], n);
+  const at = indices(dice(2) ? [some(1 + dice(3)), 1 + dice(2)] : [some(dice(6))], n);
   return one('gather', move.gather(x, at, axis), [axis], [at]);
 };
 
 const scatterRow: Row = (x, dice, { indices, fresh }) => {
-  if (x.shape.length === 0 || x.shape.includes(0)) return null;
+  if (x.shape.length === 0) return null;
   const axis = dice(x.shape.length);
-  const count = 1 + dice(4);
+  const count = x.shape[axis] === 0 ? 0 : (1 + dice(5)) % 5;
   const mode = x.dtype === 'bool' ? 'set' : pickOf(['set', 'add', 'max', 'min', 'mul'], dice);
   const at = indices([count], x.shape[axis]!);
   const updates = fresh(
@@ -401,6 +385,7 @@ export const rows: readonly Row[] = [
   whereRow,
   castRow,
   matmulRow,
+  einsumRow,
   gatherRow,
   scanRow,
   sortRow,
@@ -410,6 +395,11 @@ export const rows: readonly Row[] = [
   triangleRow,
   positionRow,
   convRow,
+  poolRow,
+  einsumRow,
+  outerRow,
+  diagonalRow,
+  clipRow,
 ];
 
 /** Whether a result may join the graph: not too large, and of a dtype the device has. */

@@ -46,25 +46,42 @@ export function valuesOf(p: Program): Bounded[] {
   return p.items.flatMap((i) => (i.kind === 'input' ? [i.value] : i.results));
 }
 
+/** What happens beside the graph while it is built: after each item, with the values so far. */
+export type Between = (values: readonly Tensor[], item: number) => void;
+
 /** Builds the graph from tensors for the inputs and gives its outputs. */
-export function build(rt: Runtime, p: Program, inputs: readonly Tensor[]): Tensor[] {
+export function build(rt: Runtime, p: Program, inputs: readonly Tensor[], between: Between = () => {}): Tensor[] {
   const values: Tensor[] = [];
   let next = 0;
-  for (const item of p.items) {
-    if (item.kind === 'input') {
-      values.push(inputs[next++]!);
-      continue;
+  p.items.forEach((item, at) => {
+    if (item.kind === 'input') values.push(inputs[next++]!);
+    else {
+      const made = call(
+        rt,
+        item.op,
+        item.inputs.map((i) => values[i]!),
+        item.args,
+      );
+      if (item.compute) for (const t of made) t.compute();
+      values.push(...made);
     }
-    const made = call(
-      rt,
-      item.op,
-      item.inputs.map((i) => values[i]!),
-      item.args,
-    );
-    if (item.compute) for (const t of made) t.compute();
-    values.push(...made);
-  }
+    between(values, at);
+  });
   return p.outputs.map((i) => values[i]!);
+}
+
+/** Per value, the last item that needs it; infinite for outputs. */
+export function lastUses(p: Program): number[] {
+  const uses: number[] = [];
+  p.items.forEach((item, at) => {
+    if (item.kind === 'input') uses.push(at);
+    else {
+      for (const i of item.inputs) uses[i] = at;
+      for (const _ of item.results) uses.push(at);
+    }
+  });
+  for (const o of p.outputs) uses[o] = Number.POSITIVE_INFINITY;
+  return uses;
 }
 
 export const uploads = (rt: Runtime, p: Program): Tensor[] =>
@@ -140,6 +157,7 @@ function printInput(x: Bounded): string {
 function printCall(s: Step): string {
   const args = s.args.map(printArg);
   const names = s.inputs.map((i) => `v${i}`);
+  if (s.op === 'einsum') return `rt.einsum(${[...args, ...names].join(', ')})`;
   if (s.op === 'where') return `rt.where(${[...names, ...args].join(', ')})`;
   if (s.op === 'concat' || s.op === 'stack') return `rt.${s.op}([${names.join(', ')}], ${args.join(', ')})`;
   return `${names[0]}.${s.op}(${[...names.slice(1), ...args].join(', ')})`;

@@ -1,0 +1,93 @@
+// What the random graphs reach: a kind of input that the generator never makes is a kind of bug that the fuzzer never finds.
+
+import { describe, expect, it } from 'vitest';
+import { type DType, dtypes } from '../../src/base/dtype.ts';
+import fc from '../support/properties.ts';
+import { programs } from './generate.ts';
+import { type Program, type Step, valuesOf } from './program.ts';
+import type { Bounded } from './value.ts';
+
+interface Seen {
+  readonly step: Step;
+  readonly inputs: readonly Bounded[];
+}
+
+const isEmpty = (x: Bounded): boolean => x.shape.includes(0);
+
+function steps(p: Program): Seen[] {
+  const values = valuesOf(p);
+  return p.items.flatMap((i) => (i.kind === 'step' ? [{ step: i, inputs: i.inputs.map((n) => values[n]!) }] : []));
+}
+
+const seen = fc.sample(programs({ dtypes: new Set(dtypes) }), { seed: 7, numRuns: 3000 }).flatMap(steps);
+const share = (test: (s: Seen) => boolean): number => seen.filter(test).length;
+const ops = new Set(seen.map((s) => s.step.op));
+
+describe('random graphs have', () => {
+  it.each([
+    ...'einsum matmul dot outer conv2d maxPool avgPool softmax logSoftmax gather takeAlongAxis scatter sort argsort topk'.split(
+      ' ',
+    ),
+    ...'diagonal trace clip where concat stack tile repeat pad roll slice flip permute reshape cast pow cumsum argmax'.split(
+      ' ',
+    ),
+  ])('%s', (op) => {
+    expect([...ops]).toContain(op);
+  });
+
+  it.each([
+    'einsum',
+    'matmul',
+    'dot',
+    'outer',
+    'conv2d',
+    'maxPool',
+    'avgPool',
+    'sum',
+    'cumsum',
+    'sort',
+    'gather',
+    'scatter',
+    'concat',
+    'softmax',
+    'add',
+    'where',
+  ])('%s of empty operands', (op) => {
+    expect(share(({ step, inputs }) => step.op === op && inputs.some(isEmpty))).toBeGreaterThan(0);
+  });
+
+  it.each(
+    dtypes.flatMap((t) => ['einsum', 'matmul', 'maxPool', 'avgPool', 'sum', 'argmax'].map((op) => [op, t] as const)),
+  )('%s of %s', (op, dtype: DType) => {
+    expect(share(({ step, inputs }) => step.op === op && inputs[0]!.dtype === dtype)).toBeGreaterThan(0);
+  });
+
+  it('einsums that contract to zeros, stretch sizes of 1, take diagonals and join three operands', () => {
+    const einsums = seen.filter((s) => s.step.op === 'einsum');
+    expect(einsums.some(({ step, inputs }) => inputs.some(isEmpty) && step.results[0]!.values.length > 0)).toBe(true);
+    expect(einsums.some(({ inputs }) => inputs.length === 3)).toBe(true);
+    const labels = ({ step }: Seen): string[] => `${step.args[0]}`.split('->')[0]!.split(',');
+    expect(einsums.some((s) => labels(s).some((l) => new Set(l).size < l.length))).toBe(true);
+    const sizes = (s: Seen): Map<string, Set<number>> => {
+      const found = new Map<string, Set<number>>();
+      labels(s).forEach((l, k) => {
+        for (const [i, c] of [...l].entries()) found.set(c, (found.get(c) ?? new Set()).add(s.inputs[k]!.shape[i]!));
+      });
+      return found;
+    };
+    expect(einsums.some((s) => [...sizes(s).values()].some((set) => set.size > 1))).toBe(true);
+  });
+
+  it('scalars that are NaN, infinite, -0 and huge', () => {
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -0, 1e30])
+      expect(share(({ step }) => step.args.some((a) => Object.is(a, value)))).toBeGreaterThan(0);
+  });
+
+  it('i64 beside u64, and one value twice', () => {
+    const beside = ({ inputs: [a, b] }: Seen): boolean => a?.dtype === 'i64' && b?.dtype === 'u64';
+    expect(
+      share((s) => s.step.op === 'less' && beside(s)) + share((s) => s.step.op === 'equal' && beside(s)),
+    ).toBeGreaterThan(0);
+    expect(share(({ step }) => new Set(step.inputs).size < step.inputs.length)).toBeGreaterThan(0);
+  });
+});
