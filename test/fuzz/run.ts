@@ -25,9 +25,6 @@ export const compiled: Manner = (rt, p) => {
   return [...step(...inputs), ...step(...inputs)];
 };
 
-/** A compiled function refuses index tensors: it does not check them. */
-export const notCompiled: ReadonlySet<string> = new Set(['gather', 'takeAlongAxis', 'scatter']);
-
 export interface FuzzReport {
   /** The shrunk graph as code, with what is wrong and how to find it again; null if all came out right. */
   readonly failure: string | null;
