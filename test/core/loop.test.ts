@@ -32,7 +32,7 @@ describe('loop', () => {
 
   it('carries nested states', async () => {
     const rt = await runtime();
-    const start = { a: rt.tensor([1, 2]), more: [rt.tensor([0], [1], { dtype: 'i32' })] };
+    const start = { a: rt.tensor([1, 2]), more: [rt.tensor([0])] };
     const { state } = await rt.loop(
       (s: typeof start) => s.more[0]!.less(5),
       (s) => ({ a: s.a.mul(3), more: [s.more[0]!.add(1)] }),
