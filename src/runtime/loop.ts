@@ -54,6 +54,7 @@ export async function loop<S extends LoopState>(
   };
   try {
     for (;;) {
+      await turn();
       if (signal?.aborted) throw aborted('loop', signal);
       const [rounds, more] = (await at.status.data({ signal })) as Int32Array;
       if (!more || rounds! >= maxRounds) {
@@ -71,6 +72,10 @@ export async function loop<S extends LoopState>(
     throw e;
   }
 }
+
+/** Lets timers and other work have their turn: a device that is done at once would never wait. */
+const turn = (): Promise<void> =>
+  new Promise((resolve) => (typeof setImmediate === 'function' ? setImmediate(resolve) : setTimeout(resolve, 0)));
 
 interface LoopFunctions<S> {
   readonly condition: (state: S) => Tensor;

@@ -13,6 +13,14 @@ import type { Tensor } from './tensor.ts';
 export type Indices = Tensor | number | NestedNumbers;
 type NestedNumbers = readonly (number | NestedNumbers)[];
 
+/** What becomes of indices out of range: an error, or the nearest position, which costs no check. */
+export type IndexMode = 'check' | 'clip';
+
+export interface IndexOptions {
+  /** Default 'check'. With 'clip', negative indices stand for the first position. */
+  readonly mode?: IndexMode | undefined;
+}
+
 export type ScatterMode = 'set' | 'add' | 'mul' | 'min' | 'max';
 
 const combineOf: Readonly<Record<ScatterMode, Combine>> = {
@@ -27,10 +35,11 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
   /**
    * Elements at the given positions of an axis (NumPy's `take`).
    * @example rt.tensor([10, 20, 30]).gather([2, 0], 0) // → [30, 10]
+   * @example rt.tensor([10, 20, 30]).gather(rt.arange(5), 0, { mode: 'clip' }) // → [10, 20, 30, 30, 30]
    */
-  gather(indices: Indices, axis: number): Tensor<D> {
+  gather(indices: Indices, axis: number, options: IndexOptions = {}): Tensor<D> {
     const a = normalizeAxis(axis, this.rank, 'gather');
-    const at = this.indexNode(indices, this.shape[a]!, 'gather');
+    const at = this.indexNode(indices, this.shape[a]!, 'gather', options.mode);
     const shape = [...this.shape.slice(0, a), ...at.node.shape.values, ...this.shape.slice(a + 1)];
     const node = makeNode('gather', this.dtype, shape, [this.node, at.node], args.axis(a));
     node.check = node.size > 0 ? at.check : null;
@@ -41,9 +50,9 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
    * For every position of `indices`, the element at that index along an axis; other axes match.
    * @example rt.tensor([[1, 2], [3, 4]]).takeAlongAxis(rt.tensor([[1], [0]], [2, 1], { dtype: 'i32' }), 1) // → [[2], [3]]
    */
-  takeAlongAxis(indices: Indices, axis: number): Tensor<D> {
+  takeAlongAxis(indices: Indices, axis: number, options: IndexOptions = {}): Tensor<D> {
     const a = normalizeAxis(axis, this.rank, 'takeAlongAxis');
-    const at = this.indexNode(indices, this.shape[a]!, 'takeAlongAxis');
+    const at = this.indexNode(indices, this.shape[a]!, 'takeAlongAxis', options.mode);
     const { values } = at.node.shape;
     if (values.length !== this.rank) throw mismatch('takeAlongAxis', this.shape, values);
     const others = (shape: Shape) => shape.map((d, i) => (i === a ? 1 : d));
@@ -66,7 +75,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
   scatter(
     indices: Indices,
     updates: Tensor,
-    options: { readonly axis?: number; readonly mode?: ScatterMode } = {},
+    options: { readonly axis?: number; readonly mode?: ScatterMode; readonly bounds?: IndexMode } = {},
   ): Tensor<D> {
     const { axis = 0, mode = 'set' } = options;
     const a = normalizeAxis(axis, this.rank, 'scatter');
@@ -87,7 +96,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
         where: 'scatter',
       });
     }
-    const at = this.indexNode(indices, this.shape[a]!, 'scatter');
+    const at = this.indexNode(indices, this.shape[a]!, 'scatter', options.bounds);
     const where = at.node.shape.values;
     const target = (count: number) => this.shape.map((d, i) => (i === a ? count : d));
     const perElement = where.length === this.rank && where.length > 1;
@@ -116,7 +125,13 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     return this.make<D>(node);
   }
 
-  private indexNode(indices: Indices, size: number, where: string): { node: Node; check: IndexCheck | null } {
+  private indexNode(
+    indices: Indices,
+    size: number,
+    where: string,
+    mode: IndexMode = 'check',
+  ): { node: Node; check: IndexCheck | null } {
+    if (mode !== 'check' && mode !== 'clip') throw badMode(mode, where);
     if (indices instanceof TensorCore) {
       const node = this.sibling(indices, where).node;
       if (dtypeInfo[node.dtype].class !== 'int') {
@@ -127,15 +142,37 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
           where,
         });
       }
+      if (mode === 'clip' && size > 0) return { node: clipped(node, size), check: null };
       return { node, check: node.size === 0 ? null : rangeCheck(node, size, where, this.shape) };
     }
     const { flat, shape } = flattenIndices(indices, where);
+    if (mode === 'clip' && size > 0)
+      flat.forEach((v, i) => {
+        if (Number.isInteger(v)) flat[i] = Math.min(Math.max(v, 0), size - 1);
+      });
     for (const v of flat) {
       if (!Number.isInteger(v) || v < -size || v >= size) throw outOfRange(where, `index ${v}`, size, this.shape);
     }
     const bytes = new Uint8Array(Int32Array.from(flat).buffer);
     return { node: this.host.upload(bytes, 'i32', shape), check: null };
   }
+}
+
+/** Every index as the nearest position of the axis; negative ones as the first, as NumPy's mode 'clip' has it. */
+function clipped(indices: Node, size: number): Node {
+  const wide = indices.dtype === 'u8' ? cast(indices, 'i32') : indices;
+  const { dtype } = wide;
+  const low = dtypeInfo[dtype].signed ? alu('max', wide, constant(dtype, 0)) : wide;
+  return alu('min', low, constant(dtype, size - 1, true));
+}
+
+function badMode(mode: unknown, where: string): ArgumentError {
+  return new ArgumentError({
+    code: 'BAD_MODE',
+    message: `${where}: indices out of range can be 'check' or 'clip', not '${String(mode)}'`,
+    fix: "'check' refuses them; 'clip' takes the nearest position, without a check.",
+    where,
+  });
 }
 
 /** A bool scalar that is true if any index lies outside -size … size-1. */
