@@ -37,6 +37,8 @@ async function bundle() {
       input: join(root, input),
       platform: 'node',
       external: ['koffi', 'webgpu', /^node:/],
+      // Node 20 knows no `await using`.
+      transform: { target: 'es2022' },
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }

@@ -40,7 +40,7 @@ export type { RoutingOptions } from './governor/routing/options.ts';
 export { Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
 export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
-export type { Compiled } from './runtime/compile.ts';
+export type { CompileArgument, Compiled, CompileResult } from './runtime/compile.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export {
   type AllocationEvent,
@@ -53,6 +53,7 @@ export {
 export type { Explanation } from './runtime/explain.ts';
 export type { KernelValue } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
+export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export {

@@ -7,7 +7,7 @@
 import type { Vertex } from './canonical.ts';
 import { args } from './node.ts';
 import { Reach } from './reach.ts';
-import { codeWeight, type Region, Regions } from './regions.ts';
+import { codeWeight, follows, type Region, Regions } from './regions.ts';
 
 /** One kernel to be. All roots have `space`'s size and are written in the same order. */
 export interface Group {
@@ -19,9 +19,6 @@ export interface Group {
 
 const routines = new Set<Vertex['op']>(['matmul', 'scan', 'sort', 'scatter']);
 export const isRoutine = (v: Vertex): boolean => routines.has(v.op);
-
-/** Ops that keep every element at its linear position. */
-const inOrder = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'reshape']);
 
 export interface Limits {
   readonly maxBuffers: number;
@@ -182,7 +179,7 @@ export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>
       units.join(group, [v]);
       continue;
     }
-    if (!inOrder.has(v.op) || apart.has(v)) continue;
+    if (!follows.has(v.op) || apart.has(v)) continue;
     const joined = [...new Set(v.sources.map((s) => units.groupOf(s)).filter((g) => g !== undefined))];
     const fitting = joined.filter((g) => sizeOf(g) === v.size);
     // All of them in one loop if that works; else the value joins the last one and reads the others.

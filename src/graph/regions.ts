@@ -12,6 +12,8 @@ import { args } from './node.ts';
 
 export interface Region {
   readonly inputs: Set<Vertex>;
+  /** Reductions below that may be computed in the same kernel; what cannot follow them there reads them from buffers. */
+  readonly reduces: ReadonlySet<Vertex>;
   readonly body: Set<Vertex>;
   /** Of the body; see `codeWeight`. */
   weight: number;
@@ -152,6 +154,7 @@ export class Regions {
     const taken = largest && last && this.#awaited[largest.id] === 1 ? this.#of.get(largest)! : null;
     const region: Region = {
       inputs: taken ? taken.inputs : new Set(),
+      reduces: this.#reduces(v),
       body: taken ? taken.body : new Set(),
       weight: taken ? taken.weight : 0,
       at: taken && keepsPlace(v, largest!) ? taken.at : new Set(),
@@ -165,10 +168,21 @@ export class Regions {
       if (this.#isInput(s)) region.inputs.add(s);
       else this.#join(region, v, i, this.#of.get(s)!);
     });
+    for (const s of this.#computed(v))
+      for (const r of this.#of.get(s)!.reduces) if (!region.reduces.has(r)) region.inputs.add(r);
     if (!region.body.has(v)) region.weight += codeWeight(v);
     region.body.add(v);
     this.#put(region, v.id, 0);
     this.#of.set(v, region);
+  }
+
+  #reduces(v: Vertex): ReadonlySet<Vertex> {
+    if (v.op === 'reduce') return new Set([v]);
+    let found: Set<Vertex> | null = null;
+    if (!follows.has(v.op)) return nothing;
+    for (const s of this.#computed(v))
+      for (const r of this.#of.get(s)!.reduces) if (r.size === v.size) found = (found ?? new Set()).add(r);
+    return found ?? nothing;
   }
 
   readonly #weightOf = (v: Vertex): number => this.#of.get(v)!.body.size;
@@ -207,6 +221,11 @@ export class Regions {
 }
 
 const inPlace = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'sorted']);
+
+/** Ops that keep every element at its linear position: they can follow a reduction in its kernel. */
+export const follows: ReadonlySet<Vertex['op']> = new Set(['alu', 'cast', 'bitcast', 'reshape']);
+
+const nothing: ReadonlySet<Vertex> = new Set();
 
 /** Whether a vertex reads a source where it is computed itself. One of rank 0 serves every position. */
 const keepsPlace = (v: Vertex, source: Vertex): boolean => inPlace.has(v.op) && source.shape.length === v.shape.length;

@@ -107,9 +107,9 @@ function room(words: number): void {
 }
 
 /** Traces the graph below `outputs`. */
-export function trace(outputs: readonly Node[], open: Opened = null): Trace {
+export function trace(outputs: readonly Node[], told: Opened = null): Trace {
   epoch++;
-  opened = open;
+  opened = told;
   draws = [];
   length = 0;
   dtypes = 0;
@@ -127,26 +127,31 @@ export function trace(outputs: readonly Node[], open: Opened = null): Trace {
   return { nodes, leaves, scalars, checks, key, length, dtypes, opened, draws };
 }
 
-/** A node whose sources are being visited. */
-interface Visit {
-  readonly node: Node;
-  next: number;
-}
+/** Nodes whose sources are being visited, and which source comes next. */
+const open: Node[] = [];
+const next: number[] = [];
 
 // A stack, not recursion: inside a compiled function a graph may be as deep as its body is long.
 function visit(root: Node): void {
   if (!enter(root)) return;
-  const stack: Visit[] = [{ node: root, next: 0 }];
-  for (let top = stack[0]; top; top = stack[stack.length - 1]) {
-    const { node } = top;
-    if (top.next < node.sources.length) {
-      const source = node.sources[top.next++]!;
-      if (enter(source)) stack.push({ node: source, next: 0 });
-    } else {
+  open[0] = root;
+  next[0] = 0;
+  for (let top = 0; top >= 0; ) {
+    const node = open[top]!;
+    const at = next[top]!;
+    if (at === node.sources.length) {
       leave(node);
-      stack.pop();
+      top--;
+      continue;
     }
+    next[top] = at + 1;
+    const source = node.sources[at]!;
+    if (!enter(source)) continue;
+    open[++top] = source;
+    next[top] = 0;
   }
+  // What was traced must not be held here.
+  open.length = 0;
 }
 
 /** Notes a node that is met for the first time; true if its sources come first. */
@@ -185,15 +190,16 @@ function leave(node: Node): void {
     if (told) scalars.push(Number(node.value));
     return;
   }
-  const numbers = opened === null ? none : scalarsOf(node, node.number, opened);
-  key[length++] = numbers.length > 0 ? openedArg(node, numbers) : node.arg.id;
+  key[length++] = opened === null ? node.arg.id : openedArg(node);
   // A computed value that a tensor still holds is kept if the program stores it anyway.
   key[length++] = 2 * sources.length + (node.handles > 0 ? 1 : 0);
   for (let i = 0; i < sources.length; i++) key[length++] = sources[i]!.number;
 }
 
 /** What is left of an argument without the numbers that are launch scalars; no id is below 0. */
-function openedArg(node: Node, numbers: readonly number[]): number {
+function openedArg(node: Node): number {
+  const numbers = scalarsOf(node, node.number, opened);
+  if (numbers.length === 0) return node.arg.id;
   for (const v of numbers) scalars.push(v);
   return -1 - internInts(node.arg.values.slice(numbers.length)).id;
 }

@@ -12,7 +12,7 @@ import { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
 import { type Recurrent, recipes } from './recipe.ts';
-import { run } from './replay.ts';
+import { leavesOf, run } from './replay.ts';
 import { type Remembered, Signatures } from './signature.ts';
 import type { Tree } from './tree.ts';
 
@@ -48,10 +48,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   body: (...args: A) => R,
   { verify }: CompileSettings = {},
 ): Compiled<A, R> {
-  const signatures = new Signatures(host, ({ recordings }) => {
-    for (const recording of recordings.values()) recording.dispose();
-    recordings.clear();
-  });
+  const signatures = new Signatures(host);
   const recurrences = new WeakMap<Remembered, Recurrent>();
   const verified = (...args: A): R => {
     const result = body(...args);
@@ -61,19 +58,18 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   let last: Remembered | null = null;
   let disposed = false;
 
-  const recurrenceOf = (call: Remembered): Recurrent => {
-    let known = recurrences.get(call);
+  /** The same call again: of arguments, or of everything that was read. */
+  const repeat = (asked: Remembered, scalars: readonly number[]): ((inputs: readonly Node[]) => Node[]) => {
+    const again = (leaves: readonly Node[]): Node[] => run(asked, scalars, engine, host, leaves, again);
+    return (inputs) => again(leavesOf(asked, inputs));
+  };
+  const recurrenceOf = (asked: Remembered): Recurrent => {
+    let known = recurrences.get(asked);
     if (!known) {
-      const step = (inputs: readonly Node[]): Node[] => run(call, call.scalars, engine, host, inputs, step);
-      known = { keeps: false, step, onRecompute: host.recomputed };
-      recurrences.set(call, known);
+      known = { keeps: false, step: repeat(asked, asked.scalars), onRecompute: host.recomputed };
+      recurrences.set(asked, known);
     }
     return known;
-  };
-  /** A call whose numbers are its own. */
-  const runOnce = (call: Remembered, scalars: readonly number[], inputs: readonly Node[]): Node[] => {
-    const step = (nodes: readonly Node[]): Node[] => run(call, scalars, engine, host, nodes, step);
-    return step(inputs);
   };
   const call = (...args: A): R => {
     host.checkOpen('compile');
@@ -87,7 +83,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     if (recipes.any) recipes.restoreAll(inputs);
     const { draws } = asked.signature;
     let outputs: Node[];
-    if (draws.length > 0) outputs = runOnce(asked, known ? drawn(asked, host) : asked.scalars, inputs);
+    if (draws.length > 0) outputs = repeat(asked, known ? drawn(asked, host) : asked.scalars)(inputs);
     else {
       const recurrence = recurrenceOf(asked);
       outputs = recurrence.step(inputs);
@@ -95,16 +91,21 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     }
     return asked.rebuild(outputs.map((n) => new Tensor(host, n))) as R;
   };
+  abandoned.register(call, signatures, signatures);
   return Object.defineProperties(call, {
     dispose: {
       value: () => {
         disposed = true;
+        abandoned.unregister(signatures);
         signatures.clear();
       },
     },
     kernels: { get: () => last?.signature.executable?.programs.map((p) => p.name) ?? [] },
   }) as unknown as Compiled<A, R>;
 }
+
+/** Frees what functions hold that nobody can call any more; results that could be computed again with one keep it. */
+const abandoned = new FinalizationRegistry<Signatures>((signatures) => signatures.clear());
 
 /** The numbers of a call with new random keys. */
 function drawn({ scalars, signature }: Remembered, host: RuntimeHost): readonly number[] {

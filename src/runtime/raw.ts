@@ -41,6 +41,9 @@ export interface RawOptions {
   readonly scalars?: readonly DType[] | undefined;
 }
 
+/** Shapes that a kernel is kept ready for. */
+const mostPrepared = 256;
+
 type RawCall = (inputs: readonly Tensor[], scalars?: readonly number[]) => Tensor[];
 
 export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Place[], options: RawOptions): RawCall {
@@ -70,6 +73,7 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
       let known = prepared.get(key);
       if (known?.generation !== at.generation) {
         known = { ...engine.programs.prepare(work, at), generation: at.generation };
+        if (prepared.size >= mostPrepared) prepared.delete(prepared.keys().next().value!);
         prepared.set(key, known);
       }
       const buffers: DeviceBuffer[] = [...bound];

@@ -1,6 +1,8 @@
 // Runs what a compiled function has learned: finds the place, binds inputs and numbers, replays.
 
+import { show } from '../base/shape.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
+import { TensorLost } from '../governor/recovery/errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
@@ -11,21 +13,24 @@ import { anywhere, type Executable, type Want } from './programs.ts';
 import { releaseMade } from './results.ts';
 import type { Remembered, Signature } from './signature.ts';
 
-/** One run; if it fails, again or elsewhere as the engine's recovery says. `step` would do it again after a loss. */
+/** What a call reads: its arguments, and tensors from outside. */
+export const leavesOf = ({ leaves }: Remembered, inputs: readonly Node[]): Node[] =>
+  leaves.map((leaf) => (typeof leaf === 'number' ? inputs[leaf]! : leaf));
+
+/** One run; if it fails, again or elsewhere as the engine's recovery says. `again` would repeat it after a loss. */
 export function run(
-  call: Remembered,
+  { signature }: Remembered,
   scalars: readonly number[],
   engine: Engine,
   host: RuntimeHost,
-  inputs: readonly Node[],
-  step: (inputs: readonly Node[]) => Node[],
+  leaves: readonly Node[],
+  again: (leaves: readonly Node[]) => Node[],
 ): Node[] {
-  const leaves = call.leaves.map((leaf) => (typeof leaf === 'number' ? inputs[leaf]! : leaf));
+  if (signature.gone) throw notKept(signature);
   return engine.attempt(host.want(anywhere), (want) => {
     // Also those that were lost when this was tried the last time.
     const lazy = leaves.filter((n) => !n.storage || n.storage.lost);
     if (lazy.length > 0) engine.compute(lazy, want);
-    const { signature } = call;
     const executable = executableFor(signature, engine, leaves, want);
     const { place, plan } = executable;
     engine.use(leaves, place);
@@ -39,7 +44,10 @@ export function run(
     const checks = checksOf(signature, executable, engine, leaves, buffers);
     const nodes = signature.outputs.map((o) => new Node('leaf', o.dtype, o.shape, [], noInts));
     const ids = signature.checks.length > 0 ? plan.outputs.slice(0, nodes.length) : plan.outputs;
-    engine.results.attach({ place, leaves, buffers, checks }, nodes, ids, { reach, call: { inputs, run: step } });
+    engine.results.attach({ place, leaves, buffers, checks }, nodes, ids, {
+      reach,
+      call: { inputs: leaves, run: again },
+    });
     return nodes;
   });
 }
@@ -117,4 +125,14 @@ function replay(
     buffers[b] = undefined;
   }
   return buffers;
+}
+
+function notKept({ outputs }: Signature): TensorLost {
+  const what = outputs.map((o) => `${o.dtype} ${show(o.shape.values)}`).join(', ');
+  return new TensorLost({
+    code: 'TENSOR_LOST',
+    message: `the bytes of a result (${what}) were lost with their device, and the compiled function that made it was disposed`,
+    fix: 'Dispose of a compiled function after its results, or make the tensor again from its data.',
+    where: 'recovery',
+  });
 }

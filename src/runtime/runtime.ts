@@ -30,6 +30,7 @@ import { createGovernor, type Governor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
 import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
+import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
 import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
@@ -223,12 +224,27 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Traces a function of tensors once per signature and replays it after; see docs/architecture.md for recurrences.
+   * Traces a function of tensors once per kind of arguments and replays it after; docs/compile.md says what it freezes.
    * @example rt.compile((x) => x.mul(2).add(1))(rt.tensor([1, 2])) // → [3, 5]
    */
   compile<A extends readonly CompileArgument[], R extends CompileResult>(body: (...args: A) => R): Compiled<A, R> {
     this.host.checkOpen('compile');
     return compile(this.host, this.#engine, body);
+  }
+
+  /**
+   * Repeats `body` on a state while `condition` holds, on the device: the host waits for it every few rounds only. The
+   * result is that of a plain `while` loop.
+   * @example (await rt.loop((x) => x.max().less(100), (x) => x.mul(2), rt.tensor([1, 3]))).state // → [64, 192]
+   */
+  loop<S extends LoopState>(
+    condition: (state: S) => Tensor,
+    body: (state: S) => S,
+    state: S,
+    options: LoopOptions = {},
+  ): Promise<LoopResult<S>> {
+    this.host.checkOpen('loop');
+    return loop(this.host, this.#engine, condition, body, state, options);
   }
 
   /**

@@ -10,7 +10,7 @@ import type { Recording } from '../devices/device.ts';
 import { ArgumentError } from '../errors.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
 import { type IndexCheck, Node } from '../graph/node.ts';
-import { KeyedCache, scalarsOf, type Trace, trace } from '../graph/trace.ts';
+import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { RuntimeHost } from './host.ts';
@@ -30,6 +30,8 @@ export interface Signature {
   executable: Executable | null;
   epoch: number;
   readonly recordings: Map<Executable, Recording>;
+  /** It is not kept any more, and cannot be run. */
+  gone: boolean;
 }
 
 /** A call: what its arguments must be like, and what the program is told then. */
@@ -117,38 +119,40 @@ const mostRemembered = 64;
 
 /** What graphs that differ in numbers alone have in common. */
 interface Family {
-  readonly opened: Set<number>;
-  /** All numbers of the last graph that could be scalars, and the nodes they belong to. */
-  readonly numbers: readonly number[];
+  /** Nodes whose numbers differed between graphs of the kind. */
+  opened: ReadonlySet<number>;
+  /** All numbers of the last graph that could be scalars of the launch. */
+  numbers: readonly number[];
+  /** The program of the last graph, and which of all these numbers it is told. */
+  signature: Signature;
+  told: readonly number[];
 }
 
 export class Signatures {
   readonly #host: RuntimeHost;
-  readonly #families = new KeyedCache<{ family: Family }>(mostSignatures);
+  readonly #families = new KeyedCache<Family>(mostSignatures);
   /** Last used first. */
   readonly #remembered: Remembered[] = [];
   readonly #byKey: { readonly key: Int32Array; readonly signature: Signature }[] = [];
-  readonly #forgotten: (signature: Signature) => void;
 
-  /** `forgotten` is told of programs that are not kept any more. */
-  constructor(host: RuntimeHost, forgotten: (signature: Signature) => void) {
+  constructor(host: RuntimeHost) {
     this.#host = host;
-    this.#forgotten = forgotten;
   }
 
   /** The remembered call that arguments are like; their tensors are added to `inputs`. */
   find(args: readonly unknown[], inputs: Node[]): Remembered | null {
     for (let i = 0; i < this.#remembered.length; i++) {
       const known = this.#remembered[i]!;
-      inputs.length = 0;
-      if (!fits(known.pattern, args, inputs)) continue;
+      if (!fits(known.pattern, args, inputs)) {
+        if (inputs.length > 0) inputs.length = 0;
+        continue;
+      }
       if (i > 0) {
         this.#remembered.splice(i, 1);
         this.#remembered.unshift(known);
       }
       return known;
     }
-    inputs.length = 0;
     return null;
   }
 
@@ -170,7 +174,6 @@ export class Signatures {
       if (graph.length === 0) throw noResult();
       const placeholders = symbols.tensors.map((t) => t.node);
       const made = this.#enter(graph, symbols.pattern, placeholders, rebuild);
-      inputs.length = 0;
       inputs.push(...symbols.actual);
       return made;
     } finally {
@@ -184,57 +187,59 @@ export class Signatures {
     placeholders: readonly Node[],
     rebuild: Remembered['rebuild'],
   ): Remembered {
-    this.#computeOutside(graph);
-    const opened = this.#opened(graph);
-    const t = trace(graph, opened);
+    const all = this.#traced(graph);
     const positions = new Map(placeholders.map((n, i) => [n, i]));
-    const leaves = t.leaves.map((leaf) => {
+    const leaves = all.leaves.map((leaf) => {
       const position = positions.get(leaf);
       if (position !== undefined) return position;
       // A tensor from outside, or made in the body: it stays as it is for as long as the call is remembered.
       leaf.handles++;
       return leaf;
     });
-    const { scalars } = t;
-    const signature = this.#signature(t, graph, opened);
+    const { signature, told } = this.#family(all, graph);
     if (signature.graph !== graph) for (const n of graph) this.#host.dropHandle(n);
-    const made: Remembered = { pattern, signature, scalars, leaves, rebuild };
+    const made: Remembered = { pattern, signature, scalars: told.map((i) => all.scalars[i]!), leaves, rebuild };
     this.#remembered.unshift(made);
     if (this.#remembered.length > mostRemembered) this.#drop(this.#remembered.pop()!);
     return made;
   }
 
   /**
-   * Lazy tensors from outside are computed now: what they stand for does not change, and they must not turn from a computation
-   * into data later. All tensors of the body itself are disposed of by now but for the results.
+   * A graph with all numbers taken out of it that can be. Lazy tensors from outside are computed first: what they stand for does not
+   * change, and they must not turn from a computation into data later. The tensors of the body itself are
+   * disposed of by now, but for the results.
    */
-  #computeOutside(graph: readonly Node[]): void {
-    const own = new Map<Node, number>();
-    for (const n of graph) own.set(n, (own.get(n) ?? 0) + 1);
-    const outside = trace(graph).nodes.filter(
-      (n) => !n.storage && n.op !== 'leaf' && n.op !== 'const' && n.handles > (own.get(n) ?? 0),
-    );
-    if (outside.length > 0) this.#host.compute(outside);
+  #traced(graph: readonly Node[]): Trace {
+    const t = trace(graph, 'all');
+    const outside = t.nodes.filter((n) => n.handles > 0 && !n.storage && isOutside(n, graph));
+    if (outside.length === 0) return t;
+    this.#host.compute(outside);
+    return trace(graph, 'all');
   }
 
-  /** Which numbers of a graph are scalars of the launch: those that differed between graphs of the kind. */
-  #opened(graph: readonly Node[]): ReadonlySet<number> {
-    const all = trace(graph, 'all');
+  /** The program of a graph: numbers that differed between graphs of the kind are scalars of the launch. */
+  #family(all: Trace, graph: readonly Node[]): Family {
     const known = this.#families.get(all.key, all.length);
-    if (!known) {
-      const family = { opened: new Set<number>(), numbers: all.scalars };
-      this.#families.set(all.key, all.length, { family });
-      return family.opened;
+    const { scalars: numbers } = all;
+    const changed = known ? differing(all, known.numbers) : [];
+    if (known && changed.every((n) => known.opened.has(n)) && this.#touch(known.signature)) {
+      known.numbers = numbers;
+      return known;
     }
-    const opened = new Set(known.family.opened);
-    let at = 0;
-    for (const node of all.nodes) {
-      if (node.storage || node.op === 'leaf') continue;
-      for (const v of scalarsOf(node, node.number, 'all'))
-        if (!Object.is(v, known.family.numbers[at++])) opened.add(node.number);
-    }
-    known.family = { opened, numbers: all.scalars };
-    return opened;
+    const opened = new Set([...(known?.opened ?? []), ...changed]);
+    const told = toldOf(all, opened);
+    const key = all.key.slice(0, all.length);
+    const family = { opened, numbers, told, signature: this.#signature(trace(graph, opened), graph, opened) };
+    if (known) Object.assign(known, family);
+    else this.#families.set(key, key.length, family);
+    return family;
+  }
+
+  /** Whether a program is still kept; it is the last used one then. */
+  #touch(signature: Signature): boolean {
+    const at = this.#byKey.findIndex((e) => e.signature === signature);
+    if (at > 0) this.#byKey.unshift(...this.#byKey.splice(at, 1));
+    return at >= 0;
   }
 
   #signature(t: Trace, graph: readonly Node[], opened: ReadonlySet<number>): Signature {
@@ -251,6 +256,7 @@ export class Signatures {
         executable: null,
         epoch: -1,
         recordings: new Map(),
+        gone: false,
       },
     };
     this.#byKey.unshift(entry);
@@ -265,7 +271,9 @@ export class Signatures {
       this.#drop(r);
     }
     for (const n of signature.graph) this.#host.dropHandle(n);
-    this.#forgotten(signature);
+    signature.gone = true;
+    for (const recording of signature.recordings.values()) recording.dispose();
+    signature.recordings.clear();
   }
 
   #drop(call: Remembered): void {
@@ -276,6 +284,40 @@ export class Signatures {
     for (const { signature } of this.#byKey.splice(0)) this.#forget(signature);
   }
 }
+
+/** Whether a tensor that is not a result of the graph holds a node. */
+function isOutside(node: Node, graph: readonly Node[]): boolean {
+  if (node.op === 'leaf' || node.op === 'const') return false;
+  let own = 0;
+  for (const n of graph) if (n === node) own++;
+  return node.handles > own;
+}
+
+/** The nodes whose numbers are not those of an earlier graph of the kind. */
+function differing(all: Trace, before: readonly number[]): number[] {
+  if (before.every((v, i) => Object.is(v, all.scalars[i]))) return [];
+  const found: number[] = [];
+  let at = 0;
+  for (const node of all.nodes) {
+    let same = true;
+    for (const v of numbersOf(node, 'all')) same = Object.is(v, before[at++]) && same;
+    if (!same) found.push(node.number);
+  }
+  return found;
+}
+
+/** Which of all numbers of a graph its program is told. */
+function toldOf(all: Trace, opened: Opened): number[] {
+  let at = 0;
+  return all.nodes.flatMap((n) => {
+    const [first, count] = [at, numbersOf(n, 'all').length];
+    at += count;
+    return numbersOf(n, opened).map((_, i) => first + i);
+  });
+}
+
+const numbersOf = (node: Node, opened: Opened): readonly number[] =>
+  node.storage || node.op === 'leaf' ? [] : scalarsOf(node, node.number, opened);
 
 function noResult(): ArgumentError {
   return new ArgumentError({

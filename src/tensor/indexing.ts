@@ -14,6 +14,14 @@ import type { Tensor } from './tensor.ts';
 export type Indices = Tensor | number | NestedNumbers;
 type NestedNumbers = readonly (number | NestedNumbers)[];
 
+/** What becomes of indices out of range: an error, or the nearest position, which costs no check. */
+export type IndexMode = 'check' | 'clip';
+
+export interface IndexOptions {
+  /** Default 'check'. With 'clip', negative indices stand for the first position. */
+  readonly mode?: IndexMode | undefined;
+}
+
 export type ScatterMode = 'set' | 'add' | 'mul' | 'min' | 'max';
 
 const combineOf: Readonly<Record<ScatterMode, Combine>> = {
@@ -28,10 +36,12 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
   /**
    * Elements at the given positions of an axis (NumPy's `take`).
    * @example rt.tensor([10, 20, 30]).gather([2, 0], 0) // → [30, 10]
+   * @example rt.tensor([10, 20, 30]).gather(rt.arange(5), 0, { mode: 'clip' }) // → [10, 20, 30, 30, 30]
    */
-  gather(indices: Indices, axis: number): Tensor<D> {
+  gather(indices: Indices, axis: number, options: IndexOptions = {}): Tensor<D> {
+    checkOptions(options, ['mode'], 'gather');
     const a = normalizeAxis(axis, this.rank, 'gather');
-    const at = this.positions(indices, this.shape[a]!, 'gather');
+    const at = this.positions(indices, this.shape[a]!, 'gather', options.mode);
     const shape = checkCount([...this.shape.slice(0, a), ...at.shape, ...this.shape.slice(a + 1)], 'gather');
     const node = makeNode('gather', this.dtype, shape, [this.node, at.node()], args.axis(a));
     if (node.size > 0) node.check = at.check();
@@ -42,9 +52,10 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
    * For every position of `indices`, the element at that index along an axis; other axes match.
    * @example rt.tensor([[1, 2], [3, 4]]).takeAlongAxis(rt.tensor([[1], [0]], [2, 1], { dtype: 'i32' }), 1) // → [[2], [3]]
    */
-  takeAlongAxis(indices: Indices, axis: number): Tensor<D> {
+  takeAlongAxis(indices: Indices, axis: number, options: IndexOptions = {}): Tensor<D> {
+    checkOptions(options, ['mode'], 'takeAlongAxis');
     const a = normalizeAxis(axis, this.rank, 'takeAlongAxis');
-    const at = this.positions(indices, this.shape[a]!, 'takeAlongAxis');
+    const at = this.positions(indices, this.shape[a]!, 'takeAlongAxis', options.mode);
     if (at.shape.length !== this.rank) throw mismatch('takeAlongAxis', this.shape, at.shape);
     const others = (shape: Shape) => shape.map((d, i) => (i === a ? 1 : d));
     const common = broadcast(others(this.shape), others(at.shape), 'takeAlongAxis');
@@ -64,9 +75,9 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
   scatter(
     indices: Indices,
     updates: Tensor,
-    options: { readonly axis?: number; readonly mode?: ScatterMode } = {},
+    options: { readonly axis?: number; readonly mode?: ScatterMode; readonly bounds?: IndexMode } = {},
   ): Tensor<D> {
-    checkOptions(options, ['axis', 'mode'], 'scatter');
+    checkOptions(options, ['axis', 'mode', 'bounds'], 'scatter');
     const { axis = 0, mode = 'set' } = options;
     const a = normalizeAxis(axis, this.rank, 'scatter');
     const combine = combineOf[mode];
@@ -89,7 +100,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     this.sibling(updates, 'scatter');
     const size = this.shape[a]!;
     if (positionType(size) !== 'i32') throw tooLong('scatter', this.shape, a);
-    const at = this.positions(indices, size, 'scatter');
+    const at = this.positions(indices, size, 'scatter', options.bounds);
     const where = at.shape;
     const target = (count: number) => this.shape.map((d, i) => (i === a ? count : d));
     const perElement = where.length === this.rank && where.length > 1;
@@ -118,7 +129,8 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
   }
 
   /** Indices as they are used: an uploaded list holds memory, so it is made when everything else was checked. */
-  private positions(indices: Indices, size: number, where: string): Positions {
+  private positions(indices: Indices, size: number, where: string, mode: IndexMode = 'check'): Positions {
+    if (mode !== 'check' && mode !== 'clip') throw badMode(mode, where);
     if (indices instanceof TensorCore) {
       const node = this.sibling(indices, where).node;
       if (dtypeInfo[node.dtype].class !== 'int') {
@@ -129,9 +141,15 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
           where,
         });
       }
-      return { shape: node.shape.values, node: () => node, check: () => rangeCheck(node, size, where, this.shape) };
+      const { values } = node.shape;
+      if (mode === 'clip' && size > 0) return { shape: values, node: () => clipped(node, size), check: () => null };
+      return { shape: values, node: () => node, check: () => rangeCheck(node, size, where, this.shape) };
     }
     const { flat, shape } = flattenIndices(indices, where);
+    if (mode === 'clip' && size > 0)
+      flat.forEach((v, i) => {
+        if (Number.isInteger(v)) flat[i] = Math.min(Math.max(v, 0), size - 1);
+      });
     for (const v of flat) {
       if (!Number.isInteger(v) || v < -size || v >= size)
         throw outOfRange(where, `index ${shown(v)}`, size, this.shape);
@@ -143,6 +161,23 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     };
     return { shape, node: upload, check: () => null };
   }
+}
+
+/** Every index as the nearest position of the axis; negative ones as the first, as NumPy's mode 'clip' has it. */
+function clipped(indices: Node, size: number): Node {
+  const wide = indices.dtype === 'u8' ? cast(indices, 'i32') : indices;
+  const { dtype } = wide;
+  const low = dtypeInfo[dtype].signed ? alu('max', wide, constant(dtype, 0)) : wide;
+  return alu('min', low, constant(dtype, size - 1, true));
+}
+
+function badMode(mode: unknown, where: string): ArgumentError {
+  return new ArgumentError({
+    code: 'BAD_MODE',
+    message: `${where}: indices out of range can be 'check' or 'clip', not '${String(mode)}'`,
+    fix: "'check' refuses them; 'clip' takes the nearest position, without a check.",
+    where,
+  });
 }
 
 /** Indices of a call, with the node and the check of their range made on demand. */

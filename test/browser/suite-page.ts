@@ -4,7 +4,7 @@ import { createRuntime, type Runtime } from '../../src/index.ts';
 import { parseCases } from '../cases/format.ts';
 import { runCases } from '../cases/run.ts';
 import { wgsl } from '../cases/tolerance.ts';
-import { compiled, eager, type FuzzReport, fuzz, notCompiled } from '../fuzz/run.ts';
+import { compiled, eager, type FuzzReport, fuzz } from '../fuzz/run.ts';
 
 export interface CasesResult {
   readonly passed: number;
@@ -33,6 +33,6 @@ globalThis.runCaseFile = async (file, text, nth) => {
 globalThis.runFuzz = async (seed, count, manner) => {
   const rt = await runtime();
   const { dtypes } = rt.device('webgpu').caps;
-  const wishes = manner === 'eager' ? { dtypes } : { dtypes, without: notCompiled };
+  const wishes = { dtypes };
   return fuzz([{ name: 'webgpu', rt }], wishes, { seed, count }, { eager, compiled }[manner]);
 };

@@ -9,7 +9,7 @@ import { openRuntime, targets } from '../cases/devices.ts';
 import { all } from '../support/extent.ts';
 import { seed } from '../support/seed.ts';
 import type { Wishes } from './generate.ts';
-import { careless, compiled, eager, fuzz, type Manner, notCompiled, type Opened } from './run.ts';
+import { careless, compiled, eager, fuzz, type Manner, type Opened } from './run.ts';
 
 const runs = Number(process.env.FUZZ_RUNS ?? (all ? 2000 : 500));
 const only = process.env.FUZZ_DEVICE;
@@ -50,7 +50,7 @@ describe.each(await groups())('random graphs on $names', ({ has, opened, count }
   it('come out right', { timeout: 3_600_000 }, () => run(opened, { dtypes: has }, count, eager));
 
   it('come out right when compiled, the first time and replayed', { timeout: 3_600_000 }, () =>
-    run(opened, { dtypes: has, without: notCompiled }, Math.ceil(count / 10), compiled),
+    run(opened, { dtypes: has }, Math.ceil(count / 10), compiled),
   );
 
   it(

@@ -97,9 +97,6 @@ function refuse(t: Tensor, act: (t: Tensor) => unknown): void {
   }
 }
 
-/** A compiled function refuses index tensors: it does not check them. */
-export const notCompiled: ReadonlySet<string> = new Set(['gather', 'takeAlongAxis', 'scatter']);
-
 export interface FuzzReport {
   /** The shrunk graph as code, with what is wrong and how to find it again; null if all came out right. */
   readonly failure: string | null;

@@ -12,7 +12,7 @@ import { caseFiles, readCases } from '../cases/files.ts';
 import type { Case } from '../cases/format.ts';
 import { runCases } from '../cases/run.ts';
 import type { Wishes } from '../fuzz/generate.ts';
-import { careless, compiled, eager, fuzz, type Manner, notCompiled } from '../fuzz/run.ts';
+import { careless, compiled, eager, fuzz, type Manner } from '../fuzz/run.ts';
 import { streams } from './streams.ts';
 
 const args = process.argv.slice(2);
@@ -68,7 +68,7 @@ if (args.length === 0 || at >= 0) {
   const seed = (given === undefined ? Math.floor(Math.random() * 2 ** 30) : Number(given)) + part;
   await graphs('random graphs', { dtypes }, runs, seed, eager);
   await graphs('random graphs, careless', { dtypes }, Math.ceil(runs / 4), seed, careless);
-  await graphs('random graphs, compiled', { dtypes, without: notCompiled }, Math.ceil(runs / 10), seed, compiled);
+  await graphs('random graphs, compiled', { dtypes }, Math.ceil(runs / 10), seed, compiled);
 }
 const streamsAt = args.indexOf('streams');
 if ((args.length === 0 && part === 0) || streamsAt >= 0) {

@@ -4,6 +4,7 @@
 import { KernelError } from '../../errors.ts';
 import type { CubinStore } from './cache.ts';
 import type { Driver } from './driver.ts';
+import type { StepHome } from './step.ts';
 
 const option = { infoLog: 3, infoLogBytes: 4, errorLog: 5, errorLogBytes: 6 } as const;
 const inputPtx = 1;
@@ -23,7 +24,11 @@ export class Compiler {
   readonly #log = new Uint8Array(new ArrayBuffer(2 * logBytes));
   readonly #options = new Int32Array(new ArrayBuffer(16));
   readonly #values = new BigUint64Array(new ArrayBuffer(32));
-  readonly #modules: number[] = [];
+  /** Loaded modules, and the memory that each of them keeps. */
+  readonly #modules = new Map<number, number>();
+  /** Modules of which no step can be reached any more. */
+  #unused: number[] = [];
+  readonly #lent = new FinalizationRegistry<number>((handle) => this.#unused.push(handle));
   /** Modules that had to be assembled, and those that came from the cache. */
   assembled = 0;
   cached = 0;
@@ -54,13 +59,43 @@ export class Compiler {
     return this.#module(handle);
   }
 
+  /** A module stays loaded as long as `home` can be reached. */
+  lend(handle: number, home: StepHome): void {
+    this.#modules.set(handle, home.kept);
+    this.#lent.register(home, handle);
+  }
+
+  /**
+   * Unloads modules that nobody can launch from any more, once there are some: kernels of theirs may still be running, and
+   * to be sure that they are not is to wait for the device.
+   */
+  sweep(least = 64): void {
+    if (this.#unused.length < least || this.#unused.length === 0) return;
+    const { call } = this.#driver;
+    this.#driver.check(call.cuCtxSynchronize(), 'before unloading modules');
+    for (const handle of this.#unused.splice(0)) this.#unload(handle);
+  }
+
   close(): void {
-    for (const m of this.#modules) this.#driver.call.cuModuleUnload(m);
-    this.#modules.length = 0;
+    for (const handle of this.#modules.keys()) this.#unload(handle);
+    this.#unused = [];
+  }
+
+  /** Modules that are loaded. */
+  get loaded(): number {
+    return this.#modules.size;
+  }
+
+  #unload(handle: number): void {
+    const kept = this.#modules.get(handle);
+    if (kept === undefined) return;
+    this.#modules.delete(handle);
+    this.#driver.call.cuModuleUnload(handle);
+    if (kept !== 0) this.#driver.call.cuMemFree_v2(kept);
   }
 
   #module(handle: number): LoadedModule {
-    this.#modules.push(handle);
+    this.#modules.set(handle, 0);
     const { call, ffi } = this.#driver;
     return {
       handle,

@@ -71,7 +71,6 @@ export class CudaDevice implements Device {
   readonly #compiler: Compiler;
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
-  readonly #kept: number[] = [];
   readonly #idleMarks: FinalizationRegistry<number>;
   readonly #waits = { open: 0 };
   readonly telemetry?: () => Telemetry;
@@ -301,7 +300,6 @@ export class CudaDevice implements Device {
     this.#driver.onFatal.delete(this.#onLost);
     this.#copies.close();
     this.#compiler.close();
-    for (const address of this.#kept) call.cuMemFree_v2(address);
     this.#pool.close();
     this.#spans?.close();
     this.#events.close();
@@ -379,11 +377,11 @@ export class CudaDevice implements Device {
   }
 
   #build(recipe: ModuleRecipe, needs: readonly number[]): CudaProgram {
+    this.#compiler.sweep();
     return buildProgram(this.#driver, this.#compiler, recipe, needs, (bytes) => {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
       const address = this.#driver.u64();
-      this.#kept.push(address);
       this.#driver.check(call.cuMemsetD32Async(address, 0, Math.ceil(bytes / 4), this.#compute), 'cuMemsetD32');
       return address;
     });

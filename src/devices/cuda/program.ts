@@ -5,7 +5,7 @@ import type { Program } from '../device.ts';
 import type { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
 import type { ModuleRecipe } from './recipe.ts';
-import { KernelStep, type StreamStep } from './step.ts';
+import { KernelStep, type StepHome, type StreamStep } from './step.ts';
 
 export class CudaProgram implements Program {
   readonly name: string;
@@ -33,7 +33,7 @@ export class CudaProgram implements Program {
   }
 }
 
-/** Memory that lives as long as the device. */
+/** Memory that a program keeps as long as it is loaded. */
 export type Keep = (bytes: number) => number;
 
 export function buildProgram(
@@ -45,12 +45,16 @@ export function buildProgram(
 ): CudaProgram {
   const { assembled } = compiler;
   const module = compiler.load(recipe.name, recipe.ptx);
-  const kept = recipe.keptBytes > 0 ? keep(recipe.keptBytes) : 0;
+  const home: StepHome = { kept: recipe.keptBytes > 0 ? keep(recipe.keptBytes) : 0 };
+  compiler.lend(module.handle, home);
   const steps = recipe.launches.map(
-    (l) => new KernelStep(driver, recipe.name, module.entry(l.entry, l.shared), l, kept),
+    (l) => new KernelStep(driver, recipe.name, module.entry(l.entry, l.shared), l, home),
   );
   return new CudaProgram(recipe.name, recipe.ptx, steps, recipe.borrowedBytes, compiler.assembled === assembled, needs);
 }
+
+/** Programs found by their text: those used last. What is dropped stays loaded as long as somebody holds it. */
+const mostPrograms = 2048;
 
 /**
  * Programs by identity of the work, then by what they are made from: equal kernels give equal text, and comparing text
@@ -59,6 +63,11 @@ export function buildProgram(
 export class ProgramCache {
   readonly #byWork = new WeakMap<Kernel | Routine, CudaProgram>();
   readonly #byKey = new Map<string, CudaProgram>();
+  readonly #most: number;
+
+  constructor(most = mostPrograms) {
+    this.#most = most;
+  }
 
   get(work: Kernel | Routine): CudaProgram | undefined {
     return this.#byWork.get(work);
@@ -66,7 +75,11 @@ export class ProgramCache {
 
   find(work: Kernel | Routine, key: string, make: () => CudaProgram): CudaProgram {
     let program = this.#byKey.get(key);
-    if (!program) this.#byKey.set(key, (program = make()));
+    // Last in the map is used last.
+    if (program) this.#byKey.delete(key);
+    else program = make();
+    this.#byKey.set(key, program);
+    if (this.#byKey.size > this.#most) this.#byKey.delete(this.#byKey.keys().next().value!);
     this.#byWork.set(work, program);
     return program;
   }

@@ -32,6 +32,12 @@ export interface StreamStep {
   run(stream: number, buffers: readonly Located[], borrowed: number, scalars: readonly number[]): void;
 }
 
+/** What steps of one module share. The module stays loaded as long as one of them can be reached. */
+export interface StepHome {
+  /** The address of the program's own memory, or 0. */
+  readonly kept: number;
+}
+
 export class KernelStep implements StreamStep {
   readonly fn: number;
   readonly grid: readonly [number, number, number];
@@ -40,7 +46,7 @@ export class KernelStep implements StreamStep {
   readonly name: string;
   readonly extraAddress: number;
   readonly #shape: StepShape;
-  readonly #kept: number;
+  readonly #home: StepHome;
   readonly #driver: Driver;
   readonly #words: Uint32Array;
   readonly #view: DataView;
@@ -50,10 +56,11 @@ export class KernelStep implements StreamStep {
   readonly #borrowed: readonly { readonly word: number; readonly offset: number }[];
   readonly #scalars: readonly { readonly at: number; readonly index: number; readonly type: DType }[];
 
-  constructor(driver: Driver, name: string, fn: number, shape: StepShape, kept: number) {
+  constructor(driver: Driver, name: string, fn: number, shape: StepShape, home: StepHome) {
     this.#driver = driver;
     this.#shape = shape;
-    this.#kept = kept;
+    this.#home = home;
+    const { kept } = home;
     this.name = name;
     this.fn = fn;
     this.grid = shape.grid;
@@ -105,7 +112,7 @@ export class KernelStep implements StreamStep {
       if (a.kind === 'buffer') return { kind: 'buffer', index: buffers[a.index]! };
       return a.kind === 'scalar' ? { ...a, index: scalars[a.index]! } : a;
     });
-    return new KernelStep(this.#driver, this.name, this.fn, { ...this.#shape, args }, this.#kept);
+    return new KernelStep(this.#driver, this.name, this.fn, { ...this.#shape, args }, this.#home);
   }
 
   /** Writes the arguments; returns whether any of them differs from the last time. */

@@ -29,6 +29,7 @@ export interface Compiled {
 }
 
 const maxBindGroups = 2048;
+const maxPipelines = 2048;
 
 export class Pipelines {
   readonly #device: GPUDevice;
@@ -52,10 +53,11 @@ export class Pipelines {
     const scalarBytes = pass.usesScalars ? Math.ceil(scalarCount / 64) * 256 : 0;
     const kinds = pass.bindings.map((b) => (b.access === 'read' ? 'r' : 'w')).join('');
     const key = `${kinds}:${scalarBytes}:${pass.usesVeil}:${pass.entry}:${pass.source}`;
-    const known = this.#compiled.get(key);
-    if (known) return known;
-    const made = this.#create(pass, this.#layout(kinds, scalarBytes, pass.usesVeil));
+    const made = this.#compiled.get(key) ?? this.#create(pass, this.#layout(kinds, scalarBytes, pass.usesVeil));
+    // Last in the map is used last. What is dropped lives on in the programs that hold it.
+    this.#compiled.delete(key);
     this.#compiled.set(key, made);
+    if (this.#compiled.size > maxPipelines) this.#compiled.delete(this.#compiled.keys().next().value!);
     return made;
   }
 
