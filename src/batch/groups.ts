@@ -37,10 +37,10 @@ export class Groups {
     this.#wide = isWide(runtime, device);
   }
 
-  /** One result per tensor, in their order, computed where the caller's scope says. Nothing is left behind when it throws. */
+  /** One result per tensor, in their order, computed where the caller's scope says; that frees what was made if this throws. */
   run(tensors: readonly Tensor[], op: BatchOp): Tensor[] {
     if (typeof op === 'string') return this.#runtime.scope(() => this.#named(tensors, op));
-    return this.#runtime.scope(() => tensors.map((t) => this.#custom(t, op)));
+    return tensors.map((t) => this.#custom(t, op));
   }
 
   /** A user's function may read anything, so each item is computed alone. */

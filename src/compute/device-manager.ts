@@ -22,7 +22,8 @@ import { Timeline } from '../profile/timeline.ts';
 import { type ComputeEvents, type ComputeListener, type ComputeLogger, createSignals, type Signals } from './events.ts';
 import { checkPreference } from './preference.ts';
 import { probeElements } from './probe.ts';
-import { choose, kindOf, unavailable } from './select.ts';
+import { choose, unavailable } from './select.ts';
+import { Standing } from './standing.ts';
 import { Station } from './station.ts';
 import type { DevicePreference, DeviceSelection } from './types.ts';
 
@@ -72,16 +73,9 @@ export class DeviceManager implements MonitorSource {
   readonly #deps: DeviceManagerDeps;
   readonly #tenants = new Set<Tenant>();
   readonly #growth = new Set<(report: LeakReport) => void>();
-  /** Devices that the runtime has given up, and why. */
-  readonly #abandoned = new Map<string, string>();
+  readonly #standing: Standing;
   #preference: DevicePreference;
   #runtime: Runtime | null = null;
-  #station: Station | null = null;
-  /** What was selected, and what is used at the moment. */
-  #chosen: DeviceSelection | null = null;
-  #selection: DeviceSelection | null = null;
-  /** The selected device was lost, and nobody knows yet whether it comes back. */
-  #loss: { readonly reason: string; readonly tensors: number } | null = null;
   #queue: Promise<unknown> = Promise.resolve();
   /** Selections that are waiting or in progress. */
   #busy = 0;
@@ -104,6 +98,11 @@ export class DeviceManager implements MonitorSource {
     this.timeline = new Timeline(this.clock);
     this.routing = deps.routing ?? 'pinned';
     this.signals = createSignals(deps.logger);
+    this.#standing = new Standing({
+      signals: this.signals,
+      returns: deps.returnWhenHealed ?? true,
+      lostTensors: () => this.#lost(),
+    });
     this.#preference = deps.preference ?? {};
     checkPreference(this.#preference, 'DeviceManager');
   }
@@ -114,19 +113,12 @@ export class DeviceManager implements MonitorSource {
 
   /** The last selection, as `selectDevice` returned it; while another device does the work, that one. */
   get selection(): DeviceSelection | null {
-    return this.#selection;
+    return this.#standing.selection;
   }
 
   /** Devices that get no work at the moment, and why. */
   get quarantined(): ReadonlyMap<string, string> {
-    const found = new Map<string, string>();
-    for (const { id, open } of this.#runtime?.devices() ?? []) {
-      const { lastError } = this.#runtime!.recovery.of(id);
-      const given = this.#abandoned.get(id);
-      if (given !== undefined && !open) found.set(id, `quarantined: ${given}`);
-      else if (open && this.#rests(id)) found.set(id, `quarantined: ${lastError}`);
-    }
-    return found;
+    return this.#runtime ? this.#standing.quarantined(this.#runtime) : new Map();
   }
 
   /**
@@ -140,9 +132,9 @@ export class DeviceManager implements MonitorSource {
       const count = [...this.#tenants].reduce((n, t) => n + t.count().live, 0);
       if (live === 'refuse' && count > 0) {
         throw new ArgumentError({
-          message: `selectDevice: ${count} tensors are alive on ${this.#station?.id}`,
+          message: `selectDevice: ${count} tensors are alive on ${this.#standing.station?.id}`,
           where: 'selectDevice',
-          device: this.#station?.id,
+          device: this.#standing.station?.id,
           fix: "Dispose them first, or let them be moved: selectDevice(preference, 'move').",
         });
       }
@@ -152,7 +144,7 @@ export class DeviceManager implements MonitorSource {
 
   /** What executes the next operation; null before the first selection, after `cleanup`, and while that is being decided. */
   getActiveDevice(): string | null {
-    return this.#active()?.id ?? null;
+    return this.#standing.active()?.id ?? null;
   }
 
   /** Frees all device resources; tensors end with them. The next operation selects a device again. Doing it twice does nothing. */
@@ -160,11 +152,7 @@ export class DeviceManager implements MonitorSource {
     await this.#exclusive(async () => {
       const runtime = this.#runtime;
       this.#runtime = null;
-      this.#station = null;
-      this.#selection = null;
-      this.#chosen = null;
-      this.#loss = null;
-      this.#abandoned.clear();
+      this.#standing.clear();
       await runtime?.close();
     });
   }
@@ -182,16 +170,17 @@ export class DeviceManager implements MonitorSource {
   async ready(): Promise<Station> {
     this.#checkOpen('selectDevice');
     await this.#queue;
-    if (this.#station) return this.#station;
+    const { station } = this.#standing;
+    if (station) return station;
     await this.#exclusive(async () => {
-      if (!this.#station) await this.#choose(this.#preference);
+      if (!this.#standing.station) await this.#choose(this.#preference);
     });
     return this.ready();
   }
 
   /** The station if work can be sent there at once: no selection is in progress. */
   get station(): Station | null {
-    return this.#busy === 0 ? this.#station : null;
+    return this.#busy === 0 ? this.#standing.station : null;
   }
 
   get runtime(): Runtime | null {
@@ -200,9 +189,9 @@ export class DeviceManager implements MonitorSource {
 
   /** What monitors look at. */
   get current(): Monitored | null {
-    const station = this.#station;
+    const { station } = this.#standing;
     if (!station) return null;
-    const { id, kind } = this.#active() ?? station;
+    const { id, kind } = this.#standing.active() ?? station;
     const open = station.runtime.devices().some((d) => d.open && d.id === id);
     return { runtime: station.runtime, id, kind, device: open ? station.runtime.device(id) : null };
   }
@@ -269,17 +258,17 @@ export class DeviceManager implements MonitorSource {
       probeElements: this.#deps.probeElements ?? probeElements,
     });
     const { id, kind, probe, unverified } = found;
-    const before = this.#station;
+    const before = this.#standing.station;
     this.#preference = preference;
-    if (before?.id !== id) this.#station = new Station(runtime, id, kind, probe);
     const fellBack = (preference.preferGPU ?? true) && kind === 'cpu';
     const reason = fellBack
       ? 'no usable GPU: the CPU does the work'
       : `it computes right, and the probe kernel takes ${probe.kernelMs.toFixed(2)} ms on it`;
-    this.#selection = this.#chosen = { device: id, kind, reason, unverified, rejected };
+    const selection = { device: id, kind, reason, unverified, rejected };
+    this.#standing.selected(before?.id === id ? before : new Station(runtime, id, kind, probe), selection);
     this.signals.emit('device', { device: id, kind, reason });
     if (fellBack) this.signals.emit('fallback', { from: before?.id ?? null, to: id, reason });
-    return this.#selection;
+    return selection;
   }
 
   async #open(): Promise<Runtime> {
@@ -295,74 +284,15 @@ export class DeviceManager implements MonitorSource {
         recovery: { resets: maxResets, probeEveryMs, ...options.recovery },
       });
       if (!runtime) throw refused(kinds.map((device) => ({ device, reason: 'it reported that it could not start' })));
-      this.#listen(runtime);
+      this.#standing.follow(runtime);
+      runtime.on('growth', (report) => {
+        for (const listener of this.#growth) listener(report);
+      });
       this.#runtime = runtime;
       return runtime;
     } catch (e) {
       throw e instanceof DeviceUnavailable && e.where === 'createRuntime' ? refused(e.rejected) : e;
     }
-  }
-
-  /** The runtime's events, as those of the facade. */
-  #listen(runtime: Runtime): void {
-    const { signals } = this;
-    const selected = (device: string): boolean => device === this.#station?.id && runtime === this.#runtime;
-    runtime.on('lost', ({ device, reason, kept, gone, reopens }) => {
-      if (!reopens) this.#abandoned.set(device, reason);
-      if (!selected(device)) return;
-      this.#loss = reopens ? { reason, tensors: kept + gone } : null;
-      signals.emit('lost', { device, reason });
-    });
-    runtime.on('reborn', ({ device, ms }) => {
-      this.#abandoned.delete(device);
-      if (!selected(device)) return;
-      const { reason: cause, tensors } = this.#loss ?? { reason: 'it was lost', tensors: 0 };
-      this.#loss = null;
-      const lost = this.#lost();
-      signals.emit('reset', { device, cause, ms, restored: Math.max(0, tensors - lost), lost });
-    });
-    runtime.on('abandoned', ({ device, reason }) => {
-      this.#abandoned.set(device, `${this.#loss?.reason ?? 'it was lost'}: ${reason}`);
-      if (selected(device)) this.#loss = null;
-    });
-    runtime.on('retry', ({ what, attempt, error, reaction, waitMs }) =>
-      signals.emit('retry', { operation: what, attempt, error, reaction, waitMs }),
-    );
-    runtime.on('fallback', ({ from, to, reason }) => {
-      if (!selected(from)) return;
-      const kind = kindOf(runtime, to);
-      const rejected = [
-        ...(this.#chosen?.rejected ?? []),
-        { device: from, reason: this.#abandoned.get(from) ?? reason },
-      ];
-      this.#selection = { device: to, kind, reason: `${from} failed: ${reason}`, unverified: [], rejected };
-      if (this.#deps.returnWhenHealed === false) this.#station = new Station(runtime, to, kind, this.#station!.probe);
-      signals.emit('fallback', { from, to, reason });
-    });
-    runtime.on('return', ({ device, probes }) => {
-      signals.emit('healed', { device, probes });
-      if (selected(device)) this.#selection = this.#chosen;
-    });
-    runtime.on('growth', (report) => {
-      for (const listener of this.#growth) listener(report);
-    });
-    runtime.on('error', (e) => signals.emit('error', e));
-  }
-
-  #active(): { readonly id: string; readonly kind: 'gpu' | 'cpu' } | null {
-    const station = this.#station;
-    if (!station || this.#loss) return null;
-    const { runtime } = station;
-    const open = runtime.devices().flatMap((d) => (d.open ? [d.id] : []));
-    if (open.includes(station.id) && !this.#rests(station.id)) return station;
-    const id = open.find((d) => d !== station.id && !this.#rests(d)) ?? open[0];
-    return id === undefined ? null : { id, kind: kindOf(runtime, id) };
-  }
-
-  /** Whether the runtime sends no work to a device. */
-  #rests(device: string): boolean {
-    const { state } = this.#runtime!.recovery.of(device);
-    return state === 'open' || state === 'quarantined';
   }
 
   #lost(): number {

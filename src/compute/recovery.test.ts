@@ -158,6 +158,24 @@ describe('a failure that never goes away', () => {
     expect([...devices.quarantined.keys()]).toEqual(['cuda:0']);
   });
 
+  it('moves tensors along from a device that can only be read by waiting', async () => {
+    const fake = fakeGpu({ syncRead: false, recovery: { keep: 'none' } });
+    const { gpu } = make(fake);
+    const t = await gpu.transferToGPU(values(2000));
+    fake.device().plan({ strict: true, faults: [{ at: 'launch', nth: 1, times: always, as: 'kernel' }] });
+    const [r] = await gpu.computeBatch([t]);
+    expect(gpu.deviceOf(r!)).toBe('cpu');
+    expect(Number((await gpu.transferFromGPU(r!))[0])).toBeCloseTo(reference(values(2000)), 5);
+    const [s] = await gpu.processBatch([t], (x) => x.mul(2));
+    expect((await gpu.transferFromGPU(s!))[7]).toBe(2 * values(2000)[7]!);
+    const { results, device } = await gpu.processDataset(values(2000), { recordLength: 500 });
+    expect(device).toBe('cpu');
+    expect(Number(results[3]![0])).toBeCloseTo(reference(values(2000).subarray(1500)), 5);
+    // Inputs stay where they are.
+    expect(gpu.deviceOf(t)).toBe('cuda:0');
+    expect(await gpu.transferFromGPU(t)).toEqual(values(2000));
+  });
+
   it('of invalid input is not tried again and resets nothing', async () => {
     const fake = fakeGpu();
     const { gpu } = make(fake);

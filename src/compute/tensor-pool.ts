@@ -14,20 +14,20 @@ import {
   type Runtime,
   type Shape,
   type Tensor,
-  type TypedArray,
 } from '../index.ts';
 import { Shared } from '../profile/shared.ts';
 import { DeviceManager } from './device-manager.ts';
 import { told } from './errors.ts';
+import { filled, keyOf, type PoolInit, type PoolPlace } from './pool-fill.ts';
 import { Loans } from './pool-loans.ts';
-import { type Content, type Idle, type Shelf, Stock } from './pool-stock.ts';
+import { type Shelf, Stock } from './pool-stock.ts';
 import { SequencePredictor } from './predictor.ts';
 
 export interface PoolRequest {
   /** Default f32. */
   readonly dtype?: DType | undefined;
   /** What the tensor holds: zeros (default), anything at all, or these values. */
-  readonly init?: 'zeros' | 'none' | TypedArray | undefined;
+  readonly init?: PoolInit | undefined;
 }
 
 export interface PoolOptions {
@@ -281,51 +281,4 @@ export class TensorPool {
       fix: 'Make a new one.',
     });
   }
-}
-
-/** What `init: 'none'` holds in debug mode: NaN, or the value that is least likely meant. */
-const notSet: Readonly<Partial<Record<DType, number>>> = {
-  f32: Number.NaN,
-  f64: Number.NaN,
-  f16: Number.NaN,
-  bf16: Number.NaN,
-  i32: -(2 ** 31),
-  u32: 2 ** 32 - 1,
-  u8: 255,
-};
-
-/** Where the tensors of a request live. */
-interface PoolPlace {
-  readonly runtime: Runtime;
-  readonly device: string;
-}
-
-// Layout: the library has one, row-major; the key names it so that a second one would be kept apart.
-const keyOf = (device: string, shape: Shape, dtype: DType): string =>
-  `${dtype} [${shape.join(', ')}] ${device} row-major`;
-
-/** A tensor for a request: what was found if its content will do, else a new one. */
-function filled(
-  { runtime, device }: PoolPlace,
-  shape: Shape,
-  dtype: DType,
-  found: Idle | null,
-  init: NonNullable<PoolRequest['init']>,
-  debug: boolean,
-): { tensor: Tensor; content: Content } {
-  const blank = init === 'zeros' || (init === 'none' && !debug);
-  // What is found has the right content, or any will do.
-  if (found && (init === 'zeros' ? found.content === 'zeros' : blank)) {
-    const tensor = found.tensor.clone();
-    found.tensor.dispose();
-    return { tensor, content: found.content };
-  }
-  // Its memory is the first that the device hands out again.
-  found?.tensor.dispose();
-  const tensor = runtime.scope({ device }, (): unknown => {
-    if (blank) return runtime.zeros(shape, { dtype }).compute();
-    if (init === 'none') return runtime.full(shape, notSet[dtype] ?? 0, { dtype }).compute();
-    return runtime.tensor(init as TypedArray, shape, { dtype });
-  });
-  return { tensor: tensor as Tensor, content: blank ? 'zeros' : 'other' };
 }

@@ -39,8 +39,13 @@ export function attempt<T>(
   const policy = attempts.policy(options);
   if (signal?.aborted) throw aborted(policy.what, signal);
   const at = (place: Place | null): Maybe<T> => {
-    const run = <R>(body: () => R): R => host.scope(body, place ? { attempt: place } : {});
-    return run(() => work({ device: place?.id ?? null, run }));
+    const places = place ? { attempt: place } : {};
+    // Where scopes follow promises it is inside already.
+    const run = <R>(body: () => R): R => {
+      const inside = host.scopes.current();
+      return inside && inside.prefer === place ? body() : host.scope(body, places);
+    };
+    return host.scope(() => work({ device: place?.id ?? null, run }), places);
   };
   // Without a device each op is placed, and tried again, by itself.
   if (device === undefined) return at(null);

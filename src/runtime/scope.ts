@@ -30,6 +30,8 @@ export class Scope {
   readonly place: Place | null;
   readonly prefer: Place | null;
   readonly #members = new Set<Disposable>();
+  /** The scope that says where; null if none does. */
+  readonly #placing: Scope | null;
   #base: Want | null = null;
   #want: Want | null = null;
 
@@ -37,12 +39,13 @@ export class Scope {
     this.parent = parent;
     this.place = place ?? parent?.place ?? null;
     this.prefer = attempt ?? parent?.prefer ?? null;
+    this.#placing = place || attempt ? this : parent ? parent.#placing : null;
   }
 
   /** What is asked of a place inside. */
   want(base: Want): Want {
+    if (this.#placing !== this) return this.#placing?.want(base) ?? base;
     const { place: pin, prefer } = this;
-    if (!pin && !prefer) return base;
     if (this.#base !== base || !this.#want) {
       this.#base = base;
       this.#want = { ...base, ...(pin && { pin, pinned: true }), prefer, once: prefer !== null };

@@ -29,6 +29,34 @@ import * as core from '../../src/index.ts';
 import { ForgeError, type Tensor } from '../../src/index.ts';
 
 describe('the names of the facade', () => {
+  it.each<[string, { readonly prototype: object }, readonly string[], readonly string[]]>([
+    [
+      'GPUCompute',
+      GPUCompute,
+      ['getInstance'],
+      ['transferToGPU', 'transferFromGPU', 'computeBatch', 'processBatch', 'processDataset', 'resetDevice', 'dispose'],
+    ],
+    [
+      'DeviceManager',
+      DeviceManager,
+      ['getInstance'],
+      ['selectDevice', 'getActiveDevice', 'cleanup', 'onDeviceLost', 'dispose'],
+    ],
+    [
+      'PerformanceMonitor',
+      PerformanceMonitor,
+      ['getInstance'],
+      ['getMemoryUsage', 'trackOperation', 'getGPUUtilization', 'getDetailedMetrics', 'logMetrics', 'dispose'],
+    ],
+    ['PerformanceLogger', PerformanceLogger, [], ['logMetrics', 'getAverages', 'size', 'clear', 'toJSON', 'dispose']],
+    ['TensorPool', TensorPool, [], ['reuseOrCreateTensor', 'releaseTensor', 'stats', 'trim', 'dispose']],
+  ])('of %s are all there', (name, Class, statics, members) => {
+    expect((Class as unknown as { name: string }).name).toBe(name);
+    expect(statics.filter((s) => !(s in Class))).toEqual([]);
+    expect(members.filter((m) => !(m in Class.prototype))).toEqual([]);
+    expect(Symbol.dispose in Class.prototype || Symbol.asyncDispose in Class.prototype).toBe(true);
+  });
+
   it('have no public constructor', () => {
     // Compile-time checks: the suppressions themselves fail if there is nothing to suppress.
     const tries = [
