@@ -7,11 +7,11 @@ import { ensureBuilt } from './build.mjs';
 
 ensureBuilt();
 const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
-const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], { stdio: 'inherit' });
 // An interrupt in the terminal reaches the child by itself; this process only waits for it to clean up.
 process.on('SIGINT', () => {});
 // Other signals are sent to this process alone.
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], { stdio: 'inherit' });
 child.on('exit', (code, signal) => {
   process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0);
 });

@@ -55,7 +55,7 @@ export function attempt<T>(
     run: (s, want) => {
       s.place = attempts.placeNow(want);
       if (s.place) return at(s.place);
-      return attempts.place(want).then((place) => at((s.place = place)));
+      return attempts.place(want, signal).then((place) => at((s.place = place)));
     },
     blame: (_, { place }) => place && { place, node: null },
   };

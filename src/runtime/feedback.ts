@@ -2,7 +2,7 @@
 //
 // A call that ends in a read is measured as a whole, transfers and waits included (`call`). Otherwise a few of the first runs of a program and then one in many are measured: on devices that are done when a launch returns by
 // the clock of the host, on the others between two marks of their timeline. Nothing waits for a measurement: what is not
-// known when the device gets round to it is dropped.
+// known when the device gets round to it is dropped. Nothing fails for a measurement either: one that cannot be taken is left out.
 
 import type { Mark } from '../devices/device.ts';
 import { Costed } from '../governor/routing/decision.ts';
@@ -41,7 +41,8 @@ export class Feedback {
     if (this.#router === null || executable.decision === null) return null;
     const run = executable.runs++;
     if (whole || run === 0 || (run > firstRuns && run % every !== 0)) return null;
-    return { mark: executable.place.device.mark(), start: performance.now() };
+    const mark = markOf(executable);
+    return mark && { mark, start: performance.now() };
   }
 
   /** A call that ran a program last took so long, from its start to the result in host memory. */
@@ -52,10 +53,10 @@ export class Feedback {
 
   end(executable: Executable, { start, mark }: Sample): void {
     const { place, decision, entry } = executable;
-    const after = place.device.mark();
+    const after = markOf(executable);
     const work = entry.work;
     const predicted = decision?.predictions.find((p) => p.device === place.id);
-    if (!work || !predicted) return;
+    if (!after || !work || !predicted) return;
     const issued = performance.now();
     const tell = (ms: number): void =>
       this.#router!.observe(operationOf(work), work, place.id, predicted.launch + predicted.work, ms * 1000);
@@ -71,5 +72,14 @@ export class Feedback {
       },
       () => {},
     );
+  }
+}
+
+function markOf({ place }: Executable): Mark | null {
+  try {
+    return place.device.mark();
+  } catch {
+    // The next work finds out what is wrong with the device.
+    return null;
   }
 }

@@ -89,14 +89,23 @@ const reachOf = (family: Family): number => 1 + Math.max(...family.first.map((n)
 const again =
   ({ family, steps }: StateRecipe) =>
   (inputs: readonly Node[]): readonly Node[] => {
-    let [state] = inputs;
-    for (let i = 0; i < steps; i++) {
-      const [next] = family.program.step([state!, ...inputs.slice(1)]);
-      if (i > 0) release(state!);
-      state = next;
-    }
-    return [state!];
+    const [first, ...rest] = inputs;
+    return [advanced(family.program, first!, rest, steps)];
   };
+
+/** The state so many steps after one. Those in between are let go, also if a step fails. */
+function advanced(program: Recurrent, first: Node, rest: readonly Node[], steps: number): Node {
+  let state = first;
+  for (let i = 0; i < steps; i++) {
+    const before = state;
+    try {
+      [state] = program.step([before, ...rest]) as [Node];
+    } finally {
+      if (i > 0) release(before);
+    }
+  }
+  return state;
+}
 
 /** Lets go of a state that no tensor ever held. */
 function release(state: Node): void {
@@ -137,13 +146,8 @@ function restore(node: Node): void {
   family.again ??= new Map();
   let from = 0;
   for (const [n, known] of family.again) if (n < steps && n > from && known.storage) from = n;
-  let state = from === 0 ? family.first[0]! : family.again.get(from)!;
-  const rest = family.first.slice(1);
-  for (let i = from; i < steps; i++) {
-    const [next] = family.program.step([state, ...rest]);
-    if (state !== family.first[0] && state !== family.again.get(from)) release(state);
-    state = next!;
-  }
+  const start = from === 0 ? family.first[0]! : family.again.get(from)!;
+  const state = advanced(family.program, start, family.first.slice(1), steps - from);
   settle(node, state.storage!);
   state.storage!.owners--;
   family.again.set(steps, node);

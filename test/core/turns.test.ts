@@ -57,8 +57,8 @@ describe('a loop of awaits on the CPU', () => {
     await using(['cpu'], async (rt) => {
       const x = rt.tensor([1, 2, 3]).compute();
       const { timers, rounds, busy } = await during(300, () => loops[name]!(rt, x));
-      // By processor time, and with a margin: other work on the machine may take the processor away.
-      expect(timers).toBeGreaterThanOrEqual(Math.max(2, busy / 15));
+      // By processor time of all threads, and with a margin: other work on the machine may take the processor away.
+      expect(timers).toBeGreaterThanOrEqual(Math.max(2, busy / 30));
       expect(rounds).toBeGreaterThan(100);
     });
   });

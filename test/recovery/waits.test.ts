@@ -10,7 +10,7 @@ import { createReferenceDevice } from '../../src/devices/reference/device.ts';
 import type { FaultKind } from '../../src/governor/recovery/fault-plan.ts';
 import { type FaultyDevice, withFaults } from '../../src/governor/recovery/faults.ts';
 import { selfCheck } from '../../src/governor/recovery/self-check.ts';
-import { createRuntime, type RuntimeOptions } from '../../src/index.ts';
+import { createRuntime, ForgeError, type RuntimeOptions, type Tensor } from '../../src/index.ts';
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
@@ -249,5 +249,61 @@ describe.runIf(process.platform === 'linux')('scripts/start.mjs', () => {
     child.kill('SIGTERM');
     await ended;
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+  });
+});
+
+describe('what fails on the way leaves nothing allocated', () => {
+  it('a mark that a measurement wants', async () => {
+    let cpu: FaultyDevice | undefined;
+    const rt = await createRuntime({
+      devices: ['cpu', 'reference'],
+      cpu: { threads: 1 },
+      routing: { mode: 'measured', cache: false },
+      wrap: (d) => {
+        const fault = { at: 'mark', nth: 1, as: 'transient', times: Number.POSITIVE_INFINITY } as const;
+        return d.id === 'cpu' ? (cpu = withFaults(d, { faults: [fault] })) : d;
+      },
+    });
+    const x = rt.tensor(new Float32Array(4096).fill(1), undefined, { device: 'cpu' });
+    for (let i = 0; i < 8; i++) {
+      const y = x.add(x).compute();
+      expect((await y.data())[5]).toBe(2);
+      y.dispose();
+    }
+    x.dispose();
+    expect(cpu!.counters().live).toBe(0);
+    await rt.close();
+  });
+
+  it('a step of a state that is computed again', async () => {
+    let cpu: FaultyDevice | undefined;
+    let launches = 0;
+    let failing = Number.POSITIVE_INFINITY;
+    const rt = await createRuntime({
+      devices: ['cpu'],
+      cpu: { threads: 1 },
+      recovery: { attempts: 1 },
+      wrap: (d) => {
+        cpu = withFaults(d, { faults: [] });
+        const launch = cpu.launch.bind(cpu);
+        return Object.assign(cpu, {
+          launch: (...args: Parameters<Device['launch']>) => {
+            if (++launches > failing) throw new ForgeError({ ...broken });
+            launch(...args);
+          },
+        });
+      },
+    });
+    const broken = { code: 'BROKEN', message: 'a step failed', fix: 'none', where: 'test' };
+    const step = rt.compile((f: Tensor) => f.mul(2).add(1));
+    const states: Tensor[] = [rt.zeros([4096]).compute()];
+    for (let i = 0; i < 8; i++) states.push(step(states.at(-1)!));
+    const held = cpu!.counters().live;
+    failing = launches + 2;
+    expect(() => states[6]!.dataSync()).toThrow(/a step failed/);
+    expect(cpu!.counters().live).toBe(held);
+    failing = Number.POSITIVE_INFINITY;
+    expect(states[6]!.dataSync()[0]).toBe(63);
+    await rt.close();
   });
 });

@@ -170,12 +170,13 @@ export class Attempts {
   }
 
   /** As `placeNow`, waiting for a device that comes back, or another place where the policy allows one; throws if there is none. */
-  async place(want: Asked): Promise<Place> {
+  async place(want: Asked, signal?: AbortSignal): Promise<Place> {
     const { losses, health, places, options, fellBack } = this.#parts;
     const { prefer, excluded } = want;
     const { fallback } = want.policy ?? options;
     const free = prefer && (excluded & prefer.bit) === 0 ? prefer : null;
-    if (free && (free.alive || (await losses.back(free))) && (!fallback || !resting(health.of(free.id)))) return free;
+    if (free && (free.alive || (await losses.back(free, signal))) && (!fallback || !resting(health.of(free.id))))
+      return free;
     const others = places.filter((p) => p !== prefer && p.alive && (excluded & p.bit) === 0);
     const to = fallback ? (others.find((p) => health.usable(p.id)) ?? others[0]) : undefined;
     if (!to) throw want.failed ?? notThere(prefer!);
