@@ -148,8 +148,10 @@ export class RuntimeHost implements TensorHost {
     return this.#opened().transfers.readSync(node, this.want(toHostNow));
   }
 
-  async read(node: Node, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
-    return this.#opened().transfers.read(node, this.want(toHost), signal, into);
+  read(node: Node, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
+    // Not an async function: passing a promise on through one takes as long as the read of a small tensor.
+    if (!this.#open) return Promise.reject(closed('runtime'));
+    return this.#open.transfers.read(node, this.want(toHost), signal, into);
   }
 
   upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null): Node {
