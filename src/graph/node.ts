@@ -113,7 +113,8 @@ export class Node {
     let tracked = false;
     for (let i = 0; i < sources.length; i++) {
       const s = sources[i]!;
-      if (s.depth >= depth) depth = s.depth + 1;
+      const below = s.storage ? 0 : s.depth;
+      if (below >= depth) depth = below + 1;
       tracked ||= s.tracked;
     }
     this.depth = depth;

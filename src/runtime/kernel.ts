@@ -44,7 +44,8 @@ export function kernel(
     });
   }
   const verify = (result: unknown): void => {
-    const kernels = engine.plan([(result as Tensor).node]).plan.steps;
+    if (!(result instanceof Tensor)) return;
+    const kernels = engine.plan([result.node]).plan.steps;
     if (kernels.length > 1) {
       throw new ArgumentError({
         code: 'NOT_ONE_KERNEL',

@@ -4,6 +4,7 @@
 // the result is that of a plain `while`, however seldom the host looks.
 
 import { sameShape, show } from '../base/shape.ts';
+import { turnIfDue } from '../base/turn.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
@@ -54,7 +55,7 @@ export async function loop<S extends LoopState>(
   };
   try {
     for (;;) {
-      await turn();
+      await turnIfDue(performance.now());
       if (signal?.aborted) throw aborted('loop', signal);
       const [rounds, more] = (await at.status.data({ signal })) as Int32Array;
       if (!more || rounds! >= maxRounds) {
@@ -72,10 +73,6 @@ export async function loop<S extends LoopState>(
     throw e;
   }
 }
-
-/** Lets timers and other work have their turn: a device that is done at once would never wait. */
-const turn = (): Promise<void> =>
-  new Promise((resolve) => (typeof setImmediate === 'function' ? setImmediate(resolve) : setTimeout(resolve, 0)));
 
 interface LoopFunctions<S> {
   readonly condition: (state: S) => Tensor;

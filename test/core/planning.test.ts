@@ -79,6 +79,17 @@ describe('stencils of stencils', () => {
   });
 });
 
+describe('long loops without reads', () => {
+  it('are computed in large pieces from beginning to end', async () => {
+    const rt = await runtime();
+    let x: Tensor = rt.tensor(new Float32Array(2000).fill(1));
+    const launches = rt.stats().launches;
+    for (let i = 0; i < 2000; i++) x = x.add(1);
+    expect((await x.data())[7]).toBe(2001);
+    expect(rt.stats().launches - launches).toBeLessThan(40);
+  });
+});
+
 describe('large graphs', () => {
   const halve = (level: Tensor[]): Tensor[] =>
     level.flatMap((t, i) => (i % 2 === 1 ? [] : [i + 1 < level.length ? t.add(level[i + 1]!) : t]));

@@ -46,6 +46,38 @@ async function bench(options: RuntimeOptions, comesBack = false): Promise<Bench>
 const withFallback: RuntimeOptions = { devices: ['cpu', 'reference'], routing: { mode: 'off' } };
 
 describe('with another device', () => {
+  it('computes again what goes back through thousands of ops', async () => {
+    const { rt, gpu } = await bench(withFallback);
+    let x: Tensor = rt.tensor([1, 2]);
+    for (let i = 0; i < 40; i++) {
+      const before = x;
+      for (let k = 0; k < 250; k++) x = x.add(1);
+      x.compute();
+      before.dispose();
+    }
+    gpu().lose('unplugged');
+    await Promise.resolve();
+    expect(await x.data()).toEqual(new Float32Array([10_001, 10_002]));
+    await rt.close();
+  });
+
+  it('computes results of compiled functions again, tensors from outside and their random numbers included', async () => {
+    const { rt, gpu } = await bench(withFallback);
+    const bias = rt.tensor([10, 20]);
+    const f = rt.compile((x: Tensor, k: number) =>
+      x
+        .mul(k)
+        .add(bias)
+        .add(rt.random.uniform([2])),
+    );
+    const results = [0.5, 3, 3].map((k) => f(rt.tensor([1, 2]), k));
+    const right = results.map((r) => [...r.dataSync()]);
+    gpu().lose('unplugged');
+    await Promise.resolve();
+    for (const [i, r] of results.entries()) expect([...(await r.data())]).toEqual(right[i]);
+    await rt.close();
+  });
+
   it('goes on there, with uploads restored from their host copies and results computed again', async () => {
     const { rt, gpu, seen } = await bench(withFallback);
     const x = rt.tensor([1, 2, 3]);

@@ -79,11 +79,22 @@ function missing(nodes: readonly Node[], without: number): Node | null {
   return null;
 }
 
-function arrange(node: Node, without: number, visited: Set<Node>, order: Node[]): void {
-  if (visited.has(node)) return;
-  visited.add(node);
-  for (const n of below(node, without) ?? []) arrange(n, without, visited, order);
-  if (!present(node, without)) order.push(node);
+// A stack, not recursion: what a value is computed from may go back through thousands of nodes.
+function arrange(root: Node, without: number, visited: Set<Node>, order: Node[]): void {
+  const stack: { readonly node: Node; readonly needs: readonly Node[]; at: number }[] = [];
+  const enter = (node: Node): void => {
+    if (visited.has(node)) return;
+    visited.add(node);
+    stack.push({ node, needs: below(node, without) ?? [], at: 0 });
+  };
+  enter(root);
+  for (let top = stack.at(-1); top; top = stack.at(-1)) {
+    if (top.at < top.needs.length) enter(top.needs[top.at++]!);
+    else {
+      stack.pop();
+      if (!present(top.node, without)) order.push(top.node);
+    }
+  }
 }
 
 function restore(node: Node, without: number, books: Storages): void {
