@@ -51,7 +51,7 @@ export {
   type TransferEvent,
 } from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
-export type { KernelValue } from './runtime/kernel.ts';
+export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
 export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';

@@ -28,7 +28,7 @@ import { type Explanation, explain } from './explain.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor, type Governor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
-import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
+import { type KernelInput, type KernelOptions, type KernelValue, kernel, type UserKernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
@@ -249,9 +249,24 @@ export class Runtime extends TensorMaking {
 
   /**
    * A kernel of your own, written as an expression of its inputs and their neighbours. Guaranteed to run as one kernel.
+   * Numbers among its arguments are values of the call; it may return an array or an object of tensors. `inPlace` names an input
+   * that the call disposes of, and whose memory the result takes over.
    * @example rt.kernel((x) => x.at(-1).add(x.at(1)).mul(0.5))(rt.tensor([1, 2, 3, 4])) // → [3, 2, 3, 2]
+   * @example rt.kernel((x: KernelValue, k: number) => [x.mul(k), x.add(k)], { name: 'both' })(rt.tensor([1, 2]), 3) // → [[3, 6], [4, 5]]
    */
-  kernel(body: (...inputs: KernelValue[]) => Tensor, options: KernelOptions = {}): (...inputs: Tensor[]) => Tensor {
+  kernel<R extends CompileResult>(
+    body: (...inputs: KernelValue[]) => R,
+    options?: KernelOptions,
+  ): UserKernel<KernelValue[], R>;
+  kernel<A extends readonly KernelInput[], R extends CompileResult>(
+    body: (...inputs: A) => R,
+    options?: KernelOptions,
+  ): UserKernel<A, R>;
+  kernel<A extends readonly KernelInput[], R extends CompileResult>(
+    body: (...inputs: A) => R,
+    options: KernelOptions = {},
+  ): UserKernel<A, R> {
+    this.host.checkOpen('kernel');
     return kernel(this.#engine, this.host, body, options);
   }
 
