@@ -105,8 +105,46 @@ function checked(options: KernelOptions): KernelOptions {
       where: 'kernel',
     });
   }
-import { constant } from '../tensor/build.ts';
-import { TensorCore } from '../tensor/core.ts';
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > mostLetters)) {
+    throw new ArgumentError({
+      code: 'BAD_NAME',
+      message: `kernel: ${JSON.stringify(name)?.slice(0, 40)} is no name`,
+      fix: `Give a text of 1 to ${mostLetters} letters.`,
+      where: 'kernel',
+    });
+  }
+  if (inPlace !== undefined && !(Number.isSafeInteger(inPlace) && inPlace >= 0)) {
+    throw new ArgumentError({
+      code: 'BAD_INPUT_NUMBER',
+      message: `kernel: inPlace is ${String(inPlace)}`,
+      fix: 'Give the number of an input, counted from 0.',
+      where: 'kernel',
+    });
+  }
+  return options;
+}
+
+const mostLetters = 200;
+
+const isTensor = (value: unknown): value is Tensor => value instanceof TensorCore;
+
+function givenUp(argument: Tensor | number | undefined, position: number): Tensor {
+  if (argument instanceof TensorCore) return argument as Tensor;
+  throw new ArgumentError({
+    code: 'BAD_INPUT_NUMBER',
+    message: `kernel: inPlace is ${position}, and argument ${position} is ${argument === undefined ? 'missing' : 'no tensor'}`,
+    fix: 'Give the number of an input that is a tensor, counted from 0.',
+    where: 'kernel',
+  });
+}
+
+function notOneKernel(name: string | undefined, kernels: readonly string[]): ArgumentError {
+  return new ArgumentError({
+    code: 'NOT_ONE_KERNEL',
+    message: `kernel${name ? ` ${name}` : ''}: the body takes ${kernels.length} kernels: ${kernels.join(', ')}`,
+    fix: 'A kernel is elementwise work with at most one reduction at its end; use rt.compile for more.',
+    where: 'kernel',
+  });
 }
 
 function stencilInput(host: TensorHost, node: Node, border: Border): KernelValue {

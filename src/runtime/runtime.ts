@@ -32,11 +32,12 @@ import { type KernelInput, type KernelOptions, type KernelValue, kernel, type Us
 import type { Stats } from './ledger.ts';
 import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
+import { RuntimeMark } from './mark.ts';
 import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
 import { type ResetReport, reset } from './reset.ts';
-import { createScopeStore } from './scope.ts';
+import { createScopeStore, opaque } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import { type SpanMode, Spans } from './spans.ts';
 
@@ -178,6 +179,8 @@ export class Runtime extends TensorMaking {
     this.#routed = routed;
     this.memory = governor.monitor;
     this.random = new Random(host, seed);
+    opaque.add(this);
+    opaque.add(host);
   }
 
   /** The health of each device, and what happened to it. */
@@ -307,8 +310,20 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Runs a function and disposes every tensor it made, except those it returns. Also for async functions. With a device,
-   * everything inside is computed there.
+   * A point in the work: `await rt.mark()` waits for what was enqueued before it, on all devices, and not for what comes after.
+   * Lazy tensors are not enqueued yet: `compute()` them first.
+   * @example await rt.mark() // → undefined
+   * @example typeof rt.mark().done() // → 'boolean'
+   */
+  mark(): RuntimeMark {
+    this.host.checkOpen('mark');
+    return new RuntimeMark(this.host, this.#governor.places);
+  }
+
+  /**
+   * Runs a function and disposes every tensor it made, except those it returns: by themselves, or in arrays, objects, Maps, Sets
+   * and instances of classes. What is only in private fields (#) cannot be seen: call `keep()` on it. Also for async functions.
+   * With a device, everything inside is computed there.
    * @example rt.scope(() => rt.tensor([1]).add(1)) // → [2]
    * @example rt.scope({ device: 'cpu' }, () => rt.tensor([1]).add(1)) // → [2]
    */
