@@ -291,7 +291,7 @@ export class Transfers {
         if (!node.storage || node.storage.lost) await this.#engine.computeAsync([node], want, signal);
         move.computing = false;
         const what = `move of ${node.size * byteSize(node.dtype)} bytes to ${to.id}`;
-        await this.#recovery.within(residency.bringAsync(node, to), what, signal);
+        await this.#recovery.within(residency.bringAsync(node, to, signal, true), what, signal);
         residency.bring(node, to);
       }
     },

@@ -178,6 +178,18 @@ class Cpu implements CpuDevice {
     this.#spares.keep(bytes);
   }
 
+  reaches(from: Device): boolean {
+    return from instanceof Cpu;
+  }
+
+  /** Between CPU devices the bytes are copied from memory to memory. */
+  copyFrom(from: Device, src: DeviceBuffer, dst: DeviceBuffer): void {
+    const other = from as Cpu;
+    const b = other.#own(src, 0, src.bytes, 'copyFrom');
+    const { u8 } = b.small ?? other.#engine.memory.views;
+    this.write(dst, u8.subarray(b.address, b.address + b.bytes));
+  }
+
   async read(src: DeviceBuffer, offset = 0, length = src.bytes - offset, into?: Uint8Array): Promise<Uint8Array> {
     return into ? this.#copyOut(src, offset, length, into) : this.readSync(src, offset, length);
   }
