@@ -1,0 +1,161 @@
+// The edges of histograms, as NumPy chooses them, and what they are compared with on the device.
+
+import { type DType, dtypeInfo, intRange, isFloat } from '../base/dtype.ts';
+import { show } from '../base/shape.ts';
+import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
+import type { Node } from '../graph/node.ts';
+import { roundTo } from '../kernel/semantics.ts';
+import { cast } from './build.ts';
+import type { Tensor } from './tensor.ts';
+
+export interface HistogramOptions {
+  /** How many bins of equal width, or their edges in order. Default 10. */
+  readonly bins?: number | readonly number[] | undefined;
+  /** The lower end of the first bin and the upper end of the last. Default: the smallest and the largest element. */
+  readonly range?: readonly [number, number] | undefined;
+}
+
+export interface Edges {
+  /** What elements are compared with: the edges, for whole numbers rounded up to whole numbers. */
+  readonly thresholds: Tensor;
+  readonly edges: Tensor;
+}
+
+const mostBins = 2 ** 31 - 2;
+
+type Make = (node: Node) => Tensor;
+
+export async function edgesOf(row: Tensor, options: HistogramOptions, make: Make): Promise<Edges> {
+  const { bins = 10, range } = options;
+  if (row.dtype === 'bool') throw noBools(row);
+  const list = typeof bins === 'number' ? await evenEdges(row, bins, range) : givenEdges(bins);
+  const type = edgeType(row.dtype, typeof bins !== 'number');
+  const thresholds = isFloat(row.dtype) ? floats(row, list, type) : wholes(row, list);
+  return { edges: make(upload(row, list, type)), thresholds: make(thresholds) };
+}
+
+/** Edges between floats are as exact as these; between whole numbers, and where they are given, f64. */
+const edgeType = (dtype: DType, given: boolean): DType => (isFloat(dtype) && !given ? dtype : 'f64');
+
+function floats(row: Tensor, list: readonly number[], type: DType): Node {
+  // NumPy compares in the wider of both. An edge rounded up to the element's own type orders elements the same way.
+  if (type === row.dtype) return upload(row, list, type);
+  const narrow = list.map((e) => {
+    const rounded = Number(roundTo[row.dtype](e));
+    return rounded >= e ? rounded : nextUp(rounded, row.dtype);
+  });
+  return upload(row, narrow, row.dtype);
+}
+
+/** The next larger value of a float type, found by halving the step. */
+function nextUp(x: number, dtype: DType): number {
+  let step = Math.max(Math.abs(x), 2 ** -1000) * 2;
+  let up = Number(roundTo[dtype](x + step));
+  for (let half = step / 2; Number(roundTo[dtype](x + half)) > x; half /= 2) {
+    up = Number(roundTo[dtype](x + half));
+    step = half;
+    if (half === 0) break;
+  }
+  return up;
+}
+
+function wholes(row: Tensor, list: readonly number[]): Node {
+  const [least, most] = intRange[row.dtype as keyof typeof intRange];
+  const clamp = (e: number): bigint => {
+    const up = Math.ceil(e);
+    if (up <= Number(least)) return least;
+    return up > Number(most) ? most : BigInt(up);
+  };
+  return upload(row, list.map(clamp), row.dtype);
+}
+
+function upload({ host }: Pick<Tensor, 'host'>, list: readonly (number | bigint)[], dtype: DType): Node {
+  // Halves are exact in f32, and made from it on the device.
+  if (dtype === 'f16' || dtype === 'bf16') return cast(upload({ host }, list, 'f32'), dtype);
+  const array = new dtypeInfo[dtype].storage(list.length);
+  const big = array instanceof BigInt64Array || array instanceof BigUint64Array;
+  for (const [i, v] of list.entries()) (array as unknown as (number | bigint)[])[i] = big ? BigInt(v) : Number(v);
+  return host.upload(new Uint8Array(array.buffer), dtype, [list.length]);
+}
+
+async function evenEdges(row: Tensor, bins: number, range: readonly [number, number] | undefined): Promise<number[]> {
+  if (!Number.isSafeInteger(bins) || bins < 1 || bins > mostBins) {
+    throw new ArgumentError({
+      code: 'BAD_BINS',
+      message: `histogram: ${bins} bins`,
+      fix: 'Use a whole number of 1 or more, or a list of edges.',
+      where: 'histogram',
+    });
+  }
+  let [first, last] = range ?? (await ends(row));
+  if (!Number.isFinite(first) || !Number.isFinite(last) || first > last) {
+    throw new ArgumentError({
+      code: 'BAD_RANGE',
+      message: `histogram: the range ${first} … ${last}${range ? '' : ' of the data'} is not finite or upside down`,
+      fix: 'Give range: [from, to] with from at most to.',
+      where: 'histogram',
+    });
+  }
+  if (first === last) [first, last] = [first - 0.5, last + 0.5];
+  const round = isFloat(row.dtype) ? (v: number) => Number(roundTo[row.dtype](v)) : (v: number) => v;
+  const step = round(round(round(last) - round(first)) / bins);
+  const edges = Array.from({ length: bins + 1 }, (_, i) => round(round(i * step) + round(first)));
+  edges[bins] = round(last);
+  return edges;
+}
+
+/** The smallest and the largest element. Waits. */
+async function ends(row: Tensor): Promise<readonly [number, number]> {
+  if (row.size === 0) return [0, 1];
+  using least = row.min();
+  using most = row.max();
+  const [low, high] = await Promise.all([least.data(), most.data()]);
+  return [Number(low[0]), Number(high[0])];
+}
+
+function givenEdges(edges: readonly number[]): number[] {
+  const bad = edges.findIndex((e, i) => typeof e !== 'number' || Number.isNaN(e) || (i > 0 && e < edges[i - 1]!));
+  if (Array.isArray(edges) && edges.length >= 2 && bad < 0) return [...edges];
+  throw new ArgumentError({
+    code: 'BAD_EDGES',
+    message: `histogram: ${edges.length < 2 ? `${edges.length} edges` : `edge ${bad} is ${edges[bad]}`}`,
+    fix: 'Give at least two edges, from the smallest to the largest.',
+    where: 'histogram',
+  });
+}
+
+function noBools(row: Tensor): DTypeError {
+  return new DTypeError({
+    code: 'UNSUPPORTED_DTYPE',
+    message: `histogram: bool ${show(row.shape)} has no range`,
+    fix: "Cast it first: x.cast('u8').",
+    where: 'histogram',
+  });
+}
+
+/** Refuses what bins cannot be counted of. */
+export function checkBins(x: Tensor, minLength: number, weights: Tensor | undefined): void {
+  if (!dtypeInfo[x.dtype] || dtypeInfo[x.dtype].class !== 'int') {
+    throw new DTypeError({
+      code: 'NOT_WHOLE_NUMBERS',
+      message: `bincount: ${x.dtype} ${show(x.shape)} has no whole numbers`,
+      fix: "Use an integer dtype, or cast with x.cast('i32') if you know they are whole.",
+      where: 'bincount',
+    });
+  }
+  if (x.rank !== 1 || (weights && (weights.rank !== 1 || weights.size !== x.size))) {
+    throw new ShapeError({
+      code: 'NOT_A_ROW',
+      message: `bincount: ${show(x.shape)}${weights ? ` with weights ${show(weights.shape)}` : ''}`,
+      fix: 'Use a tensor of rank 1, and as many weights.',
+      where: 'bincount',
+    });
+  }
+  if (Number.isSafeInteger(minLength) && minLength >= 0) return;
+  throw new ArgumentError({
+    code: 'BAD_LENGTH',
+    message: `bincount: minLength is ${minLength}`,
+    fix: 'Use a whole number of 0 or more.',
+    where: 'bincount',
+  });
+}
