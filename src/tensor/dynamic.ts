@@ -154,16 +154,18 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
    */
   async histogram(options: HistogramOptions = {}): Promise<{ readonly counts: Tensor<'i32'>; readonly edges: Tensor }> {
     using row = this.make<D>(reshape(this.node, [this.size]));
-    const { thresholds: limits, edges } = await edgesOf(row as Tensor, options, (node) => this.make(node));
+    const { thresholds: limits, edges, top } = await edgesOf(row as Tensor, options, (node) => this.make(node));
     using thresholds = limits;
     const bins = edges.size - 1;
     if (this.size === 0) return { counts: this.make<'i32'>(filled('i32', 0, [bins])), edges };
-    // Bins have their lower end: the number of edges up to an element, less one. The last has its upper end, too.
     const x = row.node;
-    const last = elementAt(thresholds.node, bins);
-    const inLast = alu('eq', x, reshape(last, []));
+    // A bin has its lower end: the number of edges up to an element, less one. The last one has its upper end, too.
     const found = alu('sub', search(thresholds.node, x, 'right'), constant('i32', 1));
-    const bin = alu('where', inLast, constant('i32', bins - 1), found);
+    const atEnd = alu('eq', found, constant('i32', bins));
+    const bin =
+      top === null
+        ? found
+        : alu('where', alu('and', atEnd, alu('le', x, constant(this.dtype, top))), constant('i32', bins - 1), found);
     // Outside, and NaN: these are counted where nobody looks.
     const outside = alu('or', alu('lt', bin, constant('i32', 0)), alu('le', constant('i32', bins), bin));
     const lost = isFloat(x.dtype) ? alu('or', outside, alu('ne', x, x)) : outside;

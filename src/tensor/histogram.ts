@@ -1,6 +1,7 @@
 // The edges of histograms, as NumPy chooses them, and what they are compared with on the device.
 
 import { type DType, dtypeInfo, intRange, isFloat } from '../base/dtype.ts';
+import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../base/half.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
@@ -16,8 +17,10 @@ export interface HistogramOptions {
 }
 
 export interface Edges {
-  /** What elements are compared with: the edges, for whole numbers rounded up to whole numbers. */
+  /** What elements are compared with: the edges, rounded up to the elements' dtype; without those that no element reaches. */
   readonly thresholds: Tensor;
+  /** The largest value of the elements' dtype in the last bin; null if there is none. */
+  readonly top: number | bigint | null;
   readonly edges: Tensor;
 }
 
@@ -30,43 +33,66 @@ export async function edgesOf(row: Tensor, options: HistogramOptions, make: Make
   if (row.dtype === 'bool') throw noBools(row);
   const list = typeof bins === 'number' ? await evenEdges(row, bins, range) : givenEdges(bins);
   const type = edgeType(row.dtype, typeof bins !== 'number');
-  const thresholds = isFloat(row.dtype) ? floats(row, list, type) : wholes(row, list);
-  return { edges: make(upload(row, list, type)), thresholds: make(thresholds) };
+  const { thresholds, top } = isFloat(row.dtype) ? floatLimits(list, row.dtype) : wholeLimits(list, row.dtype);
+  return { edges: make(upload(row, list, type)), thresholds: make(upload(row, thresholds, row.dtype)), top };
+}
+
+/** Edges in the dtype of the elements: those that lie between two of its values are as good as the upper one, the last as the lower. */
+interface Limits {
+  readonly thresholds: readonly (number | bigint)[];
+  readonly top: number | bigint | null;
 }
 
 /** Edges between floats are as exact as these; between whole numbers, and where they are given, f64. */
 const edgeType = (dtype: DType, given: boolean): DType => (isFloat(dtype) && !given ? dtype : 'f64');
 
-function floats(row: Tensor, list: readonly number[], type: DType): Node {
-  // NumPy compares in the wider of both. An edge rounded up to the element's own type orders elements the same way.
-  if (type === row.dtype) return upload(row, list, type);
-  const narrow = list.map((e) => {
-    const rounded = Number(roundTo[row.dtype](e));
-    return rounded >= e ? rounded : nextUp(rounded, row.dtype);
-  });
-  return upload(row, narrow, row.dtype);
+function floatLimits(list: readonly number[], dtype: DType): Limits {
+  const round = (v: number): number => Number(roundTo[dtype](v));
+  const up = (e: number): number => (round(e) >= e ? round(e) : neighbour(round(e), dtype, 1));
+  const last = list[list.length - 1]!;
+  return { thresholds: list.map(up), top: round(last) <= last ? round(last) : neighbour(round(last), dtype, -1) };
 }
 
-/** The next larger value of a float type, found by halving the step. */
-function nextUp(x: number, dtype: DType): number {
-  let step = Math.max(Math.abs(x), 2 ** -1000) * 2;
-  let up = Number(roundTo[dtype](x + step));
-  for (let half = step / 2; Number(roundTo[dtype](x + half)) > x; half /= 2) {
-    up = Number(roundTo[dtype](x + half));
-    step = half;
-    if (half === 0) break;
-  }
-  return up;
+const f32 = new Float32Array(1);
+const f32Bits = new Uint32Array(f32.buffer);
+
+/** Values as bits, sign first, and back; those of f64 are never rounded. */
+const bits: Readonly<Partial<Record<DType, { of(v: number): number; value(bits: number): number; sign: number }>>> = {
+  f32: {
+    of: (v) => {
+      f32[0] = v;
+      return f32Bits[0]!;
+    },
+    value: (b) => {
+      f32Bits[0] = b;
+      return f32[0]!;
+    },
+    sign: 2 ** 31,
+  },
+  f16: { of: numberToF16, value: f16ToNumber, sign: 2 ** 15 },
+  bf16: { of: numberToBf16, value: bf16ToNumber, sign: 2 ** 15 },
+};
+
+/** The next value of a float dtype above or below; there is none beyond the infinities. */
+function neighbour(x: number, dtype: DType, direction: 1 | -1): number {
+  const form = bits[dtype];
+  if (!form || x === direction * Number.POSITIVE_INFINITY) return x;
+  // Bits count away from zero: from there the first step is to the smallest number of the sign.
+  if (x === 0) return form.value(direction > 0 ? 1 : form.sign + 1);
+  return form.value(form.of(x) + (x > 0 ? direction : -direction));
 }
 
-function wholes(row: Tensor, list: readonly number[]): Node {
-  const [least, most] = intRange[row.dtype as keyof typeof intRange];
-  const clamp = (e: number): bigint => {
-    const up = Math.ceil(e);
-    if (up <= Number(least)) return least;
-    return up > Number(most) ? most : BigInt(up);
+function wholeLimits(list: readonly number[], dtype: DType): Limits {
+  const [least, most] = intRange[dtype as keyof typeof intRange];
+  const inside = (v: number): bigint => (v <= Number(least) ? least : v >= Number(most) ? most : BigInt(v));
+  const last = Math.floor(list[list.length - 1]!);
+  return {
+    thresholds: list
+      .map(Math.ceil)
+      .filter((e) => e <= Number(most))
+      .map(inside),
+    top: last < Number(least) ? null : inside(last),
   };
-  return upload(row, list.map(clamp), row.dtype);
 }
 
 function upload({ host }: Pick<Tensor, 'host'>, list: readonly (number | bigint)[], dtype: DType): Node {
