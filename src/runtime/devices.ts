@@ -95,7 +95,7 @@ export async function openDevices(
   const apart = isolated(options);
   const opened = await Promise.all(
     kinds.map((k) => {
-      if (isDevice(k)) return checked({ devices: [checkDevice(k)], refused: [] });
+      if (isDevice(k)) return checked({ devices: [checkDevice(k)], refused: [] }, timeoutMs);
       return apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs);
     }),
   );

@@ -1,12 +1,13 @@
 // The edges of histograms, as NumPy chooses them, and what they are compared with on the device.
 
-import { type DType, dtypeInfo, intRange, isFloat } from '../base/dtype.ts';
+import { byteSize, type DType, dtypeInfo, intRange, is64BitInt, isFloat } from '../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../base/half.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { roundTo } from '../kernel/semantics.ts';
 import { cast } from './build.ts';
+import { typed } from './core.ts';
 import type { Tensor } from './tensor.ts';
 
 export interface HistogramOptions {
@@ -98,10 +99,11 @@ function wholeLimits(list: readonly number[], dtype: DType): Limits {
 function upload({ host }: Pick<Tensor, 'host'>, list: readonly (number | bigint)[], dtype: DType): Node {
   // Halves are exact in f32, and made from it on the device.
   if (dtype === 'f16' || dtype === 'bf16') return cast(upload({ host }, list, 'f32'), dtype);
-  const array = new dtypeInfo[dtype].storage(list.length);
-  const big = array instanceof BigInt64Array || array instanceof BigUint64Array;
+  const bytes = new Uint8Array(list.length * byteSize(dtype));
+  const array = typed(bytes, dtype);
+  const big = is64BitInt(dtype);
   for (const [i, v] of list.entries()) (array as unknown as (number | bigint)[])[i] = big ? BigInt(v) : Number(v);
-  return host.upload(new Uint8Array(array.buffer), dtype, [list.length]);
+  return host.upload(bytes, dtype, [list.length]);
 }
 
 async function evenEdges(row: Tensor, bins: number, range: readonly [number, number] | undefined): Promise<number[]> {

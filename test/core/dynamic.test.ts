@@ -27,7 +27,7 @@ describe('ops whose shapes depend on the data', () => {
   it('give back what they used on the way', async () => {
     await using rt = await createRuntime(cpu);
     const n = 1 << 14;
-    const x = rt.arange(n).mod(100).cast('i32').compute();
+    const x = rt.scope(() => rt.arange(n).mod(100).cast('i32').compute());
     const { live } = rt.snapshot().memory.places[0]!;
     for (let i = 0; i < 3; i++) {
       for (const t of await x.nonzero()) t.compute().dispose();
