@@ -3,7 +3,7 @@
 // How many there are is not known before the flags are, so this waits for the device once, for one number. The rest is a
 // running count of the flags and a scatter, on the device.
 
-import { dropHandle, makeNode, type Node, args as nodeArgs } from '../graph/node.ts';
+import { addHandle, dropHandle, makeNode, type Node, args as nodeArgs } from '../graph/node.ts';
 import { alu, cast, constant, expand, reshape } from './build.ts';
 import type { TensorHost } from './host.ts';
 
@@ -35,18 +35,18 @@ export function placed(values: Node, at: Node, n: number): Node {
   return makeNode('slice', values.dtype, [n], [all], nodeArgs.slice([0], [1]));
 }
 
-/** The positions of true flags in a row, in order. Waits for their number. */
-export async function positionsOf(host: TensorHost, flags: Node): Promise<Node> {
+/** The positions of true flags in a row, in order, as `make` holds them. Waits for their number. */
+export async function positionsOf<T>(host: TensorHost, flags: Node, make: (positions: Node) => T): Promise<T> {
   const { size } = flags;
-  if (size === 0) return filled('i32', 0, [0]);
+  if (size === 0) return make(filled('i32', 0, [0]));
   const counts = runningCount(flags);
   // Held while their number is waited for: nobody else may need them any more.
-  flags.handles++;
-  counts.handles++;
+  addHandle(flags);
+  addHandle(counts);
   try {
     const n = await wholeNumber(host, elementAt(counts, size - 1));
     const rank = alu('sub', counts, constant('i32', 1));
-    return placed(counting(size), alu('where', flags, rank, constant('i32', n)), n);
+    return make(placed(counting(size), alu('where', flags, rank, constant('i32', n)), n));
   } finally {
     dropHandle(flags);
     dropHandle(counts);

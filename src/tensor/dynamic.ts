@@ -32,7 +32,7 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
   async nonzero(): Promise<readonly Tensor<'i32'>[]> {
     if (this.rank === 0) throw noAxes('nonzero');
     const { shape } = this;
-    using flat = this.make<'i32'>(await positionsOf(this.host, flagsOf(this.node)));
+    using flat = await positionsOf(this.host, flagsOf(this.node), (at) => this.make<'i32'>(at));
     return shape.map((d, axis) => {
       const stride = shape.slice(axis + 1).reduce((a, b) => a * b, 1);
       const past = stride === 1 ? flat.node : alu('idiv', flat.node, constant('i32', stride));
@@ -68,7 +68,8 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
     const rows = reshape(this.node, [mask.size, ...rest]);
     // Held while the number is waited for.
     using held = this.make<D>(rows);
-    using at = this.make<'i32'>(await positionsOf(this.host, reshape(mask.node, [mask.size])));
+    const flags = reshape(mask.node, [mask.size]);
+    using at = await positionsOf(this.host, flags, (positions) => this.make<'i32'>(positions));
     const shape = [at.size, ...rest];
     if (shape.includes(0)) return this.make<D>(filled(this.dtype, 0, shape));
     return this.make<D>(makeNode('gather', this.dtype, shape, [held.node, at.node], nodeArgs.axis(0)));
