@@ -3,7 +3,7 @@ import { defineConfig } from 'tsdown';
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
-    devices: 'src/devices/index.ts',
+    devices: 'src/devices.ts',
     // Its own file, so that the package can leave it out for browsers.
     cuda: 'src/devices/cuda/discover.ts',
     isolated: 'src/governor/recovery/isolated/open.ts',

@@ -51,9 +51,10 @@ export {
   type TransferEvent,
 } from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
-export type { KernelValue } from './runtime/kernel.ts';
+export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
 export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';
+export { RuntimeMark } from './runtime/mark.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export {
@@ -64,6 +65,7 @@ export {
   type UploadOptions,
 } from './runtime/runtime.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
+export type { SpanMode } from './runtime/spans.ts';
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as compute from '../src/compute/index.ts';
+import * as devices from '../src/devices.ts';
 import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
@@ -75,7 +76,7 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/io|\/forge|\/compute)?';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute)?';?/g,
       (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
     );
 }
@@ -96,7 +97,7 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...compute, ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = { ...devices, ...compute, ...gpuforge, ...io, ...forge };
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */

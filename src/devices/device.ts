@@ -123,6 +123,13 @@ export interface Device {
    */
   read(src: DeviceBuffer, offset?: number, length?: number, into?: Uint8Array): Promise<Uint8Array>;
   readSync?(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
+  /**
+   * Copies a whole buffer of another device into one of this device, as large, after all work enqueued on both and without the
+   * host waiting. Only from devices that `reaches` says yes to; from others the bytes go through the host.
+   */
+  copyFrom?(from: Device, src: DeviceBuffer, dst: DeviceBuffer): void;
+  /** Whether there is a direct way from another device to this one. */
+  reaches?(from: Device): boolean;
   /** Takes back bytes that a read gave and that nobody looks at any more. Where it is missing, the garbage collector is soon enough. */
   returnRead?(bytes: Uint8Array): void;
   /** As `readSync`, but straight into an array of the type that stores `type` (f16 and bf16 as 16 bits). */

@@ -9,12 +9,16 @@ import type { WebGpuOptions } from '../devices/webgpu/open.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import { selfCheck } from '../governor/recovery/self-check.ts';
+import { checkDevice, checkNames } from './own-device.ts';
 
 export type DeviceKind = 'cuda' | 'webgpu' | 'cpu' | 'reference';
 
 export interface DeviceOptions {
-  /** Kinds of devices to look for, best first. Default: CUDA (in Node), WebGPU, CPU. */
-  readonly devices?: readonly DeviceKind[] | undefined;
+  /**
+   * Kinds of devices to look for, best first, and devices of your own (see docs/devices.md), which the runtime closes with itself.
+   * Default: CUDA (in Node), WebGPU, CPU.
+   */
+  readonly devices?: readonly (DeviceKind | Device)[] | undefined;
   readonly cpu?: CpuOptions | undefined;
   readonly cuda?: CudaOptions | undefined;
   readonly webgpu?: WebGpuOptions | undefined;
@@ -66,6 +70,8 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions, timeoutMs: n
   },
 };
 
+const isDevice = (given: DeviceKind | Device): given is Device => typeof given === 'object' && given !== null;
+
 const defaults: readonly DeviceKind[] = ['cuda', 'webgpu', 'cpu'];
 
 /** `timeoutMs`: the longest wait for an answer of a device. */
@@ -74,25 +80,29 @@ export async function openDevices(
   timeoutMs: number,
 ): Promise<{ devices: Device[]; reports: DeviceReport[] }> {
   const kinds = options.devices ?? defaults;
-  const unknown = kinds.find((k) => !(k in openers));
+  const unknown = kinds.find((k) => !(isDevice(k) || k in openers));
   if (unknown !== undefined || kinds.length === 0) {
     throw new ArgumentError({
       code: 'UNKNOWN_DEVICE',
       message:
         unknown === undefined
           ? 'createRuntime: the list of devices is empty'
-          : `createRuntime: there is no device '${unknown}'`,
-      fix: `Use some of ${Object.keys(openers).join(', ')}.`,
+          : `createRuntime: there is no device '${String(unknown)}'`,
+      fix: `Use some of ${Object.keys(openers).join(', ')}, or a device of your own.`,
       where: 'createRuntime',
     });
   }
   const apart = isolated(options);
   const opened = await Promise.all(
-    kinds.map((k) => (apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs))),
+    kinds.map((k) => {
+      if (isDevice(k)) return checked({ devices: [checkDevice(k)], refused: [] }, timeoutMs);
+      return apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs);
+    }),
   );
   // A GPU emulated on the CPU is slower than the CPU device: it goes last.
   const { wrap = (d: Device) => d } = options;
   const devices = opened.flatMap((o) => o.devices.map(wrap)).sort((a, b) => rank(a) - rank(b));
+  checkNames(devices);
   const reports: DeviceReport[] = [
     ...devices.map((d) => ({ id: d.id, open: true, name: d.caps.name, details: d.caps.details })),
     ...opened.flatMap((o) => o.refused.map((r) => ({ ...r, open: false, name: '', details: {} }))),

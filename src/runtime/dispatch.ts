@@ -22,6 +22,8 @@ export class Dispatch {
   readonly #spans: Spans;
   /** The compiled function whose launches are being enqueued one by one. */
   #replay: number | null = null;
+  /** What launches are called instead of by what they do. */
+  #name: string | null = null;
 
   constructor(events: Emitter, ledger: Ledger, spans: Spans) {
     this.#events = events;
@@ -53,7 +55,7 @@ export class Dispatch {
     this.#spans.measure(place, id, (measured) => place.device.launch(program, buffers, scalars, measured));
     if (!events.heard.launch) return;
     const hostMs = performance.now() - start;
-    const { name } = program;
+    const name = this.#name ?? program.name;
     events.emit('launch', { id, name, device: place.id, start, hostMs, estimate, program: of, replay: this.#replay });
   }
 
@@ -89,6 +91,17 @@ export class Dispatch {
     );
   }
 
+  /** Launches of `run` go by a name of the user's. */
+  named<T>(name: string, run: () => T): T {
+    const outer = this.#name;
+    this.#name = name;
+    try {
+      return run();
+    } finally {
+      this.#name = outer;
+    }
+  }
+
   /** Fills a buffer with bytes of the host. */
   upload(place: Place, buffer: DeviceBuffer, bytes: Uint8Array): void {
     const events = this.#events;
@@ -122,7 +135,7 @@ export class Dispatch {
     const result = run(id);
     if (this.#events.heard.replay) {
       const hostMs = performance.now() - start;
-      const kernels = programs.map((p) => p.name);
+      const kernels = programs.map((p) => this.#name ?? p.name);
       this.#events.emit('replay', { id, device: place.id, start, hostMs, program, kernels, recorded });
     }
     return result;

@@ -42,6 +42,8 @@ export class Engine {
   readonly #eager = new EagerPrograms();
   /** The place of the work in progress: what throws, throws there. */
   #at: Place | null = null;
+  /** An input whose memory the result of the next single launch may take over. */
+  #donor: Node | null = null;
   /** What is being restored is for a run that asked this. */
   #restoring: Want = anywhere;
 
@@ -223,6 +225,17 @@ export class Engine {
     return executable;
   }
 
+  /** Within `run`, the result of a single launch takes over the memory of an input that nobody else needs. */
+  inPlace<T>(donor: Node, run: () => T): T {
+    const outer = this.#donor;
+    this.#donor = donor;
+    try {
+      return run();
+    } finally {
+      this.#donor = outer;
+    }
+  }
+
   /** The plan of nodes without running it. */
   plan(nodes: readonly Node[], want: Want = anywhere): Executable {
     return this.#held(() => {
@@ -244,12 +257,20 @@ export class Engine {
     const { plan, place, programs } = executable;
     const { steps } = plan;
     const sample = this.feedback.begin(executable, whole);
+    const donor = this.#donor;
+    const given = donor === null ? -1 : takenOver(donor, executable, buffers);
     try {
-      for (let i = 0; i < steps.length; i++) this.#step(executable, steps[i]!, programs[i]!, buffers, scalars);
+      for (let i = 0; i < steps.length; i++) {
+        const step = steps[i]!;
+        this.#step(executable, step, programs[i]!, buffers, scalars, given >= 0 ? given : step.reuse);
+      }
     } catch (e) {
+      // The donor's own buffer is not ours to release.
+      if (given >= 0) buffers[plan.leaves] = undefined;
       releaseMade(place, buffers, plan.leaves);
       throw e;
     }
+    if (given >= 0) donor!.storage!.dropCopy(place, true);
     if (sample) this.feedback.end(executable, sample);
     return buffers;
   }
@@ -260,15 +281,16 @@ export class Engine {
     program: Program,
     buffers: (DeviceBuffer | undefined)[],
     scalars: readonly number[],
+    reuse: number,
   ): void {
     const ids = step.buffers;
     const bound = new Array<DeviceBuffer>(ids.length);
     for (let k = 0; k < ids.length; k++) {
       const id = ids[k]!;
       if (k >= ids.length - step.outputs) {
-        if (step.reuse >= 0) {
-          buffers[id] = buffers[step.reuse];
-          buffers[step.reuse] = undefined;
+        if (reuse >= 0) {
+          buffers[id] = buffers[reuse];
+          buffers[reuse] = undefined;
         } else {
           buffers[id] = place.allocate(plan.made[id - plan.leaves]!.bytes);
         }
@@ -328,3 +350,21 @@ const uncomputed = (nodes: readonly Node[]): readonly Node[] =>
 /** Whether a leaf can only be brought elsewhere by waiting for its device. */
 const mustAwait = ({ storage }: Node): boolean =>
   storage !== null && !storage.host && !storage.places.some((p) => p.caps.syncRead);
+
+/**
+ * The input of a plan of one launch whose bytes may become its only result: the kernel reads them element by element, and one
+ * tensor holds them, here and nowhere else. -1 if there is none.
+ */
+function takenOver(donor: Node, { plan, place }: Executable, buffers: readonly (DeviceBuffer | undefined)[]): number {
+  const { storage } = donor;
+  const [step] = plan.steps;
+  if (!storage || !step || plan.steps.length > 1 || step.outputs !== 1 || step.work.kind !== 'kernel') return -1;
+  const buffer = storage.on(place);
+  if (!buffer || buffer.collected || storage.owners > 1 || donor.handles > 1 || donor.uses > 0) return -1;
+  if (storage.places.length > 1 || storage.host || storage.lent || storage.pin || storage.checks) return -1;
+  if (plan.made[0]!.bytes !== buffer.bytes || plan.outputs.some((b) => b < plan.leaves)) return -1;
+  const slot = step.work.inPlace.find((s) => buffers[step.buffers[s]!] === buffer);
+  // The same bytes as another input, too: that one would read what was written.
+  const twice = buffers.slice(0, plan.leaves).filter((b) => b === buffer).length > 1;
+  return slot === undefined || twice ? -1 : step.buffers[slot]!;
+}

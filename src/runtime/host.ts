@@ -2,6 +2,7 @@
 
 import type { DType, TypedArray } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
+import type { Mark } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { Forgotten } from '../governor/memory/forgotten.ts';
@@ -95,6 +96,10 @@ export class RuntimeHost implements TensorHost {
     this.lifetime.forget(tensor);
   }
 
+  keep(tensor: Handle): void {
+    this.scopes.keep(tensor);
+  }
+
   stats(): Stats {
     return this.lifetime.stats();
   }
@@ -169,6 +174,11 @@ export class RuntimeHost implements TensorHost {
   /** Waits until devices, by default all, have finished what was enqueued, within the time limit. */
   finished(signal: AbortSignal | undefined, places: readonly Place[] = this.#places): Promise<unknown> {
     return this.#opened().transfers.finished(places, signal);
+  }
+
+  /** As `finished`, for what was enqueued up to a mark. */
+  reached(place: Place, mark: Mark, signal: AbortSignal | undefined): Promise<void> {
+    return this.#opened().transfers.reached(place, mark, signal);
   }
 }
 

@@ -1,25 +1,38 @@
 // rt.kernel: a user's own elementwise, stencil or reduction kernel, written with values rather than source text.
 //
 // The body gets its inputs as tensors that can also be read at a neighbour's place: `x.at(-1)` is the element one before on
-// the last axis, `x.at(0, 1)` one further on the last axis of a matrix. It must fuse into one kernel, or it is refused.
+// the last axis, `x.at(0, 1)` one further on the last axis of a matrix. It must fuse into one kernel, or it is refused. Numbers
+// among the arguments are given to the body as they are; several results come as an array or an object of tensors.
+//
+// There is no way to write into a tensor that goes on living: tensors never change, which is what lets their bytes be at several
+// places at once, be shared by reshaped tensors, and be computed again after a loss. `inPlace` gives the same saving: the result
+// takes over the memory of an input that ends with the call.
 
 import type { DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { constant } from '../tensor/build.ts';
+import { TensorCore } from '../tensor/core.ts';
 import type { TensorHost } from '../tensor/host.ts';
 import { Tensor } from '../tensor/tensor.ts';
-import { compile } from './compile.ts';
+import { type CompileResult, compile } from './compile.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
+import { flatten } from './tree.ts';
 
 /** What neighbours beyond the border are: the other end, zero, or the nearest element. */
 export type Border = 'wrap' | 'zero' | 'clamp';
 
 export interface KernelOptions {
   readonly border?: Border | undefined;
+  /** Shows in events, profiles and errors. Default: what the kernel does, such as `add_mul_f32_1024`. */
   readonly name?: string | undefined;
+  /**
+   * The input, by its number, whose memory the result takes over. The call disposes of that input. The result gets memory of its
+   * own where the old values are still needed: by another tensor, or because the kernel reads neighbours of them.
+   */
+  readonly inPlace?: number | undefined;
 }
 
 /** An input of a kernel: a tensor that can be read at an offset. */
@@ -28,13 +41,62 @@ export interface KernelValue<D extends DType = DType> extends Tensor<D> {
   at(...offsets: number[]): Tensor<D>;
 }
 
-export function kernel(
+/** What the body of a kernel is given: tensors as `KernelValue`, numbers as they are. */
+export type KernelInput = KernelValue | number;
+
+/** A kernel is called with a tensor for each value of its body. */
+export type KernelArguments<A extends readonly KernelInput[]> = {
+  [I in keyof A]: A[I] extends number ? number : Tensor;
+};
+
+/** A kernel of one's own. */
+export interface UserKernel<A extends readonly KernelInput[], R extends CompileResult> {
+  (...args: KernelArguments<A>): R;
+  /** Its name, or what it does once it has run. */
+  readonly kernel: string;
+  /** Forgets what was prepared. It cannot be called afterwards. */
+  dispose(): void;
+}
+
+export function kernel<A extends readonly KernelInput[], R extends CompileResult>(
   engine: Engine,
   host: RuntimeHost,
-  body: (...inputs: KernelValue[]) => Tensor,
+  body: (...inputs: A) => R,
   options: KernelOptions,
-): (...inputs: Tensor[]) => Tensor {
-  const border = options.border ?? 'wrap';
+): UserKernel<A, R> {
+  const { border = 'wrap', name, inPlace } = checked(options);
+  const verify = (result: unknown): void => {
+    const { values } = flatten(result, isTensor, 'kernel', 'a result');
+    const { steps } = engine.plan(values.map((t) => t.node)).plan;
+    if (steps.length > 1)
+      throw notOneKernel(
+        name,
+        steps.map((s) => s.fused.name),
+      );
+  };
+  const compiled = compile(
+    host,
+    engine,
+    (...args: (Tensor | number)[]) =>
+      body(...(args.map((a) => (isTensor(a) ? stencilInput(host, a.node, border) : a)) as unknown as A)),
+    { verify },
+  );
+  const call = (...args: (Tensor | number)[]): R => {
+    const donor = inPlace === undefined ? null : givenUp(args[inPlace], inPlace);
+    const run = (): R => compiled(...args);
+    const named = name === undefined ? run : () => engine.dispatch.named(name, run);
+    const result = donor ? engine.inPlace(donor.node, named) : named();
+    donor?.dispose();
+    return result;
+  };
+  return Object.defineProperties(call, {
+    dispose: { value: () => compiled.dispose() },
+    kernel: { get: () => name ?? compiled.kernels[0] ?? '' },
+  }) as unknown as UserKernel<A, R>;
+}
+
+function checked(options: KernelOptions): KernelOptions {
+  const { border = 'wrap', name, inPlace } = options;
   if (border !== 'wrap' && border !== 'zero' && border !== 'clamp') {
     throw new ArgumentError({
       code: 'BAD_BORDER',
@@ -43,25 +105,46 @@ export function kernel(
       where: 'kernel',
     });
   }
-  const verify = (result: unknown): void => {
-    if (!(result instanceof Tensor)) return;
-    const kernels = engine.plan([result.node]).plan.steps;
-    if (kernels.length > 1) {
-      throw new ArgumentError({
-        code: 'NOT_ONE_KERNEL',
-        message: `kernel${options.name ? ` ${options.name}` : ''}: the body takes ${kernels.length} kernels: ${kernels.map((k) => k.fused.name).join(', ')}`,
-        fix: 'A kernel is elementwise work with at most one reduction at its end; use rt.compile for more.',
-        where: 'kernel',
-      });
-    }
-  };
-  const compiled = compile(
-    host,
-    engine,
-    (...inputs: Tensor[]) => body(...inputs.map((t) => stencilInput(host, t.node, border))),
-    { verify },
-  );
-  return (...inputs) => compiled(...inputs);
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > mostLetters)) {
+    throw new ArgumentError({
+      code: 'BAD_NAME',
+      message: `kernel: ${JSON.stringify(name)?.slice(0, 40)} is no name`,
+      fix: `Give a text of 1 to ${mostLetters} letters.`,
+      where: 'kernel',
+    });
+  }
+  if (inPlace !== undefined && !(Number.isSafeInteger(inPlace) && inPlace >= 0)) {
+    throw new ArgumentError({
+      code: 'BAD_INPUT_NUMBER',
+      message: `kernel: inPlace is ${String(inPlace)}`,
+      fix: 'Give the number of an input, counted from 0.',
+      where: 'kernel',
+    });
+  }
+  return options;
+}
+
+const mostLetters = 200;
+
+const isTensor = (value: unknown): value is Tensor => value instanceof TensorCore;
+
+function givenUp(argument: Tensor | number | undefined, position: number): Tensor {
+  if (argument instanceof TensorCore) return argument as Tensor;
+  throw new ArgumentError({
+    code: 'BAD_INPUT_NUMBER',
+    message: `kernel: inPlace is ${position}, and argument ${position} is ${argument === undefined ? 'missing' : 'no tensor'}`,
+    fix: 'Give the number of an input that is a tensor, counted from 0.',
+    where: 'kernel',
+  });
+}
+
+function notOneKernel(name: string | undefined, kernels: readonly string[]): ArgumentError {
+  return new ArgumentError({
+    code: 'NOT_ONE_KERNEL',
+    message: `kernel${name ? ` ${name}` : ''}: the body takes ${kernels.length} kernels: ${kernels.join(', ')}`,
+    fix: 'A kernel is elementwise work with at most one reduction at its end; use rt.compile for more.',
+    where: 'kernel',
+  });
 }
 
 function stencilInput(host: TensorHost, node: Node, border: Border): KernelValue {

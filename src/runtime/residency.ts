@@ -45,13 +45,17 @@ export class Residency {
     const { storage } = node;
     if (!storage) throw notKnownYet();
     if (storage.lent) throw lent(node);
-    return storage.on(place) ?? this.#copy(storage, place, () => this.#readSync(node, storage));
+    return storage.on(place) ?? this.#copy(node, storage, place, () => this.#readSync(node, storage));
   }
 
-  /** As `bring`, waiting for devices that can only be read asynchronously. */
-  async bringAsync(node: Node, place: Place, signal?: AbortSignal): Promise<void> {
+  /**
+   * As `bring`, for inputs that have to be waited for. What can be copied directly, is in host memory or costs no wait to read is left
+   * to `bring`; what can be read at once by blocking is, too, unless `patient`.
+   */
+  async bringAsync(node: Node, place: Place, signal?: AbortSignal, patient = false): Promise<void> {
     const { storage } = node;
-    if (!storage || storage.on(place) || storage.host || storage.places.some((p) => p.caps.syncRead)) return;
+    const now = (p: Place): boolean => (patient ? p.caps.host === true : p.caps.syncRead);
+    if (!storage || storage.on(place) || storage.host || storage.places.some(now) || peerOf(storage, place)) return;
     if (storage.lent) throw lent(node);
     const from = storage.place!;
     const start = this.#started();
@@ -63,7 +67,7 @@ export class Residency {
       throw this.#blame(e, node, from);
     }
     if (storage.owners > 0 && !storage.on(place))
-      this.#copy(storage, place, () => ({ bytes, reader: from.device }), start);
+      this.#copy(node, storage, place, () => ({ bytes, reader: from.device }), start);
   }
 
   /** The bytes, from host memory or any device that can be read at once. Not to be changed. */
@@ -83,16 +87,24 @@ export class Residency {
     return error;
   }
 
-  /** Room is made first: that may move the bytes, and return what they lay in. */
-  #copy(storage: Storage, place: Place, read: () => Read, start = this.#started()): DeviceBuffer {
-    const from = storage.place?.id ?? 'host';
+  /**
+   * Room is made first: that may move the bytes, and return what they lay in. Then they come straight from a device that this one
+   * reaches, which nobody waits for, or as `read` gives them.
+   */
+  #copy(node: Node, storage: Storage, place: Place, read: () => Read, start = this.#started()): DeviceBuffer {
     const buffer = place.allocate(storage.bytes);
+    const { device } = place;
+    const peer = peerOf(storage, place);
+    const from = peer?.id ?? storage.place?.id ?? 'host';
     let pinned = false;
     try {
-      const { bytes, reader } = read();
-      pinned = this.#events.heard.move && (place.device.isPinned?.(bytes) ?? false);
-      if (bytes.byteLength > 0) place.device.write(buffer, bytes);
-      reader?.returnRead?.(bytes);
+      if (peer) this.#direct(node, peer, () => device.copyFrom!(peer.device, storage.on(peer)!, buffer));
+      else {
+        const { bytes, reader } = read();
+        pinned = this.#events.heard.move && (device.isPinned?.(bytes) ?? false);
+        if (bytes.byteLength > 0) device.write(buffer, bytes);
+        reader?.returnRead?.(bytes);
+      }
     } catch (e) {
       place.release(buffer);
       throw e;
@@ -102,11 +114,24 @@ export class Residency {
     return buffer;
   }
 
+  /** An error that names the place the bytes come from is that place's. */
+  #direct(node: Node, from: Place, copy: () => void): void {
+    try {
+      copy();
+    } catch (e) {
+      throw e instanceof ForgeError && e.where === from.id ? this.#blame(e, node, from) : e;
+    }
+  }
+
   /** The time, if anybody wants to know how long a move takes. */
   #started(): number {
     return this.#events.heard.move ? performance.now() : 0;
   }
 }
+
+/** A place that holds the bytes and from which they can be copied to another one directly. */
+const peerOf = (storage: Storage, place: Place): Place | undefined =>
+  place.device.reaches ? storage.places.find((p) => place.device.reaches!(p.device)) : undefined;
 
 function notKnownYet(): ForgeError {
   return new ForgeError({

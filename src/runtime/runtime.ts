@@ -28,15 +28,16 @@ import { type Explanation, explain } from './explain.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor, type Governor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
-import { type KernelOptions, type KernelValue, kernel } from './kernel.ts';
+import { type KernelInput, type KernelOptions, type KernelValue, kernel, type UserKernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
+import { RuntimeMark } from './mark.ts';
 import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
 import { type ResetReport, reset } from './reset.ts';
-import { createScopeStore } from './scope.ts';
+import { createScopeStore, opaque } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import { type SpanMode, Spans } from './spans.ts';
 
@@ -178,6 +179,8 @@ export class Runtime extends TensorMaking {
     this.#routed = routed;
     this.memory = governor.monitor;
     this.random = new Random(host, seed);
+    opaque.add(this);
+    opaque.add(host);
   }
 
   /** The health of each device, and what happened to it. */
@@ -249,9 +252,24 @@ export class Runtime extends TensorMaking {
 
   /**
    * A kernel of your own, written as an expression of its inputs and their neighbours. Guaranteed to run as one kernel.
+   * Numbers among its arguments are values of the call; it may return an array or an object of tensors. `inPlace` names an input
+   * that the call disposes of, and whose memory the result takes over.
    * @example rt.kernel((x) => x.at(-1).add(x.at(1)).mul(0.5))(rt.tensor([1, 2, 3, 4])) // → [3, 2, 3, 2]
+   * @example rt.kernel((x: KernelValue, k: number) => [x.mul(k), x.add(k)], { name: 'both' })(rt.tensor([1, 2]), 3) // → [[3, 6], [4, 5]]
    */
-  kernel(body: (...inputs: KernelValue[]) => Tensor, options: KernelOptions = {}): (...inputs: Tensor[]) => Tensor {
+  kernel<R extends CompileResult>(
+    body: (...inputs: KernelValue[]) => R,
+    options?: KernelOptions,
+  ): UserKernel<KernelValue[], R>;
+  kernel<A extends readonly KernelInput[], R extends CompileResult>(
+    body: (...inputs: A) => R,
+    options?: KernelOptions,
+  ): UserKernel<A, R>;
+  kernel<A extends readonly KernelInput[], R extends CompileResult>(
+    body: (...inputs: A) => R,
+    options: KernelOptions = {},
+  ): UserKernel<A, R> {
+    this.host.checkOpen('kernel');
     return kernel(this.#engine, this.host, body, options);
   }
 
@@ -292,8 +310,20 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Runs a function and disposes every tensor it made, except those it returns. Also for async functions. With a device,
-   * everything inside is computed there.
+   * A point in the work: `await rt.mark()` waits for what was enqueued before it, on all devices, and not for what comes after.
+   * Lazy tensors are not enqueued yet: `compute()` them first.
+   * @example await rt.mark() // → undefined
+   * @example typeof rt.mark().done() // → 'boolean'
+   */
+  mark(): RuntimeMark {
+    this.host.checkOpen('mark');
+    return new RuntimeMark(this.host, this.#governor.places);
+  }
+
+  /**
+   * Runs a function and disposes every tensor it made, except those it returns: by themselves, or in arrays, objects, Maps, Sets
+   * and instances of classes. What is only in private fields (#) cannot be seen: call `keep()` on it. Also for async functions.
+   * With a device, everything inside is computed there.
    * @example rt.scope(() => rt.tensor([1]).add(1)) // → [2]
    * @example rt.scope({ device: 'cpu' }, () => rt.tensor([1]).add(1)) // → [2]
    */

@@ -61,10 +61,15 @@ export class Scope {
     this.#members.delete(tensor);
   }
 
+  /** Takes a tensor out of this scope and the ones around it: it lives until somebody disposes of it. */
+  keep(tensor: Disposable): void {
+    for (let scope: Scope | undefined = this; scope; scope = scope.parent) scope.#members.delete(tensor);
+  }
+
   /** Disposes everything but what `result` holds, which moves to the scope around. */
   end(result: unknown): void {
-    const kept = new Set<unknown>();
-    collect(result, kept, 0);
+    if (this.#members.size === 0) return;
+    const kept = held(result, this.#members);
     for (const tensor of this.#members) {
       if (kept.has(tensor)) this.parent?.add(tensor);
       else tensor.dispose();
@@ -73,14 +78,34 @@ export class Scope {
   }
 }
 
-/** Values inside arrays and plain objects of a result, to a sensible depth. */
-function collect(value: unknown, into: Set<unknown>, depth: number): void {
-  if (typeof value !== 'object' || value === null || into.has(value) || depth > 8) return;
-  into.add(value);
-  if (ArrayBuffer.isView(value)) return;
-  const prototype = Object.getPrototypeOf(value);
-  if (Array.isArray(value) || prototype === Object.prototype || prototype === null) {
-    for (const v of Object.values(value)) collect(v, into, depth + 1);
+/** Objects that no scope looks into: what they hold is not a result. */
+export const opaque = new WeakSet<object>();
+
+/**
+ * Which of some values a result holds: in arrays, objects, instances of classes, Maps and Sets, however deep. Private fields
+ * (#) cannot be seen.
+ */
+function held(result: unknown, wanted: ReadonlySet<unknown>): ReadonlySet<unknown> {
+  const found = new Set<unknown>();
+  const seen = new Set<unknown>();
+  const open: unknown[] = [result];
+  while (open.length > 0 && found.size < wanted.size) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    if (wanted.has(value)) found.add(value);
+    else if (!opaque.has(value) && !ArrayBuffer.isView(value)) for (const part of parts(value)) open.push(part);
+  }
+  return found;
+}
+
+function* parts(value: object): Generator<unknown> {
+  if (value instanceof Map) for (const [k, v] of value) yield* [k, v];
+  else if (value instanceof Set) yield* value;
+  for (const key of Object.keys(value)) {
+    const field = Object.getOwnPropertyDescriptor(value, key);
+    // A getter may do anything: its result is not looked at.
+    if (field && 'value' in field) yield field.value;
   }
 }
 

@@ -1,5 +1,6 @@
 // The scopes in progress: which one is current, and which place it pins what is computed inside to.
 
+import type { Handle } from '../tensor/host.ts';
 import type { Want } from './programs.ts';
 import { Scope, type ScopePlaces, type ScopeStore } from './scope.ts';
 
@@ -16,6 +17,11 @@ export class Scopes {
 
   current(): Scope | undefined {
     return this.#store.current();
+  }
+
+  /** Takes a tensor out of all scopes. */
+  keep(tensor: Handle): void {
+    if (this.active > 0) this.#store.current()?.keep(tensor);
   }
 
   /** What is asked of a place, with the device of the current scope. */

@@ -5,6 +5,7 @@
 
 import { byteSize, type DType, dtypeInfo, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
+import type { Mark } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { DeviceLost, OutOfMemory } from '../errors.ts';
 import { lent } from '../governor/memory/errors.ts';
@@ -290,7 +291,7 @@ export class Transfers {
         if (!node.storage || node.storage.lost) await this.#engine.computeAsync([node], want, signal);
         move.computing = false;
         const what = `move of ${node.size * byteSize(node.dtype)} bytes to ${to.id}`;
-        await this.#recovery.within(residency.bringAsync(node, to), what, signal);
+        await this.#recovery.within(residency.bringAsync(node, to, signal, true), what, signal);
         residency.bring(node, to);
       }
     },
@@ -326,8 +327,12 @@ export class Transfers {
   }
 
   #finished(place: Place, signal: AbortSignal | undefined): Promise<void> {
-    if (!place.alive) return Promise.resolve();
-    let done = place.device.mark(false).whenDone();
+    return place.alive ? this.reached(place, place.device.mark(false), signal) : Promise.resolve();
+  }
+
+  /** Waits until a device has finished what was enqueued up to a mark, within the time limit. */
+  reached(place: Place, mark: Mark, signal: AbortSignal | undefined): Promise<void> {
+    let done = mark.whenDone();
     if (this.#events.heard.wait) done = this.#tellFlush(done, place.id, callerLine());
     if (this.#recovery.doubts(place)) done = done.then(() => this.#recovery.succeeded(place));
     if (!place.mortal && !signal) return done;

@@ -81,7 +81,11 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.#disposed !== false;
   }
 
-  /** The device that holds the values; null while they are not computed, or in host memory alone. */
+  /**
+   * The device that holds its bytes now; null if it is not computed yet, or is in host memory alone.
+   * @example rt.tensor([1, 2]).device // → 'cpu'
+   * @example rt.ones([2]).add(1).device // → null
+   */
   get device(): string | null {
     return this.node.storage?.place?.id ?? null;
   }
@@ -155,9 +159,13 @@ export abstract class TensorCore<D extends DType = DType> {
     dropHandle(this.#node);
   }
 
-  /** Takes the tensor out of the scope it was made in: it lives until it is disposed of, or nobody holds it. */
+  /**
+   * Takes this tensor out of all scopes: it lives until you dispose of it, also if no scope returns it.
+   * @example (() => { let kept; rt.scope(() => { kept = rt.tensor([1]).keep(); }); return kept.disposed; })() // → false
+   */
   keep(): this {
-    this.#host.forget(this);
+    if (this.#disposed !== false) throw usedAfterDispose(this, this.#disposed);
+    this.#host.keep(this);
     return this;
   }
 

@@ -21,6 +21,8 @@ export interface TensorHost {
   adopt(tensor: Handle, node: Node): void;
   /** A handle was disposed. */
   forget(tensor: Handle): void;
+  /** Takes a handle out of all scopes. */
+  keep(tensor: Handle): void;
   compute(nodes: readonly Node[]): void;
   /** The elements as stored: f16 and bf16 as 16 bits. */
   readSync(node: Node): TypedArray;

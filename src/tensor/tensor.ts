@@ -1,12 +1,12 @@
 // The tensor users hold: all ops, each family in a file of its own.
 //
-//   TensorCore → Arithmetic → Functions → Movement → Indexing → Reductions → Ordering → Linear → Network → Tensor
+//   TensorCore → Arithmetic → Functions → Movement → Indexing → Reductions → Ordering → Linear → Network → Dynamic → Segments → Tensor
 
 import type { DType } from '../base/dtype.ts';
-import { Network } from './nn.ts';
+import { Segments } from './segments.ts';
 
 /**
  * A lazy array of numbers. Ops return at once; reading (`data`, `dataSync`, `item`) runs what is needed.
  * @example rt.tensor([1, 2, 3]).mul(2).sum() // → 12
  */
-export class Tensor<D extends DType = DType> extends Network<D> {}
+export class Tensor<D extends DType = DType> extends Segments<D> {}

@@ -36,16 +36,40 @@ const calls: Readonly<Record<string, Call>> = {
   where: onRuntime('where'),
   concat: onList('concat'),
   stack: onList('stack'),
+  bincount: (_, [x, weights], [options]) =>
+    invoke(x, 'bincount', [weights ? { ...(options as object), weights } : options]),
   einsum: (rt, inputs, [spec]) => invoke(rt, 'einsum', [spec, ...inputs]),
 };
 
 /** Applies an op to tensors and gives its results as a list. */
 export function call(rt: Runtime, op: string, inputs: readonly Tensor[], args: readonly unknown[]): Tensor[] {
+  return listed(apply(rt, op, inputs, args));
+}
+
+/** As `call`, for ops that wait too. */
+export async function callLater(
+  rt: Runtime,
+  op: string,
+  inputs: readonly Tensor[],
+  args: readonly unknown[],
+): Promise<Tensor[]> {
+  return listed(await apply(rt, op, inputs, args));
+}
+
+function apply(rt: Runtime, op: string, inputs: readonly Tensor[], args: readonly unknown[]): unknown {
   const custom = calls[op];
-  const result = custom ? custom(rt, inputs, args) : invoke(inputs[0], op, [...inputs.slice(1), ...args]);
+  return custom ? custom(rt, inputs, args) : invoke(inputs[0], op, [...inputs.slice(1), ...args]);
+}
+
+/** The names of results that have some, in the order of the cases. */
+const names = [
+  ['values', 'indices'],
+  ['values', 'inverse', 'counts'],
+  ['counts', 'edges'],
+];
+
+function listed(result: unknown): Tensor[] {
   if (Array.isArray(result)) return result as Tensor[];
-  // topk names its two results.
-  if (result && typeof result === 'object' && 'values' in result && 'indices' in result)
-    return [result.values as Tensor, result.indices as Tensor];
-  return [result as Tensor];
+  const found = names.find((list) => list.every((n) => n in (result as object)));
+  return found ? found.map((n) => (result as Record<string, Tensor>)[n]!) : [result as Tensor];
 }

@@ -7,7 +7,7 @@ import { ForgeError } from '../../src/errors.ts';
 import type { Runtime, Tensor } from '../../src/index.ts';
 import { difference, hasSubnormal } from './compare.ts';
 import type { Case, HostArray, HostTensor, Input } from './format.ts';
-import { call } from './ops.ts';
+import { call, callLater } from './ops.ts';
 import { type Allowances, toleranceOf } from './tolerance.ts';
 
 export interface SuiteOptions {
@@ -72,7 +72,7 @@ async function runCase(rt: Runtime, c: Case, { dtypes, allow = {} }: SuiteOption
   try {
     results = await rt.scope(async () => {
       const inputs = c.inputs.map((i) => build(rt, i));
-      return Promise.all(call(rt, c.op, inputs, c.args).map(read));
+      return Promise.all((await callLater(rt, c.op, inputs, c.args)).map(read));
     });
   } catch (error) {
     return judgeError(c, error, dtypes);

@@ -27,6 +27,8 @@ import { Spares } from './spares.ts';
 import { viewOf } from './views.ts';
 
 export interface CpuOptions {
+  /** Its name; several CPU devices in one runtime need several. Default: `cpu`. */
+  readonly id?: string;
   /** Threads that compute, the calling one included. Default: as many as the machine, or its container, offers. */
   readonly threads?: number;
   /** The most memory tensors may take, in bytes. Default and upper end: a little under 4 GiB. */
@@ -73,14 +75,14 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   const engine = new WasmEngine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
   const blas = new Blas(host, options.blas ?? true, threads);
   const programs = whole(options.programs ?? 4096, 'programs', 1, 2 ** 31);
-  return new Cpu(engine, blas, tiny, programs);
+  return new Cpu(options.id ?? 'cpu', engine, blas, tiny, programs);
 }
 
 /** Memory of a closed device that may wait for the collector to come by. */
 const keptBytes = 32 << 20;
 
 class Cpu implements CpuDevice {
-  readonly id = 'cpu';
+  readonly id: string;
   readonly caps: Capabilities;
   readonly lost = new Promise<DeviceLoss>(() => {});
   readonly #engine: WasmEngine;
@@ -96,7 +98,8 @@ class Cpu implements CpuDevice {
   #spans: Span[] | null = null;
   #closed = false;
 
-  constructor(engine: WasmEngine, blas: Blas, tiny: number, programs: number) {
+  constructor(id: string, engine: WasmEngine, blas: Blas, tiny: number, programs: number) {
+    this.id = id;
     this.#engine = engine;
     this.#blas = blas;
     this.#tiny = tiny;
@@ -173,6 +176,18 @@ class Cpu implements CpuDevice {
 
   returnRead(bytes: Uint8Array): void {
     this.#spares.keep(bytes);
+  }
+
+  reaches(from: Device): boolean {
+    return from instanceof Cpu;
+  }
+
+  /** Between CPU devices the bytes are copied from memory to memory. */
+  copyFrom(from: Device, src: DeviceBuffer, dst: DeviceBuffer): void {
+    const other = from as Cpu;
+    const b = other.#own(src, 0, src.bytes, 'copyFrom');
+    const { u8 } = b.small ?? other.#engine.memory.views;
+    this.write(dst, u8.subarray(b.address, b.address + b.bytes));
   }
 
   async read(src: DeviceBuffer, offset = 0, length = src.bytes - offset, into?: Uint8Array): Promise<Uint8Array> {

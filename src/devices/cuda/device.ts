@@ -326,11 +326,19 @@ export class CudaDevice implements Device {
     return this.#copies.pinned.addressOf(bytes) !== undefined;
   }
 
-  /** Copies between GPUs without the host, after all work enqueued on both. */
-  copyFrom(other: CudaDevice, src: DeviceBuffer, dst: DeviceBuffer): void {
-    const [from, to] = [other.#live(src), this.#live(dst)];
+  reaches(from: Device): boolean {
+    return from instanceof CudaDevice && from.#driver === this.#driver;
+  }
+
+  /** Directly between GPUs that reach each other's memory; the driver stages it through pinned memory between those that do not. */
+  copyFrom(from: Device, src: DeviceBuffer, dst: DeviceBuffer): void {
+    if (src.bytes === 0) return;
+    const other = from as CudaDevice;
+    this.#copyPeer(other, other.#live(src), this.#live(dst));
+  }
+
+  #copyPeer(other: CudaDevice, from: CudaBuffer, to: CudaBuffer): void {
     const bytes = Math.min(from.bytes, to.bytes);
-    if (bytes === 0) return;
     const { call } = this.#driver;
     other.#enter();
     other.#copies.settle(from);

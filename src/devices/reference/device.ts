@@ -7,9 +7,7 @@ import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { type AluOp, aluOps } from '../../kernel/ops.ts';
 import type { Capabilities, Device, DeviceBuffer, DeviceLoss, Mark, Program } from '../device.ts';
 import { checkFit, needsOf } from '../fit.ts';
-import { elementsOf } from './elements.ts';
-import { interpret } from './interpret.ts';
-import { runRoutine } from './routines.ts';
+import { evaluate } from './evaluate.ts';
 
 interface HostBuffer extends DeviceBuffer {
   readonly data: Uint8Array;
@@ -46,7 +44,6 @@ const caps: Capabilities = {
 const doneMark: Mark = { done: () => true, whenDone: () => Promise.resolve(), since: () => null };
 
 export function createReferenceDevice(): Device {
-  const scratch = (type: DType, n: number) => elementsOf(new Uint8Array(n * 8), type);
   return {
     id: 'reference',
     caps,
@@ -65,12 +62,12 @@ export function createReferenceDevice(): Device {
       const { name, work, needs, types } = program as ReferenceProgram;
       checkFit('reference', name, needs, buffers);
       if (!work) return;
-      const elements = buffers.map((b, i) => elementsOf((b as HostBuffer).data, types[i]!));
-      if (work.kind === 'kernel') {
-        interpret(work, elements.slice(0, work.inputs.length), elements.slice(work.inputs.length), scalars);
-      } else {
-        runRoutine(work, elements, scalars, scratch);
-      }
+      evaluate(
+        work,
+        buffers.map((b) => (b as HostBuffer).data),
+        scalars,
+        types,
+      );
     },
     mark: () => doneMark,
     memory: () => ({ total: Number.POSITIVE_INFINITY, free: Number.POSITIVE_INFINITY }),

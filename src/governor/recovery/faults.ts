@@ -91,6 +91,8 @@ class Faulty implements FaultyDevice {
   readonly readSync?: (src: DeviceBuffer, offset?: number, length?: number) => Uint8Array;
   readonly readTyped?: (src: DeviceBuffer, type: DType, first?: number, count?: number) => TypedArray;
   readonly record?: (steps: readonly Launch[]) => Recording;
+  readonly copyFrom?: (from: Device, src: DeviceBuffer, dst: DeviceBuffer) => void;
+  readonly reaches?: (from: Device) => boolean;
   readonly pinned?: (bytes: number) => ArrayBuffer;
   readonly isPinned?: (bytes: Uint8Array) => boolean;
   readonly returnRead?: (bytes: Uint8Array) => void;
@@ -131,6 +133,10 @@ class Faulty implements FaultyDevice {
       this.readTyped = (src, type, first, count) =>
         this.#readNow(src, (b) => readTyped.call(inner, b, type, first, count));
     if (record) this.record = (steps) => this.#record(steps, record.bind(inner));
+    if (inner.copyFrom && inner.reaches) {
+      this.copyFrom = (from, src, dst) => this.#copyFrom(from as Faulty, src, dst);
+      this.reaches = (from) => from instanceof Faulty && inner.reaches!(from.inner);
+    }
     if (pinned) this.pinned = (bytes) => this.#alive('pinned', () => pinned.call(inner, bytes));
     if (isPinned) this.isPinned = (bytes) => isPinned.call(inner, bytes);
     if (returnRead) this.returnRead = (bytes) => returnRead.call(inner, bytes);
@@ -174,6 +180,13 @@ class Faulty implements FaultyDevice {
     } catch (e) {
       return Promise.reject(e);
     }
+  }
+
+  /** Counts as a write here and as a read there. */
+  #copyFrom(from: Faulty, src: DeviceBuffer, dst: DeviceBuffer): void {
+    from.#enter('read', src.bytes);
+    this.#enter('write', src.bytes);
+    this.inner.copyFrom!(from.inner, from.#own(src, 'copyFrom'), this.#own(dst, 'copyFrom'));
   }
 
   prepare(work: Kernel | Routine): Program {

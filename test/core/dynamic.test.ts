@@ -1,0 +1,104 @@
+// Ops whose shapes depend on the data, beyond their values (test/cases): waits, memory, and what they refuse.
+
+import { describe, expect, it } from 'vitest';
+import { ArgumentError, createRuntime, DTypeError, IndexError, ShapeError } from '../../src/index.ts';
+
+const cpu = { devices: ['cpu'], cpu: { threads: 1 } } as const;
+
+describe('ops whose shapes depend on the data', () => {
+  it('wait once each, and say so in the statistics', async () => {
+    await using rt = await createRuntime(cpu);
+    const x = rt.tensor([3, 0, 1, 0], [4], { dtype: 'i32' });
+    const waited = async (run: () => Promise<unknown>): Promise<number> => {
+      const before = rt.stats().waits;
+      await run();
+      return rt.stats().waits - before;
+    };
+    expect(await waited(() => x.nonzero())).toBe(1);
+    expect(await waited(() => x.mask(x.greater(0)))).toBe(1);
+    expect(await waited(() => x.unique())).toBe(1);
+    expect(await waited(() => x.bincount())).toBe(2);
+    expect(await waited(() => x.histogram())).toBe(2);
+    expect(await waited(() => x.histogram({ range: [0, 4] }))).toBe(0);
+    expect(await waited(async () => x.searchsorted(x))).toBe(0);
+    expect(await waited(async () => x.segmentSum([0, 1, 0, 1], 2))).toBe(0);
+  });
+
+  it('give back what they used on the way', async () => {
+    await using rt = await createRuntime(cpu);
+    const n = 1 << 14;
+    const x = rt.scope(() => rt.arange(n).mod(100).cast('i32').compute());
+    const { live } = rt.snapshot().memory.places[0]!;
+    for (let i = 0; i < 3; i++) {
+      for (const t of await x.nonzero()) t.compute().dispose();
+      const mask = x.greater(5 + i);
+      (await x.mask(mask)).compute().dispose();
+      mask.dispose();
+      const empty = x.less(0);
+      (await x.mask(empty)).compute().dispose();
+      empty.dispose();
+      for (const t of Object.values(await x.unique())) t.compute().dispose();
+      (await x.bincount()).compute().dispose();
+      for (const t of Object.values(await x.histogram({ bins: 7 }))) t.compute().dispose();
+      x.searchsorted(x).compute().dispose();
+      x.segmentMean(x, 100).compute().dispose();
+    }
+    expect(rt.snapshot().memory.places[0]!.live).toBe(live);
+    x.dispose();
+    expect(rt.snapshot().memory.places[0]!.live).toBe(live - 4 * n);
+  });
+
+  it('are right when their operands are disposed while they wait', async () => {
+    await using rt = await createRuntime({ devices: ['webgpu'] });
+    const x = rt.arange(1000).cast('f32');
+    const mask = x.greaterEqual(997);
+    const masked = x.mask(mask);
+    const unique = x.unique();
+    const histogram = x.histogram({ bins: 4 });
+    x.dispose();
+    mask.dispose();
+    expect([...(await (await masked).data())]).toEqual([997, 998, 999]);
+    expect((await unique).values.size).toBe(1000);
+    expect([...(await (await histogram).counts.data())]).toEqual([250, 250, 250, 250]);
+  });
+
+  it('find positions in long rows with few kernels', async () => {
+    await using rt = await createRuntime(cpu);
+    const row = rt
+      .arange(1 << 20)
+      .cast('f32')
+      .compute();
+    const found = row.searchsorted(rt.tensor([0, 77.5, 1e9, -3]));
+    expect(rt.explain(found).kernels.length).toBeLessThanOrEqual(5);
+    expect([...(await found.data())]).toEqual([0, 78, 1 << 20, 0]);
+  });
+
+  it('refuse what makes no sense', async () => {
+    await using rt = await createRuntime(cpu);
+    const x = rt.tensor([1, 2, 3]);
+    await expect(rt.tensor(1, []).nonzero()).rejects.toThrow(ShapeError);
+    await expect(x.mask(x as never)).rejects.toThrow(DTypeError);
+    await expect(x.mask(rt.ones([2]).greater(0))).rejects.toThrow(ShapeError);
+    await expect(x.mask(rt.ones([3, 1]).greater(0))).rejects.toThrow(ShapeError);
+    await expect(x.bincount()).rejects.toThrow(DTypeError);
+    const whole = rt.tensor([1, -2], [2], { dtype: 'i32' });
+    await expect(whole.bincount()).rejects.toThrow(/-2 is no number of a bin/);
+    await expect(whole.reshape([1, 2]).bincount()).rejects.toThrow(ShapeError);
+    await expect(whole.bincount({ minLength: -1 })).rejects.toThrow(ArgumentError);
+    await expect(whole.bincount({ weights: x })).rejects.toThrow(ShapeError);
+    for (const bins of [0, 1.5, [1], [2, 1], [Number.NaN, 1]])
+      await expect(x.histogram({ bins })).rejects.toThrow(ArgumentError);
+    await expect(x.histogram({ range: [3, 1] })).rejects.toThrow(/upside down/);
+    await expect(rt.tensor([1, Number.NaN]).histogram()).rejects.toThrow(/not finite/);
+    await expect(rt.tensor([Number.POSITIVE_INFINITY]).histogram()).rejects.toThrow(/not finite/);
+    await expect(x.greater(1).histogram()).rejects.toThrow(DTypeError);
+    expect(() => x.reshape([3, 1]).searchsorted(x)).toThrow(ShapeError);
+    expect(() => x.searchsorted(x, { side: 'middle' as never })).toThrow(ArgumentError);
+    expect(() => x.segmentSum([0, 1, 2], -1)).toThrow(ArgumentError);
+    expect(() => x.segmentSum([0, 1, 2], 2)).toThrow(IndexError);
+    expect(() => x.segmentMax([0, 1], 2)).toThrow(ShapeError);
+    expect(() => x.greater(1).segmentSum([0, 1, 0], 2)).toThrow(DTypeError);
+    await using other = await createRuntime(cpu);
+    await expect(x.mask(other.ones([3]).greater(0))).rejects.toThrow(/different runtimes/);
+  });
+});
