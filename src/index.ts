@@ -12,7 +12,7 @@ export {
 export { type BusEvents, type CallbackError, EventBus } from './base/event-bus.ts';
 export { formatBytes } from './base/format.ts';
 export type { Shape } from './base/shape.ts';
-export { turn, turnIfDue } from './base/turn.ts';
+export { nextTurn, turn, turnIfDue } from './base/turn.ts';
 export type { Capabilities, Device, DeviceId, Telemetry } from './devices/device.ts';
 export * from './errors.ts';
 export type {

@@ -72,7 +72,7 @@ export const ops: Readonly<Record<OpName, OpRow>> = {
 /** What an operation is called in measurements. */
 export const nameOf = (op: BatchOp): string => (typeof op === 'string' ? op : op.name || 'function');
 
-export const isOpName = (op: unknown): op is OpName => typeof op === 'string' && Object.hasOwn(ops, op);
+const isOpName = (op: unknown): op is OpName => typeof op === 'string' && Object.hasOwn(ops, op);
 
 /** Throws unless the operation can be applied. */
 export function checkOp(op: BatchOp, operation: string): void {

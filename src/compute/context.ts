@@ -200,9 +200,6 @@ export class Context {
   }
 }
 
-/** The value, when timers and signals that wait have had their turn. */
-export const turned = <T>(value: T): Maybe<T> => turnIfDue(performance.now())?.then(() => value) ?? value;
-
 /**
  * What is done at once, or thrown, as a promise too; without the turns of the queue that an async function adds. Loops of such
  * calls let the event loop turn every few milliseconds.
@@ -210,7 +207,8 @@ export const turned = <T>(value: T): Maybe<T> => turnIfDue(performance.now())?.t
 export function promised<T>(work: () => Maybe<T>): Promise<T> {
   try {
     const done = work();
-    return done instanceof Promise ? done : Promise.resolve(turned(done));
+    if (done instanceof Promise) return done;
+    return turnIfDue(performance.now())?.then(() => done) ?? Promise.resolve(done);
   } catch (e) {
     return Promise.reject(e);
   }

@@ -1,7 +1,6 @@
 // The tensors that a facade handed out, held weakly: to count them, and to dispose of them with it.
 
-import type { Tensor } from '../index.ts';
-import { later } from '../profile/clock.ts';
+import { nextTurn, type Tensor } from '../index.ts';
 
 const maxYoung = 512;
 
@@ -15,7 +14,7 @@ export class Handles {
    * reference costs more than many an operation.
    */
   add(tensor: Tensor): Tensor {
-    if (this.#young.length === 0) later(() => this.#settle());
+    if (this.#young.length === 0) nextTurn(() => this.#settle());
     else if (this.#young.length >= maxYoung) this.#settle();
     this.#young.push(tensor);
     return tensor;

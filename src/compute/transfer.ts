@@ -1,7 +1,7 @@
 // Transfers: bytes to the device and back, waited for and timed.
 
 import { ArgumentError, byteSize, type DType, type HostArrays, type Maybe, type Shape, type Tensor } from '../index.ts';
-import { type Context, promised, type Site, turned } from './context.ts';
+import { type Context, promised, type Site } from './context.ts';
 
 export interface TransferOptions {
   /** Default: one axis of all elements. */
@@ -52,13 +52,12 @@ export function upload(
 
 export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): Promise<HostArrays[D]> {
   const operation = 'transferFromGPU';
-  return promised(() => {
-    const done = ctx.run({ operation, otherwise: 'transfer' }, (site) => {
+  return promised(() =>
+    ctx.run({ operation, otherwise: 'transfer' }, (site) => {
       ctx.checkTensor(tensor as unknown as Tensor, site.station, operation);
       return download(ctx, site, tensor);
-    });
-    return done instanceof Promise ? done.then(turned) : done;
-  });
+    }),
+  );
 }
 
 /** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */

@@ -33,10 +33,6 @@ export class Bounded<V> {
     return made;
   }
 
-  values(): Iterable<V> {
-    return this.#known.values();
-  }
-
   #dropOldest(): void {
     for (const [key, value] of this.#known) {
       this.#known.delete(key);

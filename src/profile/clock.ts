@@ -20,12 +20,6 @@ interface Timer {
   unref?(): void;
 }
 
-/** Calls back when whoever runs now has had its turn. */
-export const later = (call: () => void): void => {
-  if (typeof setImmediate === 'function') setImmediate(call);
-  else setTimeout(call);
-};
-
 export const systemClock: Clock = {
   now: () => performance.now(),
   after: (ms, callback) => {

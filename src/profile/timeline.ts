@@ -1,7 +1,8 @@
 // What was measured: spans of transfers and computations, in a ring, with running totals. The only place of the facade where
 // times are kept; the monitor, the predictions and the handling of slow-downs all read from here.
 
-import { type Clock, later } from './clock.ts';
+import { nextTurn } from '../index.ts';
+import type { Clock } from './clock.ts';
 
 export type SpanKind = 'upload' | 'download' | 'compute';
 
@@ -69,7 +70,7 @@ export class Timeline {
     }
     for (const listener of this.#listeners) listener(full);
     if (this.#watchers.size === 0) return;
-    if (this.#untold.length === 0) later(this.tell);
+    if (this.#untold.length === 0) nextTurn(this.tell);
     else if (this.#untold.length >= maxUntold) this.tell();
     this.#untold.push(full);
   }
