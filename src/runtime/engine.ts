@@ -333,7 +333,8 @@ export class Engine {
     const [nodes, ids] = [[...outputs], plan.outputs.slice(0, outputs.length)];
     for (const { number, buffer } of plan.kept) {
       const node = t.nodes[number]!;
-      if (node.storage || nodes.includes(node)) continue;
+      // Only tensors keep: a node below may be let go of as soon as the results are attached.
+      if (node.handles === 0 || node.storage || nodes.includes(node)) continue;
       nodes.push(node);
       ids.push(buffer);
     }

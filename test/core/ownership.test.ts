@@ -282,6 +282,19 @@ describe('results that share what they are made from', () => {
   });
 });
 
+describe('values that turn out to be equal', () => {
+  it('hold their bytes once, and give them back', async () => {
+    const zeros = rt.zeros([n, n]);
+    const lower = zeros.tril(-2);
+    const sum = lower.add(lower);
+    lower.dispose();
+    await rt.flush(zeros, sum);
+    zeros.dispose();
+    sum.dispose();
+    expect(heldBytes(rt)).toBe(0);
+  });
+});
+
 /** Whether a call is refused as it should be; what it does instead if not. */
 function problem(act: () => unknown): string {
   try {
