@@ -11,7 +11,8 @@ import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
-import { type ScheduledWork, schedule, storedAs } from './schedule.ts';
+import { type ScheduledWork, schedule } from './schedule.ts';
+import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
 
 export interface LaunchStep {

@@ -6,7 +6,7 @@ import type { BufferParam, Routine } from '../kernel/kernel.ts';
 import type { Vertex } from './canonical.ts';
 import type { FusedEpilogue } from './epilogue.ts';
 import { args } from './node.ts';
-import { storedAs } from './schedule.ts';
+import { storedAs } from './stored-as.ts';
 
 export interface RoutineSource {
   /** The vertex whose buffer is read. */

@@ -22,22 +22,11 @@ import {
 import { type LoweredGroup, LoweredGroups, reducedSizes } from './kernels.ts';
 import { merge } from './merge.ts';
 import { routineSources } from './routines.ts';
+import { storedAs } from './stored-as.ts';
 
 export type ScheduledWork =
   | { readonly kind: 'kernel'; readonly lowered: LoweredGroup }
   | { readonly kind: 'routine'; readonly vertex: Vertex; readonly fused: FusedEpilogue | null };
-
-/** The vertex whose buffer holds this one's elements in the same order. */
-export function storedAs(v: Vertex): Vertex {
-  while (isAlias(v)) v = v.sources[0]!;
-  return v;
-}
-
-// A sort has two results, which two vertices name: its own buffer holds the sorted values.
-function isAlias(v: Vertex): boolean {
-  if (v.op === 'sorted') return true;
-  return (v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const';
-}
 
 export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogue?: boolean }): ScheduledWork[] {
   const live = reachable(graph);

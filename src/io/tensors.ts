@@ -1,8 +1,7 @@
 // Files to tensors and back. Sources are bytes, or paths where there is a file system (Node).
 
 import { importNode } from '../base/platform.ts';
-import { aborted } from '../governor/recovery/errors.ts';
-import type { Runtime, Tensor, WaitOptions } from '../index.ts';
+import { aborted, type Runtime, type Tensor, type WaitOptions } from '../index.ts';
 import { fileSystem, replaceFile } from './files.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, type NpzOptions, parseNpz } from './npz.ts';

@@ -1,7 +1,7 @@
 // Bounds and linear form of index expressions: what the simplifier and the vectorisers reason with.
 
 import type { Expr } from './expr.ts';
-import { operands } from './expr.ts';
+import { operands } from './walk.ts';
 
 export interface Bounds {
   readonly min: number;

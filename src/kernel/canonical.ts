@@ -3,8 +3,9 @@
 // Expressions are numbered in the order in which they are met, so builders and their ids play no part. Names and
 // estimates are left out: they do not change what is computed.
 
-import { type Expr, operands } from './expr.ts';
+import type { Expr } from './expr.ts';
 import type { Accumulator, BufferParam, Epilogue, Kernel, Output, Routine } from './kernel.ts';
+import { operands } from './walk.ts';
 
 class Writer {
   readonly #numbers = new Map<Expr, number>();

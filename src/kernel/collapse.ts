@@ -4,8 +4,9 @@
 // computed from them moves n times as far along the outer one as along the inner one, n being the inner size.
 
 import { linear } from './bounds.ts';
-import { type Expr, Exprs, operands } from './expr.ts';
+import { type Expr, Exprs } from './expr.ts';
 import { rewriter } from './rewrite.ts';
+import { operands } from './walk.ts';
 
 export interface Nest {
   readonly space: readonly number[];

@@ -2,9 +2,10 @@
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
-import { type Expr, operands } from './expr.ts';
+import type { Expr } from './expr.ts';
 import type { BufferParam, Estimate, Kernel } from './kernel.ts';
 import { aluOps } from './ops.ts';
+import { operands } from './walk.ts';
 
 /** The cost of computing an expression once, in additions; positions and loads count nothing. */
 export function costOf(roots: readonly Expr[]): number {

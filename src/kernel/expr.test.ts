@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Expr, Exprs, operands } from './expr.ts';
+import { type Expr, Exprs } from './expr.ts';
+import { operands } from './walk.ts';
 
 const load = (b: Exprs, slot = 0): Expr => b.load('f32', slot, b.axis(0, 8));
 

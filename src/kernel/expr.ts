@@ -149,36 +149,6 @@ export class Exprs {
   }
 }
 
-/** The operands of an expression, in order. */
-export function operands(e: Expr): readonly Expr[] {
-  switch (e.kind) {
-    case 'alu':
-    case 'cast':
-      return e.src;
-    case 'load':
-      return e.gate ? [e.index, e.gate] : [e.index];
-    case 'const':
-    case 'scalar':
-    case 'axis':
-    case 'acc':
-      return [];
-    default:
-      return e satisfies never;
-  }
-}
-
-/** Every expression below some roots, those included, once each. */
-export function* below(roots: readonly Expr[]): Generator<Expr, void> {
-  const seen = new Set<Expr>();
-  const stack = [...roots];
-  for (let e = stack.pop(); e; e = stack.pop()) {
-    if (seen.has(e)) continue;
-    seen.add(e);
-    yield e;
-    stack.push(...operands(e));
-  }
-}
-
 function canonical(type: ScalarType, value: number | bigint): number | bigint {
   // A product such as 0 · -1 is -0 in JavaScript; positions have one zero.
   if (type === 'index') return Number(value) + 0;

@@ -1,7 +1,8 @@
 // Kernels as text: one line per accumulator and output, shared parts named.
 
-import { type Expr, operands } from './expr.ts';
+import type { Expr } from './expr.ts';
 import type { Kernel } from './kernel.ts';
+import { operands } from './walk.ts';
 
 const infix: Readonly<Record<string, string>> = {
   add: '+',

@@ -3,10 +3,11 @@
 import type { DType } from '../../src/base/dtype.ts';
 import { decompose } from '../../src/kernel/decompose/index.ts';
 import type { Native } from '../../src/kernel/decompose/lowering.ts';
-import { type Expr, Exprs, operands } from '../../src/kernel/expr.ts';
+import { type Expr, Exprs } from '../../src/kernel/expr.ts';
 import type { Kernel } from '../../src/kernel/kernel.ts';
 import { type AluOp, aluOps } from '../../src/kernel/ops.ts';
 import { bitcastValue, castValue, meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
+import { operands } from '../../src/kernel/walk.ts';
 
 const basic: readonly AluOp[] = [
   ...(['add', 'sub', 'mul', 'div', 'max', 'min', 'eq', 'ne', 'lt', 'le', 'where', 'neg', 'abs'] as const),

@@ -2,8 +2,8 @@
 
 import { sizeOf } from '../../base/shape.ts';
 import { type Bounds, bounds, cutOf } from '../../kernel/bounds.ts';
-import { below } from '../../kernel/expr.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import { below } from '../../kernel/walk.ts';
 import { tooManyPositions } from './errors.ts';
 import type { PassPlan, Traits } from './plan.ts';
 import { renderMatmul } from './routines/matmul.ts';

@@ -4,10 +4,11 @@
 // everywhere, and bit-identical on devices that round every op. Slots, axes and everything else stay as they are.
 
 import { accumulatorFor, type DType } from '../../base/dtype.ts';
-import { type Expr, operands } from '../expr.ts';
+import type { Expr } from '../expr.ts';
 import type { Accumulator, Epilogue, Kernel } from '../kernel.ts';
 import type { ReduceOp } from '../ops.ts';
 import { rewriter } from '../rewrite.ts';
+import { operands } from '../walk.ts';
 import { Lowering, type Native } from './lowering.ts';
 
 export { accuracy } from './accuracy.ts';

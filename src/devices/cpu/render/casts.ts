@@ -6,8 +6,8 @@
 import { bounds } from '../../../kernel/bounds.ts';
 import type { Cast } from '../../../kernel/expr.ts';
 import type { PlainOp } from '../wasm/ops.ts';
-import { type Emitter, isHalf } from './emitter.ts';
-import { roundHalf, roundToOdd } from './half.ts';
+import type { Emitter } from './emitter.ts';
+import { isHalf, roundHalf, roundToOdd } from './half.ts';
 import { type LaneType, laneType, shapeOf, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
 

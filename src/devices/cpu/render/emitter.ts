@@ -5,8 +5,9 @@
 // scope where they are computed (scope.ts).
 
 import { linear } from '../../../kernel/bounds.ts';
-import { type Expr, type Exprs, operands } from '../../../kernel/expr.ts';
+import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import { fromLinear } from '../../../kernel/simplify.ts';
+import { operands } from '../../../kernel/walk.ts';
 import type { ValType } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
 import type { PlainOp } from '../wasm/ops.ts';
@@ -422,5 +423,3 @@ const logicOps: Readonly<Record<string, { readonly order: readonly number[]; rea
   le: { order: [0, 1], ops: ['v128.andnot', 'v128.not'] },
   where: { order: [1, 2, 0], ops: ['v128.bitselect'] },
 };
-
-export const isHalf = (t: string): t is 'f16' | 'bf16' => t === 'f16' || t === 'bf16';

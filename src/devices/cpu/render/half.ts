@@ -6,6 +6,9 @@
 import type { Code } from '../wasm/code.ts';
 import { splatBytes } from './lanes.ts';
 
+/** Types that are kept in two bytes and computed in f32. */
+export const isHalf = (t: string): t is 'f16' | 'bf16' => t === 'f16' || t === 'bf16';
+
 type Temp = () => number;
 const i32 = (c: Code, v: number): Code => c.v128(splatBytes('i32', v));
 

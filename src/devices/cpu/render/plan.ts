@@ -1,9 +1,10 @@
 // How a kernel is run: which axis is vectorised, in what order the others are looped over, how work is cut into items.
 
 import { axesOf, strideAlong } from '../../../kernel/bounds.ts';
-import { type Expr, operands } from '../../../kernel/expr.ts';
+import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { aluOps } from '../../../kernel/ops.ts';
+import { operands } from '../../../kernel/walk.ts';
 import { storedWidth, widthOf } from './lanes.ts';
 
 /** Loop over an axis of the kernel. */

@@ -6,8 +6,9 @@
 // became simpler that way may only be reached inside its case: elsewhere its position can lie outside the buffer.
 
 import { linear } from '../../../kernel/bounds.ts';
-import { type Alu, type Expr, type Exprs, operands } from '../../../kernel/expr.ts';
+import type { Alu, Expr, Exprs } from '../../../kernel/expr.ts';
 import { fromLinear } from '../../../kernel/simplify.ts';
+import { operands } from '../../../kernel/walk.ts';
 
 /** A tree of cases around loops over parts of the vector axis. */
 export type Case =

@@ -4,8 +4,8 @@ import { byteSize } from '../../../base/dtype.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Output } from '../../../kernel/kernel.ts';
-import { type Emitter, isHalf } from './emitter.ts';
-import { f32ToBf16, f32ToF16 } from './half.ts';
+import type { Emitter } from './emitter.ts';
+import { f32ToBf16, f32ToF16, isHalf } from './half.ts';
 import { partsFor, splatBytes, storedWidth } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
 

@@ -5,10 +5,11 @@
 
 import type { DType } from '../../../base/dtype.ts';
 import { cutOf, linear } from '../../../kernel/bounds.ts';
-import { type Alu, below, type Expr, type Exprs } from '../../../kernel/expr.ts';
+import type { Alu, Expr, Exprs } from '../../../kernel/expr.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { rewriter } from '../../../kernel/rewrite.ts';
+import { below } from '../../../kernel/walk.ts';
 
 const limit = 2 ** 31;
 

@@ -8,9 +8,10 @@
 import { byteSize, type DType, dtypeInfo, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import { axesOf } from '../../../kernel/bounds.ts';
-import { type Expr, operands, type ScalarType } from '../../../kernel/expr.ts';
+import type { Expr, ScalarType } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { castValue } from '../../../kernel/semantics.ts';
+import { operands } from '../../../kernel/walk.ts';
 import type { CpuBuffer } from '../buffer.ts';
 import { type Views, viewOf } from '../views.ts';
 import { type Fold, folds } from './folds.ts';

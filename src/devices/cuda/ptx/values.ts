@@ -1,6 +1,7 @@
 // Values in registers, and what an expression depends on.
 
-import { type Expr, operands } from '../../../kernel/expr.ts';
+import type { Expr } from '../../../kernel/expr.ts';
+import { operands } from '../../../kernel/walk.ts';
 
 /** One register, or one per lane. */
 export type Values = readonly string[];

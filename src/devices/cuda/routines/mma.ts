@@ -7,7 +7,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import type { Target } from '../ptx/target.ts';
-import { type MakeCore, rowBytes, type TensorTiles } from './tensor.ts';
+import { type MakeCore, rowBytes, type TensorTiles } from './tensor-core.ts';
 
 const side = 64;
 

@@ -15,34 +15,8 @@ import type { Argument } from '../step.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
 import { mmaCore } from './mma.ts';
+import { rowBytes } from './tensor-core.ts';
 import { wgmmaCore } from './wgmma.ts';
-
-export interface TensorTiles {
-  readonly rows: number;
-  readonly columns: number;
-  readonly threads: number;
-  readonly stages: number;
-  /** How many stages are fetched ahead of the one in use. */
-  readonly ahead: number;
-}
-
-/** What a core needs to know: it multiplies the stage at a shared address into registers, and stores them at the end. */
-export interface TensorCore {
-  readonly tiles: TensorTiles;
-  /** Called once, before the loop. */
-  begin(): void;
-  /** Multiplies one stage; A's tile lies at `stage`, B's behind it. */
-  multiply(stage: string): void;
-  /** Called after the loop; then `results` may be read. */
-  end(): void;
-  /** Calls back with pairs of neighbours: row and column within the tile, and the two registers. */
-  results(store: (row: string, column: string, first: string, second: string) => void): void;
-}
-
-export type MakeCore = (kit: Kit, type: DType, base: string, tid: string) => TensorCore;
-
-/** Bytes of one tile row in shared memory. */
-export const rowBytes = 128;
 
 const sharedLimit = (sm: number): number => (sm >= 90 && sm < 120 ? 227 : sm === 80 || sm === 87 ? 163 : 99) * 1024;
 

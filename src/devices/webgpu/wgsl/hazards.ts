@@ -9,8 +9,9 @@
 // or merge; a sum with such a pair is delicate, and is veiled if it becomes a term of another sum or meets a constant
 // factor. Independent terms and polynomials by Horner's rule are left to the compiler, whose fused multiply-adds are welcome.
 
-import { type Alu, type Expr, operands } from '../../../kernel/expr.ts';
+import type { Alu, Expr } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
+import { operands } from '../../../kernel/walk.ts';
 
 function isAlu<Op extends AluOp>(e: Expr, ...ops: readonly Op[]): e is Alu & { readonly op: Op } {
   return e.kind === 'alu' && e.type === 'f32' && (ops as readonly AluOp[]).includes(e.op);

@@ -7,7 +7,7 @@
 import { stridesOf } from '../../../base/shape.ts';
 import { linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
-import { operands } from '../../../kernel/expr.ts';
+import { operands } from '../../../kernel/walk.ts';
 
 export interface LaneSetting {
   /** The axis the lanes lie along, or null when they straddle rows of `space`. */

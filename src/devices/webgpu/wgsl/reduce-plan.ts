@@ -7,8 +7,9 @@
 
 import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
-import { type Expr, type Load, operands } from '../../../kernel/expr.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { operands } from '../../../kernel/walk.ts';
 import type { Traits } from '../plan.ts';
 import { type Deal, dealSpace } from './elementwise.ts';
 import { Lanes } from './lanes.ts';

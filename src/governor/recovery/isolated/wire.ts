@@ -6,9 +6,10 @@
 import { type DType, dtypes } from '../../../base/dtype.ts';
 import type { Capabilities } from '../../../devices/device.ts';
 import * as errors from '../../../errors.ts';
-import { type Expr, operands, type ScalarType } from '../../../kernel/expr.ts';
+import type { Expr, ScalarType } from '../../../kernel/expr.ts';
 import type { Epilogue, Kernel, Matmul, Routine, RoutineOp } from '../../../kernel/kernel.ts';
 import type { AluOp, ReduceOp } from '../../../kernel/ops.ts';
+import { operands } from '../../../kernel/walk.ts';
 import { DeadlineExceeded, TransientError } from '../errors.ts';
 
 type Plain = string | number | boolean | null;

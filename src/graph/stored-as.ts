@@ -1,0 +1,15 @@
+// Vertices that share a buffer: which one's elements, in the same order, are those of another.
+
+import type { Vertex } from './canonical.ts';
+
+/** The vertex whose buffer holds this one's elements in the same order. */
+export function storedAs(v: Vertex): Vertex {
+  while (isAlias(v)) v = v.sources[0]!;
+  return v;
+}
+
+// A sort has two results, which two vertices name: its own buffer holds the sorted values.
+function isAlias(v: Vertex): boolean {
+  if (v.op === 'sorted') return true;
+  return (v.op === 'reshape' || v.op === 'expand') && v.sources[0]!.size === v.size && v.sources[0]!.op !== 'const';
+}
