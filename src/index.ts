@@ -61,6 +61,7 @@ export {
   createRuntime,
   type Runtime,
   type RuntimeOptions,
+  type ScopeOptions,
   type TensorOptions,
   type UploadOptions,
 } from './runtime/runtime.ts';

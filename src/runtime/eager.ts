@@ -25,6 +25,7 @@ interface EagerProgram {
   /** Both operands are one and the same. */
   readonly twice: boolean;
   readonly wanted: Want['wanted'];
+  readonly op: Want['op'];
   readonly executable: Executable;
   readonly decision: Decision | null;
   readonly epoch: number;
@@ -62,7 +63,7 @@ export class EagerPrograms {
     const { executable } = last;
     const { place } = executable;
     if (last.epoch !== epoch || executable.generation !== place.generation) return null;
-    if (last.wanted !== want.wanted || (want !== anywhere && !suits(want, place))) return null;
+    if (last.wanted !== want.wanted || last.op !== want.op || (want !== anywhere && !suits(want, place))) return null;
     const buffers: (DeviceBuffer | undefined)[] = [];
     let scalars = none;
     let reach = 0;
@@ -109,6 +110,7 @@ export class EagerPrograms {
       masks: sources.map((s) => s.storage?.mask ?? 0),
       twice,
       wanted: want.wanted,
+      op: want.op,
       executable,
       decision: executable.decision,
       epoch,

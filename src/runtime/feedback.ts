@@ -58,8 +58,9 @@ export class Feedback {
     const predicted = decision?.predictions.find((p) => p.device === place.id);
     if (!after || !work || !predicted) return;
     const issued = performance.now();
+    const op = decision instanceof Costed ? decision.request.op : operationOf(work);
     const tell = (ms: number): void =>
-      this.#router!.observe(operationOf(work), work, place.id, predicted.launch + predicted.work, ms * 1000);
+      this.#router!.observe(op, work, place.id, predicted.launch + predicted.work, ms * 1000);
     if (after.done()) {
       tell(issued - start);
       return;

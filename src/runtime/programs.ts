@@ -9,7 +9,14 @@ import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
 import { type Asked, asked } from '../governor/recovery/attempt.ts';
 import type { Router } from '../governor/routing/router.ts';
-import type { Candidate, Decision, RouteRequest, WorkItem } from '../governor/routing/types.ts';
+import {
+  type Candidate,
+  type Decision,
+  type OperationType,
+  operationTypes,
+  type RouteRequest,
+  type WorkItem,
+} from '../governor/routing/types.ts';
 import { operationOf, workOf } from '../governor/routing/work.ts';
 import type { Node } from '../graph/node.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
@@ -55,12 +62,15 @@ export interface Want extends Asked {
   readonly awaits: boolean;
   /** Where the result goes next: to the host, or nobody knows. */
   readonly wanted: 'host' | null;
+  /** What the caller says the work is, for the router's books; null if nothing was said. */
+  readonly op: OperationType | null;
 }
 
 export const anywhere: Want = {
   sync: false,
   awaits: false,
   wanted: null,
+  op: null,
   ...asked,
 };
 
@@ -194,7 +204,7 @@ export class Programs {
     if (candidates.length === 1 || !this.#router) return { place: candidates[0]!, decision: null };
     const decision = this.#router.decide(this.#request(entry, t, outputs, leaves, want, candidates));
     const place = candidates.find((p) => p.id === decision.device)!;
-    if (this.#events.has('route')) this.#events.emit('route', { op: operationOf(entry.work!), ...decision });
+    if (this.#events.has('route')) this.#events.emit('route', { op: operationOf(entry.work!, want.op), ...decision });
     return { place, decision };
   }
 
@@ -211,7 +221,7 @@ export class Programs {
     const { work } = entry;
     const results = new Set(plan.outputs.filter((b) => b >= plan.leaves));
     return {
-      op: operationOf(work),
+      op: operationOf(work, want.op),
       candidates: candidates.map(
         (p): Candidate => ({
           device: p.id,
@@ -341,6 +351,7 @@ const usable = (e: Executable): boolean => e.generation === e.place.generation &
 function locations(leaves: readonly Node[], want: Want): number {
   let h = want.excluded * 8 + (want.sync ? 1 : 0) + (want.awaits ? 2 : 0) + (want.wanted ? 4 : 0);
   h = Math.imul(h, 31) + (want.pin?.bit ?? 0) + ((want.prefer?.bit ?? 0) << 8);
+  if (want.op) h = Math.imul(h, 31) + 1 + operationTypes.indexOf(want.op);
   for (let i = 0; i < leaves.length; i++) {
     const s = leaves[i]!.storage;
     h = Math.imul(h, 31) + (s ? s.mask + (s.pin ? s.pin.bit << 8 : 0) : 0);

@@ -78,12 +78,15 @@ function executableFor(signature: Signature, engine: Engine, leaves: readonly No
     signature.epoch === engine.epoch &&
     last.generation === last.place.generation &&
     last.place.alive &&
-    (want === anywhere || (want.pin ?? want.prefer) === last.place) &&
+    want.excluded === 0 &&
+    want.op === signature.op &&
+    (want.pin ?? want.prefer ?? last.place) === last.place &&
     leaves.every((l) => l.storage!.place === last.place && !l.storage!.pin);
   if (still) return last;
   const executable = engine.programs.find(trace(graph, opened), graph, leaves, want);
   signature.executable = executable;
   signature.epoch = engine.epoch;
+  signature.op = want.op;
   return executable;
 }
 

@@ -1,5 +1,6 @@
 // The runtime: opened on devices, it computes, explains and watches; making tensors is below it.
 
+import { checkOptions } from '../base/arguments.ts';
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
 import { checkShape } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
@@ -14,6 +15,7 @@ import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/opti
 import type { OpenRouter } from '../governor/routing/open.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
 import type { Router } from '../governor/routing/router.ts';
+import { type OperationType, operationTypes } from '../governor/routing/types.ts';
 import { checkDType } from '../tensor/build.ts';
 import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
 import { Random } from '../tensor/random.ts';
@@ -140,6 +142,13 @@ function recordSites(host: RuntimeHost, memory: MemorySettings, monitor: Runtime
       host.lifetime.siteBytes = e.to === 'low' ? Number.POSITIVE_INFINITY : largeBytes;
     });
   }
+}
+
+export interface ScopeOptions {
+  /** Everything inside is computed there. */
+  readonly device?: DeviceId | undefined;
+  /** What the work inside is: the name under which the router books and learns it. */
+  readonly op?: OperationType | undefined;
 }
 
 export class Runtime extends TensorMaking {
@@ -323,16 +332,20 @@ export class Runtime extends TensorMaking {
   /**
    * Runs a function and disposes every tensor it made, except those it returns: by themselves, or in arrays, objects, Maps, Sets
    * and instances of classes. What is only in private fields (#) cannot be seen: call `keep()` on it. Also for async functions.
-   * With a device, everything inside is computed there.
+   * With a device, everything inside is computed there. With an op, the router books the work inside under that name.
    * @example rt.scope(() => rt.tensor([1]).add(1)) // → [2]
    * @example rt.scope({ device: 'cpu' }, () => rt.tensor([1]).add(1)) // → [2]
+   * @example rt.scope({ op: 'graph_algorithm' }, () => rt.tensor([1]).add(1)) // → [2]
    */
   scope<T>(body: () => T): T;
-  scope<T>(options: { readonly device?: DeviceId | undefined }, body: () => T): T;
-  scope<T>(first: (() => T) | { readonly device?: DeviceId | undefined }, second?: () => T): T {
+  scope<T>(options: ScopeOptions, body: () => T): T;
+  scope<T>(first: (() => T) | ScopeOptions, second?: () => T): T {
     if (typeof first === 'function') return this.host.scope(first);
-    const place = first.device === undefined ? null : this.host.place(first.device, 'scope');
-    return this.host.scope(second!, { place });
+    checkOptions(first, ['device', 'op'], 'scope');
+    const { device, op } = first;
+    if (op !== undefined && !operationTypes.includes(op)) throw unknownOperation(op);
+    const place = device === undefined ? null : this.host.place(device, 'scope');
+    return this.host.scope(second!, { place, op });
   }
 
   /**
@@ -466,3 +479,11 @@ export class Runtime extends TensorMaking {
     await this.close();
   }
 }
+
+const unknownOperation = (op: string): ArgumentError =>
+  new ArgumentError({
+    code: 'UNKNOWN_OPERATION',
+    message: `scope: there is no operation '${op}'`,
+    fix: `Use one of ${operationTypes.join(', ')}, or leave it out.`,
+    where: 'scope',
+  });

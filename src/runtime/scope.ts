@@ -5,6 +5,7 @@
 
 import { importNode, isNode } from '../base/platform.ts';
 import type { Place } from '../devices/place.ts';
+import type { OperationType } from '../governor/routing/types.ts';
 import type { Want } from './programs.ts';
 
 interface Disposable {
@@ -22,6 +23,8 @@ export interface ScopePlaces {
   readonly place?: Place | null | undefined;
   /** Computed here if the device can; what fails is passed on to the attempt that the scope is part of. */
   readonly attempt?: Place | undefined;
+  /** What the work inside is, for the router's books. */
+  readonly op?: OperationType | undefined;
 }
 
 export class Scope {
@@ -29,26 +32,28 @@ export class Scope {
   /** Where everything inside is computed; of the nearest scope around that says so. */
   readonly place: Place | null;
   readonly prefer: Place | null;
+  readonly op: OperationType | null;
   readonly #members = new Set<Disposable>();
   /** The scope that says where; null if none does. */
   readonly #placing: Scope | null;
   #base: Want | null = null;
   #want: Want | null = null;
 
-  constructor(parent: Scope | undefined, { place, attempt }: ScopePlaces = {}) {
+  constructor(parent: Scope | undefined, { place, attempt, op }: ScopePlaces = {}) {
     this.parent = parent;
     this.place = place ?? parent?.place ?? null;
     this.prefer = attempt ?? parent?.prefer ?? null;
-    this.#placing = place || attempt ? this : parent ? parent.#placing : null;
+    this.op = op ?? parent?.op ?? null;
+    this.#placing = place || attempt || op ? this : parent ? parent.#placing : null;
   }
 
   /** What is asked of a place inside. */
   want(base: Want): Want {
     if (this.#placing !== this) return this.#placing?.want(base) ?? base;
-    const { place: pin, prefer } = this;
+    const { place: pin, prefer, op } = this;
     if (this.#base !== base || !this.#want) {
       this.#base = base;
-      this.#want = { ...base, ...(pin && { pin, pinned: true }), prefer, once: prefer !== null };
+      this.#want = { ...base, ...(pin && { pin, pinned: true }), prefer, once: prefer !== null, op };
     }
     return this.#want;
   }

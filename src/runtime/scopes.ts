@@ -1,4 +1,4 @@
-// The scopes in progress: which one is current, and which place it pins what is computed inside to.
+// The scopes in progress: which one is current, and what it asks of everything that is computed inside.
 
 import type { Handle } from '../tensor/host.ts';
 import type { Want } from './programs.ts';
@@ -8,7 +8,7 @@ export class Scopes {
   /** Scopes in progress; a cheap test before looking for the current one. */
   active = 0;
   readonly #store: ScopeStore;
-  /** Those of them that pin. */
+  /** Those of them that ask for a place, or name the work. */
   #pins = 0;
 
   constructor(store: ScopeStore) {
@@ -32,7 +32,7 @@ export class Scopes {
   /** Runs a body in a scope; works for plain and for async bodies. */
   run<T>(body: () => T, places: ScopePlaces = {}): T {
     const scope = new Scope(this.#store.current(), places);
-    const pins = places.place || places.attempt ? 1 : 0;
+    const pins = places.place || places.attempt || places.op ? 1 : 0;
     this.active++;
     this.#pins += pins;
     const finish = (result: unknown): void => {

@@ -14,7 +14,7 @@ import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { RuntimeHost } from './host.ts';
-import type { Executable } from './programs.ts';
+import type { Executable, Want } from './programs.ts';
 import { branches, flatten, regrow } from './tree.ts';
 
 /** A program of a compiled function. */
@@ -29,6 +29,8 @@ export interface Signature {
   /** The program of the last call, and when it was chosen. */
   executable: Executable | null;
   epoch: number;
+  /** What the last call was said to be. */
+  op: Want['op'];
   readonly recordings: Map<Executable, Recording>;
   /** It is not kept any more, and cannot be run. */
   gone: boolean;
@@ -255,6 +257,7 @@ export class Signatures {
         draws: [...t.draws].sort((p, q) => t.scalars[p]! - t.scalars[q]!),
         executable: null,
         epoch: -1,
+        op: null,
         recordings: new Map(),
         gone: false,
       },
