@@ -20,7 +20,7 @@ import { known, type Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { nodePorts } from '../ports-node.ts';
 import { allProfiles, findProfile } from '../profiles/profiles.ts';
-import { hopeless, machine, machines, nvidia } from '../resolve/fixtures/machines.ts';
+import { hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { type EnvFlags, runEnv } from './command.ts';
 import { checkName, planEnvironment } from './plan.ts';
 import { difference, writeFiles } from './write.ts';

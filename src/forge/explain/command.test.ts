@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { capture } from '../config/testing.ts';
 import { nodePorts } from '../ports-node.ts';
-import { machines } from '../resolve/fixtures/machines.ts';
+import { machines } from '../../../test/forge/fixtures/targets.ts';
 import { type ExplainFlags, type Input, runExplain } from './command.ts';
 
 let folder = '';

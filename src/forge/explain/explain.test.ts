@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { within } from '../../../test/support/time.ts';
 import { known } from '../machine.ts';
-import { machine, machines, nvidia } from '../resolve/fixtures/machines.ts';
+import { machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean } from './clean.ts';
 import { explain } from './explain.ts';
-import { alsoRight, corpus } from './fixtures/corpus.ts';
+import { alsoRight, corpus } from '../../../test/forge/errors/corpus.ts';
 import { bytesOf, cudaNumbers, valuesIn } from './values.ts';
 
-const unrelated = readFileSync(new URL('./fixtures/unrelated.txt', import.meta.url), 'utf8')
+const unrelated = readFileSync(new URL('../../../test/forge/errors/unrelated.txt', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => line !== '');
 const codes = (text: string): readonly string[] => explain(text, { limit: 10 }).map((row) => row.code);
