@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { machines } from '../../../test/forge/fixtures/targets.ts';
 import { capture } from '../config/testing.ts';
 import { nodePorts } from '../ports-node.ts';
-import { machines } from '../../../test/forge/fixtures/targets.ts';
 import { type ExplainFlags, type Input, runExplain } from './command.ts';
 
 let folder = '';

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { within } from '../../../test/support/time.ts';
-import { known } from '../machine.ts';
+import { alsoRight, corpus } from '../../../test/forge/errors/corpus.ts';
 import { machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
+import { known } from '../machine.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean } from './clean.ts';
 import { explain } from './explain.ts';
-import { alsoRight, corpus } from '../../../test/forge/errors/corpus.ts';
 import { bytesOf, cudaNumbers, valuesIn } from './values.ts';
 
 const unrelated = readFileSync(new URL('../../../test/forge/errors/unrelated.txt', import.meta.url), 'utf8')
@@ -244,7 +243,7 @@ describe('ranking', () => {
     const log = `${unrelated.join('\n')}\n`.repeat(200);
     const start = performance.now();
     explain(`${log}CUDA error: device-side assert triggered`);
-    expect(performance.now() - start).toBeLessThan(within(1000));
+    expect(performance.now() - start).toBeLessThan(5000);
   });
 });
 

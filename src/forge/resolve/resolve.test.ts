@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { amd, hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { loadTables } from '../data/tables.ts';
 import { known, type Machine, missing } from '../machine.ts';
-import { amd, hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { listBuilds, resolve } from './resolve.ts';
 import type { ResolveRequest } from './types.ts';
 

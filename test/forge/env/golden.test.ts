@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Framework } from '../../../src/forge/data/schemas.ts';
 import { loadTables } from '../../../src/forge/data/tables.ts';
-import { allProfiles, findProfile } from '../../../src/forge/profiles/profiles.ts';
-import { machines } from '../fixtures/targets.ts';
 import { type EnvPlan, planEnvironment } from '../../../src/forge/env/plan.ts';
 import { formats, render, writers } from '../../../src/forge/env/writers.ts';
+import { allProfiles, findProfile } from '../../../src/forge/profiles/profiles.ts';
+import { machines } from '../fixtures/targets.ts';
 
 const { tables, reviewed } = loadTables();
 const profiles = allProfiles(tables);
