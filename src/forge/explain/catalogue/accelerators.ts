@@ -1,6 +1,6 @@
 // Faults of Intel and Apple GPUs.
 
-import { capture, code, phrase } from '../patterns.ts';
+import { capture, code, phrase, symptom } from '../patterns.ts';
 import { asRoot, install, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { MPS, XPU } from './links.ts';
@@ -30,6 +30,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       capture(
         /(?<library>lib(?:ze_loader|sycl|ur_loader|pi_level_zero|OpenCL|mkl_sycl\w*|ccl|intel-ext-pt-gpu)\.so[.\d]*): cannot open/i,
       ),
+      phrase(/SYCL runtime is not (?:detected|dected|found)|no (?:SYCL|Level[- ]Zero) (?:device|platform|driver)/i),
     ],
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
@@ -74,6 +75,10 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       ),
       capture(/level_zero backend failed with error: (?<number>\d+)/i),
       phrase(/Native API (?:failed|returns)|Provided range is out of integer limits/i),
+      phrase(
+        /Double type is not supported on this platform|backend compiler failed build|Required aspect (?:fp64|fp16) is not supported on the device/i,
+      ),
+      symptom(/(?:PI|UR_RESULT|ZE_RESULT)_ERROR_\w+|\bsycl::[\w:]*exception|SYCL exception/i),
     ],
     cause: ({ got }) =>
       `The driver of the Intel GPU reported ${got.number ? `error ${got.number}` : 'an error'}: too little memory, an operation it does not support, or a driver that does not fit.`,
@@ -90,13 +95,15 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     title: 'The operation does not exist on Apple GPUs',
     patterns: [
       capture(
-        /The operator '(?<op>[\w:.]+)' is not currently (?:implemented|supported) (?:for|on) the MPS (?:device|backend)/i,
+        /The operator '(?<op>[\w:.]+)' is not current(?:ly)? (?:implemented|supported) (?:for|on) the MPS (?:device|backend)/i,
       ),
-      phrase(/not currently (?:implemented|supported) (?:for|on) the MPS (?:device|backend)/i),
+      phrase(/not current(?:ly)? (?:implemented|supported) (?:for|on) the MPS (?:device|backend)/i),
       capture(/(?<op>\w+)(?:\(\))?(?: op)? (?:is )?not (?:yet )?(?:implemented|supported) (?:for|on) MPS\b/i),
       phrase(
         /MPS: (?:Unsupported|no support)|only supported (?:natively )?starting from macOS|MPS backend (?:doesn't|does not) support/i,
       ),
+      capture(/Could not run '(?<op>[\w:.]+)' with arguments from the '\w*MPS' backend/i),
+      symptom(/MPSGraph\w*[^\n]*error:|'mps\.\w+' op |\bmps_\w+[^\n]*: error:|MPSNDArray[^\n]*(?:assert|error)/),
     ],
     unless: /float64|BFloat16|bf16/i,
     cause: ({ got }) => `${got.op ?? 'This operation'} is not implemented for MPS.`,

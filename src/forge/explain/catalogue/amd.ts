@@ -68,6 +68,7 @@ export const amdClasses: readonly ErrorClass[] = [
       phrase(
         /no ROCm-capable device is detected|No (?:AMD|HSA) (?:GPU|agents?) (?:found|detected)|Driver not initialized \(amdgpu not found/i,
       ),
+      phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
     ],
     cause: (context) =>
       context.facts && !context.facts.amd
@@ -127,6 +128,11 @@ export const amdClasses: readonly ErrorClass[] = [
       ),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
       phrase(/HW Exception by GPU node|GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i),
+      capture(
+        /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
+      ),
+      symptom(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+/),
+      phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
     ],
     cause: ({ got }) =>
       `A kernel touched memory it does not own or hung the GPU${got.why ? ` (${got.why})` : ''}: a build for another gfx target, an override that does not fit, or an unstable card.`,

@@ -299,6 +299,11 @@ export const buildClasses: readonly ErrorClass[] = [
         /RuntimeError: Error building extension|Error: (?:metadata-generation-failed)[^\n]*(?:flash|deepspeed|apex)/i,
       ),
       symptom(/(?:nvcc|cicc|ptxas|cudafe\+\+)(?:\.exe)?['"]? (?:died due to signal|error)/i),
+      symptom(
+        /Command '\['ninja', '-v'[^\]]*\]' returned non-zero exit status|Command '\[[^\]]*(?:nvcc|cmake)[^\]]*\]' (?:returned|died)/i,
+      ),
+      symptom(/CMake Error[^\n]*(?:CUDA|cuda)|CMake Error at [^\n]*(?:llama|ggml|torch)[^\n]*/i),
+      symptom(/(?:llama\.cpp|ggml|vllm|flash|xformers|apex|csrc)[^\n]*: (?:fatal )?error: /i),
     ],
     cause: ({ got }) =>
       `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,

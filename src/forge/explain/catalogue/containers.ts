@@ -20,6 +20,11 @@ export const containerClasses: readonly ErrorClass[] = [
         /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: (?:no such file|not found)/i,
       ),
       phrase(/unknown flag: --gpus|runtime "?nvidia"? (?:is )?not found/i),
+      capture(
+        /(?:setting up CDI devices|CDI device injection|failed to inject (?:CDI )?devices?|CDI host device|failed to stat CDI)[^\n]*/i,
+      ),
+      capture(/(?:stat|unknown device|no such device)[^\n]{0,20}(?<device>(?:nvidia|amd)\.com\/gpu(?:=\S+)?)/i),
+      phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
     ],
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
     fix: (context) =>
@@ -58,6 +63,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /failed to (?:initialize|create) (?:NVML|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
         /container|docker|runc/i,
       ),
+      capture(/(?:OCI runtime create failed|failed to create (?:shim )?task)[^\n]*(?:nvidia|libcuda)[^\n]*/i),
     ],
     explains: ['driver-missing', 'cuda-lib-missing'],
     cause: ({ got, facts }) =>

@@ -1,6 +1,6 @@
 // What the CUDA runtime and the driver API report while a program runs.
 
-import { capture, code, phrase, weak } from '../patterns.ts';
+import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { asRoot, here, reinstall, run, say, unset } from '../steps.ts';
 import type { Context, ErrorClass, Step } from '../types.ts';
 import { CUDA_NOTES, RUNTIME } from './links.ts';
@@ -23,7 +23,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'The build has no kernels for this GPU',
     patterns: [
       capture(
-        /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capability (?<sm>sm_\d+) is not compatible with the current PyTorch/i,
+        /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
       ),
       code(/cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU/),
       phrase(/no kernel image is available/i),
@@ -39,6 +39,9 @@ export const cudaClasses: readonly ErrorClass[] = [
         /(?:Minimum|minimum) (?:required )?(?:cuda|compute) capability[^\n]{0,40}(?:is|:|>=) (?<least>\d\.\d)[^\n]{0,60}(?:your|GPU|device|found)/i,
       ),
       phrase(/Ignoring visible gpu device [^\n]*Cuda compute capability/i),
+      phrase(
+        /(?:GPU|device|card)[^\n]{0,60}(?:sm_\d+|compute capability [\d.]+)[^\n]{0,40}(?:is not|isn't|not) (?:supported|compatible)/i,
+      ),
     ],
     cuda: [98, 209],
     unless: /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
@@ -372,6 +375,24 @@ export const cudaClasses: readonly ErrorClass[] = [
       run('See who uses it.', 'nvidia-smi'),
       asRoot('Allow several processes.', 'nvidia-smi', '-c', 'DEFAULT'),
     ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-failed',
+    severity: 'error',
+    title: 'A CUDA call failed',
+    patterns: [
+      symptom(
+        /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[a-z][^\n]{3,120})/,
+      ),
+      symptom(
+        /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError)\b[^\n]{0,120}/,
+      ),
+    ],
+    unless: /\bcudaError_?t\b|cudaErrorSuccess|CUDA kernel errors might be/,
+    cause: ({ got }) =>
+      `CUDA reports ${got.what ? `"${got.what.trim()}"` : 'an error'}; the words are its own, and the line shown may lie after the call that failed.`,
+    fix: (context) => [BLOCKING, run('Rule out the machine.', 'gpuforge', 'doctor', '-v'), ...reinstall(context)],
     links: [RUNTIME],
   },
 ];

@@ -33,6 +33,12 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(/Unable to (?:build|load) the (?:NVIDIA )?kernel module|Unable to load the kernel module '?nvidia/i),
       capture(/Consult (?:the )?\S*\/var\/lib\/dkms\/nvidia\S*make\.log/i),
       capture(/\/var\/lib\/dkms\/nvidia\S*:\d+:\d*:? (?:fatal )?error:/i),
+      capture(
+        /\bdkms\b[^\n]*(?:nvidia[^\n]*(?:fail|error)|(?:fail|error)[^\n]*nvidia)|Failed to run `\S*dkms build[^\n]*/i,
+      ),
+      phrase(/Failed to install the kernel module through DKMS|see the file '?\/var\/log\/nvidia-installer\.log/i),
+      phrase(/(?:modpost|ERROR): [^\n]*GPL-incompatible module nvidia/i),
+      capture(/nvidia\/nv[\w-]*\.c:\d+:\d+: error:/i),
     ],
     explains: ['smi-no-comm', 'driver-packages'],
     cause: ({ got }) =>
@@ -70,6 +76,13 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/(?:trying to overwrite|conflicts with)[^\n]*(?<package>(?:nvidia|libnvidia)[\w.-]+)/i),
       code(
         /NO_PUBKEY A4B469963BF863CC|developer\.download\.nvidia\.com[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer)/,
+      ),
+      capture(
+        /(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*) (?:depends on|conflicts with|breaks|requires|but it is not)/i,
+      ),
+      capture(/dependency problems[^\n]*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
+      capture(
+        /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
       ),
     ],
     cause: ({ got }) =>

@@ -130,7 +130,7 @@ export const driverClasses: readonly ErrorClass[] = [
   {
     code: 'gpu-lost',
     severity: 'critical',
-    title: 'The GPU does not answer any more',
+    title: 'The driver cannot start the GPU, or lost it',
     patterns: [
       phrase(/GPU is lost\b|GPU has fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
@@ -138,11 +138,13 @@ export const driverClasses: readonly ErrorClass[] = [
         /NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine (?:was not called|failed))/i,
       ),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
+      symptom(/\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)/i),
+      symptom(/\[nvidia-drm\][^\n]*(?:Failed|ERROR)|nvidia-modeset: ERROR|nvidia-gpu [^\n]*timeout/i),
     ],
     unless: /Xid/,
     explains: ['no-devices'],
     cause: () =>
-      'The card stopped answering: power, temperature, a loose riser or slot, or too little address space in the firmware.',
+      'The card does not answer the driver: power, temperature, a loose riser or slot, too little address space in the firmware, or firmware (GSP) that does not fit the driver.',
     fix: () => [
       asRoot('Restart the machine; cut its power if a restart is not enough.', 'reboot'),
       asRoot('Read what the driver says.', 'dmesg', '--ctime'),

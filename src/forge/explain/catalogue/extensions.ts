@@ -11,11 +11,11 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'An extension was built for another torch',
     patterns: [
-      capture(/undefined symbol: (?<symbol>_ZNK?(?:R?2at|3c10|5torch|St)\w*)/),
+      capture(/undefined symbol: (?<symbol>_Z\w*(?:2at|3c10|5torch)\w*|THPVariable\w*|_ZNSt\w*)/i),
       capture(
-        /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*)[^\n]*undefined symbol: (?<symbol>\w+)/i,
+        /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),
-      capture(/dlopen\([^\n]*Symbol not found: (?<symbol>__ZN\w*(?:c10|at|torch)\w*)/),
+      capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
       capture(
         /The specified procedure could not be found[^\n]*(?<package>torchvision|torchaudio|xformers|flash_attn)/i,
       ),
@@ -110,6 +110,8 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /FlashAttention(?:-\d)? (?:requires|needs)[^\n]*(?:Ampere|compute capability)|flash attention (?:is )?not supported on this (?:GPU|device|arch)/i,
       ),
+      phrase(/Expected is_sm(?:80|8x|90|75)[\w |]* to be true|FlashAttention[^\n]{0,60}(?:not supported|unsupported)/i),
+      phrase(/No available kernel\. Aborting execution|flash attention requires (?:sm|compute|gpu)/i),
     ],
     explains: ['vllm-engine'],
     cause: (context) =>
@@ -153,6 +155,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /flash_attn(?:ention)?[^\n]{0,40}requires? (?:CUDA|torch)[^\n]{0,40}(?:and above|or higher|>=)|FlashAttention is only supported on CUDA [\d.]+ and above/i,
       ),
+      phrase(/Flash Attention 2(?:\.0)? with a model (?:not )?initialized on (?:CPU|GPU)/i),
     ],
     cause: ({ got }) =>
       got.dim ? `Heads may be at most ${got.dim} wide.` : 'The kernels exist for float16 and bfloat16 on the GPU only.',

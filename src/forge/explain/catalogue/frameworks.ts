@@ -19,7 +19,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(/(?:not|without) (?:compiled|built) (?:with|for) (?:CUDA|GPU) support/i),
-      capture(/Could not run 'aten::[\w.]+' with arguments from the '(?<backend>CUDA|XPU|MPS)' backend/i),
+      capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
     ],
     unless: /bitsandbytes|xFormers|llama|ggml|jaxlib/i,
     cause: ({ got }) =>
@@ -185,17 +185,23 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Parts of JAX do not fit together',
     patterns: [
-      capture(/PJRT[^\n]*(?:already registered|already exists|version mismatch|is not compatible)/i),
+      capture(/PJRT[^\n]*(?:already registered|already exists|version mismatch|is not compatible)|Mismatched PJRT/i),
       capture(/jaxlib version (?<jaxlib>[\d.]+) is newer than and incompatible with jax version (?<jax>[\d.]+)/i),
       phrase(/jaxlib version [\d.]+ is newer/i),
       capture(/jaxlib is version (?<jaxlib>[\d.]+), but this version of jax requires version >= ?(?<wanted>[\d.]+)/i),
       capture(/JAX plugin (?<plugin>jax_cuda\d+_\w+) version [\d.]+ is installed, but it is not compatible with/i),
       phrase(/jax requires jaxlib to be installed|module 'jaxlib\.xla_extension' has no attribute/i),
+      capture(/Found (?<what>\w+) version (?<have>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)/i),
+      phrase(/jaxlib\.xla_extension' has no attribute|Jax plugin configuration error|but JAX was built against/i),
+      capture(/Outdated (?<what>\w+) installation found/i),
     ],
+    explains: ['jax-no-gpu', 'cudnn-failed'],
     cause: ({ got }) =>
-      got.jaxlib && got.jax
-        ? `jaxlib ${got.jaxlib} and jax ${got.jax} are of different versions.`
-        : 'The cuda12 and cuda13 plugins are in one environment, or plugin and jaxlib differ.',
+      got.what
+        ? `JAX was built against a newer ${got.what}${got.have ? ` (${got.wanted}, here is ${got.have})` : ''}: another CUDA installation is found before the one that JAX brings.`
+        : got.jaxlib && got.jax
+          ? `jaxlib ${got.jaxlib} and jax ${got.jax} are of different versions.`
+          : 'The cuda12 and cuda13 plugins are in one environment, or plugin and jaxlib differ.',
     fix: (context) => [
       safe(
         'Remove both plugin sets.',
@@ -225,6 +231,8 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/Unable to initialize backend '(?<backend>cuda|gpu|rocm)'/i),
       phrase(/jax sees no GPU: it fell back to the CPU/i),
       capture(/Unknown backend:? '?(?<backend>gpu|cuda)'? requested|Backend '(?<name>cuda|gpu)' failed to initialize/i),
+      phrase(/(?:CUDA|GPU|ROCm) backend failed to initialize|Unable to use CUDA because of the following issues/i),
+      symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
     ],
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
@@ -255,5 +263,24 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ...(frameworkOf(context.software) ? [say('On a Jetson set OPENBLAS_CORETYPE=ARMV8.')] : []),
     ],
     links: [TENSORFLOW],
+  },
+  {
+    code: 'xla-failed',
+    severity: 'error',
+    title: 'XLA could not compile or run the program',
+    patterns: [
+      symptom(
+        /XlaRuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
+      ),
+      symptom(
+        /(?:JaxRuntimeError|InternalError|UnknownError|FailedPreconditionError): [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*/,
+      ),
+    ],
+    cause: ({ got }) => `The compiler behind JAX and TensorFlow stopped${got.what ? `: ${got.what.trim()}` : ''}.`,
+    fix: (context) => [
+      say('The lines before it name the library or the kernel; explain those.'),
+      ...reinstall(context, context.software === 'tensorflow' ? 'tensorflow' : 'jax'),
+    ],
+    links: [JAX],
   },
 ];

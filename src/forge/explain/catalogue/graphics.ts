@@ -1,6 +1,6 @@
 // Graphics interfaces used for computing: Vulkan, WebGPU, DirectX.
 
-import { capture, code, phrase } from '../patterns.ts';
+import { capture, code, phrase, symptom } from '../patterns.ts';
 import { run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
@@ -96,6 +96,10 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?:Buffer|Binding) size[^\n]{0,30}(?:is )?(?:greater|larger) than the (?:maximum|max)|(?:exceeds the max|larger than)[^\n]{0,30}(?:buffer|binding) size/i,
       ),
       phrase(/createBuffer[^\n]*(?:out of memory|failed, size)|Failed to execute 'mapAsync'|GPUOutOfMemoryError/i),
+      capture(/Required limit \(\d+\) is greater than the supported limit|While validating (?<limit>max\w+)/i),
+      symptom(
+        /WebGPU (?:device )?error(?:\(\d+\))?[^\n]*(?:memory|size|limit|validation)|Out of memory[^\n]*(?:WebGPU|GPUBuffer)/i,
+      ),
     ],
     cause: ({ got }) =>
       `The page asks for more than ${got.limit ?? got.name ?? 'the limits that it requested'}; the default limits are small.`,

@@ -33,6 +33,9 @@ export const libraryClasses: readonly ErrorClass[] = [
         /DNN library is not found|cuDNN (?:library )?(?:is )?not (?:found|installed|available)|Unable to load any of \{libcudnn/i,
       ),
       code(/fatal error: cudnn\w*\.h: No such file/),
+      capture(
+        /Found cuDNN version (?<loaded>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)|Outdated cuDNN installation found/i,
+      ),
     ],
     explains: ['tf-no-gpu', 'cudnn-failed', 'ort-provider'],
     cause: ({ got }) =>
@@ -52,7 +55,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     title: 'cuDNN could not do the operation',
     patterns: [
       code(
-        /CUDNN_STATUS_(?:INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|ALLOC_FAILED|BAD_PARAM|NOT_SUPPORTED|ARCH_MISMATCH|LICENSE_ERROR)\w*/,
+        /CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/,
       ),
       phrase(/DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i),
       phrase(
@@ -93,11 +96,12 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A mathematical library of CUDA failed',
     patterns: [
-      code(/CUBLAS_STATUS_(?:EXECUTION_FAILED|INVALID_VALUE|INTERNAL_ERROR|NOT_SUPPORTED|ARCH_MISMATCH|MAPPING_ERROR)/),
+      code(/CUBLAS_STATUS_(?!SUCCESS|NOT_INITIALIZED|ALLOC_FAILED)[A-Z]\w+/),
       code(
         /CU(?:SOLVER|SPARSE|FFT|RAND)_(?:STATUS_)?(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED|ALLOC_FAILED|INVALID_VALUE|INVALID_SIZE|EXEC_FAILED|SETUP_FAILED|ARCH_MISMATCH|NOT_SUPPORTED|INITIALIZATION_FAILED)/,
       ),
       symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
+      symptom(/\bcu(?:Blas|blas|Solver|solver|Fft|fft|Sparse|sparse)\b[^\n]{0,20}(?:internal )?error/),
     ],
     cause: () =>
       'The library got sizes or types that it does not take, a kernel before it failed, or its version does not fit the GPU.',

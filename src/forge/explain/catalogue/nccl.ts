@@ -58,6 +58,9 @@ export const ncclClasses: readonly ErrorClass[] = [
         /(?:connect|connection)[^\n]{0,60}(?:refused|timed out|failed)[^\n]*(?:MASTER_ADDR|port \d+|TCPStore|rendezvous)|(?:TCPStore|rendezvous)[^\n]*(?:refused|timed out|failed|timeout)/i,
       ),
       code(/ncclRemoteError/),
+      capture(
+        /NCCL WARN[^\n]*(?:bind|connect|accept|listen|socket|recv|send)[^\n]*(?:failed|refused|closed|in use|assign|unreach)/i,
+      ),
     ],
     explains: ['nccl'],
     cause: ({ got }) =>
@@ -120,6 +123,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       phrase(/NCCL[^\n]*unhandled (?:system|cuda) error|unhandled (?:system|cuda) error[^\n]*NCCL/i),
       phrase(/internal error - please report this issue to the NCCL developers/i),
       symptom(/NCCL WARN Cuda failure/i),
+      symptom(/NCCL WARN /),
     ],
     cause: () =>
       'Shared memory is too small, the driver is older than the CUDA of the build, or peer-to-peer access does not work.',

@@ -23,6 +23,8 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:CUDA|cuda) GPU is too old|compute capability[^\n]*(?:below|lower than) minimum/i,
         /ollama|level=|gpu\.go/i,
       ),
+      phrase(/amdgpu is not supported|amdgpu version file missing|ollama recommends running/i),
+      symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
     ],
     cause: ({ got, facts }) =>
       got.number === '999'
@@ -56,6 +58,9 @@ export const servingClasses: readonly ErrorClass[] = [
         /llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
       ),
       symptom(/error loading (?:llama server|model)[^\n]*(?:exit status|signal)/i),
+      symptom(
+        /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
+      ),
     ],
     cause: ({ got }) =>
       `The process that holds the model crashed${got.status ? ` (${got.status.trim()})` : ''}; the server log tells why, most often memory.`,
