@@ -82,16 +82,28 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
     }));
 }
 
-/** Best first; a class that explains another one stands just before it, however specific the other's words are. */
+/** From here on a class has words of its own; below it only says that something failed. */
+const SPECIFIC = 0.7;
+
+/**
+ * Best first. A class that explains another stands in for it, however specific the other's words are; and a line that a
+ * class with words of its own has claimed is not told a second time as a mere symptom.
+ */
 function ranked(found: readonly Found[]): readonly Found[] {
   const best = (entry: ErrorClass, score: number, depth = 0): number =>
     found
       .filter((other) => depth < 4 && entry.explains?.includes(other.entry.code))
       .reduce((top, other) => Math.max(top, best(other.entry, other.score, depth + 1) + 0.001), score);
-  return found
-    .map((row) => ({ row, rank: best(row.entry, row.score) }))
-    .sort((a, b) => b.rank - a.rank || b.row.offset - a.row.offset)
-    .map(({ row, rank }) => ({ ...row, score: Math.min(1, Math.max(row.score, rank)) }));
+  const rows = found
+    .map((row) => ({ ...row, own: row.score, score: Math.min(1, best(row.entry, row.score)) }))
+    .sort((a, b) => b.score - a.score || b.offset - a.offset);
+  return rows.filter(
+    (row, i) =>
+      !rows.some(
+        (other, at) =>
+          at < i && (other.entry.explains?.includes(row.entry.code) || (row.own < SPECIFIC && other.line === row.line)),
+      ),
+  );
 }
 
 const carriedHere = (shown: Platform | undefined, machine: Machine): boolean =>

@@ -8,7 +8,7 @@ const speakers: readonly (readonly [Software, RegExp])[] = [
   ['ollama', /\bollama\b|\bllama runner\b|source=(?:gpu|sched|server|routes|runner|types)\.go/i],
   [
     'llama.cpp',
-    /\bggml[_-]\w+|\bllama_(?:model|init|new|kv|context)\w*|\bllama\.cpp\b|\bGGML_ASSERT\b|\bgguf\b|llama-server/i,
+    /\bggml\b|\bggml[_-]\w+|\bllama_(?:model|init|new|kv|context)\w*|\bllama\.cpp\b|\bGGML_ASSERT\b|\bgguf\b|llama-server/i,
   ],
   ['vllm', /\bvllm\b|\bEngineCore\b/i],
   ['onnxruntime', /onnxruntime|ONNXRuntimeError|CUDAExecutionProvider/i],
@@ -37,7 +37,7 @@ const systems: readonly (readonly [Platform, RegExp])[] = [
   ],
   [
     'linux',
-    /\/(?:usr|proc|dev|opt|home|root|etc)\/\w|\.so\b(?:\.\d+)*|\bmanylinux|\bapt(?:-get)?\b|\bdpkg\b|\bmodprobe\b/i,
+    /\/(?:usr|proc|dev|opt|home|root|etc)\/\w|\/lib\/python3|\.so\b(?:\.\d+)*|\bmanylinux|\bapt(?:-get)?\b|\bdpkg\b|\bmodprobe\b/i,
   ],
 ];
 

@@ -69,6 +69,7 @@ export const amdClasses: readonly ErrorClass[] = [
         /no ROCm-capable device is detected|No (?:AMD|HSA) (?:GPU|agents?) (?:found|detected)|Driver not initialized \(amdgpu not found/i,
       ),
       phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
+      phrase(/ROCm: no agent|no (?:ROCm|HIP|AMD) (?:agents?|devices?|GPUs?) (?:was |were )?(?:found|detected)/i),
     ],
     cause: (context) =>
       context.facts && !context.facts.amd
@@ -154,6 +155,9 @@ export const amdClasses: readonly ErrorClass[] = [
         /libamdhip64\.so\.(?<hip>\d+): cannot open|lib(?:rocblas|hipblas\w*|MIOpen|rccl|hsa-runtime64|amd_comgr|roctx64|hipfft|rocsolver)\.so[.\d]*: cannot open/i,
       ),
       capture(/amdhip64(?:_\d+)?\.dll[^\n]{0,40}(?:not found|could not)/i),
+      capture(
+        /(?:Could not find module|Could not load|Failed to load)[^\n]*(?<library>(?:rocblas|hipblas|hipfft|amdhip64|rocsparse|MIOpen)\w*\.(?:dll|so))|Failed to load ZLUDA/i,
+      ),
     ],
     cause: ({ got }) =>
       got.hip

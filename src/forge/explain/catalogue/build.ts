@@ -112,6 +112,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A source build needs the CUDA toolkit',
     patterns: [
+      code(/Could NOT find CUDA(?:Toolkit)?\b/),
       phrase(
         /CUDA_HOME (?:environment variable is not set|does not exist)|CUDA_HOME does not exist, unable to compile/i,
       ),
@@ -120,13 +121,13 @@ export const buildClasses: readonly ErrorClass[] = [
       ),
       phrase(/'nvcc' is not recognized|nvcc(?:\.exe)?['"]? (?:could not be found|is not recognized)/i),
       capture(
-        /No CMAKE_CUDA_COMPILER could be found|Failed to find nvcc|Could NOT find CUDA(?:Toolkit)?\b|Could not find (?:nvcc|`nvcc`|CUDA toolkit)|CUDA Toolkit not found|Specify CUDA_TOOLKIT_ROOT_DIR/i,
+        /No CMAKE_CUDA_COMPILER could be found|Failed to find nvcc|Could not find (?:nvcc|`nvcc`|CUDA toolkit)|CUDA Toolkit not found|Specify CUDA_TOOLKIT_ROOT_DIR/i,
       ),
       phrase(
         /CUDA_PATH[^\n]{0,30}(?:is not set|not found)|Neither CUDA_HOME nor|cannot find (?:the )?CUDA (?:toolkit|installation)/i,
       ),
       code(
-        /fatal error: (?:cuda_runtime(?:_api)?|cuda|cublas_v2|cusparse|curand|cuda_fp16|nvToolsExt|cusolverDn)\.h: No such file/,
+        /fatal error: ['"]?(?:cuda\w*|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
       ),
     ],
     explains: ['build-failed', 'deepspeed-op'],
@@ -190,6 +191,9 @@ export const buildClasses: readonly ErrorClass[] = [
         /(?:command|error: command) '?(?:gcc|x86_64-linux-gnu-gcc|g\+\+|cc|c\+\+)'? (?:failed: No such file|not found)|No such file or directory: ['"](?:gcc|g\+\+|cc|c\+\+)['"]/i,
       ),
       phrase(/Ninja is required to load C\+\+ extensions/i),
+      phrase(
+        /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed)/i,
+      ),
     ],
     explains: ['build-failed', 'triton-missing'],
     cause: ({ os }) =>
@@ -304,6 +308,7 @@ export const buildClasses: readonly ErrorClass[] = [
       ),
       symptom(/CMake Error[^\n]*(?:CUDA|cuda)|CMake Error at [^\n]*(?:llama|ggml|torch)[^\n]*/i),
       symptom(/(?:llama\.cpp|ggml|vllm|flash|xformers|apex|csrc)[^\n]*: (?:fatal )?error: /i),
+      symptom(/command ['"][^'"\n]*\b(?:nvcc|hipcc)(?:\.exe)?['"] failed with exit (?:status|code) \d+/i),
     ],
     cause: ({ got }) =>
       `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,

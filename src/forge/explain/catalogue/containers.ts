@@ -1,6 +1,6 @@
 // Faults of containers, WSL and other places between a program and its GPU.
 
-import { capture, phrase } from '../patterns.ts';
+import { capture, phrase, symptom } from '../patterns.ts';
 import { asRoot, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { TOOLKIT, WSL } from './links.ts';
@@ -25,6 +25,9 @@ export const containerClasses: readonly ErrorClass[] = [
       ),
       capture(/(?:stat|unknown device|no such device)[^\n]{0,20}(?<device>(?:nvidia|amd)\.com\/gpu(?:=\S+)?)/i),
       phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
+      phrase(
+        /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
+      ),
     ],
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
     fix: (context) =>
@@ -63,7 +66,7 @@ export const containerClasses: readonly ErrorClass[] = [
         /failed to (?:initialize|create) (?:NVML|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
         /container|docker|runc/i,
       ),
-      capture(/(?:OCI runtime create failed|failed to create (?:shim )?task)[^\n]*(?:nvidia|libcuda)[^\n]*/i),
+      symptom(/(?:OCI runtime create failed|failed to create (?:shim )?task)[^\n]*(?:nvidia|libcuda)[^\n]*/i),
     ],
     explains: ['driver-missing', 'cuda-lib-missing'],
     cause: ({ got, facts }) =>
@@ -155,6 +158,9 @@ export const containerClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /nvidia-device-plugin[^\n]*(?:error|failed|Incompatible (?:strategy|platform))|Detected non-NVML platform/i,
+      ),
+      capture(
+        /(?:\/run\/nvidia\/driver|nvidia-driver-daemonset|gpu-operator)[^\n]*(?:no such file|failed|error|not found|CrashLoop)|error mounting \S*(?:nvidia|libcuda)\S*/i,
       ),
     ],
     cause: ({ got }) =>

@@ -42,6 +42,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(
         /(?:GPU|device|card)[^\n]{0,60}(?:sm_\d+|compute capability [\d.]+)[^\n]{0,40}(?:is not|isn't|not) (?:supported|compatible)/i,
       ),
+      capture(
+        /GPU architecture[^\n]{0,40} is (?<arch>\w+), which is not compatible with|(?:not compatible|incompatible) with (?:the |this |your )?(?:current )?\w+ (?:installation|build|wheel)[^\n]*(?:arch|sm_|capabilit)/i,
+      ),
     ],
     cuda: [98, 209],
     unless: /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
@@ -61,6 +64,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /Invalid CUDA 'device=(?<device>[^']*)' requested|No CUDA devices? (?:were |was )?(?:found|detected|available)/i,
       ),
       phrase(/no supported devices found for platform CUDA/i),
+      phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],
     cuda: [38, 100],
     cause: (context) => {
@@ -187,6 +191,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
     ],
     cuda: [710],
+    explains: ['cuda-failed'],
     cause: ({ got }) =>
       `An index or a label in the program is out of range${got.assertion ? ` (${got.assertion})` : ''}; the line shown is not the one that failed, because kernels run later.`,
     fix: () => [
@@ -383,7 +388,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'A CUDA call failed',
     patterns: [
       symptom(
-        /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[a-z][^\n]{3,120})/,
+        /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[A-Za-z][^\n]{3,120})/,
       ),
       symptom(
         /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError)\b[^\n]{0,120}/,
@@ -394,6 +399,28 @@ export const cudaClasses: readonly ErrorClass[] = [
       `CUDA reports ${got.what ? `"${got.what.trim()}"` : 'an error'}; the words are its own, and the line shown may lie after the call that failed.`,
     fix: (context) => [BLOCKING, run('Rule out the machine.', 'gpuforge', 'doctor', '-v'), ...reinstall(context)],
     links: [RUNTIME],
+  },
+  {
+    code: 'cuda-graph',
+    severity: 'error',
+    title: 'A CUDA graph could not be recorded',
+    patterns: [
+      symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
+      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraphExecUpdateFailure/),
+      phrase(
+        /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|Cannot prepare for replay during capturing/i,
+      ),
+    ],
+    cuda: [900, 901, 902, 903, 904, 905, 906],
+    explains: ['cuda-failed', 'cuda-not-supported'],
+    cause: ({ got }) => `While kernels were recorded for replay, one failed${got.why ? `: ${got.why.trim()}` : ''}.`,
+    fix: () => [
+      say(
+        'Run once without graphs, so that the real error shows: --disable-cuda-graph (SGLang), --enforce-eager (vLLM), TORCH_COMPILE_DISABLE=1.',
+      ),
+      say('Too little memory is the usual reason: lower --mem-fraction-static or --gpu-memory-utilization.'),
+    ],
+    links: [CUDA_NOTES],
   },
 ];
 

@@ -199,6 +199,9 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /(?:FP8|fp8|NVFP4|MXFP4)[^\n]{0,60}(?:only supported on|requires|is not supported)[^\n]{0,60}(?:compute capability|GPU|device|hardware|CUDA devices)|torch\._scaled_mm is only supported on CUDA devices/i,
       ),
+      phrase(
+        /do(?:es)? not support efficient (?:float16|int8|bfloat16) computation|Requested \w+ compute type, but the target device/i,
+      ),
     ],
     explains: ['vllm-engine'],
     cause: ({ got }) =>
@@ -207,6 +210,30 @@ export const extensionClasses: readonly ErrorClass[] = [
       say('Take the same model in another format: AWQ, GPTQ or bitsandbytes run from 7.5, plain float16 everywhere.'),
     ],
     links: [VLLM],
+  },
+  {
+    code: 'extension-missing',
+    severity: 'warning',
+    title: 'The compiled part of a package is missing',
+    patterns: [
+      phrase(
+        /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)/i,
+      ),
+      capture(
+        /(?<package>\w+)[ _]kernels? (?:is|are) not (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
+      ),
+      capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+)' is not defined/i),
+      capture(
+        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*))'|cannot import name '_C' from '(?<other>\w+)/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      `${got.package ?? got.other ?? 'The package'} was installed without its CUDA part: the wheel is for another torch or Python, or it was built where no nvcc was found.`,
+    fix: (context) => [
+      say('Take the wheel that names your torch, CUDA and Python, or build from source with nvcc on the path.'),
+      rebuild(context),
+    ],
+    links: [EXTENSIONS],
   },
 ];
 

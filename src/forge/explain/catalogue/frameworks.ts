@@ -20,6 +20,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(/(?:not|without) (?:compiled|built) (?:with|for) (?:CUDA|GPU) support/i),
       capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
+      capture(
+        /\btorch\S* (?<version>\d+\.\d+\.\d+)\+cpu\b/i,
+        /is_available\(\) ?(?:is |returns |== |: )?False|not using (?:the )?GPU|CPU-only/i,
+      ),
     ],
     unless: /bitsandbytes|xFormers|llama|ggml|jaxlib/i,
     cause: ({ got }) =>
@@ -35,12 +39,15 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program found no GPU to work on',
     patterns: [
       phrase(
-        /Torch is not able to use GPU|torch\.cuda\.is_available\(\)(?: is| returns| should be| returned|:)? ?\(?(?:False|True)\b/i,
+        /Torch is not able to use GPU|torch\.cuda\.is_available\(\)(?: is| returns| returned|:| ==)? ?\(?False\b/i,
       ),
       phrase(/(?:CUDA|GPU) (?:is|was|device is) not available[.,!]?(?: |$)/im),
       phrase(/torch sees no (?:GPU|Intel GPU|Apple GPU)|(?:tensorflow|jax) sees no GPU|no device is visible/i),
       symptom(
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
+      ),
+      phrase(
+        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
     ],
     unless: /bitsandbytes|quantization|ollama|level=/i,
@@ -101,6 +108,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A checkpoint of a GPU is loaded where there is none',
     patterns: [phrase(/Attempting to deserialize object on (?:a |an )?(?:CUDA|XPU|MPS) device(?: \d+)? but/i)],
+    explains: ['torch-no-gpu', 'mps-unavailable', 'not-compiled-cuda'],
     cause: () => 'The file remembers the device on which it was saved, and that device is not here.',
     fix: () => [
       say("Load it to the CPU: torch.load(path, map_location='cpu')."),
@@ -282,5 +290,33 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ...reinstall(context, context.software === 'tensorflow' ? 'tensorflow' : 'jax'),
     ],
     links: [JAX],
+  },
+  {
+    code: 'native-crash',
+    severity: 'error',
+    title: 'The program crashed in compiled code',
+    patterns: [
+      symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(
+        /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
+        /torch|cuda|tensorflow|jax|gpu/i,
+      ),
+      symptom(
+        /(?:llama|model|runner|server|worker|engine)\w*[^\n]{0,60}(?:exit(?:ed)?(?: with)?(?: code| status)?:? ?\(?(?:139|134|-11|-6|3221225477|3221226505|0x[cC]0000005|0x[cC]0000409)\b|signal: (?:segmentation fault|aborted))/i,
+      ),
+    ],
+    unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
+    cause: ({ got }) =>
+      `A library ended the process${got.status ? ` (${got.status})` : ''} without a message of its own: memory, a driver that does not fit, or a library of another version.`,
+    fix: (context) => [
+      say(
+        'Try the same on the CPU, then with a smaller model or batch: that tells whether memory or the GPU part is to blame.',
+      ),
+      ...(context.software === 'llama.cpp' || context.software === 'ollama' || context.software === undefined
+        ? [say('Choose another runtime (CUDA, Vulkan or CPU) in the settings of the program, and update it.')]
+        : [run('Let Python name the place.', 'python', '-X', 'faulthandler', 'your_script.py')]),
+      run('Check driver and libraries.', 'gpuforge', 'doctor', '-v'),
+    ],
+    links: [UV],
   },
 ];

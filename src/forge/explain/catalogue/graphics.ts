@@ -25,6 +25,12 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /loader_scanned_icd_add|loader_icd_scan|terminator_CreateInstance: Failed|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
       ),
+      phrase(
+        /setupLoader\w+PhysDevs|Failed to detect any valid GPUs in the current config|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
+      ),
+      symptom(
+        /\bwgpu_hal::vulkan[^\n]*(?:fail|error)|\bvk[A-Z]\w+ (?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)/i,
+      ),
     ],
     cause: () =>
       'No Vulkan driver file (ICD) fits; without a display, NVIDIA needs the one that names libEGL_nvidia.so.0.',
@@ -47,6 +53,8 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
       ),
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
+      code(/\b887[aA]00(?:05|06|07|20)\b/),
+      phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
     ],
     unless: /UR_RESULT|PI_ERROR|level_zero/,
     cause: () =>
@@ -74,6 +82,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
       ),
       phrase(/RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i),
+      phrase(
+        /suitable graphics adapter (?:or device )?(?:could )?not be found|no (?:suitable |compatible )?(?:graphics |GPU )?(?:adapter|device)s? (?:was |were |could be )?found[^\n]*(?:wgpu|webgpu|vulkan)|NoSuitableAdapter/i,
+      ),
     ],
     cause: () => 'The browser or Dawn found no graphics driver that it trusts for WebGPU.',
     fix: () => [
@@ -107,6 +118,28 @@ export const graphicsClasses: readonly ErrorClass[] = [
       say(
         "Ask for the adapter's limits: adapter.requestDevice({ requiredLimits: { maxBufferSize: adapter.limits.maxBufferSize } }), or split the data.",
       ),
+    ],
+    links: [WEBGPU],
+  },
+  {
+    code: 'webgpu-failed',
+    severity: 'error',
+    title: 'WebGPU refused a call',
+    patterns: [
+      symptom(
+        /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|CommandBuffer)[^\n]*/,
+      ),
+      symptom(
+        /GPU(?:Validation|Internal|Pipeline)Error|Uncaptured WebGPU error|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
+      ),
+    ],
+    cause: ({ got }) =>
+      `The program asked for something invalid${got.what ? ` (${got.what})` : ''}, or the window and the chosen adapter do not fit together.`,
+    fix: () => [
+      say(
+        'Read the lines below "Caused by"; they name the call. An adapter must be requested for the surface that it draws to.',
+      ),
+      say('On Linux try another backend: WGPU_BACKEND=vulkan or gl; update the graphics driver.'),
     ],
     links: [WEBGPU],
   },

@@ -101,7 +101,7 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'The framework is not installed in this Python',
     patterns: [
       capture(
-        /No module named ['"](?<module>torch|tensorflow|jax|jaxlib|onnxruntime|cupy|numba|xformers|bitsandbytes|deepspeed|vllm|torchvision|torchaudio)(?:\.[\w.]+)?['"]/i,
+        /No module named ['"](?<module>torch\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
       ),
     ],
     cause: ({ got }) =>
@@ -238,6 +238,9 @@ export const installClasses: readonly ErrorClass[] = [
       phrase(/_ARRAY_API not found/),
       phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
       phrase(/numpy\.core\.multiarray failed to import|RuntimeError: Numpy is not available/i),
+      capture(
+        /(?:needs|requires) NumPy (?<numpy>[\d.]+) or less|numpy[<=]=?(?<wanted>[\d.]+)[^\n]{0,40}(?:but you have|is required)/i,
+      ),
     ],
     cause: ({ got }) =>
       `A compiled package expects NumPy 1; installed is ${got.numpy ? `NumPy ${got.numpy}` : 'NumPy 2'}.`,

@@ -54,9 +54,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'cuDNN could not do the operation',
     patterns: [
-      code(
-        /CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/,
-      ),
+      code(/CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/),
       phrase(/DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i),
       phrase(
         /(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
@@ -120,7 +118,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(new RegExp(LIBRARY.source + GONE.source, 'i')),
       capture(
         new RegExp(
-          `(?:Could not|Unable to|failed to|cannot) (?:load|open|find)(?: dynamic)?(?: library| module)? ['"]?${LIBRARY.source}`,
+          `(?:Could not|Unable to|failed to|cannot|can't) (?:load|open|find|locate)(?: dynamic)?(?: library| module| dll)? ['"]?${LIBRARY.source}`,
           'i',
         ),
       ),
@@ -317,5 +315,28 @@ export const libraryClasses: readonly ErrorClass[] = [
       run('It needs a torch that sees the GPU.', 'gpuforge', context.facts ? 'doctor' : 'resolve'),
     ],
     links: ['https://huggingface.co/docs/bitsandbytes/main/en/installation', UV],
+  },
+  {
+    code: 'tensorrt-engine',
+    severity: 'error',
+    title: 'TensorRT cannot build or load the engine',
+    patterns: [
+      phrase(
+        /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|engine plan file is (?:not compatible|generated)/,
+      ),
+      symptom(
+        /\[TensorRT(?:-LLM)?\][^\n]*(?:ERROR|Error)|\[E\] \[TRT\]|\[TRT\][^\n]*\[E\]|NVINFER LOG[^\n]*Error|\[TensorRT\] ERROR|\bnvinfer1::[^\n]*Error Code \d+/,
+      ),
+      capture(/(?:could not find|Could not find) any implementation for node (?<node>[^\n]{1,60})/),
+    ],
+    cause: () =>
+      'An engine belongs to one TensorRT version and one kind of GPU; this file was made elsewhere, is empty, or a layer has no kernel here.',
+    fix: () => [
+      say(
+        'Build the engine again on this machine with the TensorRT that loads it; do not carry engine files between GPUs.',
+      ),
+      say('More work space and a verbose log (trtexec --verbose) tell which layer fails.'),
+    ],
+    links: ['https://docs.nvidia.com/deeplearning/tensorrt/latest/index.html'],
   },
 ];

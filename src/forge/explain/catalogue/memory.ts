@@ -37,7 +37,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /\b(?:torch|c10)(?:\.cuda|\.xpu)?(?:\.|::)OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory|(?:UR_RESULT|PI|ZE_RESULT)_ERROR_OUT_OF_(?:DEVICE_MEMORY|HOST_MEMORY)/,
       ),
       capture(
-        /(?:cuda|hip)Malloc\w*[^\n]{0,40}(?:failed|error)[^\n]{0,20}out of memory|(?:cuda|hip)Malloc(?:Async|Managed)? failed|Failed to CUDA c?alloc/i,
+        /(?:cuda|hip)Malloc\w*[^\n]{0,40}(?:failed|error)[^\n]{0,20}out of memory|(?:cuda|hip)Malloc(?:Async|Managed)? failed/i,
       ),
       capture(
         /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor/i,
@@ -60,6 +60,12 @@ export const memoryClasses: readonly ErrorClass[] = [
         /OutOfMemoryError: (?:Out of memory allocating|Allocation on device)|cupy\.cuda\.memory\.OutOfMemoryError|OutOfMemoryError: [^\n]*allocating/i,
       ),
       capture(/NvMapMemAlloc\w*: ?\d* ?error 12|NvRmMem\w+[^\n]*error 12/i),
+      capture(
+        /\b(?:cuda|hip|gpu|vram|device|metal|vulkan|xpu|webgpu)\b[^\n]{0,60}\bout of (?:gpu |device |video )?memory\b/i,
+      ),
+      phrase(
+        /out of (?:gpu|device|video|graphics|vram) memory|(?:not enough|insufficient|exceeds? (?:the )?(?:available|free)?) ?(?:VRAM|GPU RAM)|Failed to allocate memory for requested buffer of size|bfc_arena\.cc[^\n]*Failed to allocate/i,
+      ),
     ],
     cuda: [2],
     explains: ['ollama-runner', 'vllm-engine', 'nccl', 'cublas-init', 'cudnn-failed', 'ort-provider'],

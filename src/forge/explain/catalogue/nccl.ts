@@ -100,12 +100,12 @@ export const ncclClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/server socket has failed to (?:listen|bind)[^\n]*?(?:port:? ?(?<port>\d+))?[^\n]*/i),
       capture(
-        /(?:EADDRINUSE|address already in use)[^\n]*?(?:port:? ?(?<port>\d+))?/i,
-        /torch|rank|distributed|nccl|vllm|deepspeed|TCPStore|port/i,
+        /(?:c10d|TCPStore|torch|DistNetworkError|MASTER_PORT|NCCL|rank|master_port)[^\n]*(?:EADDRINUSE|address already in use)|(?:EADDRINUSE|address already in use)[^\n]*(?:c10d|TCPStore|torch|NCCL|port: ?(?<number>\d+))/i,
       ),
+      phrase(/^RuntimeError: Address already in use/m),
     ],
     cause: ({ got }) =>
-      `Another process listens on ${got.port ? `port ${got.port}` : 'that port'}: an earlier run that has not ended, or a second job.`,
+      `Another process listens on ${(got.port ?? got.number) ? `port ${got.port ?? got.number}` : 'that port'}: an earlier run that has not ended, or a second job.`,
     fix: () => [
       run('Choose a free port.', 'torchrun', '--rdzv-endpoint=localhost:0', 'your_script.py'),
       say('Or set MASTER_PORT, or end the earlier run.'),

@@ -26,6 +26,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(/amdgpu is not supported|amdgpu version file missing|ollama recommends running/i),
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
     ],
+    explains: ['torch-no-gpu'],
     cause: ({ got, facts }) =>
       got.number === '999'
         ? 'The driver is in a bad state, most often after suspend.'
@@ -62,6 +63,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
       ),
     ],
+    explains: ['native-crash', 'cuda-failed'],
     cause: ({ got }) =>
       `The process that holds the model crashed${got.status ? ` (${got.status.trim()})` : ''}; the server log tells why, most often memory.`,
     fix: () => [
