@@ -9,7 +9,7 @@ import { type Config, settingOf } from '../config/file.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { allProfiles, findProfile } from '../profiles/profiles.ts';
-import { machineOf, prepare, type ResolveFlags, stale, wishes } from '../resolve/command.ts';
+import { machineOf, mirrorsOf, prepare, type ResolveFlags, stale, wishes } from '../resolve/command.ts';
 import { nameOf } from '../resolve/wheels.ts';
 import { columns, type Output, type Style, styleFor } from '../style.ts';
 import { wrap } from '../text/quote.ts';
@@ -55,12 +55,7 @@ export function runEnv(
     if (!flags.profiles) checkName(name ?? missingName());
     const machine = options.machine ?? (await machineOf(ports, flags, config));
     const detected = performance.now();
-    const mirrors = Object.fromEntries(
-      (['pypi', 'pytorch', 'amd'] as const).flatMap((key) => {
-        const url = settingOf<string | null>(config, `mirrors.${key}`);
-        return url === null ? [] : [[key, url]];
-      }),
-    );
+    const mirrors = mirrorsOf(config);
     const plan = planEnvironment(loaded.tables, {
       ...wish,
       name: name ?? 'environment',
