@@ -79,6 +79,15 @@ export const settings: readonly Setting[] = [
   row('mirrors.pypi', 'text', address, null, 'GPUFORGE_PYPI', 'in place of https://pypi.org/simple'),
   row('mirrors.pytorch', 'text', address, null, 'GPUFORGE_PYTORCH', 'in place of https://download.pytorch.org/whl'),
   row('mirrors.amd', 'text', address, null, 'GPUFORGE_AMD', 'in place of https://stable.repo.amd.com'),
+  row('network.offline', 'switch', flag, false, 'GPUFORGE_OFFLINE', 'no command uses the network'),
+  row(
+    'env.install',
+    'text',
+    oneOf('ask', 'always', 'never'),
+    'ask',
+    'GPUFORGE_INSTALL',
+    'whether --install asks before it downloads',
+  ),
   row('output.color', 'text', oneOf('auto', 'never'), 'auto', null, 'colours on a terminal'),
   row('output.verbose', 'switch', flag, false, 'GPUFORGE_VERBOSE', 'as if -v were given'),
 ];
