@@ -20,7 +20,8 @@ export interface Setting {
 const address = text(/^https?:\/\/(?![^/]*@)[^\s"'\\]+$/, 'an http(s) address without a user name or password');
 const path = text(/^[^\p{Cc}]+$/u, 'a path');
 export const FRAMEWORKS = ['pytorch', 'tensorflow', 'jax'] as const;
-export const FORMATS = ['uv', 'requirements', 'conda', 'pixi', 'docker', 'devcontainer', 'verify'] as const;
+const USUAL = ['uv', 'requirements', 'conda', 'pixi', 'docker', 'devcontainer', 'verify'] as const;
+export const FORMATS = [...USUAL, 'apptainer', 'cloud-init'] as const;
 
 const row = (
   key: string,
@@ -74,7 +75,7 @@ export const settings: readonly Setting[] = [
     'GPUFORGE_PYTHON',
     'Python when none is named; none: by the build',
   ),
-  row('env.formats', 'list', list(oneOf(...FORMATS)), FORMATS, null, 'files to write'),
+  row('env.formats', 'list', list(oneOf(...FORMATS)), USUAL, null, 'files to write'),
   row('env.backup', 'switch', flag, false, null, 'keep a copy of files that --force replaces'),
   row('mirrors.pypi', 'text', address, null, 'GPUFORGE_PYPI', 'in place of https://pypi.org/simple'),
   row('mirrors.pytorch', 'text', address, null, 'GPUFORGE_PYTORCH', 'in place of https://download.pytorch.org/whl'),

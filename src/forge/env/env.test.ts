@@ -514,5 +514,5 @@ describe('writing', () => {
     expect(difference('same', 'same')).toEqual([]);
   });
 
-  it('knows all formats', () => expect(formats.length).toBe(7));
+  it('knows all formats', () => expect(formats.length).toBe(9));
 });
