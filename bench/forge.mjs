@@ -84,6 +84,18 @@ function addWork(name, results, limit) {
   add(name, of('work'), limit, of('cpu'));
 }
 
+const { explain } = await import(`file://${forge}`);
+{
+  const line = 'INFO step 12 loss 0.43\n';
+  const log = `${line.repeat(Math.ceil(1024 ** 2 / line.length))}RuntimeError: CUDA error: out of memory\n`;
+  const timed = () => {
+    const start = process.hrtime.bigint();
+    if (explain(log)[0]?.code !== 'oom') throw new Error('the error at the end of the log was not found');
+    return Number(process.hrtime.bigint() - start) / 1e6;
+  };
+  add('explain, a log of 1 MB: work', repeat(runs, timed), 100);
+}
+
 const first = inside('const result = await detect(nodePorts(), { cache: false });');
 const library = first.gpus > 0 && fs.existsSync('/dev/nvidiactl');
 
@@ -99,7 +111,7 @@ if (library) {
   );
   addWork('detect, NVML in this process: work', direct, 25);
   const child = repeat(runs, () => inside('const result = await detect(nodePorts(), { cache: false });'));
-  addWork(`detect, NVML in a child: work (${child[0].spawned} process)`, child);
+  addWork(`detect, NVML in a child: work (${child[0].spawned} process)`, child, 60);
 }
 inside('const result = await detect(nodePorts());');
 const cached = repeat(runs, () => inside('const result = await detect(nodePorts());'));
@@ -162,3 +174,14 @@ if (jsonFile)
     jsonFile,
     `${JSON.stringify({ schema: 'gpuforge.bench.forge/1', node: process.version, rows }, null, 2)}\n`,
   );
+
+// How well errors are recognised: on the texts that were there when the patterns were written, and on those only measured.
+const { measure, readErrors, unseen, written } = await import('../test/forge/errors/read.mjs');
+for (const [name, file] of [
+  ['texts the patterns were written with', written],
+  ['texts only measured', unseen],
+]) {
+  const { texts, recall, precision } = measure(readErrors(file), (text) => explain(text));
+  const percent = (share) => `${(share * 100).toFixed(1)} %`;
+  console.log(`explain, ${texts} ${name}: recall ${percent(recall)}, precision ${percent(precision)}`);
+}

@@ -6,12 +6,15 @@ import { register as explainRoute } from './explain-route.ts';
 import { register as cache } from './forge/cache.ts';
 import { register as completion } from './forge/completion.ts';
 import { register as config } from './forge/config.ts';
+import { register as data } from './forge/data.ts';
 import { register as detect } from './forge/detect.ts';
 import { register as doctor } from './forge/doctor.ts';
 import { register as env } from './forge/env.ts';
 import { register as explain } from './forge/explain.ts';
+import { register as profiles } from './forge/profiles.ts';
 import { register as report } from './forge/report.ts';
 import { register as resolve } from './forge/resolve.ts';
+import { register as verify } from './forge/verify.ts';
 import { register as stats } from './stats.ts';
 import { register as tour } from './tour/command.ts';
 
@@ -27,6 +30,9 @@ export const commands: readonly ((program: Command) => void)[] = [
   (program) => report(program, loadProbe),
   resolve,
   env,
+  verify,
+  profiles,
+  data,
   explain,
   config,
   cache,

@@ -51,7 +51,7 @@ export function nodePorts(options: NodePortOptions = {}): Ports {
       if (!process.getuid || !process.getgroups || !process.getgid) return undefined;
       return { uid: process.getuid(), gids: [process.getgid(), ...process.getgroups()] };
     },
-    home: env.HOME ?? env.USERPROFILE ?? '',
+    home: homeOf(env),
     node: process.version,
     get kernel() {
       return os.release();
@@ -70,6 +70,11 @@ export function nodePorts(options: NodePortOptions = {}): Ports {
     },
     now: () => Date.now(),
   };
+}
+
+/** Without HOME (a service, a bare container) the account database still knows. */
+function homeOf(env: Readonly<Record<string, string | undefined>>): string {
+  return env.HOME || env.USERPROFILE || (attempt(() => os.homedir()) ?? '');
 }
 
 function platformOf(name: NodeJS.Platform): Platform {
@@ -94,8 +99,8 @@ function bootId(platform: Platform): string {
 
 /** The folder for cached results: XDG, or the platform's own. */
 export function cacheFolder(platform: Platform, env: Readonly<Record<string, string | undefined>>): string {
-  const home = env.HOME ?? env.USERPROFILE ?? os.tmpdir();
   if (env.GPUFORGE_CACHE_DIR) return env.GPUFORGE_CACHE_DIR;
+  const home = homeOf(env) || path.join(os.tmpdir(), `gpuforge-${process.getuid?.() ?? 'user'}`);
   switch (platform) {
     case 'windows':
       return path.join(env.LOCALAPPDATA ?? path.join(home, 'AppData', 'Local'), 'gpuforge', 'cache');
@@ -122,8 +127,34 @@ function readHead(file: string, bytes: number): string | undefined {
   });
 }
 
+/** No file that detection reads is longer; a bound keeps an endless one from filling the memory. */
+const MOST_TEXT = 4 * 1024 * 1024;
+const CHUNK = 16 * 1024;
+
+/**
+ * The text of a regular file, to a bound. Opened without blocking: a pipe or a device where a file is expected is passed
+ * over instead of waited for.
+ */
 function readText(file: string): string | undefined {
-  return fs.existsSync(file) ? attempt(() => fs.readFileSync(file, 'utf8')) : undefined;
+  if (!fs.existsSync(file)) return undefined;
+  return attempt(() => {
+    const handle = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    try {
+      if (!fs.fstatSync(handle).isFile()) return undefined;
+      const parts: Buffer[] = [];
+      let size = 0;
+      while (size < MOST_TEXT) {
+        const buffer = Buffer.allocUnsafe(CHUNK);
+        const read = fs.readSync(handle, buffer, 0, CHUNK, null);
+        if (read === 0) break;
+        parts.push(buffer.subarray(0, read));
+        size += read;
+      }
+      return (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString('utf8');
+    } finally {
+      fs.closeSync(handle);
+    }
+  });
 }
 
 const nodeFiles: FilePort = {
@@ -279,6 +310,14 @@ function parseAnswer(result: RunResult): NvmlAnswer {
   return { outcome: line?.kind ?? 'failed', detail, ms: result.ms };
 }
 
+/** A folder of this user: nothing is written into one that somebody else put there, or through a link of somebody else. */
+function ownFolder(folder: string): boolean {
+  const uid = process.getuid?.();
+  if (uid === undefined) return true;
+  const link = fs.lstatSync(folder);
+  return link.uid === uid && fs.statSync(folder).uid === uid;
+}
+
 function folderCache(folder: string): CachePort {
   return {
     folder,
@@ -286,8 +325,9 @@ function folderCache(folder: string): CachePort {
     write(name, text) {
       attempt(() => {
         fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+        if (!ownFolder(folder)) return;
         const temporary = path.join(folder, `${name}.${process.pid}.${process.hrtime.bigint().toString(36)}.tmp`);
-        fs.writeFileSync(temporary, text, { mode: 0o600 });
+        fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
         fs.renameSync(temporary, path.join(folder, name));
       });
     },

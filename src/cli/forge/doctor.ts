@@ -30,28 +30,21 @@ export function register(program: Command, loadProbe?: () => Promise<ComputeProb
     .option('--no-color', 'no colours')
     .addHelpText('after', examples)
     .action(async (flags: DoctorFlags) => {
-      const [{ runDoctor }, { nodeFixPort, nodeWorld }, { nodePorts }, { processOutput }] = await Promise.all([
-        import('../../forge/doctor/command.ts'),
-        import('../../forge/doctor/world-node.ts'),
-        import('../../forge/ports-node.ts'),
-        import('../../forge/style.ts'),
-      ]);
+      const [{ runDoctor }, { nodeFixPort, nodeWorld }, { nodePorts }, { processOutput }, { confirmer }] =
+        await Promise.all([
+          import('../../forge/doctor/command.ts'),
+          import('../../forge/doctor/world-node.ts'),
+          import('../../forge/ports-node.ts'),
+          import('../../forge/style.ts'),
+          import('./confirm.ts'),
+        ]);
+      const confirm = confirmer();
       // Loaded inside the probe: a core that cannot be loaded is a finding, not the end of the command.
       const computeProbe = loadProbe && (async () => (await loadProbe())());
       process.exitCode = await runDoctor(nodeWorld(nodePorts()), flags, processOutput(), {
         fixPort: nodeFixPort,
         ...(computeProbe ? { computeProbe } : {}),
-        ...(process.stdin.isTTY ? { confirm } : {}),
+        ...(confirm ? { confirm } : {}),
       });
     });
-}
-
-async function confirm(question: string): Promise<boolean> {
-  const { createInterface } = await import('node:readline/promises');
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await reader.question(question)).trim());
-  } finally {
-    reader.close();
-  }
 }

@@ -8,6 +8,8 @@ Examples:
   $ gpuforge resolve --framework jax --python 3.13
   $ gpuforge resolve --for "RTX 4090" --driver 570 --os linux   a machine that is not this one
   $ gpuforge resolve --check "torch==2.14.1+cu130"          does this one run here?
+  $ gpuforge resolve --compare torch==2.14.1+cu126 torch==2.14.1+cu130
+  $ gpuforge resolve --for-instance g5.xlarge --framework jax
   $ gpuforge resolve --all --json                           every build that runs here
 
 Exit status: 0 a build fits, 1 none does, 2 the request is wrong.`;
@@ -21,6 +23,7 @@ export function register(program: Command): void {
       .option('--python <version>', 'for this Python, such as 3.12')
       .option('--cpu-only', 'the CPU build, whatever GPU is there')
       .option('--all', 'list every build that fits, best first')
+      .option('--compare <builds...>', 'set two builds side by side: where they part')
       .option('--check <build>', 'judge one build: "torch==2.14.1+cu130", "2.11" or "cu128"'),
   )
     .addHelpText('after', examples)
@@ -46,6 +49,7 @@ export function machineOptions(command: Command): Command {
       collect,
     )
     .option('--gpu <gpu>', 'the same as --for', collect)
+    .option('--for-instance <type>', 'for a cloud instance: g5.xlarge, a3-highgpu-8g, Standard_NC40ads_H100_v5')
     .option('--driver <version>', 'with this NVIDIA driver: 570 or 570.124.06')
     .addOption(new Option('--os <name>', 'with this system: linux, windows or macos'))
     .addOption(new Option('--arch <name>', 'with this processor: x64 or arm64'))

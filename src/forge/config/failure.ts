@@ -2,6 +2,7 @@
 
 import { ForgeError } from '../../errors.ts';
 import type { Output } from '../style.ts';
+import { plainText } from '../text/plain.ts';
 
 /** Exit status of the commands: 0 done, 1 done but the answer is no, 2 the request itself is wrong or failed. */
 export const EXIT = { done: 0, no: 1, failed: 2 } as const;
@@ -22,7 +23,7 @@ export async function guarded(
       output.write(
         `${JSON.stringify({ schema, error: { code, message: error.message.split('\n  fix: ')[0], fix, where } }, null, 2)}\n`,
       );
-    } else output.warn(`error: ${error.message}\n`);
+    } else output.warn(`error: ${plainText(error.message)}\n`);
     return error.code === 'FORGE_NO_BUILD' ? EXIT.no : EXIT.failed;
   }
 }

@@ -20,7 +20,8 @@ export interface Setting {
 const address = text(/^https?:\/\/(?![^/]*@)[^\s"'\\]+$/, 'an http(s) address without a user name or password');
 const path = text(/^[^\p{Cc}]+$/u, 'a path');
 export const FRAMEWORKS = ['pytorch', 'tensorflow', 'jax'] as const;
-export const FORMATS = ['uv', 'requirements', 'conda', 'pixi', 'docker', 'devcontainer', 'verify'] as const;
+const USUAL = ['uv', 'requirements', 'conda', 'pixi', 'docker', 'devcontainer', 'verify'] as const;
+export const FORMATS = [...USUAL, 'apptainer', 'cloud-init'] as const;
 
 const row = (
   key: string,
@@ -74,11 +75,20 @@ export const settings: readonly Setting[] = [
     'GPUFORGE_PYTHON',
     'Python when none is named; none: by the build',
   ),
-  row('env.formats', 'list', list(oneOf(...FORMATS)), FORMATS, null, 'files to write'),
+  row('env.formats', 'list', list(oneOf(...FORMATS)), USUAL, null, 'files to write'),
   row('env.backup', 'switch', flag, false, null, 'keep a copy of files that --force replaces'),
   row('mirrors.pypi', 'text', address, null, 'GPUFORGE_PYPI', 'in place of https://pypi.org/simple'),
   row('mirrors.pytorch', 'text', address, null, 'GPUFORGE_PYTORCH', 'in place of https://download.pytorch.org/whl'),
   row('mirrors.amd', 'text', address, null, 'GPUFORGE_AMD', 'in place of https://stable.repo.amd.com'),
+  row('network.offline', 'switch', flag, false, 'GPUFORGE_OFFLINE', 'no command uses the network'),
+  row(
+    'env.install',
+    'text',
+    oneOf('ask', 'always', 'never'),
+    'ask',
+    'GPUFORGE_INSTALL',
+    'whether --install asks before it downloads',
+  ),
   row('output.color', 'text', oneOf('auto', 'never'), 'auto', null, 'colours on a terminal'),
   row('output.verbose', 'switch', flag, false, 'GPUFORGE_VERBOSE', 'as if -v were given'),
 ];

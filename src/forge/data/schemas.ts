@@ -65,6 +65,8 @@ export const schemas = {
         ...pythonRange,
         torchvision: text(/^\d+\.\d+\.(\d+|\*)$/),
         torchaudio: version,
+        /** The manylinux floor of its Linux wheels. */
+        glibc: minor,
       }),
     ),
     cuda: list(
@@ -89,6 +91,20 @@ export const schemas = {
         backend: oneOf('cpu', 'mps', 'xpu'),
         platforms: list(platformTag),
         families: nullable(list(family)),
+      }),
+    ),
+    // NVIDIA's builds for Tegra boards, by the L4T release that the board runs.
+    jetson: list(
+      row({
+        l4t: text(/^\d+$/),
+        jetpack: text(/^\d+$/),
+        version,
+        torchvision: version,
+        variant: text(/^jp\d+-cu\d{3}$/),
+        cuda: minor,
+        cubins: list(cc),
+        python: minor,
+        index: url,
       }),
     ),
     // The last release of a platform that is no longer built for.
@@ -127,7 +143,7 @@ export const schemas = {
     limits: list(row({ minCc: cc, text: text() })),
   }),
   jax: file({
-    releases: list(row({ version, ...pythonRange })),
+    releases: list(row({ version, ...pythonRange, plugins: list(text(/^cuda\d+$/)) })),
     plugins: list(
       row({
         extra: text(/^cuda\d+$/),

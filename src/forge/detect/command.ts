@@ -1,5 +1,6 @@
 // `gpuforge detect` and `gpuforge cache`: options in, text or JSON out, exit status back.
 
+import { loadConfig, settingOf } from '../config/file.ts';
 import type { Ports } from '../ports.ts';
 import { columns, type Output, styleFor } from '../style.ts';
 import { clearCache, describeCache } from './cache.ts';
@@ -28,12 +29,14 @@ export interface DetectFlags {
 
 export async function runDetect(ports: Ports, flags: DetectFlags, output: Output): Promise<number> {
   const override = { ...(flags.gpu ? { gpus: flags.gpu } : {}), ...(flags.driver ? { driver: flags.driver } : {}) };
+  const config = loadConfig(ports);
+  const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
   const options: DetectOptions = {
-    cache: flags.cache ?? true,
+    cache: (flags.cache ?? true) && settingOf<boolean>(config, 'cache.enabled'),
     wake: flags.wake ?? false,
     override,
     ...(flags.tier === undefined ? {} : { tier: flags.tier }),
-    ...(flags.cacheLifeMs === undefined ? {} : { cacheLifeMs: flags.cacheLifeMs }),
+    cacheLifeMs: flags.cacheLifeMs ?? settingOf<number>(config, 'cache.lifeHours') * 3_600_000,
   };
   const detection = await detect(ports, options);
   if (flags.watch) {
@@ -43,7 +46,11 @@ export async function runDetect(ports: Ports, flags: DetectFlags, output: Output
   if (flags.json) output.write(`${JSON.stringify(detectJson(detection), null, 2)}\n`);
   else
     output.write(
-      renderDetection(detection, styleFor(output, { color: flags.color, env: ports.env }), flags.verbose ?? false),
+      renderDetection(
+        detection,
+        styleFor(output, { color, env: ports.env }),
+        flags.verbose ?? settingOf<boolean>(config, 'output.verbose'),
+      ),
     );
   return 0;
 }

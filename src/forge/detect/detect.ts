@@ -17,6 +17,7 @@ import {
   type Probe,
 } from '../machine.ts';
 import type { Ports } from '../ports.ts';
+import { plainValue } from '../text/plain.ts';
 import { readAmd } from './amd.ts';
 import { cacheKey, readCache, writeCache } from './cache.ts';
 import { readHost } from './host.ts';
@@ -72,7 +73,8 @@ export async function detect(ports: Ports, options: DetectOptions = {}): Promise
     const hit = readCache(ports, ports.cache, key);
     if (hit) return done(hit, true);
   }
-  const machine = await detectFresh(ports, options, override);
+  // Names come from files, firmware and drivers: none of them may write to the terminal.
+  const machine = plainValue(await detectFresh(ports, options, override));
   if (useCache) writeCache(ports, ports.cache, key, machine, options.cacheLifeMs);
   return done(machine, false);
 }

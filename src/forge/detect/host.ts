@@ -94,7 +94,14 @@ const containers: readonly Marker<Container>[] = [
   { value: 'kubernetes', here: (p) => p.env.KUBERNETES_SERVICE_HOST !== undefined },
   { value: 'podman', here: (p) => p.files.exists('/run/.containerenv') },
   { value: 'docker', here: (p) => p.files.exists('/.dockerenv') },
-  { value: 'lxc', here: (p) => p.env.container === 'lxc' },
+  {
+    value: 'lxc',
+    here: (p) =>
+      /^lx[cd]/.test(p.env.container ?? '') ||
+      p.files.exists('/dev/lxd') ||
+      p.files.exists('/dev/.lxc') ||
+      /^lxc/.test(p.files.read('/run/systemd/container') ?? ''),
+  },
   { value: 'other', here: (p) => p.env.container !== undefined },
 ];
 

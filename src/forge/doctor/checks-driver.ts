@@ -161,19 +161,25 @@ const packages: Readonly<Record<string, Packages>> = {
   },
 };
 
+/** Cards whose branch ended before R580: no newer driver knows them. */
+function lastBranch(ccs: readonly ComputeCapability[]): { branch: number; architecture: string } | undefined {
+  if (ccs.some((cc) => cc.major === 2)) return { branch: 390, architecture: 'Fermi' };
+  return ccs.some((cc) => cc.major === 3) ? { branch: 470, architecture: 'Kepler' } : undefined;
+}
+
 /** Maxwell, Pascal and Volta end with R580 and know no open module; Blackwell needs the open one. */
 function installation({ machine }: Context, gpus: readonly Gpu[]): Fix {
   const ccs = capabilities(gpus);
   const legacy = ccs.some((cc) => compareCc(cc, TURING) < 0);
-  const kepler = ccs.some((cc) => cc.major === 3);
-  const branch = kepler
-    ? 'branch 470, the last for Kepler'
+  const ended = lastBranch(ccs);
+  const branch = ended
+    ? `branch ${ended.branch}, the last for ${ended.architecture}`
     : legacy
       ? `branch ${LONG_TERM} with the proprietary module, the last for Maxwell, Pascal and Volta`
       : `branch ${LONG_TERM} (long-term) or ${PRODUCTION}, with the open module`;
   const distribution = 'source' in machine.host.distribution ? machine.host.distribution.value : '';
   const generation = legacy ? 'legacy' : ccs.some((cc) => compareCc(cc, BLACKWELL) >= 0) ? 'blackwell' : 'turing';
-  const commands = kepler ? [] : (packages[distribution]?.[generation] ?? []);
+  const commands = ended ? [] : (packages[distribution]?.[generation] ?? []);
   return fix(`Install ${branch}, then reboot.`, ...commands);
 }
 
@@ -224,11 +230,29 @@ function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Fi
       ),
     );
   }
-  if (legacy && branch > LONG_TERM) {
+  const ended = lastBranch(ccs);
+  if (ended && branch > ended.branch + 9) {
+    found.push(
+      finding('DRV-LEGACY', 'driver', 'error', `driver ${version} no longer knows ${ended.architecture} cards`, {
+        fix: fix(`Go back to branch ${ended.branch}, the last for ${ended.architecture}.`),
+      }),
+    );
+  } else if (legacy && branch > LONG_TERM) {
     found.push(
       finding('DRV-LEGACY', 'driver', 'error', `driver ${version} no longer knows Maxwell, Pascal and Volta cards`, {
         fix: fix(`Go back to branch ${LONG_TERM}, which is supported to June 2028.`),
       }),
+    );
+  }
+  if (legacy && flavour === 'open') {
+    found.push(
+      finding(
+        'DRV-MODULE',
+        'driver',
+        'error',
+        'the open kernel module is loaded, which drives Turing and newer cards only; Maxwell, Pascal and Volta need the proprietary one',
+        { fix: fix(`Install the proprietary variant of branch ${LONG_TERM}, then reboot.`) },
+      ),
     );
   }
   if (blackwell && flavour === 'proprietary') {
@@ -261,8 +285,8 @@ function versionTrouble({ machine }: Context, gpus: readonly Gpu[]): readonly Fi
       finding('DRV-BRANCH', 'driver', 'warning', `branch ${branch} is no longer maintained`, {
         evidence: [`kernel module ${version}`],
         fix: fix(
-          ccs.some((cc) => cc.major === 3)
-            ? 'It is the last one for Kepler cards: keep it, and expect old frameworks only.'
+          ended
+            ? `R${ended.branch} is the last for ${ended.architecture} cards: keep it, and expect old frameworks only.`
             : `Install branch ${LONG_TERM}.`,
         ),
       }),

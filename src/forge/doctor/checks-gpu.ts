@@ -61,13 +61,25 @@ export function checkGpus({ machine, ports }: Context): readonly Finding[] {
     }
     if ('source' in gpu.mig && gpu.mig.value.enabled) {
       const count = gpu.mig.value.instances.length;
-      found.push(
-        count === 0
-          ? finding('GPU-MIG-EMPTY', 'gpu', 'error', `${name} has MIG on but no instance: nothing can run on it`, {
-              fix: fix('Create instances, or turn MIG off.', 'sudo nvidia-smi mig -cgi 0 -C', 'sudo nvidia-smi -mig 0'),
-            })
-          : finding('GPU-MIG', 'gpu', 'info', `${name} is split by MIG into ${count} instances`),
+      // Only the driver library lists instances; to it, and inside a container, those of others are invisible.
+      const certain = gpu.mig.source === 'nvml' && !('source' in machine.host.container);
+      const look = fix(
+        'List the instances. Whoever runs this machine decides how it is split; a change ends what others run on it.',
+        'nvidia-smi -L',
       );
+      if (count > 0) found.push(finding('GPU-MIG', 'gpu', 'info', `${name} is split by MIG into ${count} instances`));
+      else if (certain)
+        found.push(
+          finding('GPU-MIG-EMPTY', 'gpu', 'error', `${name} has MIG on but shows no instance: nothing can run on it`, {
+            fix: look,
+          }),
+        );
+      else
+        found.push(
+          finding('GPU-MIG-UNKNOWN', 'gpu', 'info', `${name} has MIG on; its instances could not be listed`, {
+            fix: look,
+          }),
+        );
     }
   }
   found.push(...mixed(gpus), ...hidden(machine, ports.env));

@@ -2,6 +2,8 @@
 //
 // With --json standard output is JSON and nothing else; what a person should know goes to standard error.
 
+import { warnAll } from '../config/command.ts';
+import { loadConfig, settingOf } from '../config/file.ts';
 import { detect } from '../detect/detect.ts';
 import { type Output, styleFor } from '../style.ts';
 import { examine } from './doctor.ts';
@@ -31,19 +33,23 @@ export interface DoctorTools {
 }
 
 export async function runDoctor(world: World, flags: DoctorFlags, output: Output, tools: DoctorTools): Promise<number> {
-  const style = styleFor(output, { color: flags.color, env: world.ports.env });
+  const config = loadConfig(world.ports);
+  const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
+  const style = styleFor(output, { color, env: world.ports.env });
+  const offline = flags.offline ?? settingOf<boolean>(config, 'network.offline');
   // A doctor looks afresh: what changed since the cache was written is what it is asked about.
   const detection = await detect(world.ports, { cache: false, wake: flags.deep ?? false });
   const options = {
-    ...(flags.offline === undefined ? {} : { offline: flags.offline }),
+    offline,
     ...(flags.python === undefined ? {} : { python: flags.python }),
     ...(tools.computeProbe === undefined ? {} : { computeProbe: tools.computeProbe }),
   };
   const report = await examine(world, detection, options);
   if (flags.json) output.write(`${JSON.stringify(report, null, 2)}\n`);
-  else output.write(renderReport(report, style, flags.verbose ?? false));
+  else output.write(renderReport(report, style, flags.verbose ?? settingOf<boolean>(config, 'output.verbose')));
   if (flags.fix)
     await repair({ world, ports: world.ports, machine: detection.machine, options }, report, flags, output, tools);
+  if (!flags.json) warnAll(config.problems, output);
   return report.exitStatus;
 }
 

@@ -9,10 +9,11 @@ import { type Config, settingOf } from '../config/file.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { allProfiles, findProfile } from '../profiles/profiles.ts';
-import { machineOf, prepare, type ResolveFlags, stale, wishes } from '../resolve/command.ts';
+import { machineOf, mirrorsOf, prepare, type ResolveFlags, stale, wishes } from '../resolve/command.ts';
 import { nameOf } from '../resolve/wheels.ts';
 import { columns, type Output, type Style, styleFor } from '../style.ts';
 import { wrap } from '../text/quote.ts';
+import { type InstallPort, install, lock, wheelhouse } from './install.ts';
 import { checkName, type EnvPlan, planEnvironment } from './plan.ts';
 import { extraOf } from './uv.ts';
 import { inspect, type Placement, writeFiles } from './write.ts';
@@ -27,6 +28,14 @@ export interface EnvFlags extends Omit<ResolveFlags, 'all' | 'check'> {
   readonly minimal?: boolean;
   readonly dryRun?: boolean;
   readonly force?: boolean;
+  /** Install what was written, after saying how large it is. */
+  readonly install?: boolean;
+  readonly yes?: boolean;
+  readonly allowRoot?: boolean;
+  /** Write the lock files of uv and pixi. */
+  readonly lock?: boolean;
+  /** Download every wheel into this folder. */
+  readonly wheelhouse?: string;
   /** List the profiles and how well each suits the machine; writes nothing. */
   readonly profiles?: boolean;
 }
@@ -35,6 +44,9 @@ export interface EnvOptions {
   /** In place of detection, for tests and for programs that already know the machine. */
   readonly machine?: Machine;
   readonly cwd?: string;
+  /** What --install, --lock and --wheelhouse work with. */
+  readonly tools?: InstallPort;
+  readonly confirm?: (question: string) => Promise<boolean>;
 }
 
 export function runEnv(
@@ -55,12 +67,7 @@ export function runEnv(
     if (!flags.profiles) checkName(name ?? missingName());
     const machine = options.machine ?? (await machineOf(ports, flags, config));
     const detected = performance.now();
-    const mirrors = Object.fromEntries(
-      (['pypi', 'pytorch', 'amd'] as const).flatMap((key) => {
-        const url = settingOf<string | null>(config, `mirrors.${key}`);
-        return url === null ? [] : [[key, url]];
-      }),
-    );
+    const mirrors = mirrorsOf(config);
     const plan = planEnvironment(loaded.tables, {
       ...wish,
       name: name ?? 'environment',
@@ -100,7 +107,44 @@ export function runEnv(
         output.write(`\ndetect ${timing.detectMs} ms, plan ${timing.planMs} ms, write ${timing.writeMs} ms\n`);
       warnAll(warnings, output);
     }
-    return EXIT.done;
+    if (flags.dryRun || !options.tools || !(flags.install || flags.lock || flags.wheelhouse !== undefined))
+      return EXIT.done;
+    return follow(plan, folder, wanted, flags, config, output, { ...options, tools: options.tools });
+  });
+}
+
+/** What was asked for beyond the files; the first that fails ends it. */
+async function follow(
+  plan: EnvPlan,
+  folder: string,
+  wanted: readonly Format[],
+  flags: EnvFlags,
+  config: Config,
+  output: Output,
+  options: EnvOptions & { readonly tools: InstallPort },
+): Promise<number> {
+  if (
+    (flags.lock || flags.wheelhouse !== undefined || flags.install) &&
+    settingOf<boolean>(config, 'network.offline')
+  ) {
+    throw new ArgumentError({
+      code: 'FORGE_OFFLINE',
+      message: 'the setting network.offline is on: nothing is downloaded',
+      fix: 'Switch it off with: gpuforge config set network.offline false.',
+      where: 'forge.env',
+    });
+  }
+  if (flags.lock && (await lock(folder, wanted, options.tools, output)) !== 0) return EXIT.no;
+  if (flags.wheelhouse !== undefined) {
+    const target = resolvePath(options.cwd ?? process.cwd(), flags.wheelhouse);
+    if ((await wheelhouse(folder, target, options.tools, output)) !== 0) return EXIT.no;
+  }
+  if (!flags.install) return EXIT.done;
+  return install(plan, folder, wanted, options.tools, output, {
+    policy: settingOf<'ask' | 'always' | 'never'>(config, 'env.install'),
+    allowRoot: flags.allowRoot ?? false,
+    yes: flags.yes ?? false,
+    confirm: options.confirm,
   });
 }
 
@@ -226,15 +270,25 @@ function next(plan: EnvPlan, wanted: readonly Format[], where: string): readonly
       'python -m pip install -r requirements.txt',
       ...(wanted.includes('verify') ? ['python verify.py'] : []),
     ];
-  if (wanted.includes('pixi')) return [...cd, 'pixi run verify'];
+  const check = wanted.includes('verify');
+  if (wanted.includes('pixi')) return [...cd, check ? 'pixi run verify' : 'pixi install'];
   if (wanted.includes('conda'))
-    return [...cd, 'conda env create -f environment.yml', `conda run -n ${plan.name} python verify.py`];
+    return [
+      ...cd,
+      'conda env create -f environment.yml',
+      ...(check ? [`conda run -n ${plan.name} python verify.py`] : []),
+    ];
   if (wanted.includes('docker') || wanted.includes('devcontainer'))
     return [
       ...cd,
       `docker build -t ${plan.name} .`,
       `docker run --rm ${plan.container.runFlags.join(' ')} ${plan.name}`,
     ];
+  if (wanted.includes('apptainer')) {
+    const flag = { cuda: ' --nv', rocm: ' --rocm' }[plan.container.choice.backend as string] ?? '';
+    return [...cd, `apptainer build ${plan.name}.sif ${plan.name}.def`, `apptainer run${flag} ${plan.name}.sif`];
+  }
+  if (wanted.includes('cloud-init')) return ['give cloud-init.yaml to the instance as its user data'];
   return [...cd, 'python verify.py'];
 }
 

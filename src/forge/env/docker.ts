@@ -46,13 +46,23 @@ export function writeDockerfile(plan: EnvPlan): string {
     'RUN --mount=type=cache,target=/root/.cache/uv \\',
     `    uv pip install ${[...indexes, ...packages.map((entry) => `"${entry}"`)].join(' \\\n      ')}`,
     'WORKDIR /workspace',
-    'COPY verify.py ./',
-    'CMD ["python", "verify.py"]',
+    `COPY ${containerVerify(plan)} /opt/verify.py`,
+    'CMD ["python", "/opt/verify.py"]',
     '',
   ].join('\n');
 }
 
-function systemPackages(backend: string): readonly string[] {
+/** The check of what the image installs: a file of its own where that is not what this machine installs. */
+export function containerVerify(plan: EnvPlan): string {
+  return sameBuild(plan) ? 'verify.py' : 'verify-container.py';
+}
+
+export function sameBuild({ choice, container }: EnvPlan): boolean {
+  const own = container.choice;
+  return own.framework === choice.framework && own.version === choice.version && own.variant === choice.variant;
+}
+
+export function systemPackages(backend: string): readonly string[] {
   const apt = (packages: readonly string[], before: readonly string[] = []): readonly string[] => [
     ...before,
     'RUN apt-get update && apt-get install -y --no-install-recommends \\',
@@ -85,7 +95,7 @@ export function writeDevcontainer(plan: EnvPlan): string {
           settings: { 'python.defaultInterpreterPath': '/opt/venv/bin/python' },
         },
       },
-      postCreateCommand: ['python', 'verify.py'],
+      postCreateCommand: ['python', '/opt/verify.py'],
     },
     null,
     2,

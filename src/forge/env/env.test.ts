@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { capture } from '../config/testing.ts';
 import { loadTables } from '../data/tables.ts';
 import { explain } from '../explain/explain.ts';
@@ -20,7 +21,6 @@ import { known, type Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { nodePorts } from '../ports-node.ts';
 import { allProfiles, findProfile } from '../profiles/profiles.ts';
-import { hopeless, machine, machines, nvidia } from '../resolve/fixtures/machines.ts';
 import { type EnvFlags, runEnv } from './command.ts';
 import { checkName, planEnvironment } from './plan.ts';
 import { difference, writeFiles } from './write.ts';
@@ -514,5 +514,5 @@ describe('writing', () => {
     expect(difference('same', 'same')).toEqual([]);
   });
 
-  it('knows all formats', () => expect(formats.length).toBe(7));
+  it('knows all formats', () => expect(formats.length).toBe(9));
 });

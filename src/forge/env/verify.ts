@@ -5,8 +5,7 @@ import type { Backend, Framework } from '../data/schemas.ts';
 import { comments } from '../text/quote.ts';
 import type { EnvPlan } from './plan.ts';
 
-export function writeVerify(plan: EnvPlan): string {
-  const { choice } = plan;
+export function writeVerify(plan: EnvPlan, choice: EnvPlan['choice'] = plan.choice): string {
   return [
     '#!/usr/bin/env python3',
     comments(plan.madeFor),

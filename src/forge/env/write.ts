@@ -45,13 +45,16 @@ export function writeFiles(folder: string, files: readonly EnvFile[], force: boo
     for (const [i, file] of files.entries()) {
       const placement = placements[i]!;
       if (placement.state === 'same') continue;
+      refuseLinks(folder, file.path);
       mkdirSync(dirname(placement.path), { recursive: true });
       const from = join(dirname(placement.path), `.gpuforge-${randomBytes(6).toString('hex')}.tmp`);
-      writeFileSync(from, file.content, { flag: 'wx', mode: file.path.endsWith('.py') ? 0o755 : 0o644 });
+      // Listed before it is written: a disk that fills up half way leaves nothing behind.
       staged.push({ from, to: placement.path });
+      writeFileSync(from, file.content, { flag: 'wx', mode: file.path.endsWith('.py') ? 0o755 : 0o644 });
     }
     for (const { from, to } of staged) renameSync(from, to);
   } catch (cause) {
+    if (cause instanceof ArgumentError) throw cause;
     for (const { from } of staged) rmSync(from, { force: true });
     throw new ArgumentError({
       code: 'FORGE_WRITE_FAILED',
@@ -62,6 +65,22 @@ export function writeFiles(folder: string, files: readonly EnvFile[], force: boo
     });
   }
   return placements;
+}
+
+/** A folder of ours that is a link would lead the files somewhere else. */
+function refuseLinks(folder: string, path: string): void {
+  const parts = path.split('/').slice(0, -1);
+  for (let i = 1; i <= parts.length; i++) {
+    const step = join(folder, ...parts.slice(0, i));
+    if (lstatSync(step, { throwIfNoEntry: false })?.isSymbolicLink()) {
+      throw new ArgumentError({
+        code: 'FORGE_NOT_A_FOLDER',
+        message: `${step} is a link; nothing is written through it`,
+        fix: 'Move it away, or choose another --output folder.',
+        where: 'forge.env',
+      });
+    }
+  }
 }
 
 /** The text of a regular file; undefined when nothing is there. */

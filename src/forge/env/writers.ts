@@ -1,7 +1,9 @@
 // The writers, by the name that --format takes. Each is a pure function of the plan: same plan, same bytes.
 
+import { writeApptainer } from './apptainer.ts';
+import { writeCloudInit } from './cloud-init.ts';
 import { writeConda } from './conda.ts';
-import { writeDevcontainer, writeDockerfile } from './docker.ts';
+import { containerVerify, sameBuild, writeDevcontainer, writeDockerfile } from './docker.ts';
 import { writePixi } from './pixi.ts';
 import type { EnvPlan } from './plan.ts';
 import { writeRequirements } from './requirements.ts';
@@ -14,6 +16,11 @@ export interface EnvFile {
   readonly content: string;
 }
 
+interface Writer {
+  readonly path: string | ((plan: EnvPlan) => string);
+  readonly write: (plan: EnvPlan) => string;
+}
+
 export const writers = {
   uv: { path: 'pyproject.toml', write: writeUv },
   requirements: { path: 'requirements.txt', write: writeRequirements },
@@ -21,18 +28,29 @@ export const writers = {
   pixi: { path: 'pixi.toml', write: writePixi },
   docker: { path: 'Dockerfile', write: writeDockerfile },
   devcontainer: { path: '.devcontainer/devcontainer.json', write: writeDevcontainer },
-  verify: { path: 'verify.py', write: writeVerify },
-} as const satisfies Readonly<Record<string, { readonly path: string; readonly write: (plan: EnvPlan) => string }>>;
+  verify: { path: 'verify.py', write: (plan: EnvPlan) => writeVerify(plan) },
+  apptainer: { path: (plan: EnvPlan) => `${plan.name}.def`, write: writeApptainer },
+  'cloud-init': { path: 'cloud-init.yaml', write: writeCloudInit },
+} as const satisfies Readonly<Record<string, Writer>>;
 
 export type Format = keyof typeof writers;
 export const formats = Object.keys(writers) as readonly Format[];
+/** What is written when nothing is chosen; the others are for clusters and clouds, by name. */
+export const usualFormats = formats.filter((format) => format !== 'apptainer' && format !== 'cloud-init');
 
 /** The files of an environment; a devcontainer builds from the Dockerfile, and every container runs the check. */
-export function render(plan: EnvPlan, wanted: readonly Format[] = formats): readonly EnvFile[] {
+export function render(plan: EnvPlan, wanted: readonly Format[] = usualFormats): readonly EnvFile[] {
   const all = new Set(wanted);
   if (all.has('devcontainer')) all.add('docker');
-  if (all.has('docker')) all.add('verify');
-  return formats
+  const boxed = all.has('docker') || all.has('apptainer');
+  if (boxed && sameBuild(plan)) all.add('verify');
+  const files = formats
     .filter((format) => all.has(format))
-    .map((format) => ({ path: writers[format].path, content: writers[format].write(plan) }));
+    .map((format) => {
+      const { path, write }: Writer = writers[format];
+      return { path: typeof path === 'string' ? path : path(plan), content: write(plan) };
+    });
+  return boxed && !sameBuild(plan)
+    ? [...files, { path: containerVerify(plan), content: writeVerify(plan, plan.container.choice) }]
+    : files;
 }

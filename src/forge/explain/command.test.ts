@@ -1,11 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { machines } from '../../../test/forge/fixtures/targets.ts';
 import { capture } from '../config/testing.ts';
+import type { RunResult } from '../ports.ts';
 import { nodePorts } from '../ports-node.ts';
-import { machines } from '../resolve/fixtures/machines.ts';
-import { type ExplainFlags, type Input, runExplain } from './command.ts';
+import { catalogue } from './catalogue/index.ts';
+import { type ExplainFlags, type Input, runExplain, standardInput } from './command.ts';
+import { explain } from './explain.ts';
 
 let folder = '';
 beforeEach(() => {
@@ -77,5 +82,148 @@ describe('gpuforge explain', () => {
       JSON.parse((await run([many], { machine: false, json: true, limit })).out).explanations.length;
     expect(await count(1)).toBe(1);
     expect(await count(3)).toBe(3);
+  });
+
+  it('takes a text longer than any path, and one with line breaks', async () => {
+    const long = `${'x'.repeat(5000)} ${text}`;
+    expect((await run([long])).out).toMatch(/no-kernel-image/);
+    expect((await run(['y'.repeat(300)])).status).toBe(1);
+    expect((await run([`line one\n${text}`])).out).toMatch(/line 2: RuntimeError/);
+  });
+
+  it('keeps the end of an endless or huge standard input in bounded memory', async () => {
+    const chunk = Buffer.alloc(1 << 20, 'ordinary output of a training run\n');
+    async function* huge(megabytes: number) {
+      for (let i = 0; i < megabytes; i++) yield chunk;
+      yield Buffer.from(`\n${text}\n`);
+    }
+    const before = process.memoryUsage().rss;
+    const input = standardInput(Readable.from(huge(512)));
+    expect((await run(['-'], { machine: false }, input)).out).toMatch(/no-kernel-image/);
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * 2 ** 20);
+    const endless = standardInput(Readable.from(huge(Number.POSITIVE_INFINITY)));
+    expect((await run(['-'], { machine: false }, endless)).status).toBe(1);
+  }, 120_000);
+
+  it('reads the end of a file larger than 64 MiB', async () => {
+    const file = join(folder, 'large.log');
+    writeFileSync(file, Buffer.alloc(70 << 20, 'x\n'));
+    appendFileSync(file, `${text}\n`);
+    expect((await run([file])).out).toMatch(/no-kernel-image/);
+  });
+
+  it.skipIf(process.platform === 'win32')(
+    'does not hang on a named pipe, and reads one that is written to',
+    async () => {
+      const pipe = join(folder, 'pipe');
+      expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
+      const start = performance.now();
+      expect(await run([pipe])).toMatchObject({ status: 2, err: expect.stringContaining('nothing came from') });
+      expect(performance.now() - start).toBeLessThan(5000);
+      const writer = spawn('sh', ['-c', `sleep 0.2; printf '%s' "$1" > "$2"`, 'sh', text, pipe]);
+      const read = async (): Promise<string> => {
+        for (let i = 0; i < 40; i++) {
+          const { out, status } = await run([pipe]);
+          if (status === 0) return out;
+          await new Promise((resolve) => setTimeout(resolve, 25));
+        }
+        return '';
+      };
+      expect(await read()).toMatch(/no-kernel-image/);
+      writer.kill();
+    },
+  );
+
+  it.skipIf(process.platform === 'win32' || process.getuid?.() === 0)('names a file that may not be read', async () => {
+    const file = join(folder, 'secret.log');
+    writeFileSync(file, text, { mode: 0 });
+    expect(await run([file])).toMatchObject({ status: 2, err: expect.stringContaining('cannot be read (EACCES)') });
+  });
+
+  it('reads /dev/stdin as standard input', async () => {
+    expect((await run(['/dev/stdin'], { machine: false }, { read: async () => text })).out).toMatch(/no-kernel-image/);
+  });
+
+  it('prints no escape sequence of the text', async () => {
+    const { out } = await run([`\u001b]0;owned\u0007\u001b_G\u001b\\${text}\u202e \u009b31m`]);
+    expect(out.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);
+  });
+});
+
+describe('gpuforge explain --fix', () => {
+  const text = 'error: externally-managed-environment';
+  const shown = { status: 0, stdout: '', stderr: '', outcome: 'exited', ms: 1 } as const;
+
+  async function fix(
+    flags: ExplainFlags,
+    answers: readonly RunResult[] = [],
+    options: { uid?: number; confirm?: boolean } = {},
+  ) {
+    const calls: string[][] = [];
+    const ports = {
+      ...nodePorts({ env: { HOME: folder }, cacheFolder: join(folder, 'cache') }),
+      user: { uid: options.uid ?? 1000, gids: [] },
+      processes: {
+        spawned: 0,
+        run: async (file: string, args: readonly string[]) => {
+          calls.push([file, ...args]);
+          return answers[calls.length - 1] ?? shown;
+        },
+      },
+    };
+    const output = capture();
+    const confirm = options.confirm === undefined ? undefined : async () => options.confirm!;
+    await runExplain(
+      ports,
+      [text],
+      { machine: false, fix: true, ...flags },
+      output,
+      { isTTY: true, read: async () => '' },
+      undefined,
+      confirm,
+    );
+    return { calls, err: output.err };
+  }
+
+  it('shows and does nothing without consent', async () => {
+    const { calls, err } = await fix({});
+    expect(calls).toEqual([]);
+    expect(err).toMatch(/--fix would run:\n {2}python3 -m venv \.venv/);
+    expect(err).toMatch(/Nothing was changed/);
+    expect((await fix({}, [], { confirm: false })).calls).toEqual([]);
+  });
+
+  it('runs each step without a shell after --yes or a yes', async () => {
+    expect((await fix({ yes: true })).calls).toEqual([
+      ['python3', '-m', 'venv', '.venv'],
+      ['uv', 'venv'],
+    ]);
+    expect((await fix({}, [], { confirm: true })).calls.length).toBe(2);
+  });
+
+  it('stops at the first failure', async () => {
+    const { calls, err } = await fix({ yes: true }, [{ ...shown, status: 1, stderr: 'no ensurepip' }]);
+    expect(calls.length).toBe(1);
+    expect(err).toMatch(/failed: no ensurepip/);
+    expect((await fix({ yes: true }, [{ ...shown, status: null, outcome: 'not-found' }])).err).toMatch(
+      /python3 is not installed/,
+    );
+  });
+
+  it('never runs as root', async () => {
+    expect(await fix({ yes: true }, [], { uid: 0 })).toMatchObject({
+      calls: [],
+      err: expect.stringContaining('this is root'),
+    });
+  });
+
+  it('has an automatic step only where nothing is left to fill in', () => {
+    const seen = new Set<string>();
+    for (const row of catalogue)
+      for (const facts of [undefined, machines['rtx4090-595']!]) {
+        const found = facts ? explain(`${row.code}`, { machine: facts }) : [];
+        for (const step of found.flatMap((entry) => entry.fix)) if (step.automatic) seen.add(step.command!.join(' '));
+      }
+    for (const command of seen) expect(command).not.toMatch(/PACKAGE|NAME\b|your_script/);
   });
 });

@@ -1,16 +1,17 @@
 // gpuforge explain [FILE|-|TEXT]: reads an error and says what it means here.
 
-import { readFileSync, statSync } from 'node:fs';
-import { ArgumentError } from '../../errors.ts';
 import { warnAll } from '../config/command.ts';
 import { EXIT, guarded } from '../config/failure.ts';
-import { loadConfig } from '../config/file.ts';
+import { loadConfig, settingOf } from '../config/file.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
-import { type MachineFlags, machineFor } from '../resolve/machine-for.ts';
+import { machineOf } from '../resolve/command.ts';
+import type { MachineFlags } from '../resolve/machine-for.ts';
 import { type Output, type Style, styleFor } from '../style.ts';
 import { shell, wrap } from '../text/quote.ts';
 import { explain } from './explain.ts';
+import { type Input, textOf } from './input.ts';
+import { repair } from './repair.ts';
 import { EXPLAIN_SCHEMA, type Explanation } from './types.ts';
 
 export interface ExplainFlags extends MachineFlags {
@@ -19,16 +20,10 @@ export interface ExplainFlags extends MachineFlags {
   /** False for --no-machine: explain without looking at this machine. */
   readonly machine?: boolean;
   readonly limit?: number;
+  /** Show what may be done by itself, and do it on consent. */
+  readonly fix?: boolean;
+  readonly yes?: boolean;
 }
-
-export interface Input {
-  /** All of standard input. */
-  read(): Promise<string>;
-  readonly isTTY: boolean;
-}
-
-/** Largest file that is read. */
-const MOST = 64 * 1024 * 1024;
 
 export function runExplain(
   ports: Ports,
@@ -37,62 +32,28 @@ export function runExplain(
   output: Output,
   input: Input,
   known?: Machine,
+  confirm?: (question: string) => Promise<boolean>,
 ): Promise<number> {
   return guarded(EXPLAIN_SCHEMA, flags.json ?? false, output, async () => {
     const text = await textOf(words, input);
     const config = loadConfig(ports);
-    const machine = known ?? (flags.machine === false ? undefined : await machineFor(ports, flags));
+    const machine = known ?? (flags.machine === false ? undefined : await machineOf(ports, flags, config));
     const found = explain(text, { ...(machine ? { machine } : {}), limit: flags.limit ?? 3 });
     if (flags.json) output.write(`${JSON.stringify({ schema: EXPLAIN_SCHEMA, explanations: found }, null, 2)}\n`);
     else {
-      output.write(renderExplanations(found, styleFor(output, { color: flags.color, env: ports.env }), output.columns));
+      const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
+      output.write(renderExplanations(found, styleFor(output, { color, env: ports.env }), output.columns));
       warnAll(config.problems, output);
     }
+    if (flags.fix && found.length > 0)
+      await repair(found, output, {
+        processes: ports.processes,
+        yes: flags.yes ?? false,
+        isRoot: ports.user?.uid === 0,
+        confirm,
+      });
     return found.length > 0 ? EXIT.done : EXIT.no;
   });
-}
-
-async function textOf(words: readonly string[], input: Input): Promise<string> {
-  const [first] = words;
-  if (first === undefined && input.isTTY) {
-    throw new ArgumentError({
-      code: 'FORGE_NO_TEXT',
-      message: 'there is nothing to explain',
-      fix: 'Give a text, a file, or - for standard input: python train.py 2>&1 | gpuforge explain -',
-      where: 'forge.explain',
-    });
-  }
-  if (first === undefined || (words.length === 1 && first === '-')) return input.read();
-  if (words.length === 1) {
-    const stat = statSync(first, { throwIfNoEntry: false });
-    if (stat?.isFile()) {
-      if (stat.size > MOST)
-        throw new ArgumentError({
-          code: 'FORGE_TOO_LARGE',
-          message: `${first} is larger than 64 MiB`,
-          fix: 'Give its end: tail -n 2000 FILE | gpuforge explain -',
-          where: 'forge.explain',
-        });
-      return readFileSync(first, 'utf8');
-    }
-    if (stat?.isDirectory())
-      throw new ArgumentError({
-        code: 'FORGE_IS_FOLDER',
-        message: `${first} is a folder`,
-        fix: 'Name a file in it.',
-        where: 'forge.explain',
-      });
-    // A word that looks like a path and is none was meant as a file.
-    if (/^[.~/\\]|\.(?:log|txt|out|err)$/i.test(first) && !/\s/.test(first)) {
-      throw new ArgumentError({
-        code: 'FORGE_NO_FILE',
-        message: `there is no file ${first}`,
-        fix: 'Check the path, or put a text in quotation marks.',
-        where: 'forge.explain',
-      });
-    }
-  }
-  return words.join(' ');
 }
 
 export function renderExplanations(found: readonly Explanation[], style: Style, width: number): string {
@@ -113,9 +74,11 @@ export function renderExplanations(found: readonly Explanation[], style: Style, 
         lines.push(style.dim(`  this machine: ${row.evidence.facts.join(', ')}`));
       lines.push('');
       row.fix.forEach((step, n) => {
-        const [head = '', ...rest] = wrap(`${step.text}${step.needsRoot ? ' (needs root)' : ''}`, columns - 3);
+        const rights = row.os === 'windows' ? ' (as administrator)' : ' (needs root)';
+        const [head = '', ...rest] = wrap(`${step.text}${step.needsRoot ? rights : ''}`, columns - 3);
         lines.push(`  ${n + 1}. ${head}`, ...rest.map((line) => `     ${line.trimStart()}`));
-        if (step.command) lines.push(`       ${step.needsRoot ? 'sudo ' : ''}${step.command.map(shell).join(' ')}`);
+        const sudo = step.needsRoot && row.os !== 'windows' ? 'sudo ' : '';
+        if (step.command) lines.push(`       ${sudo}${step.command.map(shell).join(' ')}`);
       });
       if (row.links.length > 0) lines.push('', ...row.links.map((link) => style.dim(`  ${link}`)));
       return `${lines.join('\n')}\n`;
@@ -123,13 +86,4 @@ export function renderExplanations(found: readonly Explanation[], style: Style, 
     .join('\n');
 }
 
-export function standardInput(): Input {
-  return {
-    isTTY: process.stdin.isTTY === true,
-    async read() {
-      const parts: Buffer[] = [];
-      for await (const part of process.stdin) parts.push(part as Buffer);
-      return Buffer.concat(parts).toString('utf8');
-    },
-  };
-}
+export { type Input, standardInput } from './input.ts';

@@ -1,17 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { within } from '../../../test/support/time.ts';
+import { alsoRight, corpus as worded } from '../../../test/forge/errors/corpus.ts';
+import { measure, readErrors, unseen, written } from '../../../test/forge/errors/read.mjs';
+import { machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { known } from '../machine.ts';
-import { machine, machines, nvidia } from '../resolve/fixtures/machines.ts';
 import { catalogue } from './catalogue/index.ts';
 import { clean } from './clean.ts';
 import { explain } from './explain.ts';
-import { alsoRight, corpus } from './fixtures/corpus.ts';
 import { bytesOf, cudaNumbers, valuesIn } from './values.ts';
 
-const unrelated = readFileSync(new URL('./fixtures/unrelated.txt', import.meta.url), 'utf8')
+const unrelated = readFileSync(new URL('../../../test/forge/errors/unrelated.txt', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => line !== '');
+const families = readErrors(new URL('families.txt', written));
+/** Every text that a class must answer, under the class. */
+const corpus: Readonly<Record<string, readonly string[]>> = (() => {
+  const all: Record<string, string[]> = {};
+  for (const [code, texts] of Object.entries(worded)) all[code] = [...texts];
+  for (const { accept, text } of families) all[accept[0]!] = [...(all[accept[0]!] ?? []), text];
+  return all;
+})();
+const collected = readErrors(written);
 const codes = (text: string): readonly string[] => explain(text, { limit: 10 }).map((row) => row.code);
 
 const mutations: Readonly<Record<string, (text: string) => string>> = {
@@ -36,22 +45,37 @@ const mutations: Readonly<Record<string, (text: string) => string>> = {
   'after a progress bar': (text) => ` 10%|#         | 1/10\r 20%|##        | 2/10\r${text}`,
 };
 
+const codesKnown = catalogue.map((row) => row.code);
+
 describe('the catalogue', () => {
-  it('has at least 50 classes with stable codes, all with texts, links and steps', () => {
-    expect(catalogue.length).toBeGreaterThanOrEqual(50);
+  it('has at least 100 classes with stable codes, all with texts, links and steps', () => {
+    expect(catalogue.length).toBeGreaterThanOrEqual(100);
     expect(new Set(catalogue.map((row) => row.code)).size).toBe(catalogue.length);
     for (const row of catalogue) {
       expect(row.code).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
       expect(row.links.length).toBeGreaterThan(0);
       for (const link of row.links) expect(link).toMatch(/^https:\/\//);
-      expect(corpus[row.code]?.length ?? 0, `${row.code} needs three texts`).toBeGreaterThanOrEqual(3);
-      const steps = row.fix({ got: {}, facts: undefined, resolve: () => undefined });
+      const texts = (corpus[row.code]?.length ?? 0) + collected.filter(({ accept }) => accept[0] === row.code).length;
+      expect(texts, `${row.code} needs three texts`).toBeGreaterThanOrEqual(3);
+      const empty = {
+        got: {},
+        facts: undefined,
+        resolve: () => undefined,
+        software: undefined,
+        os: undefined,
+        vendor: undefined,
+      };
+      const steps = row.fix(empty);
       expect(steps.length, row.code).toBeGreaterThan(0);
-      expect(row.cause({ got: {}, facts: undefined, resolve: () => undefined })).toMatch(/\w.*\.$/s);
+      expect(row.cause(empty)).toMatch(/\w.*\.$/s);
+      for (const code of row.explains ?? []) expect(codesKnown, `${row.code} explains ${code}`).toContain(code);
+      // What may run by itself holds no placeholder.
+      for (const step of steps)
+        if (step.automatic)
+          expect(step.command?.join(' '), row.code).not.toMatch(/your_script|PACKAGE|NAME|IMAGE|YOUR_|…/);
       // A command is a list of arguments; nothing is left for a shell to split or chain.
       for (const step of steps) for (const part of step.command ?? []) expect(part).not.toMatch(/&&|\||;\s*rm|\n/);
     }
-    expect(Object.keys(corpus).sort()).toEqual(catalogue.map((row) => row.code).sort());
   });
 
   it('never uses a bare word as a pattern', () => {
@@ -87,6 +111,43 @@ for (const [name, mutate] of Object.entries(mutations)) {
   });
 }
 
+describe('texts that people really had', () => {
+  it('are at least 300 over all', () => {
+    const count = collected.length + readErrors(unseen).length;
+    expect(count).toBeGreaterThanOrEqual(300);
+    expect(collected.every(({ text }) => !/\/(?:home|Users)\/(?!user|nvidia|runner)\w/.test(text))).toBe(true);
+  });
+
+  it('of the half that patterns were written with are answered', () => {
+    const { recall, precision, missed, wrong } = measure(collected, (text) => explain(text));
+    expect([...missed, ...wrong]).toEqual([]);
+    expect({ recall, precision }).toEqual({ recall: 1, precision: 1 });
+  });
+
+  it('of the half that is only measured are answered as the bench says', () => {
+    const { recall, precision } = measure(readErrors(unseen), (text) => explain(text));
+    expect(recall).toBeGreaterThanOrEqual(0.75);
+    expect(precision).toBeGreaterThanOrEqual(0.95);
+  });
+
+  it.each(Object.entries(mutations))('%s: have the same first answer', (_name, mutate) => {
+    const other = collected.filter(({ accept, text }) => {
+      const got = explain(mutate(text))[0]?.code ?? 'none';
+      return !accept.includes(got);
+    });
+    // Inside a log of other lines a symptom may lose against nothing but a line of the text itself.
+    expect(other.map(({ text }) => text)).toEqual([]);
+  });
+
+  it('are found in a megabyte of other output', () => {
+    const noise = `${unrelated.join('\n')}\n`.repeat(60);
+    for (const { accept, text } of collected.filter((_row, i) => i % 9 === 0)) {
+      const got = explain(`${noise}${text}\n${unrelated.slice(0, 30).join('\n')}`)[0]?.code ?? 'none';
+      expect(accept, text).toContain(got);
+    }
+  });
+});
+
 describe('truncated texts', () => {
   it.each(Object.keys(corpus))('%s is still found when the text before and after its line is lost', (code) => {
     for (const text of corpus[code]!) {
@@ -94,7 +155,7 @@ describe('truncated texts', () => {
       const lines = clean(text).split('\n');
       const near = lines.slice(Math.max(0, first.evidence.lineNumber - 1), first.evidence.lineNumber + 1).join('\n');
       // Classes that read two places of a text (a version and "CUDA available: False") need both.
-      if (code === 'not-compiled-cuda' || code === 'nvcc-mismatch') continue;
+      if (['not-compiled-cuda', 'nvcc-mismatch', 'build-needs-torch'].includes(code)) continue;
       expect(codes(near)[0]).toBe(code);
     }
   });
@@ -244,7 +305,7 @@ describe('ranking', () => {
     const log = `${unrelated.join('\n')}\n`.repeat(200);
     const start = performance.now();
     explain(`${log}CUDA error: device-side assert triggered`);
-    expect(performance.now() - start).toBeLessThan(within(1000));
+    expect(performance.now() - start).toBeLessThan(5000);
   });
 });
 

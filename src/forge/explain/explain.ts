@@ -1,20 +1,23 @@
 // From a pasted error to its cause and the steps that cure it.
 //
 // Every class is tried on the whole text. A class scores by how specific its best pattern is, never by length; the facts of
-// the machine rule classes out or confirm them. The best few come back, best first. No match is an honest answer.
+// the machine rule classes out or confirm them, and a class that explains another comes before it. The best few come back,
+// best first. No match is an honest answer.
 
 import type { Framework } from '../data/schemas.ts';
 import { loadTables } from '../data/tables.ts';
-import { factValue, formatCc, type Machine } from '../machine.ts';
+import { factValue, formatCc, type Machine, type Platform } from '../machine.ts';
 import { nameOfGpu } from '../resolve/facts.ts';
 import { resolve } from '../resolve/resolve.ts';
 import type { Resolution } from '../resolve/types.ts';
 import { catalogue } from './catalogue/index.ts';
-import { clean, lineAt } from './clean.ts';
+import { clean, condense, lineAt } from './clean.ts';
+import { softwareIn, systemIn, vendorIn } from './origin.ts';
+import { fitSteps } from './steps.ts';
 import type { Context, ErrorClass, Explanation, Facts, Kind } from './types.ts';
 import { cudaNumbers, valuesIn } from './values.ts';
 
-const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase: 0.75, weak: 0.5 };
+const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase: 0.75, symptom: 0.6, weak: 0.5 };
 const CONFIRMED = 0.08;
 const FURTHER = 0.02;
 
@@ -25,39 +28,86 @@ export interface ExplainOptions {
   readonly limit?: number;
 }
 
+interface Found extends Hit {
+  readonly entry: ErrorClass;
+  readonly context: Context;
+  readonly line: string;
+}
+
 export function explain(source: string, options: ExplainOptions = {}): readonly Explanation[] {
-  const text = clean(source);
-  const facts = options.machine && factsOf(options.machine);
+  const { text, lineNumber } = condense(clean(source));
   const values = valuesIn(text);
   const numbers = cudaNumbers(text);
-  const resolveFor = resolver(options.machine);
-  const found: (Explanation & { readonly offset: number })[] = [];
+  const software = softwareIn(text);
+  const shown = systemIn(text);
+  // A text from another system was not made on this machine, so the machine's facts do not apply to it.
+  const machine = options.machine && carriedHere(shown, options.machine) ? undefined : options.machine;
+  const facts = machine && factsOf(machine);
+  const os = shown ?? (machine && machine.host.platform !== 'other' ? machine.host.platform : undefined);
+  const resolveFor = resolver(machine);
+  const found: Found[] = [];
   for (const entry of catalogue) {
     const hit = match(entry, text, numbers);
     if (!hit) continue;
     const holds = facts && entry.holds?.(facts);
     if (holds === false) continue;
-    const context: Context = { got: { ...values, ...hit.groups }, facts, resolve: resolveFor };
-    const score = Math.min(1, hit.score + (holds === true ? CONFIRMED : 0));
-    const { line, number } = lineAt(text, hit.offset);
+    const line = lineAt(text, hit.offset);
+    const vendor = vendorIn(line, text);
     found.push({
+      ...hit,
+      entry,
+      line,
+      score: Math.min(1, hit.score + (holds === true ? CONFIRMED : 0)),
+      context: { got: { ...values, ...hit.groups }, facts, resolve: resolveFor, software, os, vendor },
+    });
+  }
+  return ranked(found)
+    .slice(0, options.limit ?? 3)
+    .map(({ entry, context, line, score, offset }) => ({
       code: entry.code,
       severity: entry.severity,
       title: entry.title,
       cause: entry.cause(context),
-      evidence: { line: shorten(line), lineNumber: number, values: context.got, facts: facts ? factLines(facts) : [] },
-      fix: entry.fix(context),
+      evidence: {
+        line: shorten(line),
+        lineNumber: lineNumber(offset),
+        values: context.got,
+        facts: facts ? factLines(facts) : [],
+      },
+      fix: fitSteps(entry.fix(context), os),
+      os: os ?? null,
       score: Math.round(score * 100) / 100,
       confidence: score >= 0.8 ? 'high' : score >= 0.7 ? 'medium' : 'low',
       links: entry.links,
-      offset: hit.offset,
-    });
-  }
-  return found
-    .sort((a, b) => b.score - a.score || b.offset - a.offset)
-    .slice(0, options.limit ?? 3)
-    .map(({ offset: _offset, ...rest }) => rest);
+    }));
 }
+
+/** From here on a class has words of its own; below it only says that something failed. */
+const SPECIFIC = 0.7;
+
+/**
+ * Best first. A class that explains another stands in for it, however specific the other's words are; and a line that a
+ * class with words of its own has claimed is not told a second time as a mere symptom.
+ */
+function ranked(found: readonly Found[]): readonly Found[] {
+  const best = (entry: ErrorClass, score: number, depth = 0): number =>
+    found
+      .filter((other) => depth < 4 && entry.explains?.includes(other.entry.code))
+      .reduce((top, other) => Math.max(top, best(other.entry, other.score, depth + 1) + 0.001), score);
+  const rows = found
+    .map((row) => ({ ...row, own: row.score, score: Math.min(1, best(row.entry, row.score)) }))
+    .sort((a, b) => b.score - a.score || b.offset - a.offset);
+  return rows.filter(
+    (row, i) =>
+      !rows.some(
+        (other, at) =>
+          at < i && (other.entry.explains?.includes(row.entry.code) || (row.own < SPECIFIC && other.line === row.line)),
+      ),
+  );
+}
+
+const carriedHere = (shown: Platform | undefined, machine: Machine): boolean =>
+  shown !== undefined && shown !== machine.host.platform && !(shown === 'windows' && machine.host.wsl > 0);
 
 interface Hit {
   readonly score: number;
@@ -69,17 +119,21 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
   let best: Hit | undefined;
   let further = 0;
   const groups: Record<string, string> = {};
-  const take = (kind: Kind, offset: number, values: Readonly<Record<string, string | undefined>> = {}): void => {
-    if (entry.unless?.test(lineAt(text, offset).line)) return;
+  const take = (kind: Kind, offset: number, values: Readonly<Record<string, string | undefined>> = {}): boolean => {
+    if (entry.unless?.test(lineAt(text, offset))) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     const score = BASE[kind];
     if (best) further++;
     if (!best || score > best.score) best = { score, offset, groups };
+    return true;
   };
-  for (const pattern of entry.patterns) {
-    if (pattern.along && !pattern.along.test(text)) continue;
-    const hit = pattern.re.exec(text);
-    if (hit) take(pattern.kind, hit.index, hit.groups);
+  for (const { kind, re, along } of entry.patterns) {
+    if (along && !along.test(text)) continue;
+    const hit = re.exec(text);
+    if (!hit || take(kind, hit.index, hit.groups)) continue;
+    // The first place belongs to another class; a later one may not.
+    for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
+      if (take(kind, again.index, again.groups)) break;
   }
   for (const { number, offset } of numbers)
     if (entry.cuda?.includes(number)) take('code', offset, { cudaError: String(number) });

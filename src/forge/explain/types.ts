@@ -1,7 +1,7 @@
 // What an explanation is made of. Plain data on the outside; the catalogue's rows are data with two small functions.
 
 import type { Framework } from '../data/schemas.ts';
-import type { Machine } from '../machine.ts';
+import type { Machine, Platform, Vendor } from '../machine.ts';
 import type { Resolution } from '../resolve/types.ts';
 
 export const EXPLAIN_SCHEMA = 'gpuforge.explain/1';
@@ -19,9 +19,9 @@ export interface Step {
 
 /**
  * How much a pattern tells: `code` is a number or name that only this fault has, `capture` a sentence with values in it,
- * `phrase` fixed words, `weak` words that other faults print too.
+ * `phrase` fixed words, `symptom` a message that something failed but not why, `weak` words that other faults print too.
  */
-export type Kind = 'code' | 'capture' | 'phrase' | 'weak';
+export type Kind = 'code' | 'capture' | 'phrase' | 'symptom' | 'weak';
 
 export interface Pattern {
   readonly kind: Kind;
@@ -41,12 +41,21 @@ export interface Facts {
   readonly inContainer: boolean;
 }
 
+/** The program whose message it is. */
+export type Software = Framework | 'onnxruntime' | 'llama.cpp' | 'ollama' | 'vllm' | 'cupy' | 'numba';
+
 export interface Context {
   /** Values from the text: named groups of the pattern that matched, and what the extractors found. */
   readonly got: Readonly<Record<string, string>>;
   readonly facts: Facts | undefined;
   /** The right build for this machine; undefined without facts. */
   readonly resolve: (framework: Framework) => Resolution | undefined;
+  /** Who speaks in the text; undefined where it does not tell. */
+  readonly software: Software | undefined;
+  /** The system on which it happened: from the text, else from the machine. */
+  readonly os: Platform | undefined;
+  /** Whose GPU the message speaks of. */
+  readonly vendor: Vendor | undefined;
 }
 
 export interface ErrorClass {
@@ -58,6 +67,8 @@ export interface ErrorClass {
   readonly cuda?: readonly number[];
   /** A line that fits this belongs to another class. */
   readonly unless?: RegExp;
+  /** Classes whose messages are a consequence of this fault: where both match, this one comes first. */
+  readonly explains?: readonly string[];
   /** False rules the class out on this machine, true confirms it, undefined says nothing. */
   readonly holds?: (facts: Facts) => boolean | undefined;
   readonly cause: (context: Context) => string;
@@ -77,6 +88,8 @@ export interface Explanation {
     readonly facts: readonly string[];
   };
   readonly fix: readonly Step[];
+  /** The system that the steps are for; null where neither text nor machine tells. */
+  readonly os: Platform | null;
   /** 0 to 1: how specific the match was and whether the machine confirms it. */
   readonly score: number;
   readonly confidence: 'high' | 'medium' | 'low';

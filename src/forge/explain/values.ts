@@ -59,13 +59,23 @@ export function bytesOf(text: string | undefined): number | undefined {
   return match ? Number(match[1]) * 1024 ** ('KMGT'.indexOf(match[2]!.toUpperCase()) + 1) : undefined;
 }
 
-const CUDA_NUMBER =
-  /(?:\b(?:cuda|CUDA)\w*|\bCUresult|\bcuInit|\bcu[A-Z]\w+)[^\n]{0,60}?\b(?:[Ee]rror|code|returned|status|failed)\b[ :=#(]{0,4}(\d{1,3})\b(?!\.)|\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device)/g;
+/**
+ * Where a number is a CUDA error: after "CUDA error", from a call of the runtime or the driver API, or in brackets before
+ * one. An exit status of a program, even of nvcc under /usr/local/cuda, is none; nor are the old numbers of "cuda runtime
+ * error (48)", whose words follow.
+ */
+const CUDA_NUMBERS: readonly RegExp[] = [
+  /(?<![/\\\w])CUDA(?: driver| API)? (?:error|failure)(?: code)?[ :=#(]{0,4}(\d{1,3})\b(?![.\d])(?! *%)/gi,
+  /\b(?:cuda|cu)[A-Z]\w+(?:\([^)\n]{0,60}\))? (?:returned|failed|failed with|results? in|exited with)(?: CUDA)?(?: error)?(?: code)?[ :=#(]{1,4}(\d{1,3})\b(?![.\d])/g,
+  /\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device|initialized)/g,
+  /\[(\d{1,3})\] Call to cu[A-Z]\w+ results in/g,
+  /\bCUresult[ :=(]{1,3}(\d{1,3})\b/g,
+  /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
+];
 
 /** CUDA error numbers that the text clearly gives as such, with their place. */
 export function cudaNumbers(text: string): readonly { readonly number: number; readonly offset: number }[] {
-  return [...text.matchAll(CUDA_NUMBER)].map((match) => ({
-    number: Number(match[1] ?? match[2]),
-    offset: match.index,
-  }));
+  return CUDA_NUMBERS.flatMap((re) =>
+    [...text.matchAll(re)].slice(0, 50).map((match) => ({ number: Number(match[1]), offset: match.index })),
+  );
 }

@@ -49,6 +49,9 @@ export const checks: readonly Check[] = [
 ];
 
 function platform(wheel: Wheel, target: Target): Passed | Failed {
+  if (wheel.l4t !== undefined && target.gpus.some((gpu) => gpu.tegra) && (target.l4t ?? wheel.l4t) !== wheel.l4t) {
+    return failed(`${wheel.variant} is for L4T ${wheel.l4t}; this board runs L4T ${target.l4t}`, wheel.source);
+  }
   return target.platform !== undefined && wheel.platforms.includes(target.platform)
     ? passed('platform', `${wheel.variant} has wheels for ${target.platformText}`, wheel.source)
     : failed(
@@ -99,6 +102,7 @@ function kernelsFor(wheel: Wheel, gpu: TargetGpu, target: Target, tables: Tables
 
 function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Target, tables: Tables): Passed | Failed {
   const { cc } = gpu;
+  if (wheel.l4t !== undefined && !gpu.tegra) return failed(`${wheel.variant} is for Tegra boards`, wheel.source);
   if (!cc) return failed(`the compute capability of ${gpu.name} is not known`, wheel.source);
   const sm = smOf(cc);
   if (cuda.maxCc && compareCc(cc, parseCc(cuda.maxCc.cc) ?? cc) > 0) {
@@ -221,7 +225,7 @@ function libc(wheel: Wheel, target: Target): Passed | Failed {
     return nothing;
   return compareVersions(target.glibc, wheel.glibc) >= 0
     ? nothing
-    : failed(`the wheels need glibc ${wheel.glibc} (manylinux_2_28); here it is ${target.glibc}`, wheel.source);
+    : failed(`the wheels need glibc ${wheel.glibc}; here it is ${target.glibc}`, wheel.source);
 }
 
 function macos(wheel: Wheel, target: Target): Passed | Failed {

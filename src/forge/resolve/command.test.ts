@@ -167,3 +167,48 @@ describe('gpuforge resolve', () => {
     expect(await answer({ ...card, cpuOnly: true })).toMatchObject({ choice: { backend: 'cpu' } });
   });
 });
+
+describe('builds side by side, instances and mirrors', () => {
+  const base: ResolveFlags = {
+    for: ['GTX 1080 Ti'],
+    driver: '580',
+    os: 'linux',
+    arch: 'x64',
+    cache: false,
+    color: false,
+  };
+  const go = (flags: ResolveFlags, env: Record<string, string> = {}) => run({ ...base, ...flags }, env);
+
+  it('says where two builds part', async () => {
+    const { out, status } = await go({ compare: ['torch==2.14.1+cu126', 'cu130'] });
+    expect(status).toBe(1);
+    expect(out).toMatch(/torch 2\.14\.1 cu126\s+runs here/);
+    expect(out).toMatch(/torch 2\.14\.1 cu130\s+does not run here/);
+    expect(out).toMatch(/part at the check kernels/);
+    expect(JSON.parse((await go({ compare: ['cu126', 'cu130'], json: true })).out).differsAt).toBe('kernels');
+    expect((await go({ compare: ['cu126'] })).status).toBe(2);
+  });
+
+  it('knows the GPUs of cloud instances', async () => {
+    const { out } = await go({ for: [], forInstance: 'g5.12xlarge', driver: '570', json: true });
+    expect(JSON.parse(out).choice.gpus).toHaveLength(4);
+    expect((await run({ forInstance: 'p6e-gb200.36xlarge', driver: '580', json: true })).out).toContain('linux arm64');
+    expect((await go({ for: [], forInstance: 'g5.xlargee' })).status).toBe(2);
+  });
+
+  it.each(['3.12.7', 'python3.12', '3.12'])('reads --python %s', async (python) => {
+    expect(JSON.parse((await go({ python, json: true })).out).choice.python).toBe('3.12');
+  });
+
+  it('prints the addresses of the mirrors', async () => {
+    const mirrors = {
+      GPUFORGE_PYTORCH: 'https://mirror.example/torch',
+      GPUFORGE_PYPI: 'https://mirror.example/simple',
+    };
+    const { out } = await go({}, mirrors);
+    expect(out).toContain(
+      '--index-url https://mirror.example/simple --extra-index-url https://mirror.example/torch/cu126',
+    );
+    expect(out).not.toContain('download.pytorch.org/whl/cu126 ');
+  });
+});

@@ -6,14 +6,17 @@ import { EXIT, guarded } from '../config/failure.ts';
 import { type Config, loadConfig, settingOf } from '../config/file.ts';
 import { FRAMEWORKS } from '../config/settings.ts';
 import { nearest } from '../data/schema.ts';
-import type { Framework } from '../data/schemas.ts';
+import type { Framework, Tables } from '../data/schemas.ts';
 import { type LoadedTables, loadTables, staleness } from '../data/tables.ts';
+import { type Mirrors, mirrored } from '../env/mirrors.ts';
 import type { Ports } from '../ports.ts';
-import { type Output, styleFor } from '../style.ts';
+import { type Output, type Style, styleFor } from '../style.ts';
+import { plainLine } from '../text/plain.ts';
+import { compare, renderComparison } from './compare.ts';
 import { type MachineFlags, machineFor } from './machine-for.ts';
 import { renderBuilds, renderResolution } from './render.ts';
 import { listBuilds, resolve } from './resolve.ts';
-import { RESOLVE_SCHEMA, type ResolveRequest } from './types.ts';
+import { RESOLVE_SCHEMA, type Resolution, type ResolveRequest } from './types.ts';
 
 export interface ResolveFlags extends MachineFlags {
   readonly framework?: string;
@@ -22,6 +25,8 @@ export interface ResolveFlags extends MachineFlags {
   readonly all?: boolean;
   /** A build of the user's choice: "torch==2.14.1+cu130", "2.11", "cu128". */
   readonly check?: string;
+  /** Two builds to set side by side. */
+  readonly compare?: readonly string[];
   readonly data?: string;
   readonly json?: boolean;
   readonly verbose?: boolean;
@@ -35,8 +40,10 @@ export function runResolve(ports: Ports, flags: ResolveFlags, output: Output): P
     const warnings = [...config.problems, ...stale(config, loaded, ports)];
     const request: ResolveRequest = { ...wishes(config, flags), machine: await machineOf(ports, flags, config) };
     const detected = performance.now();
+    const mirrors = mirrorsOf(config);
+    if (flags.compare) return compared(loaded.tables, request, flags, output, styleOf(ports, config, flags, output));
     if (flags.all) {
-      const builds = listBuilds(loaded.tables, request);
+      const builds = listBuilds(loaded.tables, request).map((choice) => mirrored(choice, mirrors));
       if (flags.json)
         output.write(
           `${JSON.stringify({ schema: RESOLVE_SCHEMA, framework: request.framework, builds, warnings }, null, 2)}\n`,
@@ -47,7 +54,7 @@ export function runResolve(ports: Ports, flags: ResolveFlags, output: Output): P
       }
       return builds.length > 0 ? EXIT.done : EXIT.no;
     }
-    const result = resolve(loaded.tables, request, loaded.reviewed);
+    const result = withMirrors(resolve(loaded.tables, request, loaded.reviewed), mirrors);
     const timing = { detectMs: round(detected - start), resolveMs: round(performance.now() - detected) };
     if (flags.json) {
       output.write(
@@ -55,11 +62,11 @@ export function runResolve(ports: Ports, flags: ResolveFlags, output: Output): P
       );
     } else {
       const verbose = flags.verbose ?? settingOf<boolean>(config, 'output.verbose');
-      const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
       output.write(
-        renderResolution(result, request.machine, styleFor(output, { color, env: ports.env }), {
+        renderResolution(result, request.machine, styleOf(ports, config, flags, output), {
           verbose,
           columns: output.columns,
+          pypi: mirrors.pypi,
         }),
       );
       if (verbose) output.write(`\ndetect ${timing.detectMs} ms, resolve ${timing.resolveMs} ms\n`);
@@ -67,6 +74,47 @@ export function runResolve(ports: Ports, flags: ResolveFlags, output: Output): P
     }
     return result.status === 'ok' ? EXIT.done : EXIT.no;
   });
+}
+
+function styleOf(ports: Ports, config: Config, flags: ResolveFlags, output: Output): Style {
+  const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;
+  return styleFor(output, { color, env: ports.env });
+}
+
+function compared(tables: Tables, request: ResolveRequest, flags: ResolveFlags, output: Output, style: Style): number {
+  const [first, second, ...more] = flags.compare ?? [];
+  if (first === undefined || second === undefined || more.length > 0) {
+    throw new ArgumentError({
+      code: 'FORGE_BAD_COMPARE',
+      message: '--compare takes two builds',
+      fix: 'Give them as: --compare torch==2.14.1+cu126 torch==2.14.1+cu130',
+      where: 'forge.resolve',
+    });
+  }
+  const asked = (text: string) => ({ text, request: { ...request, ...checked(text) } });
+  const result = compare(tables, asked(first), asked(second));
+  output.write(flags.json ? `${JSON.stringify(result, null, 2)}\n` : renderComparison(result, style));
+  return result.sides.every(({ runs }) => runs) ? EXIT.done : EXIT.no;
+}
+
+/** The mirrors of the configuration, for the addresses that are printed and written. */
+export function mirrorsOf(config: Config): Mirrors {
+  return Object.fromEntries(
+    ['pypi', 'pytorch', 'amd'].flatMap((key) => {
+      const url = settingOf<string | null>(config, `mirrors.${key}`);
+      return url === null ? [] : [[key, url]];
+    }),
+  );
+}
+
+function withMirrors(result: Resolution, mirrors: Mirrors): Resolution {
+  return result.status === 'ok'
+    ? {
+        ...result,
+        choice: mirrored(result.choice, mirrors),
+        alternatives: result.alternatives.map((choice) => mirrored(choice, mirrors)),
+      }
+    : result;
 }
 
 const round = (ms: number): number => Math.round(ms * 100) / 100;
@@ -97,11 +145,13 @@ export function wishes(
   config: Config,
   flags: Pick<ResolveFlags, 'framework' | 'python' | 'cpuOnly' | 'check'>,
 ): Omit<ResolveRequest, 'machine'> {
-  const python = flags.python ?? settingOf<string | null>(config, 'env.python') ?? undefined;
-  if (python !== undefined && !/^3\.\d{1,2}$/.test(python)) {
+  const asked = flags.python ?? settingOf<string | null>(config, 'env.python') ?? undefined;
+  // Wheels go by the minor version: "3.12.7" and "python3.12" are 3.12.
+  const python = asked === undefined ? undefined : /^(?:python)?(3\.\d{1,2})(?:\.\d{1,3})?$/i.exec(asked.trim())?.[1];
+  if (asked !== undefined && python === undefined) {
     throw new ArgumentError({
       code: 'FORGE_BAD_PYTHON',
-      message: `--python: "${python}" is no Python version`,
+      message: `--python: "${plainLine(asked)}" is no Python version`,
       fix: 'Give it as 3.12.',
       where: 'forge.resolve',
     });

@@ -30,6 +30,7 @@ export function hostTarget(machine: Machine, python: string | undefined): Target
     glibc,
     musl: host.platform === 'linux' && glibc === undefined && factValue(host.distribution) === 'alpine',
     macos: release === undefined ? undefined : Number(release),
+    l4t: factValue(host.board)?.l4t?.split('.')[0],
     driver: undefined,
     driverCuda: undefined,
     driverAssumed: false,

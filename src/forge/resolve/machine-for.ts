@@ -8,11 +8,14 @@ import { detect } from '../detect/detect.ts';
 import type { Override } from '../detect/override.ts';
 import { type Arch, type Machine, missing, type Platform } from '../machine.ts';
 import type { Ports } from '../ports.ts';
+import { instanceOf } from './instances.ts';
 
 export interface MachineFlags {
   /** --for and --gpu: names, PCI ids, sm_89 or gfx1100; several for several cards. */
   readonly for?: readonly string[];
   readonly gpu?: readonly string[];
+  /** --for-instance: a cloud instance by its type. */
+  readonly forInstance?: string;
   readonly driver?: string;
   readonly os?: string;
   readonly arch?: string;
@@ -34,8 +37,11 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 
 /** What a product tells about the computer around it. */
 const implied: readonly { readonly name: RegExp; readonly platform?: Platform; readonly arch: Arch }[] = [
-  { name: /^(?:apple\s*)?m\d\b/i, platform: 'macos', arch: 'arm64' },
-  { name: /\b(?:GB10|GH200|GB200|GB300|DGX Spark|Jetson|Orin|Thor)\b/i, arch: 'arm64' },
+  { name: /^(?:apple\s*)?m[1-9](?: (?:pro|max|ultra))?$/i, platform: 'macos', arch: 'arm64' },
+  {
+    name: /\b(?:GB10|GH200|GB200|GB300|DGX ?Spark|Grace|Project DIGITS|IGX|Jetson|Xavier|Orin|Thor|TX[12])\b/i,
+    arch: 'arm64',
+  },
 ];
 
 export async function machineFor(
@@ -53,15 +59,17 @@ export async function machineFor(
 }
 
 export function overrideOf(flags: MachineFlags): Override {
-  const gpus = [...(flags.for ?? []), ...(flags.gpu ?? [])]
+  const instance = flags.forInstance === undefined ? undefined : instanceOf(flags.forInstance);
+  const cards = instance ? Array.from({ length: instance.count }, () => instance.gpu) : [];
+  const gpus = [...cards, ...(flags.for ?? []), ...(flags.gpu ?? [])]
     .flatMap((text) => text.split(','))
     .map((text) => text.trim())
     .filter((text) => text !== '');
   const hint = implied.find((row) => gpus.some((text) => row.name.test(text)));
-  const platform = flags.os === undefined ? hint?.platform : oneOf(flags.os, PLATFORMS, '--os');
+  const platform = flags.os === undefined ? (instance ? 'linux' : hint?.platform) : oneOf(flags.os, PLATFORMS, '--os');
   const arch =
     flags.arch === undefined
-      ? (hint?.arch ?? (platform === 'macos' ? 'arm64' : undefined))
+      ? (instance?.arch ?? hint?.arch ?? (platform === 'macos' ? 'arm64' : undefined))
       : oneOf(flags.arch, ARCHS, '--arch');
   if (flags.driver !== undefined && !/^\d{3}(\.\d{1,3}){0,2}$/.test(flags.driver)) {
     throw new ArgumentError({

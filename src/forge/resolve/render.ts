@@ -9,6 +9,8 @@ import { nameOf } from './wheels.ts';
 export interface RenderOptions {
   readonly verbose: boolean;
   readonly columns: number;
+  /** A mirror of PyPI. */
+  readonly pypi?: string | undefined;
 }
 
 export function renderResolution(result: Resolution, machine: Machine, style: Style, options: RenderOptions): string {
@@ -24,7 +26,7 @@ export function renderResolution(result: Resolution, machine: Machine, style: St
       '',
     );
     lines.push(...wrap(result.summary, width).map((line) => `  ${line}`), '');
-    lines.push(style.bold('Install'), `  ${installCommand(choice)}`);
+    lines.push(style.bold('Install'), `  ${installCommand(choice, options.pypi)}`);
     for (const [name, value] of Object.entries(choice.environment)) lines.push(`  and run with ${name}=${value}`);
     lines.push('', style.bold('Proof'), ...proofLines(result, style, width));
     const other = [...new Set(result.alternatives.map(nameOf))].slice(0, 3);
@@ -68,8 +70,11 @@ function proofLines(result: Resolution, style: Style, width: number): readonly s
   return [...steps, ...pages.map((page, i) => style.dim(`  [${i + 1}] ${page}`))];
 }
 
-export function installCommand(choice: Choice): string {
-  const index = choice.index ? ['--extra-index-url', choice.index.url] : [];
+export function installCommand(choice: Choice, pypi?: string): string {
+  const index = [
+    ...(pypi === undefined ? [] : ['--index-url', pypi]),
+    ...(choice.index ? ['--extra-index-url', choice.index.url] : []),
+  ];
   const specs = choice.requirements.map(
     (row) => `${row.name}${row.extras.length > 0 ? `[${row.extras.join(',')}]` : ''}${row.spec}`,
   );

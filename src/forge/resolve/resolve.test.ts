@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { amd, hopeless, machine, machines, nvidia } from '../../../test/forge/fixtures/targets.ts';
 import { loadTables } from '../data/tables.ts';
 import { known, type Machine, missing } from '../machine.ts';
-import { amd, hopeless, machine, machines, nvidia } from './fixtures/machines.ts';
 import { listBuilds, resolve } from './resolve.ts';
 import type { ResolveRequest } from './types.ts';
 
@@ -75,6 +75,9 @@ describe('PyTorch on NVIDIA', () => {
 
   it('keeps Tegra and desktop kernels apart', () => {
     expect(build(hopeless['jetson-orin']!)).toMatch(/^none: .*sm_87.*Tegra/);
+    expect(
+      build(machine({ gpus: [nvidia('Orin', '8.7', 60, { tegra: true })], driver: '540.4.0', arch: 'arm64' })),
+    ).toBe('2.8.0 jp6-cu126');
     expect(build(machines['thor-arm']!)).toBe('2.14.1 cu130');
     // A desktop 11.x does not exist, but its Tegra kernels must not be taken for one.
     expect(build(machine({ gpus: [nvidia('x', '11.0', 8)], driver: '580.95', arch: 'arm64' }))).toBe('2.14.1 cu130');
@@ -166,7 +169,8 @@ describe('PyTorch on NVIDIA', () => {
   });
 
   it('respects glibc and musl', () => {
-    expect(build(one('8.9', '580', { host: { glibc: known('2.27', 'file') } }))).toMatch(/^none: .*glibc 2\.28/);
+    expect(build(one('8.9', '580', { host: { glibc: known('2.27', 'file') } }))).toBe('2.5.1 cu124');
+    expect(build(one('8.9', '580', { host: { glibc: known('2.12', 'file') } }))).toMatch(/^none: .*glibc 2\.17/);
     expect(build(hopeless['rtx4090-alpine']!)).toMatch(/^none: .*musl/);
   });
 });
@@ -231,7 +235,7 @@ describe('TensorFlow and JAX', () => {
     ['tensorflow', 'p100-570', '2.21.0 and-cuda'],
     ['tensorflow', 'rtx5090-580', 'none'],
     ['tensorflow', 'rtx4090-windows', 'none'],
-    ['tensorflow', 'gtx750ti-580', 'none'],
+    ['tensorflow', 'gtx750ti-580', '2.16.2 and-cuda'],
     ['tensorflow', 'no-gpu', '2.21.0 cpu'],
     ['tensorflow', 'mi300x', 'none'],
     ['jax', 'rtx4090-595', '0.11.1 cuda13'],
@@ -323,10 +327,10 @@ describe('when nothing fits', () => {
   });
 
   it('names the Python versions that do fit', () => {
-    const result = ask(machines['rtx4090-595']!, { python: '3.7' });
+    const result = ask(machines['rtx4090-595']!, { python: '3.6' });
     expect(result.status).toBe('none');
-    expect(result.summary).toMatch(/3\.7 was asked for/);
-    expect(ways(machines['rtx4090-595']!, { python: '3.7' })[0]).toMatch(
+    expect(result.summary).toMatch(/3\.6 was asked for/);
+    expect(ways(machines['rtx4090-595']!, { python: '3.6' })[0]).toMatch(
       /^python: use Python 3\.12 \(3\.10 to 3\.15 fit\)/,
     );
   });

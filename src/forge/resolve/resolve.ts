@@ -64,7 +64,7 @@ export function resolveWith(tables: Tables, request: ResolveRequest, dataReviewe
       proof: proofOf(tables, entry, target, candidate, request),
       summary: summarise(target, candidate, best.rejected),
       rejected,
-      warnings: [...entry.warnings, ...warnings, ...adviceFor(candidate, target)],
+      warnings: [...entry.warnings, ...warnings, ...otherVendors(targets, entry), ...adviceFor(candidate, target)],
     };
   }
 
@@ -115,6 +115,18 @@ export function resolveWith(tables: Tables, request: ResolveRequest, dataReviewe
     rejected,
     warnings: targets.flatMap((entry) => entry.warnings),
   };
+}
+
+/** One build serves one vendor: the cards of the others are named, not passed over. */
+function otherVendors(targets: readonly VendorTarget[], chosen: VendorTarget): readonly string[] {
+  return targets
+    .filter((entry) => entry !== chosen)
+    .flatMap((entry) => entry.target.gpus.filter((gpu) => !gpu.integrated))
+    .map((gpu) => {
+      const id = gpu.cc ? smOf(gpu.cc) : (gpu.gfx ?? gpu.name);
+      return `${gpu.name} is left out: one build serves the GPUs of one vendor; "--for ${id}" gives the build for it`;
+    })
+    .filter((line, i, all) => all.indexOf(line) === i);
 }
 
 /** Every acceptable build for the machine, best first. */
@@ -386,7 +398,26 @@ function mainReason(
 ): string {
   const what = [framework, request.version, request.variant].filter((part) => part !== undefined).join(' ');
   if (wheels === 0) return `no build of ${what} is known`;
-  // The newest build that fits the platform tells most; builds for other platforms say nothing about this machine.
-  const telling = rejected.find((row) => row.check !== 'platform' && row.check !== 'vendor') ?? rejected[0];
+  const telling = decisive(rejected, request);
   return telling ? `no build of ${what} fits: ${telling.reason}` : `no build of ${what} fits this machine`;
+}
+
+const ORDER = checks.map((check) => check.name);
+
+/**
+ * The rejection that decides: of the build that came furthest through the checks, so a card that the driver no longer drives
+ * is not answered with the kernels of a build that was out of the question. Of several, the least demanding one counts.
+ */
+function decisive(rejected: readonly Rejection[], request: ResolveRequest): Rejection | undefined {
+  const far = (row: Rejection): number => ORDER.indexOf(row.check);
+  const furthest = Math.max(...rejected.map(far));
+  const last = rejected.filter((row) => far(row) === furthest);
+  const newest = last[0];
+  if (newest?.check === 'python' && request.python !== undefined) {
+    // Too new a Python fails at the newest build, too old a one at the oldest.
+    const low = /Python (\d+\.\d+) to/.exec(newest.reason)?.[1];
+    return low !== undefined && compareVersions(request.python, low) < 0 ? last.at(-1) : newest;
+  }
+  const least = newest?.check === 'driver' || newest?.check === 'libc' || newest?.check === 'macos';
+  return least ? last.at(-1) : newest;
 }

@@ -43,6 +43,8 @@ export interface Target {
   readonly glibc: string | undefined;
   readonly musl: boolean;
   readonly macos: number | undefined;
+  /** The major release of L4T on a Tegra board. */
+  readonly l4t: string | undefined;
   readonly driver: string | undefined;
   /** The CUDA version the driver reports. */
   readonly driverCuda: string | undefined;
@@ -78,6 +80,8 @@ export interface Wheel {
   /** manylinux floor: "2.28". */
   readonly glibc?: string;
   readonly macosMin?: number;
+  /** Built for a Tegra board with this major release of L4T. */
+  readonly l4t?: string;
   readonly index: Index | null;
   /** The packages to install; `gfx` is the target for AMD's per-device extras. */
   requirements(gfx: string | undefined): readonly Requirement[];
@@ -141,7 +145,16 @@ export interface Choice {
 }
 
 export interface WayOut {
-  readonly kind: 'driver' | 'python' | 'variant' | 'framework' | 'container' | 'visibility' | 'platform' | 'cpu';
+  readonly kind:
+    | 'driver'
+    | 'python'
+    | 'variant'
+    | 'framework'
+    | 'container'
+    | 'visibility'
+    | 'platform'
+    | 'override'
+    | 'cpu';
   readonly text: string;
   readonly choice?: Choice;
   readonly source?: string;

@@ -23,6 +23,7 @@ const rules: readonly Rule[] = [
   anotherVariant,
   anotherDriver,
   anotherPython,
+  nearRelative,
   containerImage,
   anotherFramework,
   otherSystem,
@@ -86,6 +87,39 @@ function anotherPython(tables: Tables, request: ResolveRequest): WayOut | undefi
       kind: 'python',
       text: `use Python ${choice.python} (${choice.pythonRange.join(' to ')} fit): then ${nameOf(choice)} runs`,
       choice,
+    }
+  );
+}
+
+/** What users of unlisted AMD chips do; AMD does not support it. */
+const RELATIVES: Readonly<Record<string, readonly [gfx: string, version: string]>> = {
+  gfx1031: ['gfx1030', '10.3.0'],
+  gfx1032: ['gfx1030', '10.3.0'],
+  gfx1033: ['gfx1030', '10.3.0'],
+  gfx1034: ['gfx1030', '10.3.0'],
+  gfx1035: ['gfx1030', '10.3.0'],
+  gfx1036: ['gfx1030', '10.3.0'],
+  gfx1103: ['gfx1100', '11.0.0'],
+  gfx1152: ['gfx1151', '11.5.1'],
+};
+
+function nearRelative(tables: Tables, request: ResolveRequest): WayOut | undefined {
+  const { machine } = request;
+  if (machine.host.platform !== 'linux' || machine.host.wsl > 0) return undefined;
+  const gpu = machine.gpus.find((candidate) => RELATIVES[factValue(candidate.gfx) ?? ''] !== undefined);
+  const own = gpu ? factValue(gpu.gfx) : undefined;
+  const relative = RELATIVES[own ?? ''];
+  if (!gpu || !relative) return undefined;
+  const [gfx, version] = relative;
+  const gpus = machine.gpus
+    .filter((candidate) => candidate === gpu)
+    .map((candidate) => ({ ...candidate, gfx: known(gfx, 'override') }));
+  const choice = onGpu(attempt(tables, { ...request, machine: { ...machine, gpus } }));
+  return (
+    choice && {
+      kind: 'override',
+      text: `set HSA_OVERRIDE_GFX_VERSION=${version}: ${nameOf(choice)} then runs its ${gfx} kernels on ${own}. AMD does not support this, and it can crash`,
+      choice: { ...choice, environment: { ...choice.environment, HSA_OVERRIDE_GFX_VERSION: version } },
     }
   );
 }

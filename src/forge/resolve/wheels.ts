@@ -62,7 +62,7 @@ function pytorch(tables: Tables): readonly Wheel[] {
         backend: 'cuda',
         platforms: row.platforms,
         stable: row.stable,
-        glibc: '2.28',
+        glibc: release.glibc,
         cuda: {
           version: row.cuda,
           cubins: row.cubins,
@@ -85,7 +85,7 @@ function pytorch(tables: Tables): readonly Wheel[] {
         backend: 'rocm',
         platforms: row.platforms,
         stable: true,
-        glibc: '2.28',
+        glibc: release.glibc,
         gfx: row.gfx,
         source: row.source,
       });
@@ -101,13 +101,40 @@ function pytorch(tables: Tables): readonly Wheel[] {
         backend: row.backend,
         platforms: row.platforms,
         stable: true,
-        ...(mac ? { macosMin: 14 } : { glibc: '2.28' }),
+        ...(mac ? { macosMin: 14 } : { glibc: release.glibc }),
         ...(row.families ? { families: row.families } : {}),
         source: row.source,
       };
       wheels.push(wheel);
       if (mac) wheels.push({ ...wheel, variant: 'cpu', backend: 'cpu' });
     }
+  }
+  for (const row of tables.pytorch.jetson) {
+    wheels.push({
+      framework: 'pytorch',
+      version: row.version,
+      variant: row.variant,
+      backend: 'cuda',
+      platforms: ['linux-arm64'],
+      pythonMin: row.python,
+      pythonMax: row.python,
+      stable: true,
+      l4t: row.l4t,
+      cuda: {
+        version: row.cuda,
+        cubins: row.cubins,
+        ptx: null,
+        ptxPlatforms: [],
+        minCc: null,
+        maxCc: null,
+        minDriver: null,
+      },
+      index: { name: `jetson-${row.variant}`, url: row.index },
+      requirements: () => [own('torch', `==${row.version}`)],
+      companions: [{ name: 'torchvision', version: row.torchvision }],
+      note: `built for JetPack ${row.jetpack} (L4T ${row.l4t}) and its Python ${row.python}; the desktop wheels hold no kernels for Tegra`,
+      source: row.source,
+    });
   }
   for (const row of tables.rocm.wheels) {
     if (row.framework !== 'pytorch') continue;
@@ -146,7 +173,7 @@ function tensorflow(tables: Tables): readonly Wheel[] {
       note: null,
       source: release.source,
     } as const;
-    return [
+    const wheels: Wheel[] = [
       {
         ...common,
         variant: 'and-cuda',
@@ -171,6 +198,7 @@ function tensorflow(tables: Tables): readonly Wheel[] {
         requirements: () => [pypi('tensorflow', `==${release.version}`)],
       },
     ];
+    return wheels.filter((wheel) => wheel.platforms.length > 0);
   });
 }
 
@@ -187,6 +215,7 @@ function jax(tables: Tables): readonly Wheel[] {
       companions: [],
     } as const;
     for (const plugin of tables.jax.plugins) {
+      if (!release.plugins.includes(plugin.extra)) continue;
       wheels.push({
         ...common,
         variant: plugin.extra,

@@ -26,6 +26,9 @@ export function gfxOfVersion(version: number): string | undefined {
 }
 
 const architectures: Readonly<Record<string, AmdArchitecture>> = {
+  gfx701: { architecture: 'GCN 2', integrated: false },
+  gfx802: { architecture: 'GCN 3', integrated: false },
+  gfx803: { architecture: 'GCN 4', integrated: false },
   gfx900: { architecture: 'GCN 5.0', integrated: false },
   gfx902: { architecture: 'GCN 5.0', integrated: true },
   gfx906: { architecture: 'GCN 5.1', integrated: false },
@@ -57,6 +60,9 @@ const architectures: Readonly<Record<string, AmdArchitecture>> = {
   gfx1201: { architecture: 'RDNA 4', integrated: false },
   gfx1250: { architecture: 'CDNA (MI450)', integrated: false },
 };
+
+/** Every gfx id that is known. */
+export const gfxIds: readonly string[] = Object.keys(architectures);
 
 export function amdArchitecture(gfx: string): AmdArchitecture | undefined {
   return architectures[gfx];

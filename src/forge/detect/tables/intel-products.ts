@@ -49,7 +49,9 @@ const rows: readonly Row[] = [
   ['9a60 9a68 9a70 9a78', 'UHD Graphics (Tiger Lake)', 'xe-lp', null],
 ];
 
-const families: Readonly<Record<IntelFamily, { readonly architecture: string; readonly integrated: boolean }>> = {
+export const intelFamilies: Readonly<
+  Record<IntelFamily, { readonly architecture: string; readonly integrated: boolean }>
+> = {
   battlemage: { architecture: 'Xe2-HPG', integrated: false },
   alchemist: { architecture: 'Xe-HPG', integrated: false },
   'ponte-vecchio': { architecture: 'Xe-HPC', integrated: false },
@@ -64,7 +66,7 @@ const families: Readonly<Record<IntelFamily, { readonly architecture: string; re
 export function intelProduct(deviceId: string): IntelProduct {
   const row = rows.find(([ids]) => ids.split(' ').includes(deviceId)) ?? pantherLake(deviceId);
   const [, name, family, memoryGiB] = row ?? ['', 'Graphics (older than Xe)', 'gen' as const, null];
-  return { name: `Intel ${name}`, family, ...families[family], memoryGiB };
+  return { name: `Intel ${name}`, family, ...intelFamilies[family], memoryGiB };
 }
 
 function pantherLake(deviceId: string): Row | undefined {

@@ -1,9 +1,9 @@
-// Faults of compilers, extensions and binary interfaces.
+// Faults of compilers: nvcc, the host compiler, ptxas and Triton.
 
-import { reinstall, run, safe, say } from '../steps.ts';
+import { capture, code, phrase, symptom } from '../patterns.ts';
+import { asRoot, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
-
-const UV = 'https://docs.astral.sh/uv/guides/integration/pytorch/';
+import { EXTENSIONS, MINOR } from './links.ts';
 
 export const buildClasses: readonly ErrorClass[] = [
   {
@@ -11,9 +11,12 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The compiler is older than the GPU',
     patterns: [
-      { kind: 'capture', re: /Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i },
-      { kind: 'capture', re: /PTX version (?<ptx>[\d.]+) does not support target '(?<sm>sm_\w+)'/i },
-      { kind: 'capture', re: /ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i },
+      capture(/Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i),
+      capture(/PTX version (?<ptx>[\d.]+) does not support target '(?<sm>sm_\w+)'/i),
+      capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
+      capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
+      capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
+      phrase(/ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i),
     ],
     cause: ({ got }) =>
       `nvcc, Triton or XLA does not know ${got.sm ?? (got.cc ? `compute_${got.cc}` : 'this architecture')} yet.`,
@@ -31,182 +34,216 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The driver cannot compile the PTX of this build',
     patterns: [
-      { kind: 'phrase', re: /provided PTX was compiled with an unsupported toolchain/i },
-      { kind: 'code', re: /cudaErrorUnsupportedPtxVersion|CUDA_ERROR_UNSUPPORTED_PTX_VERSION/ },
+      phrase(/provided PTX was compiled with an unsupported toolchain/i),
+      code(/cudaErrorUnsupportedPtxVersion|CUDA_ERROR_UNSUPPORTED_PTX_VERSION/),
+      capture(/Unsupported \.version (?<ptx>[\d.]+); current version is '(?<known>[\d.]+)'/i),
+      code(/CUDA_ERROR_(?:INVALID_PTX|JIT_COMPILER_NOT_FOUND)|cudaErrorInvalidPtx/),
+      phrase(/a PTX JIT compilation failed/i),
     ],
-    cuda: [222],
+    cuda: [218, 221, 222],
+    explains: ['cuda-invalid-value', 'ptxas-arch'],
     cause: (context) =>
       `The driver${context.facts?.driver ? ` (${context.facts.driver})` : ''} is older than the toolkit of the build; minor-version compatibility does not cover PTX.`,
     fix: (context) => [...reinstall(context), say('Or install a driver at least as new as the toolkit.')],
-    links: ['https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html'],
+    links: [MINOR],
+  },
+  {
+    code: 'ptxas-missing',
+    severity: 'error',
+    title: 'The assembler ptxas is not found',
+    patterns: [
+      capture(
+        /`?ptxas`? was searched in|Cannot find (?:a working )?ptxas|Couldn't (?:invoke|get) ptxas|ptxas(?:\.exe)?['"]?[^\n]{0,30}(?:not found|No such file)/i,
+      ),
+    ],
+    cause: () => 'Triton or XLA assembles kernels with ptxas, a part of the CUDA toolkit that it did not find.',
+    fix: (context) => [
+      run('Install it in the environment.', 'python', '-m', 'pip', 'install', 'nvidia-cuda-nvcc-cu12'),
+      say('Or point at one: TRITON_PTXAS_PATH for Triton; the folder bin of the toolkit on PATH for XLA.'),
+      ...(context.os === 'windows'
+        ? [
+            run(
+              'On Windows Triton is a port of its own.',
+              'python',
+              '-m',
+              'pip',
+              'install',
+              '--upgrade',
+              'triton-windows',
+            ),
+          ]
+        : []),
+    ],
+    links: ['https://github.com/triton-lang/triton'],
   },
   {
     code: 'nvcc-mismatch',
     severity: 'error',
     title: 'The extension is built with another CUDA than torch',
     patterns: [
-      {
-        kind: 'capture',
-        re: /detected CUDA version \((?<nvcc>[\d.]+)\)\s+mismatches the version that was used to compile\s+PyTorch \((?<wanted>[\d.]+)\)/i,
-      },
+      capture(
+        /detected CUDA version \((?<nvcc>[\d.]+)\)\s+mismatches the version that was used to compile\s+PyTorch \((?<wanted>[\d.]+)\)/i,
+      ),
+      capture(
+        /Installed CUDA version (?<nvcc>[\d.]+) does not match the version torch was compiled with (?<wanted>[\d.]+)/i,
+      ),
+      code(/CUDAMismatchException/),
+      phrase(/Cuda extensions are being compiled with a version of Cuda that does not match/i),
     ],
-    cause: ({ got }) => `nvcc is of CUDA ${got.nvcc}, torch was built with ${got.wanted}.`,
+    explains: ['build-failed', 'deepspeed-op', 'nvcc-missing'],
+    cause: ({ got }) =>
+      `nvcc is of CUDA ${got.nvcc ?? 'another version'}, torch was built with ${got.wanted ?? 'a different one'}.`,
     fix: ({ got }) => [
       run(
-        `Install the CUDA ${got.wanted ?? ''} toolkit in the environment.`,
+        `Install the CUDA ${got.wanted ?? ''} toolkit in the environment.`.replace('  ', ' '),
         'conda',
         'install',
         '-c',
         'conda-forge',
-        `cuda-toolkit=${got.wanted ?? ''}`,
+        got.wanted ? `cuda-toolkit=${got.wanted}` : 'cuda-toolkit',
       ),
       say('Or take a prebuilt wheel of the extension for this torch and CUDA.'),
+      say('DeepSpeed: only the major version must agree; DS_SKIP_CUDA_CHECK=1 accepts 12.1 against 12.4.'),
     ],
-    links: ['https://docs.pytorch.org/docs/stable/cpp_extension.html'],
+    links: [EXTENSIONS],
   },
   {
     code: 'nvcc-missing',
     severity: 'error',
     title: 'A source build needs the CUDA toolkit',
     patterns: [
-      { kind: 'phrase', re: /CUDA_HOME environment variable is not set/i },
-      {
-        kind: 'phrase',
-        re: /\bnvcc['"]?: (?:command )?not found|No such file or directory: ['"][^'"\n]*\bnvcc['"]|command not found: nvcc/i,
-      },
+      code(/Could NOT find CUDA(?:Toolkit)?\b/),
+      phrase(
+        /CUDA_HOME (?:environment variable is not set|does not exist)|CUDA_HOME does not exist, unable to compile/i,
+      ),
+      phrase(
+        /\bnvcc['"]?: (?:command )?not found|No such file or directory: ['"]\S*\bnvcc['"]|command not found: nvcc|nvcc was not found/i,
+      ),
+      phrase(/'nvcc' is not recognized|nvcc(?:\.exe)?['"]? (?:could not be found|is not recognized)/i),
+      capture(
+        /No CMAKE_CUDA_COMPILER could be found|Failed to find nvcc|Could not find (?:nvcc|`nvcc`|CUDA toolkit)|CUDA Toolkit not found|Specify CUDA_TOOLKIT_ROOT_DIR/i,
+      ),
+      phrase(
+        /CUDA_PATH[^\n]{0,30}(?:is not set|not found)|Neither CUDA_HOME nor|cannot find (?:the )?CUDA (?:toolkit|installation)/i,
+      ),
+      code(
+        /fatal error: ['"]?(?:cuda\w*|cu(?:blas|sparse|rand|solver|fft|pti|tensor)\w*|nv\w+|cub\/\w+|thrust\/\w+|cooperative_groups|crt\/\w+)\.(?:h|hpp|cuh)['"]?(?:: No such file| file not found)/,
+      ),
     ],
+    explains: ['build-failed', 'deepspeed-op'],
     cause: () => 'A package is being built from source and finds no nvcc.',
-    fix: () => [
-      run('Install the toolkit in the environment.', 'conda', 'install', '-c', 'conda-forge', 'cuda-nvcc'),
+    fix: (context) => [
+      ...(context.os === 'windows'
+        ? [say('Install the CUDA toolkit from NVIDIA, and the C++ build tools of Visual Studio; open a new terminal.')]
+        : [run('Install the toolkit in the environment.', 'conda', 'install', '-c', 'conda-forge', 'cuda-nvcc')]),
       say('Or take a prebuilt wheel: the frameworks themselves need no toolkit.'),
     ],
-    links: ['https://docs.pytorch.org/docs/stable/cpp_extension.html'],
+    links: [EXTENSIONS],
   },
   {
     code: 'gcc-too-new',
     severity: 'error',
-    title: 'The host compiler is newer than nvcc accepts',
+    title: 'The host compiler does not fit nvcc',
     patterns: [
-      { kind: 'capture', re: /unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i },
-      { kind: 'phrase', re: /unsupported GNU version!/i },
+      capture(/unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
+      phrase(/unsupported GNU version!/i),
+      phrase(/unsupported (?:Microsoft Visual Studio|clang) version!/i),
+      capture(/The current installed version of g\+\+ \((?<have>[\d.]+)\) is (?:greater|less) than/i),
     ],
-    cause: ({ got }) => `This nvcc accepts gcc up to ${got.gcc ?? 'an older version'}.`,
-    fix: ({ got }) => [
-      run(
-        `Point nvcc at gcc ${got.gcc ?? ''}.`,
-        'env',
-        `NVCC_PREPEND_FLAGS=-ccbin=/usr/bin/g++-${got.gcc?.split('.')[0] ?? '13'}`,
-        'python',
-        '-m',
-        'pip',
-        'install',
-        '.',
-      ),
-    ],
+    explains: ['build-failed'],
+    cause: (context) =>
+      context.os === 'windows'
+        ? 'This nvcc does not know the installed Visual Studio.'
+        : `This nvcc accepts gcc up to ${context.got.gcc ?? 'an older version'}.`,
+    fix: ({ got, os }) =>
+      os === 'windows'
+        ? [
+            say(
+              'Install the Visual Studio version that the CUDA release notes name, or a newer CUDA toolkit; -allow-unsupported-compiler is a last resort.',
+            ),
+          ]
+        : [
+            run(
+              `Point nvcc at gcc ${got.gcc ?? ''}.`.replace(' .', '.'),
+              'env',
+              `NVCC_PREPEND_FLAGS=-ccbin=/usr/bin/g++-${got.gcc?.split('.')[0] ?? '13'}`,
+              'python',
+              '-m',
+              'pip',
+              'install',
+              '.',
+            ),
+          ],
     links: ['https://docs.nvidia.com/cuda/cuda-installation-guide-linux/index.html'],
   },
   {
-    code: 'abi-symbol',
+    code: 'compiler-missing',
     severity: 'error',
-    title: 'An extension was built for another torch',
-    patterns: [{ kind: 'capture', re: /undefined symbol: (?<symbol>_ZNK?(?:R?2at|3c10|5torch)\w*)/ }],
-    cause: () => 'A compiled extension and the installed torch do not belong together.',
-    fix: () => [
-      say('The path in the message names the package; reinstall it for the installed torch.'),
-      safe(
-        'Rebuild it without the cached wheel.',
-        'python',
-        '-m',
-        'pip',
-        'install',
-        '--force-reinstall',
-        '--no-cache-dir',
-        '--no-build-isolation',
-        'PACKAGE',
+    title: 'No C++ compiler is found',
+    patterns: [
+      phrase(
+        /Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
+      ),
+      phrase(
+        /Microsoft Visual C\+\+ \d+(?:\.\d+)? or greater is required|Compiler: cl is not found|Cannot find compiler 'cl\.exe' in PATH|Error checking compiler version for cl/i,
+      ),
+      phrase(
+        /(?:command|error: command) '?(?:gcc|x86_64-linux-gnu-gcc|g\+\+|cc|c\+\+)'? (?:failed: No such file|not found)|No such file or directory: ['"](?:gcc|g\+\+|cc|c\+\+)['"]/i,
+      ),
+      phrase(/Ninja is required to load C\+\+ extensions/i),
+      phrase(
+        /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed)/i,
       ),
     ],
-    links: ['https://docs.pytorch.org/docs/stable/cpp_extension.html'],
+    explains: ['build-failed', 'triton-missing'],
+    cause: ({ os }) =>
+      os === 'windows'
+        ? 'The C++ build tools of Visual Studio are not installed, or not on the path of this terminal.'
+        : 'Triton and compiled extensions need a C and C++ compiler, and ninja.',
+    fix: ({ os }) =>
+      os === 'windows'
+        ? [
+            say(
+              'Install "Desktop development with C++" (Visual Studio Build Tools) and use the x64 Native Tools prompt.',
+            ),
+          ]
+        : [
+            asRoot('Install a compiler.', 'apt-get', 'install', '-y', 'build-essential'),
+            run('Install ninja in the environment.', 'python', '-m', 'pip', 'install', 'ninja'),
+          ],
+    links: [EXTENSIONS],
   },
   {
-    code: 'torchvision-nms',
+    code: 'python-headers',
     severity: 'error',
-    title: 'torch and torchvision do not belong together',
-    patterns: [{ kind: 'phrase', re: /operator torchvision::nms does not exist/i }],
-    cause: () => 'torchvision was built for another torch, or for another variant of it.',
-    fix: (context) => {
-      const result = context.resolve('pytorch');
-      const vision =
-        result?.status === 'ok' ? result.choice.companions.find((row) => row.name === 'torchvision') : undefined;
-      if (result?.status !== 'ok' || !vision)
-        return [say('Install both from one index in one command: the release matrix of PyTorch gives the pairs.')];
-      const { choice } = result;
-      return [
-        safe(
-          `Install the pair: torch ${choice.version} with torchvision ${vision.version}, from one index.`,
-          'python',
-          '-m',
-          'pip',
-          'install',
-          '--force-reinstall',
-          ...(choice.index ? ['--extra-index-url', choice.index.url] : []),
-          ...choice.requirements.map((row) => `${row.name}${row.spec}`),
-          `torchvision==${vision.version}`,
-        ),
-      ];
-    },
-    links: ['https://github.com/pytorch/vision#installation'],
-  },
-  {
-    code: 'xformers-mismatch',
-    severity: 'warning',
-    title: 'xFormers was built for another torch',
-    patterns: [
-      { kind: 'phrase', re: /xFormers can't load C\+\+\/CUDA extensions/i },
-      { kind: 'phrase', re: /xFormers wasn't buil[dt] with CUDA support/i },
-    ],
-    cause: () => 'Each xFormers wheel fits one version of torch.',
-    fix: () => [
-      safe('Let pip find the pair.', 'python', '-m', 'pip', 'install', '--force-reinstall', 'xformers'),
-      run('See what it was built for.', 'python', '-m', 'xformers.info'),
-    ],
-    links: ['https://github.com/facebookresearch/xformers#installing-xformers'],
-  },
-  {
-    code: 'flash-attn-gpu',
-    severity: 'error',
-    title: 'FlashAttention needs a newer GPU',
-    patterns: [{ kind: 'phrase', re: /FlashAttention only supports Ampere GPUs or newer/i }],
-    cause: (context) =>
-      `FlashAttention 2 runs from compute capability 8.0 on${context.facts && context.facts.gpus.length > 0 ? `; here is ${context.facts.gpus.join(', ')}` : ''}.`,
-    fix: () => [say('Use attn_implementation="sdpa": PyTorch\'s own attention runs on every GPU.')],
-    links: ['https://github.com/Dao-AILab/flash-attention#installation-and-features'],
-  },
-  {
-    code: 'bf16-unsupported',
-    severity: 'warning',
-    title: 'The GPU has no bfloat16',
-    patterns: [
-      {
-        kind: 'phrase',
-        re: /(?:Current CUDA Device|Your setup|this device|This GPU)[^\n]{0,40} (?:does not|doesn't) support bf(?:loat)?16/i,
-      },
-      { kind: 'capture', re: /Bfloat16 is only supported on GPUs with compute capability of at least (?<cc>[\d.]+)/i },
-    ],
-    cause: () => 'bfloat16 in hardware begins with compute capability 8.0.',
-    fix: () => [say('Use float16 instead: dtype=torch.float16, or --fp16 in place of --bf16.')],
-    links: ['https://docs.pytorch.org/docs/stable/amp.html'],
+    title: 'The headers of Python are missing',
+    patterns: [capture(/(?:fatal error|error)[^\n]*['"]?Python\.h['"]?[^\n]*(?:No such file|not found)/i)],
+    explains: ['build-failed', 'triton-missing'],
+    cause: () => 'Compiling against Python needs its header files, which the plain package does not bring.',
+    fix: ({ os, got }) =>
+      os === 'windows'
+        ? [
+            say(
+              'Embedded Pythons lack the folders include and libs: copy them from a full installation of the same version.',
+            ),
+          ]
+        : [
+            asRoot('Install them.', 'apt-get', 'install', '-y', got.python ? `python${got.python}-dev` : 'python3-dev'),
+            say('Or use a Python of uv or conda, which brings them.'),
+          ],
+    links: [EXTENSIONS],
   },
   {
     code: 'triton-missing',
     severity: 'warning',
     title: 'Triton is not installed',
     patterns: [
-      { kind: 'phrase', re: /No module named 'triton'/i },
-      { kind: 'phrase', re: /Cannot find a working triton installation|TritonMissing/i },
+      phrase(/No module named 'triton'/i),
+      phrase(/Cannot find a working triton installation|TritonMissing|A matching Triton is not available/i),
     ],
     cause: () => 'torch.compile and some kernels need Triton, which ships with the Linux CUDA wheels only.',
     fix: (context) => [
-      ...(context.facts?.machine.host.platform === 'windows'
+      ...(context.os === 'windows'
         ? [run('On Windows install its port.', 'python', '-m', 'pip', 'install', 'triton-windows')]
         : [...reinstall(context)]),
       say('Or run without torch.compile.'),
@@ -214,61 +251,94 @@ export const buildClasses: readonly ErrorClass[] = [
     links: ['https://github.com/triton-lang/triton'],
   },
   {
-    code: 'numpy2',
+    code: 'triton-old',
     severity: 'error',
-    title: 'A package was built for NumPy 1',
+    title: 'Triton does not know this CUDA version or GPU',
     patterns: [
-      { kind: 'capture', re: /compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i },
-      { kind: 'phrase', re: /_ARRAY_API not found/ },
-      { kind: 'phrase', re: /numpy\.dtype size changed, may indicate binary incompatibility/i },
-    ],
-    cause: ({ got }) =>
-      `A compiled package expects NumPy 1; installed is ${got.numpy ? `NumPy ${got.numpy}` : 'NumPy 2'}.`,
-    fix: () => [
-      safe('Go back to NumPy 1 in this environment.', 'python', '-m', 'pip', 'install', 'numpy<2'),
-      say('Or upgrade the package that the traceback names; current ones support NumPy 2.'),
-    ],
-    links: ['https://numpy.org/doc/stable/numpy_2_0_migration_guide.html'],
-  },
-  {
-    code: 'glibc',
-    severity: 'error',
-    title: 'The distribution is older than the wheel',
-    patterns: [{ kind: 'capture', re: /version [`'"]?(?<symbol>GLIBC(?:XX)?_[\d.]+)['"`]? not found/i }],
-    cause: ({ got, facts }) => {
-      const libc = facts && 'source' in facts.machine.host.glibc ? facts.machine.host.glibc.value : undefined;
-      return `The wheel needs ${got.symbol ?? 'a newer C library'}${libc ? `; this system has glibc ${libc}` : ''}. Current wheels are built for glibc 2.28 and newer.`;
-    },
-    fix: ({ got }) => [
-      ...(got.symbol?.startsWith('GLIBCXX')
-        ? [run('libstdc++ alone can come from conda-forge.', 'conda', 'install', '-c', 'conda-forge', 'libstdcxx-ng')]
-        : []),
-      say('Use a newer distribution, or a container: gpuforge env NAME --format docker writes one.'),
-    ],
-    links: ['https://github.com/pypa/manylinux'],
-  },
-  {
-    code: 'bnb',
-    severity: 'error',
-    title: 'bitsandbytes does not fit the CUDA version',
-    patterns: [
-      { kind: 'phrase', re: /CUDA Setup failed despite (?:CUDA|GPU) being available/i },
-      { kind: 'capture', re: /(?<library>libbitsandbytes_cuda\d+\w*\.(?:so|dll))/i },
-    ],
-    cause: ({ got }) =>
-      `${got.library ?? 'The library for the installed CUDA variant'} is not part of the installed bitsandbytes.`,
-    fix: () => [
-      safe(
-        'Install a current version; it holds all CUDA variants.',
-        'python',
-        '-m',
-        'pip',
-        'install',
-        '--upgrade',
-        'bitsandbytes',
+      capture(/Triton only supports? CUDA (?<least>[\d.]+) or higher, but got CUDA version: (?<cuda>[\d.]+)/i),
+      phrase(/Triton Error \[CUDA\]|PassManager::run failed/i),
+      capture(
+        /too old to be supported by the triton GPU compiler|Device capability (?<cc>[\d.]+) too old for [Tt]riton|Triton only supports devices of CUDA Capability/i,
       ),
-      run('Let it check itself.', 'python', '-m', 'bitsandbytes'),
     ],
-    links: ['https://huggingface.co/docs/bitsandbytes/main/en/installation', UV],
+    cause: ({ got }) =>
+      got.cuda
+        ? `This Triton was made before CUDA ${got.cuda}.`
+        : 'Triton failed on this GPU: it needs compute capability 7.0 or newer, and a version that fits torch.',
+    fix: (context) => [...reinstall(context), say('Or run without torch.compile: TORCH_COMPILE_DISABLE=1.')],
+    links: ['https://github.com/triton-lang/triton'],
+  },
+  {
+    code: 'cmake-native-arch',
+    severity: 'error',
+    title: 'CMake finds no GPU to build for',
+    patterns: [
+      phrase(
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture/i,
+      ),
+    ],
+    explains: ['build-failed'],
+    cause: () =>
+      'The build asks for the architecture of the GPU at hand, and there is none, for example in docker build.',
+    fix: (context) => [
+      ...reinstall({ ...context, software: 'llama.cpp' }),
+      say('For torch extensions set TORCH_CUDA_ARCH_LIST, for example "8.0;8.6;9.0".'),
+    ],
+    links: ['https://cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html'],
+  },
+  {
+    code: 'build-failed',
+    severity: 'error',
+    title: 'Compiling an extension failed',
+    patterns: [
+      symptom(
+        /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,
+      ),
+      symptom(/Error building extension '(?<extension>\w+)'|Error compiling objects for extension/i),
+      symptom(/ninja: build stopped: subcommand failed|Compiling the CUDA compiler identification source file/i),
+      symptom(
+        /(?:Failed building wheel|ERROR: Could not build wheels) for (?<package>flash[-_]attn|xformers|deepspeed|bitsandbytes|llama[-_]cpp[-_]python|apex|detectron2|mmcv\w*|pytorch3d|torch[-_]\w+|vllm|auto[-_]gptq|causal[-_]conv1d|mamba[-_]ssm|spconv|cupy\S*)/i,
+      ),
+      symptom(
+        /RuntimeError: Error building extension|Error: (?:metadata-generation-failed)[^\n]*(?:flash|deepspeed|apex)/i,
+      ),
+      symptom(/(?:nvcc|cicc|ptxas|cudafe\+\+)(?:\.exe)?['"]? (?:died due to signal|error)/i),
+      symptom(
+        /Command '\['ninja', '-v'[^\]]*\]' returned non-zero exit status|Command '\[[^\]]*(?:nvcc|cmake)[^\]]*\]' (?:returned|died)/i,
+      ),
+      symptom(/CMake Error[^\n]*(?:CUDA|cuda)|CMake Error at [^\n]*(?:llama|ggml|torch)[^\n]*/i),
+      symptom(/(?:llama\.cpp|ggml|vllm|flash|xformers|apex|csrc)[^\n]*: (?:fatal )?error: /i),
+      symptom(/command ['"][^'"\n]*\b(?:nvcc|hipcc)(?:\.exe)?['"] failed with exit (?:status|code) \d+/i),
+    ],
+    cause: ({ got }) =>
+      `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,
+    fix: ({ got }) => [
+      say('Look for the first "error:" above and explain that line.'),
+      say('Compilers that end without a message ran out of memory: MAX_JOBS=2.'),
+      say(`Or take a prebuilt wheel${got.package ? ` of ${got.package}` : ''} for your torch, CUDA and Python.`),
+    ],
+    links: [EXTENSIONS],
+  },
+  {
+    code: 'deepspeed-op',
+    severity: 'error',
+    title: 'DeepSpeed cannot build or load one of its operations',
+    patterns: [
+      capture(
+        /Unable to (?:JIT load|pre-compile) (?:the )?(?<op>\w+)/i,
+        /deepspeed|op_builder|hardware\/software|async_io|DS_/i,
+      ),
+      capture(/'(?<op>DeepSpeed\w*Adam|CPUAdam|FusedAdam)' object has no attribute 'ds_opt_adam\w*'/i),
+      phrase(/async_io requires the dev(?:el)? libaio|please install the libaio-dev/i),
+      capture(/deepspeed\/ops[^\n]*(?:No module named|cannot open|undefined symbol)[^\n]*/i),
+    ],
+    cause: ({ got }) =>
+      `${got.op ?? 'An operation'} of DeepSpeed was not built: nvcc, the compiler or libaio is missing, or does not fit torch.`,
+    fix: () => [
+      run('See which operations can be built here.', 'ds_report'),
+      asRoot('async_io needs libaio.', 'apt-get', 'install', '-y', 'libaio-dev'),
+      say('nvcc must be of the same CUDA major version as torch; on Windows use WSL2.'),
+    ],
+    links: ['https://www.deepspeed.ai/tutorials/advanced-install/'],
   },
 ];

@@ -1,14 +1,40 @@
 // The whole catalogue. A code is never renamed once it has shipped.
 
-import type { ErrorClass } from '../types.ts';
+import type { ErrorClass, Facts } from '../types.ts';
+import { acceleratorClasses } from './accelerators.ts';
+import { amdClasses } from './amd.ts';
 import { buildClasses } from './build.ts';
+import { containerClasses } from './containers.ts';
+import { cudaClasses } from './cuda.ts';
+import { driverClasses } from './driver.ts';
+import { driverInstallClasses } from './driver-install.ts';
+import { extensionClasses } from './extensions.ts';
+import { frameworkClasses } from './frameworks.ts';
+import { graphicsClasses } from './graphics.ts';
 import { installClasses } from './install.ts';
-import { nvidiaClasses } from './nvidia.ts';
-import { platformClasses } from './platforms.ts';
+import { libraryClasses } from './libraries.ts';
+import { memoryClasses } from './memory.ts';
+import { ncclClasses } from './nccl.ts';
+import { servingClasses } from './serving.ts';
+
+/** An NVIDIA card in the machine confirms a fault of the NVIDIA stack; its absence proves nothing, the text may come from elsewhere. */
+const onNvidia = (facts: Facts): boolean | undefined => (facts.nvidia ? true : undefined);
+const onAmd = (facts: Facts): boolean | undefined => (facts.amd ? true : undefined);
+
+const confirmed = (rows: readonly ErrorClass[], holds: (facts: Facts) => boolean | undefined): readonly ErrorClass[] =>
+  rows.map((row) => ({ holds, ...row }));
 
 export const catalogue: readonly ErrorClass[] = [
-  ...nvidiaClasses,
+  ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...ncclClasses], onNvidia),
+  ...confirmed(amdClasses, onAmd),
+  ...libraryClasses,
+  ...memoryClasses,
+  ...frameworkClasses,
   ...buildClasses,
+  ...extensionClasses,
   ...installClasses,
-  ...platformClasses,
+  ...servingClasses,
+  ...acceleratorClasses,
+  ...containerClasses,
+  ...graphicsClasses,
 ];

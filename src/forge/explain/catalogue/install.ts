@@ -1,28 +1,52 @@
-// Faults of installing: Python, pip, uv, conda, disk and network; and of the frameworks finding their GPU parts.
+// Faults of installing: Python, pip, uv, conda and the network.
 
+import { capture, code, phrase, symptom } from '../patterns.ts';
 import { reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
+
+const GPU_PACKAGE =
+  /(?:torch(?:vision|audio|-\w+)?|tensorflow(?:-gpu|-\w+)?|jax(?:lib)?|onnxruntime(?:-gpu)?|cupy[\w-]*|xformers|flash[-_]attn|bitsandbytes|vllm|triton|deepspeed|nvidia-[\w-]+|jax-cuda[\w-]+|pytorch-[\w-]+|cuda-[\w-]+)/;
 
 export const installClasses: readonly ErrorClass[] = [
   {
     code: 'no-matching-dist',
     severity: 'error',
-    title: 'No wheel fits this Python or this index',
+    title: 'No wheel fits this Python or this system',
     patterns: [
-      {
-        kind: 'capture',
-        re: /No matching distribution found for (?<package>(?:torch(?:vision|audio)?|tensorflow|jax(?:lib)?)(?:\[[\w,-]+\])?(?:[=<>~!]=?[\w.+*]+)?)/i,
-      },
-      { kind: 'capture', re: /has no wheels with a matching (?<what>Python (?:version|implementation|ABI)|platform)/i },
+      capture(
+        new RegExp(
+          `(?:No matching distribution found for|Could not find a version that satisfies the requirement) (?<package>${GPU_PACKAGE.source}(?:\\[[\\w,-]+\\])?(?:[=<>~!]=?[\\w.+*]+)?)`,
+          'i',
+        ),
+      ),
+      capture(
+        /Because (?<package>[\w.-]+)\S* has no wheels with a matching (?<what>Python (?:version|implementation|ABI)|platform)/i,
+      ),
+      capture(/has no wheels with a matching (?<what>Python (?:version|implementation|ABI)|platform)/i),
+      capture(
+        /Distribution `(?<package>[\w.-]+==[\w.+]+)[^`]*` can't be installed because it doesn't have a source distribution or wheel for the current platform/i,
+      ),
+      phrase(/doesn't have a source distribution or wheel for the current platform/i),
+      capture(/(?<package>\S+\.whl) is not a supported wheel on this platform/i),
+      capture(
+        new RegExp(
+          `(?<package>${GPU_PACKAGE.source}[^\\n]{0,30}) requires a different Python|Package '(?<name>${GPU_PACKAGE.source})' requires a different Python`,
+          'i',
+        ),
+      ),
+      capture(new RegExp(`Because only the following versions of (?<package>${GPU_PACKAGE.source})`, 'i')),
+      capture(
+        new RegExp(
+          `Because (?<package>${GPU_PACKAGE.source})\\S* was not found in the (?:package registry|provided package locations)`,
+          'i',
+        ),
+      ),
     ],
     cause: ({ got }) =>
-      `${got.package ?? 'The package'} has no wheel for this ${got.what ?? 'Python or platform'}${got.python ? ` (Python ${got.python})` : ''}, or the index does not carry it.`,
+      `${got.package ?? got.name ?? 'The package'} has no wheel for this ${got.what ?? 'Python or platform'}${got.python ? ` (Python ${got.python})` : ''}, or the index does not carry it.`,
     fix: (context) => {
-      const framework = /tensorflow/i.test(context.got.package ?? '')
-        ? 'tensorflow'
-        : /jax/i.test(context.got.package ?? '')
-          ? 'jax'
-          : 'pytorch';
+      const name = context.got.package ?? context.got.name ?? '';
+      const framework = /tensorflow/i.test(name) ? 'tensorflow' : /jax/i.test(name) ? 'jax' : 'pytorch';
       const result = context.resolve(framework);
       if (result?.status !== 'ok')
         return [run('Ask which Python and index do match.', 'gpuforge', 'resolve', '--framework', framework)];
@@ -41,10 +65,67 @@ export const installClasses: readonly ErrorClass[] = [
     links: ['https://pytorch.org/get-started/locally/'],
   },
   {
+    code: 'pip-conflict',
+    severity: 'error',
+    title: 'Packages ask for versions that exclude each other',
+    patterns: [
+      code(/\bResolutionImpossible\b/),
+      capture(
+        new RegExp(
+          `(?<first>[\\w.-]+) [\\d.]\\S* requires (?<package>${GPU_PACKAGE.source})\\S*, but you have (?<have>[^\\n]+?) which is incompatible`,
+          'i',
+        ),
+      ),
+      capture(
+        new RegExp(
+          `No solution found when resolving[\\s\\S]{0,300}?depends? on (?<package>${GPU_PACKAGE.source})`,
+          'i',
+        ),
+      ),
+      symptom(/pip's dependency resolver does not currently take into account all the packages that are installed/i),
+    ],
+    cause: ({ got }) =>
+      got.have
+        ? `${got.first} wants another ${got.package} than the installed ${got.have}.`
+        : 'Two packages want different versions of a third, often of torch or numpy.',
+    fix: (context) => [
+      say('Start from an empty environment and install the framework and the packages in one command.'),
+      ...reinstall(context),
+      run('Or let a solver write the whole set.', 'gpuforge', 'env', 'NAME', '--format', 'uv,verify'),
+    ],
+    links: ['https://pip.pypa.io/en/stable/topics/dependency-resolution/'],
+  },
+  {
+    code: 'framework-missing',
+    severity: 'error',
+    title: 'The framework is not installed in this Python',
+    patterns: [
+      capture(
+        /No module named ['"](?<module>torch\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      `${got.module ?? 'The package'} is missing in the Python that ran: another environment is active, or it was never installed.`,
+    fix: (context) => [
+      run('See which Python runs.', 'python', '-c', 'import sys; print(sys.executable)'),
+      ...(context.got.module && /^(?:torch|tensorflow|jax)/.test(context.got.module)
+        ? reinstall(
+            context,
+            context.got.module.startsWith('torch')
+              ? 'pytorch'
+              : context.got.module.startsWith('jax')
+                ? 'jax'
+                : 'tensorflow',
+          )
+        : [run('Install it there.', 'python', '-m', 'pip', 'install', context.got.module ?? 'PACKAGE')]),
+    ],
+    links: ['https://pytorch.org/get-started/locally/'],
+  },
+  {
     code: 'pep668',
     severity: 'error',
     title: 'The system Python refuses installs',
-    patterns: [{ kind: 'code', re: /externally-managed-environment/i }],
+    patterns: [code(/externally-managed-environment|This environment is externally managed/i)],
     cause: () => 'The distribution manages this Python (PEP 668); pip may not change it.',
     fix: () => [
       safe('Make a virtual environment.', 'python3', '-m', 'venv', '.venv'),
@@ -57,17 +138,20 @@ export const installClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'The download broke',
     patterns: [
-      { kind: 'code', re: /\bReadTimeoutError\b|\bIncompleteRead\(|\bHashMismatch\b/ },
-      { kind: 'phrase', re: /THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE/ },
-      {
-        kind: 'phrase',
-        re: /Failed to download distribution due to network timeout\. Try increasing UV_HTTP_TIMEOUT/i,
-      },
+      code(/\bReadTimeoutError\b|\bIncompleteRead\(|\bHashMismatch\b|\bProtocolError\b[^\n]*Connection broken/),
+      phrase(/THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE/),
+      phrase(/Failed to download distribution due to network timeout\. Try increasing UV_HTTP_TIMEOUT/i),
+      phrase(
+        /HTTPSConnectionPool\([^\n]*(?:download\.pytorch\.org|pypi\.org|files\.pythonhosted|conda\.anaconda|huggingface\.co)[^\n]*(?:Max retries|timed out)/i,
+      ),
+      phrase(
+        /(?:CondaHTTPError|Failed to fetch: `https:\/\/download\.pytorch|error sending request for url[^\n]*(?:pytorch|pypi))/i,
+      ),
     ],
     cause: () => 'The connection ended too early, or what came is not what was announced.',
     fix: () => [
       safe('Try again with more patience.', 'env', 'UV_HTTP_TIMEOUT=300', 'uv', 'sync'),
-      safe(
+      run(
         'pip has an option for it.',
         'python',
         '-m',
@@ -80,34 +164,21 @@ export const installClasses: readonly ErrorClass[] = [
         '-r',
         'requirements.txt',
       ),
-      run('A mirror that is nearer.', 'gpuforge', 'config', 'set', 'mirrors.pypi', 'https://…'),
+      run('A mirror that is nearer.', 'gpuforge', 'config', 'set', 'mirrors.pypi', 'https://MIRROR/simple'),
     ],
     links: ['https://docs.astral.sh/uv/reference/environment/'],
-  },
-  {
-    code: 'disk-full',
-    severity: 'critical',
-    title: 'The disk is full',
-    patterns: [
-      { kind: 'phrase', re: /No space left on device/i },
-      { kind: 'code', re: /\[Errno 28\]|\bENOSPC\b/ },
-    ],
-    cause: () => 'The disk, or the folder for temporary files, has no room left; CUDA builds take several gigabytes.',
-    fix: () => [
-      run('See what is full.', 'df', '-h'),
-      run('Empty the package caches, if you agree.', 'uv', 'cache', 'clean'),
-      run('pip has one too.', 'python', '-m', 'pip', 'cache', 'purge'),
-      say('If only /tmp is small, point TMPDIR at a larger folder.'),
-    ],
-    links: ['https://docs.astral.sh/uv/concepts/cache/'],
   },
   {
     code: 'conda-unsat',
     severity: 'error',
     title: 'conda cannot meet the request',
     patterns: [
-      { kind: 'code', re: /\b(?:LibMamba)?UnsatisfiableError\b/ },
-      { kind: 'capture', re: /nothing provides (?:requested )?(?<what>__cuda\S*)/i },
+      code(/\b(?:LibMamba)?UnsatisfiableError\b/),
+      capture(/nothing provides (?:requested )?(?<what>__cuda\S*)/i),
+      code(/\bPackagesNotFoundError\b/),
+      capture(
+        /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
+      ),
     ],
     cause: ({ got }) =>
       got.what
@@ -136,9 +207,7 @@ export const installClasses: readonly ErrorClass[] = [
     code: 'conda-missing',
     severity: 'error',
     title: 'conda is not installed',
-    patterns: [
-      { kind: 'phrase', re: /\bconda: (?:command )?not found|command not found: conda|'conda' is not recognized as/i },
-    ],
+    patterns: [phrase(/\bconda: (?:command )?not found|command not found: conda|'conda' is not recognized as/i)],
     cause: () => 'No conda is on the path.',
     fix: () => [
       run('Install Miniforge, or write files for uv instead.', 'gpuforge', 'env', 'NAME', '--format', 'uv,verify'),
@@ -150,8 +219,8 @@ export const installClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: "The terms of Anaconda's channels are not accepted",
     patterns: [
-      { kind: 'code', re: /CondaToSNonInteractiveError/ },
-      { kind: 'phrase', re: /Terms of Service have not been accepted for the following channels/i },
+      code(/CondaToSNonInteractiveError/),
+      phrase(/Terms of Service have not been accepted for the following channels/i),
     ],
     cause: () => 'The default channels ask for a licence; conda-forge does not.',
     fix: () => [
@@ -161,96 +230,44 @@ export const installClasses: readonly ErrorClass[] = [
     links: ['https://conda-forge.org/docs/user/faq/'],
   },
   {
-    code: 'tf-no-gpu',
-    severity: 'warning',
-    title: 'TensorFlow runs without the GPU',
-    patterns: [
-      { kind: 'phrase', re: /Could not find cuda drivers on your machine, GPU will not be used/i },
-      { kind: 'phrase', re: /Cannot dlopen some GPU libraries/i },
-    ],
-    cause: (context) =>
-      context.facts?.machine.host.platform === 'windows'
-        ? 'TensorFlow has no GPU build for Windows since 2.11; WSL2 has.'
-        : 'TensorFlow finds no CUDA libraries: they come with tensorflow[and-cuda].',
-    fix: (context) => reinstall(context, 'tensorflow'),
-    links: ['https://www.tensorflow.org/install/pip'],
-  },
-  {
-    code: 'jax-plugin-mix',
+    code: 'numpy2',
     severity: 'error',
-    title: 'Parts of JAX do not fit together',
+    title: 'A package was built for another NumPy',
     patterns: [
-      { kind: 'capture', re: /PJRT[^\n]*(?:already registered|version mismatch|is not compatible)/i },
-      {
-        kind: 'capture',
-        re: /jaxlib version (?<jaxlib>[\d.]+) is newer than and incompatible with jax version (?<jax>[\d.]+)/i,
-      },
-      { kind: 'phrase', re: /jaxlib version [\d.]+ is newer/i },
-    ],
-    cause: ({ got }) =>
-      got.jaxlib
-        ? `jaxlib ${got.jaxlib} and jax ${got.jax} are of different versions.`
-        : 'The cuda12 and cuda13 plugins are in one environment, or plugin and jaxlib differ.',
-    fix: (context) => [
-      safe(
-        'Remove both plugin sets.',
-        'python',
-        '-m',
-        'pip',
-        'uninstall',
-        '-y',
-        'jax-cuda12-plugin',
-        'jax-cuda12-pjrt',
-        'jax-cuda13-plugin',
-        'jax-cuda13-pjrt',
-        'jaxlib',
-        'jax',
+      capture(/compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i),
+      phrase(/_ARRAY_API not found/),
+      phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
+      phrase(/numpy\.core\.multiarray failed to import|RuntimeError: Numpy is not available/i),
+      capture(
+        /(?:needs|requires) NumPy (?<numpy>[\d.]+) or less|numpy[<=]=?(?<wanted>[\d.]+)[^\n]{0,40}(?:but you have|is required)/i,
       ),
-      ...reinstall(context, 'jax'),
-    ],
-    links: ['https://docs.jax.dev/en/latest/installation.html'],
-  },
-  {
-    code: 'jax-no-gpu',
-    severity: 'warning',
-    title: 'JAX runs without the GPU',
-    patterns: [
-      {
-        kind: 'phrase',
-        re: /An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed/i,
-      },
-    ],
-    cause: () => 'Only the CPU part of JAX is installed.',
-    fix: (context) => reinstall(context, 'jax'),
-    links: ['https://docs.jax.dev/en/latest/installation.html'],
-  },
-  {
-    code: 'host-oom',
-    severity: 'warning',
-    title: 'The memory of the computer is full',
-    patterns: [
-      {
-        kind: 'capture',
-        re: /DefaultCPUAllocator: (?:not enough memory|can't allocate memory)(?:: you tried to allocate (?<bytes>\d+) bytes)?/i,
-      },
-      {
-        kind: 'capture',
-        re: /Out of memory: Killed process (?<pid>\d+) \((?<process>[^)]+)\)|oom-kill:[^\n]*task=(?<task>[\w.-]+)/i,
-      },
-      {
-        kind: 'weak',
-        re: /^(?:.*: line \d+:\s+\d+ )?Killed(?:\s+(?:python|torchrun|accelerate|uv|pip|jupyter)\b.*)?$/m,
-      },
-      { kind: 'weak', re: /(?:exit(?:ed)?(?: with)?(?: code| status)?:? |returned )137\b/i },
     ],
     cause: ({ got }) =>
-      got.bytes
-        ? `The program asked for ${(Number(got.bytes) / 1024 ** 3).toFixed(1)} GiB of main memory.`
-        : 'The system ended the process because main memory ran out (exit status 137).',
+      `A compiled package expects NumPy 1; installed is ${got.numpy ? `NumPy ${got.numpy}` : 'NumPy 2'}.`,
     fix: () => [
-      run('Confirm it in the kernel log.', 'dmesg', '--ctime'),
-      say('Fewer DataLoader workers, a smaller batch, or load the weights in parts (low_cpu_mem_usage=True).'),
+      safe('Go back to NumPy 1 in this environment.', 'python', '-m', 'pip', 'install', 'numpy<2'),
+      say('Or upgrade the package that the traceback names; current ones support NumPy 2.'),
     ],
-    links: ['https://docs.kernel.org/admin-guide/mm/concepts.html'],
+    links: ['https://numpy.org/doc/stable/numpy_2_0_migration_guide.html'],
+  },
+  {
+    code: 'glibc',
+    severity: 'error',
+    title: 'The distribution is older than the build',
+    patterns: [
+      capture(/version [`'"]?(?<symbol>(?:GLIBC(?:XX)?|CXXABI)_[\d.]+)['"`]? not found/i),
+      capture(/(?<symbol>GLIBC(?:XX)?_[\d.]+) (?:is )?(?:required|not found)/i),
+    ],
+    cause: ({ got, facts }) => {
+      const libc = facts && 'source' in facts.machine.host.glibc ? facts.machine.host.glibc.value : undefined;
+      return `The build needs ${got.symbol ?? 'a newer C library'}${libc ? `; this system has glibc ${libc}` : ''}. Current wheels are built for glibc 2.28 and newer.`;
+    },
+    fix: ({ got }) => [
+      ...(got.symbol?.startsWith('GLIBCXX') || got.symbol?.startsWith('CXXABI')
+        ? [run('libstdc++ alone can come from conda-forge.', 'conda', 'install', '-c', 'conda-forge', 'libstdcxx-ng')]
+        : []),
+      say('Use a newer distribution, or a container: gpuforge env NAME --format docker writes one.'),
+    ],
+    links: ['https://github.com/pypa/manylinux'],
   },
 ];

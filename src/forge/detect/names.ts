@@ -1,0 +1,219 @@
+// A GPU from what a person writes: a product name, a PCI id, "sm_89", "gfx1100" or a board.
+//
+// A name that no table knows, or that fits GPUs of different targets, is an error that lists the near ones: a wrong guess
+// here would install the wrong build. Words of vendors and sellers do not count; a size in the name chooses between sizes.
+
+import { ArgumentError } from '../../errors.ts';
+import { nearest } from '../data/schema.ts';
+import { type Fact, type Gpu, known, missing } from '../machine.ts';
+import { plainLine } from '../text/plain.ts';
+import { type Candidate, candidates, size } from './candidates.ts';
+import { newGpu } from './draft.ts';
+import { amdArchitecture, gfxIds } from './tables/amd-products.ts';
+import { architectureOf } from './tables/nvidia-chips.ts';
+import { appleChips, computeCapabilities } from './tables/product-names.ts';
+
+export function gpuFromText(text: string, index: number): Gpu {
+  const wanted = read(text);
+  const target = fromTarget(text, wanted, index);
+  if (target) return target;
+  const all = candidates();
+  const byId = all.find((entry) => entry.pciId !== null && entry.pciId === text.trim().toLowerCase());
+  if (byId) return byId.gpu(index);
+  if (wanted.key !== '') {
+    const found = matching(all, wanted);
+    const gpus = found.map((entry) => entry.gpu(index));
+    if (new Set(gpus.map(targetOf)).size > 1) throw ambiguous(text, found);
+    const [first] = gpus;
+    if (first) return sized(first, gpus, wanted);
+  }
+  throw unknown(text, wanted, all);
+}
+
+interface Wanted {
+  /** All that counts of the name, joined. */
+  readonly key: string;
+  readonly words: readonly string[];
+  readonly memoryGiB: number | undefined;
+  readonly laptop: boolean;
+}
+
+const NOISE =
+  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|oc)\b|\((?:r|tm|c)\)|[®™©]/g;
+const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
+const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
+
+/** "NVIDIA GeForce RTX 4060 Ti (16 GB)" is the words rtx, 4060, ti with 16 GiB. */
+function read(name: string): Wanted {
+  const plain = plainLine(name).toLowerCase().replaceAll('_', ' ');
+  const laptop = plain.match(LAPTOP) !== null;
+  const gib = SIZE.exec(plain)?.[1];
+  const words = plain
+    .replace(LAPTOP, ' ')
+    .replace(NOISE, ' ')
+    .replace(SIZE, ' ')
+    // "4090ti", "7900xtx" and "rtx4090" are written together as often as apart.
+    .replace(/(\d)(ti|super|xtx|xt|gre)\b/g, '$1 $2')
+    .replace(/\b(rtx|gtx|gt|rx|mx|titan|arc|quadro)(?=\d)/g, '$1 ')
+    .split(/[^a-z0-9+]+/)
+    .filter((word) => word !== '');
+  return { key: words.join(' '), words, memoryGiB: gib === undefined ? undefined : Number(gib), laptop };
+}
+
+/** The products that a name can mean: the same name, else those that begin or end with it at a word. */
+function matching(all: readonly Candidate[], wanted: Wanted): readonly Candidate[] {
+  const rows = rowsOf(all);
+  const same = rows.filter(({ names }) => names.some((name) => name.key === wanted.key));
+  const joined = wanted.words.join('');
+  const glued =
+    same.length > 0 ? same : rows.filter(({ names }) => names.some((name) => name.words.join('') === joined));
+  if (glued.length > 0) return narrow(glued, wanted);
+  // A name without a number ("RTX") is no product.
+  if (!/\d/.test(wanted.key)) return [];
+  const within = rows.filter(({ names }) =>
+    names.some((name) => name.key.startsWith(`${wanted.key} `) || name.key.endsWith(` ${wanted.key}`)),
+  );
+  return narrow(within, wanted);
+}
+
+type Row = { readonly entry: Candidate; readonly names: readonly Wanted[] };
+
+const rowsRead = new WeakMap<readonly Candidate[], readonly Row[]>();
+
+/** The names of all products as `read` gives them, worked out once. */
+function rowsOf(all: readonly Candidate[]): readonly Row[] {
+  const known = rowsRead.get(all) ?? all.map((entry) => ({ entry, names: entry.names.map(read) }));
+  rowsRead.set(all, known);
+  return known;
+}
+
+/** A size or "laptop" in the name chooses, where a product has it. */
+function narrow(rows: readonly Row[], wanted: Wanted): readonly Candidate[] {
+  const kind = rows.filter(({ names }) => names.some((name) => name.laptop === wanted.laptop));
+  const left = kind.length > 0 ? kind : rows;
+  const fits = left.filter(({ entry }) => wanted.memoryGiB !== undefined && entry.memoryGiB === wanted.memoryGiB);
+  return (fits.length > 0 ? fits : left).map(({ entry }) => entry);
+}
+
+/** One target, perhaps several sizes: a size that was given counts, else one that all share. */
+function sized(first: Gpu, gpus: readonly Gpu[], wanted: Wanted): Gpu {
+  if (wanted.memoryGiB !== undefined) return { ...first, memoryBytes: size(wanted.memoryGiB) };
+  const sizes = new Set(gpus.map(({ memoryBytes }) => memoryBytes.value).filter((bytes) => bytes !== null));
+  const one = gpus.find(({ memoryBytes }) => memoryBytes.value !== null) ?? first;
+  if (sizes.size === 1 && gpus.length > 0 && !wanted.laptop) return one;
+  const laptopHas = wanted.laptop && /laptop|mobile/i.test(String(first.name.value));
+  return laptopHas || sizes.size === 0
+    ? first
+    : { ...first, memoryBytes: missing('this name covers products of several sizes') };
+}
+
+const targetOf = (gpu: Gpu): string =>
+  JSON.stringify([gpu.computeCapability.value, gpu.gfx.value, gpu.intelFamily.value, gpu.tegra]);
+
+/** "sm_89", "8.9", "gfx1100" and "M3 Max" name no product, but are all a resolver needs. */
+function fromTarget(text: string, wanted: Wanted, index: number): Gpu | undefined {
+  const plain = text.trim().toLowerCase();
+  const sm = /^(?:sm|compute|cc)[ _-]?(\d{1,2})\.?(\d)[af]?$|^(\d{1,2})\.(\d)$/.exec(plain);
+  if (sm) {
+    const cc = { major: Number(sm[1] ?? sm[3]), minor: Number(sm[2] ?? sm[4]) };
+    const name = `${cc.major}.${cc.minor}`;
+    if (!computeCapabilities.includes(name))
+      throw noTarget(
+        text,
+        `sm_${name.replace('.', '')}`,
+        computeCapabilities.map((id) => `sm_${id.replace('.', '')}`),
+      );
+    const architecture = architectureOf(cc);
+    return newGpu({
+      id: `override:${index}`,
+      vendor: 'nvidia',
+      name: known(`NVIDIA GPU with compute capability ${name}`, 'override'),
+      computeCapability: known(cc, 'override'),
+      ...(architecture ? { architecture: known(architecture, 'pci-table') as Fact<string> } : {}),
+      memoryBytes: missing('a target id tells no memory size'),
+      mig: missing('not detected: given by the user'),
+    });
+  }
+  if (/^gfx[0-9a-f]+$/.test(plain)) {
+    const architecture = amdArchitecture(plain);
+    if (!architecture) throw noTarget(text, plain, gfxIds);
+    return newGpu({
+      id: `override:${index}`,
+      vendor: 'amd',
+      name: known(`AMD ${plain}`, 'override'),
+      kind: known(architecture.integrated ? 'integrated' : 'discrete', 'pci-table'),
+      architecture: known(architecture.architecture, 'pci-table'),
+      gfx: known(plain, 'override'),
+      memoryBytes: missing('a target id tells no memory size'),
+    });
+  }
+  if (/tesla|quadro|grid/.test(plain)) return undefined;
+  const apple = /^(?:apple )?(m\d) ?(pro|max|ultra)?$/.exec(wanted.key);
+  if (!apple || !appleChips[apple[1]!]?.includes(apple[2] ?? '')) return undefined;
+  const chip = `${apple[1]!.toUpperCase()}${apple[2] ? ` ${apple[2][0]!.toUpperCase()}${apple[2].slice(1)}` : ''}`;
+  return newGpu({
+    id: `override:${index}`,
+    vendor: 'apple',
+    name: known(`Apple ${chip} GPU`, 'override'),
+    kind: known('integrated', 'override'),
+    chip: known(`Apple ${chip}`, 'override'),
+    architecture: known('Apple silicon', 'override'),
+    memoryBytes: wanted.memoryGiB === undefined ? missing('told by the machine itself only') : size(wanted.memoryGiB),
+    unified: true,
+  });
+}
+
+function noTarget(text: string, id: string, ids: readonly string[]): ArgumentError {
+  const near = nearest(id, ids);
+  return refusal(
+    text,
+    'names a target that does not exist',
+    `${near ? `Did you mean ${near}? ` : ''}Known are ${ids.slice(-12).join(', ')} and older ones.`,
+  );
+}
+
+function ambiguous(text: string, found: readonly Candidate[]): ArgumentError {
+  const labels = [...new Set(found.map(({ label }) => label))];
+  return refusal(
+    text,
+    'fits several GPUs that need different builds',
+    `Write which one: ${labels.slice(0, 6).join(', ')}.`,
+  );
+}
+
+function unknown(text: string, wanted: Wanted, all: readonly Candidate[]): ArgumentError {
+  const near = suggestions(wanted, all);
+  return refusal(
+    text,
+    'is in no table',
+    near.length > 0
+      ? `Did you mean ${near.join(', ')}? A compute capability ("sm_89") or gfx id ("gfx1100") works too.`
+      : 'Give a product name ("RTX 4090"), a PCI id ("10de:2684"), a compute capability ("sm_89") or a gfx id ("gfx1100").',
+  );
+}
+
+const refusal = (text: string, what: string, fix: string): ArgumentError =>
+  new ArgumentError({
+    code: 'UNKNOWN_GPU',
+    message: `GPU "${plainLine(text).slice(0, 80)}" ${what}`,
+    fix,
+    where: 'override',
+  });
+
+/** Products whose name differs by an edit or two, then those with nearly the same number. */
+function suggestions(wanted: Wanted, all: readonly Candidate[]): readonly string[] {
+  if (wanted.key === '' || wanted.key.length > 60) return [];
+  const labels = new Map<string, string>();
+  for (const { entry, names } of rowsOf(all)) for (const name of names) labels.set(name.words.join(''), entry.label);
+  const joined = wanted.words.join('');
+  const close = nearest(joined, [...labels.keys()]);
+  const longer = [...labels].filter(([key]) => key.startsWith(joined)).map(([, label]) => label);
+  const digits = /\d{2,4}/.exec(wanted.key)?.[0];
+  const alike = [...labels]
+    .filter(([key]) =>
+      digits === undefined ? key.startsWith(wanted.words.join('')) : key.includes(digits.slice(0, -1)),
+    )
+    .map(([, label]) => label);
+  const near = close === undefined ? [] : [labels.get(close)!];
+  return [...new Set([...longer.slice(0, 2), ...near, ...alike])].slice(0, 4);
+}

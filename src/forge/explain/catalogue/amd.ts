@@ -1,0 +1,169 @@
+// Faults of AMD GPUs: ROCm, HIP and the amdgpu driver.
+
+import { capture, code, phrase, symptom } from '../patterns.ts';
+import { asRoot, here, reinstall, run, say } from '../steps.ts';
+import type { ErrorClass } from '../types.ts';
+import { ROCM, ROCM_MATRIX } from './links.ts';
+
+const override = say(
+  'HSA_OVERRIDE_GFX_VERSION makes a near relative pass as supported (10.3.0 for gfx103x, 11.0.0 for gfx110x); AMD does not support it and it can crash, so only as a last resort.',
+);
+
+export const amdClasses: readonly ErrorClass[] = [
+  {
+    code: 'hip-invalid-fn',
+    severity: 'error',
+    title: 'The build has no kernels for this AMD GPU',
+    patterns: [
+      code(/hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|hipErrorInvalidKernelFile/),
+      phrase(
+        /HIP error: (?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
+      ),
+      capture(/no kernel image[^\n]*(?<gfx>gfx[0-9a-f]{3,4})/i),
+      capture(
+        /(?:Cannot find CO in the bundle|Missing CO for these ISAs|No compatible code objects found for:?)[^\n]*?(?<gfx>gfx[0-9a-f]{3,4})?/i,
+      ),
+      phrase(/Unable to find code object for all current devices/i),
+    ],
+    cause: (context) =>
+      `The build holds no kernels for ${context.got.gfx ?? 'the gfx target of this GPU'}${here(context)}.`,
+    fix: (context) => [...reinstall(context), override],
+    links: [ROCM_MATRIX],
+  },
+  {
+    code: 'hip-perm',
+    severity: 'error',
+    title: 'The AMD GPU cannot be opened',
+    patterns: [
+      capture(/\/dev\/kfd[^\n]*Permission denied|Permission denied[^\n]*\/dev\/(?:kfd|dri)/i),
+      capture(
+        /Unable to open \/dev\/kfd read-write: (?<why>[^\n]+)|(?:cannot|could not|failed to) open \/dev\/(?:kfd|dri\/renderD\d+)[^\n]*/i,
+      ),
+      capture(/hsa_init[^\n]*(?:HSA_STATUS_ERROR_OUT_OF_RESOURCES|ROCR_\w+)/i),
+      code(/Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES|HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed/),
+      phrase(/is not member of "(?:render|video)" group|user is not in the (?:render|video) group/i),
+    ],
+    cause: ({ got }) =>
+      got.why && !/permi/i.test(got.why)
+        ? `/dev/kfd answers "${got.why}": the kernel driver and the ROCm libraries do not fit, or the GPU is not one that ROCm computes on.`
+        : '/dev/kfd and /dev/dri/renderD* are open to the groups render and video only.',
+    fix: () => [
+      asRoot('Join the groups, then log in again.', 'usermod', '-aG', 'render,video', 'YOUR_USER'),
+      say('In a container: --device=/dev/kfd --device=/dev/dri --group-add=render --group-add=video.'),
+      asRoot('The kernel says whether KFD took the GPU.', 'dmesg', '--ctime'),
+    ],
+    links: [ROCM],
+  },
+  {
+    code: 'hip-none',
+    severity: 'error',
+    title: 'ROCm sees no GPU',
+    patterns: [
+      phrase(/No HIP GPUs are available/i),
+      code(/hipErrorNoDevice/),
+      phrase(
+        /ROCk module is NOT loaded|kfd not supported on this ASIC|KFD is not (?:loaded|available)|skipped device [0-9a-f:]+, PCI rejects atomics/i,
+      ),
+      phrase(/Unexpected error from hipGetDeviceCount|HIP initialization: /i),
+      phrase(
+        /no ROCm-capable device is detected|No (?:AMD|HSA) (?:GPU|agents?) (?:found|detected)|Driver not initialized \(amdgpu not found/i,
+      ),
+      phrase(/amdgpu version file missing|\/sys\/module\/amdgpu[^\n]*no such file/i),
+      phrase(/ROCm: no agent|no (?:ROCm|HIP|AMD) (?:agents?|devices?|GPUs?) (?:was |were )?(?:found|detected)/i),
+    ],
+    cause: (context) =>
+      context.facts && !context.facts.amd
+        ? 'This machine shows no AMD GPU.'
+        : 'The amdgpu driver or /dev/kfd is missing, the user may not open it, or the GPU is not one that ROCm computes on.',
+    fix: () => [
+      run('See what is there and what blocks it.', 'gpuforge', 'doctor', '-v'),
+      asRoot('Load the driver.', 'modprobe', 'amdgpu'),
+    ],
+    links: [ROCM],
+  },
+  {
+    code: 'rocblas-tensile',
+    severity: 'error',
+    title: 'rocBLAS has no kernels for this AMD GPU',
+    patterns: [
+      capture(/Cannot read [^\n]*TensileLibrary[^\n]*/i),
+      phrase(/rocBLAS error: (?!hip)|Could not initialize Tensile host|rocblas\w*: (?:Could not|error)/i),
+      code(
+        /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hipblasLt on an unsupported architecture/,
+      ),
+    ],
+    cause: ({ got }) => `The installed rocBLAS does not support ${got.gfx ?? 'this gfx target'}, or was not found.`,
+    fix: (context) => [...reinstall(context), override],
+    links: [ROCM_MATRIX],
+  },
+  {
+    code: 'miopen',
+    severity: 'error',
+    title: 'MIOpen could not build a kernel',
+    patterns: [
+      code(
+        /miopenStatus(?:UnknownError|InternalError|NotInitialized|BadParm|UnsupportedOp)|HIPRTC_ERROR_\w+|hiprtcCompileProgram/,
+      ),
+      symptom(/MIOpen(?:\(HIP\))?:? Error/),
+      phrase(/Code object build failed|MIOpen\(HIP\): Warning \[SQLiteBase\] Missing system database file/i),
+      capture(/hipErrorUnknown[^\n]*miopen|File is unreadable: "[^"\n]*miopen/i),
+    ],
+    cause: ({ got }) =>
+      `MIOpen compiles kernels on the machine and failed${got.gfx ? ` for ${got.gfx}` : ''}: headers of the system get in its way, its cache is broken, or ROCm and driver differ.`,
+    fix: (context) => [
+      say('Delete the cache ~/.cache/miopen and ~/.config/miopen, then try again.'),
+      say('Take C++ headers and other ROCm versions off CPATH, CPLUS_INCLUDE_PATH and LD_LIBRARY_PATH.'),
+      ...reinstall(context),
+    ],
+    links: ['https://rocm.docs.amd.com/projects/MIOpen/en/latest/conceptual/cache.html'],
+  },
+  {
+    code: 'hip-fault',
+    severity: 'critical',
+    title: 'A kernel crashed on the AMD GPU',
+    patterns: [
+      capture(/Memory access fault by GPU node-(?<node>\d+)[^\n]*(?:Reason: (?<why>[^\n.]+))?/i),
+      code(/hipError(?:IllegalAddress|LaunchFailure|IllegalState|StreamCaptureUnsupported)/),
+      phrase(
+        /HIP error: (?:an illegal memory access was encountered|unspecified launch failure|the operation cannot be performed)/i,
+      ),
+      code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
+      phrase(/HW Exception by GPU node|GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i),
+      capture(
+        /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
+      ),
+      symptom(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+/),
+      phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
+    ],
+    cause: ({ got }) =>
+      `A kernel touched memory it does not own or hung the GPU${got.why ? ` (${got.why})` : ''}: a build for another gfx target, an override that does not fit, or an unstable card.`,
+    fix: (context) => [
+      run('Run kernels one by one to find it.', 'env', 'AMD_SERIALIZE_KERNEL=3', 'python', 'your_script.py'),
+      say('Take HSA_OVERRIDE_GFX_VERSION away; run the card at stock clocks.'),
+      asRoot('The kernel log has the rest.', 'dmesg', '--ctime'),
+      ...reinstall(context),
+    ],
+    links: [ROCM_MATRIX],
+  },
+  {
+    code: 'amdgpu-old',
+    severity: 'error',
+    title: 'ROCm and the kernel driver do not fit',
+    patterns: [
+      phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
+      capture(
+        /libamdhip64\.so\.(?<hip>\d+): cannot open|lib(?:rocblas|hipblas\w*|MIOpen|rccl|hsa-runtime64|amd_comgr|roctx64|hipfft|rocsolver)\.so[.\d]*: cannot open/i,
+      ),
+      capture(/amdhip64(?:_\d+)?\.dll[^\n]{0,40}(?:not found|could not)/i),
+      capture(
+        /(?:Could not find module|Could not load|Failed to load)[^\n]*(?<library>(?:rocblas|hipblas|hipfft|amdhip64|rocsparse|MIOpen)\w*\.(?:dll|so))|Failed to load ZLUDA/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      got.hip
+        ? `The program needs ROCm ${got.hip}, which is not installed.`
+        : 'The ROCm libraries and the amdgpu driver are of different releases, or a library is missing.',
+    fix: (context) => [...reinstall(context), asRoot('Install the amdgpu driver of the same ROCm release.')],
+    links: [ROCM],
+  },
+];

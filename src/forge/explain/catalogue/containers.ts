@@ -1,0 +1,174 @@
+// Faults of containers, WSL and other places between a program and its GPU.
+
+import { capture, phrase, symptom } from '../patterns.ts';
+import { asRoot, run, say } from '../steps.ts';
+import type { ErrorClass } from '../types.ts';
+import { TOOLKIT, WSL } from './links.ts';
+
+export const containerClasses: readonly ErrorClass[] = [
+  {
+    code: 'docker-gpu',
+    severity: 'error',
+    title: 'Docker has no GPU runtime',
+    patterns: [
+      phrase(
+        /could not select device driver ""? ?with capabilities: \[\[gpu\]\]|could not select device driver "[^"\n]*" with capabilities/i,
+      ),
+      capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
+      phrase(/(?:unknown or invalid runtime name|Unknown runtime specified):? nvidia/i),
+      phrase(
+        /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: (?:no such file|not found)/i,
+      ),
+      phrase(/unknown flag: --gpus|runtime "?nvidia"? (?:is )?not found/i),
+      capture(
+        /(?:setting up CDI devices|CDI device injection|failed to inject (?:CDI )?devices?|CDI host device|failed to stat CDI)[^\n]*/i,
+      ),
+      capture(/(?:stat|unknown device|no such device)[^\n]{0,20}(?<device>(?:nvidia|amd)\.com\/gpu(?:=\S+)?)/i),
+      phrase(/failed to discover GPU vendor from CDI|no known GPU vendor found/i),
+      phrase(
+        /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
+      ),
+    ],
+    cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
+    fix: (context) =>
+      context.os === 'windows' || context.facts?.wsl
+        ? [
+            say(
+              'Docker Desktop brings it: turn the WSL2 engine on (Settings, General) and update Docker Desktop and the NVIDIA driver of Windows.',
+            ),
+            run('Then try it.', 'docker', 'run', '--rm', '--gpus=all', 'ubuntu', 'nvidia-smi'),
+          ]
+        : [
+            asRoot('Install the toolkit.', 'apt-get', 'install', '-y', 'nvidia-container-toolkit'),
+            asRoot('Tell Docker of it.', 'nvidia-ctk', 'runtime', 'configure', '--runtime=docker'),
+            asRoot('Restart Docker.', 'systemctl', 'restart', 'docker'),
+            asRoot(
+              'For Podman and CDI write the device list instead.',
+              'nvidia-ctk',
+              'cdi',
+              'generate',
+              '--output=/etc/cdi/nvidia.yaml',
+            ),
+          ],
+    links: [TOOLKIT],
+  },
+  {
+    code: 'docker-nvidia-cli',
+    severity: 'error',
+    title: 'The container cannot get the GPU of the host',
+    patterns: [
+      capture(
+        /nvidia-container-cli: requirement error: unsatisfied condition: (?:cuda|brand|driver)\s*[>=]+\s*(?<cuda>[\d.]+)/i,
+      ),
+      capture(/nvidia-container-cli: (?<kind>\w+) error: (?<what>[^\n]+)/i),
+      phrase(/dxcore initialization failed|WSL environment detected but no adapters were found/i),
+      capture(
+        /failed to (?:initialize|create) (?:NVML|NVIDIA Container Runtime|nvidia container runtime)[^\n]*: (?<what>[^\n]+)/i,
+        /container|docker|runc/i,
+      ),
+      symptom(/(?:OCI runtime create failed|failed to create (?:shim )?task)[^\n]*(?:nvidia|libcuda)[^\n]*/i),
+    ],
+    explains: ['driver-missing', 'cuda-lib-missing'],
+    cause: ({ got, facts }) =>
+      got.cuda
+        ? `The image wants a driver for CUDA ${got.cuda}${facts?.driver ? `; here is driver ${facts.driver}` : ''}.`
+        : `The container runtime found no working driver on the host: ${got.what ?? 'see the line'}.`,
+    fix: ({ got, facts, os }) =>
+      got.cuda
+        ? [
+            run('Write a Dockerfile whose image fits the driver.', 'gpuforge', 'env', 'NAME', '--format', 'docker'),
+            asRoot('Or update the driver of the host.'),
+          ]
+        : [
+            run('Check the driver on the host first.', 'nvidia-smi'),
+            ...(facts?.wsl || os === 'windows' || /WSL|adapters|file exists/i.test(got.what ?? '')
+              ? [
+                  say(
+                    'Inside WSL only the Windows driver counts: remove Linux drivers from the distribution and the image, then wsl --update and wsl --shutdown.',
+                  ),
+                ]
+              : [asRoot('Configure the runtime anew.', 'nvidia-ctk', 'runtime', 'configure', '--runtime=docker')]),
+          ],
+    links: [TOOLKIT],
+  },
+  {
+    code: 'nvml-unknown',
+    severity: 'error',
+    title: 'The container lost its GPU',
+    patterns: [phrase(/Failed to initialize NVML: Unknown Error/i)],
+    explains: ['no-devices'],
+    cause: () => 'The container lost its device permissions (cgroup) after systemd was reloaded on the host.',
+    fix: () => [
+      say('Recreate the container; its processes cannot get the device back.'),
+      asRoot(
+        'To stop it from happening again, use CDI devices or the cgroupfs driver on the host.',
+        'nvidia-ctk',
+        'cdi',
+        'generate',
+        '--output=/etc/cdi/nvidia.yaml',
+      ),
+    ],
+    links: ['https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html'],
+  },
+  {
+    code: 'nvml-access',
+    severity: 'error',
+    title: 'The GPU is there, but access is refused',
+    patterns: [
+      phrase(/GPU access blocked by the operating system/i),
+      phrase(
+        /Failed to initialize NVML: (?:Insufficient Permissions|No permission|N\/A)|NVMLError_NoPermission|Insufficient Permissions/i,
+      ),
+      capture(
+        /\/dev\/nvidia\S*[^\n]*(?:Permission denied|Operation not permitted)|(?:Permission denied|Operation not permitted)[^\n]*\/dev\/nvidia/i,
+      ),
+    ],
+    explains: ['no-devices'],
+    cause: (context) =>
+      context.facts?.wsl || context.os === 'windows'
+        ? 'Windows does not hand the GPU to WSL: the Windows driver is too old, or WSL1 is in use.'
+        : 'This user or this container may not open /dev/nvidia*.',
+    fix: (context) =>
+      context.facts?.wsl || context.os === 'windows'
+        ? [say('Update the NVIDIA driver of Windows and WSL: wsl --update, then wsl --shutdown.')]
+        : [
+            run('See who may open the nodes.', 'gpuforge', 'doctor', '-v'),
+            asRoot('Let the driver make them anew.', 'nvidia-modprobe', '-u', '-c=0'),
+          ],
+    links: [WSL],
+  },
+  {
+    code: 'wsl-lib',
+    severity: 'warning',
+    title: 'WSL set-up of the CUDA library',
+    patterns: [phrase(/libcuda\.so\.1 is not a symbolic link/i)],
+    holds: (facts) => (facts.machine.host.platform === 'linux' ? facts.wsl : undefined),
+    cause: () => 'WSL puts a copy where ldconfig expects a link. It is a warning: CUDA works.',
+    fix: () => [say('Nothing must be done. Only the Windows driver counts; never install a Linux driver inside WSL.')],
+    links: [WSL],
+  },
+  {
+    code: 'k8s-gpu',
+    severity: 'error',
+    title: 'Kubernetes has no GPU for the pod',
+    patterns: [
+      capture(/Insufficient (?<resource>(?:nvidia|amd)\.com\/\w+)/i),
+      capture(
+        /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified)/i,
+      ),
+      phrase(
+        /nvidia-device-plugin[^\n]*(?:error|failed|Incompatible (?:strategy|platform))|Detected non-NVML platform/i,
+      ),
+      capture(
+        /(?:\/run\/nvidia\/driver|nvidia-driver-daemonset|gpu-operator)[^\n]*(?:no such file|failed|error|not found|CrashLoop)|error mounting \S*(?:nvidia|libcuda)\S*/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      `No node offers ${got.resource ?? 'the GPU'}: the device plugin does not run there, or all GPUs are taken.`,
+    fix: () => [
+      run('See what the nodes offer.', 'kubectl', 'describe', 'nodes'),
+      say('Install the NVIDIA GPU operator or device plugin; a GPU is asked for under limits, in whole numbers.'),
+    ],
+    links: ['https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/troubleshooting.html'],
+  },
+];

@@ -1,0 +1,432 @@
+// What the CUDA runtime and the driver API report while a program runs.
+
+import { capture, code, phrase, symptom, weak } from '../patterns.ts';
+import { asRoot, here, reinstall, run, say, unset } from '../steps.ts';
+import type { Context, ErrorClass, Step } from '../types.ts';
+import { CUDA_NOTES, RUNTIME } from './links.ts';
+
+const BLOCKING: Step = run(
+  'Run again with blocking launches to get the right line.',
+  'env',
+  'CUDA_LAUNCH_BLOCKING=1',
+  'python',
+  'your_script.py',
+);
+
+/** A message of HIP, XPU or Metal is not one of CUDA, even where the words are the same. */
+export const OTHER_GPU = /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|\bXPU\b|level_zero|\bMPS\b/i;
+
+export const cudaClasses: readonly ErrorClass[] = [
+  {
+    code: 'no-kernel-image',
+    severity: 'error',
+    title: 'The build has no kernels for this GPU',
+    patterns: [
+      capture(
+        /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
+      ),
+      code(/cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU/),
+      phrase(/no kernel image is available/i),
+      capture(/Found GPU\d+ (?<name>[^\n]+?) which is of (?:cuda|compute) capability (?:\(CC\) )?(?<cc>\d+\.\d+)/i),
+      phrase(/PyTorch no longer supports this GPU because it is too old/i),
+      capture(
+        /not compiled with any CUDA arch <= (?<arch>\d+)|compiled for: (?<archs>[\d,; ]+)[^\n]*no device code compatible/i,
+      ),
+      phrase(/has no device code compatible with CUDA arch/i),
+      code(/cudaErrorInvalidDeviceFunction/),
+      phrase(/\bCUDA(?: runtime)? error[^\n]{0,12}: invalid device function/i),
+      capture(
+        /(?:Minimum|minimum) (?:required )?(?:cuda|compute) capability[^\n]{0,40}(?:is|:|>=) (?<least>\d\.\d)[^\n]{0,60}(?:your|GPU|device|found)/i,
+      ),
+      phrase(/Ignoring visible gpu device [^\n]*Cuda compute capability/i),
+      phrase(
+        /(?:GPU|device|card)[^\n]{0,60}(?:sm_\d+|compute capability [\d.]+)[^\n]{0,40}(?:is not|isn't|not) (?:supported|compatible)/i,
+      ),
+      capture(
+        /GPU architecture[^\n]{0,40} is (?<arch>\w+), which is not compatible with|(?:not compatible|incompatible) with (?:the |this |your )?(?:current )?\w+ (?:installation|build|wheel)[^\n]*(?:arch|sm_|capabilit)/i,
+      ),
+    ],
+    cuda: [98, 209],
+    unless: /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
+    cause: (context) =>
+      `The program${context.got.variant ? ` (${context.got.variant})` : ''} holds no kernels for ${context.got.sm ?? (context.got.cc ? `compute capability ${context.got.cc}` : "this GPU's compute capability")}${here(context)}.`,
+    fix: (context) => reinstall(context),
+    links: ['https://github.com/pytorch/pytorch/blob/main/RELEASE.md', RUNTIME],
+  },
+  {
+    code: 'no-devices',
+    severity: 'error',
+    title: 'CUDA sees no device',
+    patterns: [
+      code(/cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE/),
+      phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
+      capture(
+        /Invalid CUDA 'device=(?<device>[^']*)' requested|No CUDA devices? (?:were |was )?(?:found|detected|available)/i,
+      ),
+      phrase(/no supported devices found for platform CUDA/i),
+      phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
+    ],
+    cuda: [38, 100],
+    cause: (context) => {
+      const { facts } = context;
+      const seen = facts?.machine.gpus.filter((gpu) => gpu.vendor === 'nvidia') ?? [];
+      const hidden = facts?.machine.visibility.find(
+        (row) => row.name === 'CUDA_VISIBLE_DEVICES' && hidesAll(row.value, seen.length),
+      );
+      if (hidden) return `CUDA_VISIBLE_DEVICES is "${hidden.value}", which hides every device.`;
+      const blocked = seen.find((gpu) => !gpu.usable);
+      if (blocked) return `The card is there but cannot be used: ${blocked.blockers.join('; ')}.`;
+      if (facts && !facts.nvidia) return 'This machine shows no NVIDIA device at all.';
+      return 'The GPU fell off the bus, is passed through to another machine, has no device node here, or CUDA_VISIBLE_DEVICES hides it.';
+    },
+    fix: (context) => [
+      unset(context, 'CUDA_VISIBLE_DEVICES', 'Try without the variable that hides devices.'),
+      run('See what is there and what blocks it.', 'gpuforge', 'doctor', '-v'),
+      asRoot('Look for "fallen off the bus" in the kernel log.', 'dmesg'),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cvd-invalid',
+    severity: 'warning',
+    title: 'A device number that does not exist',
+    patterns: [
+      code(/cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b/),
+      phrase(/invalid device ordinal/i),
+      capture(
+        /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
+        /cuda|gpu/i,
+      ),
+    ],
+    cuda: [101],
+    unless: OTHER_GPU,
+    cause: (context) => {
+      const seen = context.facts?.machine.gpus.filter((gpu) => gpu.vendor === 'nvidia').length;
+      return `CUDA_VISIBLE_DEVICES or the program names a device that does not exist${seen ? `; this machine has ${seen} (0 to ${seen - 1})` : ''}.`;
+    },
+    fix: (context) => [
+      unset(context, 'CUDA_VISIBLE_DEVICES', 'Unset the variable, or correct the number.'),
+      say(
+        'In the program, count the devices instead of using a fixed number; a launcher must not start more ranks than GPUs.',
+      ),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'sys-not-ready',
+    severity: 'error',
+    title: 'The NVSwitch fabric is not up',
+    patterns: [
+      code(/cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY/),
+      phrase(/system not yet initialized/i),
+      phrase(/fabric[ -]?manager[^\n]{0,60}(?:not running|version mismatch|failed to start|not been initialized)/i),
+    ],
+    cuda: [802],
+    explains: ['no-devices'],
+    cause: () => 'Fabric Manager (or IMEX) is not running, so the GPUs of an NVSwitch system cannot start.',
+    fix: (context) => [
+      asRoot(
+        `Start the service; its version must equal the driver's${context.facts?.driver ? ` (${context.facts.driver})` : ''}.`,
+        'systemctl',
+        'enable',
+        '--now',
+        'nvidia-fabricmanager',
+      ),
+      run('It says what is wrong.', 'systemctl', 'status', 'nvidia-fabricmanager'),
+    ],
+    links: ['https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html'],
+  },
+  {
+    code: 'cuda-unknown',
+    severity: 'error',
+    title: 'CUDA gives an unknown error',
+    patterns: [
+      phrase(/CUDA unknown error/i),
+      code(/cudaErrorUnknown\b|CUDA_ERROR_UNKNOWN\b/),
+      phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
+    ],
+    cuda: [999],
+    cause: () => 'Most often the nvidia_uvm module is in a bad state after suspend.',
+    fix: (context) =>
+      context.os === 'windows'
+        ? [
+            say(
+              'Restart the machine; if it comes back, install the current driver with the option "clean installation".',
+            ),
+          ]
+        : [
+            asRoot('Reload the module.', 'modprobe', '-r', 'nvidia_uvm'),
+            asRoot('Load it again.', 'modprobe', 'nvidia_uvm'),
+            say('In a container, /dev/nvidia-uvm must be passed in as well.'),
+          ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-os-call',
+    severity: 'error',
+    title: 'The driver could not use the operating system',
+    patterns: [
+      code(/CUDA_ERROR_OPERATING_SYSTEM|cudaErrorOperatingSystem/),
+      phrase(/OS call failed or operation not supported on this OS/i),
+    ],
+    cuda: [304],
+    cause: () =>
+      'A system call of the driver failed: device nodes without permission, a container without access, or WSL limits.',
+    fix: () => [
+      run('Look at the nodes and who may open them.', 'gpuforge', 'doctor', '-v'),
+      asRoot('The kernel log tells which call it was.', 'dmesg', '--ctime'),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'device-assert',
+    severity: 'error',
+    title: 'An assertion failed inside a kernel',
+    patterns: [
+      code(/cudaErrorAssert\b|CUDA_ERROR_ASSERT\b/),
+      phrase(/device-side assert triggered/i),
+      capture(/\.cu:\d+: [^\n]*block: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
+      phrase(
+        /Assertion `(?:srcIndex < srcSelectDimSize|t >= 0 && t < n_classes|input_val >= zero|index >= -sizes|probability tensor)/i,
+      ),
+    ],
+    cuda: [710],
+    explains: ['cuda-failed'],
+    cause: ({ got }) =>
+      `An index or a label in the program is out of range${got.assertion ? ` (${got.assertion})` : ''}; the line shown is not the one that failed, because kernels run later.`,
+    fix: () => [
+      BLOCKING,
+      say('Check that every label lies below the number of classes and every token below the size of the embedding.'),
+    ],
+    links: [CUDA_NOTES],
+  },
+  {
+    code: 'illegal-access',
+    severity: 'error',
+    title: 'A kernel touched memory it does not own',
+    patterns: [
+      code(/cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS/),
+      phrase(/an illegal memory access was encountered/i),
+    ],
+    cuda: [700],
+    unless: OTHER_GPU,
+    cause: () => 'A kernel has a fault, or the card is overclocked. The process cannot go on: its context is lost.',
+    fix: () => [
+      run('Find the kernel.', 'compute-sanitizer', 'python', 'your_script.py'),
+      BLOCKING,
+      say('Run the card at stock clocks.'),
+    ],
+    links: ['https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html'],
+  },
+  {
+    code: 'kernel-fault',
+    severity: 'error',
+    title: 'A kernel crashed',
+    patterns: [
+      code(
+        /CUDA_ERROR_(?:LAUNCH_FAILED|MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|INVALID_ADDRESS_SPACE|HARDWARE_STACK_ERROR)\b/,
+      ),
+      code(/cudaError(?:LaunchFailure|MisalignedAddress|IllegalInstruction|InvalidPc|HardwareStackError)\b/),
+      phrase(
+        /unspecified launch failure|\bCUDA error: (?:misaligned address|an illegal instruction was encountered|invalid program counter|hardware stack error)/i,
+      ),
+    ],
+    cuda: [714, 715, 716, 717, 718, 719],
+    unless: /\bhip\b|hipError/i,
+    cause: () =>
+      'A kernel ran into a fault of its own: a bug in a compiled extension, a broken build, or an unstable card.',
+    fix: () => [
+      BLOCKING,
+      run('Or find the kernel.', 'compute-sanitizer', 'python', 'your_script.py'),
+      say('Update the extension that the traceback names; run the card at stock clocks and look at its temperature.'),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'launch-config',
+    severity: 'error',
+    title: 'A kernel was launched with sizes that the GPU does not take',
+    patterns: [
+      code(/CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES|cudaError(?:LaunchOutOfResources|InvalidConfiguration)\b/),
+      phrase(
+        /\b(?:CUDA|HIP)[^\n]{0,20}error[^\n]{0,12}: invalid configuration argument|too many resources requested for launch/i,
+      ),
+      capture(
+        /OutOfResources: out of resource: (?<what>[\w ]+), Required: (?<required>\d+), Hardware limit: (?<limit>\d+)/i,
+      ),
+    ],
+    cuda: [9, 701],
+    cause: ({ got }) =>
+      got.required
+        ? `A Triton kernel wants ${got.required} of ${got.what}; this GPU gives ${got.limit}.`
+        : 'The kernel asks for more threads, blocks or registers than the GPU has, or the tensor is empty.',
+    fix: ({ got }) => [
+      got.required
+        ? say(
+            'Lower the block sizes or num_stages of the kernel; consumer cards have less shared memory than data-centre ones.',
+          )
+        : say('Check for empty tensors and very large batches, and update the extension that launches the kernel.'),
+      BLOCKING,
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-invalid-value',
+    severity: 'error',
+    title: 'CUDA was called with something invalid',
+    patterns: [
+      code(
+        /CUDA_ERROR_INVALID_(?:VALUE|HANDLE|CONTEXT|IMAGE|SOURCE)\b|cudaErrorInvalid(?:Value|ResourceHandle|PitchValue|MemcpyDirection)\b|CUDA_ERROR_NOT_FOUND\b/,
+      ),
+      phrase(
+        /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|device kernel image is invalid|named symbol not found)/i,
+      ),
+    ],
+    cuda: [1, 200, 201, 400, 500],
+    cause: () => 'A call got a handle, a size or a kernel that does not belong to this device or this context.',
+    fix: (context) => [
+      BLOCKING,
+      say(
+        'Parts built for different CUDA versions show themselves this way: reinstall the framework and its extensions together.',
+      ),
+      ...reinstall(context),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-not-supported',
+    severity: 'error',
+    title: 'The GPU or the system does not offer this operation',
+    patterns: [
+      code(/CUDA_ERROR_NOT_SUPPORTED\b|cudaErrorNotSupported\b|CUDA_ERROR_NOT_PERMITTED\b|cudaErrorNotPermitted\b/),
+      phrase(/\bCUDA(?: driver| runtime)? error[^\n]{0,12}: operation not (?:supported|permitted)(?! on global)/i),
+      code(/CUDA_ERROR_PEER_ACCESS_UNSUPPORTED|cudaErrorPeerAccessUnsupported/),
+      phrase(/peer access is not supported between these two devices/i),
+    ],
+    cuda: [217, 800, 801],
+    cause: () =>
+      'Peer-to-peer copies, managed memory, graphs or profiling are not available here: WSL, virtual GPUs and consumer cards lack some of them.',
+    fix: () => [
+      run('Try without peer-to-peer.', 'env', 'NCCL_P2P_DISABLE=1', 'python', 'your_script.py'),
+      say('In WSL and on virtual GPUs, switch off pinned and managed memory and CUDA graphs.'),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-fork',
+    severity: 'error',
+    title: 'CUDA was started before the process was forked',
+    patterns: [
+      phrase(/Cannot re-initialize CUDA in forked subprocess/i),
+      code(/CUDA_ERROR_NOT_INITIALIZED\b|cudaErrorInitializationError\b/),
+      phrase(/\bCUDA[^\n]{0,20}error[^\n]{0,12}: initialization error/i),
+    ],
+    cuda: [3],
+    cause: () => 'A child made by fork inherits a CUDA context that it cannot use.',
+    fix: () => [
+      say(
+        "Start workers with spawn: multiprocessing.set_start_method('spawn'); for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn.",
+      ),
+      say('Do not touch CUDA before the workers start; inside DataLoader workers stay on the CPU.'),
+    ],
+    links: ['https://docs.pytorch.org/docs/stable/notes/multiprocessing.html'],
+  },
+  {
+    code: 'ecc-uncorrectable',
+    severity: 'critical',
+    title: 'The GPU lost memory contents',
+    patterns: [
+      code(/cudaErrorECCUncorrectable|CUDA_ERROR_ECC_UNCORRECTABLE/),
+      phrase(/uncorrectable ECC error encountered/i),
+    ],
+    cuda: [214],
+    cause: () => 'The memory of the GPU had an error that ECC could not repair; results since then cannot be trusted.',
+    fix: () => [
+      asRoot('Reset the GPU when nothing runs on it.', 'nvidia-smi', '--gpu-reset', '-i', '0'),
+      run('Count the errors.', 'nvidia-smi', '-q', '-d', 'ECC'),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'launch-timeout',
+    severity: 'error',
+    title: 'A kernel ran longer than the display allows',
+    patterns: [
+      code(/cudaErrorLaunchTimeout|CUDA_ERROR_LAUNCH_TIMEOUT/),
+      phrase(/the launch timed out and was terminated/i),
+    ],
+    cuda: [702],
+    cause: () => 'The card drives a display, and the system ends kernels that block it for some seconds.',
+    fix: (context: Context) => [
+      say('Split the work into shorter kernels, or use a card that drives no display.'),
+      ...(context.os === 'windows'
+        ? [say('Windows waits two seconds: the registry value TdrDelay sets another time.')]
+        : []),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'device-busy',
+    severity: 'error',
+    title: 'Another process holds the GPU alone',
+    patterns: [
+      code(/cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE/),
+      phrase(/CUDA-capable device\(s\) is\/are busy or unavailable/i),
+      weak(/all CUDA-capable devices are busy or unavailable/i),
+    ],
+    cuda: [46],
+    cause: () => 'The card is in exclusive mode and another process uses it, or its context cannot be made now.',
+    fix: () => [
+      run('See who uses it.', 'nvidia-smi'),
+      asRoot('Allow several processes.', 'nvidia-smi', '-c', 'DEFAULT'),
+    ],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-failed',
+    severity: 'error',
+    title: 'A CUDA call failed',
+    patterns: [
+      symptom(
+        /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[A-Za-z][^\n]{3,120})/,
+      ),
+      symptom(
+        /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError)\b[^\n]{0,120}/,
+      ),
+    ],
+    unless: /\bcudaError_?t\b|cudaErrorSuccess|CUDA kernel errors might be/,
+    cause: ({ got }) =>
+      `CUDA reports ${got.what ? `"${got.what.trim()}"` : 'an error'}; the words are its own, and the line shown may lie after the call that failed.`,
+    fix: (context) => [BLOCKING, run('Rule out the machine.', 'gpuforge', 'doctor', '-v'), ...reinstall(context)],
+    links: [RUNTIME],
+  },
+  {
+    code: 'cuda-graph',
+    severity: 'error',
+    title: 'A CUDA graph could not be recorded',
+    patterns: [
+      symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
+      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraphExecUpdateFailure/),
+      phrase(
+        /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|Cannot prepare for replay during capturing/i,
+      ),
+    ],
+    cuda: [900, 901, 902, 903, 904, 905, 906],
+    explains: ['cuda-failed', 'cuda-not-supported'],
+    cause: ({ got }) => `While kernels were recorded for replay, one failed${got.why ? `: ${got.why.trim()}` : ''}.`,
+    fix: () => [
+      say(
+        'Run once without graphs, so that the real error shows: --disable-cuda-graph (SGLang), --enforce-eager (vLLM), TORCH_COMPILE_DISABLE=1.',
+      ),
+      say('Too little memory is the usual reason: lower --mem-fraction-static or --gpu-memory-utilization.'),
+    ],
+    links: [CUDA_NOTES],
+  },
+];
+
+/** Empty, -1 and numbers past the last device hide all; "0" on a machine with a GPU hides none. */
+function hidesAll(value: string, count: number): boolean {
+  const first = value.split(',')[0]!.trim();
+  if (first === '' || first === '-1' || /^(?:none|void|NoDevFiles)$/i.test(first)) return true;
+  return /^\d+$/.test(first) && count > 0 && Number(first) >= count;
+}

@@ -1,0 +1,168 @@
+// Faults of installing the NVIDIA driver: the module cannot be built, signed, loaded or replaced.
+
+import { capture, code, phrase } from '../patterns.ts';
+import { asRoot, run, say } from '../steps.ts';
+import type { ErrorClass, Step } from '../types.ts';
+import { DRIVER } from './links.ts';
+
+const build: readonly Step[] = [
+  asRoot('Install the headers of the running kernel and a compiler: linux-headers-$(uname -r) and build-essential.'),
+  asRoot('Build the module again.', 'dkms', 'autoinstall'),
+  asRoot(
+    'Its log says what failed: /var/lib/dkms/nvidia/*/build/make.log. A kernel newer than the driver needs a newer driver.',
+  ),
+];
+
+export const driverInstallClasses: readonly ErrorClass[] = [
+  {
+    code: 'dkms-build',
+    severity: 'error',
+    title: 'The kernel module of the driver cannot be built',
+    patterns: [
+      capture(/Bad return status for module build on kernel:? ?(?<kernel>[\w.+-]+)?/i),
+      capture(
+        /Building (?:module|initial module) (?:\S+ )?(?:for|failed)[^\n]*nvidia|nvidia[^\n]*Building module[^\n]*\n[^\n]*\(bad exit status/i,
+      ),
+      capture(
+        /(?:kernel headers|Kernel headers|kernel source)[^\n]{0,60}(?:cannot be found|could not be found|not (?:be )?found|unable to find)/i,
+      ),
+      phrase(/Unable to find the kernel source tree for the currently running kernel/i),
+      phrase(
+        /An error occurred while performing the step: "(?:Building kernel modules|Checking to see whether the nvidia)/i,
+      ),
+      phrase(/Unable to (?:build|load) the (?:NVIDIA )?kernel module|Unable to load the kernel module '?nvidia/i),
+      capture(/Consult (?:the )?\S*\/var\/lib\/dkms\/nvidia\S*make\.log/i),
+      capture(/\/var\/lib\/dkms\/nvidia\S*:\d+:\d*:? (?:fatal )?error:/i),
+      capture(
+        /\bdkms\b[^\n]*(?:nvidia[^\n]*(?:fail|error)|(?:fail|error)[^\n]*nvidia)|Failed to run `\S*dkms build[^\n]*/i,
+      ),
+      phrase(/Failed to install the kernel module through DKMS|see the file '?\/var\/log\/nvidia-installer\.log/i),
+      phrase(/(?:modpost|ERROR): [^\n]*GPL-incompatible module nvidia/i),
+      capture(/nvidia\/nv[\w-]*\.c:\d+:\d+: error:/i),
+    ],
+    explains: ['smi-no-comm', 'driver-packages'],
+    cause: ({ got }) =>
+      `The driver's module could not be compiled${got.kernel ? ` for kernel ${got.kernel}` : ''}: the headers of the running kernel are missing, or the driver is older than the kernel.`,
+    fix: () => build,
+    links: [DRIVER],
+  },
+  {
+    code: 'module-in-use',
+    severity: 'error',
+    title: 'The old driver is still in use',
+    patterns: [
+      capture(/An NVIDIA kernel module '?(?<module>nvidia[\w-]*)'? appears to (?:be )?already (?:be )?loaded/i),
+      capture(/rmmod: ERROR: Module (?<module>nvidia\w*) is in use/i),
+      phrase(/You appear to be running an X server; please exit X/i),
+      phrase(/alternate (?:driver )?installation(?: method)? of the (?:NVIDIA )?driver/i),
+    ],
+    cause: ({ got }) => `${got.module ?? 'The module'} is loaded and something uses it, so it cannot be replaced.`,
+    fix: () => [
+      asRoot('Leave the desktop: no window system may run.', 'systemctl', 'isolate', 'multi-user.target'),
+      asRoot('Stop what keeps the GPU open.', 'systemctl', 'stop', 'nvidia-persistenced'),
+      asRoot('Then install, and reboot.'),
+    ],
+    links: [DRIVER],
+  },
+  {
+    code: 'driver-packages',
+    severity: 'error',
+    title: 'The driver packages do not fit together',
+    patterns: [
+      capture(/(?<package>(?:nvidia|libnvidia|cuda|libcuda)[\w.-]*) :? ?Depends:/i),
+      capture(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>(?:nvidia|libnvidia|cuda)-[\w.-]+)/i),
+      capture(/Unable to locate package (?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
+      capture(/dpkg: error processing (?:package|archive) \S*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
+      capture(/(?:trying to overwrite|conflicts with)[^\n]*(?<package>(?:nvidia|libnvidia)[\w.-]+)/i),
+      code(
+        /NO_PUBKEY A4B469963BF863CC|developer\.download\.nvidia\.com[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer)/,
+      ),
+      capture(
+        /(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*) (?:depends on|conflicts with|breaks|requires|but it is not)/i,
+      ),
+      capture(/dependency problems[^\n]*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
+      capture(
+        /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      `${got.package ?? 'A driver package'} asks for others that are not there: packages of two sources or of two driver branches are mixed, or the repository's key is out of date.`,
+    fix: () => [
+      asRoot('Remove all of them.', 'apt-get', 'purge', '-y', '^nvidia-.*', '^libnvidia-.*'),
+      asRoot('Read the lists anew; a key error asks for the package cuda-keyring of NVIDIA.', 'apt-get', 'update'),
+      asRoot('Then install one branch from one source.'),
+    ],
+    links: [DRIVER],
+  },
+  {
+    code: 'secure-boot',
+    severity: 'error',
+    title: 'Secure Boot refuses the module',
+    patterns: [
+      phrase(/Key was rejected by service/i),
+      phrase(/nvidia[^\n]*module verification failed: signature and\/or required key missing/i),
+      phrase(
+        /(?:loading|Loading) of (?:unsigned module|module with unavailable key) is rejected|Lockdown: \w+: unsigned module loading is restricted/i,
+      ),
+    ],
+    explains: ['smi-no-comm', 'dkms-build'],
+    cause: () => 'The kernel module is not signed with a key that this machine trusts.',
+    fix: () => [
+      asRoot(
+        'Enrol the key with which DKMS signs, then reboot and confirm it.',
+        'mokutil',
+        '--import',
+        '/var/lib/dkms/mok.pub',
+      ),
+      say('Or turn Secure Boot off in the firmware.'),
+    ],
+    links: ['https://wiki.debian.org/SecureBoot'],
+  },
+  {
+    code: 'nouveau',
+    severity: 'warning',
+    title: 'The nouveau driver holds the card',
+    patterns: [
+      phrase(/The Nouveau kernel driver is currently in use by your system/i),
+      capture(/Kernel driver in use: nouveau/i),
+      capture(/NVRM:[^\n]*(?:already bound to|conflicting with)[^\n]*nouveau/i),
+    ],
+    explains: ['smi-no-comm'],
+    cause: () => 'nouveau is bound to the NVIDIA card, so the NVIDIA driver cannot be.',
+    fix: () => [
+      asRoot(
+        'Block nouveau: write "blacklist nouveau" and "options nouveau modeset=0" to /etc/modprobe.d/blacklist-nouveau.conf.',
+      ),
+      asRoot('Rebuild the initial file system, then reboot.', 'update-initramfs', '-u'),
+      asRoot('Install the NVIDIA driver.'),
+    ],
+    links: [DRIVER],
+  },
+  {
+    code: 'open-module',
+    severity: 'error',
+    title: 'The kernel module is of the wrong kind for this GPU',
+    patterns: [
+      phrase(/requires use of the NVIDIA open kernel modules/i),
+      phrase(
+        /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
+      ),
+      capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
+      phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
+    ],
+    explains: ['smi-no-comm', 'no-devices'],
+    cause: ({ got }) =>
+      got.branch
+        ? `This GPU is supported by driver branch ${got.branch} only.`
+        : 'Blackwell and newer need the open module, Turing to Hopper take either, Maxwell to Volta the proprietary one only.',
+    fix: ({ got }) => [
+      got.branch
+        ? asRoot(`Install driver branch ${got.branch}.`)
+        : asRoot(
+            'Install the other kind: nvidia-open for Turing and newer, the proprietary module of R580 for older GPUs.',
+          ),
+      run('See which GPU it is.', 'lspci', '-nn', '-d', '10de:'),
+    ],
+    links: [DRIVER],
+  },
+];

@@ -1,0 +1,322 @@
+// What the frameworks themselves say: a build without the GPU, tensors on two devices, parts that do not fit together.
+
+import { capture, phrase, symptom } from '../patterns.ts';
+import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
+import type { ErrorClass } from '../types.ts';
+import { JAX, TENSORFLOW, UV } from './links.ts';
+
+const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
+
+export const frameworkClasses: readonly ErrorClass[] = [
+  {
+    code: 'not-compiled-cuda',
+    severity: 'error',
+    title: 'A CPU build of the framework is installed',
+    patterns: [
+      capture(
+        /(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
+      ),
+      capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
+      capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
+      phrase(/(?:not|without) (?:compiled|built) (?:with|for) (?:CUDA|GPU) support/i),
+      capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
+      capture(
+        /\btorch\S* (?<version>\d+\.\d+\.\d+)\+cpu\b/i,
+        /is_available\(\) ?(?:is |returns |== |: )?False|not using (?:the )?GPU|CPU-only/i,
+      ),
+    ],
+    unless: /bitsandbytes|xFormers|llama|ggml|jaxlib/i,
+    cause: ({ got }) =>
+      got.backend === 'MPS'
+        ? 'This torch has no Metal support: it is built for Intel Macs, or too old.'
+        : 'The installed build is for the CPU only. On Windows that is what PyPI gives for torch; elsewhere it comes from the CPU index.',
+    fix: (context) => reinstall(context),
+    links: [UV],
+  },
+  {
+    code: 'torch-no-gpu',
+    severity: 'error',
+    title: 'The program found no GPU to work on',
+    patterns: [
+      phrase(
+        /Torch is not able to use GPU|torch\.cuda\.is_available\(\)(?: is| returns| returned|:| ==)? ?\(?False\b/i,
+      ),
+      phrase(/(?:CUDA|GPU) (?:is|was|device is) not available[.,!]?(?: |$)/im),
+      phrase(/torch sees no (?:GPU|Intel GPU|Apple GPU)|(?:tensorflow|jax) sees no GPU|no device is visible/i),
+      symptom(
+        /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
+      ),
+      phrase(
+        /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
+      ),
+    ],
+    unless: /bitsandbytes|quantization|ollama|level=/i,
+    cause: (context) => {
+      const { facts } = context;
+      if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';
+      if (facts && !facts.driver && facts.nvidia) return 'The NVIDIA card has no driver loaded.';
+      return 'The framework runs, but it sees no GPU: a CPU build, a driver that is missing or too old, or a variable that hides the device.';
+    },
+    fix: (context) => [run('See what is there and what blocks it.', 'gpuforge', 'doctor', '-v'), ...reinstall(context)],
+    links: [UV],
+  },
+  {
+    code: 'verify-wrong',
+    severity: 'critical',
+    title: 'The GPU computed a wrong result',
+    patterns: [capture(/^WRONG (?<device>\S+) +(?<name>[^\n]+?) {2}\d+x\d+ matmul/im)],
+    cause: ({ got }) =>
+      `verify.py compared ${got.device ?? 'the device'} with the CPU and the results differ by far more than rounding.`,
+    fix: (context) => [
+      say('Run it again at stock clocks; a result that changes between runs is a fault of the card or of its memory.'),
+      run('Look for memory errors.', 'nvidia-smi', '-q', '-d', 'ECC'),
+      ...reinstall(context),
+    ],
+    links: [UV],
+  },
+  {
+    code: 'device-mismatch',
+    severity: 'error',
+    title: 'Tensors lie on different devices',
+    patterns: [
+      capture(
+        /Expected all tensors to be on the same device, but (?:found at least two devices, |got [^\n]*? is on )(?<first>[\w:]+)(?:,| and|\b)[^\n]*?(?<second>(?:cuda|cpu|xpu|mps)(?::\d+)?)?/i,
+      ),
+      capture(/Input type \((?<first>[\w.]+)\) and (?:weight|bias) type \((?<second>[\w.]+)\) should be the same/i),
+      phrase(/Placeholder (?:storage has not been allocated|tensor is empty)|Placeholder storage/i),
+      phrase(
+        /(?:Tensor|tensors?) (?:for argument|on device)[^\n]{0,60}(?:is on (?:CPU|cpu)|expected device|different devices?)|slow_conv2d_forward_mps: input/i,
+      ),
+      phrase(
+        /can't convert (?:cuda|xpu|mps)(?::\d+)? device type tensor to numpy|Cannot copy between CPU and CUDA tensors/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      got.first && got.second && /:|cpu|cuda/.test(got.second)
+        ? `One operand lies on ${got.first}, another on ${got.second}.`
+        : 'The model and its input lie on different devices.',
+    fix: () => [
+      say(
+        'Move both to one place before the call: model.to(device), batch = batch.to(device); tensors made inside forward() too.',
+      ),
+      say('With device_map="auto" do not call .to() on the model, and hand the input to model.device.'),
+    ],
+    links: ['https://docs.pytorch.org/docs/stable/tensor_attributes.html'],
+  },
+  {
+    code: 'cpu-load',
+    severity: 'error',
+    title: 'A checkpoint of a GPU is loaded where there is none',
+    patterns: [phrase(/Attempting to deserialize object on (?:a |an )?(?:CUDA|XPU|MPS) device(?: \d+)? but/i)],
+    explains: ['torch-no-gpu', 'mps-unavailable', 'not-compiled-cuda'],
+    cause: () => 'The file remembers the device on which it was saved, and that device is not here.',
+    fix: () => [
+      say("Load it to the CPU: torch.load(path, map_location='cpu')."),
+      run('Or find out why there is no GPU.', 'gpuforge', 'doctor', '-v'),
+    ],
+    links: ['https://docs.pytorch.org/docs/stable/generated/torch.load.html'],
+  },
+  {
+    code: 'torchvision-nms',
+    severity: 'error',
+    title: 'torch and torchvision do not belong together',
+    patterns: [
+      phrase(/operator torchvision::nms does not exist/i),
+      phrase(
+        /Couldn't load custom C\+\+ ops\. This can happen if your PyTorch and torchvision versions are incompatible/i,
+      ),
+      capture(
+        /(?:torchvision|torchaudio)[^\n]{0,40}undefined symbol|(?:PyTorch and torchvision|torchaudio and PyTorch)[^\n]{0,60}(?:different CUDA|incompatible)/i,
+      ),
+      phrase(/Detected that PyTorch and (?:torchvision|torchaudio) were compiled with different CUDA/i),
+      phrase(/Could not run 'torchvision::nms' with arguments from the 'CUDA' backend/i),
+    ],
+    explains: ['abi-symbol', 'not-compiled-cuda'],
+    cause: () => 'torchvision was built for another torch, or for another variant of it.',
+    fix: (context) => {
+      const result = context.resolve('pytorch');
+      const vision =
+        result?.status === 'ok' ? result.choice.companions.find((row) => row.name === 'torchvision') : undefined;
+      if (result?.status !== 'ok' || !vision)
+        return [say('Install both from one index in one command: the release matrix of PyTorch gives the pairs.')];
+      const { choice } = result;
+      return [
+        safe(
+          `Install the pair: torch ${choice.version} with torchvision ${vision.version}, from one index.`,
+          'python',
+          '-m',
+          'pip',
+          'install',
+          '--force-reinstall',
+          ...(choice.index ? ['--extra-index-url', choice.index.url] : []),
+          ...choice.requirements.map((row) => `${row.name}${row.spec}`),
+          `torchvision==${vision.version}`,
+        ),
+      ];
+    },
+    links: ['https://github.com/pytorch/vision#installation'],
+  },
+  {
+    code: 'tf-no-gpu',
+    severity: 'warning',
+    title: 'TensorFlow runs without the GPU',
+    patterns: [
+      phrase(/Could not find cuda drivers on your machine, GPU will not be used/i),
+      phrase(/Cannot dlopen some GPU libraries/i),
+      phrase(/Skipping registering GPU devices/i),
+      capture(/Num GPUs Available: +0\b/i),
+    ],
+    cause: (context) =>
+      context.os === 'windows'
+        ? 'TensorFlow has no GPU build for Windows since 2.11; WSL2 has.'
+        : 'TensorFlow finds no CUDA libraries: they come with tensorflow[and-cuda].',
+    fix: (context) => reinstall(context, 'tensorflow'),
+    links: [TENSORFLOW],
+  },
+  {
+    code: 'tf-noise',
+    severity: 'information',
+    title: 'A notice of TensorFlow that does no harm',
+    patterns: [
+      symptom(/Unable to register cu(?:DNN|FFT|BLAS) factory/i),
+      symptom(/TF-TRT Warning: Could not find TensorRT|Cannot dlopen some TensorRT libraries/i),
+      symptom(/successful NUMA node read from SysFS had negative value/i),
+    ],
+    cause: () => 'TensorFlow prints it on healthy machines too; it is not the reason for a failure.',
+    fix: () => [
+      say('Nothing must be done. TF_CPP_MIN_LOG_LEVEL=2 hides such lines; look for another message below it.'),
+    ],
+    links: [TENSORFLOW],
+  },
+  {
+    code: 'jax-plugin-mix',
+    severity: 'error',
+    title: 'Parts of JAX do not fit together',
+    patterns: [
+      capture(/PJRT[^\n]*(?:already registered|already exists|version mismatch|is not compatible)|Mismatched PJRT/i),
+      capture(/jaxlib version (?<jaxlib>[\d.]+) is newer than and incompatible with jax version (?<jax>[\d.]+)/i),
+      phrase(/jaxlib version [\d.]+ is newer/i),
+      capture(/jaxlib is version (?<jaxlib>[\d.]+), but this version of jax requires version >= ?(?<wanted>[\d.]+)/i),
+      capture(/JAX plugin (?<plugin>jax_cuda\d+_\w+) version [\d.]+ is installed, but it is not compatible with/i),
+      phrase(/jax requires jaxlib to be installed|module 'jaxlib\.xla_extension' has no attribute/i),
+      capture(/Found (?<what>\w+) version (?<have>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)/i),
+      phrase(/jaxlib\.xla_extension' has no attribute|Jax plugin configuration error|but JAX was built against/i),
+      capture(/Outdated (?<what>\w+) installation found/i),
+    ],
+    explains: ['jax-no-gpu', 'cudnn-failed'],
+    cause: ({ got }) =>
+      got.what
+        ? `JAX was built against a newer ${got.what}${got.have ? ` (${got.wanted}, here is ${got.have})` : ''}: another CUDA installation is found before the one that JAX brings.`
+        : got.jaxlib && got.jax
+          ? `jaxlib ${got.jaxlib} and jax ${got.jax} are of different versions.`
+          : 'The cuda12 and cuda13 plugins are in one environment, or plugin and jaxlib differ.',
+    fix: (context) => [
+      safe(
+        'Remove both plugin sets.',
+        'python',
+        '-m',
+        'pip',
+        'uninstall',
+        '-y',
+        'jax-cuda12-plugin',
+        'jax-cuda12-pjrt',
+        'jax-cuda13-plugin',
+        'jax-cuda13-pjrt',
+        'jaxlib',
+        'jax',
+      ),
+      ...reinstall(context, 'jax'),
+    ],
+    links: [JAX],
+  },
+  {
+    code: 'jax-no-gpu',
+    severity: 'warning',
+    title: 'JAX runs without the GPU',
+    patterns: [
+      phrase(/An? (?:NVIDIA )?GPU may be present on this machine, but a (?:CUDA|GPU)-enabled jaxlib is not installed/i),
+      phrase(/No GPU\/TPU found, falling back to CPU/i),
+      capture(/Unable to initialize backend '(?<backend>cuda|gpu|rocm)'/i),
+      phrase(/jax sees no GPU: it fell back to the CPU/i),
+      capture(/Unknown backend:? '?(?<backend>gpu|cuda)'? requested|Backend '(?<name>cuda|gpu)' failed to initialize/i),
+      phrase(/(?:CUDA|GPU|ROCm) backend failed to initialize|Unable to use CUDA because of the following issues/i),
+      symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
+    ],
+    explains: ['torch-no-gpu'],
+    cause: ({ got }) =>
+      got.backend ? `JAX could not start its ${got.backend} part.` : 'Only the CPU part of JAX is installed.',
+    fix: (context) => reinstall(context, 'jax'),
+    links: [JAX],
+  },
+  {
+    code: 'cpu-instruction',
+    severity: 'error',
+    title: 'The processor does not know an instruction of the build',
+    patterns: [
+      phrase(
+        /Illegal instruction \(core dumped\)|exit status 0xc000001d|signal: illegal instruction|exited with signal SIGILL/i,
+      ),
+      capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
+    ],
+    explains: ['ollama-runner'],
+    cause: ({ got }) => `The program uses ${got.set ?? 'instructions such as AVX2'} that this processor does not have.`,
+    fix: (context) => [
+      ...(context.software === 'ollama' || context.software === 'llama.cpp'
+        ? [
+            say(
+              'Use a build without AVX: llama.cpp with -DGGML_NATIVE=OFF -DGGML_AVX=OFF -DGGML_AVX2=OFF; an emulator must pass the host processor through.',
+            ),
+          ]
+        : [say('Take an older version or a build from source; in a virtual machine pass the host processor through.')]),
+      ...(frameworkOf(context.software) ? [say('On a Jetson set OPENBLAS_CORETYPE=ARMV8.')] : []),
+    ],
+    links: [TENSORFLOW],
+  },
+  {
+    code: 'xla-failed',
+    severity: 'error',
+    title: 'XLA could not compile or run the program',
+    patterns: [
+      symptom(
+        /XlaRuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
+      ),
+      symptom(
+        /(?:JaxRuntimeError|InternalError|UnknownError|FailedPreconditionError): [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*/,
+      ),
+    ],
+    cause: ({ got }) => `The compiler behind JAX and TensorFlow stopped${got.what ? `: ${got.what.trim()}` : ''}.`,
+    fix: (context) => [
+      say('The lines before it name the library or the kernel; explain those.'),
+      ...reinstall(context, context.software === 'tensorflow' ? 'tensorflow' : 'jax'),
+    ],
+    links: [JAX],
+  },
+  {
+    code: 'native-crash',
+    severity: 'error',
+    title: 'The program crashed in compiled code',
+    patterns: [
+      symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(
+        /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
+        /torch|cuda|tensorflow|jax|gpu/i,
+      ),
+      symptom(
+        /(?:llama|model|runner|server|worker|engine)\w*[^\n]{0,60}(?:exit(?:ed)?(?: with)?(?: code| status)?:? ?\(?(?:139|134|-11|-6|3221225477|3221226505|0x[cC]0000005|0x[cC]0000409)\b|signal: (?:segmentation fault|aborted))/i,
+      ),
+    ],
+    unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
+    cause: ({ got }) =>
+      `A library ended the process${got.status ? ` (${got.status})` : ''} without a message of its own: memory, a driver that does not fit, or a library of another version.`,
+    fix: (context) => [
+      say(
+        'Try the same on the CPU, then with a smaller model or batch: that tells whether memory or the GPU part is to blame.',
+      ),
+      ...(context.software === 'llama.cpp' || context.software === 'ollama' || context.software === undefined
+        ? [say('Choose another runtime (CUDA, Vulkan or CPU) in the settings of the program, and update it.')]
+        : [run('Let Python name the place.', 'python', '-X', 'faulthandler', 'your_script.py')]),
+      run('Check driver and libraries.', 'gpuforge', 'doctor', '-v'),
+    ],
+    links: [UV],
+  },
+];

@@ -1,0 +1,146 @@
+// Graphics interfaces used for computing: Vulkan, WebGPU, DirectX.
+
+import { capture, code, phrase, symptom } from '../patterns.ts';
+import { run, say } from '../steps.ts';
+import type { ErrorClass } from '../types.ts';
+
+const LOADER = 'https://github.com/KhronosGroup/Vulkan-Loader/blob/main/docs/LoaderDriverInterface.md';
+const WEBGPU = 'https://github.com/gpuweb/gpuweb/wiki/Implementation-Status';
+
+export const graphicsClasses: readonly ErrorClass[] = [
+  {
+    code: 'vulkan-driver',
+    severity: 'error',
+    title: 'Vulkan finds no usable driver',
+    patterns: [
+      code(
+        /VK_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED|EXTENSION_NOT_PRESENT|FEATURE_NOT_PRESENT|LAYER_NOT_PRESENT)|\bERROR_INCOMPATIBLE_DRIVER|\bErrorIncompatibleDriver|\bErrorInitializationFailed|\bErrorExtensionNotPresent/,
+      ),
+      phrase(
+        /vulkan: No DRI3 support detected|Found no drivers!|Couldn't load Vulkan|(?:failed|unable) to (?:create|initialize) (?:a )?Vulkan (?:instance|device)|Cannot create Vulkan instance/i,
+      ),
+      capture(
+        /(?<library>libvulkan\.so(?:\.1)?|vulkan-1\.dll)['"]?[^\n]{0,40}(?:cannot open|not found|could not|No such file)/i,
+      ),
+      phrase(
+        /loader_scanned_icd_add|loader_icd_scan|terminator_CreateInstance: Failed|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
+      ),
+      phrase(
+        /setupLoader\w+PhysDevs|Failed to detect any valid GPUs in the current config|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
+      ),
+      symptom(
+        /\bwgpu_hal::vulkan[^\n]*(?:fail|error)|\bvk[A-Z]\w+ (?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)/i,
+      ),
+    ],
+    cause: () =>
+      'No Vulkan driver file (ICD) fits; without a display, NVIDIA needs the one that names libEGL_nvidia.so.0.',
+    fix: () => [
+      run('See which driver files there are.', 'gpuforge', 'doctor', '-v'),
+      say('Headless NVIDIA: point VK_ICD_FILENAMES at a file whose library_path is libEGL_nvidia.so.0.'),
+      say('Mesa drivers come with mesa-vulkan-drivers; the loader with libvulkan1.'),
+    ],
+    links: [LOADER],
+  },
+  {
+    code: 'device-lost',
+    severity: 'error',
+    title: 'The GPU was reset while it worked',
+    patterns: [
+      code(
+        /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG|RESET)|\bDEVICE_LOST\b/,
+      ),
+      phrase(
+        /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
+      ),
+      phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
+      code(/\b887[aA]00(?:05|06|07|20)\b/),
+      phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
+    ],
+    unless: /UR_RESULT|PI_ERROR|level_zero/,
+    cause: () =>
+      'A kernel ran longer than the system allows, memory ran out, or the driver crashed; the program must start anew.',
+    fix: ({ os }) => [
+      say('Make single steps smaller: shorter kernels, smaller batches (-ub 128 for llama.cpp).'),
+      os === 'windows'
+        ? say('Windows ends work after two seconds: raise TdrDelay in the registry, and update the graphics driver.')
+        : run('The kernel log says who reset it.', 'dmesg', '--ctime'),
+    ],
+    links: [LOADER],
+  },
+  {
+    code: 'webgpu-no-adapter',
+    severity: 'error',
+    title: 'WebGPU finds no adapter',
+    patterns: [
+      phrase(
+        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics )?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
+      ),
+      phrase(
+        /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,
+      ),
+      capture(
+        /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
+      ),
+      phrase(/RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i),
+      phrase(
+        /suitable graphics adapter (?:or device )?(?:could )?not be found|no (?:suitable |compatible )?(?:graphics |GPU )?(?:adapter|device)s? (?:was |were |could be )?found[^\n]*(?:wgpu|webgpu|vulkan)|NoSuitableAdapter/i,
+      ),
+    ],
+    cause: () => 'The browser or Dawn found no graphics driver that it trusts for WebGPU.',
+    fix: () => [
+      run('Check the graphics stack.', 'gpuforge', 'doctor'),
+      say(
+        'In Chromium look at chrome://gpu; on Linux --enable-features=Vulkan may be needed. A page must come over https or from localhost.',
+      ),
+    ],
+    links: [WEBGPU],
+  },
+  {
+    code: 'webgpu-limit',
+    severity: 'error',
+    title: 'A WebGPU limit is exceeded',
+    patterns: [
+      capture(
+        /(?<limit>maxBufferSize|maxStorageBufferBindingSize|maxComputeWorkgroup\w+|maxComputeInvocationsPerWorkgroup|maxStorageBuffersPerShaderStage|maxBindGroups)[^\n]*(?:limit|exceed|greater|larger)|(?:exceed|greater|larger)[^\n]*(?<name>max(?:Buffer|Storage|Compute|Bind)\w+)/i,
+      ),
+      capture(
+        /(?:Buffer|Binding) size[^\n]{0,30}(?:is )?(?:greater|larger) than the (?:maximum|max)|(?:exceeds the max|larger than)[^\n]{0,30}(?:buffer|binding) size/i,
+      ),
+      phrase(/createBuffer[^\n]*(?:out of memory|failed, size)|Failed to execute 'mapAsync'|GPUOutOfMemoryError/i),
+      capture(/Required limit \(\d+\) is greater than the supported limit|While validating (?<limit>max\w+)/i),
+      symptom(
+        /WebGPU (?:device )?error(?:\(\d+\))?[^\n]*(?:memory|size|limit|validation)|Out of memory[^\n]*(?:WebGPU|GPUBuffer)/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      `The page asks for more than ${got.limit ?? got.name ?? 'the limits that it requested'}; the default limits are small.`,
+    fix: () => [
+      say(
+        "Ask for the adapter's limits: adapter.requestDevice({ requiredLimits: { maxBufferSize: adapter.limits.maxBufferSize } }), or split the data.",
+      ),
+    ],
+    links: [WEBGPU],
+  },
+  {
+    code: 'webgpu-failed',
+    severity: 'error',
+    title: 'WebGPU refused a call',
+    patterns: [
+      symptom(
+        /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|CommandBuffer)[^\n]*/,
+      ),
+      symptom(
+        /GPU(?:Validation|Internal|Pipeline)Error|Uncaptured WebGPU error|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
+      ),
+    ],
+    cause: ({ got }) =>
+      `The program asked for something invalid${got.what ? ` (${got.what})` : ''}, or the window and the chosen adapter do not fit together.`,
+    fix: () => [
+      say(
+        'Read the lines below "Caused by"; they name the call. An adapter must be requested for the surface that it draws to.',
+      ),
+      say('On Linux try another backend: WGPU_BACKEND=vulkan or gl; update the graphics driver.'),
+    ],
+    links: [WEBGPU],
+  },
+];

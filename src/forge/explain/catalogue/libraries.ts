@@ -1,0 +1,342 @@
+// CUDA libraries that are missing, of another version, or that failed inside.
+
+import { capture, code, phrase, symptom } from '../patterns.ts';
+import { install, reinstall, run, say, unset } from '../steps.ts';
+import type { ErrorClass } from '../types.ts';
+import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
+
+/** The libraries of the toolkit, as Linux and Windows spell them. */
+const LIBRARY =
+  /(?<library>lib(?:cudart|cublas(?:Lt)?|nvrtc(?:-builtins)?|cusparse(?:Lt)?|cusolver(?:Mg)?|cufft|curand|cupti|nvJitLink|nvToolsExt|nccl|nvshmem\w*|nvinfer\w*|cufile|npp\w+)[-\w]*\.so[.\d]*|(?:cudart|cublas(?:Lt)?|nvrtc(?:-builtins)?|cusparse|cusolver|cufft|curand|cupti|nvJitLink)64_\w+\.dll)/;
+const GONE =
+  /['"]?(?::| is| was)?[^\n]{0,40}?(?:cannot open shared object file|not found|could not be (?:found|loaded)|No such file|missing)/;
+
+export const libraryClasses: readonly ErrorClass[] = [
+  {
+    code: 'cudnn-missing',
+    severity: 'error',
+    title: 'cuDNN is missing or of two versions',
+    patterns: [
+      capture(/libcudnn\w*\.so[.\d]*['"]?[:;]? ?[^\n]{0,30}cannot open shared object file/i),
+      capture(
+        /Could not (?:load|locate) (?:dynamic )?(?:library )?['"]?(?<library>(?:lib)?cudnn\w*(?:\.so[.\d]*|\.dll)|cudnn64_\d+\.dll)/i,
+      ),
+      capture(/(?<library>cudnn\w*64_\w+\.dll)['"]?[^\n]{0,30}(?:not found|missing|could not)/i),
+      code(
+        /CUDNN_STATUS_(?:NOT_INITIALIZED|SUBLIBRARY_VERSION_MISMATCH|VERSION_MISMATCH|RUNTIME_PREREQUISITE_MISSING|SUBLIBRARY_LOADING_FAILED)/,
+      ),
+      capture(/Loaded runtime CuDNN library: (?<loaded>[\d.]+) but source was compiled with:? (?<wanted>[\d.]+)/i),
+      capture(
+        /cuDNN version incompatibility: PyTorch was compiled\s+against \(?(?<wanted>[\d, .]+)\)?[^\n]*(?:found|runtime) version \(?(?<loaded>[\d, .]+)\)?/i,
+      ),
+      phrase(
+        /DNN library is not found|cuDNN (?:library )?(?:is )?not (?:found|installed|available)|Unable to load any of \{libcudnn/i,
+      ),
+      code(/fatal error: cudnn\w*\.h: No such file/),
+      capture(
+        /Found cuDNN version (?<loaded>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)|Outdated cuDNN installation found/i,
+      ),
+    ],
+    explains: ['tf-no-gpu', 'cudnn-failed', 'ort-provider'],
+    cause: ({ got }) =>
+      got.loaded
+        ? `cuDNN ${got.loaded.replaceAll(', ', '.')} was loaded; the framework was built for ${got.wanted?.replaceAll(', ', '.')}.`
+        : 'cuDNN is not there, or the library path brings in another version than the one of the framework.',
+    fix: (context) => [
+      unset(context, 'LD_LIBRARY_PATH', 'Try without LD_LIBRARY_PATH: the wheels bring their own cuDNN.'),
+      // The framework pins the cuDNN it was built with; a newer one by hand is the other half of this error.
+      ...reinstall(context),
+    ],
+    links: [CUDNN, JAX],
+  },
+  {
+    code: 'cudnn-failed',
+    severity: 'error',
+    title: 'cuDNN could not do the operation',
+    patterns: [
+      code(/CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/),
+      phrase(/DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i),
+      phrase(
+        /(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
+      ),
+      symptom(/cuDNN error:/i),
+    ],
+    unless: /CUDNN_STATUS_NOT_INITIALIZED|VERSION_MISMATCH/,
+    cause: () =>
+      'Usually the GPU has too little memory left for the work space; else cuDNN and driver, or two copies of cuDNN, do not fit.',
+    fix: (context) => [
+      run('Look at the free memory first.', 'nvidia-smi'),
+      ...(context.software === 'tensorflow'
+        ? [say('Let TensorFlow take memory as it needs it: TF_FORCE_GPU_ALLOW_GROWTH=true.')]
+        : context.software === 'jax'
+          ? [say('Leave memory for cuDNN: XLA_PYTHON_CLIENT_MEM_FRACTION=.7.')]
+          : [say('Halve the batch; torch.backends.cudnn.benchmark = False rules out the search for algorithms.')]),
+      unset(context, 'LD_LIBRARY_PATH', 'Then try without LD_LIBRARY_PATH.'),
+      ...reinstall(context),
+    ],
+    links: [CUDNN],
+  },
+  {
+    code: 'cublas-init',
+    severity: 'warning',
+    title: 'cuBLAS could not start',
+    patterns: [code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/), phrase(/failed to create cublas handle(?!:)/i)],
+    cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
+    fix: (context) => [
+      run('Look at the free memory first.', 'nvidia-smi'),
+      unset(context, 'LD_LIBRARY_PATH', 'Then try without LD_LIBRARY_PATH.'),
+      say('An index out of range shows itself this way too: run with CUDA_LAUNCH_BLOCKING=1.'),
+    ],
+    links: ['https://docs.nvidia.com/cuda/cublas/index.html'],
+  },
+  {
+    code: 'cublas-failed',
+    severity: 'error',
+    title: 'A mathematical library of CUDA failed',
+    patterns: [
+      code(/CUBLAS_STATUS_(?!SUCCESS|NOT_INITIALIZED|ALLOC_FAILED)[A-Z]\w+/),
+      code(
+        /CU(?:SOLVER|SPARSE|FFT|RAND)_(?:STATUS_)?(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED|ALLOC_FAILED|INVALID_VALUE|INVALID_SIZE|EXEC_FAILED|SETUP_FAILED|ARCH_MISMATCH|NOT_SUPPORTED|INITIALIZATION_FAILED)/,
+      ),
+      symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
+      symptom(/\bcu(?:Blas|blas|Solver|solver|Fft|fft|Sparse|sparse)\b[^\n]{0,20}(?:internal )?error/),
+    ],
+    cause: () =>
+      'The library got sizes or types that it does not take, a kernel before it failed, or its version does not fit the GPU.',
+    fix: (context) => [
+      run('Find out whether an earlier kernel failed.', 'env', 'CUDA_LAUNCH_BLOCKING=1', 'python', 'your_script.py'),
+      unset(context, 'LD_LIBRARY_PATH', 'Rule out a second copy of the library.'),
+      ...reinstall(context),
+    ],
+    links: ['https://docs.nvidia.com/cuda/cublas/index.html'],
+  },
+  {
+    code: 'cuda-lib-missing',
+    severity: 'error',
+    title: 'A CUDA library is missing',
+    patterns: [
+      capture(new RegExp(LIBRARY.source + GONE.source, 'i')),
+      capture(
+        new RegExp(
+          `(?:Could not|Unable to|failed to|cannot|can't) (?:load|open|find|locate)(?: dynamic)?(?: library| module| dll)? ['"]?${LIBRARY.source}`,
+          'i',
+        ),
+      ),
+      phrase(/nvrtc: error: failed to (?:load builtins|open (?:lib)?nvrtc-builtins\S*)/i),
+      capture(/(?:Unable to load|Could not find) (?<library>cu(?:BLAS|SPARSE|SOLVER|FFT|PTI|DART))\b/i),
+      capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
+      capture(/\/usr\/bin\/ld: cannot find -l(?<library>cudart|cublas\w*|cudnn|nvrtc|cusparse|nccl|nvToolsExt)\b/i),
+      phrase(/No libcudart\.so found! Install CUDA or the cudatoolkit package/i),
+    ],
+    unless: /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]/,
+    explains: ['tf-no-gpu', 'ort-provider', 'cupy-broken'],
+    cause: (context) =>
+      `${context.got.library ?? 'A CUDA library'} is missing or of another major version than the program was built with.`,
+    fix: (context) => [
+      ...reinstall(context),
+      unset(context, 'LD_LIBRARY_PATH', 'Take other CUDA versions off LD_LIBRARY_PATH.'),
+    ],
+    links: [UV, TENSORFLOW],
+  },
+  {
+    code: 'nvjitlink-symbol',
+    severity: 'error',
+    title: 'A system CUDA shadows the libraries of the wheel',
+    patterns: [
+      capture(/undefined symbol: (?<symbol>__nvJitLink\w+)/),
+      capture(
+        /lib(?:cu|nv|nccl)\w+\.so[.\d]*: (?:undefined symbol: (?<symbol>(?:cu|nv|nccl)\w+)|version [`'](?<version>lib(?:cu|nv)\w+\.so[.\d]*)' not found)/i,
+      ),
+      capture(/undefined symbol: (?<symbol>(?:cublas|cusparse|cudnn|cusolver|nccl|nvrtc|cudaGraph|cudaMem)\w+)/),
+    ],
+    cause: ({ got }) =>
+      `A library of another CUDA version is found before the one of the wheel${got.symbol ? ` (${got.symbol})` : ''}.`,
+    fix: (context) => [unset(context, 'LD_LIBRARY_PATH', 'Unset LD_LIBRARY_PATH.'), ...reinstall(context)],
+    links: ['https://github.com/pytorch/pytorch/issues/111469'],
+  },
+  {
+    code: 'nvvm-missing',
+    severity: 'error',
+    title: 'Numba finds no CUDA compiler',
+    patterns: [
+      phrase(
+        /libNVVM cannot be found|NvvmSupportError|library nvvm not found|Missing libdevice file|failed to open nvvm/i,
+      ),
+      capture(/(?<library>libnvvm\.so[.\d]*|nvvm(?:64\w*)?\.dll)['"]?[^\n]{0,40}(?:cannot open|not found|could not)/i),
+      phrase(/Could not find module 'nvvm/i),
+    ],
+    cause: () => 'Numba compiles kernels with libNVVM, a part of the CUDA toolkit that the driver does not bring.',
+    fix: (context) => [
+      ...reinstall({ ...context, software: 'numba' }),
+      run(
+        'With conda install it from conda-forge.',
+        'conda',
+        'install',
+        '-c',
+        'conda-forge',
+        'cuda-nvcc',
+        'cuda-nvrtc',
+      ),
+    ],
+    links: ['https://nvidia.github.io/numba-cuda/user/installation.html'],
+  },
+  {
+    code: 'libdevice-missing',
+    severity: 'error',
+    title: 'XLA finds no libdevice',
+    patterns: [
+      phrase(/libdevice not found at|Can't find libdevice directory|libdevice is required by this HLO module/i),
+    ],
+    cause: () => 'TensorFlow and JAX look for libdevice.10.bc of the CUDA toolkit and do not find it.',
+    fix: (context) => [
+      ...reinstall(context, context.software === 'jax' ? 'jax' : 'tensorflow'),
+      say('Or point XLA at a toolkit: XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda.'),
+    ],
+    links: [TENSORFLOW],
+  },
+  {
+    code: 'libcuda-link',
+    severity: 'error',
+    title: 'The linker finds no libcuda.so',
+    patterns: [
+      phrase(/libcuda\.so cannot found!|cannot find -lcuda\b(?!rt)/i),
+      phrase(/Could not find (?:the )?libcuda\.so (?:in|on|at)/i),
+    ],
+    explains: ['driver-missing'],
+    cause: () => 'The driver installs libcuda.so.1; the plain name for linking is missing or not on the path.',
+    fix: () => [
+      run('See where it lies.', 'ldconfig', '-p'),
+      say(
+        'Tell Triton its folder: TRITON_LIBCUDA_PATH=/usr/lib/x86_64-linux-gnu; for a linker use the stubs folder of the toolkit.',
+      ),
+    ],
+    links: ['https://github.com/triton-lang/triton'],
+  },
+  {
+    code: 'win-dll',
+    severity: 'error',
+    title: 'Windows cannot load a library of the framework',
+    patterns: [
+      capture(
+        /\[WinError (?:126|127|193|1114|182)\][^\n]*?(?<library>[\w.-]+\.(?:dll|pyd))?/i,
+        /torch|cud|nv|tensorflow|c10|fbgemm|xformers|flash|onnx|jax|bitsandbytes|llama/i,
+      ),
+      capture(/Error loading "[^"\n]*\\(?<library>[\w.-]+\.dll)" or one of its dependencies/i),
+      capture(
+        /DLL load failed while importing (?<library>\w+)/i,
+        /torch|tensorflow|cuda|onnxruntime|flash|xformers|jax|cupy|llama/i,
+      ),
+      capture(/Could not locate (?<library>zlibwapi\.dll)/i),
+      phrase(/ImportError: DLL load failed(?! while)/i, /torch|tensorflow|cuda/i),
+    ],
+    unless: /onnxruntime_providers|LoadLibrary failed/i,
+    cause: ({ got }) =>
+      `${got.library ?? 'A library'} or one that it needs is missing: most often the Visual C++ runtime, else a broken or mixed installation.`,
+    fix: (context) => [
+      say('Install the current Microsoft Visual C++ Redistributable (x64), then restart the terminal.'),
+      ...reinstall({ ...context, os: 'windows' }),
+    ],
+    links: ['https://learn.microsoft.com/en-us/cpp/windows/latest-supported-vc-redist'],
+  },
+  {
+    code: 'ort-provider',
+    severity: 'error',
+    title: 'ONNX Runtime cannot use the GPU',
+    patterns: [
+      capture(/Failed to create (?<provider>CUDA|Tensorrt|TensorRT|ROCM|DML)ExecutionProvider/i),
+      capture(
+        /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>cuda|tensorrt|rocm|shared)/i,
+      ),
+      capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
+      capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
+      phrase(/Unknown Provider Type: \w+ExecutionProvider/i),
+    ],
+    cause: ({ got }) =>
+      `The ${got.provider ?? 'CUDA'} provider did not load: the CPU package is installed, or the CUDA and cuDNN versions that it was built for are missing.`,
+    fix: (context) => [
+      ...reinstall({ ...context, software: 'onnxruntime' }),
+      say('Before the session call onnxruntime.preload_dlls(), so that the libraries of the wheels are found.'),
+    ],
+    links: ['https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html'],
+  },
+  {
+    code: 'cupy-broken',
+    severity: 'error',
+    title: 'CuPy is not correctly installed',
+    patterns: [
+      phrase(/CuPy is not correctly installed/i),
+      phrase(/CuPy may not function correctly because multiple CuPy packages are installed/i),
+      capture(/(?:No module named '?cupy(?:_backends|\.cuda)|Failed to import CuPy)/i),
+    ],
+    cause: () => 'The CuPy wheel is for another CUDA version, or two CuPy packages are installed.',
+    fix: (context) => [
+      run(
+        'Remove every CuPy package first.',
+        'python',
+        '-m',
+        'pip',
+        'uninstall',
+        'cupy',
+        'cupy-cuda11x',
+        'cupy-cuda12x',
+        'cupy-cuda13x',
+      ),
+      ...reinstall({ ...context, software: 'cupy' }),
+    ],
+    links: ['https://docs.cupy.dev/en/stable/install.html'],
+  },
+  {
+    code: 'bnb',
+    severity: 'error',
+    title: 'bitsandbytes does not fit the CUDA version',
+    patterns: [
+      phrase(/CUDA Setup failed despite (?:CUDA|GPU) being available/i),
+      capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
+      phrase(
+        /bitsandbytes[^\n]{0,60}(?:compiled without GPU support|CUDA (?:binary|version|setup))|Could not find the bitsandbytes/i,
+      ),
+      phrase(
+        /CUDA[_ ]SETUP: (?:WARNING! libcudart|CUDA (?:runtime|detection|version)[^\n]*(?:fail|not)|ERROR|Something unexpected|Problem)/i,
+      ),
+      phrase(/did not contain \['libcudart\.so'/i),
+      capture(
+        /'NoneType' object has no attribute '(?:cget_\w+|cquantize\w*|cdequantize\w*|split)'|undefined symbol: c(?:get_|quantize|dequantize|gemm|adam)\w+/i,
+      ),
+      phrase(
+        /(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires|No GPU found\. A GPU is needed for quantization/i,
+      ),
+    ],
+    explains: ['cuda-lib-missing', 'driver-missing', 'no-devices'],
+    cause: ({ got }) =>
+      `${got.library ?? 'The library for the installed CUDA variant'} is not part of the installed bitsandbytes, or no GPU is visible to it.`,
+    fix: (context) => [
+      install('Install a current version; it holds all CUDA variants.', 'bitsandbytes', 'accelerate'),
+      run('Let it check itself.', 'python', '-m', 'bitsandbytes'),
+      run('It needs a torch that sees the GPU.', 'gpuforge', context.facts ? 'doctor' : 'resolve'),
+    ],
+    links: ['https://huggingface.co/docs/bitsandbytes/main/en/installation', UV],
+  },
+  {
+    code: 'tensorrt-engine',
+    severity: 'error',
+    title: 'TensorRT cannot build or load the engine',
+    patterns: [
+      phrase(
+        /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|engine plan file is (?:not compatible|generated)/,
+      ),
+      symptom(
+        /\[TensorRT(?:-LLM)?\][^\n]*(?:ERROR|Error)|\[E\] \[TRT\]|\[TRT\][^\n]*\[E\]|NVINFER LOG[^\n]*Error|\[TensorRT\] ERROR|\bnvinfer1::[^\n]*Error Code \d+/,
+      ),
+      capture(/(?:could not find|Could not find) any implementation for node (?<node>[^\n]{1,60})/),
+    ],
+    cause: () =>
+      'An engine belongs to one TensorRT version and one kind of GPU; this file was made elsewhere, is empty, or a layer has no kernel here.',
+    fix: () => [
+      say(
+        'Build the engine again on this machine with the TensorRT that loads it; do not carry engine files between GPUs.',
+      ),
+      say('More work space and a verbose log (trtexec --verbose) tell which layer fails.'),
+    ],
+    links: ['https://docs.nvidia.com/deeplearning/tensorrt/latest/index.html'],
+  },
+];

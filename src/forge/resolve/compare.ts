@@ -1,0 +1,82 @@
+// Two builds side by side on one machine, and the first check at which they part.
+
+import type { Tables } from '../data/schemas.ts';
+import { columns, type Style } from '../style.ts';
+import { checks } from './checks.ts';
+import { resolveWith } from './resolve.ts';
+import type { CheckName, Resolution, ResolveRequest } from './types.ts';
+import { nameOf } from './wheels.ts';
+
+export const COMPARE_SCHEMA = 'gpuforge.compare/1';
+
+export interface Side {
+  readonly asked: string;
+  readonly build: string | null;
+  readonly runs: boolean;
+  /** What each check said: the fact that passed, or the reason that it did not. */
+  readonly checks: Readonly<Partial<Record<CheckName, string>>>;
+  readonly failedAt: CheckName | null;
+  readonly minorVersionCompatibility: boolean;
+}
+
+export interface Comparison {
+  readonly schema: typeof COMPARE_SCHEMA;
+  readonly sides: readonly [Side, Side];
+  /** The first check with different answers; null when both say the same throughout. */
+  readonly differsAt: CheckName | null;
+}
+
+export interface Asked {
+  readonly text: string;
+  readonly request: ResolveRequest;
+}
+
+export function compare(tables: Tables, a: Asked, b: Asked): Comparison {
+  const sides: readonly [Side, Side] = [sideOf(tables, a), sideOf(tables, b)];
+  const order = checks.map(({ name }) => name);
+  const differsAt =
+    order.find((name) => (sides[0].failedAt === name) !== (sides[1].failedAt === name)) ??
+    order.find((name) => sides[0].checks[name] !== sides[1].checks[name]) ??
+    null;
+  return { schema: COMPARE_SCHEMA, sides, differsAt };
+}
+
+function sideOf(tables: Tables, { text, request }: Asked): Side {
+  const result: Resolution = resolveWith(tables, request, '', false);
+  if (result.status === 'ok') {
+    const facts = new Map<CheckName, string>();
+    for (const { check, fact } of result.proof) if (check !== 'machine' && check !== 'choice') facts.set(check, fact);
+    return {
+      asked: text,
+      build: nameOf(result.choice),
+      runs: true,
+      checks: Object.fromEntries(facts),
+      failedAt: null,
+      minorVersionCompatibility: result.choice.minorVersionCompatibility,
+    };
+  }
+  const telling = result.rejected.find((row) => result.reason.includes(row.reason));
+  return {
+    asked: text,
+    build: telling?.build ?? null,
+    runs: false,
+    checks: telling ? { [telling.check]: telling.reason } : {},
+    failedAt: telling?.check ?? null,
+    minorVersionCompatibility: false,
+  };
+}
+
+export function renderComparison({ sides, differsAt }: Comparison, style: Style): string {
+  const head = sides.map((side) => [
+    side.build ?? side.asked,
+    side.runs ? style.green('runs here') : style.red('does not run here'),
+  ]);
+  const lines = [columns(head, 2, 0).trimEnd()];
+  if (differsAt === null) return `${lines.join('\n')}\n\nno check tells them apart\n`;
+  lines.push('', `they part at the check ${style.bold(differsAt)}:`);
+  for (const side of sides) {
+    const said = side.checks[differsAt] ?? (side.runs ? 'passed' : 'not reached');
+    lines.push(`  ${side.build ?? side.asked}: ${said}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

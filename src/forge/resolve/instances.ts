@@ -1,0 +1,108 @@
+// Cloud instances by type: which GPUs are in them. From the providers' pages, reviewed 2026-11; no prices, no calls.
+
+import { ArgumentError } from '../../errors.ts';
+import { nearest } from '../data/schema.ts';
+import type { Arch } from '../machine.ts';
+import { plainLine } from '../text/plain.ts';
+
+export interface Instance {
+  readonly type: string;
+  readonly provider: 'aws' | 'gcp' | 'azure';
+  readonly gpu: string;
+  readonly count: number;
+  readonly arch: Arch;
+  readonly source: string;
+}
+
+const SOURCES = {
+  aws: 'https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html',
+  gcp: 'https://cloud.google.com/compute/docs/gpus',
+  azure: 'https://learn.microsoft.com/azure/virtual-machines/sizes/overview',
+} as const;
+
+type Row = readonly [types: string, gpu: string, count: number, arch?: Arch];
+
+const rows: Readonly<Record<Instance['provider'], readonly Row[]>> = {
+  aws: [
+    ['p3.2xlarge', 'Tesla V100-SXM2-16GB', 1],
+    ['p3.8xlarge', 'Tesla V100-SXM2-16GB', 4],
+    ['p3.16xlarge', 'Tesla V100-SXM2-16GB', 8],
+    ['p3dn.24xlarge', 'Tesla V100-SXM2-32GB', 8],
+    ['p4d.24xlarge', 'A100-SXM4-40GB', 8],
+    ['p4de.24xlarge', 'A100-SXM4-80GB', 8],
+    ['p5.4xlarge', 'H100 SXM5', 1],
+    ['p5.48xlarge', 'H100 SXM5', 8],
+    ['p5e.48xlarge|p5en.48xlarge', 'H200', 8],
+    ['p6-b200.48xlarge', 'B200', 8],
+    ['p6e-gb200.36xlarge', 'GB200', 4, 'arm64'],
+    ['g4dn.xlarge|g4dn.2xlarge|g4dn.4xlarge|g4dn.8xlarge|g4dn.16xlarge', 'Tesla T4', 1],
+    ['g4dn.12xlarge', 'Tesla T4', 4],
+    ['g5g.xlarge|g5g.2xlarge|g5g.4xlarge|g5g.8xlarge', 'T4G', 1, 'arm64'],
+    ['g5.xlarge|g5.2xlarge|g5.4xlarge|g5.8xlarge|g5.16xlarge', 'A10G', 1],
+    ['g5.12xlarge|g5.24xlarge', 'A10G', 4],
+    ['g5.48xlarge', 'A10G', 8],
+    ['g6.xlarge|g6.2xlarge|g6.4xlarge|g6.8xlarge|g6.16xlarge', 'L4', 1],
+    ['g6.12xlarge|g6.24xlarge', 'L4', 4],
+    ['g6.48xlarge', 'L4', 8],
+    ['g6e.xlarge|g6e.2xlarge|g6e.4xlarge|g6e.8xlarge|g6e.16xlarge', 'L40S', 1],
+    ['g6e.12xlarge|g6e.24xlarge', 'L40S', 4],
+    ['g6e.48xlarge', 'L40S', 8],
+  ],
+  gcp: [
+    ['a2-highgpu-1g', 'A100-SXM4-40GB', 1],
+    ['a2-highgpu-8g', 'A100-SXM4-40GB', 8],
+    ['a2-ultragpu-1g', 'A100-SXM4-80GB', 1],
+    ['a2-ultragpu-8g', 'A100-SXM4-80GB', 8],
+    ['a3-highgpu-1g', 'H100 SXM5', 1],
+    ['a3-highgpu-8g|a3-megagpu-8g', 'H100 SXM5', 8],
+    ['a3-ultragpu-8g', 'H200', 8],
+    ['a4-highgpu-8g', 'B200', 8],
+    ['a4x-highgpu-4g', 'GB200', 4, 'arm64'],
+    ['g2-standard-4|g2-standard-8|g2-standard-12|g2-standard-16|g2-standard-32', 'L4', 1],
+    ['g2-standard-24', 'L4', 2],
+    ['g2-standard-48', 'L4', 4],
+    ['g2-standard-96', 'L4', 8],
+    ['g4-standard-48', 'RTX PRO 6000 Blackwell Server Edition', 1],
+    ['g4-standard-384', 'RTX PRO 6000 Blackwell Server Edition', 8],
+  ],
+  azure: [
+    ['Standard_NC6s_v3', 'Tesla V100-PCIE-16GB', 1],
+    ['Standard_NC24s_v3', 'Tesla V100-PCIE-16GB', 4],
+    ['Standard_NC4as_T4_v3|Standard_NC8as_T4_v3|Standard_NC16as_T4_v3', 'Tesla T4', 1],
+    ['Standard_NC64as_T4_v3', 'Tesla T4', 4],
+    ['Standard_NC24ads_A100_v4', 'A100 80GB PCIe', 1],
+    ['Standard_NC48ads_A100_v4', 'A100 80GB PCIe', 2],
+    ['Standard_NC96ads_A100_v4', 'A100 80GB PCIe', 4],
+    ['Standard_NC40ads_H100_v5', 'H100 NVL', 1],
+    ['Standard_NC80adis_H100_v5', 'H100 NVL', 2],
+    ['Standard_NV36ads_A10_v5', 'A10', 1],
+    ['Standard_ND96asr_v4', 'A100-SXM4-40GB', 8],
+    ['Standard_ND96amsr_A100_v4', 'A100-SXM4-80GB', 8],
+    ['Standard_ND96isr_H100_v5', 'H100 SXM5', 8],
+    ['Standard_ND96isr_H200_v5', 'H200', 8],
+    ['Standard_ND96isr_MI300X_v5', 'MI300X', 8],
+  ],
+};
+
+export const instances: readonly Instance[] = (Object.keys(rows) as Instance['provider'][]).flatMap((provider) =>
+  rows[provider].flatMap(([types, gpu, count, arch = 'x64']) =>
+    types.split('|').map((type) => ({ type, provider, gpu, count, arch, source: SOURCES[provider] })),
+  ),
+);
+
+export function instanceOf(text: string): Instance {
+  const wanted = text.trim().toLowerCase();
+  const found = instances.find(({ type }) => type.toLowerCase() === wanted);
+  if (found) return found;
+  const near = nearest(
+    wanted,
+    instances.map(({ type }) => type.toLowerCase()),
+  );
+  const named = instances.find(({ type }) => type.toLowerCase() === near)?.type;
+  throw new ArgumentError({
+    code: 'FORGE_UNKNOWN_INSTANCE',
+    message: `--for-instance: "${plainLine(text).slice(0, 60)}" is no instance with a GPU that is known here`,
+    fix: `${named ? `Did you mean ${named}? ` : ''}Give the GPU itself: --for "A10G".`,
+    where: 'forge.resolve',
+  });
+}

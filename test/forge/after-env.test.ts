@@ -1,0 +1,246 @@
+// What follows the files: containers that check what they install, installing, locking, wheels, verify, profiles, data.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { capture } from '../../src/forge/config/testing.ts';
+import { runData } from '../../src/forge/data/command.ts';
+import { loadTables } from '../../src/forge/data/tables.ts';
+import { type EnvFlags, runEnv } from '../../src/forge/env/command.ts';
+import { type InstallPort, installCommands } from '../../src/forge/env/install.ts';
+import { type EnvPlan, planEnvironment } from '../../src/forge/env/plan.ts';
+import { runVerify } from '../../src/forge/env/verify-run.ts';
+import { formats, render } from '../../src/forge/env/writers.ts';
+import { nodePorts } from '../../src/forge/ports-node.ts';
+import { runProfiles } from '../../src/forge/profiles/command.ts';
+import { allProfiles } from '../../src/forge/profiles/profiles.ts';
+import { machines } from './fixtures/targets.ts';
+
+const { tables, reviewed } = loadTables();
+const planFor = (name: string): EnvPlan =>
+  planEnvironment(tables, {
+    name: 'demo',
+    machine: machines[name]!,
+    framework: 'pytorch',
+    profiles: allProfiles(tables),
+    dataReviewed: reviewed,
+  });
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gpuforge-after-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const ports = (env: Record<string, string> = {}) =>
+  nodePorts({ env: { HOME: folder, PATH: process.env.PATH, ...env }, cacheFolder: join(folder, 'cache') });
+
+describe('a container', () => {
+  it.each(['h200-580', 'm3-max', 'rtx4090-windows', 'rx7800xt-windows', 'mi300x', 'no-gpu'])(
+    'for %s checks the build that it installs',
+    (name) => {
+      const plan = planFor(name);
+      const files = render(plan, formats);
+      const dockerfile = files.find(({ path }) => path === 'Dockerfile')!.content;
+      const script = /^COPY (\S+) \/opt\/verify\.py$/m.exec(dockerfile)![1]!;
+      const check = files.find(({ path }) => path === script)!.content;
+      const { choice } = plan.container;
+      expect(check).toContain(`EXPECTED_VERSION = "${choice.version}"`);
+      expect(check).toContain(`EXPECTED_VARIANT = "${choice.variant}"`);
+      expect(dockerfile).toContain(choice.version);
+      const definition = files.find(({ path }) => path === 'demo.def')!.content;
+      expect(definition).toContain(`${script} /opt/verify.py`);
+      expect(definition).toMatch(/^Bootstrap: docker\nFrom: \S+$/m);
+      for (const section of ['%files', '%post', '%environment', '%runscript'])
+        expect(definition).toContain(`\n${section}\n`);
+    },
+  );
+
+  it('hands the GPU in by the flag of its vendor', () => {
+    const definition = (name: string) =>
+      render(planFor(name), ['apptainer']).find(({ path }) => path === 'demo.def')!.content;
+    expect(definition('h200-580')).toContain('apptainer run --nv demo.sif');
+    expect(definition('mi300x')).toContain('apptainer run --rocm demo.sif');
+    expect(definition('no-gpu')).toContain('apptainer run demo.sif');
+  });
+
+  it('in a cloud gets driver, environment and check', () => {
+    const [file] = render(planFor('a10g-cloud'), ['cloud-init']);
+    expect(file!.path).toBe('cloud-init.yaml');
+    expect(file!.content).toMatch(/^#cloud-config\n/);
+    expect(file!.content).toMatch(/nvidia-driver-580-server/);
+    expect(file!.content).toContain('/opt/demo/verify.py');
+    expect(render(planFor('mi300x'), ['cloud-init'])[0]!.content).not.toContain('nvidia-driver');
+  });
+});
+
+interface Fake extends InstallPort {
+  readonly ran: string[];
+  readonly written: Record<string, string>;
+}
+
+function fake(
+  options: Partial<InstallPort> & { readonly tools?: readonly string[]; readonly fails?: RegExp } = {},
+): Fake {
+  const ran: string[] = [];
+  const written: Record<string, string> = {};
+  return {
+    ran,
+    written,
+    run: async (program, args) => {
+      ran.push([program, ...args].join(' '));
+      return options.fails?.test(ran.at(-1)!) ? 1 : 0;
+    },
+    has: (name) => (options.tools ?? ['uv', 'python3', 'pixi']).includes(name),
+    freeBytes: () => 500e9,
+    isRoot: false,
+    hashes: () => ({}),
+    read: (file) => written[file],
+    write: (file, text) => {
+      written[file] = text;
+    },
+    ...options,
+  };
+}
+
+async function env(flags: EnvFlags, tools: InstallPort, confirm?: boolean, variables: Record<string, string> = {}) {
+  const output = capture(false);
+  const status = await runEnv(ports(variables), 'demo', { cache: false, color: false, ...flags }, output, {
+    machine: machines['rtx4090-570']!,
+    cwd: folder,
+    tools,
+    ...(confirm === undefined ? {} : { confirm: async () => confirm }),
+  });
+  return { status, out: output.out, err: output.err };
+}
+
+describe('env --install', () => {
+  it('says how large it is, asks, installs and checks', async () => {
+    const tools = fake();
+    const { status, err } = await env({ install: true }, tools, true);
+    expect(err).toMatch(/About [\d.]+ GB to download, [\d.]+ GB on disk/);
+    expect(tools.ran).toEqual(['uv sync --extra cu126', 'uv run --extra cu126 python verify.py']);
+    expect(status).toBe(0);
+  });
+
+  it.each([
+    ['nobody agrees', fake(), false, {}, /Nothing was installed/],
+    ['nobody can be asked', fake(), undefined, {}, /Nothing was installed/],
+    ['the disk is too small', fake({ freeBytes: () => 2e9 }), true, {}, /only 2\.0 GB are free/],
+    ['this is root', fake({ isRoot: true }), true, {}, /this is root/],
+    ['the setting says never', fake(), true, { GPUFORGE_INSTALL: 'never' }, /Nothing was installed/],
+    ['no tool is there', fake({ tools: [] }), true, {}, /none of uv/],
+  ] as const)('does nothing where %s', async (_, tools, confirm, variables, expected) => {
+    const { status, err } = await env({ install: true }, tools, confirm, variables);
+    expect(status).toBe(1);
+    expect(err).toMatch(expected);
+    expect(tools.ran).toEqual([]);
+  });
+
+  it('keeps the files after a failure and says how to go on', async () => {
+    const tools = fake({ fails: /sync/ });
+    const { status, err } = await env({ install: true, yes: true }, tools);
+    expect(status).toBe(1);
+    expect(err).toMatch(/go on with: cd .*demo && uv sync/);
+    expect(tools.ran).toHaveLength(1);
+  });
+
+  it('is refused offline, and runs unasked where the setting says so', async () => {
+    expect((await env({ install: true, yes: true }, fake(), true, { GPUFORGE_OFFLINE: '1' })).status).toBe(2);
+    expect((await env({ install: true }, fake(), undefined, { GPUFORGE_INSTALL: 'always' })).status).toBe(0);
+  });
+
+  it('uses the tool whose file was written', () => {
+    const plan = planFor('rtx4090-570');
+    const all = () => true;
+    expect(installCommands(plan, ['requirements'], all).map(([, ...args]) => args.join(' '))).toContain(
+      '-m pip install -r requirements.txt',
+    );
+    expect(installCommands(plan, ['pixi', 'verify'], all)).toEqual([['pixi', 'run', 'verify']]);
+    expect(installCommands(plan, ['conda'], all)).toEqual([['conda', 'env', 'create', '-f', 'environment.yml']]);
+    expect(installCommands(plan, ['docker'], all)).toEqual([]);
+  });
+});
+
+describe('env --lock and --wheelhouse', () => {
+  it('lock by the tools that are there', async () => {
+    const tools = fake();
+    expect((await env({ lock: true }, tools)).status).toBe(0);
+    expect(tools.ran).toEqual(['uv lock', 'pixi lock']);
+    expect((await env({ lock: true }, fake({ tools: [] }))).status).toBe(1);
+  });
+
+  it('download with hashes, and refuse a wheel that changed', async () => {
+    const hash = 'a'.repeat(64);
+    const tools = fake({ hashes: () => ({ 'torch.whl': hash }) });
+    expect((await env({ wheelhouse: 'wheels' }, tools)).status).toBe(0);
+    expect(tools.ran[0]).toMatch(/^python3 -m pip download --dest .*wheels/);
+    const sums = join(folder, 'wheels', 'SHA256SUMS');
+    expect(tools.written[sums]).toBe(`${hash}  torch.whl\n`);
+    const changed = fake({ hashes: () => ({ 'torch.whl': 'b'.repeat(64) }), read: () => `${hash}  torch.whl\n` });
+    expect((await env({ wheelhouse: 'wheels' }, changed)).status).toBe(2);
+  });
+});
+
+describe('only commands for files that were written', () => {
+  it.each(formats.map((format) => [format]))('%s', async (format) => {
+    const { out } = await env({ format }, fake());
+    const next = out.slice(out.indexOf('Next'));
+    const written = out.slice(0, out.indexOf('Next'));
+    for (const file of ['verify.py', 'requirements.txt', 'environment.yml', 'cloud-init.yaml', 'demo.def'])
+      if (next.includes(file)) expect(written).toContain(file);
+  });
+});
+
+describe('gpuforge verify', () => {
+  const script = (text: string) => writeFileSync(join(folder, 'verify.py'), text);
+  const verify = async (flags: object = {}) => {
+    const output = capture(false);
+    const status = await runVerify(ports(), { env: folder, ...flags }, output);
+    return { status, out: output.out, err: output.err };
+  };
+
+  it('passes the status on, and explains what fails', async () => {
+    script('print("ok")\n');
+    expect(await verify()).toMatchObject({ status: 0, out: 'ok\n' });
+    script(
+      'import sys\nprint("FAIL  import torch: ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory")\nsys.exit(2)\n',
+    );
+    const failed = await verify();
+    expect(failed.status).toBe(2);
+    expect(failed.out).toMatch(/cuDNN/);
+    const json = JSON.parse((await verify({ json: true })).out);
+    expect(json).toMatchObject({ schema: 'gpuforge.verify/1', status: 2 });
+    expect(json.explanations[0].code).toBe('cudnn-missing');
+  });
+
+  it('says what to do without a check or a Python', async () => {
+    expect((await verify()).err).toMatch(/no verify\.py/);
+    script('');
+    expect((await verify({ python: '/no/such/python' })).err).toMatch(/cannot be run/);
+  });
+});
+
+describe('gpuforge profiles and data', () => {
+  const show = async (action: 'list' | 'show' | 'recommend', name?: string, flags: object = {}) => {
+    const output = capture(false);
+    const status = await runProfiles(ports(), action, name, { cache: false, color: false, ...flags }, output);
+    return { status, out: output.out, err: output.err };
+  };
+
+  it('list, show and recommend', async () => {
+    expect((await show('list')).out).toMatch(/^learning/m);
+    expect((await show('show', 'nlp')).out).toMatch(/transformers/);
+    expect((await show('show', 'nlpp')).status).toBe(2);
+    expect((await show('recommend', undefined, { for: ['RTX 4090'], os: 'linux', driver: '570' })).out).toMatch(
+      /score/,
+    );
+    expect(JSON.parse((await show('list', undefined, { json: true })).out).profiles.length).toBeGreaterThanOrEqual(8);
+  });
+
+  it('tell which tables are used and from when', async () => {
+    const output = capture(false);
+    expect(await runData(ports(), 'version', {}, output)).toBe(0);
+    expect(output.out).toMatch(/^pytorch +\d{4}-\d\d-\d\d/m);
+  });
+});

@@ -1,0 +1,161 @@
+// Names as people write them, and the target that each one must give. The table was written from the vendors' lists, not from
+// the tables of the program.
+
+import { describe, expect, it } from 'vitest';
+import { gpuFromText } from '../../src/forge/detect/override.ts';
+import type { Gpu } from '../../src/forge/machine.ts';
+
+const NAMES: Readonly<Record<string, string>> = {
+  sm_20: 'GTX 480 | Tesla C2075 | Tesla M2090 | GTX 580',
+  sm_21: 'GTX 560 Ti | GeForce GT 430 | GTX 460',
+  sm_30: 'GTX 680 | GTX 770 | GeForce GTX 660 | GTX 690 | GT 640 | Quadro K5000 | GRID K520 | Quadro K2000',
+  sm_35:
+    'K40 | Tesla K40m | Tesla K40c | Tesla K20 | K20X | GTX 780 Ti | GTX Titan Black | GT 710 | GeForce GT 730 | Quadro K6000',
+  sm_37: 'K80 | Tesla K80',
+  sm_50:
+    'GTX 750 Ti | GTX 750 | GeForce 940MX | GTX 960M | GTX 950M | Quadro K2200 | Quadro K620 | MX130 | Tesla M10 | Quadro M1000M',
+  sm_52:
+    'GTX 980 | GTX 980 Ti | GTX 970 | GTX 960 | GTX 950 | GTX Titan X | Tesla M40 | M60 | M40 | Tesla M60 | M4 Tesla | Quadro M4000 | Quadro M6000 | Quadro M5000 | GTX 970M | GTX 980M',
+  sm_53: 'Jetson Nano | Jetson TX1',
+  sm_60: 'P100 | Tesla P100 | Tesla P100-PCIE-16GB | Tesla P100-SXM2-16GB | Quadro GP100',
+  sm_61:
+    'GTX 1080 | GTX1080Ti | 1080 Ti | 1070 | GTX 1070 Ti | GTX 1060 | GTX 1060 6GB | GTX 1060 3GB | GTX 1050 | GTX 1050 Ti | GT 1030 | Titan Xp | TITAN X (Pascal) | P40 | Tesla P4 | Tesla P40 | Quadro P2000 | Quadro P4000 | Quadro P6000 | Quadro P1000 | P400 | MX150 | GeForce MX350 | MX250 | Quadro P620 | Quadro P5000',
+  sm_62: 'Jetson TX2 | Jetson TX2 NX',
+  sm_70:
+    'V100 | Tesla V100 | Tesla V100-SXM2-16GB | Tesla V100-SXM2-32GB | V100-PCIE-32GB | V100S | Tesla V100S-PCIE-32GB | Tesla V100-SXM3-32GB | V100 32GB | Titan V | Quadro GV100',
+  sm_72: 'Jetson Xavier NX | Jetson AGX Xavier | AGX Xavier',
+  sm_75:
+    'T4 | Tesla T4 | RTX 2080 Ti | RTX 2080 | RTX 2080 Super | RTX 2070 | RTX 2070 SUPER | RTX 2060 | RTX 2060 Super | RTX 2060 12GB | GTX 1660 | GTX 1660 Ti | GTX 1660 SUPER | GTX 1650 | GTX 1650 Super | GTX 1650 Ti | GTX 1630 | Titan RTX | Quadro RTX 4000 | Quadro RTX 5000 | Quadro RTX 6000 | Quadro RTX 8000 | T400 | T600 | T1000 | Quadro T1000 | Quadro T2000 | T500 | T1200 | MX450 | 2080ti | T4G',
+  sm_80:
+    'A100 | A100 80GB | A100-SXM4-80GB | A100-SXM4-40GB | A100-PCIE-40GB | NVIDIA A100 80GB PCIe | A30 | A800 | A100X',
+  sm_86:
+    'RTX 3090 | RTX 3090 Ti | RTX 3080 | RTX 3080 Ti | RTX 3080 12GB | RTX 3070 | RTX 3070 Ti | RTX 3060 | RTX 3060 Ti | RTX 3060 12GB | RTX 3050 | RTX 3050 Ti Laptop | RTX 3060 Laptop GPU | RTX 3080 Ti Laptop GPU | RTX 2050 | A10 | A10G | A40 | A16 | A2 | RTX A2000 | RTX A2000 12GB | RTX A4000 | RTX A4500 | RTX A5000 | RTX A5500 | RTX A6000 | A6000 | RTX A1000 | RTX A400 | MX570 | 3090',
+  sm_87: 'Jetson Orin Nano | Jetson AGX Orin | Jetson Orin NX | Orin Nano Super | AGX Orin 64GB | Orin',
+  sm_89:
+    'RTX 4090 | rtx4090 | NVIDIA GeForce RTX 4090 | RTX 4090 Laptop GPU | RTX 4090 D | RTX 4080 | RTX 4080 Super | RTX 4070 | RTX 4070 Ti | RTX 4070 Ti Super | RTX 4070 SUPER | RTX 4060 | RTX 4060 Ti | RTX 4060 Ti 16GB | RTX 4050 Laptop | RTX 4060 Laptop GPU | L4 | L40 | L40S | L20 | L2 | RTX 6000 Ada | RTX 6000 Ada Generation | RTX 5000 Ada | RTX 4500 Ada | RTX 4000 Ada | RTX 4000 SFF Ada | RTX 2000 Ada | RTX 5880 Ada | ASUS TUF RTX 4070',
+  sm_90:
+    'H100 | H100 80GB HBM3 | H100 PCIe | H100 NVL | H100 SXM5 | H200 | H200 NVL | H20 | H800 | GH200 | GH200 480GB | DGX H100 | NVIDIA H100 80GB HBM3 | H100 SXM',
+  sm_100: 'B200 | GB200 | B100 | DGX B200 | GB200 NVL72',
+  sm_103: 'B300 | GB300 | DGX B300',
+  sm_110: 'Jetson AGX Thor | Jetson Thor',
+  sm_120:
+    'RTX 5090 | RTX 5080 | RTX 5070 | RTX 5070 Ti | RTX 5060 | RTX 5060 Ti | RTX 5060 Ti 16GB | RTX 5050 | RTX 5090 Laptop GPU | RTX 5090 D | RTX PRO 6000 | RTX PRO 6000 Blackwell Workstation Edition | RTX PRO 6000 Blackwell Server Edition | RTX PRO 4500 Blackwell | RTX PRO 5000 Blackwell | RTX PRO 4000 Blackwell | 5070ti',
+  sm_121: 'DGX Spark | GB10',
+  gfx701: 'R9 290X | R9 390',
+  gfx803: 'RX 480 | RX 580 | RX 570 | RX 590 | RX 470 | Radeon RX 560 | RX 550 | R9 Fury X | R9 Nano',
+  gfx900: 'RX Vega 56 | RX Vega 64 | Vega 64 | Radeon Pro WX 9100 | MI25',
+  gfx906: 'Radeon VII | MI50 | MI60 | Instinct MI50 | Radeon Pro VII',
+  gfx908: 'MI100 | AMD Instinct MI100',
+  gfx90a: 'MI210 | MI250 | MI250X | AMD Instinct MI250X | gfx90a',
+  gfx942: 'MI300X | MI300A | MI325X | AMD Instinct MI300X',
+  gfx950: 'MI350X | MI355X',
+  gfx1010: 'RX 5700 XT | RX 5700 | RX 5600 XT',
+  gfx1012: 'RX 5500 XT | RX 5500 | RX 5300',
+  gfx1030: 'RX 6800 | RX 6800 XT | RX 6900 XT | RX 6950 XT | Radeon PRO W6800',
+  gfx1031: 'RX 6700 XT | RX 6750 XT | RX 6700',
+  gfx1032: 'RX 6600 | RX 6600 XT | RX 6650 XT | Radeon PRO W6600',
+  gfx1034: 'RX 6500 XT | RX 6400',
+  gfx1033: 'Steam Deck',
+  gfx1035: 'Radeon 680M | Radeon 660M',
+  gfx1100:
+    'RX 7900 XTX | 7900xtx | RX 7900 XT | RX 7900 GRE | Radeon PRO W7900 | Radeon PRO W7800 | Sapphire RX 7900 XTX',
+  gfx1101: 'RX 7800 XT | RX 7700 XT | Radeon PRO W7700',
+  gfx1102: 'RX 7600 | RX 7600 XT | RX 7600M XT | Radeon PRO W7600',
+  gfx1103: 'Radeon 780M | Radeon 760M | Radeon 740M',
+  gfx1150: 'Radeon 890M | Radeon 880M',
+  gfx1151: 'Radeon 8060S | Radeon 8050S | Ryzen AI Max+ 395 | Strix Halo',
+  gfx1200: 'RX 9060 XT | RX 9060 XT 16GB',
+  gfx1201: 'RX 9070 | RX 9070 XT | Radeon AI PRO R9700',
+  gfx90c: 'gfx90c',
+  alchemist:
+    'Arc A770 | Arc A750 | Arc A580 | Arc A380 | Arc A310 | Intel(R) Arc(TM) A770 Graphics | Arc A770 16GB | A770M | Arc Pro A60',
+  battlemage: 'Arc B580 | Arc B570 | Intel Arc B580 | Arc Pro B50 | Arc Pro B60',
+  'ponte-vecchio': 'Data Center GPU Max 1550 | Intel Data Center GPU Max 1100',
+  'lunar-lake': 'Arc 140V | Arc 130V',
+  'arrow-lake': 'Arc 140T',
+  'xe-lp': 'Iris Xe | Intel Iris Xe Graphics | UHD Graphics 770',
+  gen: 'UHD Graphics 630 | UHD Graphics 620 | HD Graphics 630 | HD Graphics 4000',
+  apple:
+    'M1 | M1 Pro | M1 Max | M1 Ultra | M2 | M2 Pro | M2 Max | M2 Ultra | M3 | M3 Pro | M3 Max | M3 Ultra | M4 | M4 Pro | M4 Max | Apple M1 | apple m4 max',
+};
+
+const NO_SUCH: Readonly<Record<string, RegExp>> = {
+  RTX: /./,
+  GTX: /./,
+  Radeon: /./,
+  M400: /does not exist|in no table/,
+  M9: /in no table/,
+  'M1 Giga': /in no table/,
+  sm_999: /target that does not exist/,
+  sm_91: /target that does not exist/,
+  '4.2': /target that does not exist/,
+  gfx9999: /target that does not exist/,
+  gfx90z: /./,
+  'RTX 4095': /in no table/,
+  'RTX 6090': /in no table/,
+  'RX 9999 XT': /in no table/,
+  'RX 7950 XTX': /in no table/,
+  'Voodoo 2': /in no table/,
+  banana: /in no table/,
+  '': /in no table/,
+  '10de:ffff': /in no table/,
+  'Arc Z999': /in no table/,
+};
+
+const targetOf = (gpu: Gpu): string => {
+  const cc = gpu.computeCapability.value;
+  if (cc) return `sm_${cc.major}${cc.minor}`;
+  return gpu.gfx.value ?? gpu.intelFamily.value ?? gpu.vendor;
+};
+
+function answer(name: string): string {
+  try {
+    return targetOf(gpuFromText(name, 0));
+  } catch (cause) {
+    return `error: ${(cause as Error).message}`;
+  }
+}
+
+describe('names of GPUs', () => {
+  const rows = Object.entries(NAMES).flatMap(([target, names]) =>
+    names.split('|').map((name) => ({ name: name.trim(), target })),
+  );
+
+  it('are understood as people write them', () => {
+    const wrong = rows
+      .filter(({ name, target }) => answer(name) !== target)
+      .map(({ name, target }) => `${name}: ${answer(name)}, not ${target}`);
+    expect(rows.length + Object.keys(NO_SUCH).length).toBeGreaterThanOrEqual(300);
+    expect(wrong).toEqual([]);
+  });
+
+  it.each(Object.entries(NO_SUCH))('"%s" is refused, because a guess would install a wrong build', (name, reason) => {
+    const found = answer(name);
+    expect(found).toMatch(/^error: /);
+    expect(found).toMatch(reason);
+  });
+
+  it.each([
+    ['RTX 4095', 'RTX 4090'],
+    ['RTX 409', 'RTX 4090'],
+    ['gfx1109', 'gfx1100'],
+    ['sm_91', 'sm_90'],
+    ['H10', 'H100'],
+    ['MI300Y', 'MI300'],
+    ['RX 7900 XTY', 'RX 7900 XT'],
+    ['Arc B581', 'B580'],
+    ['GTX 1081', 'GTX 108'],
+  ])('"%s" gets a suggestion', (name, near) => {
+    let fix = '';
+    try {
+      gpuFromText(name, 0);
+    } catch (cause) {
+      fix = (cause as { fix?: string }).fix ?? '';
+    }
+    expect(fix).toContain(near);
+  });
+
+  it('print no escape sequence of the name', () => {
+    expect(answer('RTX\u001b]0;owned\u0007 9\u202e').replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);
+  });
+});
