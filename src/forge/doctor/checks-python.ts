@@ -85,7 +85,7 @@ async function judgeFramework(
   const [{ loadTables }, { vendorTargets }, { judge }, { wheelsOf }] = await Promise.all([
     import('../data/tables.ts'),
     import('../resolve/facts.ts'),
-    import('../resolve/resolve.ts'),
+    import('../resolve/choose.ts'),
     import('../resolve/wheels.ts'),
   ]);
   const { tables } = loadTables();

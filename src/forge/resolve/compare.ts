@@ -3,7 +3,7 @@
 import type { Tables } from '../data/schemas.ts';
 import { columns, type Style } from '../style.ts';
 import { checks } from './checks.ts';
-import { resolveWith } from './resolve.ts';
+import { choose } from './choose.ts';
 import type { CheckName, Resolution, ResolveRequest } from './types.ts';
 import { nameOf } from './wheels.ts';
 
@@ -42,7 +42,7 @@ export function compare(tables: Tables, a: Asked, b: Asked): Comparison {
 }
 
 function sideOf(tables: Tables, { text, request }: Asked): Side {
-  const result: Resolution = resolveWith(tables, request, '', false);
+  const result: Resolution = choose(tables, request);
   if (result.status === 'ok') {
     const facts = new Map<CheckName, string>();
     for (const { check, fact } of result.proof) if (check !== 'machine' && check !== 'choice') facts.set(check, fact);

@@ -3,9 +3,9 @@
 
 import type { Framework, Tables } from '../data/schemas.ts';
 import { factValue, known, type Machine } from '../machine.ts';
+import { choose } from './choose.ts';
 import { branchOf } from './drivers.ts';
 import { hostTarget, nameOfGpu } from './facts.ts';
-import { resolveWith } from './resolve.ts';
 import type { Choice, Rejection, ResolveRequest, WayOut } from './types.ts';
 import { nameOf } from './wheels.ts';
 
@@ -32,7 +32,7 @@ const rules: readonly Rule[] = [
 ];
 
 const attempt = (tables: Tables, request: ResolveRequest): Choice | undefined => {
-  const result = resolveWith(tables, request, '', false);
+  const result = choose(tables, request);
   return result.status === 'ok' ? result.choice : undefined;
 };
 
