@@ -18,7 +18,7 @@ export function writeCloudInit(plan: EnvPlan): string {
   const venv = `${folder}/venv`;
   const file = (path: string, content: string, mode: string) => [
     `  - path: ${path}`,
-    `    permissions: '${mode}'`,
+    `    permissions: "${mode}"`,
     '    content: |',
     ...content
       .trimEnd()
