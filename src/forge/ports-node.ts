@@ -130,6 +130,7 @@ function readHead(file: string, bytes: number): string | undefined {
 /** No file that detection reads is longer; a bound keeps an endless one from filling the memory. */
 const MOST_TEXT = 4 * 1024 * 1024;
 const CHUNK = 16 * 1024;
+let chunk: Buffer | undefined;
 
 /**
  * The text of a regular file, to a bound. Opened without blocking: a pipe or a device where a file is expected is passed
@@ -141,16 +142,20 @@ function readText(file: string): string | undefined {
     const handle = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
     try {
       if (!fs.fstatSync(handle).isFile()) return undefined;
-      const parts: Buffer[] = [];
-      let size = 0;
+      // Nearly every file fits into one read of the shared buffer; the copy of the others is made when it is needed.
+      chunk ??= Buffer.allocUnsafeSlow(CHUNK);
+      let size = fs.readSync(handle, chunk, 0, CHUNK, null);
+      for (let read = size; read > 0 && size < CHUNK; size += read)
+        read = fs.readSync(handle, chunk, size, CHUNK - size, null);
+      if (size < CHUNK) return chunk.toString('utf8', 0, size);
+      const parts = [Buffer.from(chunk.subarray(0, size))];
       while (size < MOST_TEXT) {
-        const buffer = Buffer.allocUnsafe(CHUNK);
-        const read = fs.readSync(handle, buffer, 0, CHUNK, null);
+        const read = fs.readSync(handle, chunk, 0, CHUNK, null);
         if (read === 0) break;
-        parts.push(buffer.subarray(0, read));
+        parts.push(Buffer.from(chunk.subarray(0, read)));
         size += read;
       }
-      return (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString('utf8');
+      return Buffer.concat(parts).toString('utf8');
     } finally {
       fs.closeSync(handle);
     }

@@ -99,7 +99,6 @@ const containers: readonly Marker<Container>[] = [
     here: (p) =>
       /^lx[cd]/.test(p.env.container ?? '') ||
       p.files.exists('/dev/lxd') ||
-      p.files.exists('/dev/.lxc') ||
       /^lxc/.test(p.files.read('/run/systemd/container') ?? ''),
   },
   { value: 'other', here: (p) => p.env.container !== undefined },
