@@ -42,29 +42,38 @@ export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: 
   };
   const axes = strides.map((_, k) => k);
   const places = [...axes.map((k) => place(k, -1)), ...axes.reverse().map((k) => place(k, 1))];
+  const exists = places.map((p) => p.exists.cast('i32').reshape([vertices]));
+  const ends = runningSum(exists.reduce((a, b) => a.add(b)));
+  const starts = ends.sub(exists.reduce((a, b) => a.add(b)));
+  // What does not exist goes to one place behind the last, which is cut off.
+  const at = exists.map((e, j) =>
+    rt.where(
+      e.notEqual(0),
+      exists.slice(0, j).reduce((a, b) => a.add(b), starts),
+      entries,
+    ),
+  );
   const flat = (ts: readonly Tensor[]): Tensor =>
     rt
       .stack(
-        ts.map((t) => t.reshape([vertices])),
-        1,
+        ts.map((t) => t.cast('i32').reshape([vertices])),
+        0,
       )
-      .reshape([vertices * 2 * d]);
-  const exists = flat(places.map((p) => p.exists))
-    .cast('i32')
-    .compute();
-  const ends = exists.cumsum(0).cast('i32').compute();
-  // What does not exist goes to one place behind the last, which is cut off.
-  const at = rt.where(exists.notEqual(0), ends.sub(1), entries).cast('i32');
+      .reshape([vertices * 2 * d])
+      .compute();
   const neighbors = rt
     .zeros([entries + 1], { dtype: 'i32' })
-    .scatter(at, flat(places.map((p) => p.vertex)).cast('i32'), { axis: 0 })
+    .scatter(flat(at), flat(places.map((p) => p.vertex)))
     .slice([[0, entries]]);
-  const rowEnds = ends
-    .reshape([vertices, 2 * d])
-    .slice([null, [2 * d - 1, 2 * d]])
-    .reshape([vertices]);
-  const offsets = rt.concat([rt.zeros([1], { dtype: 'i32' }), rowEnds], 0);
+  const offsets = rt.concat([rt.zeros([1], { dtype: 'i32' }), ends], 0);
   return { offsets: offsets.cast('i32').compute(), neighbors: neighbors.cast('i32').compute() };
+}
+
+/** Sums up to each element, in as many steps as the length has bits. Whole numbers of 32 bits stay such, which `cumsum` widens. */
+function runningSum(x: Tensor): Tensor {
+  let sum = x.compute();
+  for (let by = 1; by < x.size; by *= 2) sum = sum.add(sum.slice([[0, x.size - by]]).pad([[by, 0]])).compute();
+  return sum;
 }
 
 /** Ones where two vertices are neighbours, as a matrix. */

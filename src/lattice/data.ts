@@ -67,6 +67,12 @@ export abstract class LatticeDataWork extends LatticeStructure {
     const factor = checkFactor(o.factor ?? 1);
     if (!isTensor(data))
       return name === 'normalize' ? normalizeHost(data as HostData) : scaleHost(data as HostData, factor);
+    if (name === 'normalize' && !this.session.can(await this.session.open(where), ['f64', data.dtype])) {
+      const rt = await this.session.open(where);
+      const values = normalizeHost(await data.data());
+      this.session.fellBack(where, this.device ?? 'auto', 'host', 'no open device has f64');
+      return rt.tensor(values, data.shape);
+    }
     if (name === 'normalize') return this.#onTensor(where, data, ['f64'], (rt, x) => normalizeTensor(rt, x));
     const type = scaledType(data.dtype);
     return this.#onTensor(where, data, [type], (_, x) => x.cast(type).mul(factor).cast(type));

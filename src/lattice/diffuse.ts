@@ -68,7 +68,11 @@ export function diffuse(
     : rt.compile((x: Tensor, n: Tensor) => spread(x, n));
   const run = step as unknown as (...args: readonly Tensor[]) => Tensor;
   let x = field;
-  for (let i = 0; i < steps; i++) x = free ? run(x, degree, free) : run(x, degree);
+  for (let i = 0; i < steps; i++) {
+    const old = x;
+    x = free ? run(old, degree, free) : run(old, degree);
+    if (old !== field) old.dispose();
+  }
   step.dispose();
   return x;
 }

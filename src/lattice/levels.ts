@@ -36,7 +36,9 @@ export async function searchLevels(
   try {
     for (let level = 1; level <= most; level++) {
       signal?.throwIfAborted();
-      state = pinned(() => step(state, free));
+      const old = state;
+      state = pinned(() => step(old, free));
+      for (const t of [old.reached, old.distance]) t.dispose();
       search.onLevel?.();
       if (!mask || level % levelsPerWait !== 0) continue;
       const { reached, distance } = state;

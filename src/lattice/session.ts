@@ -33,6 +33,9 @@ export interface Fallback {
 
 const isHost = (rt: Runtime, id: DeviceId): boolean => rt.device(id).caps.host === true;
 
+const hasAll = (rt: Runtime, id: DeviceId, dtypes: readonly DType[]): boolean =>
+  dtypes.every((d) => rt.device(id).caps.dtypes.has(d));
+
 export class Session {
   readonly #name: string;
   readonly #options: SessionOptions;
@@ -108,8 +111,14 @@ export class Session {
     if (wanted === null) return null;
     const lacking = dtypes.filter((d) => !rt.device(wanted).caps.dtypes.has(d));
     if (lacking.length === 0) return wanted;
-    this.fellBack(where, wanted, 'cpu', `${wanted} has no ${lacking.join(' and no ')}`);
-    return 'cpu';
+    const other = rt.devices().find((d) => d.open && hasAll(rt, d.id, dtypes))?.id ?? 'host';
+    this.fellBack(where, wanted, other, `${wanted} has no ${lacking.join(' and no ')}`);
+    return other;
+  }
+
+  /** Whether any open device has these dtypes. Where none has, the work is the host's. */
+  can(rt: Runtime, dtypes: readonly DType[]): boolean {
+    return rt.devices().some((d) => d.open && hasAll(rt, d.id, dtypes));
   }
 
   /** Runs a body that makes and computes tensors, all but what it returns disposed, at the device that is wanted. */
