@@ -51,6 +51,7 @@ export {
   type TransferEvent,
 } from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
+export type { InPlaceKernel, MemoryLayout } from './runtime/in-place.ts';
 export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
 export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';

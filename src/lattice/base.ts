@@ -13,7 +13,6 @@ import { type Blocked, Mask } from './mask.ts';
 import { type LatticeOptions, type ResolvedOptions, resolveOptions } from './options.ts';
 import { PathCache } from './path-cache.ts';
 import { Session } from './session.ts';
-import { randomBytes } from './xor.ts';
 
 export const MiB = 2 ** 20;
 
@@ -27,7 +26,6 @@ export abstract class LatticeBase implements AsyncDisposable {
   protected mask: Mask | null;
   protected csr: Csr | null = null;
   #adjacency: Adjacency | null = null;
-  #auxiliary: Promise<Tensor> | null = null;
   protected auxBytes = 0;
 
   /**
@@ -105,30 +103,11 @@ export abstract class LatticeBase implements AsyncDisposable {
     return estimateMemory(this.grid);
   }
 
-  /** The memory that `auxMemoryMb` asked for, filled with random bytes: allocated on the first call, to the byte (in whole words of 8). */
-  async auxiliary(): Promise<Tensor> {
-    const where = 'auxiliary';
-    this.session.check(where);
-    this.#auxiliary ??= this.session.open(where).then((rt) => {
-      const bytes = Math.ceil((this.options.auxMemoryMb * MiB) / 8) * 8;
-      this.auxBytes = bytes;
-      return this.session.within(rt, 'random_generation', where, () =>
-        rt.fromBytes(randomBytes(bytes, 1), 'u32', [bytes / 4]),
-      );
-    });
-    return this.#auxiliary;
-  }
-
   /** Frees everything, and closes the runtime if it is the lattice's own. All later calls are refused. */
   async dispose(): Promise<void> {
     if (this.session.closed) return;
-    const closing = this.session.close();
     this.forget();
-    const aux = this.#auxiliary;
-    this.#auxiliary = null;
-    await closing;
-    const memory = await aux?.catch(() => null);
-    if (this.session.runtime && memory && !memory.disposed) memory.dispose();
+    await this.session.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,6 +5,19 @@ export { type AllPathsOptions, PathIterator } from './all-paths.ts';
 export type { Analysis, MemoryEstimate } from './analysis.ts';
 export type { HostData, LatticeData, TypedArray } from './arrays.ts';
 export type { Csr } from './build.ts';
+export { type SecondOrder, type SecondOrderOptions, secondOrder } from './catalytic/automata.ts';
+export { compileFormula, type FormulaOptions } from './catalytic/formula.ts';
+export { edgeWeight, gfInverse, gfMul } from './catalytic/gf64.ts';
+export type { ObstacleOptions, WalkOptions } from './catalytic/lattice.ts';
+export {
+  type Inputs,
+  type ProgramOptions,
+  RegisterProgram,
+  type RegisterStep,
+  type Ring,
+  registerProgram,
+  type Term,
+} from './catalytic/registers.ts';
 export { type CentralityKind, centralityKinds } from './centrality.ts';
 export { type CommunityMethod, type CommunityOptions, communityMethods, type Partition } from './communities.ts';
 export type { DiffuseOptions } from './diffuse.ts';

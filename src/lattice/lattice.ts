@@ -1,8 +1,8 @@
 // Lattice: the grid graph L(d, n), optionally with blocked vertices, and the work on it. What is found is the same wherever it was
 // computed.
 
-import type { OperationType, RouteExplanation } from '../index.ts';
-import { LatticeDataWork } from './data.ts';
+import type { BorrowReport, OperationType, RouteExplanation } from '../index.ts';
+import { LatticeCatalytic } from './catalytic/lattice.ts';
 import { oneOf } from './errors.ts';
 import type { PathCacheStats } from './path-cache.ts';
 import type { Fallback } from './session.ts';
@@ -14,9 +14,11 @@ export interface LatticeStats {
   readonly levels: number;
   /** Work that was not done where it was asked for, and why. */
   readonly fallbacks: readonly Fallback[];
+  /** What the last work in borrowed memory took; null before there was any. */
+  readonly borrowed: BorrowReport | null;
 }
 
-export class Lattice extends LatticeDataWork {
+export class Lattice extends LatticeCatalytic {
   stats(): LatticeStats {
     this.session.check('stats');
     return {
@@ -24,6 +26,7 @@ export class Lattice extends LatticeDataWork {
       searches: this.searches,
       levels: this.levels,
       fallbacks: [...this.session.fallbacks],
+      borrowed: this.borrowed,
     };
   }
 

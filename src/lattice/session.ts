@@ -102,7 +102,7 @@ export class Session {
     const { device, routing } = this.#options;
     if (device === 'cpu' || (device === 'auto' && routing && vertices < smallVertices)) return true;
     const rt = await this.open(where);
-    return isHost(rt, this.#chosen(rt, op, where, vertices));
+    return isHost(rt, this.chosen(rt, op, where, vertices));
   }
 
   /** The device that work with these dtypes is pinned to; null leaves it to the router. */
@@ -124,7 +124,7 @@ export class Session {
   /** Runs a body that makes and computes tensors, all but what it returns disposed, at the device that is wanted. */
   within<T>(rt: Runtime, op: OperationType, where: string, body: () => T, dtypes: readonly DType[] = []): T {
     const device = this.pin(rt, where, dtypes) ?? undefined;
-    this.#last = device ?? this.#chosen(rt, op, where);
+    this.#last = device ?? this.chosen(rt, op, where);
     return rt.scope({ device }, body);
   }
 
@@ -156,12 +156,12 @@ export class Session {
 
   /** What is free at the device where work of this kind would run. */
   freeBytes(rt: Runtime, op: OperationType, where: string): number {
-    const device = rt.device(this.#chosen(rt, op, where));
+    const device = rt.device(this.chosen(rt, op, where));
     return Math.min(device.caps.maxBufferBytes, device.memory().free);
   }
 
   /** Where work of this kind would run. */
-  #chosen(rt: Runtime, op: OperationType, where: string, elements?: number): DeviceId {
+  chosen(rt: Runtime, op: OperationType, where: string, elements?: number): DeviceId {
     const open = rt.devices().filter((d) => d.open);
     return this.#wanted(rt, where) ?? (open.length === 1 ? open[0]!.id : rt.routing.route(op, elements).device);
   }
