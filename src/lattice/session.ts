@@ -125,7 +125,7 @@ export class Session {
   within<T>(rt: Runtime, op: OperationType, where: string, body: () => T, dtypes: readonly DType[] = []): T {
     const device = this.pin(rt, where, dtypes) ?? undefined;
     this.#last = device ?? this.chosen(rt, op, where);
-    return rt.scope({ device }, body);
+    return rt.scope({ device, op }, body);
   }
 
   fellBack(method: string, from: DeviceId, to: DeviceId, reason: string): void {

@@ -111,7 +111,6 @@ describe('vertices', () => {
       (x) => x.shortestPath(0, 8, { method: 'levels' }),
       (x) => x.shortestPaths([[0, 8]]),
       (x) => x.allPaths(0, 8),
-      (x) => x.distanceWithObstacles(0, 8),
     ];
     for (const act of acts) await refused(() => act(split), L.PathNotFoundError);
     await expect(split.shortestPath(0, 8)).rejects.toMatchObject({ code: '2005' });

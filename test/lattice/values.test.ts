@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
 import { Graph, Lattice } from '../../src/lattice/index.ts';
-import { coordsOf, numbers, plainNeighbors } from './plain.ts';
+import { all } from '../support/extent.ts';
+import { coordsOf, numbers, plainDistances, plainNeighbors, randomMask } from './plain.ts';
 
 const table = [
   [1, 2, 2, 1, 1, 1],
@@ -117,6 +118,45 @@ describe('paths', () => {
     // The same by counting along a search: a mask that blocks something far away.
     const l = new Lattice({ dimensions: 2, size: 6, blocked: [5] });
     expect(l.countShortestPaths(0, 28)).toBe(lattice(2, 6).countShortestPaths(0, 28));
+  });
+});
+
+describe('around random masks', () => {
+  it('distances, paths and counts are those of a plain search', async () => {
+    const random = numbers(17);
+    for (let i = 0; i < (all ? 1000 : 300); i++) {
+      const [d, n] = [
+        [1, 12],
+        [2, 6],
+        [3, 4],
+        [4, 3],
+        [5, 2],
+      ][i % 5] as [number, number];
+      const blocked = randomMask(random, n ** d, 0.6 * random());
+      const [s, t] = [random(), random()].map((r) => Math.floor(r * n ** d)) as [number, number];
+      blocked.delete(s);
+      blocked.delete(t);
+      const l = new Lattice({ dimensions: d, size: n, blocked });
+      const expected = plainDistances(d, n, blocked, s);
+      expect(await l.distancesFrom(s)).toEqual(expected);
+      const found = await l.shortestPath(s, t).catch((e: { code: string }) => e.code);
+      if (typeof found === 'string') {
+        expect([found, expected[t], l.countShortestPaths(s, t)]).toEqual(['2005', -1, 0n]);
+        continue;
+      }
+      expect([found.length, found.path[0], found.path.at(-1)]).toEqual([expected[t], s, t]);
+      for (let k = 1; k < found.path.length; k++) expect(l.neighbors(found.path[k - 1]!)).toContain(found.path[k]);
+      expect(l.distance(s, t)).toBe(expected[t]);
+      // Every shortest path, enumerated.
+      if (expected[t]! < 8) expect(BigInt([...l.allPaths(s, t)].length)).toBe(l.countShortestPaths(s, t));
+      // The farthest of all distances, where all can be reached.
+      const free = Array.from({ length: n ** d }, (_, v) => v).filter((v) => !blocked.has(v));
+      if (free.length > 40 || i % 3 > 0) continue;
+      const each = free.map((v) => plainDistances(d, n, blocked, v));
+      const connected = free.every((v) => each[0]![v]! >= 0);
+      const diameter = Math.max(...each.flatMap((row) => free.map((v) => row[v]!)));
+      expect((await l.analyze()).diameter).toBe(connected ? diameter : -1);
+    }
   });
 });
 
