@@ -191,7 +191,11 @@ describe.each(kinds)('on %s', (kind) => {
 
 describe('the router', () => {
   it('is told what sort of work it is', async () => {
-    await using runtime = await createRuntime({ devices: ['cpu', 'reference'], cpu: { threads: 1 }, routing: { cache: false } });
+    await using runtime = await createRuntime({
+      devices: ['cpu', 'reference'],
+      cpu: { threads: 1 },
+      routing: { cache: false },
+    });
     const l = new Lattice({ dimensions: 2, size: 6, runtime });
     await l.distancesFrom(0, { method: 'levels' });
     await l.transform(runtime.ones([8]), 'scale', { factor: 2 });
