@@ -29,24 +29,33 @@ export function gridAdjacency(grid: Grid, mask: Mask | null, where: string): Adj
     });
   }
   const { vertices, strides, size, dimensions: d } = grid;
-  const blocked = mask?.bytes;
+  const blocked = mask?.bytes ?? null;
   const offsets = new Int32Array(vertices + 1);
   const neighbors = new Int32Array(2 * grid.edges);
   const x = new Int32Array(d);
+  // Along a row of the last axis the neighbours on the other axes lie equally far away: below in front, above behind.
+  const below = new Int32Array(d);
+  const above = new Int32Array(d);
   let at = 0;
-  for (let v = 0; v < vertices; v++) {
-    if (!blocked?.[v]) {
-      for (let k = 0; k < d; k++) {
-        const u = v - strides[k]!;
-        if (x[k]! > 0 && !blocked?.[u]) neighbors[at++] = u;
+  for (let row = 0; row < vertices; row += size) {
+    let [lower, upper] = [0, 0];
+    for (let k = 0; k < d - 1; k++) if (x[k]! > 0) below[lower++] = -strides[k]!;
+    for (let k = d - 2; k >= 0; k--) if (x[k]! < size - 1) above[upper++] = strides[k]!;
+    for (let v = row, end = row + size; v < end; v++) {
+      if (blocked === null) {
+        for (let i = 0; i < lower; i++) neighbors[at++] = v + below[i]!;
+        if (v > row) neighbors[at++] = v - 1;
+        if (v < end - 1) neighbors[at++] = v + 1;
+        for (let i = 0; i < upper; i++) neighbors[at++] = v + above[i]!;
+      } else if (blocked[v] === 0) {
+        for (let i = 0; i < lower; i++) if (blocked[v + below[i]!] === 0) neighbors[at++] = v + below[i]!;
+        if (v > row && blocked[v - 1] === 0) neighbors[at++] = v - 1;
+        if (v < end - 1 && blocked[v + 1] === 0) neighbors[at++] = v + 1;
+        for (let i = 0; i < upper; i++) if (blocked[v + above[i]!] === 0) neighbors[at++] = v + above[i]!;
       }
-      for (let k = d - 1; k >= 0; k--) {
-        const u = v + strides[k]!;
-        if (x[k]! < size - 1 && !blocked?.[u]) neighbors[at++] = u;
-      }
+      offsets[v + 1] = at;
     }
-    offsets[v + 1] = at;
-    for (let k = d - 1; k >= 0 && ++x[k]! === size; k--) x[k] = 0;
+    for (let k = d - 2; k >= 0 && ++x[k]! === size; k--) x[k] = 0;
   }
   return { vertices, offsets, neighbors: mask ? neighbors.slice(0, at) : neighbors, weights: null };
 }

@@ -110,7 +110,7 @@ export abstract class LatticePaths extends LatticeBase {
     this.addressable(where);
     if (!this.mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
     if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where)))
-      return this.#searched(s, -1, where).distances.slice();
+      return this.#searched(s, -1, where, method === 'search').distances.slice();
     return this.session.orOnHost(
       where,
       () => this.#byLevels(s, where, o.signal),
@@ -159,7 +159,7 @@ export abstract class LatticePaths extends LatticeBase {
     const rt = await this.session.open(where);
     const { vertices } = this.grid;
     this.affordable(rt, 7 * vertices, 'a search', where);
-    return searchLevels(rt, (body) => this.session.within(rt, 'path_finding', where, body), {
+    return searchLevels(rt, this.session.scoped(rt, 'path_finding', where), {
       grid: this.grid,
       mask: this.mask,
       source: s,
@@ -170,10 +170,10 @@ export abstract class LatticePaths extends LatticeBase {
     });
   }
 
-  /** A search from s on the host: the last one, if it went all the way from there. */
-  #searched(s: number, t: number, where: string): Search {
+  /** A search from s on the host: the last one, if it went all the way from there and need not be fresh. */
+  #searched(s: number, t: number, where: string, fresh = false): Search {
     this.#search ??= new Search(this.graph(where));
-    if (this.#search.whole && this.#search.source === s && t === -1) return this.#search;
+    if (!fresh && this.#search.whole && this.#search.source === s && t === -1) return this.#search;
     this.searches++;
     return this.#search.from(s, t);
   }

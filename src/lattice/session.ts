@@ -123,9 +123,14 @@ export class Session {
 
   /** Runs a body that makes and computes tensors, all but what it returns disposed, at the device that is wanted. */
   within<T>(rt: Runtime, op: OperationType, where: string, body: () => T, dtypes: readonly DType[] = []): T {
+    return this.scoped(rt, op, where, dtypes)(body);
+  }
+
+  /** The same for many bodies: the device is looked for once. */
+  scoped(rt: Runtime, op: OperationType, where: string, dtypes: readonly DType[] = []): <T>(body: () => T) => T {
     const device = this.pin(rt, where, dtypes) ?? undefined;
     this.#last = device ?? this.chosen(rt, op, where);
-    return rt.scope({ device, op }, body);
+    return (body) => rt.scope({ device, op }, body);
   }
 
   fellBack(method: string, from: DeviceId, to: DeviceId, reason: string): void {
