@@ -23,10 +23,12 @@ for (let row = 0; row < size; row++) {
 }
 
 // Live data lends its memory, and is what it was.
-const busy = Array.from({ length: 2 * (length + 1) }, (_, i) => runtime.random.normal([2 * size * size], { seed: i }));
-const sums = await Promise.all(busy.map((t) => t.sum().data()));
+const busy = Array.from({ length: 2 * (length + 1) }, (_, i) =>
+  runtime.random.normal([2 * size * size], { seed: i }).compute(),
+);
+const before = await Promise.all(busy.map((t) => t.bytes()));
 const walks = await lattice.countWalks(0, 9, length, { buffers: busy });
-const after = await Promise.all(busy.map((t) => t.sum().data()));
-const same = sums.every((s, i) => s[0] === after[i]![0]);
+const after = await Promise.all(busy.map((t) => t.bytes()));
+const same = before.every((bytes, i) => bytes.every((b, k) => b === after[i]![k]));
 console.log(`${walks} shortest paths, counted in the memory of ${busy.length} live tensors; unchanged: ${same}.`);
 await lattice.dispose();
