@@ -140,6 +140,16 @@ describe('the distance around obstacles', () => {
   });
 });
 
+describe('many dimensions', () => {
+  it('fit one kernel as well', async () => {
+    const runtime = await runtimeOf('cpu');
+    const l = new Lattice({ dimensions: 4, size: 2, runtime, device: 'cpu', blocked: [1, 2] });
+    expect(await l.distanceWithObstacles(0, 3)).toBe(l.distance(0, 3));
+    expect(await l.countWalks(0, 4, 3, { memory: 'borrow' })).toBe(await l.countWalks(0, 4, 3));
+    await l.dispose();
+  });
+});
+
 describe('large walks', () => {
   it('wrap around, and say what they borrowed and what it cost', async () => {
     const runtime = await runtimeOf('cpu');

@@ -98,7 +98,11 @@ function timesX(value: Halves, n: number): Halves {
   if (n > 28) return timesX(timesX(value, 28), n - 28);
   const { low, high } = value;
   const out = high.rightShift(32 - n);
-  const back = out.bitwiseXor(out.leftShift(1)).bitwiseXor(out.leftShift(3)).bitwiseXor(out.leftShift(4));
+  // x^64 is x^4 + x^3 + x + 1; a single bit is multiplied by that at once.
+  const back =
+    n === 1
+      ? out.mul(0x1b)
+      : out.bitwiseXor(out.leftShift(1)).bitwiseXor(out.leftShift(3)).bitwiseXor(out.leftShift(4));
   return {
     low: low.leftShift(n).bitwiseXor(back),
     high: high.leftShift(n).bitwiseOr(low.rightShift(32 - n)),

@@ -129,7 +129,7 @@ function pairs(low: Tensor, high: Tensor): [Tensor, Tensor][] {
 }
 
 /** Bits of a weight that one launch multiplies by: more would not fit one kernel. */
-const bitsPerLaunch = 4;
+const bitsPerLaunch = 8;
 
 /**
  * Weighted edges over GF(2^64): R ^= w ⊗ S, a direction at a time. The weights are not stored: they are added to borrowed memory W for
