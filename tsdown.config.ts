@@ -12,6 +12,7 @@ export default defineConfig({
     routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
+    lattice: 'src/lattice/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },

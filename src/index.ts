@@ -37,7 +37,7 @@ export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults
 export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/health.ts';
 export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
-export { Router } from './governor/routing/router.ts';
+export { type RouteExplanation, Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
 export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
 export type { CompileArgument, Compiled, CompileResult } from './runtime/compile.ts';
@@ -51,6 +51,7 @@ export {
   type TransferEvent,
 } from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
+export type { InPlaceKernel, MemoryLayout } from './runtime/in-place.ts';
 export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
 export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';

@@ -13,6 +13,7 @@ import * as devices from '../src/devices.ts';
 import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
+import * as lattice from '../src/lattice/index.ts';
 import { TensorCore } from '../src/tensor/core.ts';
 import { openRuntime, targets } from './cases/devices.ts';
 
@@ -76,7 +77,7 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute)?';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice)?';?/g,
       (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
     );
 }
@@ -97,7 +98,7 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...devices, ...compute, ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = { ...lattice, ...devices, ...compute, ...gpuforge, ...io, ...forge };
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */

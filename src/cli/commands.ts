@@ -15,6 +15,7 @@ import { register as profiles } from './forge/profiles.ts';
 import { register as report } from './forge/report.ts';
 import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
+import { register as lattice } from './lattice.ts';
 import { register as stats } from './stats.ts';
 import { register as tour } from './tour/command.ts';
 
@@ -26,6 +27,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   stats,
   calibrate,
   explainRoute,
+  lattice,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,

@@ -147,7 +147,7 @@ function notOneKernel(name: string | undefined, kernels: readonly string[]): Arg
   });
 }
 
-function stencilInput(host: TensorHost, node: Node, border: Border): KernelValue {
+export function stencilInput(host: TensorHost, node: Node, border: Border): KernelValue {
   const tensor = new Tensor(host, node);
   const at = (...offsets: number[]): Tensor => {
     const shape = node.shape.values;

@@ -30,6 +30,7 @@ import { type Explanation, explain } from './explain.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor, type Governor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
+import { type InPlaceKernel, inPlaceKernel, type MemoryLayout } from './in-place.ts';
 import { type KernelInput, type KernelOptions, type KernelValue, kernel, type UserKernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
@@ -280,6 +281,23 @@ export class Runtime extends TensorMaking {
   ): UserKernel<A, R> {
     this.host.checkOpen('kernel');
     return kernel(this.#engine, this.host, body, options);
+  }
+
+  /**
+   * A kernel that changes borrowed memory in place: result i of the body replaces value i. For the steps of `rt.memory.borrow`.
+   *
+   * ```ts
+   * const add = rt.inPlaceKernel([a, b], (x, y) => x.add(y.at(1))); // a, b: { dtype, shape }
+   * const step = { do: ([m, n]) => add(m, n), undo: ([m, n]) => subtract(m, n) };
+   * ```
+   */
+  inPlaceKernel(
+    memory: readonly MemoryLayout[],
+    body: (...values: KernelValue[]) => Tensor | readonly Tensor[],
+    options: KernelOptions = {},
+  ): InPlaceKernel {
+    this.host.checkOpen('inPlaceKernel');
+    return inPlaceKernel(this.#engine, this.host, this.#governor.places, memory, body, options);
   }
 
   /**

@@ -1,0 +1,48 @@
+// Arrays and tensors as methods of the lattice take them.
+
+import { type HostArrays, Tensor } from '../index.ts';
+import { invalidArgument } from './errors.ts';
+
+export type TypedArray =
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
+
+/** Data of the host: typed arrays keep their type; plain numbers stay plain. */
+export type HostData = TypedArray | readonly number[];
+export type LatticeData = HostData | Tensor;
+
+export type TensorArray = HostArrays[keyof HostArrays];
+
+export const isTyped = (x: unknown): x is TypedArray => ArrayBuffer.isView(x) && !(x instanceof DataView);
+export const isTensor = (x: unknown): x is Tensor => x instanceof Tensor;
+
+/** An array of the same type with the same elements. */
+export const copyOf = <T extends TypedArray>(x: T): T => x.slice() as T;
+
+export const bytesOf = (x: TypedArray): Uint8Array => new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
+
+/** What a value is, for messages. */
+export function kindOf(x: unknown): string {
+  if (isTensor(x)) return `${x.dtype} [${x.shape.join(', ')}]`;
+  if (isTyped(x)) return `${x.constructor.name}(${x.length})`;
+  return Array.isArray(x) ? `an array of ${x.length}` : String(x);
+}
+
+/** Refuses what is no data. */
+export function checkData(x: unknown, where: string): LatticeData {
+  if (isTensor(x) || isTyped(x) || (Array.isArray(x) && x.every((v) => typeof v === 'number'))) return x as LatticeData;
+  throw invalidArgument({
+    where,
+    problem: `the data is ${kindOf(x)}`,
+    fix: 'Give a typed array, an array of numbers, or a tensor.',
+  });
+}

@@ -1,0 +1,180 @@
+// What every part of a lattice stands on: the grid, the mask, the runtime behind it, and what was made once and is kept.
+//
+// The constructor opens nothing and stores nothing per vertex. Methods here are arithmetic.
+
+import { ArgumentError, type DeviceId, formatBytes, type Runtime, type Tensor } from '../index.ts';
+import { type Adjacency, edgeCount, gridAdjacency } from './adjacency.ts';
+import { type Analysis, closedForm, estimateMemory, type MemoryEstimate } from './analysis.ts';
+import { kindOf } from './arrays.ts';
+import type { Csr } from './build.ts';
+import { LatticeTooLargeError } from './errors.ts';
+import { Grid } from './grid.ts';
+import { type Blocked, Mask } from './mask.ts';
+import { type LatticeOptions, type ResolvedOptions, resolveOptions } from './options.ts';
+import { PathCache } from './path-cache.ts';
+import { Session } from './session.ts';
+
+export const MiB = 2 ** 20;
+
+export abstract class LatticeBase implements AsyncDisposable {
+  readonly dimensions: number;
+  readonly size: number;
+  protected readonly grid: Grid;
+  protected readonly session: Session;
+  protected readonly options: ResolvedOptions;
+  protected readonly cache: PathCache;
+  protected mask: Mask | null;
+  protected csr: Csr | null = null;
+  #adjacency: Adjacency | null = null;
+  protected auxBytes = 0;
+
+  /**
+   * ```ts
+   * import { Lattice } from 'gpuforge/lattice';
+   * await using lattice = new Lattice({ dimensions: 4, size: 10 });
+   * const { length } = await lattice.shortestPath(0, 9999); // 36
+   * ```
+   */
+  constructor(options: LatticeOptions = {}) {
+    this.options = resolveOptions(options);
+    this.grid = new Grid(this.options.dimensions, this.options.size);
+    this.dimensions = this.grid.dimensions;
+    this.size = this.grid.size;
+    this.mask = Mask.of(this.grid, options.blocked, 'Lattice');
+    this.cache = new PathCache(this.options.pathCache);
+    this.session = new Session('lattice', { ...this.options, runtime: options.runtime });
+  }
+
+  /** Vertices that are not blocked. */
+  get vertices(): number {
+    return this.grid.vertices - (this.mask?.blocked ?? 0);
+  }
+
+  /** Edges between them. */
+  get edges(): number {
+    return this.mask ? edgeCount(this.graph('edges')) : this.grid.edges;
+  }
+
+  get built(): boolean {
+    return this.csr !== null;
+  }
+
+  /** Where device work last ran; null before there was any. */
+  get device(): DeviceId | null {
+    return this.session.device;
+  }
+
+  /** Blocks these vertices instead of those before; nothing for none. What was built and remembered is forgotten. */
+  setBlocked(blocked: Blocked | null): void {
+    this.session.check('setBlocked');
+    this.mask = Mask.of(this.grid, blocked, 'setBlocked');
+    this.forget();
+  }
+
+  indexToCoords(vertex: number): number[] {
+    this.session.check('indexToCoords');
+    return this.grid.coords(this.grid.check(vertex, 'indexToCoords'));
+  }
+
+  coordsToIndex(coords: readonly number[]): number {
+    this.session.check('coordsToIndex');
+    return this.grid.index(coords, 'coordsToIndex');
+  }
+
+  validateCoords(coords: readonly number[]): boolean {
+    this.session.check('validateCoords');
+    return this.grid.valid(coords);
+  }
+
+  /** Ascending; blocked ones are left out. */
+  neighbors(vertex: number): number[] {
+    const all = this.grid.neighbors(this.free(vertex, 'neighbors'));
+    return this.mask ? all.filter((v) => !this.mask!.bytes[v]) : all;
+  }
+
+  /** Of the lattice without its mask. */
+  analyzeClosedForm(): Analysis {
+    this.session.check('analyzeClosedForm');
+    return closedForm(this.grid);
+  }
+
+  estimateMemory(): MemoryEstimate {
+    this.session.check('estimateMemory');
+    return estimateMemory(this.grid);
+  }
+
+  /** Frees everything, and closes the runtime if it is the lattice's own. All later calls are refused. */
+  async dispose(): Promise<void> {
+    if (this.session.closed) return;
+    this.forget();
+    await this.session.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose();
+  }
+
+  // For the other parts.
+
+  /** A vertex that can be used. */
+  protected free(vertex: number, where: string): number {
+    this.session.check(where);
+    return Mask.free(this.mask, this.grid.check(vertex, where), where);
+  }
+
+  protected ends(s: number, t: number, where: string): void {
+    this.free(s, where);
+    this.free(t, where);
+  }
+
+  /** The adjacency on the host, made once. */
+  protected graph(where: string): Adjacency {
+    this.session.check(where);
+    this.addressable(where);
+    this.#adjacency ??= gridAdjacency(this.grid, this.mask, where);
+    return this.#adjacency;
+  }
+
+  /** Refuses, before anything is allocated, what has no room. */
+  protected affordable(rt: Runtime, bytes: number, what: string, where: string): void {
+    const free = this.session.freeBytes(rt, 'lattice_creation', where);
+    if (bytes <= free) return;
+    throw new LatticeTooLargeError({
+      where,
+      problem: `${what} of the lattice ${this.grid} takes ${bytes} bytes (${formatBytes(bytes)}), ${free} (${formatBytes(free)}) are free`,
+      fix: 'Use a smaller lattice, free memory, or methods with a closed form.',
+    });
+  }
+
+  /** Refuses lattices whose vertices one array cannot hold. */
+  protected addressable(where: string): void {
+    const { vertices, edges } = this.grid;
+    if (2 * edges < 2 ** 31) return;
+    const { csr } = estimateMemory(this.grid);
+    throw new LatticeTooLargeError({
+      where,
+      problem: `the lattice ${this.grid} has ${vertices} vertices; its adjacency takes ${csr} bytes, and the most that can be addressed is ${2 ** 33}`,
+      fix: 'Use a smaller lattice, or methods with a closed form: distance, shortestPath and allPaths without a mask, analyzeClosedForm.',
+    });
+  }
+
+  /** Refuses a tensor of another runtime. */
+  protected own(rt: Runtime, x: Tensor, where: string): void {
+    using probe = rt.zeros([0]);
+    if (probe.host === x.host) return;
+    throw new ArgumentError({
+      code: 'FOREIGN_TENSOR',
+      message: `${where}: ${kindOf(x)} belongs to another runtime than the lattice`,
+      fix: 'Give the lattice that runtime: new Lattice({ runtime }), or copy the data.',
+      where,
+    });
+  }
+
+  protected forget(): void {
+    this.cache.clear();
+    this.#adjacency = null;
+    const csr = this.csr;
+    this.csr = null;
+    for (const t of csr ? [csr.offsets, csr.neighbors] : []) if (!t.disposed) t.dispose();
+  }
+}

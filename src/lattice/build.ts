@@ -1,0 +1,96 @@
+// The adjacency of a grid as tensors: computed where the device is a GPU, uploaded where it is the CPU.
+//
+// On a device every vertex has 2d places for neighbours, in ascending order. Those that exist are counted, a running sum gives the
+// rows, and one scatter puts each neighbour where it belongs.
+
+import type { Runtime, Tensor } from '../index.ts';
+import type { Adjacency } from './adjacency.ts';
+import type { Grid } from './grid.ts';
+import type { Mask } from './mask.ts';
+
+/** Compressed sparse rows: the neighbours of v are neighbors[offsets[v] … offsets[v+1]-1], ascending. */
+export interface Csr {
+  readonly offsets: Tensor<'i32'>;
+  readonly neighbors: Tensor<'i32'>;
+}
+
+export function uploadCsr(rt: Runtime, { offsets, neighbors }: Adjacency): Csr {
+  return {
+    offsets: rt.tensor(offsets, [offsets.length], { dtype: 'i32' }),
+    neighbors: rt.tensor(neighbors, [neighbors.length], { dtype: 'i32' }),
+  };
+}
+
+/** By arithmetic on the device. `entries`: how many neighbours there are in all. */
+export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: number): Csr {
+  const { shape, size, strides, vertices, dimensions: d } = grid;
+  const index = rt.iota([vertices], 0).reshape(shape);
+  const free = mask
+    ? rt.tensor(
+        mask.bytes.map((b) => 1 - b),
+        shape,
+        { dtype: 'u8' },
+      )
+    : null;
+  const coordinate = strides.map((_, k) => rt.iota(shape, k));
+  const place = (k: number, by: 1 | -1): { readonly exists: Tensor; readonly vertex: Tensor } => {
+    const inside = by === 1 ? coordinate[k]!.less(size - 1) : coordinate[k]!.greater(0);
+    const vertex = index.add(by * strides[k]!);
+    if (!free) return { exists: inside, vertex };
+    const near = free.roll(-by, k).notEqual(0);
+    return { exists: inside.logicalAnd(near).logicalAnd(free.notEqual(0)), vertex };
+  };
+  const axes = strides.map((_, k) => k);
+  const places = [...axes.map((k) => place(k, -1)), ...axes.reverse().map((k) => place(k, 1))];
+  const exists = places.map((p) => p.exists.cast('i32').reshape([vertices]));
+  const ends = runningSum(exists.reduce((a, b) => a.add(b)));
+  const starts = ends.sub(exists.reduce((a, b) => a.add(b)));
+  // What does not exist goes to one place behind the last, which is cut off.
+  const at = exists.map((e, j) =>
+    rt.where(
+      e.notEqual(0),
+      exists.slice(0, j).reduce((a, b) => a.add(b), starts),
+      entries,
+    ),
+  );
+  const flat = (ts: readonly Tensor[]): Tensor =>
+    rt
+      .stack(
+        ts.map((t) => t.cast('i32').reshape([vertices])),
+        0,
+      )
+      .reshape([vertices * 2 * d])
+      .compute();
+  const neighbors = rt
+    .zeros([entries + 1], { dtype: 'i32' })
+    .scatter(flat(at), flat(places.map((p) => p.vertex)))
+    .slice([[0, entries]]);
+  const offsets = rt.concat([rt.zeros([1], { dtype: 'i32' }), ends], 0);
+  return { offsets: offsets.cast('i32').compute(), neighbors: neighbors.cast('i32').compute() };
+}
+
+/** Sums up to each element, in as many steps as the length has bits. Whole numbers of 32 bits stay such, which `cumsum` widens. */
+function runningSum(x: Tensor): Tensor {
+  let sum = x.compute();
+  for (let by = 1; by < x.size; by *= 2) sum = sum.add(sum.slice([[0, x.size - by]]).pad([[by, 0]])).compute();
+  return sum;
+}
+
+/** Ones where two vertices are neighbours, as a matrix. */
+export function denseAdjacency(rt: Runtime, { strides, size, vertices }: Grid, mask: Mask | null): Tensor<'f32'> {
+  const [row, column] = [0, 1].map((axis) => rt.iota([vertices, vertices], axis)) as [Tensor, Tensor];
+  const apart = strides
+    .map((stride) => {
+      const [x, y] = [row, column].map((v) => v.floorDivide(stride).mod(size)) as [Tensor, Tensor];
+      return x.sub(y).abs();
+    })
+    .reduce((a, b) => a.add(b));
+  const near = apart.equal(1);
+  if (!mask) return near.cast('f32').compute();
+  const free = rt.tensor(mask.bytes, [vertices], { dtype: 'u8' }).equal(0);
+  return near
+    .logicalAnd(free)
+    .logicalAnd(free.reshape([vertices, 1]))
+    .cast('f32')
+    .compute();
+}

@@ -1,0 +1,113 @@
+// Errors of the lattice and of graphs: one class per reaction, each with a code and a sentence that says what to do.
+
+import { ArgumentError, type ErrorInfo, ForgeError } from '../index.ts';
+
+/** Any other argument that cannot be used. */
+export { ArgumentError as InvalidArgumentError } from '../index.ts';
+
+export interface Refusal {
+  /** The method that refused. */
+  readonly where: string;
+  /** What happened; the method's name is put before it. */
+  readonly problem: string;
+  readonly fix: string;
+}
+
+const told = ({ where, problem, fix }: Refusal): ErrorInfo => ({ where, fix, message: `${where}: ${problem}` });
+
+export const invalidArgument = (refusal: Refusal): ArgumentError => new ArgumentError(told(refusal));
+
+/** An argument of a lattice that cannot be used; the classes say which. */
+export abstract class LatticeArgumentError extends ArgumentError {
+  constructor(refusal: Refusal) {
+    super(told(refusal));
+  }
+}
+
+/** An option of the constructor outside its range. */
+export class LatticeConfigError extends LatticeArgumentError {
+  override name = 'LatticeConfigError';
+  static override readonly code: string = 'LATTICE_CONFIG';
+}
+
+/** More vertices, bytes or work than can be had; nothing was allocated. */
+export class LatticeTooLargeError extends ForgeError {
+  override name = 'LatticeTooLargeError';
+  static override readonly code: string = 'LATTICE_TOO_LARGE';
+
+  constructor(refusal: Refusal) {
+    super(told(refusal));
+  }
+}
+
+/** A vertex that is no whole number, is negative, or lies beyond the last one. */
+export class VertexRangeError extends LatticeArgumentError {
+  override name = 'VertexRangeError';
+  static override readonly code: string = 'VERTEX_RANGE';
+}
+
+/** A vertex that the mask blocks. */
+export class VertexBlockedError extends LatticeArgumentError {
+  override name = 'VertexBlockedError';
+  static override readonly code: string = 'VERTEX_BLOCKED';
+}
+
+/** There is no path between two vertices. On a lattice only a mask can cause this. */
+export class PathNotFoundError extends ForgeError {
+  override name = 'PathNotFoundError';
+  static override readonly code: string = '2005';
+
+  constructor(refusal: Refusal) {
+    super(told(refusal));
+  }
+}
+
+/** Coordinates of the wrong number or out of range. */
+export class CoordinateError extends LatticeArgumentError {
+  override name = 'CoordinateError';
+  static override readonly code: string = 'COORDINATE';
+}
+
+/** A key that does not fit the data. */
+export class KeyLengthError extends LatticeArgumentError {
+  override name = 'KeyLengthError';
+  static override readonly code: string = 'KEY_LENGTH';
+}
+
+/** A number that does not fit a byte. */
+export class ValueRangeError extends LatticeArgumentError {
+  override name = 'ValueRangeError';
+  static override readonly code: string = 'VALUE_RANGE';
+}
+
+/** A step of a register program that could not be undone. */
+export class NotReversibleError extends LatticeArgumentError {
+  override name = 'NotReversibleError';
+  static override readonly code: string = 'NOT_REVERSIBLE';
+  readonly step: number;
+
+  constructor(refusal: Refusal & { readonly step: number }) {
+    super(refusal);
+    this.step = refusal.step;
+  }
+}
+
+/** A name that must be one of a list. */
+export function oneOf<T extends string>(where: string, what: string, name: unknown, legal: readonly T[]): T {
+  if (typeof name === 'string' && (legal as readonly string[]).includes(name)) return name as T;
+  throw invalidArgument({
+    where,
+    problem: `there is no ${what} ${JSON.stringify(name) ?? String(name)}`,
+    fix: `Use one of ${legal.join(', ')}.`,
+  });
+}
+
+/** A whole number from `least` upwards. */
+export function wholeNumber(where: string, what: string, value: unknown, least = 0): number {
+  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
+  throw invalidArgument({
+    where,
+    problem: `${what} is ${String(value)}`,
+    fix: `Use a whole number from ${least}.`,
+  });
+}

@@ -1,0 +1,309 @@
+// Any undirected graph, with or without weights: shortest paths, components, PageRank, centralities, communities. It lives in
+// host memory as compressed sparse rows and opens no device. Grids have faster ways of their own: see Lattice.
+
+import { type Adjacency, edgeCount, mostEntries } from './adjacency.ts';
+import { betweenness, weightedBetweenness } from './brandes.ts';
+import { type CentralityKind, centralityKinds, closeness, degrees, eigenvector } from './centrality.ts';
+import {
+  type CommunityMethod,
+  type CommunityOptions,
+  communityMethods,
+  findCommunities,
+  type Partition,
+} from './communities.ts';
+import { shortestTree } from './dijkstra.ts';
+import {
+  invalidArgument,
+  LatticeTooLargeError,
+  oneOf,
+  PathNotFoundError,
+  VertexRangeError,
+  wholeNumber,
+} from './errors.ts';
+import { components, Search } from './search.ts';
+
+/** Two vertices, and what the way between them costs (1 where it is left out). */
+export type Edge = readonly [number, number] | readonly [number, number, number];
+
+export interface GraphPath {
+  readonly path: readonly number[];
+  /** The sum of its weights; without weights, the steps. */
+  readonly length: number;
+}
+
+export interface PageRankOptions {
+  /** The part that follows edges; the rest jumps anywhere. Default 0.85. */
+  readonly damping?: number | undefined;
+  /** Ends when the ranks change by less, added up. Default 1e-10. */
+  readonly tolerance?: number | undefined;
+  /** Default 1,000. */
+  readonly maxRounds?: number | undefined;
+}
+
+export class Graph {
+  readonly #adjacency: Adjacency;
+  #search: Search | null = null;
+
+  private constructor(adjacency: Adjacency) {
+    this.#adjacency = adjacency;
+  }
+
+  /**
+   * From a list of edges. An edge may be given in one direction or both, but only with one weight; loops are refused.
+   *
+   * ```ts
+   * import { Graph } from 'gpuforge/lattice';
+   * const graph = Graph.fromEdges(4, [[0, 1], [1, 2], [2, 3], [3, 0]]);
+   * graph.distance(0, 2); // 2
+   * ```
+   */
+  static fromEdges(vertices: number, edges: Iterable<Edge>): Graph {
+    const where = 'Graph.fromEdges';
+    checkCount(vertices, where);
+    const list = [...edges];
+    if (2 * list.length > mostEntries) throw tooLarge(vertices, list.length, where);
+    const weighted = list.some((e) => e.length === 3);
+    const entries: [number, number, number][] = [];
+    for (const [a, b, w = 1] of list) {
+      checkVertex(a, vertices, where);
+      checkVertex(b, vertices, where);
+      if (a === b)
+        throw invalidArgument({ where, problem: `vertex ${a} has an edge to itself`, fix: 'Leave loops out.' });
+      checkWeight(w, where);
+      entries.push([a, b, w], [b, a, w]);
+    }
+    entries.sort((x, y) => x[0] - y[0] || x[1] - y[1]);
+    const unique = entries.filter((e, i) => {
+      const before = entries[i - 1];
+      if (!before || before[0] !== e[0] || before[1] !== e[1]) return true;
+      if (before[2] === e[2]) return false;
+      throw invalidArgument({
+        where,
+        problem: `the edge ${e[0]}–${e[1]} has the weights ${before[2]} and ${e[2]}`,
+        fix: 'Give each edge once, or with the same weight.',
+      });
+    });
+    const offsets = new Int32Array(vertices + 1);
+    for (const [a] of unique) offsets[a + 1] = offsets[a + 1]! + 1;
+    for (let v = 0; v < vertices; v++) offsets[v + 1] = offsets[v + 1]! + offsets[v]!;
+    return new Graph({
+      vertices,
+      offsets,
+      neighbors: Int32Array.from(unique, (e) => e[1]),
+      weights: weighted ? Float64Array.from(unique, (e) => e[2]) : null,
+    });
+  }
+
+  /** From compressed sparse rows, which are copied: each row ascending, each edge in both rows with the same weight. */
+  static fromCsr(offsets: ArrayLike<number>, neighbors: ArrayLike<number>, weights?: ArrayLike<number>): Graph {
+    const where = 'Graph.fromCsr';
+    const vertices = offsets.length - 1;
+    checkCount(vertices, where);
+    const made: Adjacency = {
+      vertices,
+      offsets: Int32Array.from(offsets),
+      neighbors: Int32Array.from(neighbors),
+      weights: weights ? Float64Array.from(weights) : null,
+    };
+    checkRows(made, neighbors.length, weights?.length ?? neighbors.length, where);
+    return new Graph(made);
+  }
+
+  get vertices(): number {
+    return this.#adjacency.vertices;
+  }
+
+  get edges(): number {
+    return edgeCount(this.#adjacency);
+  }
+
+  get weighted(): boolean {
+    return this.#adjacency.weights !== null;
+  }
+
+  /** The rows themselves: to be read, not changed. */
+  get rows(): Adjacency {
+    return this.#adjacency;
+  }
+
+  /** Ascending. */
+  neighbors(vertex: number): number[] {
+    this.#check(vertex, 'neighbors');
+    const { offsets, neighbors } = this.#adjacency;
+    return [...neighbors.subarray(offsets[vertex]!, offsets[vertex + 1]!)];
+  }
+
+  /** From s to t: fewest steps, or least weight. */
+  shortestPath(s: number, t: number): GraphPath {
+    const where = 'shortestPath';
+    this.#check(s, where);
+    this.#check(t, where);
+    if (this.weighted) {
+      const { distances, before } = shortestTree(this.#adjacency, s, t);
+      if (distances[t] === Number.POSITIVE_INFINITY) throw noPath(s, t, where);
+      const path = [t];
+      for (let v = t; v !== s; path.push(v)) v = before[v]!;
+      return { path: path.reverse(), length: distances[t]! };
+    }
+    const search = this.#searchFrom(s, t);
+    if (search.distances[t]! < 0) throw noPath(s, t, where);
+    return { path: search.pathTo(t), length: search.distances[t]! };
+  }
+
+  distance(s: number, t: number): number {
+    return this.shortestPath(s, t).length;
+  }
+
+  /** From s to every vertex; -1 where there is no way. */
+  distancesFrom(s: number): Float64Array {
+    this.#check(s, 'distancesFrom');
+    if (!this.weighted) return Float64Array.from(this.#searchFrom(s).distances);
+    return shortestTree(this.#adjacency, s).distances.map((d) => (d === Number.POSITIVE_INFINITY ? -1 : d));
+  }
+
+  /** The component of each vertex, numbered by their lowest vertex. */
+  components(): { readonly of: Int32Array; readonly count: number } {
+    return components(this.#adjacency);
+  }
+
+  /** How often a walker is at each vertex; the ranks add up to 1. Vertices without edges jump anywhere. */
+  pageRank(o: PageRankOptions = {}): Float64Array {
+    const where = 'pageRank';
+    const { damping = 0.85, tolerance = 1e-10 } = o;
+    if (!(damping >= 0 && damping < 1) || !(tolerance > 0)) {
+      throw invalidArgument({
+        where,
+        problem: `damping is ${String(damping)}, tolerance ${String(tolerance)}`,
+        fix: 'Use a damping from 0 to below 1 and a tolerance above 0.',
+      });
+    }
+    const maxRounds = wholeNumber(where, 'maxRounds', o.maxRounds ?? 1000, 1);
+    return pageRank(this.#adjacency, damping, tolerance, maxRounds);
+  }
+
+  /** As `Lattice.centrality`. With weights, betweenness and closeness go by least weight, degree and eigenvector add them up. */
+  async centrality(kind: CentralityKind, o: { readonly normalized?: boolean | undefined } = {}): Promise<Float64Array> {
+    oneOf('centrality', 'centrality', kind, centralityKinds);
+    const graph = this.#adjacency;
+    const by: Readonly<Record<CentralityKind, () => Float64Array>> = {
+      degree: () => degrees(graph),
+      closeness: () => closeness(graph, graph.vertices),
+      eigenvector: () => eigenvector(graph),
+      betweenness: () => (graph.weights ? weightedBetweenness(graph) : betweenness(graph)),
+    };
+    const n = graph.vertices;
+    const divisor = { betweenness: ((n - 1) * (n - 2)) / 2, degree: n - 1, closeness: 1, eigenvector: 1 }[kind];
+    const values = by[kind]();
+    return o.normalized && divisor > 0 ? values.map((v) => v / divisor) : values;
+  }
+
+  async communities(method: CommunityMethod = 'modularity', o: CommunityOptions = {}): Promise<Partition> {
+    oneOf('communities', 'method', method, communityMethods);
+    if (o.seed !== undefined) wholeNumber('communities', 'seed', o.seed);
+    return findCommunities({ graph: this.#adjacency }, method, o);
+  }
+
+  #searchFrom(s: number, t = -1): Search {
+    this.#search ??= new Search(this.#adjacency);
+    return this.#search.from(s, t);
+  }
+
+  #check(vertex: unknown, where: string): void {
+    checkVertex(vertex, this.vertices, where);
+  }
+}
+
+function pageRank(graph: Adjacency, damping: number, tolerance: number, maxRounds: number): Float64Array {
+  const { vertices: n, offsets, neighbors, weights } = graph;
+  if (n === 0) return new Float64Array(0);
+  const out = new Float64Array(n);
+  for (let v = 0; v < n; v++)
+    for (let e = offsets[v]!; e < offsets[v + 1]!; e++) out[v] = out[v]! + (weights ? weights[e]! : 1);
+  let rank = new Float64Array(n).fill(1 / n);
+  let next = new Float64Array(n);
+  // What each vertex gives per unit of weight; rows are symmetric, so what comes in is read along a vertex's own row.
+  const share = new Float64Array(n);
+  for (let round = 0; round < maxRounds; round++) {
+    let idle = 0;
+    for (let v = 0; v < n; v++) {
+      if (out[v] === 0) idle += rank[v]!;
+      share[v] = out[v] === 0 ? 0 : rank[v]! / out[v]!;
+    }
+    const base = (1 - damping + damping * idle) / n;
+    let change = 0;
+    for (let v = 0; v < n; v++) {
+      let sum = 0;
+      for (let e = offsets[v]!, end = offsets[v + 1]!; e < end; e++)
+        sum += share[neighbors[e]!]! * (weights ? weights[e]! : 1);
+      const value = base + damping * sum;
+      change += Math.abs(value - rank[v]!);
+      next[v] = value;
+    }
+    [rank, next] = [next, rank];
+    if (change < tolerance) break;
+  }
+  return rank;
+}
+
+function checkCount(vertices: number, where: string): void {
+  if (Number.isSafeInteger(vertices) && vertices >= 0 && vertices < mostEntries) return;
+  throw invalidArgument({ where, problem: `there are ${String(vertices)} vertices`, fix: 'Use a whole number.' });
+}
+
+function checkVertex(vertex: unknown, vertices: number, where: string): void {
+  if (Number.isSafeInteger(vertex) && (vertex as number) >= 0 && (vertex as number) < vertices) return;
+  throw new VertexRangeError({
+    where,
+    problem: `${String(vertex)} is no vertex of a graph of ${vertices}`,
+    fix: vertices > 0 ? `Use a whole number from 0 to ${vertices - 1}.` : 'The graph has no vertices.',
+  });
+}
+
+function checkWeight(weight: number, where: string): void {
+  if (typeof weight === 'number' && weight > 0 && weight < Number.POSITIVE_INFINITY) return;
+  throw invalidArgument({ where, problem: `a weight is ${String(weight)}`, fix: 'Use weights above 0.' });
+}
+
+function checkRows(graph: Adjacency, entries: number, weights: number, where: string): void {
+  const { vertices, offsets, neighbors } = graph;
+  const bad = (problem: string): never => {
+    throw invalidArgument({
+      where,
+      problem,
+      fix: 'Give offsets that begin with 0, never fall and end with the number of neighbours.',
+    });
+  };
+  if (offsets[0] !== 0 || offsets[vertices] !== entries || weights !== entries)
+    bad(`offsets from ${offsets[0]} to ${offsets[vertices]}, ${entries} neighbours, ${weights} weights`);
+  const at = offsets.slice();
+  for (let v = 0; v < vertices; v++) {
+    if (offsets[v]! > offsets[v + 1]!) bad(`the row of ${v} ends before it begins`);
+    for (let e = offsets[v]!; e < offsets[v + 1]!; e++) {
+      const u = neighbors[e]!;
+      checkVertex(u, vertices, where);
+      if (graph.weights) checkWeight(graph.weights[e]!, where);
+      if (e > offsets[v]! && neighbors[e - 1]! >= u) bad(`the row of ${v} is not ascending`);
+      // Rows are read in order, so v comes next in the row of u, if it is there.
+      const back = at[u]!;
+      at[u] = back + 1;
+      if (u === v || back >= offsets[u + 1]! || neighbors[back] !== v || graph.weights?.[back] !== graph.weights?.[e])
+        bad(`the edge ${v}–${u} is not in both rows alike`);
+    }
+  }
+}
+
+function tooLarge(vertices: number, edges: number, where: string): LatticeTooLargeError {
+  return new LatticeTooLargeError({
+    where,
+    problem: `${vertices} vertices and ${edges} edges are more than ${mostEntries / 2} edges`,
+    fix: 'Use a smaller graph.',
+  });
+}
+
+function noPath(s: number, t: number, where: string): PathNotFoundError {
+  return new PathNotFoundError({
+    where,
+    problem: `there is no path from ${s} to ${t}`,
+    fix: 'Ask components() which vertices belong together.',
+  });
+}

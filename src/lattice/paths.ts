@@ -1,0 +1,198 @@
+// Paths and distances: by closed forms where there are any, else by a search on the host or, one kernel per level, on a device.
+
+import { type AllPathsOptions, PathIterator } from './all-paths.ts';
+import { kindOf } from './arrays.ts';
+import { LatticeBase } from './base.ts';
+import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors.ts';
+import type { Grid } from './grid.ts';
+import { searchLevels } from './levels.ts';
+import { countPaths, Search } from './search.ts';
+
+export interface PathResult {
+  /** Both ends included. */
+  readonly path: readonly number[];
+  /** Steps. */
+  readonly length: number;
+  /** What this call took. */
+  readonly ms: number;
+  readonly cached: boolean;
+}
+
+export const searchMethods = ['auto', 'closed', 'search', 'levels'] as const;
+
+export interface SearchOptions {
+  /**
+   * `closed`: arithmetic, only without a mask. `search`: on the host from a queue, or on a GPU level by level. `levels`: level by
+   * level on whatever device. `auto`: closed form where there is one, else a search.
+   */
+  readonly method?: (typeof searchMethods)[number] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export abstract class LatticePaths extends LatticeBase {
+  protected searches = 0;
+  protected levels = 0;
+  #search: Search | null = null;
+
+  /** Steps from s to t. With a mask it is searched. */
+  distance(s: number, t: number): number {
+    this.ends(s, t, 'distance');
+    if (!this.mask) return this.grid.distance(s, t);
+    const found = this.#searched(s, t, 'distance').distances[t]!;
+    return found < 0 ? this.noPath(s, t, 'distance') : found;
+  }
+
+  /** Exact. With a mask, 0 if t cannot be reached. */
+  countShortestPaths(s: number, t: number): bigint {
+    this.ends(s, t, 'countShortestPaths');
+    if (!this.mask) return this.grid.shortestPaths(s, t);
+    return countPaths(this.#searched(s, -1, 'countShortestPaths'), t);
+  }
+
+  /** Simple paths from s to t, each once, shorter ones first. */
+  allPaths(s: number, t: number, o: AllPathsOptions = {}): PathIterator {
+    const where = 'allPaths';
+    this.ends(s, t, where);
+    const limit = wholeNumber(where, 'limit', o.limit ?? 10_000, 1);
+    if (o.maxLength !== undefined) wholeNumber(where, 'maxLength', o.maxLength);
+    const grid = this.grid;
+    const steps = this.mask ? this.#searched(t, -1, where).distances.slice() : null;
+    const remaining = steps ? (v: number) => steps[v]! : (v: number) => grid.distance(v, t);
+    const shortest = remaining(s);
+    if (shortest < 0) this.noPath(s, t, where);
+    const longest = Math.min(o.maxLength ?? shortest, this.vertices - 1);
+    return new PathIterator({
+      source: s,
+      target: t,
+      shortest,
+      longest,
+      limit,
+      neighbors: (v) => this.neighbors(v),
+      remaining,
+    });
+  }
+
+  async shortestPath(s: number, t: number, o: SearchOptions = {}): Promise<PathResult> {
+    const start = performance.now();
+    const where = 'shortestPath';
+    this.ends(s, t, where);
+    const method = this.#method(where, o);
+    const known = method === 'auto' ? this.cache.get(s, t) : undefined;
+    const path = known ?? (await this.#path(s, t, method, where, o.signal));
+    if (!known) this.cache.set(s, t, path);
+    return { path: [...path], length: path.length - 1, ms: performance.now() - start, cached: known !== undefined };
+  }
+
+  /** Many at once: with a mask, one search for all pairs with the same start. */
+  async shortestPaths(pairs: readonly (readonly [number, number])[], o: SearchOptions = {}): Promise<PathResult[]> {
+    const where = 'shortestPaths';
+    this.session.check(where);
+    if (!Array.isArray(pairs) || !pairs.every((p) => Array.isArray(p) && p.length === 2)) {
+      throw invalidArgument({
+        where,
+        problem: `the pairs are ${kindOf(pairs)}`,
+        fix: 'Give a list of [s, t].',
+      });
+    }
+    for (const [s, t] of pairs) this.ends(s, t, where);
+    const results: PathResult[] = new Array(pairs.length);
+    const order = pairs.map((_, i) => i).sort((a, b) => pairs[a]![0] - pairs[b]![0]);
+    // Neighbours in this order share the search of their start.
+    for (const i of order) results[i] = await this.shortestPath(pairs[i]![0], pairs[i]![1], o);
+    return results;
+  }
+
+  /** Steps from s to every vertex; -1 where it does not get. */
+  async distancesFrom(s: number, o: SearchOptions = {}): Promise<Int32Array> {
+    const where = 'distancesFrom';
+    this.free(s, where);
+    const method = this.#method(where, o);
+    this.addressable(where);
+    if (!this.mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
+    if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where)))
+      return this.#searched(s, -1, where, method === 'search').distances.slice();
+    return this.session.orOnHost(
+      where,
+      () => this.#byLevels(s, where, o.signal),
+      () => this.#searched(s, -1, where).distances.slice(),
+    );
+  }
+
+  #method(where: string, o: SearchOptions): (typeof searchMethods)[number] {
+    const method = oneOf(where, 'method', o.method ?? 'auto', searchMethods);
+    if (method !== 'closed' || !this.mask) return method;
+    throw invalidArgument({
+      where,
+      problem: 'there is no closed form with a mask',
+      fix: "Use method: 'auto' or 'search'.",
+    });
+  }
+
+  protected noPath(s: number, t: number, where: string): never {
+    throw new PathNotFoundError({
+      where,
+      problem: `there is no path from ${s} to ${t}: the mask separates them`,
+      fix: 'Unblock vertices between them with setBlocked(), or ask distancesFrom() what can be reached.',
+    });
+  }
+
+  async #path(s: number, t: number, method: string, where: string, signal?: AbortSignal): Promise<readonly number[]> {
+    if (!this.mask && (method === 'auto' || method === 'closed')) return this.grid.path(s, t);
+    const onHost = (): readonly number[] => {
+      const search = this.#searched(s, method === 'auto' ? -1 : t, where);
+      return search.distances[t]! < 0 ? this.noPath(s, t, where) : search.pathTo(t);
+    };
+    if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where))) return onHost();
+    const distances = await this.session.orOnHost(
+      where,
+      () => this.#byLevels(s, where, signal),
+      () => null,
+    );
+    if (!distances) return onHost();
+    if (distances[t]! < 0) this.noPath(s, t, where);
+    const path = [t];
+    for (let v = t; v !== s; path.push(v)) v = this.neighbors(v).find((u) => distances[u] === distances[v]! - 1)!;
+    return path.reverse();
+  }
+
+  async #byLevels(s: number, where: string, signal?: AbortSignal): Promise<Int32Array> {
+    const rt = await this.session.open(where);
+    const { vertices } = this.grid;
+    this.affordable(rt, 7 * vertices, 'a search', where);
+    return searchLevels(rt, this.session.scoped(rt, 'path_finding', where), {
+      grid: this.grid,
+      mask: this.mask,
+      source: s,
+      signal,
+      onLevel: () => {
+        this.levels++;
+      },
+    });
+  }
+
+  /** A search from s on the host: the last one, if it went all the way from there and need not be fresh. */
+  #searched(s: number, t: number, where: string, fresh = false): Search {
+    this.#search ??= new Search(this.graph(where));
+    if (!fresh && this.#search.whole && this.#search.source === s && t === -1) return this.#search;
+    this.searches++;
+    return this.#search.from(s, t);
+  }
+
+  protected override forget(): void {
+    super.forget();
+    this.#search = null;
+  }
+}
+
+/** Manhattan distances, axis by axis. */
+function closedDistances(grid: Grid, s: number): Int32Array {
+  const result = new Int32Array(grid.vertices);
+  const from = grid.coords(s);
+  grid.strides.forEach((stride, k) => {
+    for (let v = 0; v < result.length; v += stride) {
+      const step = Math.abs(((v / stride) % grid.size) - from[k]!);
+      for (let end = v + stride, u = v; u < end; u++) result[u] = result[u]! + step;
+    }
+  });
+  return result;
+}

@@ -1,0 +1,32 @@
+// Neighbours on the grid as shifted tensors: no index tensors, so sums over neighbours fuse into one kernel on every device.
+
+import type { DType, Tensor } from '../index.ts';
+
+export type Boundary = 'zero' | 'wrap';
+
+/** `x` seen from one step further along an axis: element i is x[i + by]. Beyond the border it is zero, or the other end. */
+export function shifted<D extends DType>(
+  x: Tensor<D>,
+  axis: number,
+  by: 1 | -1,
+  boundary: Boundary = 'zero',
+): Tensor<D> {
+  if (boundary === 'wrap') return x.roll(-by, axis);
+  const n = x.shape[axis]!;
+  const range = by === 1 ? [1, n] : [0, n - 1];
+  const widths = x.shape.map((_, k): [number, number] => (k !== axis ? [0, 0] : by === 1 ? [0, 1] : [1, 0]));
+  return x.slice(x.shape.map((d, k) => (k === axis ? (range as [number, number]) : [0, d]))).pad(widths);
+}
+
+/** All neighbours of each vertex, combined. */
+export function overNeighbors<D extends DType>(
+  x: Tensor<D>,
+  combine: (a: Tensor<D>, b: Tensor<D>) => Tensor<D>,
+  boundary: Boundary = 'zero',
+): Tensor<D> {
+  const all = x.shape.flatMap((_, axis) => [shifted(x, axis, -1, boundary), shifted(x, axis, 1, boundary)]);
+  return all.reduce(combine);
+}
+
+export const neighborSum = <D extends DType>(x: Tensor<D>, boundary: Boundary = 'zero'): Tensor<D> =>
+  overNeighbors(x, (a, b) => a.add(b) as unknown as Tensor<D>, boundary);

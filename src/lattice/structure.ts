@@ -1,0 +1,152 @@
+// The structure of a lattice: adjacency on a device, analysis, centralities, communities.
+
+import type { Tensor } from '../index.ts';
+import { type Analysis, closedForm, estimateMemory, masked } from './analysis.ts';
+import { MiB } from './base.ts';
+import { betweenness, symmetricBetweenness } from './brandes.ts';
+import { type Csr, computeCsr, denseAdjacency, uploadCsr } from './build.ts';
+import { type CentralityKind, centralityKinds, closeness, degrees, eigenvector } from './centrality.ts';
+import {
+  type CommunityMethod,
+  type CommunityOptions,
+  communityMethods,
+  findCommunities,
+  type Partition,
+} from './communities.ts';
+import { oneOf, wholeNumber } from './errors.ts';
+import type { Grid } from './grid.ts';
+import { LatticePaths } from './paths.ts';
+
+export interface Metrics extends Omit<Analysis, 'density'> {
+  /** Tensors of this lattice and its cache of paths, in MB of 2^20 bytes. */
+  readonly memoryUsageMb: number;
+  /** 8 N² bytes of a dense matrix over the 8 E + 4 N of the sparse one: how the two forms compare, not a saving by computation. */
+  readonly denseToSparseRatio: number;
+}
+
+export abstract class LatticeStructure extends LatticePaths {
+  #building: Promise<Csr> | null = null;
+
+  /** The adjacency on a device. A second call gives what the first one gave. */
+  build(o: { readonly signal?: AbortSignal | undefined } = {}): Promise<Csr> {
+    this.#building ??= this.#build(o.signal).catch((error: unknown) => {
+      this.#building = null;
+      throw error;
+    });
+    return this.#building;
+  }
+
+  /** As `build`; with `dense`, a matrix of ones and zeros. */
+  async adjacency(o: { readonly dense?: boolean | undefined } = {}): Promise<Csr | Tensor> {
+    const where = 'adjacency';
+    this.session.check(where);
+    if (!o.dense) return this.build();
+    const rt = await this.session.open(where);
+    this.affordable(rt, 4 * this.grid.vertices ** 2, 'a dense matrix', where);
+    return this.session.within(rt, 'lattice_creation', where, () => denseAdjacency(rt, this.grid, this.mask));
+  }
+
+  async analyze(): Promise<Analysis> {
+    this.session.check('analyze');
+    return this.mask ? masked(this.grid, this.mask, this.graph('analyze')) : closedForm(this.grid);
+  }
+
+  async metrics(): Promise<Metrics> {
+    this.session.check('metrics');
+    const { density: _, ...rest } = await this.analyze();
+    const { vertices: n, edges } = rest;
+    const csr = this.csr ? 4 * (this.csr.offsets.size + this.csr.neighbors.size) : 0;
+    return {
+      ...rest,
+      memoryUsageMb: (csr + this.auxBytes + this.cache.stats().bytes) / MiB,
+      denseToSparseRatio: n === 0 ? 0 : (8 * n ** 2) / (8 * edges + 4 * n),
+    };
+  }
+
+  /** One number per vertex; blocked ones get 0. */
+  async centrality(kind: CentralityKind, o: { readonly normalized?: boolean | undefined } = {}): Promise<Float64Array> {
+    const where = 'centrality';
+    this.session.check(where);
+    oneOf(where, 'centrality', kind, centralityKinds);
+    const values = this.mask ? this.#maskedCentrality(kind) : this.#gridCentrality(kind);
+    const n = this.vertices;
+    const divisors: Readonly<Record<CentralityKind, number>> = {
+      betweenness: ((n - 1) * (n - 2)) / 2,
+      degree: n - 1,
+      closeness: 1,
+      eigenvector: 1,
+    };
+    const divisor = divisors[kind];
+    return o.normalized && divisor > 0 ? values.map((v) => v / divisor) : values;
+  }
+
+  async communities(method: CommunityMethod = 'modularity', o: CommunityOptions = {}): Promise<Partition> {
+    const where = 'communities';
+    this.session.check(where);
+    oneOf(where, 'method', method, communityMethods);
+    if (o.seed !== undefined) wholeNumber(where, 'seed', o.seed);
+    const graph = this.graph(where);
+    return findCommunities({ graph, skip: this.mask?.bytes, starts: () => blocks(this.grid) }, method, o);
+  }
+
+  #gridCentrality(kind: CentralityKind): Float64Array {
+    const { grid } = this;
+    this.addressable('centrality');
+    const each = (f: (v: number) => number): Float64Array =>
+      Float64Array.from({ length: grid.vertices }, (_, v) => f(v));
+    const sines = Array.from({ length: grid.size }, (_, x) => Math.sin((Math.PI * (x + 1)) / (grid.size + 1)));
+    const most = Math.max(...sines);
+    const by: Readonly<Record<CentralityKind, () => Float64Array>> = {
+      degree: () => each((v) => grid.neighbors(v).length),
+      closeness: () => each((v) => (grid.vertices - 1) / grid.distanceSum(v)),
+      eigenvector: () => each((v) => grid.coords(v).reduce((product, x) => (product * sines[x]!) / most, 1)),
+      betweenness: () => symmetricBetweenness(this.graph('centrality'), (v) => grid.orbit(v)),
+    };
+    return by[kind]();
+  }
+
+  #maskedCentrality(kind: CentralityKind): Float64Array {
+    const graph = this.graph('centrality');
+    const by: Readonly<Record<CentralityKind, () => Float64Array>> = {
+      degree: () => degrees(graph),
+      closeness: () => closeness(graph, this.vertices),
+      eigenvector: () => eigenvector(graph),
+      betweenness: () => betweenness(graph),
+    };
+    return by[kind]();
+  }
+
+  async #build(signal: AbortSignal | undefined): Promise<Csr> {
+    const where = 'build';
+    this.session.check(where);
+    const estimate = estimateMemory(this.grid);
+    this.addressable(where);
+    const rt = await this.session.open(where);
+    signal?.throwIfAborted();
+    this.affordable(rt, estimate.csr, 'the adjacency', where);
+    const host = await this.session.onHost('lattice_creation', this.grid.vertices, where);
+    const entries = 2 * this.edges;
+    const csr = this.session.within(rt, 'lattice_creation', where, () =>
+      host ? uploadCsr(rt, this.graph(where)) : computeCsr(rt, this.grid, this.mask, entries),
+    );
+    await rt.flush({ signal }, csr.offsets, csr.neighbors);
+    this.session.check(where);
+    this.cache.clear();
+    this.csr = csr;
+    return csr;
+  }
+
+  protected override forget(): void {
+    super.forget();
+    this.#building = null;
+  }
+}
+
+/** The lattice cut into equal blocks, 2, 3, 4 … along each axis: good partitions to begin with. */
+function* blocks(grid: Grid): Generator<Int32Array> {
+  for (let parts = 2; parts <= Math.min(grid.size, 6); parts++) {
+    yield Int32Array.from({ length: grid.vertices }, (_, v) =>
+      grid.coords(v).reduce((label, x) => label * parts + Math.floor((x * parts) / grid.size), 0),
+    );
+  }
+}
