@@ -41,43 +41,56 @@ export class Results {
   }
 
   /** The bytes of `nodes[i]` are in the buffer numbered `ids[i]`; numbers below 0 stand for no bytes at all. */
-  attach(run: Finished, nodes: readonly Node[], ids: readonly number[], { reach, call }: Origin): void {
-    const { place, leaves } = run;
+  attach(run: Finished, nodes: readonly Node[], ids: readonly number[], origin: Origin): void {
+    if (nodes.length === 1) {
+      this.#settle(nodes[0]!, this.#storage(run, ids[0]!), run.place, origin, 0);
+      return;
+    }
     const storages = this.#storagesOf(run, ids);
     // A result may be an input's own bytes, and attaching one result may let go of that input: its bytes are held meanwhile.
-    const held = nodes.length > 1 ? storages.filter((_, i) => isLeaf(ids[i]!, leaves)) : [];
+    const held = storages.filter((_, i) => isLeaf(ids[i]!, run.leaves));
     for (const s of held) s.owners++;
-    for (let index = 0; index < nodes.length; index++) {
-      const node = nodes[index]!;
-      if (!place.mortal) settle(node, storages[index]!);
-      else if (!call) settleMortal(node, storages[index]!, reach + 1);
-      else {
-        settle(node, storages[index]!);
-        remember(node, { ...call, index }, reach + 1);
-      }
-    }
+    for (let i = 0; i < nodes.length; i++) this.#settle(nodes[i]!, storages[i]!, run.place, origin, i);
     for (const s of held) s.disown();
   }
 
-  #storagesOf({ place, leaves, buffers, checks }: Finished, ids: readonly number[]): Storage[] {
-    const made = new Map<number, Storage>();
-    let nothing: DeviceBuffer | undefined;
-    try {
-      if (ids.some((id) => id < 0)) nothing = place.allocate(0);
-    } catch (e) {
-      releaseMade(place, buffers, leaves.length);
-      throw e;
+  #settle(node: Node, storage: Storage, place: Place, { reach, call }: Origin, index: number): void {
+    if (!place.mortal) settle(node, storage);
+    else if (!call) settleMortal(node, storage, reach + 1);
+    else {
+      settle(node, storage);
+      remember(node, { inputs: call.inputs, run: call.run, index }, reach + 1);
     }
+  }
+
+  /** The bytes of one result: an input's own, or those in its buffer. */
+  #storage({ place, leaves, buffers, checks }: Finished, id: number): Storage {
+    if (isLeaf(id, leaves)) return leaves[id]!.storage!;
+    const storage = new Storage(place, id < 0 ? nothing(place, buffers, leaves) : buffers[id]!, this.#storages);
+    if (checks?.length) storage.checks = checks;
+    return storage;
+  }
+
+  #storagesOf(run: Finished, ids: readonly number[]): Storage[] {
+    const made = new Map<number, Storage>();
+    // First what may fail: nothing else is attached to anything yet.
+    const empty = ids.find((id) => id < 0);
+    if (empty !== undefined) made.set(empty, this.#storage(run, empty));
     return ids.map((id) => {
-      if (isLeaf(id, leaves)) return leaves[id]!.storage!;
       let storage = made.get(id);
-      if (!storage) {
-        storage = new Storage(place, id < 0 ? nothing! : buffers[id]!, this.#storages);
-        if (checks?.length) storage.checks = checks;
-        made.set(id, storage);
-      }
+      if (!storage) made.set(id, (storage = this.#storage(run, id)));
       return storage;
     });
+  }
+}
+
+/** A buffer without bytes; if there is none to be had, nothing that was made is kept. */
+function nothing(place: Place, buffers: readonly (DeviceBuffer | undefined)[], leaves: readonly Node[]): DeviceBuffer {
+  try {
+    return place.allocate(0);
+  } catch (e) {
+    releaseMade(place, buffers, leaves.length);
+    throw e;
   }
 }
 
