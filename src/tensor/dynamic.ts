@@ -3,13 +3,14 @@
 // Each waits once, for a number (how many elements there are, the largest one); everything else is computed on the device, as
 // lazily as other ops. Positions and counts are i32. Orders are NumPy's: NaN comes last, and all NaN are one value to `unique`.
 
+import { checkOptions } from '../base/arguments.ts';
 import { type DType, dtypeInfo, isFloat, promote } from '../base/dtype.ts';
 import { type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { makeNode, type Node, args as nodeArgs } from '../graph/node.ts';
 import { alu, cast, constant, reshape } from './build.ts';
 import { counting, elementAt, filled, placed, positionsOf, runningCount, wholeNumber } from './compact.ts';
-import { checkBins, edgesOf, type HistogramOptions } from './histogram.ts';
+import { checkBins, edgesOf, type HistogramOptions, mostBins, upload } from './histogram.ts';
 import { Network } from './nn.ts';
 import { search } from './search.ts';
 import type { Tensor } from './tensor.ts';
@@ -33,12 +34,13 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
     if (this.rank === 0) throw noAxes('nonzero');
     const { shape } = this;
     using flat = await positionsOf(this.host, flagsOf(this.node), (at) => this.make<'i32'>(at));
-    return shape.map((d, axis) => {
+    const indices = shape.map((d, axis) => {
       const stride = shape.slice(axis + 1).reduce((a, b) => a * b, 1);
       const past = stride === 1 ? flat.node : alu('idiv', flat.node, constant('i32', stride));
       // The first axis is what is left of the others.
-      return this.make<'i32'>(axis === 0 ? past : alu('imod', past, constant('i32', d)));
+      return axis === 0 ? past : alu('imod', past, constant('i32', d));
     });
+    return this.makeAll(indices) as Tensor<'i32'>[];
   }
 
   /**
@@ -96,11 +98,9 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
     using starts = this.make<'i32'>(placed(counting(size), at, n));
     const values = cast(placed(cast(sorted.node, stored), at, n), this.dtype);
     const next = makeNode('concat', 'i32', [n], [...rest(starts.node), filled('i32', size, [1])], nodeArgs.axis(0));
-    return {
-      values: this.make<D>(values),
-      inverse: this.make<'i32'>(reshape(placed(ranks.node, order.node, size), shape)),
-      counts: this.make<'i32'>(alu('sub', next, starts.node)),
-    };
+    const inverse = reshape(placed(ranks.node, order.node, size), shape);
+    const made = this.makeAll([values, inverse, alu('sub', next, starts.node)]);
+    return { values: made[0] as Tensor<D>, inverse: made[1] as Tensor<'i32'>, counts: made[2] as Tensor<'i32'> };
   }
 
   /**
@@ -108,9 +108,10 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
    * @example await rt.tensor([1, 3, 1], [3], { dtype: 'i32' }).bincount() // → [0, 2, 0, 1]
    */
   async bincount(options: { readonly minLength?: number; readonly weights?: Tensor } = {}): Promise<Tensor> {
+    checkOptions(options, ['minLength', 'weights'], 'bincount');
     const { minLength = 0, weights } = options;
+    if (weights !== undefined) this.sibling(weights, 'bincount');
     checkBins(this as unknown as Tensor, minLength, weights);
-    if (weights) this.sibling(weights, 'bincount');
     using held = weights ? this.make(weights.node) : null;
     using row = this.make(this.node);
     const n = Math.max(minLength, this.size === 0 ? 0 : 1 + (await largest(row as Tensor)));
@@ -125,6 +126,7 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
    * @example rt.tensor([1, 3, 5]).searchsorted(rt.tensor([3, 4])) // → [1, 2]
    */
   searchsorted(values: Tensor, options: { readonly side?: 'left' | 'right' } = {}): Tensor<'i32'> {
+    checkOptions(options, ['side'], 'searchsorted');
     const { side = 'left' } = options;
     this.sibling(values, 'searchsorted');
     if (this.rank !== 1) {
@@ -155,10 +157,11 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
    */
   async histogram(options: HistogramOptions = {}): Promise<{ readonly counts: Tensor<'i32'>; readonly edges: Tensor }> {
     using row = this.make<D>(reshape(this.node, [this.size]));
-    const { thresholds: limits, edges, top } = await edgesOf(row as Tensor, options, (node) => this.make(node));
-    using thresholds = limits;
-    const bins = edges.size - 1;
-    if (this.size === 0) return { counts: this.make<'i32'>(filled('i32', 0, [bins])), edges };
+    const { edges: list, type, thresholds: limits, top } = await edgesOf(row as Tensor, options);
+    const bins = list.length - 1;
+    using edges = this.make(upload(this.host, list, type));
+    if (this.size === 0) return { counts: this.make<'i32'>(filled('i32', 0, [bins])), edges: edges.clone() };
+    using thresholds = this.make(upload(this.host, limits, this.dtype));
     const x = row.node;
     // A bin has its lower end: the number of edges up to an element, less one. The last one has its upper end, too.
     const found = alu('sub', search(thresholds.node, x, 'right'), constant('i32', 1));
@@ -172,7 +175,8 @@ export abstract class Dynamic<D extends DType = DType> extends Network<D> {
     const lost = isFloat(x.dtype) ? alu('or', outside, alu('ne', x, x)) : outside;
     const at = alu('where', lost, constant('i32', bins), bin);
     const all = added(filled('i32', 0, [bins + 1]), at, filled('i32', 1, [this.size]));
-    return { counts: this.make<'i32'>(makeNode('slice', 'i32', [bins], [all], nodeArgs.slice([0], [1]))), edges };
+    const counts = this.make<'i32'>(makeNode('slice', 'i32', [bins], [all], nodeArgs.slice([0], [1])));
+    return { counts, edges: edges.clone() };
   }
 }
 
@@ -218,8 +222,6 @@ async function largest(row: Tensor): Promise<number> {
     where: 'bincount',
   });
 }
-
-const mostBins = 2 ** 31 - 1;
 
 const noAxes = (where: string): ShapeError =>
   new ShapeError({

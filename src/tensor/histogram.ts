@@ -1,5 +1,6 @@
 // The edges of histograms, as NumPy chooses them, and what they are compared with on the device.
 
+import { checkOptions, shown } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, intRange, is64BitInt, isFloat } from '../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../base/half.ts';
 import { show } from '../base/shape.ts';
@@ -8,40 +9,43 @@ import type { Node } from '../graph/node.ts';
 import { roundTo } from '../kernel/semantics.ts';
 import { cast } from './build.ts';
 import { typed } from './core.ts';
+import type { TensorHost } from './host.ts';
 import type { Tensor } from './tensor.ts';
 
 export interface HistogramOptions {
-  /** How many bins of equal width, or their edges in order. Default 10. */
+  /** How many bins of equal width, 16777216 at most, or their edges in order. Default 10. */
   readonly bins?: number | readonly number[] | undefined;
   /** The lower end of the first bin and the upper end of the last. Default: the smallest and the largest element. */
   readonly range?: readonly [number, number] | undefined;
 }
 
-export interface Edges {
-  /** What elements are compared with: the edges, rounded up to the elements' dtype; without those that no element reaches. */
-  readonly thresholds: Tensor;
-  /** The largest value of the elements' dtype in the last bin; null if there is none. */
-  readonly top: number | bigint | null;
-  readonly edges: Tensor;
-}
-
-const mostBins = 2 ** 31 - 2;
-
-type Make = (node: Node) => Tensor;
-
-export async function edgesOf(row: Tensor, options: HistogramOptions, make: Make): Promise<Edges> {
-  const { bins = 10, range } = options;
-  if (row.dtype === 'bool') throw noBools(row);
-  const list = typeof bins === 'number' ? await evenEdges(row, bins, range) : givenEdges(bins);
-  const type = edgeType(row.dtype, typeof bins !== 'number');
-  const { thresholds, top } = isFloat(row.dtype) ? floatLimits(list, row.dtype) : wholeLimits(list, row.dtype);
-  return { edges: make(upload(row, list, type)), thresholds: make(upload(row, thresholds, row.dtype)), top };
-}
-
 /** Edges in the dtype of the elements: those that lie between two of its values are as good as the upper one, the last as the lower. */
 interface Limits {
+  /** What elements are compared with; without those that no element reaches. */
   readonly thresholds: readonly (number | bigint)[];
+  /** The largest value of the elements' dtype in the last bin; null if there is none. */
   readonly top: number | bigint | null;
+}
+
+export interface Edges extends Limits {
+  readonly edges: readonly number[];
+  readonly type: DType;
+}
+
+/** As many as i32 counts. */
+export const mostBins = 2 ** 31 - 1;
+
+/** Edges of bins of equal width are made on the host, a list of them at a time. */
+const mostEvenBins = 2 ** 24;
+
+/** Waits for the smallest and the largest element where bins lie between these. */
+export async function edgesOf(row: Tensor, options: HistogramOptions): Promise<Edges> {
+  checkOptions(options, ['bins', 'range'], 'histogram');
+  const { bins = 10, range } = options;
+  if (row.dtype === 'bool') throw noBools(row);
+  const edges = typeof bins === 'number' ? await evenEdges(row, bins, range) : givenEdges(bins);
+  const type = edgeType(row.dtype, typeof bins !== 'number');
+  return { edges, type, ...(isFloat(row.dtype) ? floatLimits : wholeLimits)(edges, row.dtype) };
 }
 
 /** Edges between floats are as exact as these; between whole numbers, and where they are given, f64. */
@@ -96,9 +100,9 @@ function wholeLimits(list: readonly number[], dtype: DType): Limits {
   };
 }
 
-function upload({ host }: Pick<Tensor, 'host'>, list: readonly (number | bigint)[], dtype: DType): Node {
+export function upload(host: TensorHost, list: readonly (number | bigint)[], dtype: DType): Node {
   // Halves are exact in f32, and made from it on the device.
-  if (dtype === 'f16' || dtype === 'bf16') return cast(upload({ host }, list, 'f32'), dtype);
+  if (dtype === 'f16' || dtype === 'bf16') return cast(upload(host, list, 'f32'), dtype);
   const bytes = new Uint8Array(list.length * byteSize(dtype));
   const array = typed(bytes, dtype);
   const big = is64BitInt(dtype);
@@ -107,19 +111,19 @@ function upload({ host }: Pick<Tensor, 'host'>, list: readonly (number | bigint)
 }
 
 async function evenEdges(row: Tensor, bins: number, range: readonly [number, number] | undefined): Promise<number[]> {
-  if (!Number.isSafeInteger(bins) || bins < 1 || bins > mostBins) {
+  if (!Number.isSafeInteger(bins) || bins < 1 || bins > mostEvenBins) {
     throw new ArgumentError({
       code: 'BAD_BINS',
       message: `histogram: ${bins} bins`,
-      fix: 'Use a whole number of 1 or more, or a list of edges.',
+      fix: `Use a whole number from 1 to ${mostEvenBins}, or a list of edges.`,
       where: 'histogram',
     });
   }
-  let [first, last] = range ?? (await ends(row));
+  let [first, last] = range === undefined ? await ends(row) : givenRange(range);
   if (!Number.isFinite(first) || !Number.isFinite(last) || first > last) {
     throw new ArgumentError({
       code: 'BAD_RANGE',
-      message: `histogram: the range ${first} … ${last}${range ? '' : ' of the data'} is not finite or upside down`,
+      message: `histogram: the range ${shown(first)} … ${shown(last)}${range ? '' : ' of the data'} is not finite or upside down`,
       fix: 'Give range: [from, to] with from at most to.',
       where: 'histogram',
     });
@@ -141,13 +145,29 @@ async function ends(row: Tensor): Promise<readonly [number, number]> {
   return [Number(low[0]), Number(high[0])];
 }
 
+function givenRange(range: readonly [number, number]): readonly [number, number] {
+  if (Array.isArray(range) && range.length === 2) return range;
+  throw new ArgumentError({
+    code: 'BAD_RANGE',
+    message: `histogram: the range is ${shown(range)}`,
+    fix: 'Give range: [from, to] with from at most to.',
+    where: 'histogram',
+  });
+}
+
 function givenEdges(edges: readonly number[]): number[] {
-  const bad = edges.findIndex((e, i) => typeof e !== 'number' || Number.isNaN(e) || (i > 0 && e < edges[i - 1]!));
-  if (Array.isArray(edges) && edges.length >= 2 && bad < 0) return [...edges];
+  const list = Array.isArray(edges) ? (edges as readonly number[]) : null;
+  const bad = list?.findIndex((e, i) => typeof e !== 'number' || Number.isNaN(e) || (i > 0 && e < list[i - 1]!)) ?? -1;
+  if (list && list.length >= 2 && bad < 0) return [...list];
+  const what = !list
+    ? `the bins are ${shown(edges)}`
+    : bad < 0
+      ? `${list.length} edges`
+      : `edge ${bad} is ${shown(list[bad])}`;
   throw new ArgumentError({
     code: 'BAD_EDGES',
-    message: `histogram: ${edges.length < 2 ? `${edges.length} edges` : `edge ${bad} is ${edges[bad]}`}`,
-    fix: 'Give at least two edges, from the smallest to the largest.',
+    message: `histogram: ${what}`,
+    fix: 'Give the number of bins, or an array of at least two edges, from the smallest to the largest.',
     where: 'histogram',
   });
 }
@@ -163,7 +183,7 @@ function noBools(row: Tensor): DTypeError {
 
 /** Refuses what bins cannot be counted of. */
 export function checkBins(x: Tensor, minLength: number, weights: Tensor | undefined): void {
-  if (!dtypeInfo[x.dtype] || dtypeInfo[x.dtype].class !== 'int') {
+  if (dtypeInfo[x.dtype].class !== 'int') {
     throw new DTypeError({
       code: 'NOT_WHOLE_NUMBERS',
       message: `bincount: ${x.dtype} ${show(x.shape)} has no whole numbers`,
@@ -179,11 +199,11 @@ export function checkBins(x: Tensor, minLength: number, weights: Tensor | undefi
       where: 'bincount',
     });
   }
-  if (Number.isSafeInteger(minLength) && minLength >= 0) return;
+  if (Number.isSafeInteger(minLength) && minLength >= 0 && minLength <= mostBins) return;
   throw new ArgumentError({
     code: 'BAD_LENGTH',
-    message: `bincount: minLength is ${minLength}`,
-    fix: 'Use a whole number of 0 or more.',
+    message: `bincount: minLength is ${shown(minLength)}`,
+    fix: `Use a whole number from 0 to ${mostBins}.`,
     where: 'bincount',
   });
 }

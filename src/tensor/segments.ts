@@ -2,13 +2,15 @@
 //
 // How many segments there are is given, so nothing waits. Segments need not be sorted. Numbers are checked as indices are.
 
+import { shown } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, intRange, isFloat } from '../base/dtype.ts';
-import { show } from '../base/shape.ts';
+import { checkCount, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
-import { cast } from './build.ts';
+import type { Node } from '../graph/node.ts';
 import { filled } from './compact.ts';
+import type { TensorCore } from './core.ts';
 import { Dynamic } from './dynamic.ts';
-import type { Indices, ScatterMode } from './indexing.ts';
+import type { Indices } from './indexing.ts';
 import type { Tensor } from './tensor.ts';
 
 export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
@@ -17,8 +19,11 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentSum([0, 2, 0], 3) // → [4, 0, 2]
    */
   segmentSum(ids: Indices, segments: number): Tensor<D> {
-    const type = accumulatorFor(this.numeric('segmentSum'));
-    return this.make<D>(cast(this.together(ids, segments, 'add', 0, type, 'segmentSum').node, this.dtype));
+    const type = accumulatorFor(numeric(this, 'segmentSum'));
+    using base = this.make(baseOf(this, segments, type, 0, 'segmentSum'));
+    using rows = this.cast(type);
+    using sum = base.scatter(ids, rows as Tensor, { mode: 'add' });
+    return sum.cast(this.dtype) as Tensor<D>;
   }
 
   /**
@@ -26,9 +31,10 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMax([0, 1, 0], 2) // → [3, 2]
    */
   segmentMax(ids: Indices, segments: number): Tensor<D> {
-    const type = this.numeric('segmentMax');
+    const type = numeric(this, 'segmentMax');
     const least = isFloat(type) ? Number.NEGATIVE_INFINITY : intRange[type as keyof typeof intRange][0];
-    return this.together(ids, segments, 'max', least, type, 'segmentMax') as Tensor<D>;
+    using base = this.make<D>(baseOf(this, segments, type, least, 'segmentMax'));
+    return base.scatter(ids, this as unknown as Tensor, { mode: 'max' });
   }
 
   /**
@@ -36,9 +42,10 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMin([0, 1, 0], 2) // → [1, 2]
    */
   segmentMin(ids: Indices, segments: number): Tensor<D> {
-    const type = this.numeric('segmentMin');
+    const type = numeric(this, 'segmentMin');
     const most = isFloat(type) ? Number.POSITIVE_INFINITY : intRange[type as keyof typeof intRange][1];
-    return this.together(ids, segments, 'min', most, type, 'segmentMin') as Tensor<D>;
+    using base = this.make<D>(baseOf(this, segments, type, most, 'segmentMin'));
+    return base.scatter(ids, this as unknown as Tensor, { mode: 'min' });
   }
 
   /**
@@ -46,47 +53,41 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMean([0, 1, 0], 2) // → [2, 2]
    */
   segmentMean(ids: Indices, segments: number): Tensor {
-    this.numeric('segmentMean');
-    using x = this.cast(meanType(this.dtype));
-    using sum = x.together(ids, segments, 'add', 0, accumulatorFor(x.dtype), 'segmentMean');
-    using ones = this.make(filled(sum.dtype, 1, [this.shape[0]!, ...this.shape.slice(1).map(() => 1)]));
-    using counts = (ones as Tensor).together(ids, segments, 'add', 0, sum.dtype, 'segmentMean');
+    const type = floatFor(numeric(this, 'segmentMean'));
+    const wide = accumulatorFor(type);
+    using base = this.make(baseOf(this, segments, wide, 0, 'segmentMean'));
+    using rows = this.cast(wide);
+    using sum = base.scatter(ids, rows as Tensor, { mode: 'add' });
+    // One count for all elements of a row.
+    const shape = this.shape.map((d, axis) => (axis === 0 ? d : 1));
+    using none = this.make(filled(wide, 0, [segments, ...shape.slice(1)]));
+    using ones = this.make(filled(wide, 1, shape));
+    using counts = none.scatter(ids, ones, { mode: 'add' });
     using mean = sum.div(counts);
-    return mean.cast(x.dtype);
-  }
-
-  /** For the methods above. */
-  together(
-    ids: Indices,
-    segments: number,
-    mode: ScatterMode,
-    empty: number | bigint,
-    type: DType,
-    where: string,
-  ): Tensor {
-    if (!Number.isSafeInteger(segments) || segments < 0 || this.rank === 0) {
-      throw new ArgumentError({
-        code: 'BAD_SEGMENTS',
-        message: `${where}: ${segments} segments of a tensor of shape ${show(this.shape)}`,
-        fix: 'Give a whole number of 0 or more, and a tensor of rank 1 or more.',
-        where,
-      });
-    }
-    using base = this.make(filled(type, empty, [segments, ...this.shape.slice(1)]));
-    using rows = this.cast(type);
-    return base.scatter(ids, rows as Tensor, { axis: 0, mode });
-  }
-
-  private numeric(where: string): DType {
-    if (this.dtype !== 'bool') return this.dtype;
-    throw new DTypeError({
-      code: 'UNSUPPORTED_DTYPE',
-      message: `${where}: not defined for bool ${show(this.shape)}`,
-      fix: "Cast it first: x.cast('u8').",
-      where,
-    });
+    return mean.cast(type);
   }
 }
 
-/** The dtype of a mean, as of other means. */
-const meanType = floatFor;
+/** What rows are put together with: one row for each segment, as it is without any. */
+function baseOf(x: TensorCore, segments: number, type: DType, empty: number | bigint, where: string): Node {
+  if (!Number.isSafeInteger(segments) || segments < 0 || x.rank === 0) {
+    throw new ArgumentError({
+      code: 'BAD_SEGMENTS',
+      message: `${where}: ${shown(segments)} segments of a tensor of shape ${show(x.shape)}`,
+      fix: 'Give a whole number of 0 or more, and a tensor of rank 1 or more.',
+      where,
+    });
+  }
+  return filled(type, empty, checkCount([segments, ...x.shape.slice(1)], where));
+}
+
+/** The dtype of a tensor of numbers. */
+function numeric({ dtype, shape }: TensorCore, where: string): DType {
+  if (dtype !== 'bool') return dtype;
+  throw new DTypeError({
+    code: 'UNSUPPORTED_DTYPE',
+    message: `${where}: not defined for bool ${show(shape)}`,
+    fix: "Cast it first: x.cast('u8').",
+    where,
+  });
+}

@@ -54,20 +54,29 @@ function nonFinite(terms: readonly Term[], error: number): readonly [number, num
   return finite > 1e30 || Number.isFinite(sum) ? [0, undecided] : [sum, 0];
 }
 
+/** Whether a product of terms, or a sum of `count` such products, could overflow or vanish on the way in some order. */
+export function strays(terms: readonly Term[], wide: DType, count = 1): boolean {
+  let grown = count;
+  let shrunk = 1;
+  for (const [v, e] of terms) {
+    grown *= Math.max(1, Math.abs(v) + e);
+    shrunk *= Math.min(1, v === 0 ? 1 : Math.abs(v));
+  }
+  return !(grown <= 0.1 * largest[wide]!) || shrunk < 2 ** (wide === 'f64' ? -900 : -100);
+}
+
 /** The product of terms: any order that could overflow or vanish on the way is undecided. */
 function floatProduct(terms: readonly Term[], wide: DType, result: DType): readonly [number, number] {
   let product = 1;
   let high = 1;
   let grown = 1;
-  let shrunk = 1;
   for (const [v, e] of terms) {
     if (e === undecided || !Number.isFinite(v)) return [0, undecided];
     product *= v;
     high *= Math.abs(v) + e;
     grown *= Math.max(1, Math.abs(v) + e);
-    shrunk *= Math.min(1, Math.abs(v) === 0 ? 1 : Math.abs(v));
   }
-  if (grown > 0.1 * largest[wide]! || shrunk < 2 ** (wide === 'f64' ? -900 : -100)) return [0, undecided];
+  if (strays(terms, wide)) return [0, undecided];
   const wholeNumbers = terms.every(([v, e]) => e === 0 && Number.isInteger(v)) && grown < 2 ** precisionOf(wide);
   const order = wholeNumbers ? 0 : 2 * (terms.length + 1) * epsilon(wide) * high;
   return rounded(result, product, high - Math.abs(product) + order, 1);

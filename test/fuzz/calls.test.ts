@@ -90,6 +90,24 @@ const odd: readonly (() => unknown)[] = [
   () => ({ seed: 0.5, p: 2 }),
   () => ({ stride: 0 }),
   () => ({ padding: 'same' }),
+  () => ({ bins: 3 }),
+  () => ({ bins: 2 ** 31 }),
+  () => ({ bins: null }),
+  () => ({ bins: Symbol('s') }),
+  () => ({ bins: [1, Symbol('s')] }),
+  () => ({ bins: [0, 2, 4] }),
+  () => ({ bins: 2, range: 5 }),
+  () => ({ range: [0, Symbol('s')] }),
+  () => ({ range: [2, 1] }),
+  () => ({ range: [1, 3] }),
+  () => ({ minLength: Symbol('s') }),
+  () => ({ minLength: 5 }),
+  () => ({ weights: null }),
+  () => ({ weights: 0 }),
+  () => ({ weights: rt.tensor([1, 2]) }),
+  () => ({ weights: other.tensor([1, 2]) }),
+  () => ({ side: 'right' }),
+  () => ({ side: Symbol('s') }),
   () => ({
     get axis() {
       return 0;
@@ -138,17 +156,19 @@ const targets: readonly (() => Tensor)[] = [
       undefined,
       { dtype: 'i32' },
     ),
+  () => rt.tensor([1, 0], [2], { dtype: 'i32' }),
   () => rt.tensor([true, false]),
   () => rt.zeros([0, 3]),
   () => rt.tensor(2),
   () => rt.ones([1, 2, 4, 4], { dtype: 'f16' }),
 ];
 
-/** Runs one call; tells what is wrong with how it ended, or null. */
-function problem(target: object, name: string, args: readonly unknown[]): string | null {
+/** Runs one call, and waits for it if it waits; tells what is wrong with how it ended, or null. */
+async function problem(target: object, name: string, args: readonly unknown[]): Promise<string | null> {
   try {
-    const result: unknown = Reflect.apply((target as Record<string, () => unknown>)[name]!, target, args);
-    const tensors = [result].flat().filter((t) => t instanceof TensorCore);
+    const result: unknown = await Reflect.apply((target as Record<string, () => unknown>)[name]!, target, args);
+    const parts = result instanceof TensorCore ? [result] : Object.values(result ?? {});
+    const tensors = parts.filter((t) => t instanceof TensorCore);
     const odd = tensors.find(
       (t) => !t.shape.every((d) => Number.isSafeInteger(d) && d >= 0) || !Number.isSafeInteger(t.size),
     );
@@ -164,16 +184,16 @@ describe('calls with odd arguments are refused by name or give a tensor:', () =>
     ...making.map((op) => ['a runtime', op, () => [() => rt]] as const),
     ...drawing.map((op) => ['random numbers', op, () => [() => rt.random]] as const),
   ];
-  it.each(rows)('%s, %s', (_, op, on) => {
+  it.each(rows)('%s, %s', async (_, op, on) => {
     const roll = dice(seed + op.length * 7919 + op.charCodeAt(0));
     const problems = new Map<string, string>();
     for (let i = 0; i < Math.ceil(count / 20); i++) {
-      rt.scope(() => {
+      await rt.scope(async () => {
         const list = on();
         const target = list[roll(list.length)]!();
         const args = Array.from({ length: roll(4) }, () => odd[roll(odd.length)]!());
         calls++;
-        const found = problem(target, op, args);
+        const found = await problem(target, op, args);
         if (found)
           problems.set(found.split('\n').slice(0, 3).join('\n'), `${op}(${args.map((a) => shown(a)).join(', ')})`);
       });

@@ -3,7 +3,7 @@
 import { accumulatorFor, type DType, isFloat, isSigned, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import { roundTo, type Value } from '../../src/kernel/semantics.ts';
-import { extreme, floatSum, statistic, type Term } from './accumulate.ts';
+import { extreme, floatSum, statistic, strays, type Term } from './accumulate.ts';
 import { cast } from './elementwise.ts';
 import { type Bounded, epsilon, fill, ravel, undecided, unravel, whole } from './value.ts';
 
@@ -59,14 +59,17 @@ export function einsum(spec: Spec, operands: readonly Bounded[]): Bounded {
 
 function floatTotal(dtype: DType, xs: readonly Bounded[], places: readonly (readonly number[])[]): [number, number] {
   const wide = accumulatorFor(dtype);
+  // Which operands are multiplied or summed first is open wherever there is a choice.
+  const steps = xs.length + (places.length > 1 ? 1 : 0);
   const terms = places.map((at): Term => {
+    const factors = at.map((p, k): Term => [xs[k]!.values[p] as number, xs[k]!.errors[p]!]);
+    if (steps > 2 && strays(factors, wide, places.length)) return [0, undecided];
     let [v, e] = [1, 0];
-    at.forEach((p, k) => {
-      const [w, f] = [xs[k]!.values[p] as number, xs[k]!.errors[p]!];
+    for (const [w, f] of factors) {
       // Infinities may cancel or not, depending on which sums are taken first.
       if (f === undecided || !Number.isFinite(w)) e = undecided;
       else [v, e] = [v * w, Math.abs(v) * f + Math.abs(w) * e + e * f];
-    });
+    }
     return e === undecided ? [0, undecided] : [v, e];
   });
   const [v, e] = floatSum(terms, wide, dtype);

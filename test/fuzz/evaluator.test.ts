@@ -5,6 +5,7 @@ import { normalizeAxes, normalizeAxis } from '../../src/base/shape.ts';
 import { readCases } from '../cases/files.ts';
 import type { Case, HostTensor } from '../cases/format.ts';
 import * as acc from './accumulate.ts';
+import { einsum } from './contract.ts';
 import {
   binary,
   binaryAllows,
@@ -18,7 +19,7 @@ import {
 } from './elementwise.ts';
 import { check, type Tally } from './program.ts';
 import * as move from './rearrange.ts';
-import type { Bounded } from './value.ts';
+import { type Bounded, undecided } from './value.ts';
 
 const given = (t: HostTensor): Bounded => ({
   dtype: t.dtype,
@@ -184,5 +185,38 @@ describe("the fuzzer's evaluator agrees with NumPy", () => {
     expect(problems.slice(0, 10)).toEqual([]);
     expect(evaluated).toBeGreaterThan(5);
     expect(tally.compared).toBeGreaterThan(tally.undecided);
+  });
+});
+
+describe('an einsum whose steps may overflow or vanish on the way', () => {
+  const f32 = (shape: readonly number[], values: readonly number[]): Bounded => ({
+    dtype: 'f32',
+    shape,
+    values: values.map(Math.fround),
+    errors: new Float64Array(values.length),
+  });
+
+  it('is open where a product of some operands leaves the range of the type, whatever the rest makes of it', () => {
+    const { errors, values } = einsum({ inputs: ['ab', 'ab', 'a'], output: 'ba' }, [
+      f32([3, 2], [3e38, 2, 1e-30, 3, 5, 0]),
+      f32([3, 2], [2.35, 3, 1e-30, 4, 3e38, 7]),
+      f32([3], [0, 1e30, 0]),
+    ]);
+    // NumPy gives NaN, 0, NaN for a = 0, 1, 2 and b = 0, in this order of the operands.
+    expect([...errors.slice(0, 3)]).toEqual([undecided, undecided, undecided]);
+    expect(errors.slice(3).every(Number.isFinite)).toBe(true);
+    expect(values.slice(3)).toEqual([0, Math.fround(12 * Math.fround(1e30)), 0]);
+  });
+
+  it('is open where a sum of one operand leaves it', () => {
+    const spec = { inputs: ['i', 'k'], output: 'k' };
+    const sum = (values: readonly number[]) => einsum(spec, [f32([2], values), f32([2], [0, 1e-3])]).errors;
+    expect([...sum([3e38, 3e38])]).toEqual([undecided, undecided]);
+    expect(sum([3, 4]).every(Number.isFinite)).toBe(true);
+  });
+
+  it('is decided where nothing is summed and there is one product', () => {
+    const { values, errors } = einsum({ inputs: ['i', 'i'], output: 'i' }, [f32([1], [3e38]), f32([1], [0])]);
+    expect([values, [...errors]]).toEqual([[0], [0]]);
   });
 });
