@@ -7,6 +7,7 @@ Object.assign(process.env, softwareGpu().dawn);
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    globalSetup: 'test/support/built.mjs',
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 120_000,

@@ -229,18 +229,20 @@ describe('reading', () => {
 
 describe('close', () => {
   it('gives back what the CPU device held', async () => {
-    const work = async (): Promise<number> => {
+    const held = (): number => process.memoryUsage().rss;
+    const tensors = 2 * 4 * 2 ** 24;
+    for (let i = 0; i < 4; i++) {
       const rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 2 } });
       const x = rt.full([1 << 24], 2).compute();
       const y = x.add(1).compute();
       await rt.flush();
+      const open = held();
       x.dispose();
       y.dispose();
       await rt.close();
-      return process.memoryUsage().rss;
-    };
-    const first = await work();
-    for (let i = 0; i < 4; i++) await work();
-    expect((await work()) - first).toBeLessThan(100 * 2 ** 20);
+      // The collector hands pages back in a thread of its own, a few ms after it found them. It is not called here: what close has
+      // not made it find stays.
+      await expect.poll(() => open - held(), { timeout: 5000, interval: 10 }).toBeGreaterThan(0.75 * tensors);
+    }
   });
 });

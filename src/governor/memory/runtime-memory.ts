@@ -29,8 +29,13 @@ export class RuntimeMemory extends MemoryMonitor {
   /**
    * The pool of plain buffers on a device, for work that goes to the device directly. There is one for each device; limits are
    * given when it is first asked for.
-   * @example rt.memory.pool('cpu').stats().poolHits // → 0
-   * @example rt.memory.pool('cpu', { maxBytes: 2 ** 20 }).stats().maxSizeMb // → 1
+   * @example
+   * ```ts
+   * const small = await createRuntime({ devices: ['cpu'] });
+   * small.memory.pool('cpu', { maxBytes: 2 ** 20 }).stats().maxSizeMb // → 1
+   * small.memory.pool('cpu').stats().poolHits // → 0
+   * await small.close();
+   * ```
    */
   pool(device: DeviceId = this.#places[0]!.id, options?: PoolOptions): MemoryPool {
     const place = this.#places.find((p) => p.id === device);
