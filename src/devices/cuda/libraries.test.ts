@@ -104,6 +104,26 @@ describe('cuBLASLt', () => {
     expect(wide.words!.slice(0, 2)).toEqual([wide.target, wide.addresses[2]]);
   });
 
+  it('writes behind a workspace of any size, where every type may be written', async () => {
+    const { ffi, device } = await open(['libcublasLt'], (mock) => {
+      withCublas(mock);
+      const asked = mock.handlers.get('cublasLtMatmulAlgoGetHeuristic')!;
+      mock.handlers.set('cublasLtMatmulAlgoGetHeuristic', (...args) => {
+        const code = asked(...args);
+        mock.writeU64(args[8]! + 64, 3);
+        return code;
+      });
+    });
+    const c = withEpilogue(matmul('f32', 20, 30, 40), 'wide');
+    const buffers = c.buffers.map((b) => device.allocate(b.elements * 8));
+    device.launch(device.prepare(c.routine), buffers, c.scalars ?? []);
+    const { args } = ffi.calls.find((x) => x.name === 'cublasLtMatmul')!;
+    const [target, workspace] = [args[8]!, args[13]!];
+    expect(args[14]).toBe(3);
+    expect(target - workspace).toBeGreaterThanOrEqual(3);
+    expect(target % 256).toBe(0);
+  });
+
   it('leaves integers, and what it knows no algorithm for, to our own kernels', async () => {
     const { device } = await open(['libcublasLt'], (ffi) => {
       withCublas(ffi);

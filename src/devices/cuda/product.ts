@@ -27,10 +27,10 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
   const fromLibrary = libraryProgram(product, libraries);
   if (!fromLibrary && takesEpilogue(r, target)) return build(matmulRecipe(r, target));
 
-  // The product goes where the result will be, or behind what is borrowed anyway.
+  // The product goes where the result will be, or behind what is borrowed anyway, which may be any number of bytes.
   const last = outputIndex(r);
   const recipe = fromLibrary ? null : matmulRecipe(product, target);
-  const offset = fromLibrary?.borrowedBytes ?? recipe!.borrowedBytes;
+  const offset = aligned(fromLibrary?.borrowedBytes ?? recipe!.borrowedBytes);
   const between: Argument = inPlace ? { kind: 'buffer', index: last } : { kind: 'borrowed', offset };
   const borrowedBytes = offset + (inPlace ? 0 : r.batch * r.m * r.n * byteSize(r.type));
   const to = (index: number): Argument => (index === 2 ? between : { kind: 'buffer', index });
@@ -48,6 +48,10 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
   const steps = [...first.steps, ...second.steps];
   return new CudaProgram(r.name, source, steps, borrowedBytes, first.cached && second.cached, needsOf(r));
 }
+
+/** Where vectors of any type, and libraries, may read and write. */
+const alignment = 256;
+const aligned = (bytes: number): number => Math.ceil(bytes / alignment) * alignment;
 
 /** A library's step whose third buffer is somewhere else. */
 function writing(step: StreamStep, to: Argument): StreamStep {
