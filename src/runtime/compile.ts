@@ -40,15 +40,17 @@ export interface Compiled<A extends readonly CompileArgument[], R extends Compil
 export interface CompileSettings {
   /** Looks at what the body made of placeholders; throws if it will not do. Not asked where the function is part of another one. */
   readonly verify?: (result: unknown) => void;
+  /** What it is called in events. Default: the name of the body, or ''. */
+  readonly name?: string;
 }
 
 export function compile<A extends readonly CompileArgument[], R extends CompileResult>(
   host: RuntimeHost,
   engine: Engine,
   body: (...args: A) => R,
-  { verify }: CompileSettings = {},
+  { verify, name = body.name }: CompileSettings = {},
 ): Compiled<A, R> {
-  const signatures = new Signatures(host);
+  const signatures = new Signatures(host, name);
   const recurrences = new WeakMap<Remembered, Recurrent>();
   const verified = (...args: A): R => {
     const result = body(...args);

@@ -6,6 +6,7 @@ import type { DeviceBuffer, Program, Recording } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Estimate } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
+import { nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
 import type { Spans } from './spans.ts';
 
@@ -24,6 +25,8 @@ export class Dispatch {
   #replay: number | null = null;
   /** What launches are called instead of by what they do. */
   #name: string | null = null;
+  /** Where the tensors of the coming launches were made; whoever launches says so first. */
+  issuedIn: readonly unknown[] = nowhere;
 
   constructor(events: Emitter, ledger: Ledger, spans: Spans) {
     this.#events = events;
@@ -52,18 +55,29 @@ export class Dispatch {
     }
     const id = events.nextId();
     const start = performance.now();
-    this.#spans.measure(place, id, (measured) => place.device.launch(program, buffers, scalars, measured));
+    this.#spans.measure(place, id, start, (measured) => place.device.launch(program, buffers, scalars, measured));
     if (!events.heard.launch) return;
     const hostMs = performance.now() - start;
     const name = this.#name ?? program.name;
-    events.emit('launch', { id, name, device: place.id, start, hostMs, estimate, program: of, replay: this.#replay });
+    const { issuedIn } = this;
+    events.emit('launch', {
+      id,
+      name,
+      device: place.id,
+      start,
+      hostMs,
+      estimate,
+      program: of,
+      replay: this.#replay,
+      issuedIn,
+    });
   }
 
   /** A call of a compiled function whose steps `run` launches one by one. */
-  stepwise<T>(executable: Numbered, run: () => T): T {
+  stepwise<T>(executable: Numbered, name: string, run: () => T): T {
     const { heard } = this.#events;
     if (!heard.replay && !heard.launch) return run();
-    return this.#told(executable, false, (id) => {
+    return this.#told(executable, name, false, (id) => {
       const outer = this.#replay;
       this.#replay = id;
       try {
@@ -77,6 +91,7 @@ export class Dispatch {
   /** A call of a compiled function as one recording. */
   replay(
     executable: Numbered,
+    name: string,
     recording: Recording,
     buffers: readonly DeviceBuffer[],
     scalars: readonly number[],
@@ -86,8 +101,8 @@ export class Dispatch {
       recording.replay(buffers, scalars);
       return;
     }
-    this.#told(executable, true, (id) =>
-      this.#spans.measure(executable.place, id, (measured) => recording.replay(buffers, scalars, measured)),
+    this.#told(executable, name, true, (id, start) =>
+      this.#spans.measure(executable.place, id, start, (measured) => recording.replay(buffers, scalars, measured)),
     );
   }
 
@@ -129,14 +144,31 @@ export class Dispatch {
     this.#events.emit(kind, { id: this.#events.nextId(), device, from, to, bytes, start, ms, pinned });
   }
 
-  #told<T>({ id: program, place, programs }: Numbered, recorded: boolean, run: (id: number) => T): T {
+  #told<T>(
+    { id: program, place, programs }: Numbered,
+    name: string,
+    recorded: boolean,
+    run: (id: number, start: number) => T,
+  ): T {
     const id = this.#events.nextId();
     const start = performance.now();
-    const result = run(id);
+    const result = run(id, start);
     if (this.#events.heard.replay) {
       const hostMs = performance.now() - start;
       const kernels = programs.map((p) => this.#name ?? p.name);
-      this.#events.emit('replay', { id, device: place.id, start, hostMs, program, kernels, recorded });
+      const { issuedIn } = this;
+      const called = this.#name ?? name;
+      this.#events.emit('replay', {
+        id,
+        name: called,
+        device: place.id,
+        start,
+        hostMs,
+        program,
+        kernels,
+        recorded,
+        issuedIn,
+      });
     }
     return result;
   }

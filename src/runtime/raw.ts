@@ -79,6 +79,7 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
       const buffers: DeviceBuffer[] = [...bound];
       try {
         for (const o of work.outputs) buffers.push(at.allocate(o.elements * byteSize(o.type)));
+        engine.issues();
         engine.dispatch.launch(at, known.program, buffers, scalars, work.estimate, known.id);
       } catch (e) {
         releaseMade(at, buffers, bound.length);

@@ -32,6 +32,8 @@ export interface Signature {
   /** What the last call was said to be. */
   op: Want['op'];
   readonly recordings: Map<Executable, Recording>;
+  /** What the function is called. */
+  readonly name: string;
   /** It is not kept any more, and cannot be run. */
   gone: boolean;
 }
@@ -132,13 +134,15 @@ interface Family {
 
 export class Signatures {
   readonly #host: RuntimeHost;
+  readonly #name: string;
   readonly #families = new KeyedCache<Family>(mostSignatures);
   /** Last used first. */
   readonly #remembered: Remembered[] = [];
   readonly #byKey: { readonly key: Int32Array; readonly signature: Signature }[] = [];
 
-  constructor(host: RuntimeHost) {
+  constructor(host: RuntimeHost, name: string) {
     this.#host = host;
+    this.#name = name;
   }
 
   /** The remembered call that arguments are like; their tensors are added to `inputs`. */
@@ -259,6 +263,7 @@ export class Signatures {
         epoch: -1,
         op: null,
         recordings: new Map(),
+        name: this.#name,
         gone: false,
       },
     };
