@@ -8,6 +8,7 @@ import type { Estimate } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
 import { nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
+import type { Called } from './signature.ts';
 import type { Spans } from './spans.ts';
 
 /** The program a launch belongs to. */
@@ -74,16 +75,18 @@ export class Dispatch {
   }
 
   /** A call of a compiled function whose steps `run` launches one by one. */
-  stepwise<T>(executable: Numbered, name: string, run: () => T): T {
+  stepwise<T>(executable: Numbered, called: Called, run: () => T): T {
     const { heard } = this.#events;
     if (!heard.replay && !heard.launch) return run();
-    return this.#told(executable, name, false, (id) => {
-      const outer = this.#replay;
+    return this.#told(executable, called, false, (id) => {
+      const [replay, name] = [this.#replay, this.#name];
       this.#replay = id;
+      this.#name = called.kernel ? called.name : null;
       try {
         return run();
       } finally {
-        this.#replay = outer;
+        this.#replay = replay;
+        this.#name = name;
       }
     });
   }
@@ -91,7 +94,7 @@ export class Dispatch {
   /** A call of a compiled function as one recording. */
   replay(
     executable: Numbered,
-    name: string,
+    called: Called,
     recording: Recording,
     buffers: readonly DeviceBuffer[],
     scalars: readonly number[],
@@ -101,20 +104,9 @@ export class Dispatch {
       recording.replay(buffers, scalars);
       return;
     }
-    this.#told(executable, name, true, (id, start) =>
+    this.#told(executable, called, true, (id, start) =>
       this.#spans.measure(executable.place, id, start, (measured) => recording.replay(buffers, scalars, measured)),
     );
-  }
-
-  /** Launches of `run` go by a name of the user's. */
-  named<T>(name: string, run: () => T): T {
-    const outer = this.#name;
-    this.#name = name;
-    try {
-      return run();
-    } finally {
-      this.#name = outer;
-    }
   }
 
   /** Fills a buffer with bytes of the host. */
@@ -146,7 +138,7 @@ export class Dispatch {
 
   #told<T>(
     { id: program, place, programs }: Numbered,
-    name: string,
+    { name, kernel }: Called,
     recorded: boolean,
     run: (id: number, start: number) => T,
   ): T {
@@ -155,12 +147,11 @@ export class Dispatch {
     const result = run(id, start);
     if (this.#events.heard.replay) {
       const hostMs = performance.now() - start;
-      const kernels = programs.map((p) => this.#name ?? p.name);
+      const kernels = programs.map((p) => (kernel ? name : p.name));
       const { issuedIn } = this;
-      const called = this.#name ?? name;
       this.#events.emit('replay', {
         id,
-        name: called,
+        name,
         device: place.id,
         start,
         hostMs,

@@ -221,13 +221,13 @@ export class Engine {
     const executable = eager.find(node, want, this.feedback.epoch, storages.now + 1);
     if (!executable) return null;
     storages.now++;
-    const { place, plan } = executable;
+    const { place, plan, by } = executable;
     const { buffers, scalars, reach } = eager;
     this.#at = place;
     this.dispatch.issuedIn = node.issuedIn ?? nowhere;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
-    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach);
+    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach, by);
     return executable;
   }
 
@@ -319,7 +319,7 @@ export class Engine {
   }
 
   #run(executable: Executable, t: Trace, outputs: readonly Node[], whole: boolean): void {
-    const { plan, place } = executable;
+    const { plan, place, by } = executable;
     const buffers: (DeviceBuffer | undefined)[] = [];
     let reach = 0;
     for (let i = 0; i < t.leaves.length; i++) {
@@ -335,7 +335,7 @@ export class Engine {
       const inherited = t.leaves[i]!.storage!.checks;
       if (inherited) checks = [...(checks ?? []), ...inherited];
     }
-    const finished = { place, leaves: t.leaves, buffers, checks };
+    const finished = { place, leaves: t.leaves, buffers, checks, by };
     const origin = { reach, call: null };
     if (plan.kept.length === 0) {
       this.results.attach(finished, outputs, plan.outputs.slice(0, outputs.length), origin);

@@ -47,8 +47,9 @@ export async function loop<S extends LoopState>(
   const maxRounds = count(options.maxRounds, 1_000_000, 'maxRounds');
   const functions = { condition: checked(condition), body };
   const ready = (s: S) => status(host, constant('i32', 0), functions.condition(s).node);
-  const first = compile(host, engine, ready, { name: 'loop' });
-  const step = compile(host, engine, (s: S, before: Tensor) => round(host, functions, s, before), { name: 'loop' });
+  const called = { name: 'loop', kernel: false };
+  const first = compile(host, engine, ready, { called });
+  const step = compile(host, engine, (s: S, before: Tensor) => round(host, functions, s, before), { called });
   let at: { readonly state: S; readonly status: Tensor } = { state, status: first(state) };
   const drop = (): void => {
     at.status.dispose();

@@ -418,7 +418,7 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Which kernels a tensor takes, on which device, and why there.
+   * Which kernels a tensor takes, on which device, and why there; of one that is computed already, which have made it.
    * @example rt.explain(rt.ones([4]).add(1).mul(2)).kernels.length // → 1
    */
   explain(tensor: Tensor): Explanation {
