@@ -18,15 +18,19 @@ export function shifted<D extends DType>(
   return x.slice(x.shape.map((d, k) => (k === axis ? (range as [number, number]) : [0, d]))).pad(widths);
 }
 
-/** All neighbours of each vertex, combined. */
+/** All neighbours of each vertex, combined. The grid has the first `axes` axes of x, all of them by default. */
 export function overNeighbors<D extends DType>(
   x: Tensor<D>,
   combine: (a: Tensor<D>, b: Tensor<D>) => Tensor<D>,
   boundary: Boundary = 'zero',
+  axes = x.rank,
 ): Tensor<D> {
-  const all = x.shape.flatMap((_, axis) => [shifted(x, axis, -1, boundary), shifted(x, axis, 1, boundary)]);
-  return all.reduce(combine);
+  const all = Array.from({ length: axes }, (_, axis) => [
+    shifted(x, axis, -1, boundary),
+    shifted(x, axis, 1, boundary),
+  ]);
+  return all.flat().reduce(combine);
 }
 
-export const neighborSum = <D extends DType>(x: Tensor<D>, boundary: Boundary = 'zero'): Tensor<D> =>
-  overNeighbors(x, (a, b) => a.add(b) as unknown as Tensor<D>, boundary);
+export const neighborSum = <D extends DType>(x: Tensor<D>, boundary: Boundary = 'zero', axes = x.rank): Tensor<D> =>
+  overNeighbors(x, (a, b) => a.add(b) as unknown as Tensor<D>, boundary, axes);

@@ -3,9 +3,16 @@
 import type { Tensor } from '../index.ts';
 import { type Analysis, closedForm, estimateMemory, masked } from './analysis.ts';
 import { MiB } from './base.ts';
-import { betweenness, symmetricBetweenness } from './brandes.ts';
+import { betweenness, orbitsOf, sharedByOrbit, symmetricBetweenness } from './brandes.ts';
 import { type Csr, computeCsr, denseAdjacency, uploadCsr } from './build.ts';
-import { type CentralityKind, centralityKinds, closeness, degrees, eigenvector } from './centrality.ts';
+import {
+  betweennessDivisor,
+  type CentralityKind,
+  centralityKinds,
+  closeness,
+  degrees,
+  eigenvector,
+} from './centrality.ts';
 import {
   type CommunityMethod,
   type CommunityOptions,
@@ -15,6 +22,9 @@ import {
 } from './communities.ts';
 import { oneOf, wholeNumber } from './errors.ts';
 import type { Grid } from './grid.ts';
+import { deviceDependencies } from './on-device/brandes.ts';
+import { columnsFor } from './on-device/columns.ts';
+import { gridNeighborhood } from './on-device/neighborhood.ts';
 import { LatticePaths } from './paths.ts';
 
 export interface Metrics extends Omit<Analysis, 'density'> {
@@ -22,6 +32,18 @@ export interface Metrics extends Omit<Analysis, 'density'> {
   readonly memoryUsageMb: number;
   /** 8 N² bytes of a dense matrix over the 8 E + 4 N of the sparse one: how the two forms compare, not a saving by computation. */
   readonly denseToSparseRatio: number;
+}
+
+export const centralityMethods = ['auto', 'host', 'device'] as const;
+
+export interface CentralityOptions {
+  readonly normalized?: boolean | undefined;
+  /**
+   * Of betweenness; the others are formulas or host work. `device`: all sources level by level, in doubles. `auto`: there, if the
+   * router says so.
+   */
+  readonly method?: (typeof centralityMethods)[number] | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export abstract class LatticeStructure extends LatticePaths {
@@ -64,14 +86,18 @@ export abstract class LatticeStructure extends LatticePaths {
   }
 
   /** One number per vertex; blocked ones get 0. */
-  async centrality(kind: CentralityKind, o: { readonly normalized?: boolean | undefined } = {}): Promise<Float64Array> {
+  async centrality(kind: CentralityKind, o: CentralityOptions = {}): Promise<Float64Array> {
     const where = 'centrality';
     this.session.check(where);
     oneOf(where, 'centrality', kind, centralityKinds);
-    const values = this.mask ? this.#maskedCentrality(kind) : this.#gridCentrality(kind);
+    const method = oneOf(where, 'method', o.method ?? 'auto', centralityMethods);
+    this.addressable(where);
+    const host = (): Float64Array => (this.mask ? this.#maskedCentrality(kind) : this.#gridCentrality(kind));
+    const values =
+      kind === 'betweenness' && method !== 'host' ? await this.#betweenness(method, host, o.signal) : host();
     const n = this.vertices;
     const divisors: Readonly<Record<CentralityKind, number>> = {
-      betweenness: ((n - 1) * (n - 2)) / 2,
+      betweenness: betweennessDivisor(n),
       degree: n - 1,
       closeness: 1,
       eigenvector: 1,
@@ -87,6 +113,40 @@ export abstract class LatticeStructure extends LatticePaths {
     if (o.seed !== undefined) wholeNumber(where, 'seed', o.seed);
     const graph = this.graph(where);
     return findCommunities({ graph, skip: this.mask?.bytes, starts: () => blocks(this.grid) }, method, o);
+  }
+
+  /** On a device where that is asked for or pays; on the host otherwise. */
+  async #betweenness(
+    method: 'auto' | 'device',
+    host: () => Float64Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Float64Array> {
+    const where = 'centrality';
+    const { grid, mask } = this;
+    const orbits = mask ? null : orbitsOf(grid.vertices, (v) => grid.orbit(v));
+    const sources =
+      orbits?.sources ?? Int32Array.from({ length: grid.vertices }, (_, v) => v).filter((v) => !mask!.bytes[v]);
+    const places = sources.length * grid.vertices;
+    if (method === 'auto' && (await this.session.onHost('graph_algorithm', places, where))) return host();
+    const rt = await this.session.open(where);
+    if (!this.session.can(rt, ['f64'])) {
+      this.session.fellBack(where, this.device ?? 'auto', 'host', 'no open device has f64');
+      return host();
+    }
+    const pinned = this.session.scoped(rt, 'graph_algorithm', where, ['f64']);
+    const onDevice = async (): Promise<Float64Array> => {
+      const hood = pinned(() => gridNeighborhood(rt, grid, mask));
+      const sums = await deviceDependencies(rt, pinned, {
+        hood,
+        sources,
+        times: Float64Array.from(orbits?.members ?? new Float64Array(sources.length).fill(1)),
+        levels: mask ? undefined : grid.diameter,
+        columns: columnsFor(rt, this.session, grid.vertices, sources.length, where),
+        signal,
+      }).finally(() => hood.dispose());
+      return (orbits ? sharedByOrbit(orbits, sums) : sums).map((x) => x / 2);
+    };
+    return this.session.orOnHost(where, onDevice, host);
   }
 
   #gridCentrality(kind: CentralityKind): Float64Array {
