@@ -7,7 +7,7 @@ import type { Runtime } from '../../index.ts';
 import { type Pinned, release, rounds } from './rounds.ts';
 import type { DeviceRows } from './rows.ts';
 
-/** Distances from the vertex at a place, by place; Infinity where there is no way. */
+/** Distances from the vertex of a row, by row; Infinity where there is no way. */
 export async function deviceDistances(
   rt: Runtime,
   pinned: Pinned,
@@ -15,7 +15,7 @@ export async function deviceDistances(
   source: number,
   signal?: AbortSignal,
 ): Promise<Float64Array> {
-  const n = rows.vertices;
+  const n = rows.rows;
   const start = pinned(() => ({
     distance: rt
       .where(rt.iota([n, 1], 0).equal(source), 0, Number.POSITIVE_INFINITY)
@@ -29,7 +29,7 @@ export async function deviceDistances(
       const next = distance.minimum(rows.least(distance)).cast('f64');
       return { distance: next, changed: next.less(distance).any().cast('i32') };
     },
-    most: n,
+    most: n - 1,
     more: ({ changed }) => changed,
     signal,
   });

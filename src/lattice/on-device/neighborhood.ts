@@ -1,6 +1,7 @@
 // The neighbours of every vertex as work on whole tensors, so that an algorithm is written once for grids and for any graph.
 //
-// Values lie as [vertices, columns], one column per source: neighbours of one vertex are then whole rows, whatever their place.
+// Values lie as [rows, columns], one row per vertex and one column per source: neighbours of a vertex are whole rows, wherever they
+// lie. There may be a row more than vertices, which is nobody's neighbour and has no neighbours.
 
 import type { Runtime, Tensor } from '../../index.ts';
 import type { Grid } from '../grid.ts';
@@ -8,12 +9,10 @@ import type { Mask } from '../mask.ts';
 import { neighborSum } from '../stencil.ts';
 
 export interface Neighborhood {
-  readonly vertices: number;
-  /** Where vertex v lies, and which vertex lies at a place; null where both are the same. */
-  readonly places: Int32Array | null;
+  readonly rows: number;
   /** What the neighbours of each vertex have, added up. */
   sum(x: Tensor): Tensor;
-  /** 1 where a vertex can be entered, [vertices, 1]; null where all can. */
+  /** 1 where a vertex can be entered, [rows, 1]; null where all can. */
   readonly free: Tensor | null;
   dispose(): void;
 }
@@ -30,8 +29,7 @@ export function gridNeighborhood(rt: Runtime, grid: Grid, mask: Mask | null): Ne
         .compute()
     : null;
   return {
-    vertices: grid.vertices,
-    places: null,
+    rows: grid.vertices,
     free,
     sum: (x) => neighborSum(x.reshape([...grid.shape, x.shape[1]!]), 'zero', grid.dimensions).reshape(x.shape),
     dispose: () => free?.dispose(),

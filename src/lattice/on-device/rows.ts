@@ -1,6 +1,7 @@
 // The rows of any graph on a device: gathers along rectangles of neighbours, sums and minima over them.
 //
-// Vertices are renumbered by group, so that the results of the groups, one after another, are a result for all vertices.
+// Vertices are renumbered by group, so that the results of the groups, one after another, are a result for all vertices. A last row
+// belongs to no vertex: places of a rectangle that no neighbour fills point to it, and it holds what changes nothing.
 
 import type { Runtime, Tensor } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
@@ -10,15 +11,15 @@ import type { Neighborhood } from './neighborhood.ts';
 interface Rectangle {
   readonly rows: number;
   readonly width: number;
-  /** Places of the neighbours, and how many of them count. */
+  /** Rows of the neighbours. */
   readonly at: Tensor;
-  readonly lengths: Tensor;
   readonly weights: Tensor | null;
 }
 
 export class DeviceRows implements Neighborhood {
-  readonly vertices: number;
-  /** Where vertex v lies. */
+  /** One more than there are vertices. */
+  readonly rows: number;
+  /** The row of each vertex. */
   readonly places: Int32Array;
   readonly free = null;
   readonly #rt: Runtime;
@@ -29,7 +30,7 @@ export class DeviceRows implements Neighborhood {
 
   /** `host`: the device is the CPU. */
   constructor(rt: Runtime, graph: Adjacency, host: boolean) {
-    this.vertices = graph.vertices;
+    this.rows = graph.vertices + 1;
     this.#rt = rt;
     this.#along = host ? 1 : 0;
     const buckets = bucketsOf(graph);
@@ -43,18 +44,18 @@ export class DeviceRows implements Neighborhood {
     return this.#over(x, 'sum', 0, (near) => near);
   }
 
-  /** The same with each neighbour times the weight of its edge. */
+  /** The same with each neighbour times the weight of its edge. The last row of x is 0 in both. */
   weightedSum(x: Tensor): Tensor {
     return this.#over(x, 'sum', 0, (near, weight) => (weight ? near.mul(weight) : near));
   }
 
-  /** The least of neighbour plus weight. */
+  /** The least of neighbour plus weight. The last row of x is Infinity. */
   least(x: Tensor): Tensor {
     return this.#over(x, 'min', Number.POSITIVE_INFINITY, (near, weight) => near.add(weight ?? 1));
   }
 
   dispose(): void {
-    for (const { at, lengths, weights } of this.rectangles) for (const t of [at, lengths, weights]) t?.dispose();
+    for (const { at, weights } of this.rectangles) for (const t of [at, weights]) t?.dispose();
   }
 
   #over(
@@ -66,18 +67,20 @@ export class DeviceRows implements Neighborhood {
     const rt = this.#rt;
     const columns = x.shape[1]!;
     const axis = this.#along;
-    const parts = this.rectangles.map(({ rows, width, at, lengths, weights }) => {
-      if (width === 0) return rt.full([rows, columns], otherwise, { dtype: x.dtype });
-      const near = value(x.gather(at, 0, { mode: 'clip' }), weights);
-      const counts = rt.iota([...at.shape, 1], axis).less(lengths);
-      return rt.where(counts, near, otherwise).cast(x.dtype)[name]({ axis });
-    });
-    return parts.length === 1 ? parts[0]! : rt.concat(parts, 0);
+    const none = (rows: number): Tensor => rt.full([rows, columns], otherwise, { dtype: x.dtype });
+    const parts = this.rectangles.map(({ rows, width, at, weights }) =>
+      width === 0
+        ? none(rows)
+        : value(x.gather(at, 0, { mode: 'clip' }), weights)
+            .cast(x.dtype)
+            [name]({ axis }),
+    );
+    return rt.concat([...parts, none(1)], 0);
   }
 
   #rectangle({ offsets, neighbors, weights }: Adjacency, { vertices, width }: Bucket): Rectangle {
     const rows = vertices.length;
-    const at = new Int32Array(rows * width);
+    const at = new Int32Array(rows * width).fill(this.rows - 1);
     const by = weights ? new Float64Array(rows * width) : null;
     const [step, next] = this.#along === 1 ? [1, width] : [rows, 1];
     vertices.forEach((v, row) => {
@@ -87,15 +90,20 @@ export class DeviceRows implements Neighborhood {
       }
     });
     const shape = this.#along === 1 ? [rows, width] : [width, rows];
-    const lengths = Int32Array.from(vertices, (v) => offsets[v + 1]! - offsets[v]!);
     const tensor = (data: Int32Array | Float64Array, of: number[]): Tensor =>
       this.#rt.tensor(data, of, { dtype: data instanceof Int32Array ? 'i32' : 'f64' }).compute();
     return {
       rows,
       width,
       at: tensor(at, shape),
-      lengths: tensor(lengths, this.#along === 1 ? [rows, 1, 1] : [1, rows, 1]),
       weights: by ? tensor(by, [...shape, 1]) : null,
     };
   }
+}
+
+/** Values of the vertices, and one for the row behind them. */
+export function withLast(values: Float64Array, last: number): Float64Array {
+  const longer = new Float64Array(values.length + 1).fill(last);
+  longer.set(values);
+  return longer;
 }
