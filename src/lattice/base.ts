@@ -158,6 +158,14 @@ export abstract class LatticeBase implements AsyncDisposable {
     });
   }
 
+  protected tooManyWords(words: number, where: string): LatticeTooLargeError {
+    return new LatticeTooLargeError({
+      where,
+      problem: `one bit per vertex of the lattice ${this.grid} takes ${words} words of 32 bits; a tensor has at most ${2 ** 31 - 1} elements`,
+      fix: 'Use a smaller lattice.',
+    });
+  }
+
   /** Refuses a tensor of another runtime. */
   protected own(rt: Runtime, x: Tensor, where: string): void {
     using probe = rt.zeros([0]);

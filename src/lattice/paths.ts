@@ -6,6 +6,7 @@ import { LatticeBase } from './base.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors.ts';
 import type { Grid } from './grid.ts';
 import { searchLevels } from './levels.ts';
+import { bitLayout, type Reach, searchBits } from './on-device/bits.ts';
 import { countPaths, Search } from './search.ts';
 
 export interface PathResult {
@@ -26,6 +27,16 @@ export interface SearchOptions {
    * level on whatever device. `auto`: closed form where there is one, else a search.
    */
   readonly method?: (typeof searchMethods)[number] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export const reachMethods = ['auto', 'bits'] as const;
+
+export interface ReachOptions {
+  /** Only what is at most so many steps away. */
+  readonly within?: number | undefined;
+  /** `bits`: level by level on whatever device. `auto`: closed form without a mask, else the host or a device. */
+  readonly method?: (typeof reachMethods)[number] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -118,6 +129,53 @@ export abstract class LatticePaths extends LatticeBase {
     );
   }
 
+  /**
+   * How many vertices a search from s reaches, and how far the last of them is. On a device it takes one bit per vertex, so it works
+   * on lattices of up to 2^33 vertices, whose distances would not fit.
+   */
+  async reach(s: number, o: ReachOptions = {}): Promise<Reach> {
+    const where = 'reach';
+    this.free(s, where);
+    const method = oneOf(where, 'method', o.method ?? 'auto', reachMethods);
+    const most = o.within === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, 'within', o.within);
+    const { grid, mask } = this;
+    if (!mask && method === 'auto') return closedReach(grid, s, most);
+    if (method === 'auto' && (await this.session.onHost('path_finding', grid.vertices, where)))
+      return this.#hostReach(s, most);
+    return this.session.orOnHost(
+      where,
+      () => this.#byBits(s, most, o.signal),
+      () => (mask ? this.#hostReach(s, most) : closedReach(grid, s, most)),
+    );
+  }
+
+  async #byBits(s: number, most: number, signal: AbortSignal | undefined): Promise<Reach> {
+    const where = 'reach';
+    const { grid, mask } = this;
+    const { words } = bitLayout(grid);
+    if (words >= 2 ** 31) throw this.tooManyWords(words, where);
+    const rt = await this.session.open(where);
+    this.affordable(rt, 16 * words, 'a search with one bit per vertex', where);
+    const farthest = mask ? grid.vertices - mask.blocked - 1 : grid.farthest(s);
+    return searchBits(rt, this.session.scoped(rt, 'path_finding', where), {
+      grid,
+      mask,
+      source: s,
+      most: Math.min(most, farthest),
+      signal,
+      onLevel: () => {
+        this.levels++;
+      },
+    });
+  }
+
+  #hostReach(s: number, most: number): Reach {
+    const { distances, order, reached } = this.#searched(s, -1, 'reach');
+    let count = reached;
+    while (distances[order[count - 1]!]! > most) count--;
+    return { reached: count, levels: distances[order[count - 1]!]! };
+  }
+
   #method(where: string, o: SearchOptions): (typeof searchMethods)[number] {
     const method = oneOf(where, 'method', o.method ?? 'auto', searchMethods);
     if (method !== 'closed' || !this.mask) return method;
@@ -195,4 +253,19 @@ function closedDistances(grid: Grid, s: number): Int32Array {
     }
   });
   return result;
+}
+
+/** How many vertices lie at each distance: a product over the axes, since distances add up. */
+function closedReach(grid: Grid, s: number, most: number): Reach {
+  let counts = [1];
+  for (const x of grid.coords(s)) {
+    const next = new Array<number>(counts.length + Math.max(x, grid.size - 1 - x)).fill(0);
+    for (let y = 0; y < grid.size; y++)
+      counts.forEach((c, i) => {
+        next[i + Math.abs(x - y)]! += c;
+      });
+    counts = next;
+  }
+  const near = counts.slice(0, Math.min(most, counts.length - 1) + 1);
+  return { reached: near.reduce((a, b) => a + b, 0), levels: near.length - 1 };
 }

@@ -12,10 +12,17 @@ export function shifted<D extends DType>(
   boundary: Boundary = 'zero',
 ): Tensor<D> {
   if (boundary === 'wrap') return x.roll(-by, axis);
+  return moved(x, axis, by);
+}
+
+/** Element i is x[i + by] along an axis, zero beyond the border. */
+export function moved<D extends DType>(x: Tensor<D>, axis: number, by: number): Tensor<D> {
+  if (by === 0) return x;
   const n = x.shape[axis]!;
-  const range = by === 1 ? [1, n] : [0, n - 1];
-  const widths = x.shape.map((_, k): [number, number] => (k !== axis ? [0, 0] : by === 1 ? [0, 1] : [1, 0]));
-  return x.slice(x.shape.map((d, k) => (k === axis ? (range as [number, number]) : [0, d]))).pad(widths);
+  const away = Math.min(Math.abs(by), n);
+  const range: [number, number] = by > 0 ? [away, n] : [0, n - away];
+  const widths = x.shape.map((_, k): [number, number] => (k !== axis ? [0, 0] : by > 0 ? [0, away] : [away, 0]));
+  return x.slice(x.shape.map((d, k): [number, number] => (k === axis ? range : [0, d]))).pad(widths);
 }
 
 /** All neighbours of each vertex, combined. The grid has the first `axes` axes of x, all of them by default. */

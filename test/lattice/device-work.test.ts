@@ -67,6 +67,47 @@ describe.each(kinds)('on %s', (kind) => {
     }
   });
 
+  it('a search with one bit per vertex reaches what a plain search reaches', async () => {
+    const random = numbers(12);
+    const shapes = [
+      [1, 40],
+      [2, 33],
+      [3, 11],
+      [5, 4],
+      [10, 2],
+      [3, 23],
+    ] as const;
+    for (const [d, n] of kind === 'reference' ? shapes.slice(0, 2) : shapes) {
+      for (const part of [0, 0.2, 0.5]) {
+        const blocked = part === 0 ? new Set<number>() : randomMask(random, n ** d, part);
+        const s = Math.floor(random() * n ** d);
+        blocked.delete(s);
+        const l = await make(d, n, blocked);
+        const distances = [...plainDistances(d, n, blocked, s)];
+        const expected = (within: number) => {
+          const near = distances.filter((x) => x >= 0 && x <= within);
+          return { reached: near.length, levels: near.reduce((a, b) => Math.max(a, b), 0) };
+        };
+        for (const within of [Number.POSITIVE_INFINITY, 0, 5]) {
+          const o = Number.isFinite(within) ? { within } : {};
+          expect(await l.reach(s, { ...o, method: 'bits' })).toEqual(expected(within));
+          expect(await l.reach(s, o)).toEqual(expected(within));
+        }
+      }
+    }
+    const rt = await runtimeOf(kind);
+    const l = await make(2, 33);
+    await l.reach(0, { method: 'bits' });
+    const before = { ...rt.stats(), levels: l.stats().levels };
+    expect(await l.reach(0, { method: 'bits' })).toEqual({ reached: 1089, levels: 64 });
+    const after = rt.stats();
+    // One kernel per level; besides, the start, the borders and the count. The host waits once.
+    expect(l.stats().levels - before.levels).toBe(64);
+    expect(after.launches - before.launches).toBeLessThanOrEqual(64 + 3);
+    expect(after.waits - before.waits).toBe(1);
+    expect(after.bytes).toBe(before.bytes);
+  });
+
   it('the adjacency has sorted rows, and as many entries as there are neighbours', async () => {
     const cases: readonly [number, number, number[]][] = [
       [3, 5, []],
