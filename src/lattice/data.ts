@@ -3,7 +3,7 @@
 import type { DType, Runtime, Tensor } from '../index.ts';
 import { checkData, type HostData, isTensor, isTyped, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
 import { type AxisMap, checkElements, mapHost, mapTensor, permutation, reflection, rotation } from './axes.ts';
-import { type DiffuseOptions, diffuse, resolveDiffusion } from './diffuse.ts';
+import { type DiffuseOptions, diffuse, floatOf, resolveDiffusion } from './diffuse.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { LatticeStructure } from './structure.ts';
 import {
@@ -100,7 +100,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
     const where = 'diffuse';
     this.session.check(where);
     wholeNumber(where, 'steps', steps);
-    const how = resolveDiffusion(this.grid, o);
+    const how = resolveDiffusion(this.dimensions, o);
     const { vertices, shape } = this.grid;
     if (!(isTensor(field) ? field.size === vertices : isTyped(field) && field.length === vertices)) {
       throw invalidArgument({
@@ -113,9 +113,8 @@ export abstract class LatticeDataWork extends LatticeStructure {
     if (isTensor(field)) this.own(rt, field, where);
     return this.session.within(rt, 'transform', where, () => {
       const x = isTensor(field) ? field : rt.tensor(Float32Array.from(field), shape);
-      const float = x.dtype === 'f64' || x.dtype === 'f32' ? x : x.cast('f32');
-      const start = float.reshape(shape);
-      const end = steps === 0 ? start.add(0) : diffuse(rt, this.grid, this.mask, start, steps, how);
+      const start = floatOf(x).reshape(shape);
+      const end = steps === 0 ? start.add(0) : diffuse(rt, start, steps, how, this.mask?.bytes);
       return end.reshape(isTensor(field) ? field.shape : shape).compute();
     });
   }

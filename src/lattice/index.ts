@@ -20,7 +20,7 @@ export {
 } from './catalytic/registers.ts';
 export { type CentralityKind, centralityKinds } from './centrality.ts';
 export { type CommunityMethod, type CommunityOptions, communityMethods, type Partition } from './communities.ts';
-export type { DiffuseOptions } from './diffuse.ts';
+export { type DiffuseOptions, diffuseField } from './diffuse.ts';
 export * from './errors.ts';
 export { type Edge, Graph, type GraphPath } from './graph.ts';
 export { Lattice, type LatticeStats } from './lattice.ts';

@@ -7,6 +7,7 @@
 import '../lattice/values.test.ts';
 import '../lattice/data.test.ts';
 import '../lattice/errors.test.ts';
+import '../lattice/graphs.test.ts';
 import '../lattice/device-work.test.ts';
 import '../lattice/reversible.test.ts';
 import '../lattice/catalytic.test.ts';

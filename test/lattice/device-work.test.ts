@@ -41,7 +41,17 @@ describe.each(kinds)('on %s', (kind) => {
     await l.distancesFrom(0, { method: 'levels' });
     const before = rt.stats().waits;
     expect(await l.distancesFrom(0, { method: 'levels' })).toEqual(plainDistances(2, 5, new Set(blocked), 0));
-    expect(rt.stats().waits - before).toBe(2);
+    // 17 vertices are left, so that there is nothing after 16 levels.
+    expect(rt.stats().waits - before).toBe(1);
+    for (const [n, waits] of [
+      [7, 2],
+      [12, 3],
+    ] as const) {
+      const wide = await make(2, n, [n + 1]);
+      const begun = rt.stats().waits;
+      expect(await wide.distancesFrom(0, { method: 'levels' })).toEqual(plainDistances(2, n, new Set([n + 1]), 0));
+      expect(rt.stats().waits - begun).toBe(waits);
+    }
     const { path, length } = await l.shortestPath(0, 24, { method: 'levels' });
     expect([path[0], path[16], length]).toEqual([0, 24, 16]);
     for (let i = 1; i < path.length; i++) expect(l.neighbors(path[i - 1]!)).toContain(path[i]);

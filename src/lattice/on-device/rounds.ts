@@ -15,8 +15,8 @@ export interface Rounds<S extends Fields> {
   readonly step: (fields: S) => S;
   /** The most rounds. */
   readonly most: number;
-  /** Whether another round could change anything; left out where the number of rounds is known. */
-  readonly more?: ((fields: S) => Tensor) | undefined;
+  /** Whether another round could change anything, after so many; left out where the number of rounds is known. */
+  readonly more?: ((fields: S, count: number) => Tensor) | undefined;
   /** Rounds between two looks at `more`. Default 16. */
   readonly every?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -33,19 +33,27 @@ export async function rounds<S extends Fields>(
   const next = compiled as unknown as (fields: S) => S;
   let fields = start;
   try {
-    for (let round = 1; round <= most; round++) {
+    let count = 0;
+    while (count < most) {
       signal?.throwIfAborted();
-      const old = fields;
-      fields = pinned(() => next(old));
-      release(old);
-      onRound?.();
-      if (!more || round % every !== 0) continue;
-      const flag = pinned(() => more(fields).compute());
+      const until = Math.min(most, count + every);
+      // One scope for all of them: entering it takes as long as a launch.
+      fields = pinned(() => {
+        for (; count < until; count++) {
+          const old = fields;
+          fields = next(old);
+          release(old);
+          onRound?.();
+        }
+        return fields;
+      });
+      if (!more || count >= most) continue;
+      const flag = pinned(() => more(fields, count).compute());
       const [any] = await flag.data({ signal });
       flag.dispose();
-      if (!any) return { fields, count: round };
+      if (!any) break;
     }
-    return { fields, count: most };
+    return { fields, count };
   } catch (error) {
     release(fields);
     throw error;
