@@ -64,6 +64,11 @@ export abstract class LatticeBase implements AsyncDisposable {
     return this.session.device;
   }
 
+  /** Whether both were given the same runtime. */
+  sharesRuntime(other: LatticeBase): boolean {
+    return this.session.given !== null && this.session.given === other.session.given;
+  }
+
   /** Blocks these vertices instead of those before; nothing for none. What was built and remembered is forgotten. */
   setBlocked(blocked: Blocked | null): void {
     this.session.check('setBlocked');

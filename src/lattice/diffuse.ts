@@ -1,12 +1,13 @@
 // Diffusion: x ← x + rate · Σ (neighbour − x), one fused kernel per step, on a field of any shape.
 
 import type { Border, KernelValue, Runtime, Tensor, UserKernel } from '../index.ts';
+import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { neighborSum } from './stencil.ts';
 
 export const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
 
-export interface DiffuseOptions {
+export interface DiffuseOptions extends BatchOption {
   /** Default 1/(2d+1), at most 1/(2d): beyond that values grow without bound. */
   readonly rate?: number | undefined;
   /** Nothing leaves (default), what leaves comes in at the other end, or the outside is zero. */
@@ -58,7 +59,7 @@ export const floatOf = (x: Tensor): Tensor => (x.dtype === 'f64' || x.dtype === 
 
 /**
  * `steps` steps on a field of any shape, one value per vertex of a grid: new values, the field is left as it is. `blocked`, one byte
- * per vertex: those keep their values and pass nothing on.
+ * per value: those keep their values and pass nothing on. The grid has the first `axes` axes; fields side by side are a last one.
  */
 export function diffuse(
   rt: Runtime,
@@ -66,10 +67,11 @@ export function diffuse(
   steps: number,
   { rate, boundary }: Diffusion,
   blocked: Uint8Array | null = null,
+  axes = field.rank,
 ): Tensor {
   const spread = blocked
-    ? aroundBlocked(rt, field, blocked, rate, boundary)
-    : everywhere(rt, field.rank, rate, borders[boundary]);
+    ? aroundBlocked(rt, field, axes, blocked, rate, boundary)
+    : everywhere(rt, field.rank, axes, rate, borders[boundary]);
   let x = field;
   for (let i = 0; i < steps; i++) {
     const old = x;
@@ -83,8 +85,14 @@ export function diffuse(
 /** A neighbour beyond the border that nothing is exchanged with is the vertex itself. */
 const borders: Readonly<Record<Diffusion['boundary'], Border>> = { insulated: 'clamp', periodic: 'wrap', zero: 'zero' };
 
-function everywhere(rt: Runtime, rank: number, rate: number, border: Border): UserKernel<[KernelValue], Tensor> {
-  const offsets = Array.from({ length: rank }, (_, axis) =>
+function everywhere(
+  rt: Runtime,
+  rank: number,
+  axes: number,
+  rate: number,
+  border: Border,
+): UserKernel<[KernelValue], Tensor> {
+  const offsets = Array.from({ length: axes }, (_, axis) =>
     [-1, 1].map((by) => Array.from({ length: rank }, (_, k) => (k === axis ? by : 0))),
   ).flat();
   return rt.kernel(
@@ -98,7 +106,8 @@ function everywhere(rt: Runtime, rank: number, rate: number, border: Border): Us
 
 function aroundBlocked(
   rt: Runtime,
-  { shape, dtype, rank }: Tensor,
+  { shape, dtype }: Tensor,
+  axes: number,
   blocked: Uint8Array,
   rate: number,
   boundary: Diffusion['boundary'],
@@ -113,13 +122,13 @@ function aroundBlocked(
     .cast(dtype)
     .compute();
   // How many neighbours each vertex exchanges with. Beyond a 'zero' border lies a neighbour of value zero.
-  const inside = neighborSum(free, edge);
-  const outside = neighborSum(rt.ones(shape, { dtype }))
+  const inside = neighborSum(free, edge, axes);
+  const outside = neighborSum(rt.ones(shape, { dtype }), 'zero', axes)
     .neg()
-    .add(2 * rank);
+    .add(2 * axes);
   const degree = (boundary === 'zero' ? inside.add(outside) : inside).compute();
   const step = rt.compile((x: Tensor): Tensor => {
-    const change = neighborSum(x.mul(free), edge).sub(degree.mul(x)).mul(rate);
+    const change = neighborSum(x.mul(free), edge, axes).sub(degree.mul(x)).mul(rate);
     return x.add(change.mul(free)).cast(dtype);
   });
   return step;

@@ -3,9 +3,10 @@
 import { type AllPathsOptions, PathIterator } from './all-paths.ts';
 import { kindOf } from './arrays.ts';
 import { LatticeBase } from './base.ts';
+import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors.ts';
 import type { Grid } from './grid.ts';
-import { searchLevels } from './levels.ts';
+import { type SearchStart, searchBytes, searchLevels } from './levels.ts';
 import { bitLayout, type Reach, searchBits } from './on-device/bits.ts';
 import { countPaths, Search } from './search.ts';
 
@@ -21,7 +22,7 @@ export interface PathResult {
 
 export const searchMethods = ['auto', 'closed', 'search', 'levels'] as const;
 
-export interface SearchOptions {
+export interface SearchOptions extends BatchOption {
   /**
    * `closed`: arithmetic, only without a mask. `search`: on the host from a queue, or on a GPU level by level. `levels`: level by
    * level on whatever device. `auto`: closed form where there is one, else a search.
@@ -32,7 +33,7 @@ export interface SearchOptions {
 
 export const reachMethods = ['auto', 'bits'] as const;
 
-export interface ReachOptions {
+export interface ReachOptions extends BatchOption {
   /** Only what is at most so many steps away. */
   readonly within?: number | undefined;
   /** `bits`: level by level on whatever device. `auto`: closed form without a mask, else the host or a device. */
@@ -87,9 +88,10 @@ export abstract class LatticePaths extends LatticeBase {
     const start = performance.now();
     const where = 'shortestPath';
     this.ends(s, t, where);
+    o.batch?.check(this, where);
     const method = this.#method(where, o);
     const known = method === 'auto' ? this.cache.get(s, t) : undefined;
-    const path = known ?? (await this.#path(s, t, method, where, o.signal));
+    const path = known ?? (await this.#path(s, t, method, where, o));
     if (!known) this.cache.set(s, t, path);
     return { path: [...path], length: path.length - 1, ms: performance.now() - start, cached: known !== undefined };
   }
@@ -106,9 +108,10 @@ export abstract class LatticePaths extends LatticeBase {
       });
     }
     for (const [s, t] of pairs) this.ends(s, t, where);
+    // In a batch all of them wait for each other; alone, neighbours in the order of their starts share a search.
+    if (o.batch) return Promise.all(pairs.map(([s, t]) => this.shortestPath(s, t, o)));
     const results: PathResult[] = new Array(pairs.length);
     const order = pairs.map((_, i) => i).sort((a, b) => pairs[a]![0] - pairs[b]![0]);
-    // Neighbours in this order share the search of their start.
     for (const i of order) results[i] = await this.shortestPath(pairs[i]![0], pairs[i]![1], o);
     return results;
   }
@@ -117,16 +120,23 @@ export abstract class LatticePaths extends LatticeBase {
   async distancesFrom(s: number, o: SearchOptions = {}): Promise<Int32Array> {
     const where = 'distancesFrom';
     this.free(s, where);
+    o.batch?.check(this, where);
     const method = this.#method(where, o);
     this.addressable(where);
     if (!this.mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
-    if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where)))
+    if (await this.#hostSearch(method, where, o))
       return this.#searched(s, -1, where, method === 'search').distances.slice();
     return this.session.orOnHost(
       where,
-      () => this.#byLevels(s, where, o.signal),
+      () => this.#byLevels(s, where, o),
       () => this.#searched(s, -1, where).distances.slice(),
     );
+  }
+
+  /** Whether a search belongs on the host. In a batch the searches of all its lattices count as one. */
+  async #hostSearch(method: string, where: string, { batch }: BatchOption): Promise<boolean> {
+    if (method === 'levels') return false;
+    return this.session.onHost('path_finding', this.grid.vertices * (batch?.lattices.length ?? 1), where);
   }
 
   /**
@@ -136,6 +146,7 @@ export abstract class LatticePaths extends LatticeBase {
   async reach(s: number, o: ReachOptions = {}): Promise<Reach> {
     const where = 'reach';
     this.free(s, where);
+    o.batch?.check(this, where);
     const method = oneOf(where, 'method', o.method ?? 'auto', reachMethods);
     const most = o.within === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, 'within', o.within);
     const { grid, mask } = this;
@@ -194,16 +205,16 @@ export abstract class LatticePaths extends LatticeBase {
     });
   }
 
-  async #path(s: number, t: number, method: string, where: string, signal?: AbortSignal): Promise<readonly number[]> {
+  async #path(s: number, t: number, method: string, where: string, o: SearchOptions): Promise<readonly number[]> {
     if (!this.mask && (method === 'auto' || method === 'closed')) return this.grid.path(s, t);
     const onHost = (): readonly number[] => {
       const search = this.#searched(s, method === 'auto' ? -1 : t, where);
       return search.distances[t]! < 0 ? this.noPath(s, t, where) : search.pathTo(t);
     };
-    if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where))) return onHost();
+    if (await this.#hostSearch(method, where, o)) return onHost();
     const distances = await this.session.orOnHost(
       where,
-      () => this.#byLevels(s, where, signal),
+      () => this.#byLevels(s, where, o),
       () => null,
     );
     if (!distances) return onHost();
@@ -213,14 +224,21 @@ export abstract class LatticePaths extends LatticeBase {
     return path.reverse();
   }
 
-  async #byLevels(s: number, where: string, signal?: AbortSignal): Promise<Int32Array> {
+  async #byLevels(s: number, where: string, { batch, signal }: SearchOptions): Promise<Int32Array> {
+    const start: SearchStart = { mask: this.mask, source: s };
+    const together = (starts: readonly SearchStart[], stop?: AbortSignal): Promise<Int32Array[]> =>
+      this.#searchTogether(starts, where, stop);
+    if (!batch) return (await together([start], signal))[0]!;
+    signal?.throwIfAborted();
+    return batch.join('levels', start, together);
+  }
+
+  async #searchTogether(starts: readonly SearchStart[], where: string, signal?: AbortSignal): Promise<Int32Array[]> {
     const rt = await this.session.open(where);
-    const { vertices } = this.grid;
-    this.affordable(rt, 7 * vertices, 'a search', where);
+    this.affordable(rt, searchBytes * this.grid.vertices * starts.length, 'a search', where);
     return searchLevels(rt, this.session.scoped(rt, 'path_finding', where), {
       grid: this.grid,
-      mask: this.mask,
-      source: s,
+      starts,
       signal,
       onLevel: () => {
         this.levels++;

@@ -6,6 +6,7 @@
 
 import '../lattice/values.test.ts';
 import '../lattice/data.test.ts';
+import '../lattice/batch.test.ts';
 import '../lattice/errors.test.ts';
 import '../lattice/graphs.test.ts';
 import '../lattice/device-work.test.ts';
