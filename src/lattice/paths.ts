@@ -6,9 +6,10 @@ import { LatticeBase } from './base.ts';
 import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors.ts';
 import type { Grid } from './grid.ts';
+import { GridSearch } from './grid-search.ts';
 import { type SearchStart, searchBytes, searchLevels } from './levels.ts';
 import { bitLayout, type Reach, searchBits } from './on-device/bits.ts';
-import { countPaths, Search } from './search.ts';
+import { countPaths } from './search.ts';
 
 export interface PathResult {
   /** Both ends included. */
@@ -44,7 +45,7 @@ export interface ReachOptions extends BatchOption {
 export abstract class LatticePaths extends LatticeBase {
   protected searches = 0;
   protected levels = 0;
-  #search: Search | null = null;
+  #search: GridSearch | null = null;
 
   /** Steps from s to t. With a mask it is searched. */
   distance(s: number, t: number): number {
@@ -247,8 +248,9 @@ export abstract class LatticePaths extends LatticeBase {
   }
 
   /** A search from s on the host: the last one, if it went all the way from there and need not be fresh. */
-  #searched(s: number, t: number, where: string, fresh = false): Search {
-    this.#search ??= new Search(this.graph(where));
+  #searched(s: number, t: number, where: string, fresh = false): GridSearch {
+    this.addressable(where);
+    this.#search ??= new GridSearch(this.grid, this.mask);
     if (!fresh && this.#search.whole && this.#search.source === s && t === -1) return this.#search;
     this.searches++;
     return this.#search.from(s, t);
