@@ -107,16 +107,13 @@ export class Copies {
       await before;
       await whenDone(this.#driver, event, spin);
     })();
-    const end = done.then(
-      () => this.#ended(stream, end),
-      () => this.#ended(stream, end),
-    );
+    const end: Promise<void> = done
+      .catch(() => {})
+      .then(() => {
+        if (this.#ends.get(stream) === end) this.#ends.delete(stream);
+      });
     this.#ends.set(stream, end);
     return done;
-  }
-
-  #ended(stream: number, end: Promise<void>): void {
-    if (this.#ends.get(stream) === end) this.#ends.delete(stream);
   }
 
   #setFence(b: CudaBuffer): void {
