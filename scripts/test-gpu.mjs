@@ -30,6 +30,7 @@ async function bundle() {
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
+    ['batch', 'bench/gpu/batch.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;

@@ -21,22 +21,20 @@ function xorLoop(data: TypedArray, key: TypedArray): number[] {
   return bytes(data).map((b, i) => b ^ k[i % k.length]!);
 }
 
-function product(a: TypedArray, b: TypedArray, [m, k, n]: readonly [number, number, number]): Float64Array {
-  const c = new Float64Array(m * n);
-  for (let i = 0; i < m; i++)
-    for (let j = 0; j < n; j++)
-      for (let l = 0; l < k; l++) c[i * n + j]! += Number(a[i * k + l]) * Number(b[l * n + j]);
-  return c;
-}
-
-/** Whether a product of f32 is as near to that of float64 as sums of k terms can be expected to be. */
+/** Whether a product of f32 is as near to that of float64 as sums of k terms can be expected to be; of large ones every few elements. */
 function expectProduct(got: TypedArray, a: TypedArray, b: TypedArray, shape: readonly [number, number, number]): void {
   const [m, k, n] = shape;
-  const want = product(a, b, shape);
-  const size = product(a.map(Math.abs as never), b.map(Math.abs as never), shape);
   expect(got.length).toBe(m * n);
-  for (let i = 0; i < want.length; i++)
-    expect(Math.abs(Number(got[i]) - want[i]!)).toBeLessThanOrEqual(2e-7 * Math.sqrt(k) * Math.max(size[i]!, 1e-30));
+  for (let at = 0; at < m * n; at += m * n > 4000 ? 61 : 1) {
+    const [i, j] = [Math.floor(at / n), at % n];
+    let [sum, size] = [0, 0];
+    for (let l = 0; l < k; l++) {
+      const p = Number(a[i * k + l]) * Number(b[l * n + j]);
+      sum += p;
+      size += Math.abs(p);
+    }
+    expect(Math.abs(Number(got[at]) - sum)).toBeLessThanOrEqual(2e-7 * Math.sqrt(k) * Math.max(size, 1e-30));
+  }
 }
 
 describe('the cases of the contract', () => {
@@ -321,7 +319,7 @@ describe('random lists equal the loop over their items', () => {
   });
 
   it('on a device that records and can be lost, in compiled groups', async () => {
-    const rt = await fakeGpu({ routing: { device: 'cuda:0' } }).open({});
+    const rt = (await fakeGpu().open({ routing: { device: 'cuda:0' } })) as Runtime;
     await compare(rt, all ? 200 : 12, false);
     await compareProducts(rt, all ? 60 : 6);
     await rt.close();
@@ -329,9 +327,10 @@ describe('random lists equal the loop over their items', () => {
 
   it('on WebGPU', async (context) => {
     const rt = await createRuntime({ devices: ['webgpu'] }).catch((e) => {
-      if (e instanceof DeviceUnavailable) context.skip(`no WebGPU device: ${e.message}`);
+      if (e instanceof DeviceUnavailable) return null;
       throw e;
     });
+    if (!rt) return context.skip('no WebGPU device');
     await compare(rt, all ? 40 : 4, true);
     await compareProducts(rt, all ? 20 : 2);
     await rt.close();
