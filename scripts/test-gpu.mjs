@@ -32,6 +32,7 @@ async function bundle() {
     ['small', 'bench/gpu/small.ts'],
     ['spans', 'bench/gpu/spans.ts'],
     ['copies', 'bench/copies/main.ts'],
+    ['batch', 'bench/gpu/batch.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],

@@ -16,6 +16,6 @@ export { amountOf, type Profile } from './profile.ts';
 export { time } from './reason.ts';
 export { type RouteExplanation, Router, type RouterSetup } from './router.ts';
 export type { RouteStats } from './stats.ts';
-export { openProfileStore, type ProfileStore } from './store.ts';
+export { openProfileStore, type ProfileStore, routingFolder } from './store.ts';
 export * from './types.ts';
 export { operationOf, typicalWork, workOf } from './work.ts';
