@@ -10,6 +10,7 @@
 
 import type { Runtime, Tensor } from '../../index.ts';
 import { dynamicsChannels, totalChannels } from '../layout.ts';
+import { type StreamName, streams } from '../random.ts';
 import { blurWeights, evolved } from './evolution.ts';
 import { imprintOf, inputOf } from './imprint.ts';
 import { measure } from './measure.ts';
@@ -20,7 +21,7 @@ export interface CycleResult {
   readonly tail: Tensor;
 }
 
-/** `field` [N, D, H, W, C], `tail` [N, ·] of the cycle before, `input` [N, ·], `keys` [N, 2] of the noise's stream. */
+/** `field` [N, D, H, W, C], `tail` [N, ·] of the cycle before, `input` [N, ·], `keys` [N, ·] of all streams. */
 export type CycleBody = (field: Tensor, tail: Tensor, input: Tensor, keys: Tensor) => CycleResult;
 
 export function fusedCycle(rt: Runtime, parts: CycleParts): CycleBody {
@@ -40,11 +41,14 @@ export function fusedCycle(rt: Runtime, parts: CycleParts): CycleBody {
       diffusion,
       blur,
       imprint: imprintOf(rt, field, tail, given, strength, parts, blurWeights[blur]),
-      noise: amplitude > 0 ? rt.random.normal(field.shape, { key: cycleKeys(keys, given.cycle) }).mul(amplitude) : undefined,
+      noise: amplitude > 0 ? rt.random.normal(field.shape, { key: cycleKeys(keys, 'spontaneous', given.cycle) }).mul(amplitude) : undefined,
     }).cast(shape.precision);
     return { field: next, tail: measure(rt, next.cast('f32'), parts) };
   };
 }
 
-/** The keys of a cycle: those of the field plus the two words of the cycle's number. */
-export const cycleKeys = (keys: Tensor, words: Tensor): Tensor => keys.add(words.cast('u32'));
+/** The keys of a stream in a cycle: those of the field plus the two words of the cycle's number. */
+export function cycleKeys(keys: Tensor, stream: StreamName, words: Tensor): Tensor {
+  const first = 2 * streams[stream];
+  return keys.slice([null, [first, first + 2]]).add(words.cast('u32'));
+}
