@@ -30,6 +30,7 @@ async function bundle() {
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
+    ['field', 'bench/gpu/field.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
@@ -43,6 +44,7 @@ async function bundle() {
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
+  cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
 }
 
 if (existsSync(join(root, 'test', 'gpu', 'main.ts'))) await bundle();

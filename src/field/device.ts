@@ -19,9 +19,7 @@ export async function chooseDevice(
   const reports = rt.devices();
   const open = reports.filter((d) => d.open).map((d) => d.id);
   const isHost = (id: DeviceId): boolean => rt.device(id).caps.host === true;
-  const rejected = reports
-    .filter((d) => !d.open)
-    .map((d) => ({ device: d.id, reason: d.reason ?? 'it is not open' }));
+  const rejected = reports.filter((d) => !d.open).map((d) => ({ device: d.id, reason: d.reason ?? 'it is not open' }));
   const wanted = forceGPU && device === 'auto' ? 'gpu' : device;
   const unavailable = (why: string): DeviceUnavailable =>
     new DeviceUnavailable({

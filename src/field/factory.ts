@@ -52,7 +52,10 @@ function probeOf(rt: Runtime, { shape, ...rest }: ResolvedField): Probe {
       if (cpu === undefined) return null;
       right ??= cycles(cpu);
       const expected = await right;
-      const off = got.reduce((most, v, i) => Math.max(most, Math.abs(v - expected[i]!) / Math.max(1, Math.abs(expected[i]!))), 0);
+      const off = got.reduce(
+        (most, v, i) => Math.max(most, Math.abs(v - expected[i]!) / Math.max(1, Math.abs(expected[i]!))),
+        0,
+      );
       return off <= probeTolerance ? null : `its first cycles differ from the CPU's by ${off.toExponential(1)}`;
     } catch (e) {
       return `its first cycles failed: ${(e as Error).message.split('\n')[0]}`;

@@ -3,13 +3,14 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
-import { DisposedError, type DeviceId, type Runtime } from '../index.ts';
-import { statisticsOf, type Statistics, tailLength } from './cycle/record.ts';
+import { type DeviceId, DisposedError, type Runtime } from '../index.ts';
+import { type Statistics, statisticsOf, tailLength } from './cycle/record.ts';
 import { inputLength } from './cycle/shape.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldConfigError, FieldStateError } from './errors.ts';
 import { type CheckedInput, checkInput, writeInput } from './input.ts';
 import { totalChannels } from './layout.ts';
+import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
 import { finishMotors } from './motors.ts';
 import type { ResolvedField } from './options.ts';
 import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
@@ -17,7 +18,16 @@ import { allKeys } from './random.ts';
 import { type FieldReport, reportOf } from './report.ts';
 import { Stack, type Transfers } from './stack.ts';
 import { startTensors } from './start.ts';
-import { type Carried, carryEcho, carryOn, contentMeans, echoPlanes, type FieldState, startCarried, stateOf } from './state.ts';
+import {
+  type Carried,
+  carryEcho,
+  carryOn,
+  contentMeans,
+  echoPlanes,
+  type FieldState,
+  startCarried,
+  stateOf,
+} from './state.ts';
 
 export interface StepResult {
   /** Always `motorDim` values, each from −1 to 1. */
@@ -128,6 +138,12 @@ export class Field implements AsyncDisposable {
     } finally {
       for (const f of fields) f.#turn = null;
     }
+  }
+
+  /** A control loop at a fixed rate, with deadlines; ends with its ticks or its signal. */
+  loop(options: LoopOptions): Promise<LoopReport> {
+    this.#check('loop');
+    return runLoop((input) => this.step(input), this.options.shape.motorDim, options);
   }
 
   /** Values of one channel on a slice across an axis: row-major over the other two axes. */
@@ -254,7 +270,10 @@ export class Field implements AsyncDisposable {
   }
 
   /** Enqueues a cycle of fields that share a stack. */
-  static launch(fields: readonly Field[], inputs: readonly CheckedInput[]): { stack: Stack; next: StateTensors; moved: Transfers } {
+  static launch(
+    fields: readonly Field[],
+    inputs: readonly CheckedInput[],
+  ): { stack: Stack; next: StateTensors; moved: Transfers } {
     const [first] = fields as [Field, ...Field[]];
     const { shape } = first.options;
     if (fields.length === 1) first.#alone();
@@ -285,7 +304,13 @@ export class Field implements AsyncDisposable {
     return fields.map((f, i) => f.#advance(rows[i]!, statistics[i]!, inputs[i]!, milliseconds, moved));
   }
 
-  #advance(row: Float32Array, statistics: Statistics, input: CheckedInput, milliseconds: number, moved: Transfers): StepResult {
+  #advance(
+    row: Float32Array,
+    statistics: Statistics,
+    input: CheckedInput,
+    milliseconds: number,
+    moved: Transfers,
+  ): StepResult {
     const { shape, settings } = this.options;
     const carried = this.#carried;
     const means = contentMeans(statistics, shape);
@@ -316,7 +341,8 @@ export class Field implements AsyncDisposable {
   /** Moves fields into one stack, if they do not share one. */
   static share(fields: readonly Field[]): void {
     const [first] = fields as [Field, ...Field[]];
-    const ready = fields.every((f, i) => f.#stack === first.#stack && f.#row === i) && first.#stack.rows === fields.length;
+    const ready =
+      fields.every((f, i) => f.#stack === first.#stack && f.#row === i) && first.#stack.rows === fields.length;
     if (ready) return;
     const joined = Stack.join(
       first.runtime,
@@ -348,7 +374,11 @@ function cycleSync(fields: readonly Field[], inputs: readonly CheckedInput[], wh
   }
 }
 
-async function cycleLater(fields: readonly Field[], inputs: readonly CheckedInput[], where: string): Promise<StepResult[]> {
+async function cycleLater(
+  fields: readonly Field[],
+  inputs: readonly CheckedInput[],
+  where: string,
+): Promise<StepResult[]> {
   const start = performance.now();
   const { stack, next, moved } = Field.launch(fields, inputs);
   try {
@@ -368,7 +398,8 @@ function checkAlike(fields: readonly Field[], inputs: readonly FieldInput[], whe
   const refuse = (problem: string, fix: string): never => {
     throw new FieldConfigError({ where, problem, fix });
   };
-  if (fields.length !== inputs.length) refuse(`${inputs.length} inputs for ${fields.length} fields`, 'Give one for each field.');
+  if (fields.length !== inputs.length)
+    refuse(`${inputs.length} inputs for ${fields.length} fields`, 'Give one for each field.');
   if (new Set(fields).size !== fields.length) refuse('a field is there twice', 'Give each field once.');
   const other = fields.findIndex((f) => !Field.sameProgram(f, fields[0]!));
   if (other >= 0)

@@ -46,7 +46,13 @@ function badValue(value: unknown, index: number, where: string): FieldInputError
 }
 
 /** Writes the input of one field's cycle into its row. */
-export function writeInput(into: Float32Array, row: number, input: CheckedInput, cycle: number, shape: FieldShape): void {
+export function writeInput(
+  into: Float32Array,
+  row: number,
+  input: CheckedInput,
+  cycle: number,
+  shape: FieldShape,
+): void {
   const at = row * inputLength(shape);
   const { sensorDim } = shape;
   into.set(input.sensors, at);

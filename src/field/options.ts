@@ -87,9 +87,13 @@ export function resolveField(options: FieldOptions): ResolvedField {
       'Use fewer sensors, or more channels.',
     );
   if (edges.reduce((n, e) => n * e, totalChannels(layout)) >= 2 ** 32)
-    throw refused(`a field of ${edges.join(' × ')} × ${totalChannels(layout)} has 2^32 values or more`, 'Use fewer cells or channels.');
+    throw refused(
+      `a field of ${edges.join(' × ')} × ${totalChannels(layout)} has 2^32 values or more`,
+      'Use fewer cells or channels.',
+    );
   const seed = options.seed ?? 0;
-  if (!Number.isSafeInteger(seed) || seed < 0) throw refused(`seed is ${String(seed)}`, 'Use a whole number from 0 on.');
+  if (!Number.isSafeInteger(seed) || seed < 0)
+    throw refused(`seed is ${String(seed)}`, 'Use a whole number from 0 on.');
   return {
     shape: { edges, layout, sensorDim, motorDim, precision, model },
     settings: resolveSettings(options.settings, model, where),

@@ -37,7 +37,11 @@ export function holdProgram(rt: Runtime, field: ResolvedField, features: boolean
   let shared = known.get(key);
   if (!shared) {
     const near = new Neighbours(rt, field.shape.edges, field.boundary);
-    shared = { program: compiled(rt, { shape: field.shape, settings: field.settings, near, features }), near, users: 0 };
+    shared = {
+      program: compiled(rt, { shape: field.shape, settings: field.settings, near, features }),
+      near,
+      users: 0,
+    };
     known.set(key, shared);
   }
   const held = shared;

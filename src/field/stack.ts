@@ -81,10 +81,18 @@ export class Stack {
   static join(rt: Runtime, device: DeviceId, parts: readonly { readonly stack: Stack; readonly row: number }[]): Stack {
     return rt.scope({ device }, () => {
       const rows = (pick: (stack: Stack) => Tensor): Tensor =>
-        rt.concat(parts.map(({ stack, row }) => pick(stack).slice([[row, row + 1]]))).compute().keep();
+        rt
+          .concat(parts.map(({ stack, row }) => pick(stack).slice([[row, row + 1]])))
+          .compute()
+          .keep();
       const names = Object.keys(parts[0]!.stack.state);
       const state = Object.fromEntries(names.map((name) => [name, rows((s) => s.state[name]!)]));
-      return new Stack(rt, device, state, rows((s) => s.keys));
+      return new Stack(
+        rt,
+        device,
+        state,
+        rows((s) => s.keys),
+      );
     });
   }
 

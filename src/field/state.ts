@@ -122,7 +122,8 @@ export function echoPlanes([across, down, even]: readonly number[], height: numb
   return [first, new Float32Array(height * width).fill(even!)];
 }
 
-export const halfLife = (keep: number): number => (keep >= 1 ? Number.POSITIVE_INFINITY : Math.log(0.5) / Math.log(keep));
+export const halfLife = (keep: number): number =>
+  keep >= 1 ? Number.POSITIVE_INFINITY : Math.log(0.5) / Math.log(keep);
 
 function modeOf(information: number, idle: number, confidence: number | null): Mode {
   if (information < 0.3) return 'exploring';

@@ -133,8 +133,6 @@ const logTail = [
 const sineOfTurn = [6.283185280261416, -41.341680668063134, 81.6024807428703, -76.58128455955777, 39.760722077962036];
 
 const horner = (x: Node, coefficients: readonly number[]): Node =>
-  coefficients
-    .map((c) => constant('f32', c, true))
-    .reduceRight((sum, c) => alu('add', alu('mul', sum, x), c));
+  coefficients.map((c) => constant('f32', c, true)).reduceRight((sum, c) => alu('add', alu('mul', sum, x), c));
 
 const reinterpret = (x: Node, dtype: DType): Node => makeNode('bitcast', dtype, x.shape.values, [x]);

@@ -1,8 +1,8 @@
 // Model `fused` against the same cycle in plain numbers, cell by cell, on every device.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { streamKey } from '../../src/field/random.ts';
 import { createField, type Field, type FieldOptions } from '../../src/field/index.ts';
+import { streamKey } from '../../src/field/random.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 import { emptiest, evolve, gradientMotors, imprint, type PlainField, slabMotors } from './plain.ts';
 
@@ -16,7 +16,16 @@ async function plainOf(field: Field): Promise<PlainField> {
   const values = Float64Array.from((await field.tensors.field!.data()) as Float32Array);
   const { content, temporal } = shape.layout;
   const total = values.length / shape.edges.reduce((a, b) => a * b);
-  return { edges: shape.edges, channels: total, content, temporal, dynamics: total - content - temporal, sensorDim: shape.sensorDim, boundary, values };
+  return {
+    edges: shape.edges,
+    channels: total,
+    content,
+    temporal,
+    dynamics: total - content - temporal,
+    sensorDim: shape.sensorDim,
+    boundary,
+    values,
+  };
 }
 
 /** What the device draws in a cycle. */
@@ -28,7 +37,8 @@ async function noiseOf(field: Field): Promise<Float32Array> {
   return (await noise.data()) as Float32Array;
 }
 
-const input = (t: number, n: number): Float32Array => Float32Array.from({ length: n }, (_, i) => Math.sin(0.7 * t + i) * 0.5);
+const input = (t: number, n: number): Float32Array =>
+  Float32Array.from({ length: n }, (_, i) => Math.sin(0.7 * t + i) * 0.5);
 
 describe.each(kinds)('model fused on %s', (kind) => {
   for (const boundary of ['periodic', 'reflecting'] as const) {

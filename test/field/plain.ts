@@ -59,7 +59,12 @@ export function emptiest(f: PlainField): Cell {
   let best: Cell = [0, 0, 0];
   let least = Number.POSITIVE_INFINITY;
   for (const cell of allCells(f)) {
-    const mean = around(f, cell, () => 1 / 27, (i) => activity(f, i));
+    const mean = around(
+      f,
+      cell,
+      () => 1 / 27,
+      (i) => activity(f, i),
+    );
     if (mean < least) [best, least] = [cell, mean];
   }
   return best;
@@ -80,8 +85,7 @@ export function imprint(f: PlainField, place: Cell, sensors: ArrayLike<number>, 
 
 export function evolve(f: PlainField, s: PlainSettings, noise: ArrayLike<number> | null): void {
   const kept = f.values.map((v, i) => (i % f.channels < f.channels - f.dynamics ? v * s.keep : v));
-  const weight = (d: Cell): number =>
-    s.blur === 'mean' ? 1 / 27 : d.reduce((w, x) => w * (x === 0 ? 0.5 : 0.25), 1);
+  const weight = (d: Cell): number => (s.blur === 'mean' ? 1 / 27 : d.reduce((w, x) => w * (x === 0 ? 0.5 : 0.25), 1));
   const next = new Float64Array(f.values.length);
   for (const cell of allCells(f))
     for (let c = 0; c < f.channels; c++) {

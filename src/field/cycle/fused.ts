@@ -41,7 +41,10 @@ export function fusedCycle(rt: Runtime, parts: CycleParts): CycleBody {
       diffusion,
       blur,
       imprint: imprintOf(rt, field, tail, given, strength, parts, blurWeights[blur]),
-      noise: amplitude > 0 ? rt.random.normal(field.shape, { key: cycleKeys(keys, 'spontaneous', given.cycle) }).mul(amplitude) : undefined,
+      noise:
+        amplitude > 0
+          ? rt.random.normal(field.shape, { key: cycleKeys(keys, 'spontaneous', given.cycle) }).mul(amplitude)
+          : undefined,
     }).cast(shape.precision);
     return { field: next, tail: measure(rt, next.cast('f32'), parts) };
   };

@@ -13,7 +13,12 @@ interface Pair {
 }
 
 /** The three components, along the axes from `firstAxis` on. */
-export function gradient(rt: Runtime, x: Tensor, near: Neighbours, firstAxis: number): readonly [Tensor, Tensor, Tensor] {
+export function gradient(
+  rt: Runtime,
+  x: Tensor,
+  near: Neighbours,
+  firstAxis: number,
+): readonly [Tensor, Tensor, Tensor] {
   const walls = [0, 1, 2].map((a) => {
     if (near.boundary === 'periodic') return null;
     return { first: near.wall(x, firstAxis + a, -1), last: near.wall(x, firstAxis + a, 1) };
@@ -29,11 +34,26 @@ export function gradient(rt: Runtime, x: Tensor, near: Neighbours, firstAxis: nu
   };
   const rows = near.around(x, firstAxis).map((plane) => plane.map((row) => across(row, 2)));
   const planes = rows.map((plane) => ({
-    smooth: across(plane.map((p) => p.smooth), 1),
-    slope: across(plane.map((p) => p.slope), 1),
+    smooth: across(
+      plane.map((p) => p.smooth),
+      1,
+    ),
+    slope: across(
+      plane.map((p) => p.slope),
+      1,
+    ),
   }));
-  const first = across(planes.map((p) => p.smooth.smooth), 0).slope;
-  const second = across(planes.map((p) => p.smooth.slope), 0).smooth;
-  const third = across(planes.map((p) => p.slope.smooth), 0).smooth;
+  const first = across(
+    planes.map((p) => p.smooth.smooth),
+    0,
+  ).slope;
+  const second = across(
+    planes.map((p) => p.smooth.slope),
+    0,
+  ).smooth;
+  const third = across(
+    planes.map((p) => p.slope.smooth),
+    0,
+  ).smooth;
   return [first.mul(1 / 32), second.mul(1 / 32), third.mul(1 / 32)];
 }

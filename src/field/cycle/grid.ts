@@ -36,7 +36,10 @@ export class Neighbours {
   /** Where the first (-1) or the last (1) cells along an axis are. */
   wall(x: Tensor, axis: number, end: -1 | 1): Tensor {
     const n = x.shape[axis]!;
-    const at = this.#rt.iota(x.shape.map((_, i) => (i === axis ? n : 1)), axis);
+    const at = this.#rt.iota(
+      x.shape.map((_, i) => (i === axis ? n : 1)),
+      axis,
+    );
     return at.equal(end < 0 ? 0 : n - 1).broadcastTo(x.shape);
   }
 

@@ -56,7 +56,11 @@ export function imprintOf(
   const factors = [0, 1, 2].map((axis) => {
     const first = profileStart(shape, axis);
     const w = tail.slice([null, [first, first + shape.edges[axis]!]]);
-    const smooth = near.at(w, 1, -1).add(near.at(w, 1, 1)).mul(beside).add(w.mul(at));
+    const smooth = near
+      .at(w, 1, -1)
+      .add(near.at(w, 1, 1))
+      .mul(beside)
+      .add(w.mul(at));
     return { plain: along(w, axis + 1), smooth: along(smooth, axis + 1) };
   });
   const product = (pick: 'plain' | 'smooth'): Tensor =>

@@ -26,12 +26,7 @@ const readouts: Readonly<Record<'gradient' | 'slab' | 'trained', Part>> = {
     const scale = settings.gain / shape.layout.content;
     const weight = totals.absolute.maximum(1e-30);
     return gradient(rt, planes.sum, near, 1).map((component) =>
-      component
-        .mul(planes.absolute)
-        .reshape([-1, cells])
-        .sum({ axis: 1 })
-        .div(weight)
-        .mul(scale),
+      component.mul(planes.absolute).reshape([-1, cells]).sum({ axis: 1 }).div(weight).mul(scale),
     );
   },
   slab: (rt, planes, totals, { shape, settings }) => {
@@ -39,7 +34,10 @@ const readouts: Readonly<Record<'gradient' | 'slab' | 'trained', Part>> = {
     const { content, temporal } = shape.layout;
     const steps = shape.edges.map((n, axis) => {
       const at = rt.iota([1, ...[0, 1, 2].map((a) => (a === axis ? n : 1))], axis + 1);
-      const sign = at.equal(n - 1).cast('f32').sub(at.equal(0).cast('f32'));
+      const sign = at
+        .equal(n - 1)
+        .cast('f32')
+        .sub(at.equal(0).cast('f32'));
       const mean = n / (cells * content);
       return planes.sum.mul(sign).reshape([-1, cells]).sum({ axis: 1 }).mul(mean);
     });
