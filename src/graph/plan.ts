@@ -11,6 +11,7 @@ import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
+import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
@@ -68,11 +69,16 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
+  const readers = new Map<number, Draft[]>();
+  for (const s of draft) for (const b of s.buffers) readers.set(b, [...(readers.get(b) ?? []), s]);
+  const needed = (b: number, within: ReadonlySet<Draft>): boolean =>
+    lasting.has(b) || readers.get(b)!.some((s) => !within.has(s));
+  const launches = caps.routines.has('rows') ? stackRows(draft, needed) : draft;
   const lastUse = new Map<number, number>();
-  draft.forEach((s, i) => {
+  launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);
   });
-  const steps = draft.map((s, i) => {
+  const steps = launches.map((s, i) => {
     const frees = [...new Set(s.buffers)].filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b));
     const reuse = reusable(s, frees, made, leaves);
     return { ...s, frees: frees.filter((b) => b !== reuse), reuse };

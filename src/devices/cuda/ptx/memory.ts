@@ -214,6 +214,10 @@ function fromMemory(c: AluContext, type: DType, r: string): string {
   return type === 'f16' || type === 'bf16' ? widen(c, type, r) : r;
 }
 
+/** A value as it would come back from a buffer of its type. */
+export const throughMemory = (c: AluContext, type: DType, value: string): string =>
+  type === 'f16' || type === 'bf16' ? fromMemory(c, type, toMemory(c, type, value)) : value;
+
 function toMemory(c: AluContext, type: DType, value: string): string {
   if (type === 'bool') return c.block.def('r', 'selp.b32', 1, 0, value);
   return type === 'f16' || type === 'bf16' ? narrow(c, type, value) : value;
