@@ -30,6 +30,7 @@ async function bundle() {
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
+    ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
@@ -42,6 +43,7 @@ async function bundle() {
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }
+  cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
 }
 
