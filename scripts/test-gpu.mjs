@@ -34,6 +34,7 @@ async function bundle() {
     ['copies', 'bench/copies/main.ts'],
     ['batch', 'bench/gpu/batch.ts'],
     ['field', 'bench/gpu/field.ts'],
+    ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
@@ -52,6 +53,7 @@ async function bundle() {
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }
+  cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
   cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
 }
