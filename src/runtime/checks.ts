@@ -9,7 +9,7 @@ import { IndexError } from '../errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
-import type { Executable } from './programs.ts';
+import type { Executable } from './executable.ts';
 
 /** How often a flag is asked for before the results it guards are given up. */
 const mostAttempts = 3;

@@ -8,7 +8,7 @@ import type { Mark } from '../devices/device.ts';
 import { Costed } from '../governor/routing/decision.ts';
 import type { Router } from '../governor/routing/router.ts';
 import { operationOf } from '../governor/routing/work.ts';
-import type { Executable } from './programs.ts';
+import type { Executable } from './executable.ts';
 
 interface Sample {
   readonly start: number;

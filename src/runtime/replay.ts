@@ -8,10 +8,11 @@ import { Node } from '../graph/node.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
 import type { Engine } from './engine.ts';
+import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
-import { anywhere, type Executable, type Want } from './programs.ts';
 import { releaseMade } from './results.ts';
 import type { Remembered, Signature } from './signature.ts';
+import { anywhere, type Want } from './want.ts';
 
 /** What a call reads: its arguments, and tensors from outside. */
 export const leavesOf = ({ leaves }: Remembered, inputs: readonly Node[]): Node[] =>

@@ -19,8 +19,10 @@ import { Storage } from '../graph/storage.ts';
 import { callerLine, typed } from '../tensor/core.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 import type { Ledger } from './ledger.ts';
-import { anywhere, asyncOnly, type Executable, type Want } from './programs.ts';
+import { asyncOnly } from './placement-errors.ts';
+import { anywhere, type Want } from './want.ts';
 
 export interface TransferSettings {
   readonly development: boolean;
