@@ -1,5 +1,5 @@
 // Kernels over one index space that share an input, or of which one reads the other's result element by element, become one kernel
-// with several outputs.
+// with several outputs. So do reductions over one space whose results one kernel reads.
 //
 // Only kernels that touch the same buffers are compared, the nearest first, and what a merged kernel computes is worked out only
 // where that could fail: if one of the two reads the other, or in the end.
@@ -148,6 +148,12 @@ class Web {
     const add = (u: Unit | undefined): void => {
       if (u && u !== piece && among.has(u as Piece)) found.add(u as Piece);
     };
+    // Reductions that one kernel reads: in one loop they are one launch instead of several.
+    if (piece.group.reduces.length > 0) {
+      for (const v of piece.group.roots)
+        for (const reader of (this.#readers.get(v) ?? none).slice(-mostNeighbours))
+          for (const other of inputsOf(reader)) add(this.#writer.get(other));
+    }
     const near = (v: Vertex): void => {
       add(this.#writer.get(v));
       this.#last(this.#single, v, this.#last(this.#joined, v, mostNeighbours, add), add);

@@ -80,10 +80,11 @@ interface Extras {
   recipe: object | null;
   seed: Uint8Array | null;
   site: Site | null;
+  issuedIn: readonly unknown[] | null;
   onFree: (() => void) | null;
 }
 
-const noExtras: Readonly<Extras> = { check: null, recipe: null, seed: null, site: null, onFree: null };
+const noExtras: Readonly<Extras> = { check: null, recipe: null, seed: null, site: null, issuedIn: null, onFree: null };
 
 // Nodes are made by the million: a field more here is a measurable part of every op.
 export class Node {
@@ -175,6 +176,15 @@ export class Node {
     this.#set('seed', seed);
   }
 
+  /** Where a tensor for it was made, while it is lazy and somebody wants to know; known to the runtime. */
+  get issuedIn(): readonly unknown[] | null {
+    return this.#extras === null ? null : this.#extras.issuedIn;
+  }
+
+  set issuedIn(issuedIn: readonly unknown[] | null) {
+    this.#set('issuedIn', issuedIn);
+  }
+
   /** The line that made it, where lines are recorded. */
   get site(): Site | null {
     return this.#extras === null ? null : this.#extras.site;
@@ -208,6 +218,7 @@ export function settle(node: Node, storage: Storage): void {
     storage.site = node.site;
   }
   node.storage = storage;
+  if (node.issuedIn !== null) node.issuedIn = null;
   node.tracked = storage.tracked;
   const sources = node.sources;
   node.sources = noNodes;

@@ -11,6 +11,7 @@ import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
+import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
@@ -69,11 +70,12 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
+  const launches = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
   const lastUse = new Map<number, number>();
-  draft.forEach((s, i) => {
+  launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);
   });
-  const steps = draft.map((s, i) => {
+  const steps = launches.map((s, i) => {
     const ends = s.buffers.filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b));
     const frees = ends.length > 1 ? [...new Set(ends)] : ends;
     const reuse = reusable(s, frees, made, leaves);

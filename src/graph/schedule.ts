@@ -10,15 +10,7 @@ import { costOf } from '../kernel/estimate.ts';
 import type { Expr } from '../kernel/expr.ts';
 import type { Graph, Vertex } from './canonical.ts';
 import { type Epilogues, type FusedEpilogue, findEpilogues } from './epilogue.ts';
-import {
-  type Group,
-  isRoutine,
-  type Limits,
-  reductionGroups,
-  requiredStores,
-  storeCost,
-  worthStoring,
-} from './fuse.ts';
+import { cheap, type Group, isRoutine, type Limits, reductionGroups, requiredStores, worthStoring } from './fuse.ts';
 import { type LoweredGroup, LoweredGroups, reducedSizes } from './kernels.ts';
 import { merge } from './merge.ts';
 import { routineSources } from './routines.ts';
@@ -103,7 +95,7 @@ function findRecomputed(lowered: readonly LoweredGroup[]): Set<Vertex> {
       if (roots.has(v) || covered.has(v)) continue;
       const exprs = evaluations.get(v)!;
       const cost = costOf([exprs.values().next().value!]);
-      if (cost < storeCost && exprs.size === 1) continue;
+      if (cheap(exprs.size, cost)) continue;
       let times = 0;
       for (const e of exprs) times += inLoop(e, group.space.length) ? iterations : outputs;
       if (!worthStoring(v, times, cost)) continue;

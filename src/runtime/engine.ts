@@ -17,6 +17,7 @@ import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
+import { type Issuing, nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
 import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
@@ -36,6 +37,7 @@ export class Engine {
   readonly results: Results;
   readonly dispatch: Dispatch;
   readonly #events: Emitter;
+  readonly #issuing: Issuing;
   readonly #ledger: Ledger;
   readonly #recovery: Recovery;
   readonly feedback: Feedback;
@@ -54,8 +56,10 @@ export class Engine {
     ledger: Ledger,
     events: Emitter,
     dispatch: Dispatch,
+    issuing: Issuing,
   ) {
     this.programs = programs;
+    this.#issuing = issuing;
     this.#events = events;
     this.dispatch = dispatch;
     this.checks = new Checks(recovery);
@@ -181,6 +185,7 @@ export class Engine {
       there = false;
       this.residency.bring(t.leaves[i]!, executable.place);
     }
+    this.dispatch.issuedIn = this.#issuing.of(t.nodes);
     this.#run(executable, t, wanted, want.wanted === 'host');
     // What was decided for inputs elsewhere is not said of inputs here.
     if (wanted.length === 1 && there) this.#eager.remember(wanted[0]!, sources, want, executable, epoch);
@@ -218,12 +223,13 @@ export class Engine {
     const executable = eager.find(node, want, this.feedback.epoch, storages.now + 1);
     if (!executable) return null;
     storages.now++;
-    const { place, plan } = executable;
+    const { place, plan, by } = executable;
     const { buffers, scalars, reach } = eager;
     this.#at = place;
+    this.dispatch.issuedIn = node.issuedIn ?? nowhere;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
-    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach);
+    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach, by);
     return executable;
   }
 
@@ -236,6 +242,11 @@ export class Engine {
     } finally {
       this.#donor = outer;
     }
+  }
+
+  /** What is launched next is issued by whoever calls now. */
+  issues(): void {
+    this.dispatch.issuedIn = this.#issuing.now();
   }
 
   /** The plan of nodes without running it. */
@@ -310,7 +321,7 @@ export class Engine {
   }
 
   #run(executable: Executable, t: Trace, outputs: readonly Node[], whole: boolean): void {
-    const { plan, place } = executable;
+    const { plan, place, by } = executable;
     const { leaves } = t;
     const buffers: (DeviceBuffer | undefined)[] = [];
     let reach = 0;
@@ -326,7 +337,7 @@ export class Engine {
     const checks = checked ? this.#checksOf(t, executable, buffers, outputs.length) : null;
     const first = plan.outputs[0]!;
     if (outputs.length === 1 && plan.kept.length === 0 && checks === null && first >= plan.leaves) {
-      this.results.attachOne(outputs[0]!, place, buffers[first]!, reach);
+      this.results.attachOne(outputs[0]!, place, buffers[first]!, reach, by);
       return;
     }
     const nodes = [...outputs];
@@ -340,7 +351,7 @@ export class Engine {
       nodes.push(node);
       ids.push(buffer);
     }
-    this.results.attach({ place, leaves, buffers, checks }, nodes, ids, { reach, call: null });
+    this.results.attach({ place, leaves, buffers, checks, by }, nodes, ids, { reach, call: null });
   }
 
   /** What must hold before the results of a run may be handed out: its own checks, and those of its inputs. */
