@@ -29,8 +29,12 @@ export function run(
   if (signature.gone) throw notKept(signature);
   return engine.attempt(host.want(anywhere), (want) => {
     // Also those that were lost when this was tried the last time.
-    const lazy = leaves.filter((n) => !n.storage || n.storage.lost);
-    if (lazy.length > 0) engine.compute(lazy, want);
+    if (!leaves.every(isComputed)) {
+      engine.compute(
+        leaves.filter((n) => !isComputed(n)),
+        want,
+      );
+    }
     const executable = executableFor(signature, engine, leaves, want);
     const { place, plan } = executable;
     engine.use(leaves, place);
@@ -54,6 +58,8 @@ export function run(
   });
 }
 
+const isComputed = ({ storage }: Node): boolean => storage !== null && !storage.lost;
+
 /** What must hold before the results may be handed out: their own indices, and those behind the inputs. */
 function checksOf(
   { checks, outputs }: Signature,
@@ -62,9 +68,11 @@ function checksOf(
   leaves: readonly Node[],
   buffers: (DeviceBuffer | undefined)[],
 ): DeferredCheck[] | null {
-  const { place, plan } = executable;
-  const undo = (): void => releaseMade(place, buffers, plan.leaves);
-  let all = checks.length > 0 ? engine.checks.read({ checks }, executable, buffers, outputs.length, undo) : null;
+  let all: DeferredCheck[] | null = null;
+  if (checks.length > 0) {
+    const undo = (): void => releaseMade(executable.place, buffers, executable.plan.leaves);
+    all = engine.checks.read({ checks }, executable, buffers, outputs.length, undo);
+  }
   for (let i = 0; i < leaves.length; i++) {
     const inherited = leaves[i]!.storage!.checks;
     if (inherited) all = [...(all ?? []), ...inherited];
