@@ -32,8 +32,12 @@ interface Layout {
   readonly places: number;
 }
 
-const perThread = 16;
+const mostThreads = 1024;
 
+/**
+ * One vector for each thread where rows are not too long for it: what a thread does with its places is written out one after the
+ * other, and long code does not stay in the instruction cache.
+ */
 function layoutOf(stack: Rows): Layout {
   const { columns } = stack;
   const widest = Math.max(...[...stack.inputs, ...stack.outputs].map((b) => dtypeInfo[b.type].bytes));
@@ -41,7 +45,7 @@ function layoutOf(stack: Rows): Layout {
   // A vector must not run over the end of a row, nor of its innermost axis.
   while (vector > 1 && stack.stages.some(({ kernel }) => innermost(kernel) % vector !== 0)) vector /= 2;
   let group = 32;
-  while (group < 1024 && columns / group > perThread) group *= 2;
+  while (group < mostThreads && group * vector < columns) group *= 2;
   const threads = group === 32 ? 256 : group;
   return { group, threads, vector, places: Math.ceil(columns / (group * vector)) };
 }
