@@ -2,6 +2,7 @@
 
 import { show } from '../base/shape.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
 import { TensorLost } from '../governor/recovery/errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
@@ -29,12 +30,9 @@ export function run(
   if (signature.gone) throw notKept(signature);
   return engine.attempt(host.want(anywhere), (want) => {
     // Also those that were lost when this was tried the last time.
-    if (!leaves.every(isComputed)) {
-      engine.compute(
-        leaves.filter((n) => !isComputed(n)),
-        want,
-      );
-    }
+    let lazy = false;
+    for (let i = 0; i < leaves.length; i++) if (!isComputed(leaves[i]!)) lazy = true;
+    if (lazy) computeLazy(leaves, engine, want);
     const executable = executableFor(signature, engine, leaves, want);
     const { place, plan } = executable;
     engine.use(leaves, place);
@@ -56,6 +54,13 @@ export function run(
     });
     return nodes;
   });
+}
+
+function computeLazy(leaves: readonly Node[], engine: Engine, want: Want): void {
+  engine.compute(
+    leaves.filter((n) => !isComputed(n)),
+    want,
+  );
 }
 
 const isComputed = ({ storage }: Node): boolean => storage !== null && !storage.lost;
@@ -91,13 +96,22 @@ function executableFor(signature: Signature, engine: Engine, leaves: readonly No
     want.excluded === 0 &&
     want.op === signature.op &&
     (want.pin ?? want.prefer ?? last.place) === last.place &&
-    leaves.every((l) => l.storage!.place === last.place && !l.storage!.pin);
+    allAt(leaves, last.place);
   if (still) return last;
   const executable = engine.programs.find(trace(graph, opened), graph, leaves, want);
   signature.executable = executable;
   signature.epoch = engine.epoch;
   signature.op = want.op;
   return executable;
+}
+
+/** Whether inputs are at a place, and may be anywhere. */
+function allAt(leaves: readonly Node[], place: Place): boolean {
+  for (let i = 0; i < leaves.length; i++) {
+    const storage = leaves[i]!.storage!;
+    if (storage.place !== place || storage.pin) return false;
+  }
+  return true;
 }
 
 /** Devices that can record get the whole plan as one recording; the others launch step by step. */
