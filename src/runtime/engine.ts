@@ -87,7 +87,14 @@ export class Engine {
 
   readonly #calling: Work<(want: Want) => unknown, Want, unknown> = {
     what: 'compute',
-    run: (call, want) => this.#held(() => call(want)),
+    run: (call, want) => {
+      this.#events.hold();
+      try {
+        return call(want);
+      } finally {
+        this.#events.release();
+      }
+    },
     blame: (error) => this.#blamed(error),
   };
 
