@@ -30,6 +30,11 @@ async function bundle() {
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
+    ['spans', 'bench/gpu/spans.ts'],
+    ['copies', 'bench/copies/main.ts'],
+    ['batch', 'bench/gpu/batch.ts'],
+    ['field', 'bench/gpu/field.ts'],
+    ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
@@ -48,7 +53,9 @@ async function bundle() {
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }
+  cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
+  cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
 }
 
 if (existsSync(join(root, 'test', 'gpu', 'main.ts'))) await bundle();
