@@ -1,0 +1,3 @@
+// The queue on Redis, loaded when an address asks for it: this file and what it needs are for Node alone.
+
+export { type RedisOptions, redisTransport } from './bullmq.ts';
