@@ -37,7 +37,7 @@ async function bundle() {
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
-      external: ['koffi', 'webgpu', /^node:/],
+      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Node 20 knows no `await using`.
       transform: { target: 'es2022' },
     });

@@ -86,12 +86,10 @@ async function fromFile(
 
 /** Writes bytes into a shared folder and gives the reference to them. */
 export async function writeBlob(folder: string, data: HostTensor): Promise<BlobRef> {
-  const [{ mkdir, rename, stat, writeFile }, path, { pathToFileURL }] = await nodeParts();
+  const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
   const hash = await sha256(data.bytes);
   const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
   const ref = { uri: pathToFileURL(file).href, sha256: hash, dtype: data.dtype, shape: data.shape };
-  const there = await stat(file).catch(() => null);
-  if (there?.size === data.bytes.length) return ref;
   await mkdir(path.dirname(file), { recursive: true });
   const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
   await writeFile(temporary, data.bytes);

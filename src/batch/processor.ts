@@ -103,11 +103,11 @@ export class BatchProcessor<T> implements AsyncDisposable {
     const where = 'executeParallel';
     this.#check(where);
     throwIfAborted(options.signal, where);
-    if (isQueued(fn)) {
+    if (isQueued<T>(fn)) {
       const { transport, attempts } = this.#settings;
       return this.items.length === 0 ? [] : runQueued(transport, attempts, this.items, fn, options);
     }
-    const work = this.#work(fn, options);
+    const work = this.#work(fn as Exclude<typeof fn, QueuedWork<T>>, options);
     if (this.items.length === 0) return [];
     if (!('module' in work)) return this.#functions(work.call, work.parallel, options);
     const pool = await ThreadPool.open(work);
