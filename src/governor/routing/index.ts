@@ -2,6 +2,7 @@
 
 export type { CalibrateOptions, CalibrationProgress } from './calibrate.ts';
 export { at, type Curve } from './curve.ts';
+export { routingFolder } from './disk-store.ts';
 export type { Learned } from './model.ts';
 export type { Analysis, CallOptions, Sized } from './named.ts';
 export { type OpenRouter, openRouter } from './open.ts';
@@ -16,6 +17,6 @@ export { amountOf, type Profile } from './profile.ts';
 export { time } from './reason.ts';
 export { type RouteExplanation, Router, type RouterSetup } from './router.ts';
 export type { RouteStats } from './stats.ts';
-export { openProfileStore, type ProfileStore, routingFolder } from './store.ts';
+export { openProfileStore, type ProfileStore } from './store.ts';
 export * from './types.ts';
 export { operationOf, typicalWork, workOf } from './work.ts';
