@@ -43,12 +43,11 @@ async function bundle() {
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
-      external: ['koffi', 'webgpu', /^node:/],
+      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Test files are bundled with what they use of vitest: the host has no packages.
       resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
       // Test files are imported for what they do.
       treeshake: { moduleSideEffects: [{ test: /\.test\.ts$/, sideEffects: true }] },
-      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Node 20 knows no `await using`.
       transform: { target: 'es2022' },
     });
