@@ -14,8 +14,9 @@ interface Start {
   readonly device: string | null;
 }
 
+/** A worker that is gone is not told anything any more: this process ends with it. */
 const tell = (answer: Answer): void => {
-  process.send?.(answer);
+  process.send?.(answer, undefined, undefined, () => {});
 };
 
 let runtime: Promise<Runtime> | null = null;
