@@ -10,6 +10,9 @@ export default defineConfig({
     'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
     batch: 'src/batch/index.ts',
+    // The queue on Redis and its child process: files of their own, left out for browsers.
+    queue: 'src/batch/queue/index.ts',
+    'batch-child': 'src/batch/queue/child.ts',
     routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',

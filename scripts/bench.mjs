@@ -43,7 +43,7 @@ async function part(name, args) {
   const build = await rolldown({
     input: `${root}${parts[name]}`,
     platform: 'node',
-    external: ['koffi', 'webgpu', /^node:/],
+    external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
   if (args.includes('--build')) process.exit(0);

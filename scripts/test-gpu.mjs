@@ -43,7 +43,7 @@ async function bundle() {
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
-      external: ['koffi', 'webgpu', /^node:/],
+      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Test files are bundled with what they use of vitest: the host has no packages.
       resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
       // Test files are imported for what they do.
