@@ -16,4 +16,6 @@ export {
 export type { FieldOptions } from './options.ts';
 export type { FieldReport } from './report.ts';
 export type { Boundary, FieldSettings, Model, Readout } from './settings.ts';
+export type { FieldSnapshot } from './snapshot.ts';
 export type { FieldState, Mode } from './state.ts';
+export type { TrainOptions, TrainRecord, TrainReport } from './train.ts';

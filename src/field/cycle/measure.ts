@@ -2,6 +2,7 @@
 
 import type { Runtime, Tensor } from '../../index.ts';
 import { rangeOf, totalChannels } from '../layout.ts';
+import { featuresOf } from './features.ts';
 import { sumOf } from './grid.ts';
 import { falloff } from './imprint.ts';
 import { readoutOf } from './readout.ts';
@@ -72,7 +73,8 @@ export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
     place1: emptiest.floorDivide(width).mod(height).cast('f32'),
     place2: emptiest.mod(width).cast('f32'),
   };
-  return tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts);
+  const tail = tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts);
+  return parts.projection ? rt.concat([tail, featuresOf(rt, x, parts.shape, parts.projection)], 1) : tail;
 }
 
 /** One tensor [N, ·] of values [N], chosen by position: no part of it is a kernel of its own. */

@@ -28,9 +28,13 @@ export type Statistics = Readonly<Record<StatisticName, number>>;
 /** Values of the record: motors first. */
 export const recordLength = ({ motorDim }: FieldShape): number => motorDim + statisticNames.length;
 
-/** Values of the tensor that holds the record and the profile. */
+/** Values of the tensor that holds the record and the profile; features of the field may follow. */
 export const tailLength = (shape: FieldShape): number =>
   recordLength(shape) + shape.edges[0] + shape.edges[1] + shape.edges[2];
+
+/** Rows of a tail, however long they are. */
+export const tailRow = (tail: Float32Array, row: number, rows: number): Float32Array =>
+  tail.subarray((row * tail.length) / rows, ((row + 1) * tail.length) / rows);
 
 /** Where the profile of an axis begins. */
 export function profileStart(shape: FieldShape, axis: number): number {
