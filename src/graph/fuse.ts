@@ -28,7 +28,7 @@ export interface Limits {
 export const reservedBuffers = 2;
 
 /** Code in one kernel beyond which it gets unwieldy: at one position, and at all positions together. */
-const maxWeight = 384;
+export const maxWeight = 384;
 const maxComputations = 512;
 
 /** Whether the code of some vertices together stays manageable. */
@@ -96,7 +96,10 @@ function heaviest(v: Vertex, regions: Regions, mostInputs: number): Vertex[] {
   const weigh = ({ inputs, body }: Region): number => inputs.size * maxWeight + body.size;
   const order = parts.filter(([s]) => s.op !== 'const' && s.op !== 'iota').sort(([, p], [, q]) => weigh(q) - weigh(p));
   const [inputs, body] = [new Tally(), new Tally()];
-  for (const s of v.sources) if (!parts.some(([part]) => part === s)) inputs.add([s]);
+  for (const s of v.sources) {
+    if (s.op === 'const') body.add([s]);
+    else if (!parts.some(([part]) => part === s)) inputs.add([s]);
+  }
   for (const [, region] of parts) {
     inputs.add(region.inputs);
     body.add(region.body);

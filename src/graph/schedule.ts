@@ -69,17 +69,17 @@ function groupsOf(live: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlyS
 }
 
 function reachable(graph: Graph): Vertex[] {
-  const seen = new Set<Vertex>();
+  const seen: boolean[] = new Array(graph.vertices.length).fill(false);
   const stack = graph.outputs.filter((v) => v.size > 0);
   for (let v = stack.pop(); v; v = stack.pop()) {
-    if (seen.has(v)) continue;
-    seen.add(v);
+    if (seen[v.id]) continue;
+    seen[v.id] = true;
     // Empty values are never computed: what reads them (a pad, a concatenation) does not look inside.
     for (const s of v.sources) if (s.size > 0) stack.push(s);
   }
-  const live = graph.vertices.filter((v) => seen.has(v));
+  const live = graph.vertices.filter((v) => seen[v.id]);
   // Users that nobody asks for would only keep values stored.
-  for (const v of live) for (const u of v.users) if (!seen.has(u)) v.users.delete(u);
+  if (live.length < graph.vertices.length) for (const v of live) v.users = v.users.filter((u) => seen[u.id]);
   return live;
 }
 
