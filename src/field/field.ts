@@ -4,12 +4,14 @@
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
 import { type DeviceId, DisposedError, type Runtime, type Tensor } from '../index.ts';
-import { type Statistics, statisticsOf, tailLength, tailRow } from './cycle/record.ts';
+import { type Statistics, statisticsOf, tailRow } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldConfigError } from './errors.ts';
 import { fieldFrom } from './factory.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { firstNotFinite } from './finite.ts';
+import type { Store } from './full/attractors.ts';
+import { attractorCapacity } from './full/mind.ts';
 import { type CheckedInput, checkInput } from './input.ts';
 import { totalChannels } from './layout.ts';
 import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
@@ -52,6 +54,9 @@ export interface StepResult {
 }
 
 export type FieldInput = Float32Array | readonly number[];
+
+/** What lies on the device; everything else of a snapshot is the host's. */
+const tensorNames: ReadonlySet<string> = new Set(['field', 'tail', 'activity', 'positions', 'attractors', 'pattern']);
 
 /** A cycle that has begun: what the field will carry if it succeeds. */
 interface Begun {
@@ -239,7 +244,9 @@ export class Field implements AsyncDisposable {
     const program = holdProgram(this.runtime, this.device, this.options, features);
     try {
       const made = this.runtime.scope({ device: this.device }, () => {
-        const state = Object.keys(this.tensors).map((name) => {
+        const names = Object.keys(snapshot.tensors).filter((name) => tensorNames.has(name));
+        for (const name of Object.keys(this.tensors)) if (name !== 'attractors') savedTensor(snapshot, name, 'restore');
+        const state = names.map((name) => {
           const saved = savedTensor(snapshot, name, 'restore');
           return [name, this.runtime.fromBytes(saved.bytes, saved.dtype, saved.shape).keep()] as const;
         });
@@ -337,7 +344,8 @@ export class Field implements AsyncDisposable {
       f.#mind.write(input.subarray(f.#row * f.#mind.inputLength), begun[i]!.input, f.#carried.cycle, begun[i]!.thought);
     });
     const moved: Transfers = { up: 0, down: 0 };
-    return { stack, next: stack.launch(first.#program.run, input, moved), moved, begun, start };
+    const stores = fields.flatMap((f, i) => f.#storesFor(begun[i]!.thought));
+    return { stack, next: stack.launch(first.#program.run, input, moved, stores), moved, begun, start };
   }
 
   /** Takes over what a cycle made: the state of all fields at once, or an error and nothing. */
@@ -387,7 +395,7 @@ export class Field implements AsyncDisposable {
     this.#statistics = statistics;
     this.#recent.add(input.sensors);
     this.#mind.learn(thought, input, carried, row);
-    const fromField = row.subarray(tailLength(shape));
+    const fromField = row.subarray(this.#mind.tailLength);
     this.#features = this.#program.parts.projection ? featureVector(fromField, this.#recent, shape) : null;
     this.#think();
     const said = settings.readout === 'trained' && this.#trained.motors && this.#features;
@@ -413,6 +421,12 @@ export class Field implements AsyncDisposable {
     return { motors, state, exploration };
   }
 
+  /** What a cycle puts aside before it begins. */
+  #storesFor({ store }: Thought): Store[] {
+    if (store < 0) return [];
+    return [{ row: this.#row, slot: store, content: this.options.shape.layout.content, slots: attractorCapacity(this.options) }];
+  }
+
   /** What the readouts say of the field as it is now. */
   #think(): void {
     const { prediction } = this.#trained;
@@ -429,7 +443,7 @@ export class Field implements AsyncDisposable {
 
   #fresh(seed: number): Stack {
     return this.runtime.scope({ device: this.device }, () => {
-      const state = startTensors(this.runtime, this.#program.parts, seed);
+      const state = startTensors(this.runtime, this.#program.parts, this.options, seed);
       return new Stack(this.runtime, this.device, state, this.#keys(seed));
     });
   }
@@ -446,7 +460,7 @@ export class Field implements AsyncDisposable {
   #withFeatures(): void {
     const program = holdProgram(this.runtime, this.device, this.options, true);
     const made = this.runtime.scope({ device: this.device }, () => {
-      const { field, ...others } = this.tensors;
+      const { field, tail: _, ...others } = this.tensors;
       const kept = Object.entries(others).map(([name, t]) => [name, t.clone().keep()] as const);
       const state = { ...Object.fromEntries(kept), ...withTail(this.runtime, field!.clone(), program.parts) };
       return new Stack(this.runtime, this.device, state, this.#keys(this.#seed));

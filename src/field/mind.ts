@@ -1,8 +1,9 @@
 // The host's part of a model: what it tells the device before a cycle and what it keeps of the record after one. Model `fused` has
 // none to speak of.
 
-import type { Statistics } from './cycle/record.ts';
+import { type Statistics, tailLength } from './cycle/record.ts';
 import { inputLength } from './cycle/shape.ts';
+import { FullMind } from './full/mind.ts';
 import { type CheckedInput, writeInput } from './input.ts';
 import type { ResolvedField } from './options.ts';
 import type { Recent } from './predictor.ts';
@@ -10,11 +11,16 @@ import type { SavedTensor } from './snapshot.ts';
 import type { Carried } from './state.ts';
 
 /** What a cycle is told beyond its input; kept only if the cycle succeeds. */
-export type Thought = unknown;
+export interface Thought {
+  /** The slot that takes the content before this cycle as an attractor; -1 for none. */
+  readonly store: number;
+}
 
 export interface Mind {
   /** Values of the input of a cycle. */
   readonly inputLength: number;
+  /** Values of the tail before the features. */
+  readonly tailLength: number;
   readonly regions: number;
   /** The part of the memories that is in use. */
   readonly saturation: number;
@@ -27,12 +33,15 @@ export interface Mind {
   restore(values: Record<string, unknown>, arrays: Readonly<Record<string, SavedTensor>>): void;
 }
 
-export function mindOf({ shape }: ResolvedField, _seed: number): Mind {
+export function mindOf(options: ResolvedField, seed: number): Mind {
+  const { shape } = options;
+  if (shape.model === 'full') return new FullMind(options, seed);
   return {
     inputLength: inputLength(shape),
+    tailLength: tailLength(shape),
     regions: 0,
     saturation: 0,
-    think: () => null,
+    think: () => ({ store: -1 }),
     write: (into, input, cycle) => writeInput(into, 0, input, cycle, shape),
     learn: () => {},
     predict: () => null,

@@ -5,6 +5,7 @@ import { projectionMatrix } from './cycle/features.ts';
 import { fusedCycle } from './cycle/fused.ts';
 import { Neighbours } from './cycle/grid.ts';
 import type { CycleParts } from './cycle/shape.ts';
+import { fullCycle } from './full/cycle.ts';
 import type { ResolvedField } from './options.ts';
 import type { FieldSettings } from './settings.ts';
 
@@ -69,6 +70,7 @@ const keptParts = (rt: Runtime, { shape, settings, boundary }: ResolvedField, fe
 });
 
 function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
+  if (parts.shape.model === 'full') return rt.compile(fullCycle(rt, parts));
   const cycle = fusedCycle(rt, parts);
   return rt.compile((state: StateTensors, input: Tensor, keys: Tensor) => ({
     ...cycle(state.field!, state.tail!, input, keys),

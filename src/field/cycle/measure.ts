@@ -52,13 +52,28 @@ function apart(planes: Planes): Planes {
 /** Values over all cells: [N]. */
 export type Totals = Readonly<Record<StatisticName, Tensor>>;
 
-/** The tail of a cycle: motors, statistics, and the factors of the next imprint. */
+export interface Measured {
+  /** Motors, statistics, and the factors of the next imprint: [N, ·]. */
+  readonly tail: Tensor;
+  readonly planes: Planes;
+}
+
+/** The tail of a cycle. */
 export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
+  const { tail } = measured(rt, x, parts, null);
+  return parts.projection ? rt.concat([tail, featuresOf(rt, x, parts.shape, parts.projection)], 1) : tail;
+}
+
+/** `placeNoise` is added to the activity by which the emptiest cell is chosen. */
+export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: Tensor | null): Measured {
   const planes = apart(planesOf(rt, x, parts));
   const cells = cellsOf(parts.shape);
   const flat = (t: Tensor): Tensor => t.reshape([-1, cells]);
   const total = (t: Tensor): Tensor => flat(t).sum({ axis: 1 });
-  const emptiest = flat(sumOf(parts.near.around(planes.absoluteAll, 1).flat(2))).argmin({ axis: 1 });
+  const around = sumOf(parts.near.around(planes.absoluteAll, 1).flat(2));
+  // Noise is told in mean activity; this is a sum over 27 cells and all channels.
+  const noisy = placeNoise ? around.add(placeNoise.mul(27 * x.shape[4]!)) : around;
+  const emptiest = flat(noisy).argmin({ axis: 1 });
   const [, height, width] = parts.shape.edges;
   const absolute = total(planes.absolute);
   const totals: Totals = {
@@ -73,8 +88,7 @@ export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
     place1: emptiest.floorDivide(width).mod(height).cast('f32'),
     place2: emptiest.mod(width).cast('f32'),
   };
-  const tail = tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts);
-  return parts.projection ? rt.concat([tail, featuresOf(rt, x, parts.shape, parts.projection)], 1) : tail;
+  return { tail: tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts), planes };
 }
 
 /** One tensor [N, ·] of values [N], chosen by position: no part of it is a kernel of its own. */
