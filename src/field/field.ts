@@ -424,7 +424,14 @@ export class Field implements AsyncDisposable {
   /** What a cycle puts aside before it begins. */
   #storesFor({ store }: Thought): Store[] {
     if (store < 0) return [];
-    return [{ row: this.#row, slot: store, content: this.options.shape.layout.content, slots: attractorCapacity(this.options) }];
+    return [
+      {
+        row: this.#row,
+        slot: store,
+        content: this.options.shape.layout.content,
+        slots: attractorCapacity(this.options),
+      },
+    ];
   }
 
   /** What the readouts say of the field as it is now. */

@@ -46,8 +46,10 @@ export class Stack {
       const given = this.#rt.tensor(input, [this.rows, input.length / this.rows]);
       transfers.up++;
       const attractors = stores.length > 0 ? withAttractors(this.#rt, this.#state, stores) : null;
-      if (!attractors) return program(this.#state, given, this.#keys);
-      return { ...program({ ...this.#state, attractors }, given, this.#keys), attractors };
+      const state = attractors ? { ...this.#state, attractors } : this.#state;
+      // A cycle may return what it needs stored on the way; it ends with this scope.
+      const { diffused: _, ...made } = program(state, given, this.#keys);
+      return attractors ? { ...made, attractors } : made;
     });
   }
 
@@ -84,7 +86,8 @@ export class Stack {
   static join(rt: Runtime, device: DeviceId, parts: readonly { readonly stack: Stack; readonly row: number }[]): Stack {
     return rt.scope({ device }, () => {
       // A tensor that a field lacks has one row for all of them.
-      const part = (t: Tensor, row: number): Tensor => t.slice([[Math.min(row, t.shape[0]! - 1), Math.min(row, t.shape[0]! - 1) + 1]]);
+      const part = (t: Tensor, row: number): Tensor =>
+        t.slice([[Math.min(row, t.shape[0]! - 1), Math.min(row, t.shape[0]! - 1) + 1]]);
       const rows = (pick: (stack: Stack) => Tensor): Tensor =>
         rt
           .concat(parts.map(({ stack, row }) => part(pick(stack), row)))

@@ -31,7 +31,14 @@ export function startTensors(rt: Runtime, parts: CycleParts, options: ResolvedFi
   const made = withTail(rt, field, parts);
   if (shape.model === 'fused') return made;
   const positions = rt.tensor(noveltyPositions(options, seed), [1, sampleCount]).keep();
-  return { ...made, activity: rt.zeros([1, ...shape.edges]).compute().keep(), positions };
+  return {
+    ...made,
+    activity: rt
+      .zeros([1, ...shape.edges])
+      .compute()
+      .keep(),
+    positions,
+  };
 }
 
 /** A field with the tail that the cycle before would have left. */

@@ -18,6 +18,7 @@ export interface Planes {
   readonly largest: Tensor;
   readonly sparse: Tensor;
   readonly temporal: Tensor | null;
+  readonly weak: Tensor | null;
 }
 
 export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts): Planes {
@@ -36,6 +37,7 @@ export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts
     squares: own.square().sum({ axis }),
     largest: ownSize.max({ axis }),
     sparse: within(content, size.less(0.01).cast('f32')).sum({ axis }),
+    weak: shape.model === 'full' ? within(content, size.less(0.1).cast('f32')).sum({ axis }) : null,
     temporal: settings.readout === 'slab' ? within(rangeOf(shape.layout, 'temporal'), size).sum({ axis }) : null,
   };
 }
@@ -55,7 +57,8 @@ export type Totals = Readonly<Record<StatisticName, Tensor>>;
 export interface Measured {
   /** Motors, statistics, and the factors of the next imprint: [N, ·]. */
   readonly tail: Tensor;
-  readonly planes: Planes;
+  /** Σ |content| per cell: [N, D, H, W]. */
+  readonly activity: Tensor;
 }
 
 /** The tail of a cycle. */
@@ -66,7 +69,8 @@ export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
 
 /** `placeNoise` is added to the activity by which the emptiest cell is chosen. */
 export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: Tensor | null): Measured {
-  const planes = apart(planesOf(rt, x, parts));
+  const own = planesOf(rt, x, parts);
+  const planes = apart(own);
   const cells = cellsOf(parts.shape);
   const flat = (t: Tensor): Tensor => t.reshape([-1, cells]);
   const total = (t: Tensor): Tensor => flat(t).sum({ axis: 1 });
@@ -84,11 +88,12 @@ export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: 
     largest: flat(planes.largest).max({ axis: 1 }),
     sparse: total(planes.sparse),
     temporal: planes.temporal ? total(planes.temporal) : rt.zeros([x.shape[0]!]),
+    weak: planes.weak ? total(planes.weak) : rt.zeros([x.shape[0]!]),
     place0: emptiest.floorDivide(height * width).cast('f32'),
     place1: emptiest.floorDivide(width).mod(height).cast('f32'),
     place2: emptiest.mod(width).cast('f32'),
   };
-  return { tail: tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts), planes };
+  return { tail: tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts), activity: own.absolute };
 }
 
 /** One tensor [N, ·] of values [N], chosen by position: no part of it is a kernel of its own. */

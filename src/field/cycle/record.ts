@@ -16,6 +16,8 @@ export const statisticNames = [
   'sparse',
   /** Σ |x| over the temporal channels; 0 where no readout needs it. */
   'temporal',
+  /** Number of values with |x| < 0.1; 0 in model `fused`. */
+  'weak',
   /** The cell of the next imprint. */
   'place0',
   'place1',

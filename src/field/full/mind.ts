@@ -2,7 +2,7 @@
 //
 // `think` works everything out and changes nothing; `learn` takes it over once the cycle has succeeded.
 
-import type { Statistics } from '../cycle/record.ts';
+import { type Statistics, statisticsOf } from '../cycle/record.ts';
 import { cellsOf, valuesOf } from '../cycle/shape.ts';
 import { type CheckedInput, writeInput } from '../input.ts';
 import type { Mind, Thought } from '../mind.ts';
@@ -11,9 +11,18 @@ import { legacyPrediction, type Recent } from '../predictor.ts';
 import { HostRandom } from '../random.ts';
 import { loadedArray, type SavedTensor, savedArray } from '../snapshot.ts';
 import { type Carried, contentMeans } from '../state.ts';
-import { errorMemory, type Modulation, modulate, type Mood, startMood } from './modulation.ts';
+import { errorMemory, type Modulation, type Mood, modulate, startMood } from './modulation.ts';
 import { cosineOf, mostRegions, type Region, regionEvery, updateRegions } from './regions.ts';
-import { blockOf, type FullTables, mostAttractors, sampleCount, type ThoughtName, tablesOf, thoughtNames, waveCount } from './tables.ts';
+import {
+  blockOf,
+  type FullTables,
+  mostAttractors,
+  sampleCount,
+  type ThoughtName,
+  tablesOf,
+  thoughtNames,
+  waveCount,
+} from './tables.ts';
 
 interface Imprint {
   readonly sensors: Float32Array;
@@ -113,6 +122,7 @@ export class FullMind implements Mind {
       values: {
         intensity: modulation.intensity,
         drive: modulation.drive,
+        sensorNorm: normOf(input.sensors, shape.layout.content),
         keep: modulation.keep,
         phase: mood.phase % (2 * Math.PI),
         aim0,
@@ -154,13 +164,21 @@ export class FullMind implements Mind {
     const { cycle } = carried;
     this.#mood = thought.mood;
     this.#attractors = thought.attractors;
-    this.#sparsity = tail[t.extra + 4]! / (cellsOf(shape) * shape.layout.content);
+    this.#sparsity = statisticsOf(tail, shape).weak / (cellsOf(shape) * shape.layout.content);
     this.#activity = tail.slice(t.blockActivity, t.blockActivity + t.blockCount);
     this.#content = tail.slice(t.blockContent, t.blockContent + t.blockCount * shape.layout.content);
     if (input.active) this.#remember(input.sensors, [...tail.subarray(t.extra, t.extra + 3)], cycle);
     if (cycle % sampleEvery === 0) this.#look(tail.slice(t.samples, t.samples + sampleCount), cycle);
     if (cycle % regionEvery === 0)
-      this.#regions = updateRegions(this.#regions, this.#activity, this.#content, cycle, t, shape, boundary === 'periodic');
+      this.#regions = updateRegions(
+        this.#regions,
+        this.#activity,
+        this.#content,
+        cycle,
+        t,
+        shape,
+        boundary === 'periodic',
+      );
   }
 
   predict(recent: Recent, statistics: Statistics | null): Float32Array | null {
@@ -170,7 +188,10 @@ export class FullMind implements Mind {
   }
 
   /** Where to imprint: the cell of a remembered pattern, or one near a similar pattern. */
-  #placesFor({ sensors, active }: CheckedInput): { remembered: readonly number[] | null; similar: readonly number[] | null } {
+  #placesFor({ sensors, active }: CheckedInput): {
+    remembered: readonly number[] | null;
+    similar: readonly number[] | null;
+  } {
     const { shape } = this.#options;
     let remembered: readonly number[] | null = null;
     let similar: Imprint | null = null;
@@ -201,7 +222,10 @@ export class FullMind implements Mind {
       return;
     }
     if (this.#imprints.length >= mostImprints) {
-      const oldest = this.#imprints.reduce((least, k, i) => (k.matched < this.#imprints[least]!.matched ? i : least), 0);
+      const oldest = this.#imprints.reduce(
+        (least, k, i) => (k.matched < this.#imprints[least]!.matched ? i : least),
+        0,
+      );
       this.#imprints.splice(oldest, 1);
     }
     this.#imprints.push({ sensors, cell, matched: cycle });
@@ -210,7 +234,8 @@ export class FullMind implements Mind {
   /** How new the field looks, and one more look to compare with later. */
   #look(values: Float32Array, cycle: number): void {
     let most = 0;
-    for (const s of this.#samples) most = Math.max(most, cosineOf(s.values, values) * Math.exp((s.cycle - cycle) / 500));
+    for (const s of this.#samples)
+      most = Math.max(most, cosineOf(s.values, values) * Math.exp((s.cycle - cycle) / 500));
     const wave = this.#options.settings.noveltyWave ? 0.1 * Math.sin(0.01 * cycle) : 0;
     this.#mood.novelty = Math.max(0, (this.#samples.length > 0 ? 1 - most : 1) + wave);
     this.#samples.push({ values, cycle });
@@ -243,9 +268,18 @@ export class FullMind implements Mind {
         regions: this.#regions.map(({ block, strength, lastSeen }) => ({ block, strength, lastSeen })),
       },
       arrays: {
-        'mind.imprints': join(this.#imprints.map((k) => k.sensors), sensorDim),
-        'mind.samples': join(this.#samples.map((s) => s.values), sampleCount),
-        'mind.regions': join(this.#regions.map((r) => r.pattern), layout.content),
+        'mind.imprints': join(
+          this.#imprints.map((k) => k.sensors),
+          sensorDim,
+        ),
+        'mind.samples': join(
+          this.#samples.map((s) => s.values),
+          sampleCount,
+        ),
+        'mind.regions': join(
+          this.#regions.map((r) => r.pattern),
+          layout.content,
+        ),
         'mind.activity': savedArray(this.#activity),
         'mind.content': savedArray(this.#content),
       },
@@ -277,6 +311,13 @@ const emptyMeans = { mean: 0, absolute: 0, variance: 0, sparsity: 0, information
 
 const forceOf = ({ reward, cycle }: Attractor, now: number): number => reward * 0.95 ** (now - cycle) * 0.01;
 
+/** Length of the vector of channel c mod S over all content channels. */
+function normOf(sensors: Float32Array, content: number): number {
+  let sum = 0;
+  for (let c = 0; c < content; c++) sum += sensors[c % sensors.length]! ** 2;
+  return Math.sqrt(sum);
+}
+
 /** Unit vectors from the seed. */
 function waveVectors(seed: number): Float32Array {
   const random = new HostRandom(seed, 'waves');
@@ -284,7 +325,10 @@ function waveVectors(seed: number): Float32Array {
   for (let w = 0; w < waveCount; w++) {
     const v = [random.normal(), random.normal(), random.normal()];
     const length = Math.hypot(...v);
-    made.set(v.map((x) => x / length), 3 * w);
+    made.set(
+      v.map((x) => x / length),
+      3 * w,
+    );
   }
   return made;
 }

@@ -85,4 +85,3 @@ export function modulate({ mood, carried, means, sparsity, idle, reward, setting
     aimOfError: blend * Math.sign(error - meanError(mood.errors, 10)) * 0.1,
   };
 }
-

@@ -64,7 +64,9 @@ export function updateRegions(
     const value = activity[block]!;
     if (!(value > level) || !isPeak(block, activity, at, blocks, periodic)) continue;
     const pattern = content.slice(block * layout.content, (block + 1) * layout.content);
-    const known = next.find((r) => distance(r.block, block) <= mergeWithin && cosineOf(r.pattern, pattern) > mergeCosine);
+    const known = next.find(
+      (r) => distance(r.block, block) <= mergeWithin && cosineOf(r.pattern, pattern) > mergeCosine,
+    );
     if (known) {
       known.strength = 0.9 * known.strength + 0.1 * value;
       known.pattern = pattern;

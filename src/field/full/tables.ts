@@ -7,6 +7,8 @@ import { type FieldShape, inputLength } from '../cycle/shape.ts';
 export const thoughtNames = [
   'intensity',
   'drive',
+  /** Length of the content vector that the sensors ask for. */
+  'sensorNorm',
   /** The factor of content that stays, before each cell's own. */
   'keep',
   'phase',
@@ -54,7 +56,7 @@ export interface FullTables {
   /** One for each attractor there may be. */
   readonly forces: number;
   readonly inputLength: number;
-  /** In the tail: the cell that was imprinted, the resonance, values with |x| < 0.1, samples, block means. */
+  /** In the tail: the cell that was imprinted, the resonance, samples, block means. */
   readonly extra: number;
   readonly samples: number;
   readonly blockActivity: number;
@@ -64,8 +66,8 @@ export interface FullTables {
 
 export const mostAttractors = 20;
 
-/** place0, place1, place2, peak, sparse. */
-export const extraCount = 5;
+/** place0, place1, place2, peak. */
+export const extraCount = 4;
 
 export function tablesOf(shape: FieldShape): FullTables {
   const blocks = shape.edges.map(blocksAlong) as [number, number, number];
@@ -99,4 +101,3 @@ export function tablesOf(shape: FieldShape): FullTables {
 /** The block of a cell. */
 export const blockOf = (cell: readonly number[], { edges }: FieldShape, { blocks }: FullTables): number =>
   blocks.reduce((at, g, a) => at * g + Math.floor((cell[a]! * g) / edges[a]!), 0);
-
