@@ -123,8 +123,9 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
       const g = (3 - i) as 0 | 1 | 2 | 3;
       return rt.where(c.less(rangeOf(layout, name)[1]), thought(`aim${g}`).broadcastTo(x.shape), aim);
     }, rt.zeros(x.shape));
-    const learned = x
-      .mul(0.95)
+    // The decay dynamics add their aim up: with a leak they would end at 0, where half of the content goes in each cycle.
+    const lasts = rt.where(c.less(rangeOf(layout, 'decay')[1]), 1, 0.95);
+    const learned = x.mul(lasts)
       .add(busy.mul(thought('aimOfError')).add(aims).mul(0.05))
       .clip(-5, 5);
 

@@ -66,7 +66,8 @@ export function modulate({ mood, carried, means, sparsity, idle, reward, setting
   const speed = Math.min(0.3, Math.min(3, 1 + 4 * error) * (0.01 + 0.09 * Math.log10(1 + carried.cycle / 1000)));
   const blend = Math.min(0.5, error);
   const aims = [
-    -speed * (means.absolute - activityTarget),
+    // Twenty times the others': of an aim a twentieth is added in each cycle, and this one is to be added whole.
+    -20 * speed * (means.absolute - activityTarget),
     speed * means.variance,
     0.5 * speed * sparsity,
     0.5 * speed * (means.absolute * exploration - 0.5),
