@@ -125,7 +125,8 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
     }, rt.zeros(x.shape));
     // The decay dynamics add their aim up: with a leak they would end at 0, where half of the content goes in each cycle.
     const lasts = rt.where(c.less(rangeOf(layout, 'decay')[1]), 1, 0.95);
-    const learned = x.mul(lasts)
+    const learned = x
+      .mul(lasts)
       .add(busy.mul(thought('aimOfError')).add(aims).mul(0.05))
       .clip(-5, 5);
 
