@@ -17,6 +17,8 @@ export default defineConfig({
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     lattice: 'src/lattice/index.ts',
+    field: 'src/field/index.ts',
+    'field-wire': 'src/field/wire/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
