@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsdown';
+import { pageScript } from './scripts/page-script.mjs';
 
 export default defineConfig({
   entry: {
@@ -16,6 +17,7 @@ export default defineConfig({
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
+  plugins: [pageScript()],
   format: 'esm',
   platform: 'neutral',
   target: 'es2022',

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from './build.mjs';
+import { pageScript } from './page-script.mjs';
 
 const bench = fileURLToPath(new URL('../bench', import.meta.url));
 
@@ -40,6 +41,7 @@ async function part(name, args) {
   const build = await rolldown({
     input: `${root}${parts[name]}`,
     platform: 'node',
+    plugins: [pageScript()],
     external: ['koffi', 'webgpu', /^node:/],
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });

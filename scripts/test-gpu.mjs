@@ -17,6 +17,7 @@ import { cpSync, existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageScript } from './page-script.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist', 'gpu');
@@ -36,6 +37,7 @@ async function bundle() {
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
+      plugins: [pageScript()],
       external: ['koffi', 'webgpu', /^node:/],
       // Node 20 knows no `await using`.
       transform: { target: 'es2022' },
