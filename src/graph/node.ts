@@ -89,6 +89,8 @@ export class Node {
   reach = 0;
   /** The line that made it, where lines are recorded. */
   site: Site | null = null;
+  /** Where a tensor for it was made, while it is lazy and somebody wants to know; known to the runtime. */
+  issuedIn: readonly unknown[] | null = null;
   /** Told when nobody holds the node any more. */
   onFree: (() => void) | null = null;
   /** Who takes hold of a node that nobody held yet does so by `addHandle` or `addUse`. */
@@ -130,6 +132,7 @@ export function settle(node: Node, storage: Storage): void {
     storage.site = node.site;
   }
   node.storage = storage;
+  node.issuedIn = null;
   node.tracked = storage.tracked;
   const sources = node.sources;
   node.sources = none;

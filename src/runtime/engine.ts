@@ -17,6 +17,7 @@ import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
+import { type Issuing, nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
 import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
@@ -36,6 +37,7 @@ export class Engine {
   readonly results: Results;
   readonly dispatch: Dispatch;
   readonly #events: Emitter;
+  readonly #issuing: Issuing;
   readonly #ledger: Ledger;
   readonly #recovery: Recovery;
   readonly feedback: Feedback;
@@ -54,8 +56,10 @@ export class Engine {
     ledger: Ledger,
     events: Emitter,
     dispatch: Dispatch,
+    issuing: Issuing,
   ) {
     this.programs = programs;
+    this.#issuing = issuing;
     this.#events = events;
     this.dispatch = dispatch;
     this.checks = new Checks(recovery);
@@ -179,6 +183,7 @@ export class Engine {
       there &&= leaf.storage?.on(executable.place) != null;
       this.residency.bring(leaf, executable.place);
     }
+    this.dispatch.issuedIn = this.#issuing.of(t.nodes);
     this.#run(executable, t, wanted, want.wanted === 'host');
     // What was decided for inputs elsewhere is not said of inputs here.
     if (wanted.length === 1 && there) this.#eager.remember(wanted[0]!, sources, want, executable, epoch);
@@ -216,12 +221,13 @@ export class Engine {
     const executable = eager.find(node, want, this.feedback.epoch, storages.now + 1);
     if (!executable) return null;
     storages.now++;
-    const { place, plan } = executable;
+    const { place, plan, by } = executable;
     const { buffers, scalars, reach } = eager;
     this.#at = place;
+    this.dispatch.issuedIn = node.issuedIn ?? nowhere;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
-    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach);
+    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach, by);
     return executable;
   }
 
@@ -234,6 +240,11 @@ export class Engine {
     } finally {
       this.#donor = outer;
     }
+  }
+
+  /** What is launched next is issued by whoever calls now. */
+  issues(): void {
+    this.dispatch.issuedIn = this.#issuing.now();
   }
 
   /** The plan of nodes without running it. */
@@ -308,7 +319,7 @@ export class Engine {
   }
 
   #run(executable: Executable, t: Trace, outputs: readonly Node[], whole: boolean): void {
-    const { plan, place } = executable;
+    const { plan, place, by } = executable;
     const buffers: (DeviceBuffer | undefined)[] = [];
     let reach = 0;
     for (let i = 0; i < t.leaves.length; i++) {
@@ -324,7 +335,7 @@ export class Engine {
       const inherited = t.leaves[i]!.storage!.checks;
       if (inherited) checks = [...(checks ?? []), ...inherited];
     }
-    const finished = { place, leaves: t.leaves, buffers, checks };
+    const finished = { place, leaves: t.leaves, buffers, checks, by };
     const origin = { reach, call: null };
     if (plan.kept.length === 0) {
       this.results.attach(finished, outputs, plan.outputs.slice(0, outputs.length), origin);

@@ -66,10 +66,14 @@ export interface Events {
     readonly program: number;
     /** The call of a compiled function that it is part of. */
     readonly replay: number | null;
+    /** Where the tensors it computes were made: named scopes, and what `rt.attribute` was told. Each once, first made first. */
+    readonly issuedIn: readonly unknown[];
   };
   /** A compiled function was enqueued. Devices that record it run it as a whole: then there are no launches of its own. */
   readonly replay: {
     readonly id: number;
+    /** The name of the function or kernel; '' if it has none. */
+    readonly name: string;
     readonly device: DeviceId;
     readonly start: number;
     readonly hostMs: number;
@@ -77,6 +81,8 @@ export interface Events {
     readonly kernels: readonly string[];
     /** It ran as one recording. */
     readonly recorded: boolean;
+    /** Where it was called. */
+    readonly issuedIn: readonly unknown[];
   };
   /**
    * When a device was busy with a launch or a replay. Only while `rt.spans` is on, and some time after the launch; on the host's
@@ -93,6 +99,11 @@ export interface Events {
     readonly errorUs: number;
     /** The device's clock moves in steps of so many microseconds; null if they are too small to matter. */
     readonly quantumUs: number | null;
+    /**
+     * 0 for the launch as a whole. On the CPU, with `rt.spans('detailed')`, each worker thread that had a part in it has a span of
+     * its own beside that: its number, from 1.
+     */
+    readonly lane: number;
   };
   /** Data of the host went to a device. */
   readonly upload: TransferEvent;
