@@ -10,6 +10,8 @@ export default defineConfig({
     isolated: 'src/governor/recovery/isolated/open.ts',
     'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
+    profile: 'src/profile/index.ts',
+    'profile-register': 'src/profile/register.ts',
     routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',

@@ -1,7 +1,8 @@
 // What devices and copies took for each scope, the scopes inside it included.
 //
 // Work is booked to the innermost scope; here it goes up to the ones around. Stretches in which several kernels of a scope ran
-// at the same time count once.
+// at the same time count once. Of a pass with kernels of several scopes nobody knows whose time it was: it counts for the scopes
+// that hold all of it, and makes the time of the others unknown.
 
 import type { KernelCall, Transfer } from '../file/types.ts';
 import { clip, type Intervals, lengthOf, subtract, union } from './intervals.ts';
@@ -29,6 +30,8 @@ class Work {
   readonly copies: number[] = [];
   readonly devices = new Set<string>();
   readonly issuedIn = new Set<number>();
+  /** Kernels of passes that were seen, by pass. */
+  readonly passes = new Map<number, number>();
   gpuUnknown = false;
   cpuUnknown = false;
 }
@@ -65,6 +68,8 @@ export function* entryTimes(
   const parents = new Map<number, number | null>();
   for (const s of scopes) parents.set(s.id, s.parentId);
   const works = new Map<number, Work>();
+  const passes = new Map<number, number>();
+  for (const { pass } of kernels) if (pass !== null) passes.set(pass, (passes.get(pass) ?? 0) + 1);
   yield;
   /** Calls back for a scope and all around it. */
   const upwards = (id: number | null, visit: (work: Work) => void): void => {
@@ -85,6 +90,12 @@ export function* entryTimes(
     upwards(k.entry, (w) => {
       w.devices.add(k.device);
       if (k.issuedIn !== null && k.issuedIn !== k.entry) w.issuedIn.add(k.issuedIn);
+      if (k.pass !== null) {
+        const seen = (w.passes.get(k.pass) ?? 0) + 1;
+        w.passes.set(k.pass, seen);
+        if (seen < passes.get(k.pass)!) return;
+        w.passes.delete(k.pass);
+      }
       if (ms !== null) (host ? w.cpu : w.gpu).push(k.start, k.start + ms);
       else if (host) w.cpuUnknown = true;
       else w.gpuUnknown = true;
@@ -104,12 +115,13 @@ export function* entryTimes(
 }
 
 function timesOf(w: Work, { startMs, durationMs }: Scope): EntryTimes {
+  const gpuUnknown = w.gpuUnknown || w.passes.size > 0;
   const [gpu, cpu] = [union(w.gpu), union(w.cpu)];
   const worked: Intervals = union([...gpu, ...cpu]);
   const copies = subtract(union(w.copies), worked);
-  const known = !w.gpuUnknown && !w.cpuUnknown;
+  const known = !gpuUnknown && !w.cpuUnknown;
   const inside = (list: Intervals): number => lengthOf(clip(list, startMs, startMs + durationMs));
-  const gpuMs = w.gpuUnknown ? null : lengthOf(gpu);
+  const gpuMs = gpuUnknown ? null : lengthOf(gpu);
   return {
     gpuMs,
     cpuMs: w.cpuUnknown ? null : lengthOf(cpu),

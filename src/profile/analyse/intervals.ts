@@ -6,7 +6,9 @@ export type Intervals = readonly number[];
 export function union(list: Intervals): number[] {
   const n = list.length / 2;
   if (n === 0) return [];
-  const order = inOrder(list) ? null : Array.from({ length: n }, (_, i) => i).sort((a, b) => list[2 * a]! - list[2 * b]!);
+  const order = inOrder(list)
+    ? null
+    : Array.from({ length: n }, (_, i) => i).sort((a, b) => list[2 * a]! - list[2 * b]!);
   const merged: number[] = [];
   for (let k = 0; k < n; k++) {
     const i = order ? order[k]! : k;

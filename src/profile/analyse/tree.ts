@@ -80,7 +80,7 @@ class Edges {
     this.origin = origin;
     const ids = Float64Array.from(list, (e) => e.id).sort();
     const rankOf = new Map<number, number>();
-    ids.forEach((id, rank) => rankOf.set(id, rank));
+    ids.forEach((id, rank) => void rankOf.set(id, rank));
     this.#byRank = new Int32Array(n);
     list.forEach((e, i) => {
       this.#byRank[rankOf.get(e.id)!] = i;
@@ -129,7 +129,7 @@ export function* shareOut(list: readonly Timed[]): Generator<void, Shares> {
   const self = new Float64Array(list.length);
   const root = makeNode('');
   const indexOf = new Map<number, number>();
-  list.forEach((e, i) => indexOf.set(e.id, i));
+  list.forEach((e, i) => void indexOf.set(e.id, i));
   const open = new Map<number, Open>();
   const seen = new Uint8Array(list.length);
   let leaves = 0;

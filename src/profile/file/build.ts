@@ -10,10 +10,17 @@ import { deviceTime } from '../analyse/idle.ts';
 import { roofOf } from '../analyse/roofline.ts';
 import { summarize, summarizeKernels } from '../analyse/summary.ts';
 import { shareOut } from '../analyse/tree.ts';
-import { type DeviceLog, kernel as col } from '../record/log.ts';
+import { kernel as col, type DeviceLog } from '../record/log.ts';
 import type { ProfileSpan } from '../record/span.ts';
 import type { OpenSpans } from '../record/spans.ts';
-import { type Entry, type KernelCall, type ProfiledDevice, type ProfileFile, profileSchema, type Transfer } from './types.ts';
+import {
+  type Entry,
+  type KernelCall,
+  type ProfiledDevice,
+  type ProfileFile,
+  profileSchema,
+  type Transfer,
+} from './types.ts';
 
 export interface Recorded {
   readonly spans: OpenSpans;
@@ -91,6 +98,7 @@ export function* buildProfile(recorded: Recorded): Generator<void, ProfileFile> 
     waits,
     compiles,
     routes,
+    lanes: log.lanes.list().map((l) => ({ ...l, start: round(l.start), ms: round(l.ms) })),
     memory: log.memory.list().map((p) => ({ ...p, t: round(p.t) })),
     summary: roundedDeep(summary),
     kernelSummary: roundedDeep(kernelSummary),
@@ -103,7 +111,12 @@ export function* buildProfile(recorded: Recorded): Generator<void, ProfileFile> 
 
 const rounded = <T extends { readonly entry: number; readonly start: number; readonly ms: number }>(
   r: T,
-): Omit<T, 'entry'> & { entry: number | null } => ({ ...r, entry: r.entry || null, start: round(r.start), ms: round(r.ms) });
+): Omit<T, 'entry'> & { entry: number | null } => ({
+  ...r,
+  entry: r.entry || null,
+  start: round(r.start),
+  ms: round(r.ms),
+});
 
 const orNull = (v: number): number | null => (Number.isNaN(v) ? null : v);
 
@@ -121,6 +134,7 @@ function* kernelCalls(log: DeviceLog): Generator<void, KernelCall[]> {
       start: round(Number.isNaN(start) ? get(col.enqueued) : start),
       ms: roundOrNull(orNull(get(col.ms))),
       passMs: roundOrNull(orNull(get(col.passMs))),
+      pass: get(col.pass) || null,
       bytes: orNull(get(col.bytes)),
       flops: orNull(get(col.flops)),
       replay: get(col.replay) || null,
@@ -237,4 +251,3 @@ function threadName(): string {
   const threads = builtinModule('worker_threads') as typeof import('node:worker_threads') | undefined;
   return !threads || threads.isMainThread ? 'main' : `worker ${threads.threadId}`;
 }
-

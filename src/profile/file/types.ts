@@ -3,7 +3,7 @@
 // Times are ms of `performance.now()` with at most three digits behind the point; `timeOrigin` makes them times of day. A figure that was not
 // measured is null. In the file, keys whose value is null, false or an empty list are left out.
 
-import type { CompileRecord, RouteRecord, WaitRecord } from '../record/log.ts';
+import type { CompileRecord, LaneRecord, RouteRecord, WaitRecord } from '../record/log.ts';
 import type { MemoryPoint } from '../record/memory-curve.ts';
 
 export const profileSchema = 'gpuforge.profile/1';
@@ -56,8 +56,9 @@ export interface KernelCall {
   /** On the device, where that was measured; else when it was enqueued. */
   readonly start: number;
   readonly ms: number | null;
-  /** Time of a pass with several kernels: of the whole pass at its first kernel, 0 at the others. */
+  /** Where several kernels were measured together: the time of all, and the id of the first. */
   readonly passMs: number | null;
+  readonly pass: number | null;
   readonly bytes: number | null;
   readonly flops: number | null;
   readonly replay: number | null;
@@ -86,6 +87,7 @@ type WithEntry<T> = Omit<T, 'entry'> & { readonly entry: number | null };
 export type Wait = WithEntry<WaitRecord>;
 export type Compile = WithEntry<CompileRecord>;
 export type Route = WithEntry<RouteRecord>;
+export type Lane = LaneRecord;
 
 /** What calibration found a device to reach. */
 export interface Roof {
@@ -202,6 +204,8 @@ export interface ProfileFile {
   readonly waits: readonly Wait[];
   readonly compiles: readonly Compile[];
   readonly routes: readonly Route[];
+  /** Threads of the CPU device at work; only with `detailed`. */
+  readonly lanes: readonly Lane[];
   readonly memory: readonly MemoryPoint[];
   readonly summary: Readonly<Record<string, OperationSummary>>;
   readonly kernelSummary: Readonly<Record<string, KernelSummary>>;

@@ -14,7 +14,7 @@ export const kernel = {
   /** Of the device, else NaN. */
   start: 3,
   ms: 4,
-  /** Time of a pass with several kernels in it, at the first of them. */
+  /** Time of a pass with several kernels in it, at each of them. */
   passMs: 5,
   bytes: 6,
   flops: 7,
@@ -25,6 +25,8 @@ export const kernel = {
   issuedIn: 11,
   /** How many kernels it stands for: more than one for a recorded replay. */
   kernels: 12,
+  /** The row of the first kernel of its pass, plus 1; 0 if it was measured by itself. */
+  pass: 13,
 } as const;
 
 export interface TransferRecord {
@@ -65,6 +67,15 @@ export interface RouteRecord {
   readonly predictions: readonly Pick<Decision['predictions'][number], 'device' | 'us' | 'work' | 'samples'>[];
 }
 
+/** A worker thread of a device at a kernel; only with `detailed`. */
+export interface LaneRecord {
+  readonly device: string;
+  readonly lane: number;
+  readonly name: string;
+  readonly start: number;
+  readonly ms: number;
+}
+
 /** What is known of a device's memory and clock. */
 export interface DeviceCounts {
   allocations: number;
@@ -86,6 +97,7 @@ export class DeviceLog {
   readonly waits = new Ring<WaitRecord>(10 * otherLimit);
   readonly compiles = new Ring<CompileRecord>(otherLimit);
   readonly routes = new Ring<RouteRecord>(otherLimit);
+  readonly lanes = new Ring<LaneRecord>(10 * otherLimit);
   readonly memory = new MemoryCurve();
   readonly devices = new Map<string, DeviceCounts>();
   /** Device spans that seem to start before the call that caused them. */
@@ -106,7 +118,7 @@ export class DeviceLog {
 
   clear(): void {
     this.kernels.clear();
-    for (const list of [this.transfers, this.waits, this.compiles, this.routes]) list.clear();
+    for (const list of [this.transfers, this.waits, this.compiles, this.routes, this.lanes]) list.clear();
     this.memory.clear();
     this.devices.clear();
     this.violations = 0;

@@ -41,7 +41,8 @@ export function thinned(points: readonly MemoryPoint[], count: number): MemoryPo
   for (const list of byDevice.values()) {
     const stretches = Math.max(1, Math.floor(((count / 2) * list.length) / points.length));
     const each = list.length / stretches;
-    for (let i = 0; i < stretches; i++) kept.push(...extremes(list.slice(Math.floor(i * each), Math.floor((i + 1) * each))));
+    for (let i = 0; i < stretches; i++)
+      kept.push(...extremes(list.slice(Math.floor(i * each), Math.floor((i + 1) * each))));
     const last = list.at(-1)!;
     if (kept.at(-1) !== last) kept.push(last);
   }

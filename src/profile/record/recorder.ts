@@ -4,7 +4,8 @@
 // one. Times of the devices come later and are matched by id.
 
 import type { Events, Runtime } from '../../index.ts';
-import { type DeviceLog, kernel as col } from './log.ts';
+import { kernel as col, type DeviceLog } from './log.ts';
+import { ProfileSpan } from './span.ts';
 import type { OpenSpans } from './spans.ts';
 
 /** Ids of events are counted per runtime; records have numbers of their own. */
@@ -12,6 +13,8 @@ type Row = number;
 
 /** Replays from which the cost of measuring kernels one by one is told. */
 const slowdownReplays = 100;
+/** Sums of large floats are this inexact. */
+const roundingMs = 1e-6;
 
 export class Recorder {
   readonly runtime: Runtime;
@@ -27,6 +30,8 @@ export class Recorder {
   /** Per replay that was launched step by step: first start, last end, sum. */
   readonly #stepwise = new Map<number, { start: number; end: number; busy: number }>();
   readonly #replayOf = new Map<number, number>();
+  #settling = 0;
+  #lastMeasured: readonly [id: number, row: Row] = [0, 0];
 
   /** `told` is called when memory has changed. */
   constructor(runtime: Runtime, log: DeviceLog, spans: OpenSpans, detailed: boolean, told: (r: Recorder) => void) {
@@ -34,7 +39,7 @@ export class Recorder {
     this.#log = log;
     this.#spans = spans;
     this.#told = told;
-    const { time: _, memory } = runtime.snapshot();
+    const { memory } = runtime.snapshot();
     const now = performance.now();
     for (const { device, live, reserved, others } of memory.places) {
       this.#live.set(device, live);
@@ -50,9 +55,7 @@ export class Recorder {
       runtime.on('move', (e) => this.#transferred('move', e)),
       runtime.on('alloc', (e) => this.#allocated(e, true)),
       runtime.on('free', (e) => this.#allocated(e, false)),
-      runtime.on('wait', ({ device, start, ms, line, why }) =>
-        log.waits.push({ entry: this.#entry(), device, start, ms, line, why }),
-      ),
+      runtime.on('wait', (e) => this.#waited(e)),
       runtime.on('compile', ({ device, kernels, start, ms, cached }) =>
         log.compiles.push({ entry: this.#entry(), device, kernels, start, ms, cached }),
       ),
@@ -68,6 +71,7 @@ export class Recorder {
       runtime.on('cleanup', ({ device }) => {
         log.device(device).cleanups++;
       }),
+      runtime.attribute(() => spans.current() ?? null),
     ];
     this.ready = runtime.spans(detailed ? 'detailed' : true);
     // Whoever waits for it is told; nobody has to.
@@ -92,7 +96,12 @@ export class Recorder {
   /** Waits until the times of everything that was enqueued are known. */
   async settle(): Promise<void> {
     await this.ready;
-    await this.runtime.flush();
+    this.#settling++;
+    try {
+      await this.runtime.flush();
+    } finally {
+      this.#settling--;
+    }
   }
 
   /** Ends it: no listener stays. */
@@ -110,6 +119,7 @@ export class Recorder {
   #launched(e: Events['launch']): void {
     const { bytesRead, bytesWritten, flops } = e.estimate;
     const row = this.#add(e.id, e.name, e.device, e.start, e.hostMs, bytesRead + bytesWritten, flops, 1);
+    this.#issued(row, e.issuedIn);
     if (e.replay === null) return;
     this.#log.kernels.set(col.replay, row, e.replay);
     if (this.#stepwise.size < slowdownReplays) this.#replayOf.set(e.id, e.replay);
@@ -118,10 +128,16 @@ export class Recorder {
   #replayed(e: Events['replay']): void {
     // Otherwise its kernels have been told one by one.
     if (!e.recorded) return;
-    const name = e.kernels.length === 1 ? e.kernels[0]! : `replay of ${e.kernels.length}: ${e.kernels.join(', ')}`;
-    const cut = name.length > 200 ? `${name.slice(0, 199)}…` : name;
-    const row = this.#add(e.id, cut, e.device, e.start, e.hostMs, Number.NaN, Number.NaN, e.kernels.length);
+    const row = this.#add(e.id, replayName(e), e.device, e.start, e.hostMs, Number.NaN, Number.NaN, e.kernels.length);
     this.#log.kernels.set(col.replay, row, e.id);
+    this.#issued(row, e.issuedIn);
+  }
+
+  /** Notes which span built it, if that was another one than the one that makes it run. */
+  #issued(row: Row, issuedIn: readonly unknown[]): void {
+    if (issuedIn.length === 0) return;
+    const by = issuedIn.find((i) => i instanceof ProfileSpan && i.of(this.#spans)) as ProfileSpan | undefined;
+    if (by && by.id !== this.#log.kernels.get(col.entry, row)) this.#log.kernels.set(col.issuedIn, row, by.id);
   }
 
   #add(
@@ -150,28 +166,45 @@ export class Recorder {
     rows.set(col.hostMs, row, hostMs);
     rows.set(col.issuedIn, row, 0);
     rows.set(col.kernels, row, kernels);
+    rows.set(col.pass, row, 0);
     this.#pending.set(id, row);
     return row;
   }
 
-  #measured({ id, ids, device, start, end, errorUs, quantumUs }: Events['span']): void {
+  #measured({ id, ids, device, start, end, errorUs, quantumUs, lane }: Events['span']): void {
+    if (lane > 0) {
+      this.#log.lanes.push({ device, lane, name: this.#laneName(id), start, ms: end - start });
+      return;
+    }
     const known = this.#log.device(device);
     known.errorUs = errorUs;
     known.quantumUs = quantumUs;
     const { kernels } = this.#log;
+    let pass = 0;
     for (let i = 0; i < ids.length; i++) {
       const row = this.#pending.get(ids[i]!);
       if (row === undefined) continue;
       this.#pending.delete(ids[i]!);
       if (!kernels.has(row)) continue;
+      this.#lastMeasured = [ids[i]!, row];
       kernels.set(col.start, row, start);
       if (ids.length === 1) kernels.set(col.ms, row, end - start);
-      else if (ids[i] === id) kernels.set(col.passMs, row, end - start);
-      else kernels.set(col.passMs, row, 0);
-      if (start + errorUs / 1000 < kernels.get(col.enqueued, row)) this.#log.violations++;
+      else {
+        pass ||= row + 1;
+        kernels.set(col.passMs, row, end - start);
+        kernels.set(col.pass, row, pass);
+      }
+      if (start + errorUs / 1000 + roundingMs < kernels.get(col.enqueued, row)) this.#log.violations++;
     }
     const replay = this.#replayOf.get(id);
     if (replay !== undefined) this.#stepped(id, replay, start, end);
+  }
+
+  /** Threads are told right behind the launch they belong to. */
+  #laneName(id: number): string {
+    const [last, row] = this.#lastMeasured;
+    const { kernels, names } = this.#log;
+    return last === id && kernels.has(row) ? names.text(kernels.get(col.name, row)) : '';
   }
 
   #stepped(id: number, replay: number, start: number, end: number): void {
@@ -184,6 +217,13 @@ export class Recorder {
     known.start = Math.min(known.start, start);
     known.end = Math.max(known.end, end);
     known.busy += end - start;
+  }
+
+  #waited({ device, start, ms, line, why }: Events['wait']): void {
+    const entry = this.#entry();
+    // The profiler's own wait for the devices' times is not the program's.
+    if (this.#settling > 0 && why === 'flush' && entry === 0) return;
+    this.#log.waits.push({ entry, device, start, ms, line, why });
   }
 
   #transferred(kind: 'upload' | 'download' | 'move', e: Events['upload']): void {
@@ -204,4 +244,11 @@ export class Recorder {
     this.#log.memory.add({ t: start, device, live, reserved, others: null });
     this.#told(this);
   }
+}
+
+/** A replay by the name of its function, else by what is in it. */
+function replayName({ name, kernels }: Events['replay']): string {
+  if (name !== '') return name;
+  const all = kernels.length === 1 ? kernels[0]! : `replay of ${kernels.length}: ${kernels.join(', ')}`;
+  return all.length > 200 ? `${all.slice(0, 199)}…` : all;
 }

@@ -65,6 +65,11 @@ export class ProfileSpan implements OpenSpan {
     this.#open = open;
   }
 
+  /** Whether it belongs to these: several profilers may listen to one runtime. */
+  of(spans: OpenSpans): boolean {
+    return this.#open === spans;
+  }
+
   run<T>(body: () => T): T {
     return this.#open.run(this, body);
   }
