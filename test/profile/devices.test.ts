@@ -224,7 +224,9 @@ describe('threads of the CPU device', () => {
     for (let i = 0; i < 20; i++) f(x).dispose();
     const { lanes, kernels } = await profiler.collect();
     expect(lanes.length).toBeGreaterThan(0);
-    expect(lanes.every((l) => l.device === 'cpu' && l.lane >= 1 && l.name === kernels[0]!.name && l.ms >= 0)).toBe(true);
+    expect(lanes.every((l) => l.device === 'cpu' && l.lane >= 1 && l.name === kernels[0]!.name && l.ms >= 0)).toBe(
+      true,
+    );
   });
 });
 

@@ -13,8 +13,7 @@ function spin(ms: number): void {
   while (performance.now() < end);
 }
 
-const named = (profiler: Profiler, operation: string) =>
-  profiler.getEntries().filter((e) => e.operation === operation);
+const named = (profiler: Profiler, operation: string) => profiler.getEntries().filter((e) => e.operation === operation);
 
 describe('profile', () => {
   it('records a scope of 10 ms as one entry of at least 10 ms', async () => {
@@ -138,7 +137,8 @@ describe('profile', () => {
     bad(() => profiler.profile('', () => 1), /empty/);
     bad(() => profiler.profile('x', 5 as never), /no function/);
     bad(() => profiler.profile('x', { devise: 'gpu' } as never, () => 1), /devise/);
-    for (const count of [-1, 1.5, Number.NaN, '5' as never]) bad(() => profiler.getBottlenecks(count), /getBottlenecks/);
+    for (const count of [-1, 1.5, Number.NaN, '5' as never])
+      bad(() => profiler.getBottlenecks(count), /getBottlenecks/);
     bad(() => profiler.attach(null as never), /no runtime/);
     bad(() => profiler.wrap(null as never), /no function/);
     expect(profiler.getEntries()).toEqual([]);
@@ -325,7 +325,10 @@ describe('wrapped functions', () => {
         @profiler.profileFunction('named', 'gpu') async later() { return this.x; }
       }
       class B extends A {}
-    `)(profiler) as unknown as Record<'A' | 'B', { new (): { step(y: number): number; double: number }; make(): object }>;
+    `)(profiler) as unknown as Record<
+      'A' | 'B',
+      { new (): { step(y: number): number; double: number }; make(): object }
+    >;
     const b = new B();
     for (let i = 0; i < 5; i++) expect(b.step(2)).toBe(10);
     expect(b.double).toBe(10);
@@ -350,7 +353,9 @@ describe('the shared profiler', () => {
     const first = getProfiler({ capacity: 5 });
     expect(getProfiler()).toBe(first);
     expect(getProfiler({ capacity: 5 })).toBe(first);
-    expect(() => getProfiler({ capacity: 6 })).toThrow(/getProfiler: the shared instance was made with another 'capacity'/);
+    expect(() => getProfiler({ capacity: 6 })).toThrow(
+      /getProfiler: the shared instance was made with another 'capacity'/,
+    );
     first.dispose();
     expect(getProfiler({ capacity: 6 })).not.toBe(first);
     expect(() => first.enable()).toThrow(/disposed/);

@@ -38,9 +38,12 @@ function commonest(list: readonly (string | null)[]): string | null {
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
 }
 
-export function summarize(entries: readonly Entry[]): Record<string, OperationSummary> {
+export function* summarizing(entries: readonly Entry[]): Generator<void, Record<string, OperationSummary>> {
   const found = Object.create(null) as Record<string, OperationSummary>;
-  for (const [operation, list] of groups(entries, (e) => e.operation)) found[operation] = operationSummary(list);
+  for (const [operation, list] of groups(entries, (e) => e.operation)) {
+    found[operation] = operationSummary(list);
+    if (list.length > 1000) yield;
+  }
   return found;
 }
 

@@ -60,48 +60,45 @@ function childOf(node: FlameNode, name: string): FlameNode {
 /** Microseconds since `origin`; whole numbers, so that moments which were written down equal are equal. */
 const toUs = (ms: number, origin: number): number => Math.round((ms - origin) * 1000);
 
+/** Positions in the list by id. Ids are counted, so a table usually holds them; -1 for those that are not there. */
+function positions(list: readonly Timed[]): {
+  readonly least: number;
+  readonly of: (id: number) => number;
+  readonly range: number;
+} {
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (const { id } of list) {
+    least = Math.min(least, id);
+    most = Math.max(most, id);
+  }
+  const range = most - least + 1;
+  if (range > 16 * list.length + 1024) {
+    const map = new Map(list.map((e, i) => [e.id, i]));
+    return { least, range, of: (id) => map.get(id) ?? -1 };
+  }
+  const table = new Int32Array(Math.max(0, range)).fill(-1);
+  list.forEach((e, i) => {
+    table[e.id - least] = i;
+  });
+  return { least, range, of: (id) => table[id - least] ?? -1 };
+}
+
 /**
  * Starts and ends in order of time; at the same moment inner scopes end before outer ones, then outer ones begin before inner
- * ones. Numbers are sorted instead of rows: that takes a tenth of the time.
+ * ones (ids are counted by starts). Numbers are sorted instead of rows: that takes a tenth of the time. Beyond some hours of a
+ * hundred thousand scopes the order within a microsecond is lost, not the time.
  */
 class Edges {
   readonly origin: number;
-  readonly #byRank: Int32Array;
+  readonly #range: number;
+  readonly #least: number;
   readonly #keys: Float64Array;
 
-  constructor(list: readonly Timed[]) {
-    const n = list.length;
-    let [origin, last, count] = [Number.POSITIVE_INFINITY, 0, 0];
-    for (const e of list) {
-      origin = Math.min(origin, e.startMs);
-      last = Math.max(last, e.startMs + e.durationMs);
-      count += e.steps ? e.steps.length : 2;
-    }
+  constructor(origin: number, least: number, range: number, keys: Float64Array) {
     this.origin = origin;
-    const ids = Float64Array.from(list, (e) => e.id).sort();
-    const rankOf = new Map<number, number>();
-    ids.forEach((id, rank) => void rankOf.set(id, rank));
-    this.#byRank = new Int32Array(n);
-    list.forEach((e, i) => {
-      this.#byRank[rankOf.get(e.id)!] = i;
-    });
-    // Beyond nine hours of a hundred thousand scopes the order within a microsecond is lost, not the time.
-    const keys = new Float64Array(count);
-    let at = 0;
-    const width = 2 * n;
-    const add = (ms: number, rank: number): void => {
-      keys[at++] = toUs(ms, origin) * width + rank;
-    };
-    for (const e of list) {
-      const rank = rankOf.get(e.id)!;
-      const parts = e.steps ?? [e.startMs, e.startMs + e.durationMs];
-      for (let k = 0; k < parts.length; k += 2) {
-        add(parts[k]!, n + rank);
-        // What has no length ends where it begins.
-        if (toUs(parts[k + 1]!, origin) > toUs(parts[k]!, origin)) add(parts[k + 1]!, n - 1 - rank);
-      }
-    }
-    this.#keys = keys.subarray(0, at).sort();
+    this.#least = least;
+    this.#range = range;
+    this.#keys = keys;
   }
 
   get count(): number {
@@ -110,26 +107,51 @@ class Edges {
 
   /** In µs. */
   time(k: number): number {
-    return Math.floor(this.#keys[k]! / (2 * this.#byRank.length));
+    return Math.floor(this.#keys[k]! / (2 * this.#range));
   }
 
   isStart(k: number): boolean {
-    return this.#keys[k]! % (2 * this.#byRank.length) >= this.#byRank.length;
+    return this.#keys[k]! % (2 * this.#range) >= this.#range;
   }
 
+  /** The id. */
   whose(k: number): number {
-    const n = this.#byRank.length;
+    const n = this.#range;
     const part = this.#keys[k]! % (2 * n);
-    return this.#byRank[part >= n ? part - n : n - 1 - part]!;
+    return this.#least + (part >= n ? part - n : n - 1 - part);
   }
+}
+
+function* edgesOf(list: readonly Timed[], least: number, range: number): Generator<void, Edges> {
+  let [origin, count] = [Number.POSITIVE_INFINITY, 0];
+  for (const e of list) {
+    origin = Math.min(origin, e.startMs);
+    count += e.steps ? e.steps.length : 2;
+  }
+  const keys = new Float64Array(count);
+  const width = 2 * range;
+  let at = 0;
+  const add = (id: number, start: number, end: number): void => {
+    const [from, to] = [toUs(start, origin), toUs(end, origin)];
+    keys[at++] = from * width + range + (id - least);
+    // What has no length ends where it begins.
+    if (to > from) keys[at++] = to * width + range - 1 - (id - least);
+  };
+  for (let i = 0; i < list.length; i++) {
+    const { id, steps, startMs, durationMs } = list[i]!;
+    if (!steps) add(id, startMs, startMs + durationMs);
+    else for (let k = 0; k < steps.length; k += 2) add(id, steps[k]!, steps[k + 1]!);
+    if (i % 8192 === 8191) yield;
+  }
+  yield;
+  return new Edges(origin, least, range, keys.subarray(0, at).sort());
 }
 
 /** Gives way now and then: the caller decides whether to wait. */
 export function* shareOut(list: readonly Timed[]): Generator<void, Shares> {
   const self = new Float64Array(list.length);
   const root = makeNode('');
-  const indexOf = new Map<number, number>();
-  list.forEach((e, i) => void indexOf.set(e.id, i));
+  const at = positions(list);
   const open = new Map<number, Open>();
   const seen = new Uint8Array(list.length);
   let leaves = 0;
@@ -151,8 +173,8 @@ export function* shareOut(list: readonly Timed[]): Generator<void, Shares> {
   const around = (index: number): Open | null => {
     let parent = list[index]!.parentId;
     for (let steps = 0; parent !== null && steps < list.length; steps++) {
-      const i = indexOf.get(parent);
-      if (i === undefined) return null;
+      const i = at.of(parent);
+      if (i < 0) return null;
       const found = open.get(i);
       if (found) return found;
       parent = list[i]!.parentId;
@@ -196,14 +218,14 @@ export function* shareOut(list: readonly Timed[]): Generator<void, Shares> {
   };
 
   yield;
-  const edges = new Edges(list);
+  const edges = yield* edgesOf(list, at.least, at.range);
   yield;
   const { origin } = edges;
   for (let k = 0; k < edges.count; k++) {
     const time = edges.time(k);
     if (leaves > 0) clock += (time - now) / leaves / 1000;
     now = time;
-    const index = edges.whose(k);
+    const index = at.of(edges.whose(k));
     if (edges.isStart(k)) {
       begin(index);
       if (isEmpty(list[index]!, time, origin)) end(index);

@@ -8,7 +8,7 @@ import type { Runtime } from '../../index.ts';
 import { type EntryTimes, entryTimes, nothing } from '../analyse/entry-times.ts';
 import { deviceTime } from '../analyse/idle.ts';
 import { roofOf } from '../analyse/roofline.ts';
-import { summarize, summarizeKernels } from '../analyse/summary.ts';
+import { summarizeKernels, summarizing } from '../analyse/summary.ts';
 import { shareOut } from '../analyse/tree.ts';
 import { kernel as col, type DeviceLog } from '../record/log.ts';
 import type { ProfileSpan } from '../record/span.ts';
@@ -48,15 +48,11 @@ export function* buildProfile(recorded: Recorded): Generator<void, ProfileFile> 
   const routes = log.routes.list().map((r) => ({ ...r, entry: r.entry || null, start: round(r.start) }));
   yield;
   const ended = spans.ended.list();
-  const scopes = ended.map((s) => ({
-    id: s.id,
-    parentId: s.parent?.id ?? null,
-    operation: s.operation,
-    startMs: round(s.start),
-    durationMs: round(round(s.endTime) - round(s.start)),
-    steps: s.steps ? s.steps.map(round) : null,
-  }));
-  yield;
+  const scopes: Scope[] = [];
+  for (const s of ended) {
+    scopes.push(scopeOf(s));
+    if (scopes.length % 4096 === 0) yield;
+  }
   const { self } = yield* shareOut(scopes);
   const times = recorded.attached ? yield* entryTimes(scopes, kernels, transfers) : null;
   const thread = threadName();
@@ -79,7 +75,7 @@ export function* buildProfile(recorded: Recorded): Generator<void, ProfileFile> 
     ),
   }));
   yield;
-  const summary = summarize(entries);
+  const summary = yield* summarizing(entries);
   yield;
   const kernelSummary = summarizeKernels(kernels, devices);
   return {
@@ -157,10 +153,24 @@ interface Scope {
   readonly steps: readonly number[] | null;
 }
 
+const scopeOf = (s: ProfileSpan): Scope => ({
+  id: s.id,
+  parentId: s.parent?.id ?? null,
+  operation: s.operation,
+  startMs: round(s.start),
+  durationMs: round(round(s.endTime) - round(s.start)),
+  steps: s.steps ? s.steps.map(round) : null,
+});
+
 function makeEntry(s: ProfileSpan, scope: Scope, self: number, t: EntryTimes, thread: string): Entry {
   const { memory } = s;
+  // Every key by itself: objects made by spreading are slow to read, and there may be a hundred thousand.
   return {
-    ...scope,
+    id: scope.id,
+    parentId: scope.parentId,
+    operation: scope.operation,
+    startMs: scope.startMs,
+    durationMs: scope.durationMs,
     selfMs: round(self),
     device: t.devices.length > 0 ? t.devices.join('+') : s.device,
     backend: t.devices.length > 0 ? [...new Set(t.devices.map(kindOf))].join('+') : null,
@@ -176,6 +186,7 @@ function makeEntry(s: ProfileSpan, scope: Scope, self: number, t: EntryTimes, th
     thread,
     issuedIn: t.issuedIn,
     inputs: s.inputs,
+    steps: scope.steps,
     metadata: s.meta,
   };
 }

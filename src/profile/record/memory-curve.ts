@@ -1,5 +1,5 @@
-// Memory over time in at most 10,000 points. When there are more, neighbours are merged in pairs of pairs: the lowest and the
-// highest of each four stay, so that no peak disappears.
+// Memory over time in at most 10,000 points. When there are more, the lowest and the highest of each stretch of
+// time stay, so that no peak disappears.
 
 export interface MemoryPoint {
   readonly t: number;
@@ -39,11 +39,17 @@ export function thinned(points: readonly MemoryPoint[], count: number): MemoryPo
   }
   const kept: MemoryPoint[] = [];
   for (const list of byDevice.values()) {
+    // Stretches of equal time: what is thinned again and again does not become coarser than the rest.
     const stretches = Math.max(1, Math.floor(((count / 2) * list.length) / points.length));
-    const each = list.length / stretches;
-    for (let i = 0; i < stretches; i++)
-      kept.push(...extremes(list.slice(Math.floor(i * each), Math.floor((i + 1) * each))));
-    const last = list.at(-1)!;
+    const [from, last] = [list[0]!.t, list.at(-1)!];
+    const each = (last.t - from) / stretches || 1;
+    for (let i = 0; i < list.length; ) {
+      const stretch = Math.floor((list[i]!.t - from) / each);
+      let end = i + 1;
+      while (end < list.length && Math.floor((list[end]!.t - from) / each) === stretch) end++;
+      kept.push(...extremes(list.slice(i, end)));
+      i = end;
+    }
     if (kept.at(-1) !== last) kept.push(last);
   }
   return kept.sort((a, b) => a.t - b.t);
