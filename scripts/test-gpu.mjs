@@ -32,6 +32,7 @@ async function bundle() {
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
+    ['profile', 'bench/profile/main.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
     const build = await rolldown({
