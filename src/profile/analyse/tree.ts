@@ -33,7 +33,7 @@ export interface Shares {
 
 class Open {
   readonly index: number;
-  readonly parent: Open | null;
+  parent: Open | null;
   readonly children = new Set<Open>();
   node: FlameNode;
   /** The slow clock when it became innermost. */
@@ -206,10 +206,11 @@ export function* shareOut(list: readonly Timed[]): Generator<void, Shares> {
       leaves--;
     }
     o.parent?.children.delete(o);
-    // Scopes that outlive the one they began in go on by themselves.
+    // Scopes that outlive the one they began in go on in the one around it.
     for (const child of o.children) {
-      moveBelow(child, root);
-      (child as { parent: Open | null }).parent = null;
+      moveBelow(child, o.parent ? o.parent.node : root);
+      child.parent = o.parent;
+      o.parent?.children.add(child);
     }
     if (o.parent && o.parent.children.size === 0) {
       o.parent.since = clock;
