@@ -66,14 +66,14 @@ export interface Bar {
 }
 
 /** Horizontal bars with their names above them; parts stand one after the other. */
-export function bars(list: readonly Bar[], label: string): Node {
+export function bars(list: readonly Bar[], label: string, width = 520): Node {
   const most = Math.max(1e-9, ...list.map((b) => b.parts.reduce((sum, p) => sum + p.value, 0)));
   const row = 36;
   const drawn = list.flatMap((b, i) => {
     let x = 0;
     const y = i * row;
     const parts = b.parts.map((p) => {
-      const w = (520 * p.value) / most;
+      const w = (width * p.value) / most;
       const rect = s('rect', {
         x,
         y: y + 16,
@@ -87,13 +87,13 @@ export function bars(list: readonly Bar[], label: string): Node {
     });
     return [
       s('text', { x: 0, y: y + 11 }, cut(b.name, 44)),
-      s('text', { x: 520, y: y + 11, 'text-anchor': 'end', class: 'soft' }, b.text),
+      s('text', { x: width, y: y + 11, 'text-anchor': 'end', class: 'soft' }, b.text),
       ...parts,
     ];
   });
   return s(
     'svg',
-    { viewBox: `0 0 520 ${Math.max(row, list.length * row)}`, role: 'img', 'aria-label': label },
+    { viewBox: `0 0 ${width} ${Math.max(row, list.length * row)}`, role: 'img', 'aria-label': label },
     ...drawn,
   );
 }

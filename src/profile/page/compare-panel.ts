@@ -61,6 +61,7 @@ export function comparePanel(current: ProfileFile): HTMLElement {
     change: async () => {
       const file = input.files?.[0];
       if (!file) return;
+      input.value = '';
       try {
         result.replaceChildren(...shown(compareProfiles(readProfile(await file.text()), current)));
       } catch (error) {

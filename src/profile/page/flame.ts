@@ -85,7 +85,7 @@ function graph(title: string, root: FlameNode): HTMLElement {
       const box = find(x, y, width);
       if (!box) return null;
       const { name, total, self, calls } = box.node;
-      return `${name}\n${ms(total)} (${percent(total / root.total)}), own ${ms(self)}\n${whole(calls)} calls`;
+      return `${name}\n${ms(total)} (${percent(total / root.total)}), own ${ms(self)}\n${whole(calls)} call${calls === 1 ? '' : 's'}`;
     },
     click: (x, y, width) => {
       const box = find(x, y, width);

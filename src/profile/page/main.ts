@@ -34,6 +34,8 @@ function fileButton(): HTMLElement {
     change: () => {
       const file = input.files?.[0];
       if (file) void load(file);
+      // The same file may be chosen again when it has changed.
+      input.value = '';
     },
   });
   return h('label', { class: 'file' }, 'Open a profile', input);

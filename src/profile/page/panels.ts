@@ -10,6 +10,8 @@ import { table } from './table.ts';
 import { timeline } from './timeline.ts';
 import { ms, percent, whole } from './words.ts';
 
+const calls = (n: number): string => `${whole(n)} call${n === 1 ? '' : 's'}`;
+
 type Operation = OperationSummary & { readonly name: string };
 
 const operationsOf = (p: ProfileFile): Operation[] => Object.entries(p.summary).map(([name, o]) => ({ name, ...o }));
@@ -80,7 +82,7 @@ function devices(p: ProfileFile): HTMLElement {
     'Devices',
     'Where the time of each device went.',
     list.length > 0
-      ? bars(list, 'Busy and idle time of devices')
+      ? bars(list, 'Busy and idle time of devices', 1080)
       : h('p', { class: 'soft' }, 'No runtime was attached.'),
     legend(idleParts.map(([, words, token]) => [words, token])),
     clocks.length > 0 && h('p', { class: 'hint' }, `Clocks are known to: ${clocks.join('; ')}.`),
@@ -194,7 +196,7 @@ function bottlenecks(p: ProfileFile): HTMLElement {
       'li',
       {},
       h('b', {}, o.name),
-      ` ${ms(o.total)} in ${whole(o.callCount)} calls, p95 ${ms(o.p95)}${o.failures > 0 ? `, ${o.failures} failed` : ''}`,
+      ` ${ms(o.total)} in ${calls(o.callCount)}, p95 ${ms(o.p95)}${o.failures > 0 ? `, ${o.failures} failed` : ''}`,
     ),
   );
   return panel('bottlenecks', 'Top five', 'By total time.', h('ol', { class: 'top' }, ...items));

@@ -23,6 +23,9 @@ const ms = (v: number): string => (v >= 1 ? `${v.toFixed(2)} ms` : `${(1000 * v)
 const percent = (v: number): string => `${(100 * v).toFixed(0)} %`;
 const MB = 1e6;
 
+/** A line of code without the folders around it. */
+const shortLine = (line: string): string => line.replace(/^.*?([^/\\]+[/\\][^/\\]+)$/, '$1');
+
 /** One suggestion for each operation for which `look` finds something. */
 const perOperation =
   (look: (calls: readonly Call[], facts: Facts, operation: string) => Omit<Found, 'about'> | null) =>
@@ -121,7 +124,7 @@ export const rules = {
   starved: ({ gpus }) =>
     gpus.flatMap(({ id, time }) => {
       if (!time || time.busy >= 0.5 || time.idleHost <= 0.3) return [];
-      const line = time.longestGapLine ? ` after a wait in ${time.longestGapLine}` : '';
+      const line = time.longestGapLine ? ` after a wait in ${shortLine(time.longestGapLine)}` : '';
       const idle = `waiting for the host ${percent(time.idleHost)}, for transfers ${percent(time.idleTransfer)}, unknown ${percent(time.idleUnknown)}`;
       return [
         {
@@ -223,7 +226,7 @@ export const rules = {
     return [...lines]
       .filter(([, l]) => l.spans >= 10)
       .map(([line, l]) => ({
-        about: line,
+        about: shortLine(line),
         evidence: `${l.waits} waits in ${l.spans} scopes, ${ms(l.ms)} in all`,
         advice: 'Read once at the end of the scope instead of after each step.',
       }));
