@@ -12,6 +12,7 @@ export default defineConfig({
     compute: 'src/compute/index.ts',
     profile: 'src/profile/index.ts',
     'profile-register': 'src/profile/register.ts',
+    batch: 'src/batch/index.ts',
     routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
@@ -25,5 +26,5 @@ export default defineConfig({
   target: 'es2022',
   dts: true,
   clean: true,
-  external: [/^node:/, 'koffi', 'webgpu', 'commander'],
+  external: [/^node:/, 'koffi', 'webgpu', 'commander', 'bullmq', 'ioredis'],
 });

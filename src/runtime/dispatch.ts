@@ -56,7 +56,10 @@ export class Dispatch {
     }
     const id = events.nextId();
     const start = performance.now();
-    this.#spans.measure(place, id, start, (measured) => place.device.launch(program, buffers, scalars, measured));
+    if (this.#spans.measures(place)) {
+      place.device.launch(program, buffers, scalars, id);
+      this.#spans.enqueued(place, id, start);
+    } else place.device.launch(program, buffers, scalars);
     if (!events.heard.launch) return;
     const hostMs = performance.now() - start;
     const name = this.#name ?? program.name;
@@ -104,9 +107,12 @@ export class Dispatch {
       recording.replay(buffers, scalars);
       return;
     }
-    this.#told(executable, called, true, (id, start) =>
-      this.#spans.measure(executable.place, id, start, (measured) => recording.replay(buffers, scalars, measured)),
-    );
+    const { place } = executable;
+    this.#told(executable, called, true, (id, start) => {
+      const measured = this.#spans.measures(place);
+      recording.replay(buffers, scalars, measured ? id : undefined);
+      if (measured) this.#spans.enqueued(place, id, start);
+    });
   }
 
   /** Fills a buffer with bytes of the host. */

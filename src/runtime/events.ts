@@ -213,7 +213,8 @@ export class Emitter extends EventBus<Events> {
   #id = 0;
   #held = 0;
   #telling = false;
-  #waiting: (() => void)[] = [];
+  /** Events that are told later, in their order. */
+  #waiting: { readonly kind: EventName; readonly event: Events[EventName] }[] = [];
   readonly #changed: ((kind: EventName) => void)[] = [];
 
   constructor() {
@@ -235,10 +236,13 @@ export class Emitter extends EventBus<Events> {
 
   override emit<K extends EventName>(kind: K, event: Events[K]): void {
     if (this.#telling && work.has(kind)) return;
-    const tell = (): void => super.emit(kind, event);
-    if (this.#held > 0) this.#waiting.push(tell);
-    else if (this.#telling) tell();
-    else this.#tell([tell]);
+    if (this.#held > 0) this.#waiting.push({ kind, event });
+    else if (this.#telling) super.emit(kind, event);
+    else {
+      this.#telling = true;
+      super.emit(kind, event);
+      this.#tellWaiting();
+    }
   }
 
   /** Events wait from here until `release` was called as often. */
@@ -248,17 +252,16 @@ export class Emitter extends EventBus<Events> {
 
   release(): void {
     this.#held--;
-    if (this.#held === 0 && this.#waiting.length > 0 && !this.#telling) this.#tell([]);
+    if (this.#held === 0 && this.#waiting.length > 0 && !this.#telling) this.#tellWaiting();
   }
 
-  #tell(first: (() => void)[]): void {
+  #tellWaiting(): void {
     this.#telling = true;
-    let list = first;
-    do {
-      for (const tell of list) tell();
-      list = this.#waiting;
+    while (this.#waiting.length > 0) {
+      const list = this.#waiting;
       this.#waiting = [];
-    } while (list.length > 0);
+      for (const { kind, event } of list) super.emit(kind, event);
+    }
     this.#telling = false;
   }
 

@@ -71,7 +71,12 @@ const linesOf = (kernels: readonly ExplainedKernel[]): string[] =>
 const title = (node: Node): string => `${node.dtype} ${show(node.shape.values)}`;
 
 function describe(work: Kernel | Routine): string {
-  return work.kind === 'kernel' ? printKernel(work) : `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
+  if (work.kind === 'kernel') return printKernel(work);
+  if (work.op === 'rows') {
+    const head = `${work.rows} rows of ${work.columns}, each kept on the chip`;
+    return [head, ...work.stages.map((s) => printKernel(s.kernel))].join('\n');
+  }
+  return `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
 }
 
 const units = ['', ' thousand', ' million', ' billion', ' trillion'];

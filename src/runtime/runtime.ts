@@ -39,7 +39,7 @@ import { RuntimeMark } from './mark.ts';
 import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
-import { type ResetReport, reset } from './reset.ts';
+import type { ResetReport } from './reset.ts';
 import { createScopeStore, opaque } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import { type SpanMode, Spans } from './spans.ts';
@@ -396,6 +396,7 @@ export class Runtime extends TensorMaking {
   async reset(device: DeviceId): Promise<ResetReport> {
     this.host.checkOpen('reset');
     const place = this.host.place(device, 'reset');
+    const { reset } = await import('./reset.ts');
     if (!(await this.#governor.losses.back(place))) throw lostPin(place);
     let running = this.#resets.get(place);
     if (!running) {

@@ -111,15 +111,17 @@ export class Spans {
     await this.#compareAll();
   }
 
-  /** Runs something at a place that is measured under an id, if the device there can. `start`: the host's time of the call. */
-  measure<T>(place: Place, id: number, start: number, run: (id: number | undefined) => T): T {
-    if (!this.on) return run(undefined);
-    let track = this.#tracks.get(place);
-    // Another device has moved in.
-    if (!track?.current) track = this.#start(place);
-    const result = run(track ? id : undefined);
-    track?.waiting.set(id, start);
-    return result;
+  /** Whether what is enqueued next at a place is measured: if spans are on, and the device there can. */
+  measures(place: Place): boolean {
+    if (!this.on) return false;
+    const track = this.#tracks.get(place);
+    // Another device may have moved in.
+    return track?.current === true || this.#start(place) !== undefined;
+  }
+
+  /** Something that is measured was enqueued; `start` is the host's time of the call. */
+  enqueued(place: Place, id: number, start: number): void {
+    this.#tracks.get(place)?.waiting.set(id, start);
   }
 
   /** How well a device's clock is known, in µs; null if it is not. */

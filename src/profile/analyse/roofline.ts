@@ -33,6 +33,9 @@ export function roofOf(profile: Profile | undefined): Roof | null {
   };
 }
 
+/** Calibration and work differ by this much without anything being wrong. */
+const mostShare = 1.25;
+
 export interface Reached {
   readonly share: number | null;
   readonly bound: Bound | null;
@@ -48,5 +51,7 @@ export function reached(roof: Roof | null, ms: number, bytes: number | null, flo
   const computeUs = roof.gflops === null ? 0 : flops / roof.gflops / 1000;
   const least = Math.max(memoryUs, computeUs);
   if (least === 0) return { share: null, bound: null };
-  return { share: least / us, bound: memoryUs >= computeUs ? 'memory' : 'compute' };
+  // Faster than the best that was measured: the calibration was disturbed, and nothing can be said.
+  const share = least / us > mostShare ? null : least / us;
+  return { share, bound: memoryUs >= computeUs ? 'memory' : 'compute' };
 }

@@ -15,6 +15,9 @@ type Row = number;
 const slowdownReplays = 100;
 /** Sums of large floats are this inexact. */
 const roundingMs = 1e-6;
+/** Launches that wait for their times, and how long a profile waits for the last of them. */
+const mostPending = 65_536;
+const patienceMs = 3000;
 
 export class Recorder {
   readonly runtime: Runtime;
@@ -99,9 +102,21 @@ export class Recorder {
     this.#settling++;
     try {
       await this.runtime.flush();
+      const until = performance.now() + patienceMs;
+      // A busy machine may be late with times that are on their way.
+      while (this.#owed() && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 5));
     } finally {
       this.#settling--;
     }
+  }
+
+  /** Whether a device that has told times before owes some. */
+  #owed(): boolean {
+    const { kernels, names } = this.#log;
+    for (const row of this.#pending.values()) {
+      if (kernels.has(row) && this.#log.device(names.text(kernels.get(col.device, row))).errorUs !== null) return true;
+    }
+    return false;
   }
 
   /** Ends it: no listener stays. */
@@ -168,6 +183,8 @@ export class Recorder {
     rows.set(col.kernels, row, kernels);
     rows.set(col.pass, row, 0);
     this.#pending.set(id, row);
+    // A device without a clock never tells: what is too old is given up.
+    if (this.#pending.size > mostPending) this.#pending.delete(this.#pending.keys().next().value!);
     return row;
   }
 
