@@ -16,6 +16,7 @@ import { register as report } from './forge/report.ts';
 import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
 import { register as lattice } from './lattice.ts';
+import { register as profile } from './profile.ts';
 import { register as stats } from './stats.ts';
 import { register as tour } from './tour/command.ts';
 
@@ -28,6 +29,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   calibrate,
   explainRoute,
   lattice,
+  profile,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,

@@ -1,7 +1,8 @@
 // gpuforge/profile: where the time went, measured; reports, exports, comparisons and a gate against regressions.
 
 export { type ExportKind, exporters } from './export/kinds.ts';
-export { bottleneckReport, textReport } from './export/text.ts';
+export { profilePage } from './export/page.ts';
+export { bottleneckReport, kernelReport, textReport } from './export/text.ts';
 export type { TraceEvent } from './export/trace.ts';
 export { readProfile } from './file/read.ts';
 export { save } from './file/save.ts';

@@ -67,6 +67,8 @@ const scopeRules: Readonly<Record<keyof ScopeInfo, Rule>> = {
   meta: [(v) => typeof v === 'object' && v !== null, 'an object'],
 };
 
+/** Not part of the public surface. */
+const wholeProgram = Symbol('whole program');
 const mostNameLength = 200;
 const noInfo: ScopeInfo = {};
 
@@ -336,6 +338,16 @@ export class Profiler {
     this.dispose();
   }
 
+  /** Ends the scope of the whole program, if there is one. */
+  endProgram(failed: boolean): void {
+    const { base } = this.#spans;
+    if (base) this.#spans.end(base, failed);
+  }
+
+  [wholeProgram](name: string): void {
+    this.#spans.base = this.#begin(name, null, null);
+  }
+
   #begin(operation: string, device: string | null, meta: Readonly<Record<string, unknown>> | null): ProfileSpan {
     checkName(operation);
     let name = operation;
@@ -427,4 +439,16 @@ const shared = new Shared<Profiler, ProfilerOptions>('Profiler', (options) => ne
  * The profiler of the whole process, made at the first call. Asking with other options than it was made with is an error.
  * @example getProfiler() === getProfiler() // → true
  */
-export const getProfiler = (options?: ProfilerOptions): Profiler => shared.get(options);
+export function getProfiler(options?: ProfilerOptions): Profiler {
+  const profiler = shared.get(options);
+  for (const rt of options?.runtimes ?? []) profiler.attach(rt);
+  return profiler;
+}
+
+/** For `gpuforge profile run`: a profiler for the whole program, which is also the shared one. What is in no scope is in `program`. */
+export function profileProgram(options: ProfilerOptions, program: string): Profiler {
+  const profiler = new Profiler(options);
+  profiler[wholeProgram](program);
+  shared.adopt(profiler);
+  return profiler;
+}

@@ -23,6 +23,7 @@ export class Shared<T extends { readonly disposed: boolean }, O extends object> 
 
   get(options?: O): T {
     if (this.#current && !this.#current.disposed) {
+      if (this.#options === null) return this.#current;
       const different = options ? firstDifference(options, this.#options!) : undefined;
       if (different === undefined) return this.#current;
       throw new ArgumentError({
@@ -34,6 +35,12 @@ export class Shared<T extends { readonly disposed: boolean }, O extends object> 
     this.#options = options ?? ({} as O);
     this.#current = this.#make(this.#options);
     return this.#current;
+  }
+
+  /** Makes this the shared instance, whatever options others ask with. */
+  adopt(instance: T): void {
+    this.#current = instance;
+    this.#options = null;
   }
 }
 

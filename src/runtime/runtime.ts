@@ -20,6 +20,7 @@ import { checkDType } from '../tensor/build.ts';
 import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
+import { announce } from './announce.ts';
 import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
 import type { DeviceOptions, DeviceReport } from './devices.ts';
@@ -129,7 +130,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
+    return announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;
@@ -511,6 +512,8 @@ export class Runtime extends TensorMaking {
     if (this.#closed) return;
     this.#closed = true;
     this.host.close();
+    // Whoever listens gets the times of the last work too.
+    if (this.#spans.on) await this.#spans.settle();
     this.#spans.close();
     this.#routed.save();
     const devices = this.#governor.places.flatMap((p) => (p.alive ? [p.device] : []));

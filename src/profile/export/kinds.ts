@@ -3,6 +3,7 @@
 import type { ProfileFile } from '../file/types.ts';
 import { profileText } from '../file/write.ts';
 import { foldedText, speedscopeText } from './flame.ts';
+import { profilePage } from './page.ts';
 import { textReport } from './text.ts';
 import { traceText } from './trace.ts';
 
@@ -16,6 +17,5 @@ export const exporters: Readonly<Record<ExportKind, (profile: ProfileFile) => Pi
   folded: (profile) => foldedText(profile.entries),
   speedscope: speedscopeText,
   text: (profile) => [textReport(profile)],
-  // The page is loaded by those who want one.
-  html: async (profile) => (await import('./html.ts')).htmlText(profile),
+  html: profilePage,
 };

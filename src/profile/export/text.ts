@@ -99,3 +99,25 @@ export function bottleneckReport(profile: ProfileFile, top = 5): string {
     })
     .join('');
 }
+
+/** Kernels by the time they took, with what they reached. */
+export function kernelReport(profile: ProfileFile, top = 10): string {
+  const list = Object.values(profile.kernelSummary).sort((a, b) => (b.total ?? 0) - (a.total ?? 0));
+  if (list.length === 0) return '';
+  const figure = (v: number | null, digits: number): string => (v === null ? '-' : v.toFixed(digits));
+  const rows = list
+    .slice(0, top)
+    .map((k) =>
+      [
+        cut(clean(k.name), 29).padEnd(29),
+        String(k.count).padStart(7),
+        figure(k.total, 2).padStart(12),
+        figure(k.median === null ? null : 1000 * k.median, 1).padStart(13),
+        figure(k.gbs, 1).padStart(9),
+        (k.roofline === null ? '-' : percent(k.roofline)).padStart(7),
+        k.bound === null ? '' : `  ${k.bound}`,
+      ].join(''),
+    );
+  const more = list.length > top ? [`… and ${list.length - top} more`] : [];
+  return `\n${['Kernel                         Calls  Total (ms)  Median (µs)     GB/s   Roof  Bound', ...rows, ...more].join('\n')}\n`;
+}

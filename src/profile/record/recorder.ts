@@ -23,6 +23,7 @@ export class Recorder {
   readonly runtime: Runtime;
   /** Resolves when the devices' clocks were compared. */
   readonly ready: Promise<void>;
+  readonly #detailed: boolean;
   readonly #log: DeviceLog;
   readonly #spans: OpenSpans;
   readonly #live = new Map<string, number>();
@@ -76,7 +77,8 @@ export class Recorder {
       }),
       runtime.attribute(() => spans.current() ?? null),
     ];
-    this.ready = runtime.spans(detailed ? 'detailed' : true);
+    this.#detailed = detailed;
+    this.ready = wantSpans(runtime, detailed, 1);
     // Whoever waits for it is told; nobody has to.
     this.ready.catch(() => {});
   }
@@ -124,7 +126,7 @@ export class Recorder {
     for (const stop of this.#stops) stop();
     this.#pending.clear();
     // A runtime that was closed has switched its spans off by itself.
-    this.runtime.spans(false).catch(() => {});
+    wantSpans(this.runtime, this.#detailed, -1).catch(() => {});
   }
 
   #entry(): number {
@@ -261,6 +263,18 @@ export class Recorder {
     this.#log.memory.add({ t: start, device, live, reserved, others: null });
     this.#told(this);
   }
+}
+
+/** How many recorders of a runtime want its spans, and how many of them in detail. */
+const wanted = new WeakMap<Runtime, { all: number; detailed: number }>();
+
+/** Spans stay on as long as any profiler of a runtime wants them, and in detail as long as one wants that. */
+function wantSpans(runtime: Runtime, detailed: boolean, change: 1 | -1): Promise<void> {
+  const counts = wanted.get(runtime) ?? { all: 0, detailed: 0 };
+  wanted.set(runtime, counts);
+  counts.all += change;
+  if (detailed) counts.detailed += change;
+  return runtime.spans(counts.detailed > 0 ? 'detailed' : counts.all > 0);
 }
 
 /** A replay by the name of its function, else by what is in it. */

@@ -14,6 +14,8 @@ export class OpenSpans {
   readonly ended: Ring<ProfileSpan>;
   /** Told when a span ends. */
   onEnd: ((span: ProfileSpan) => void) | null = null;
+  /** What everything is in that is in nothing else. */
+  base: ProfileSpan | undefined;
   /** Spans whose parent could not be known. */
   orphans = 0;
   readonly #context: SpanContext<ProfileSpan>;
@@ -36,7 +38,7 @@ export class OpenSpans {
   current(): ProfileSpan | undefined {
     let span = this.#context.current();
     while (span?.ended) span = span.parent;
-    return span;
+    return span ?? (this.base?.ended ? undefined : this.base);
   }
 
   begin(operation: string, device: string | null, meta: Readonly<Record<string, unknown>> | null): ProfileSpan {
