@@ -8,6 +8,9 @@ const nameWidth = 15;
 /** Text cut to a width, with a mark where it was. */
 const cut = (text: string, to: number): string => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
 
+/** A head that fits: what is cut is the list of devices. */
+const cutEnd = (head: string): string => (head.length > width ? `${head.slice(0, width - 2)}…)` : head);
+
 /** Text that stays on its line and moves no cursor. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
 const clean = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
@@ -35,7 +38,7 @@ export function textReport(profile: ProfileFile, top = 10): string {
   ].join(', ');
   const counts = `${rows.length} operation${rows.length === 1 ? '' : 's'}, ${entries.length} call${entries.length === 1 ? '' : 's'}`;
   const lines = [
-    clean(`Profile  ${counts}, ${wallMs.toFixed(1)} ms wall (${where})`),
+    cutEnd(clean(`Profile  ${counts}, ${wallMs.toFixed(1)} ms wall (${where})`)),
     'Operation        Calls  Total (ms)  Avg (ms)  Self (ms)   % Time  Device',
     ...rows.slice(0, top).map(([name, r]) => line(name, r, self)),
   ];
