@@ -11,6 +11,7 @@ import { htmlText } from '../../src/profile/export/html.ts';
 import { exporters, type ProfileFile, Profiler } from '../../src/profile/index.ts';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { within } from '../support/time.ts';
+import scopesScript from './scopes-page.ts?script';
 import { callsOf, device, entry, kernel, profileOf } from './support.ts';
 
 needsBrowser();
@@ -183,6 +184,19 @@ describe('the page of a real program', () => {
       expect(await page.locator(`#${id}`).isVisible(), id).toBe(true);
     }
     await page.emulateMedia({ media: 'screen' });
+    await page.close();
+  });
+});
+
+describe('scopes in a browser', () => {
+  it('have the right parents with span.run; without it those that cannot be known are counted', async () => {
+    const page = await browser.newPage();
+    await page.goto('about:blank');
+    await page.evaluate(scopesScript);
+    const run = (again: boolean) =>
+      page.evaluate((r) => (globalThis as unknown as { scopes(r: boolean): Promise<unknown> }).scopes(r), again);
+    expect(await run(true)).toEqual({ wrong: 0, orphans: 0, entries: 101 });
+    expect(await run(false)).toEqual({ wrong: 50, orphans: 50, entries: 101 });
     await page.close();
   });
 });
