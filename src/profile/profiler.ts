@@ -19,6 +19,7 @@ import { DeviceLog } from './record/log.ts';
 import { Recorder } from './record/recorder.ts';
 import { noSpan, type OpenSpan, type ProfileSpan } from './record/span.ts';
 import { OpenSpans } from './record/spans.ts';
+import { type ScopeFigures, Tracked } from './record/tracked.ts';
 import {
   type AnyFunction,
   checkFunction,
@@ -44,6 +45,11 @@ export interface ProfilerOptions {
   readonly capacity?: number | undefined;
   /** What scopes are said to run on where no device worked for them. */
   readonly deviceId?: string | undefined;
+}
+
+export interface TrackedFigures extends ScopeFigures {
+  /** Until the devices were done, by the clock of the host. */
+  readonly hostMs: number;
 }
 
 export interface ScopeInfo {
@@ -181,6 +187,26 @@ export class Profiler {
     if (info !== noInfo) checkOptions('profile', 'option', info, scopeRules);
     const span = this.#begin(operation, info.device ?? null, info.meta ?? null);
     return measure(this.#spans, span, () => body!(span));
+  }
+
+  /**
+   * Runs a function as a scope, waits for the devices, and gives its figures: for monitors. What fails is thrown on; `told` gets
+   * the figures in either case.
+   */
+  async track<T>(operation: string, body: () => T | Promise<T>, told: (figures: TrackedFigures) => void): Promise<T> {
+    if (!this.#enabled) throw notEnabled();
+    const span = this.#begin(operation, null, null);
+    span.tracked = new Tracked(span.tracked);
+    const { tracked } = span;
+    try {
+      return await measure(this.#spans, span, async () => {
+        const result = await body();
+        await this.settle();
+        return result;
+      });
+    } finally {
+      told({ ...tracked.figures(this.#log), hostMs: span.durationMs! });
+    }
   }
 
   /**
@@ -422,6 +448,9 @@ function checkCount(count: unknown, where: string): void {
     where,
   });
 }
+
+const notEnabled = (): ArgumentError =>
+  new ArgumentError({ message: 'track: the profiler is off', fix: 'Call enable() first.', where: 'track' });
 
 const notARuntime = (value: unknown): ArgumentError =>
   new ArgumentError({

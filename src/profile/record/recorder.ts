@@ -184,6 +184,7 @@ export class Recorder {
     rows.set(col.issuedIn, row, 0);
     rows.set(col.kernels, row, kernels);
     rows.set(col.pass, row, 0);
+    entry?.tracked?.kernel(row);
     this.#pending.set(id, row);
     // A device without a clock never tells: what is too old is given up.
     if (this.#pending.size > mostPending) this.#pending.delete(this.#pending.keys().next().value!);
@@ -249,7 +250,9 @@ export class Recorder {
     const { transfers } = this.#log;
     const { from, to, bytes, start, ms, pinned } = e;
     const id = transfers.size + transfers.dropped + 1;
-    transfers.push({ id, entry: this.#entry(), kind, from, to, bytes, start, ms, pinned });
+    const entry = this.#spans.current();
+    entry?.tracked?.transfer(ms, bytes);
+    transfers.push({ id, entry: entry ? entry.id : 0, kind, from, to, bytes, start, ms, pinned });
   }
 
   #allocated({ device, start, live, reserved }: Events['alloc'], taken: boolean): void {

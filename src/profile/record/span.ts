@@ -1,6 +1,7 @@
 // A span of the program: a name, a start, an end, a parent. What devices do while it is the innermost one is booked to it.
 
 import type { OpenSpans } from './spans.ts';
+import type { Tracked } from './tracked.ts';
 
 /** Memory of the devices while a span is open, in bytes; deep spans share their parent's. */
 export interface MemoryUse {
@@ -15,6 +16,8 @@ export interface OpenSpan extends Disposable {
   run<T>(body: () => T): T;
   /** Ends it; a second time does nothing. `failed` marks it. */
   end(failed?: boolean): void;
+  /** How long it took, in ms; null while it is open. */
+  readonly durationMs: number | null;
   /** Data about it, kept with what it already has. */
   note(meta: Readonly<Record<string, unknown>>): void;
 }
@@ -38,6 +41,8 @@ export class ProfileSpan implements OpenSpan {
   endTime = 0;
   after = 0;
   failed = false;
+  /** Whoever wants to know at once what devices do for it. */
+  tracked: Tracked | null;
   /** Where it stands among the open ones. */
   slot = -1;
   readonly #open: OpenSpans;
@@ -62,6 +67,7 @@ export class ProfileSpan implements OpenSpan {
     this.memory = memory;
     this.before = before;
     this.depth = parent ? parent.depth + 1 : 0;
+    this.tracked = parent ? parent.tracked : null;
     this.#open = open;
   }
 
@@ -78,6 +84,10 @@ export class ProfileSpan implements OpenSpan {
     this.#open.end(this, failed);
   }
 
+  get durationMs(): number | null {
+    return this.ended ? this.endTime - this.start : null;
+  }
+
   note(meta: Readonly<Record<string, unknown>>): void {
     this.meta = { ...this.meta, ...meta };
   }
@@ -91,6 +101,7 @@ export class ProfileSpan implements OpenSpan {
 export const noSpan: OpenSpan = Object.freeze({
   id: 0,
   operation: '',
+  durationMs: null,
   run: <T>(body: () => T): T => body(),
   end: () => {},
   note: () => {},
