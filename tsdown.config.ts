@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsdown';
+import { pageScript } from './scripts/page-script.mjs';
 
 export default defineConfig({
   entry: {
@@ -9,6 +10,8 @@ export default defineConfig({
     isolated: 'src/governor/recovery/isolated/open.ts',
     'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
+    profile: 'src/profile/index.ts',
+    'profile-register': 'src/profile/register.ts',
     batch: 'src/batch/index.ts',
     // The queue on Redis and its child process: files of their own, left out for browsers.
     queue: 'src/batch/queue/index.ts',
@@ -22,6 +25,7 @@ export default defineConfig({
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
+  plugins: [pageScript()],
   format: 'esm',
   platform: 'neutral',
   target: 'es2022',

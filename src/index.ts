@@ -39,6 +39,7 @@ export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
 export { type RouteExplanation, Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
+export { whenRuntimeOpens } from './runtime/announce.ts';
 export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
 export type { CompileArgument, Compiled, CompileResult } from './runtime/compile.ts';
 export { createRuntime, type RuntimeOptions } from './runtime/create.ts';

@@ -17,6 +17,7 @@ import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
 import { register as jobs } from './jobs.ts';
 import { register as lattice } from './lattice.ts';
+import { register as profile } from './profile.ts';
 import { register as stats } from './stats.ts';
 import { register as tour } from './tour/command.ts';
 import { register as worker } from './worker.ts';
@@ -32,6 +33,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   lattice,
   worker,
   jobs,
+  profile,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,

@@ -6,6 +6,7 @@ import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
+import { announce } from './announce.ts';
 import type { DeviceOptions } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
 import { Engine } from './engine.ts';
@@ -102,7 +103,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
+    return announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;

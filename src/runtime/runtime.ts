@@ -392,6 +392,8 @@ export class Runtime extends TensorMaking {
     if (this.#closed) return;
     this.#closed = true;
     this.host.close();
+    // Whoever listens gets the times of the last work too.
+    if (this.#spans.on) await this.#spans.settle();
     this.#spans.close();
     this.#routed.save();
     const devices = this.#governor.places.flatMap((p) => (p.alive ? [p.device] : []));
