@@ -14,6 +14,7 @@ export default defineConfig({
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     lattice: 'src/lattice/index.ts',
+    studio: 'src/studio/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },

@@ -36,6 +36,7 @@ import type { Stats } from './ledger.ts';
 import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
 import { RuntimeMark } from './mark.ts';
+import { attachLogger, type EventLogger, offerToStudio } from './observers.ts';
 import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
@@ -57,6 +58,8 @@ export interface RuntimeOptions extends DeviceOptions {
   readonly signal?: AbortSignal | undefined;
   /** Remember the lines that make, read and dispose tensors, for errors and reports. Default: NODE_ENV is 'development'. */
   readonly development?: boolean | undefined;
+  /** Gets every event, or those that it names in `kinds`: `jsonLines(process.stderr)` of gpuforge/studio writes lines. */
+  readonly logger?: EventLogger | undefined;
   /** Seed of `rt.random` where none is given. Default: a new one each time. */
   readonly seed?: number | undefined;
 }
@@ -74,6 +77,7 @@ const known = new Set([
   'memory',
   'recovery',
   'signal',
+  'logger',
 ]);
 
 /**
@@ -100,9 +104,10 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const memory = memorySettings(options.memory);
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);
+  const events = new Emitter();
+  attachLogger(events, options.logger);
   const scopes = await createScopeStore();
   const { devices, reports, routed } = await open(options, recovery.timeoutMs);
-  const events = new Emitter();
   const settings: HostSettings = {
     development,
     keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
@@ -118,10 +123,19 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
     const spans = new Spans(governor.places, events);
     const dispatch = new Dispatch(events, host.ledger, spans);
-    const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events, dispatch);
+    const engine = new Engine(
+      programs,
+      governor.recovery,
+      new Feedback(choosing, events),
+      host.ledger,
+      events,
+      dispatch,
+    );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
+    const runtime = new Runtime(host, engine, governor, routed, reports, events, spans, seed);
+    await offerToStudio(runtime);
+    return runtime;
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;
@@ -440,6 +454,7 @@ export class Runtime extends TensorMaking {
       events: this.#events,
       cachedPrograms: this.#engine.programs.size,
       spans: this.#spans,
+      waitsAt: this.host.ledger.waitsAt,
       closed: this.#closed,
     });
   }
