@@ -15,11 +15,11 @@ export interface Route {
 }
 
 export const apiRoutes: Readonly<Record<string, Route>> = {
-  '/api/snapshot': { method: 'GET', run: (hub) => (hub.glance(), json(hub.snapshot())) },
+  '/api/snapshot': { method: 'GET', run: (hub) => json(hub.glance().snapshot()) },
   '/api/stream': { method: 'GET', run: stream },
   '/api/history': {
     method: 'GET',
-    run: (hub, { query }) => (hub.glance(), json({ samples: hub.history.after(number(query, 'from', 0)) })),
+    run: (hub, { query }) => json({ samples: hub.glance().history.after(number(query, 'from', 0)) }),
   },
   '/api/events': { method: 'GET', run: (hub, { query }) => json(hub.ring.after(number(query, 'after', 0))) },
   '/api/events.jsonl': { method: 'GET', run: download },
@@ -27,10 +27,7 @@ export const apiRoutes: Readonly<Record<string, Route>> = {
   '/api/profiling': { method: 'POST', run: profiling },
   '/metrics': {
     method: 'GET',
-    run: (hub) => {
-      hub.glance();
-      return { status: 200, type: metricsType, body: metricsText(hub.snapshot(), hub.watches) };
-    },
+    run: (hub) => ({ status: 200, type: metricsType, body: metricsText(hub.glance().snapshot(), hub.watches) }),
   },
 };
 

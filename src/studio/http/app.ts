@@ -127,8 +127,10 @@ export class Front {
   }
 
   #stream(response: ServerResponse, start: (response: ServerResponse) => () => void): void {
-    if (this.#streams.size >= mostStreams)
-      return send(response, problem(503, 'Too many pages look at once.', 'Close some of them.'));
+    if (this.#streams.size >= mostStreams) {
+      send(response, problem(503, 'Too many pages look at once.', 'Close some of them.'));
+      return;
+    }
     this.#streams.add(response);
     const stop = start(response);
     response.on('close', () => {

@@ -120,9 +120,10 @@ export class Hub {
   }
 
   /** Somebody asked once: look for a while. */
-  glance(): void {
+  glance(): this {
     this.#lastLook = Date.now();
     this.#wake();
+    return this;
   }
 
   /** Hears alerts, and is a reason to look for them. */
