@@ -17,6 +17,7 @@ import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
 import { register as lattice } from './lattice.ts';
 import { register as stats } from './stats.ts';
+import { register as studio } from './studio.ts';
 import { register as tour } from './tour/command.ts';
 
 const loadProbe = async () => (await import('./probe.ts')).computeProbe;
@@ -25,6 +26,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
   stats,
+  studio,
   calibrate,
   explainRoute,
   lattice,

@@ -22,7 +22,12 @@ it('looks', async () => {
   const light = await open(1280, 800, false);
   await story.work(10);
   let busy = true;
-  const loop = (async () => { while (busy) { await story.work(5); await new Promise((r) => setTimeout(r, 30)); } })();
+  const loop = (async () => {
+    while (busy) {
+      await story.work(5);
+      await new Promise((r) => setTimeout(r, 30));
+    }
+  })();
   await new Promise((r) => setTimeout(r, 2500));
   await light.screenshot({ path: `${out}/overview-good.png` });
   await story.spill();
@@ -36,7 +41,11 @@ it('looks', async () => {
   const dark = await open(1280, 800, true);
   const phone = await open(390, 844, false);
   for (const id of ['overview', 'devices', 'memory', 'routing', 'work', 'events', 'forge']) {
-    for (const [name, page] of [['light', light], ['dark', dark], ['phone', phone]] as const) {
+    for (const [name, page] of [
+      ['light', light],
+      ['dark', dark],
+      ['phone', phone],
+    ] as const) {
       await page.evaluate((h) => (location.hash = `#/${h}`), id);
       await page.waitForTimeout(1300);
       await page.screenshot({ path: `${out}/${id}-${name}.png`, fullPage: true });

@@ -35,7 +35,11 @@ export async function startStory({ budget = 64 * MiB, reborn = true }: StoryOpti
     recovery: { resets: 10 },
     wrap: (device) => {
       if (device.id !== 'cpu') return device;
-      faulty = withFaults(device, { faults: [], strict: false, ...(reborn ? { rebirth: { faults: [], strict: false } } : {}) });
+      faulty = withFaults(device, {
+        faults: [],
+        strict: false,
+        ...(reborn ? { rebirth: { faults: [], strict: false } } : {}),
+      });
       return faulty;
     },
   });
@@ -68,7 +72,14 @@ export async function startStory({ budget = 64 * MiB, reborn = true }: StoryOpti
     leak: async (ms) => {
       const end = Date.now() + ms;
       while (Date.now() < end) {
-        kept.push(rt.scope({ device: 'cpu' }, () => rt.full([MiB / 8], 1).add(kept.length).compute()));
+        kept.push(
+          rt.scope({ device: 'cpu' }, () =>
+            rt
+              .full([MiB / 8], 1)
+              .add(kept.length)
+              .compute(),
+          ),
+        );
         await sleep(60);
       }
     },

@@ -41,18 +41,19 @@ export function attachable(folder = socketFolder()): number[] {
     .flatMap((name) => /^(\d{1,10})\.sock$/.exec(name)?.[1] ?? [])
     .map(Number)
     .filter((pid) => {
-      if (isAlive(pid)) return true;
+      if (standingOf(pid) !== 'gone') return true;
       rmSync(socketPath(pid, folder), { force: true });
       return false;
     })
     .sort((a, b) => a - b);
 }
 
-export function isAlive(pid: number): boolean {
+/** Whether a process is there, and whose it is. */
+export function standingOf(pid: number): 'ours' | 'foreign' | 'gone' {
   try {
     process.kill(pid, 0);
-    return true;
+    return 'ours';
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return (error as NodeJS.ErrnoException).code === 'EPERM' ? 'foreign' : 'gone';
   }
 }

@@ -1,10 +1,10 @@
 // Curves over time, drawn by uPlot. A chart is made once and given new data; its size follows its box, its colours the theme. What is
 // not known is a gap.
 
-import { language } from './locale.ts';
 import uPlot from 'uplot';
 import { h } from './dom.ts';
 import { clock } from './format.ts';
+import { language } from './locale.ts';
 
 export interface Series {
   readonly label: string;
@@ -26,6 +26,8 @@ export interface ChartOptions {
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
   readonly height?: number;
+  /** Ticks at powers of two: for bytes. */
+  readonly binary?: boolean;
   /** The top of the axis at least. */
   readonly least?: number;
   /** The top of the axis, whatever comes. */
@@ -57,14 +59,20 @@ const resizing = new ResizeObserver((entries) => {
 const leastSpan = 60;
 
 export function timeChart(options: ChartOptions): Chart {
-  const { title, series, format, height = 180, least = 0, top } = options;
+  const { title, series, format, height = 180, least = 0, top, binary = false } = options;
   const box = h('div', { class: 'chart-box', lang: language });
   const values = series.map(() => h('b', {}, '–'));
   const legend = h(
     'div',
     { class: 'legend' },
     ...series.map((s, i) =>
-      h('span', { class: `key ${s.dash ? 'dashed' : ''} k${s.colour.slice(2)}` }, h('i', { 'aria-hidden': 'true' }), `${s.label} `, values[i]!),
+      h(
+        'span',
+        { class: `key ${s.dash ? 'dashed' : ''} k${s.colour.slice(2)}` },
+        h('i', { 'aria-hidden': 'true' }),
+        `${s.label} `,
+        values[i]!,
+      ),
     ),
   );
   const element = h(
@@ -84,7 +92,12 @@ export function timeChart(options: ChartOptions): Chart {
     });
   };
   const make = (width: number, data: uPlot.AlignedData): uPlot => {
-    const axis = { stroke: () => css('--muted'), grid: { stroke: () => css('--grid'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+    const axis = {
+      stroke: () => css('--muted'),
+      grid: { stroke: () => css('--grid'), width: 1 },
+      ticks: { show: false },
+      font: '11px system-ui',
+    };
     const made = new uPlot(
       {
         width,
@@ -94,11 +107,22 @@ export function timeChart(options: ChartOptions): Chart {
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
         scales: {
           x: { time: true, range: (_u, min, max) => [Math.min(min ?? 0, (max ?? 0) - leastSpan), max ?? 1] },
-          y: { range: (_u, _min, max) => [0, top ?? Math.max(least, (max ?? 0) * 1.1, ...marks.map((m) => m.value * 1.05), 1e-9)] },
+          y: {
+            range: (_u, _min, max) => [
+              0,
+              top ?? Math.max(least, (max ?? 0) * 1.1, ...marks.map((m) => m.value * 1.05), 1e-9),
+            ],
+          },
         },
         axes: [
-          { ...axis, values: (_u, ticks) => ticks.map((t) => clock(t * 1000).slice(0, 5)), space: 70 },
-          { ...axis, values: (_u, ticks) => ticks.map((t) => format(t)), size: 64, space: 36 },
+          { ...axis, values: (u, ticks) => ticks.map((t) => timeLabel(t, u)), space: 74, size: 26 },
+          {
+            ...axis,
+            values: (_u, ticks) => ticks.map((t) => format(t).replace(/\.0+(?= )/, '')),
+            size: 64,
+            space: 34,
+            ...(binary ? { incrs: powersOfTwo } : {}),
+          },
         ],
         series: [
           {},
@@ -139,6 +163,14 @@ export function timeChart(options: ChartOptions): Chart {
   };
 }
 
+const powersOfTwo = Array.from({ length: 60 }, (_, i) => 2 ** i);
+
+/** Seconds where minutes would all read the same. */
+const timeLabel = (t: number, u: uPlot): string => {
+  const { min, max } = u.scales.x!;
+  return (max ?? 0) - (min ?? 0) < 300 ? clock(t * 1000) : clock(t * 1000).slice(0, 5);
+};
+
 /** Forgets charts of a page that is gone. */
 export function dropCharts(): void {
   for (const chart of charts) {
@@ -155,7 +187,7 @@ function drawMarks(u: uPlot, marks: readonly Mark[]): void {
   ctx.lineWidth = devicePixelRatio;
   ctx.font = `${11 * devicePixelRatio}px system-ui`;
   ctx.textAlign = 'right';
-  for (const { value, label, colour } of marks) {
+  for (const [i, { value, label, colour }] of marks.entries()) {
     const y = u.valToPos(value, 'y', true);
     if (y < bbox.top || y > bbox.top + bbox.height) continue;
     ctx.strokeStyle = css(colour);
@@ -164,7 +196,12 @@ function drawMarks(u: uPlot, marks: readonly Mark[]): void {
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    ctx.fillText(label, bbox.left + bbox.width - 4 * devicePixelRatio, y - 4 * devicePixelRatio);
+    // Side by side: levels may lie close together.
+    ctx.fillText(
+      label,
+      bbox.left + bbox.width - (4 + 60 * (marks.length - 1 - i)) * devicePixelRatio,
+      y - 4 * devicePixelRatio,
+    );
   }
   ctx.restore();
 }

@@ -26,7 +26,12 @@ const links = pages.map((page) =>
   h('a', { href: `#/${page.id}`, class: 'nav-link' }, icon(page.icon), h('span', {}, page.title)),
 );
 const nav = h('nav', { id: 'nav', 'aria-label': 'Pages' }, ...links);
-const menu = h('button', { type: 'button', class: 'menu', 'aria-expanded': 'false', 'aria-controls': 'nav' }, icon('menu'), h('span', {}, 'Menu'));
+const menu = h(
+  'button',
+  { type: 'button', class: 'menu', 'aria-expanded': 'false', 'aria-controls': 'nav' },
+  icon('menu'),
+  h('span', {}, 'Menu'),
+);
 const chooser = h('select', { 'aria-label': 'Program', class: 'chooser' });
 const only = h('p', { class: 'program' });
 const connection = h('p', { class: 'connection', role: 'status' });
@@ -40,9 +45,18 @@ const holder = h('main', { id: 'main', tabindex: '-1' });
 const sidebar = h(
   'aside',
   { class: 'sidebar' },
-  h('div', { class: 'brand' }, h('span', { class: 'logo', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')), h('span', {}, 'GPUForge ', h('b', {}, 'Studio'))),
-  menu,
-  h('div', { class: 'drawer' }, h('div', { class: 'choice' }, chooser, only), nav, connection),
+  h(
+    'div',
+    { class: 'sidebar-inner' },
+    h(
+      'div',
+      { class: 'brand' },
+      h('span', { class: 'logo', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')),
+      h('span', {}, 'GPUForge ', h('b', {}, 'Studio')),
+    ),
+    menu,
+    h('div', { class: 'drawer' }, h('div', { class: 'choice' }, chooser, only), nav, connection),
+  ),
 );
 
 menu.addEventListener('click', () => openMenu(menu.getAttribute('aria-expanded') !== 'true'));
@@ -103,7 +117,10 @@ function drawChoice(): void {
   const runtimes = view?.snapshot.runtimes ?? [];
   const options = store.programs.flatMap((p) =>
     p.id === store.program
-      ? runtimes.map((r) => ({ value: JSON.stringify([p.id, r.name]), label: `${p.name} · ${r.name}${r.closedAt === null ? '' : ' (closed)'}` }))
+      ? runtimes.map((r) => ({
+          value: JSON.stringify([p.id, r.name]),
+          label: `${p.name} · ${r.name}${r.closedAt === null ? '' : ' (closed)'}`,
+        }))
       : [{ value: JSON.stringify([p.id, '']), label: p.name }],
   );
   const several = options.length > 1;
@@ -126,9 +143,18 @@ function drawConnection(): void {
   setText(connection, words[c.state]);
   setAttribute(connection, 'class', `connection ${c.state}`);
   show(stale, c.state === 'stale' || c.state === 'locked');
-  if (c.state === 'stale') setText(stale, `Stale since ${clock(c.since)}: these are old values. ${c.why} Trying again …`);
+  if (c.state === 'stale')
+    setText(stale, `Stale since ${clock(c.since)}: these are old values. ${c.why} Trying again …`);
   if (c.state === 'locked')
-    setText(stale, 'This page is locked: its session has ended. Take a new link from the program (studio.link()), or press Enter in the terminal of gpuforge studio.');
+    setText(
+      stale,
+      'This page is locked: its session has ended. Take a new link from the program (studio.link()), or press Enter in the terminal of gpuforge studio.',
+    );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  holder.focus();
 }
 
 addEventListener('hashchange', route);
@@ -136,7 +162,7 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden) draw();
 });
 app.replaceChildren(
-  h('a', { href: '#main', class: 'skip', onclick: (e) => (e.preventDefault(), holder.focus()) }, 'Skip to the content'),
+  h('a', { href: '#main', class: 'skip', onclick: skip }, 'Skip to the content'),
   sidebar,
   h('div', { class: 'content' }, h('header', { class: 'top' }, h('div', {}, title, about), health), stale, holder),
 );

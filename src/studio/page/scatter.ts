@@ -14,7 +14,10 @@ const css = (name: string): string => getComputedStyle(document.documentElement)
 const left = 56;
 const bottom = 34;
 
-export function scatter(label: string): { readonly element: HTMLCanvasElement; update(points: readonly Point[]): void } {
+export function scatter(label: string): {
+  readonly element: HTMLCanvasElement;
+  update(points: readonly Point[]): void;
+} {
   const element = h('canvas', { class: 'scatter', role: 'img', 'aria-label': label });
   return {
     element,
@@ -49,7 +52,9 @@ export function scatter(label: string): { readonly element: HTMLCanvasElement; u
         ctx.fillText(duration(v).replace(/\.0+(?= )/, ''), x(v), height - bottom + 15);
       }
       ctx.textAlign = 'right';
-      ctx.fillText('predicted →', width - 12, height - 4);
+      ctx.fillText('predicted', width - 12, height - 4);
+      ctx.textAlign = 'left';
+      ctx.fillText('measured', left + 6, 18);
       ctx.strokeStyle = css('--muted');
       ctx.setLineDash([4, 4]);
       ctx.beginPath();

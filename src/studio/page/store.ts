@@ -133,9 +133,7 @@ export class Store {
   }
 
   #listen(): void {
-    const source = new EventSource(
-      this.address('/api/stream', { every: String(everyMs), after: String(this.#seq) }),
-    );
+    const source = new EventSource(this.address('/api/stream', { every: String(everyMs), after: String(this.#seq) }));
     this.#source = source;
     source.addEventListener('snapshot', (m) => {
       if (source !== this.#source) return;

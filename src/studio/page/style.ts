@@ -40,7 +40,8 @@ main:focus { outline: none; }
 .icon { width: 18px; height: 18px; fill: none; stroke: currentColor; stroke-width: 1.9; stroke-linecap: round; stroke-linejoin: round; flex: none; }
 
 #app { display: grid; grid-template-columns: 232px minmax(0, 1fr); min-height: 100vh; }
-.sidebar { position: sticky; top: 0; height: 100vh; display: flex; flex-direction: column; padding: 20px 14px; background: var(--surface); border-right: 1px solid var(--border); }
+.sidebar { background: var(--surface); border-right: 1px solid var(--border); }
+.sidebar-inner { position: sticky; top: 0; height: 100vh; display: flex; flex-direction: column; padding: 20px 14px; overflow-y: auto; }
 .brand { display: flex; align-items: center; gap: 10px; padding: 0 8px 18px; font-size: 15px; letter-spacing: -0.01em; }
 .brand b { font-weight: 650; }
 .logo { display: grid; gap: 3px; align-content: center; width: 28px; height: 28px; padding: 0 7px; border-radius: 8px; background: #0b6e60; }
@@ -80,8 +81,8 @@ nav { display: grid; gap: 2px; }
 .unknown { color: var(--unknown); background: var(--unknown-soft); }
 .badge { display: inline-flex; align-items: center; gap: 5px; padding: 2px 10px 2px 6px; border-radius: 99px; font-size: 12.5px; font-weight: 600; white-space: nowrap; }
 .badge-icon { display: inline-flex; flex: none; }
-.badge .icon { width: 15px; height: 15px; stroke-width: 2.6; }
-.health .icon, .alert .icon { stroke-width: 2.6; }
+.badge .icon { width: 16px; height: 16px; stroke-width: 2.1; }
+.health .icon, .alert .icon { stroke-width: 2.1; width: 19px; height: 19px; }
 
 .answers { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 18px; }
 .card { padding: 18px 20px 20px; border-radius: var(--radius); border: 1px solid var(--border); border-top-width: 3px; background: var(--surface); box-shadow: var(--shadow); color: var(--text); min-height: 168px; }
@@ -95,8 +96,9 @@ nav { display: grid; gap: 2px; }
 .alerts { display: grid; gap: 8px; }
 .alert { display: flex; gap: 9px; padding: 11px 16px; border-radius: 10px; font-weight: 550; }
 
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); gap: 1px; border: 1px solid var(--border); border-radius: var(--radius); overflow: hidden; background: var(--border); box-shadow: var(--shadow); }
-.figure { padding: 14px 18px; background: var(--surface); min-height: 98px; min-width: 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); border: 1px solid var(--border); border-radius: var(--radius); overflow: hidden; background: var(--surface); }
+.figures.three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+.figure { padding: 14px 18px; min-height: 98px; min-width: 0; box-shadow: 0 0 0 0.5px var(--border); }
 .figure dt { color: var(--muted); font-size: 13px; }
 .figure-value { font-size: 21px; font-weight: 620; letter-spacing: -0.01em; line-height: 1.35; overflow-wrap: anywhere; }
 .is-unknown { color: var(--muted); font-weight: 450; font-style: italic; }
@@ -120,7 +122,7 @@ nav { display: grid; gap: 2px; }
 
 .chart figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; margin-bottom: 4px; font-size: 13px; }
 .chart-title { font-weight: 560; }
-.chart-box { min-height: 130px; width: 100%; overflow: hidden; }
+.chart-box { min-height: 120px; width: 100%; overflow: hidden; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 14px; color: var(--muted); font-size: 12.5px; }
 .legend b { color: var(--text); font-weight: 580; display: inline-block; min-width: 5ch; }
 .key i { display: inline-block; width: 14px; height: 0; border-top: 2.5px solid; margin-right: 5px; vertical-align: middle; }
@@ -143,9 +145,10 @@ th:last-child, td:last-child { padding-right: 4px; }
 .events { display: grid; }
 .event { display: grid; grid-template-columns: 20px 66px 90px minmax(0, 1fr) auto; gap: 10px; align-items: baseline; padding: 8px 4px; border-bottom: 1px solid var(--grid); }
 .event:last-child { border-bottom: 0; }
-.event-sign { width: 20px; height: 20px; border-radius: 50%; display: grid; place-items: center; align-self: start; }
-.event-sign .icon { width: 13px; height: 13px; stroke-width: 3; }
-.event-sign.work { background: none; } .dot { width: 6px; height: 6px; border-radius: 50%; background: var(--muted); }
+.event-sign { width: 20px; height: 20px; display: grid; place-items: center; align-self: start; background: none; }
+.event-sign .icon { width: 18px; height: 18px; stroke-width: 2; }
+.event-sign.info { color: var(--muted); } .dot { width: 6px; height: 6px; border-radius: 50%; background: var(--muted); }
+.event-sign.bad, .event-sign.watch { background: none; }
 .event time { color: var(--muted); }
 .event-kind { color: var(--muted); overflow-wrap: anywhere; }
 .event-text { overflow-wrap: anywhere; }
@@ -203,7 +206,8 @@ summary { cursor: pointer; padding: 6px 2px; }
 }
 @media (max-width: 760px) {
   #app { grid-template-columns: minmax(0, 1fr); }
-  .sidebar { position: sticky; height: auto; z-index: 5; flex-direction: row; flex-wrap: wrap; align-items: center; justify-content: space-between; padding: 10px 16px; border-right: 0; border-bottom: 1px solid var(--border); }
+  .sidebar { position: sticky; top: 0; z-index: 5; border-right: 0; border-bottom: 1px solid var(--border); }
+  .sidebar-inner { position: static; height: auto; max-height: 100vh; flex-direction: row; flex-wrap: wrap; align-items: center; justify-content: space-between; padding: 10px 16px; }
   .brand { padding: 0; }
   .menu { display: inline-flex; gap: 6px; align-items: center; min-height: 40px; padding: 6px 12px; border: 1px solid var(--border); border-radius: 8px; background: var(--raised); cursor: pointer; }
   .drawer { display: none; flex-basis: 100%; padding-top: 12px; }
@@ -213,7 +217,7 @@ summary { cursor: pointer; padding: 6px 2px; }
   .content { padding: 18px 16px 48px; }
   .answers, .stack { gap: 12px; }
   .panel { padding: 14px; }
-  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .figures, .figures.three { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .figure { padding: 12px 14px; }
   .figures > .figure:last-child:nth-child(odd) { grid-column: span 2; }
   .charts { grid-template-columns: minmax(0, 1fr); }
@@ -226,6 +230,7 @@ summary { cursor: pointer; padding: 6px 2px; }
   tbody tr { display: grid; padding: 8px 12px; border: 1px solid var(--border); border-radius: 10px; background: var(--raised); }
   td, td.number { display: flex; justify-content: space-between; gap: 14px; padding: 4px 0; border: 0; text-align: right; white-space: normal; }
   td::before { content: attr(data-label); color: var(--muted); text-align: left; flex: none; }
+  td:first-child, td:last-child { padding-inline: 0; }
   .cell-bar { display: none; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; scroll-behavior: auto !important; } }

@@ -8,7 +8,10 @@ const lane = 34;
 const top = 20;
 const spanMs = 2000;
 
-export function timeline(): { readonly element: HTMLCanvasElement; update(spans: readonly SpanRow[], devices: readonly string[]): void } {
+export function timeline(): {
+  readonly element: HTMLCanvasElement;
+  update(spans: readonly SpanRow[], devices: readonly string[]): void;
+} {
   const element = h('canvas', { class: 'timeline', role: 'img' });
   return {
     element,
@@ -48,7 +51,11 @@ export function timeline(): { readonly element: HTMLCanvasElement; update(spans:
       devices.forEach((d, i) => {
         ctx.fillText(d, 0, top + i * lane + 10);
       });
-      setAttribute(element, 'aria-label', `Timeline of the last two seconds: ${spans.length} kernels on ${devices.join(', ')}.`);
+      setAttribute(
+        element,
+        'aria-label',
+        `Timeline of the last two seconds: ${spans.length} kernels on ${devices.join(', ')}.`,
+      );
     },
   };
 }

@@ -62,7 +62,12 @@ export function meter(label: string): {
 } {
   const bar = h('i', { class: 'meter-bar' });
   const marks = h('span', { class: 'meter-marks', 'aria-hidden': 'true' });
-  const element = h('div', { class: 'meter', role: 'meter', 'aria-label': label, 'aria-valuemin': '0', 'aria-valuemax': '100' }, bar, marks);
+  const element = h(
+    'div',
+    { class: 'meter', role: 'meter', 'aria-label': label, 'aria-valuemin': '0', 'aria-valuemax': '100' },
+    bar,
+    marks,
+  );
   return {
     element,
     set: (share, standing, text, limits = []) => {
@@ -95,13 +100,22 @@ export interface Table<T> {
 }
 
 /** Rows that stay in place; on a narrow screen each becomes a card with its labels. */
-export function table<T>(caption: string, columns: readonly Column<T>[], keyOf: (row: T) => string, none: HTMLElement): Table<T> {
+export function table<T>(
+  caption: string,
+  columns: readonly Column<T>[],
+  keyOf: (row: T) => string,
+  none: HTMLElement,
+): Table<T> {
   const body = h('tbody');
   const element = h(
     'table',
     {},
     h('caption', { class: 'hidden' }, caption),
-    h('thead', {}, h('tr', {}, ...columns.map((c) => h('th', { scope: 'col', class: c.number ? 'number' : '' }, c.head)))),
+    h(
+      'thead',
+      {},
+      h('tr', {}, ...columns.map((c) => h('th', { scope: 'col', class: c.number ? 'number' : '' }, c.head))),
+    ),
     body,
   );
   const rows = keyed<T>(body, keyOf, () => {
@@ -135,19 +149,28 @@ export function table<T>(caption: string, columns: readonly Column<T>[], keyOf: 
 }
 
 export function button(label: string, click: () => void, picture?: IconName): HTMLButtonElement {
-  return h('button', { type: 'button', class: 'button', onclick: click }, picture ? icon(picture) : null, h('span', {}, label));
+  return h(
+    'button',
+    { type: 'button', class: 'button', onclick: click },
+    picture ? icon(picture) : null,
+    h('span', {}, label),
+  );
 }
 
 /** Puts text on the clipboard, and says so. */
 export function copyButton(text: () => string): HTMLButtonElement {
-  const made = button('Copy', () => {
-    const word = made.querySelector('span')!;
-    navigator.clipboard.writeText(text()).then(
-      () => (word.textContent = 'Copied'),
-      () => (word.textContent = 'Select it by hand'),
-    );
-    setTimeout(() => (word.textContent = 'Copy'), 2000);
-  }, 'copy');
+  const made = button(
+    'Copy',
+    () => {
+      const word = made.querySelector('span')!;
+      navigator.clipboard.writeText(text()).then(
+        () => (word.textContent = 'Copied'),
+        () => (word.textContent = 'Select it by hand'),
+      );
+      setTimeout(() => (word.textContent = 'Copy'), 2000);
+    },
+    'copy',
+  );
   return made;
 }
 
@@ -162,7 +185,11 @@ export interface FieldOptions {
 /** A labelled input, or a choice. */
 export function field({ label, name, options, value = '', placeholder = '' }: FieldOptions): HTMLElement {
   const input = options
-    ? h('select', { name }, ...options.map((o) => h('option', { value: o, selected: o === value }, o === '' ? 'any' : o)))
+    ? h(
+        'select',
+        { name },
+        ...options.map((o) => h('option', { value: o, selected: o === value }, o === '' ? 'this machine' : o)),
+      )
     : h('input', { name, value, placeholder, autocomplete: 'off', spellcheck: 'false' });
   return h('label', { class: 'field' }, h('span', {}, label), input);
 }

@@ -46,7 +46,10 @@ const kinds: Readonly<Record<string, string>> = {
   quarantined: 'was quarantined',
 };
 
-function deviceCard(first: Device): { readonly element: HTMLElement; update(device: Device, runtime: RuntimeView, view: View): void } {
+function deviceCard(first: Device): {
+  readonly element: HTMLElement;
+  update(device: Device, runtime: RuntimeView, view: View): void;
+} {
   const sign = badge();
   const facts = h('dl', { class: 'facts' });
   const reason = h('p', { class: 'note' });
@@ -65,27 +68,42 @@ function deviceCard(first: Device): { readonly element: HTMLElement; update(devi
   const element = h(
     'section',
     { class: 'panel' },
-    h('header', { class: 'panel-head row' }, h('div', {}, h('h2', {}, first.id), h('p', { class: 'hint' }, first.name)), sign.element),
+    h(
+      'header',
+      { class: 'panel-head row' },
+      h('div', {}, h('h2', {}, first.id), h('p', { class: 'hint' }, first.name)),
+      sign.element,
+    ),
     reason,
     facts,
     grid,
     missing,
   );
-  const rows = keyed<readonly [string, string]>(facts, ([name]) => name, ([name]) => {
-    const value = h('dd');
-    return { element: h('div', {}, h('dt', {}, name), value), update: ([, text]) => setText(value, text) };
-  });
+  const rows = keyed<readonly [string, string]>(
+    facts,
+    ([name]) => name,
+    ([name]) => {
+      const value = h('dd');
+      return { element: h('div', {}, h('dt', {}, name), value), update: ([, text]) => setText(value, text) };
+    },
+  );
   return {
     element,
     update: (device, runtime, { history }) => {
       const state = device.health ? standingOfState[device.health.state] : undefined;
       if (!device.health) sign.set('unknown', 'Not open');
       else sign.set(state?.standing ?? 'unknown', state?.word ?? device.health.state);
-      const why = device.open ? (device.health?.lastError ? `Last failure: ${device.health.lastError}` : '') : [device.reason, device.fix].filter(Boolean).join('. ');
+      const why = device.open
+        ? device.health?.lastError
+          ? `Last failure: ${device.health.lastError}`
+          : ''
+        : [device.reason, device.fix].filter(Boolean).join('. ');
       setText(reason, why);
       show(reason, why !== '');
       rows(factsOf(device, runtime));
-      const own = history.map((s) => s.runtimes.find((r) => r.name === runtime.name)?.devices.find((d) => d.id === device.id) ?? null);
+      const own = history.map(
+        (s) => s.runtimes.find((r) => r.name === runtime.name)?.devices.find((d) => d.id === device.id) ?? null,
+      );
       const times = history.map((s) => s.time);
       const unknowns: string[] = [];
       for (const { curve, chart } of charts) {
@@ -96,7 +114,12 @@ function deviceCard(first: Device): { readonly element: HTMLElement; update(devi
         else unknowns.push(curve.title.toLowerCase());
       }
       show(grid, device.health !== null && unknowns.length < charts.length);
-      setText(missing, device.health !== null && unknowns.length > 0 ? `Unknown: ${unknowns.join(', ')}. This device does not report ${unknowns.length > 1 ? 'them' : 'it'}.` : '');
+      setText(
+        missing,
+        device.health !== null && unknowns.length > 0
+          ? `Unknown: ${unknowns.join(', ')}. This device does not report ${unknowns.length > 1 ? 'them' : 'it'}.`
+          : '',
+      );
     },
   };
 }
@@ -110,11 +133,16 @@ function factsOf(d: Device, runtime: RuntimeView): readonly (readonly [string, s
     told.push(['Memory in use by us', place ? bytes(place.live) : unknown]);
     told.push(['Used by other processes', place ? bytes(place.others) : unknown]);
     told.push(['Kernels started', count(d.launches)]);
-    told.push(['Failures', `${count(d.health.failures)}${d.health.recentFailures > 0 ? `, ${d.health.recentFailures} lately` : ''}`]);
+    told.push([
+      'Failures',
+      `${count(d.health.failures)}${d.health.recentFailures > 0 ? `, ${d.health.recentFailures} lately` : ''}`,
+    ]);
     const others = d.telemetry?.processes;
-    if (others && others.length > 0) told.push(['Processes on it', others.map((p) => `${p.pid} (${bytes(p.memory)})`).join(', ')]);
+    if (others && others.length > 0)
+      told.push(['Processes on it', others.map((p) => `${p.pid} (${bytes(p.memory)})`).join(', ')]);
   }
-  for (const [name, value] of Object.entries(d.details)) told.push([words(name), typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)]);
+  for (const [name, value] of Object.entries(d.details))
+    told.push([words(name), typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)]);
   return told;
 }
 
@@ -133,10 +161,14 @@ export const devices: Page = {
     const none = empty('No runtime is watched. Give the studio one:', noRuntime);
     const holder = h('div', { class: 'stack' });
     let view: View | null = null;
-    const cards = keyed<Device>(holder, (d) => `${view?.runtime?.name} ${d.id}`, (d) => {
-      const card = deviceCard(d);
-      return { element: card.element, update: (device) => card.update(device, view!.runtime!, view!) };
-    });
+    const cards = keyed<Device>(
+      holder,
+      (d) => `${view?.runtime?.name} ${d.id}`,
+      (d) => {
+        const card = deviceCard(d);
+        return { element: card.element, update: (device) => card.update(device, view!.runtime!, view!) };
+      },
+    );
     let clock = { time: 0, at: 0 };
     const history = table<HealthEvent>(
       'What happened to the devices',
@@ -144,12 +176,18 @@ export const devices: Page = {
         { head: 'When', text: (e) => ago(clock.time - (clock.at - e.at), clock.time) },
         { head: 'Device', text: (e) => e.device, code: true },
         { head: 'What', text: (e) => kinds[e.kind] ?? e.kind },
-        { head: 'Why', text: (e) => e.detail },
+        { head: 'Why', text: (e) => (e.detail.startsWith('from ') ? '' : e.detail) },
       ],
       (e) => `${e.at} ${e.device} ${e.kind}`,
       empty('No device failed, was lost or came back.'),
     );
-    const element = h('div', { class: 'stack' }, none, holder, panel('History', 'Failures, losses and recoveries, newest first.', history.element));
+    const element = h(
+      'div',
+      { class: 'stack' },
+      none,
+      holder,
+      panel('History', 'Failures, losses and recoveries, newest first.', history.element),
+    );
     return {
       element,
       update: (next) => {

@@ -11,9 +11,10 @@ const signs: Readonly<Record<EventLevel, { readonly standing: Standing; readonly
   work: { standing: 'unknown', word: 'Work' },
 };
 
-export function eventList(
-  none: HTMLElement,
-): { readonly element: HTMLElement; update(entries: readonly EventEntry[], now: number): void } {
+export function eventList(none: HTMLElement): {
+  readonly element: HTMLElement;
+  update(entries: readonly EventEntry[], now: number): void;
+} {
   const list = h('ul', { class: 'events' });
   let time = 0;
   const fill = keyed<EventEntry>(
@@ -21,9 +22,12 @@ export function eventList(
     (e) => String(e.seq),
     (e) => {
       const { standing, word } = signs[e.level];
-      const sign = h('span', { class: `event-sign ${e.level === 'work' ? 'work' : standing}`, title: word });
+      const sign = h('span', {
+        class: `event-sign ${e.level === 'error' || e.level === 'warn' ? standing : 'info'}`,
+        title: word,
+      });
       if (e.level === 'work') sign.append(h('i', { class: 'dot' }));
-      else setIcon(sign, e.level === 'info' ? 'good' : standing);
+      else setIcon(sign, standing);
       sign.append(h('span', { class: 'hidden' }, word));
       const when = h('time', { datetime: new Date(e.time).toISOString(), title: new Date(e.time).toLocaleString() });
       const times = h('span', { class: 'event-count' });

@@ -54,9 +54,15 @@ export const events: Page = {
       });
       return h('label', { class: 'chip' }, box, h('span', {}, word));
     });
-    const download = h('a', { class: 'button', href: '#', download: 'gpuforge-events.jsonl' }, icon('download'), h('span', {}, 'JSON lines'));
+    const download = h(
+      'a',
+      { class: 'button', href: '#', download: 'gpuforge-events.jsonl' },
+      icon('download'),
+      h('span', {}, 'JSON lines'),
+    );
     const fits = (e: EventEntry): boolean =>
-      shown.has(e.level) && (words === '' || `${e.kind} ${e.device} ${e.runtime} ${e.text}`.toLowerCase().includes(words));
+      shown.has(e.level) &&
+      (words === '' || `${e.kind} ${e.device} ${e.runtime} ${e.text}`.toLowerCase().includes(words));
     const draw = (): void => {
       if (!latest) return;
       const all = frozen ?? latest.events;
@@ -66,7 +72,10 @@ export const events: Page = {
       list.update(found, latest.now);
       show(more, matching > most);
       const waiting = frozen ? latest.events.length - all.length : 0;
-      setText(total, `${count(matching)} of the newest ${count(all.length)} events.${waiting > 0 ? ` ${count(waiting)} more came since you paused.` : ''}`);
+      setText(
+        total,
+        `${count(matching)} of the newest ${count(all.length)} events.${waiting > 0 ? ` ${count(waiting)} more came since you paused.` : ''}`,
+      );
     };
     return {
       element: h(

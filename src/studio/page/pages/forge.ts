@@ -1,11 +1,11 @@
 // The machine around the program: what is here, what keeps it from working, which build of a framework fits, and the files of an
 // environment. Asked for by a button; nothing is installed or written.
 
+import type { Standing } from '../../types.ts';
 import { h, icon, setText } from '../dom.ts';
 import { unknown } from '../format.ts';
 import type { Store } from '../store.ts';
 import { badge, copyButton, empty, field, panel, table } from '../widgets.ts';
-import type { Standing } from '../../types.ts';
 import type { Page } from './page.ts';
 
 interface Fact {
@@ -17,7 +17,12 @@ interface Fact {
 
 interface Detected {
   readonly machine: {
-    readonly gpus: readonly (Readonly<Record<string, unknown>> & { readonly id: string; readonly name: Fact; readonly usable: boolean; readonly blockers: readonly string[] })[];
+    readonly gpus: readonly (Readonly<Record<string, unknown>> & {
+      readonly id: string;
+      readonly name: Fact;
+      readonly usable: boolean;
+      readonly blockers: readonly string[];
+    })[];
   } & Readonly<Record<string, unknown>>;
   readonly ms: number;
 }
@@ -38,7 +43,9 @@ interface Report {
 
 interface Resolved {
   readonly status: string;
-  readonly choice?: { readonly framework: string; readonly version: string; readonly variant: string } & Readonly<Record<string, unknown>>;
+  readonly choice?: { readonly framework: string; readonly version: string; readonly variant: string } & Readonly<
+    Record<string, unknown>
+  >;
   readonly proof?: readonly { readonly text?: string; readonly claim?: string; readonly fact?: string }[];
   readonly [key: string]: unknown;
 }
@@ -63,7 +70,13 @@ const statusSigns: Readonly<Record<string, readonly [Standing, string]>> = {
 };
 
 /** A panel that asks when told to, and shows the answer, the wait or the refusal. */
-function asking<T>(title: string, hint: string, form: HTMLFormElement, ask: (given: Record<string, string>) => Promise<T>, draw: (value: T) => Node[]): HTMLElement {
+function asking<T>(
+  title: string,
+  hint: string,
+  form: HTMLFormElement,
+  ask: (given: Record<string, string>) => Promise<T>,
+  draw: (value: T) => Node[],
+): HTMLElement {
   const status = h('p', { class: 'hint', role: 'status' });
   const result = h('div', { class: 'stack tight' });
   form.addEventListener('submit', (event) => {
@@ -83,15 +96,21 @@ function asking<T>(title: string, hint: string, form: HTMLFormElement, ask: (giv
 }
 
 const submit = (label: string): HTMLElement => h('button', { type: 'submit', class: 'button primary' }, label);
-const isFact = (v: unknown): v is Fact => typeof v === 'object' && v !== null && 'value' in v && ('source' in v || 'reason' in v);
-const textOf = (v: unknown): string => (v === null || v === undefined ? unknown : typeof v === 'object' ? JSON.stringify(v) : String(v));
+const isFact = (v: unknown): v is Fact =>
+  typeof v === 'object' && v !== null && 'value' in v && ('source' in v || 'reason' in v);
+const textOf = (v: unknown): string =>
+  v === null || v === undefined ? unknown : typeof v === 'object' ? JSON.stringify(v) : String(v);
 
 function drawDetected({ machine }: Detected): Node[] {
   if (machine.gpus.length === 0) return [empty('No GPU was found on this machine. The CPU device works without one.')];
   return machine.gpus.map((gpu) => {
     const sign = badge();
     sign.set(gpu.usable ? 'good' : 'watch', gpu.usable ? 'Usable' : 'Not usable');
-    const facts = Object.entries(gpu).flatMap(([name, v]) => (isFact(v) && v.value !== null ? [{ name, value: textOf(v.value), source: [v.source, v.note].filter(Boolean).join(', ') }] : []));
+    const facts = Object.entries(gpu).flatMap(([name, v]) =>
+      isFact(v) && v.value !== null
+        ? [{ name, value: textOf(v.value), source: [v.source, v.note].filter(Boolean).join(', ') }]
+        : [],
+    );
     const rows = table<(typeof facts)[number]>(
       `Facts of ${textOf(gpu.name.value)}`,
       [
@@ -103,14 +122,25 @@ function drawDetected({ machine }: Detected): Node[] {
       empty('Nothing is known of it.'),
     );
     rows.update(facts);
-    return h('article', { class: 'sub' }, h('header', { class: 'row' }, h('h3', {}, textOf(gpu.name.value)), sign.element), ...gpu.blockers.map((b) => h('p', { class: 'note' }, b)), rows.element);
+    return h(
+      'article',
+      { class: 'sub' },
+      h('header', { class: 'row' }, h('h3', {}, textOf(gpu.name.value)), sign.element),
+      ...gpu.blockers.map((b) => h('p', { class: 'note' }, b)),
+      rows.element,
+    );
   });
 }
 
 function drawDoctor({ areas, verdict }: Report): Node[] {
   const order = ['error', 'warning', 'unverified', 'ok', 'info', 'skipped'];
   const findings = areas.flatMap((a) => a.findings).sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status));
-  const said = verdict.compute === 'verified' ? 'Computing works: a real run gave the right result.' : verdict.compute === 'failed' ? 'Computing failed.' : 'Computing was not tried from here: run gpuforge doctor for that.';
+  const said =
+    verdict.compute === 'verified'
+      ? 'Computing works: a real run gave the right result.'
+      : verdict.compute === 'failed'
+        ? 'Computing failed.'
+        : 'Computing was not tried from here: run gpuforge doctor for that.';
   return [
     h('p', { class: 'answer-detail' }, said),
     ...findings.map((f) => {
@@ -131,7 +161,12 @@ function drawDoctor({ areas, verdict }: Report): Node[] {
 }
 
 function codeBlock(text: string): HTMLElement {
-  return h('div', { class: 'code' }, h('pre', { tabindex: '0' }, h('code', {}, text)), copyButton(() => text));
+  return h(
+    'div',
+    { class: 'code' },
+    h('pre', { tabindex: '0' }, h('code', {}, text)),
+    copyButton(() => text),
+  );
 }
 
 function drawResolved(r: Resolved): Node[] {
@@ -139,8 +174,20 @@ function drawResolved(r: Resolved): Node[] {
   const head = choice
     ? h('p', { class: 'answer' }, `${choice.framework} ${choice.version}, ${choice.variant}`)
     : h('p', { class: 'answer' }, 'No build fits.');
-  const proof = (r.proof ?? []).map((step) => h('li', {}, Object.values(step).filter((v) => typeof v === 'string' || typeof v === 'number').join(': ')));
-  return [head, proof.length > 0 ? h('ol', { class: 'proof' }, ...proof) : empty('There is no proof to show.'), rawJson(r)];
+  const proof = (r.proof ?? []).map((step) =>
+    h(
+      'li',
+      {},
+      Object.values(step)
+        .filter((v) => typeof v === 'string' || typeof v === 'number')
+        .join(': '),
+    ),
+  );
+  return [
+    head,
+    proof.length > 0 ? h('ol', { class: 'proof' }, ...proof) : empty('There is no proof to show.'),
+    rawJson(r),
+  ];
 }
 
 const rawJson = (value: unknown): HTMLElement =>
@@ -151,7 +198,16 @@ function drawEnvironment(e: Environment): Node[] {
     h('p', { class: 'answer-detail' }, `Profile ${e.profile}. Nothing was written: copy or download what you need.`),
     ...e.warnings.map((w) => h('p', { class: 'note' }, w)),
     ...e.files.map((f) => {
-      const link = h('a', { class: 'button', download: f.path.split('/').at(-1)!, href: URL.createObjectURL(new Blob([f.content], { type: 'text/plain' })) }, icon('download'), h('span', {}, 'Download'));
+      const link = h(
+        'a',
+        {
+          class: 'button',
+          download: f.path.split('/').at(-1)!,
+          href: URL.createObjectURL(new Blob([f.content], { type: 'text/plain' })),
+        },
+        icon('download'),
+        h('span', {}, 'Download'),
+      );
       return h('details', {}, h('summary', {}, h('code', {}, f.path)), codeBlock(f.content), link);
     }),
   ];
@@ -172,17 +228,42 @@ export const forge: Page = {
   icon: 'forge',
   mount: (store: Store) => {
     const plain = (label: string): HTMLFormElement => h('form', { class: 'form' }, submit(label));
-    const without = (given: Record<string, string>): Record<string, string> => Object.fromEntries(Object.entries(given).filter(([, v]) => v !== ''));
+    const without = (given: Record<string, string>): Record<string, string> =>
+      Object.fromEntries(Object.entries(given).filter(([, v]) => v !== ''));
     const element = h(
       'div',
       { class: 'stack' },
-      asking('What is here', 'GPUs and drivers of this machine, with the place each fact came from.', plain('Detect'), () => store.get<Detected>('/api/forge/detect'), drawDetected),
-      asking('What is wrong', 'The doctor examines the machine, offline; commands to copy for what is wrong.', plain('Examine'), () => store.get<Report>('/api/forge/doctor'), drawDoctor),
-      asking('Which build fits', 'The framework build that runs on this GPU, driver, system and Python, with the proof.', h('form', { class: 'form' }, ...machineFields(), submit('Resolve')), (given) => store.get<Resolved>('/api/forge/resolve', without(given)), drawResolved),
+      asking(
+        'What is here',
+        'GPUs and drivers of this machine, with the place each fact came from.',
+        plain('Detect'),
+        () => store.get<Detected>('/api/forge/detect'),
+        drawDetected,
+      ),
+      asking(
+        'What is wrong',
+        'The doctor examines the machine, offline; commands to copy for what is wrong.',
+        plain('Examine'),
+        () => store.get<Report>('/api/forge/doctor'),
+        drawDoctor,
+      ),
+      asking(
+        'Which build fits',
+        'The framework build that runs on this GPU, driver, system and Python, with the proof.',
+        h('form', { class: 'form' }, ...machineFields(), submit('Resolve')),
+        (given) => store.get<Resolved>('/api/forge/resolve', without(given)),
+        drawResolved,
+      ),
       asking(
         'Files of an environment',
         'Previewed here; download what you need.',
-        h('form', { class: 'form' }, field({ label: 'Name', name: 'name', value: 'demo' }), ...machineFields(), submit('Preview')),
+        h(
+          'form',
+          { class: 'form' },
+          field({ label: 'Name', name: 'name', value: 'demo' }),
+          ...machineFields(),
+          submit('Preview'),
+        ),
         (given) => store.get<Environment>('/api/forge/env', without(given)),
         drawEnvironment,
       ),
@@ -190,4 +271,3 @@ export const forge: Page = {
     return { element, update: () => {} };
   },
 };
-

@@ -18,7 +18,16 @@ const pressureSigns = {
   critical: ['bad', 'Pressure critical'],
 } as const;
 
-function placeCard(first: Place): { readonly element: HTMLElement; update(place: Place, runtime: RuntimeView, view: View): void } {
+/** Steps that gave something back. */
+function stepsOf({ steps }: RuntimeView['memory']['cleanups'][number]): string {
+  const useful = steps.filter((s) => s.freedMb > 0).map((s) => `${s.name}: ${bytes(s.freedMb * MiB)}`);
+  return useful.join(', ') || 'there was nothing to give back';
+}
+
+function placeCard(first: Place): {
+  readonly element: HTMLElement;
+  update(place: Place, runtime: RuntimeView, view: View): void;
+} {
   const sign = badge();
   const total = h('p', { class: 'hint' });
   const chart: Chart = timeChart({
@@ -31,6 +40,7 @@ function placeCard(first: Place): { readonly element: HTMLElement; update(place:
       { label: 'spilled to the host', colour: '--c4', dash: true },
     ],
     format: (v) => bytes(v),
+    binary: true,
   });
   const element = h(
     'section',
@@ -47,7 +57,10 @@ function placeCard(first: Place): { readonly element: HTMLElement; update(place:
       else if (place.utilization === null) sign.set('unknown', 'Size unknown');
       else sign.set(standing, word);
       const budget = place.budget === null ? '' : ` The program may use ${bytes(place.budget)}.`;
-      setText(total, `${bytes(place.live)} live, at most ${bytes(place.peak)}; ${place.total === null ? 'how much there is in all is unknown.' : `${percent(place.utilization)} of ${bytes(place.total)} in use.`}${budget}`);
+      setText(
+        total,
+        `${bytes(place.live)} live, at most ${bytes(place.peak)}; ${place.total === null ? 'how much there is in all is unknown.' : `${percent(place.utilization)} of ${bytes(place.total)} in use.`}${budget}`,
+      );
       const own = history.map((s) => {
         const of = s.runtimes.find((r) => r.name === runtime.name);
         return { spilled: of?.spilled ?? null, device: of?.devices.find((d) => d.id === place.device) ?? null };
@@ -64,7 +77,12 @@ function placeCard(first: Place): { readonly element: HTMLElement; update(place:
         : [];
       chart.update(
         history.map((s) => s.time),
-        [own.map((o) => o.device?.live ?? null), own.map((o) => o.device?.reserved ?? null), own.map((o) => o.device?.others ?? null), own.map((o) => o.spilled)],
+        [
+          own.map((o) => o.device?.live ?? null),
+          own.map((o) => o.device?.reserved ?? null),
+          own.map((o) => o.device?.others ?? null),
+          own.map((o) => o.spilled),
+        ],
         marks,
       );
     },
@@ -80,10 +98,14 @@ export const memory: Page = {
     const none = empty('No runtime is watched. Give the studio one:', noRuntime);
     const holder = h('div', { class: 'stack' });
     let view: View | null = null;
-    const cards = keyed<Place>(holder, (p) => `${view?.runtime?.name} ${p.device}`, (p) => {
-      const card = placeCard(p);
-      return { element: card.element, update: (place) => card.update(place, view!.runtime!, view!) };
-    });
+    const cards = keyed<Place>(
+      holder,
+      (p) => `${view?.runtime?.name} ${p.device}`,
+      (p) => {
+        const card = placeCard(p);
+        return { element: card.element, update: (place) => card.update(place, view!.runtime!, view!) };
+      },
+    );
     const figures = {
       tensors: figure('Live tensors'),
       spills: figure('Moved to the host'),
@@ -99,9 +121,10 @@ export const memory: Page = {
         { head: 'What', text: (o) => `${o.dtype} [${o.shape.join(', ')}]`, code: true },
         { head: 'Where', text: (o) => o.device },
         { head: 'Made at', text: (o) => (o.site ? line(o.site) : unknown), code: true, title: (o) => o.site },
-        { head: 'Age', text: (o) => ago(view!.now - o.ageMs, view!.now) },
+        { head: 'Made', text: (o) => ago(view!.now - o.ageMs, view!.now) },
       ],
-      (o) => `${o.device} ${o.shape} ${o.dtype} ${o.site} ${o.lastUse} ${o.bytes} ${Math.round((view!.now - o.ageMs) / 2000)}`,
+      (o) =>
+        `${o.device} ${o.shape} ${o.dtype} ${o.site} ${o.lastUse} ${o.bytes} ${Math.round((view!.now - o.ageMs) / 2000)}`,
       empty('No tensors are alive.'),
     );
     let largest = 1;
@@ -114,8 +137,22 @@ export const memory: Page = {
         { head: 'From', text: (l) => bytes(l.fromMb * MiB), number: true },
         { head: 'To', text: (l) => bytes(l.toMb * MiB), number: true },
         { head: 'A minute', text: (l) => bytes(l.mbPerMinute * MiB), number: true },
-        { head: 'Full in', text: (l) => (l.minutesToFull === null ? unknown : `${l.minutesToFull.toFixed(0)} min`), number: true },
-        { head: 'Most made at', text: (l) => (l.sites[0]?.site ? line(l.sites[0].site) : unknown), code: true, title: (l) => l.sites[0]?.site ?? '' },
+        {
+          head: 'Full in',
+          text: (l) =>
+            l.minutesToFull === null
+              ? unknown
+              : l.minutesToFull < 1
+                ? 'under a minute'
+                : `${l.minutesToFull.toFixed(0)} min`,
+          number: true,
+        },
+        {
+          head: 'Most made at',
+          text: (l) => (l.sites[0]?.site ? line(l.sites[0].site) : unknown),
+          code: true,
+          title: (l) => l.sites[0]?.site ?? '',
+        },
       ],
       (l) => `${l.timestamp} ${l.device}`,
       empty('No leak was found: live memory does not grow without end.'),
@@ -127,7 +164,10 @@ export const memory: Page = {
         { head: 'Tensors', text: (l) => count(l.count), number: true },
       ],
       (l) => l.line,
-      empty('The garbage collector found no tensor that somebody forgot to dispose. Lines are known in development mode:', 'createRuntime({ development: true })'),
+      empty(
+        'The garbage collector found no tensor that somebody forgot to dispose. Lines are known in development mode:',
+        'createRuntime({ development: true })',
+      ),
     );
     type Cleanup = RuntimeView['memory']['cleanups'][number];
     const cleanups = table<Cleanup>(
@@ -137,7 +177,7 @@ export const memory: Page = {
         { head: 'Device', text: (c) => c.device, code: true },
         { head: 'Why', text: (c) => (c.trigger === 'pressure' ? 'memory was short' : 'asked for') },
         { head: 'Freed', text: (c) => bytes(c.freedMb * MiB), number: true },
-        { head: 'Steps', text: (c) => c.steps.map((s) => `${s.name} ${bytes(Math.max(0, s.freedMb) * MiB)}`).join(', ') },
+        { head: 'Steps', text: stepsOf },
       ],
       (c) => `${c.timestamp} ${c.device}`,
       empty('Memory was never so short that it had to be cleaned up.'),
@@ -150,7 +190,11 @@ export const memory: Page = {
       holder,
       panel('Largest tensors', 'Looked up every five seconds.', holders.element),
       panel('Growth', 'Live memory that rises and does not come down.', leaks.element),
-      panel('Forgotten tensors', 'Collected by the garbage collector because nobody disposed of them.', forgotten.element),
+      panel(
+        'Forgotten tensors',
+        'Collected by the garbage collector because nobody disposed of them.',
+        forgotten.element,
+      ),
       panel('Clean-ups', 'What each step gave back.', cleanups.element),
     );
     return {
@@ -162,14 +206,31 @@ export const memory: Page = {
         if (!runtime) return cards([]);
         const { snapshot, memory: m } = runtime;
         cards(snapshot.memory.places);
-        figures.tensors.set(count(snapshot.counters.tensors), `${bytes(snapshot.counters.bytes)}; at most ${bytes(snapshot.counters.peakBytes)}`);
-        figures.spills.set(count(m.spills), m.spills > 0 ? `${bytes(m.spilledBytes)} in all; ${bytes(snapshot.memory.spilled)} in host memory now` : `tensors moved for lack of room; ${bytes(snapshot.memory.spilled)} kept in host memory`);
-        figures.cleanups.set(count(snapshot.memory.cleanups), runtime.memory.cleanupAt === null ? 'switched off' : `by themselves from ${runtime.memory.cleanupAt} % on`);
+        figures.tensors.set(
+          count(snapshot.counters.tensors),
+          `${bytes(snapshot.counters.bytes)}; at most ${bytes(snapshot.counters.peakBytes)}`,
+        );
+        figures.spills.set(
+          count(m.spills),
+          m.spills > 0
+            ? `${bytes(m.spilledBytes)} in all; ${bytes(snapshot.memory.spilled)} in host memory now`
+            : `tensors moved for lack of room; ${bytes(snapshot.memory.spilled)} kept in host memory`,
+        );
+        figures.cleanups.set(
+          count(snapshot.memory.cleanups),
+          runtime.memory.cleanupAt === null ? 'switched off' : `by themselves from ${runtime.memory.cleanupAt} % on`,
+        );
         const pools = snapshot.memory.places.flatMap((p) => (p.pool ? [p.pool] : []));
         const sum = (of: (p: NonNullable<Place['pool']>) => number): number => pools.reduce((a, p) => a + of(p), 0);
         const requests = sum((p) => p.hits + p.misses);
-        figures.hits.set(requests > 0 ? percent(sum((p) => p.hits) / requests) : unknown, requests > 0 ? `${count(requests)} requests` : 'no pool is used: rt.memory.pool(device)');
-        figures.rounding.set(requests > 0 ? percent(sum((p) => p.requestedBytes) / sum((p) => p.roundedBytes)) : unknown, requests > 0 ? `${bytes(sum((p) => p.heldBytes))} held` : 'how much rounding costs');
+        figures.hits.set(
+          requests > 0 ? percent(sum((p) => p.hits) / requests) : unknown,
+          requests > 0 ? `${count(requests)} requests` : 'no pool is used: rt.memory.pool(device)',
+        );
+        figures.rounding.set(
+          requests > 0 ? percent(sum((p) => p.requestedBytes) / sum((p) => p.roundedBytes)) : unknown,
+          requests > 0 ? `${bytes(sum((p) => p.heldBytes))} held` : 'how much rounding costs',
+        );
         largest = m.holders[0]?.bytes ?? 1;
         holders.update(m.holders);
         leaks.update(m.leaks);

@@ -11,7 +11,18 @@ import { noRuntime, type Page } from './page.ts';
 
 type Decision = RuntimeView['snapshot']['routing']['decisions'][number];
 
-const operations = ['matrix_multiply', 'matrix_add', 'element_wise', 'reduction', 'transform', 'graph_algorithm', 'random_generation', 'lattice_creation', 'path_finding', 'unknown'];
+const operations = [
+  'matrix_multiply',
+  'matrix_add',
+  'element_wise',
+  'reduction',
+  'transform',
+  'graph_algorithm',
+  'random_generation',
+  'lattice_creation',
+  'path_finding',
+  'unknown',
+];
 
 const modes: Readonly<Record<string, string>> = {
   measured: 'by measured costs',
@@ -19,12 +30,28 @@ const modes: Readonly<Record<string, string>> = {
   off: 'off: the first device is used',
 };
 
+/** Work without a name of its own goes by what its costliest kernel does. */
+const classes: Readonly<Record<string, string>> = {
+  map: 'element by element',
+  heavy: 'element by element, costly functions',
+  reduce: 'reduction',
+  matmul: 'matrix product',
+  sort: 'sort',
+  scan: 'running sum',
+  scatter: 'scatter',
+  raw: 'raw kernel',
+};
+
+const nameOf = (op: string): string => classes[op] ?? op;
+
 /** 2^20, 64k, 1M or a plain number of elements. */
 function elements(text: string): number {
   const power = /^2\^(\d{1,2})$/.exec(text.trim());
   if (power) return 2 ** Number(power[1]);
   const scaled = /^(\d+(?:\.\d+)?)\s*([kmg]?)$/i.exec(text.trim());
-  return scaled ? Math.round(Number(scaled[1]) * { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[scaled[2]!.toLowerCase()]!) : Number.NaN;
+  return scaled
+    ? Math.round(Number(scaled[1]) * { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[scaled[2]!.toLowerCase()]!)
+    : Number.NaN;
 }
 
 /** "Why there?": asked of the program's own router. */
@@ -58,7 +85,12 @@ function whyForm(store: Store, runtimeName: () => string): HTMLElement {
     const given = new FormData(form);
     const size = elements(String(given.get('size')));
     store
-      .get<RouteExplanation>('/api/why', { op: String(given.get('op')), size: String(size), at: String(given.get('at') ?? ''), runtime: runtimeName() })
+      .get<RouteExplanation>('/api/why', {
+        op: String(given.get('op')),
+        size: String(size),
+        at: String(given.get('at') ?? ''),
+        runtime: runtimeName(),
+      })
       .then(
         (e) => {
           setText(said, `It would run on ${e.device}.`);
@@ -94,7 +126,7 @@ export const routing: Page = {
     const decisions = table<Decision>(
       'Decisions by operation and device',
       [
-        { head: 'Operation', text: (d) => d.op, code: true },
+        { head: 'Operation', text: (d) => nameOf(d.op) },
         { head: 'Device', text: (d) => d.device, code: true },
         { head: 'Chosen', text: (d) => count(d.decisions), number: true, bar: (d) => d.decisions / most },
         { head: 'To learn', text: (d) => count(d.explored), number: true },
@@ -104,16 +136,20 @@ export const routing: Page = {
         { head: 'Off by', text: (d) => (d.count > 0 ? percent(d.error) : unknown), number: true },
       ],
       (d) => `${d.op} ${d.device}`,
-      empty('Nothing was routed yet. With one device there is nothing to choose; with several, decisions appear with the first computation.'),
+      empty(
+        'Nothing was routed yet. With one device there is nothing to choose; with several, decisions appear with the first computation.',
+      ),
     );
     const cloud = scatter('Predicted against measured time');
     const groups = h('div', { class: 'legend' });
-    const noPoints = empty('No measurement yet since somebody looks. The router times the first runs of a program, then one in many.');
+    const noPoints = empty(
+      'No measurement yet since somebody looks. The router times the first runs of a program, then one in many.',
+    );
     const worst = table<Measured>(
       'Predictions that were furthest off',
       [
         { head: 'When', text: (m) => ago(m.time, view!.now) },
-        { head: 'Operation', text: (m) => m.op, code: true },
+        { head: 'Operation', text: (m) => nameOf(m.op) },
         { head: 'Device', text: (m) => m.device, code: true },
         { head: 'Predicted', text: (m) => duration(m.predictedMs), number: true },
         { head: 'Measured', text: (m) => duration(m.ms), number: true },
@@ -127,9 +163,19 @@ export const routing: Page = {
       { class: 'stack' },
       none,
       h('section', { class: 'figures', 'aria-label': 'Figures' }, ...Object.values(figures).map((f) => f.element)),
-      panel('Why there?', 'Asks the router of the program; changes nothing.', whyForm(store, () => view?.runtime?.name ?? '')),
+      panel(
+        'Why there?',
+        'Asks the router of the program; changes nothing.',
+        whyForm(store, () => view?.runtime?.name ?? ''),
+      ),
       panel('Decisions', 'Per operation type and device.', decisions.element),
-      panel('Predicted and measured', 'Points on the line were predicted exactly; above it the work took longer.', groups, cloud.element, noPoints),
+      panel(
+        'Predicted and measured',
+        'Points on the line were predicted exactly; above it the work took longer.',
+        groups,
+        cloud.element,
+        noPoints,
+      ),
       panel('Furthest off', 'Among the newest 400 measurements.', worst.element),
     );
     return {
@@ -140,12 +186,28 @@ export const routing: Page = {
         show(none, runtime === null);
         if (!runtime) return;
         const { routing: r } = runtime.snapshot;
-        figures.mode.set(r.mode === 'off' ? 'Not at all' : r.mode === 'rules' ? 'By rules' : 'By measuring', modes[r.mode] ?? r.mode);
+        figures.mode.set(
+          r.mode === 'off' ? 'Not at all' : r.mode === 'rules' ? 'By rules' : 'By measuring',
+          modes[r.mode] ?? r.mode,
+        );
         const open = runtime.snapshot.devices.filter((d) => d.health !== null).length;
-        figures.calibrated.set(`${runtime.routing.calibrated.length} of ${open}`, runtime.routing.calibrated.map((c) => c.device).join(', ') || 'run gpuforge calibrate');
+        figures.calibrated.set(
+          `${runtime.routing.calibrated.length} of ${open}`,
+          runtime.routing.calibrated.map((c) => c.device).join(', ') || 'run gpuforge calibrate',
+        );
         const { routedUs, lostUs } = r.exploration;
-        figures.exploration.set(routedUs > 0 ? percent(lostUs / routedUs) : unknown, routedUs > 0 ? `${duration(lostUs / 1000)} of ${duration(routedUs / 1000)}` : 'nothing routed yet');
-        figures.pinned.set(r.device ?? 'No', r.forbidden.length > 0 ? `forbidden: ${r.forbidden.join(', ')}` : r.device ? 'all work is pinned there' : 'every device may be chosen');
+        figures.exploration.set(
+          routedUs > 0 ? percent(lostUs / routedUs) : unknown,
+          routedUs > 0 ? `${duration(lostUs / 1000)} of ${duration(routedUs / 1000)}` : 'nothing routed yet',
+        );
+        figures.pinned.set(
+          r.device ?? 'No',
+          r.forbidden.length > 0
+            ? `forbidden: ${r.forbidden.join(', ')}`
+            : r.device
+              ? 'all work is pinned there'
+              : 'every device may be chosen',
+        );
         most = Math.max(1, ...r.decisions.map((d) => d.decisions));
         decisions.update([...r.decisions].sort((a, b) => b.decisions - a.decisions || b.count - a.count));
         const { measured } = runtime.routing;
@@ -153,11 +215,16 @@ export const routing: Page = {
         show(cloud.element, measured.length > 0);
         show(noPoints, measured.length === 0);
         if (groups.childElementCount !== names.length)
-          groups.replaceChildren(...names.map((n, i) => h('span', { class: `key kc${(i % 5) + 1}` }, h('i', { 'aria-hidden': 'true' }), n)));
-        cloud.update(measured.filter((m) => m.predictedMs > 0 && m.ms > 0).map((m) => ({ x: m.predictedMs, y: m.ms, group: names.indexOf(m.device) })));
+          groups.replaceChildren(
+            ...names.map((n, i) => h('span', { class: `key kc${(i % 5) + 1}` }, h('i', { 'aria-hidden': 'true' }), n)),
+          );
+        cloud.update(
+          measured
+            .filter((m) => m.predictedMs > 0 && m.ms > 0)
+            .map((m) => ({ x: m.predictedMs, y: m.ms, group: names.indexOf(m.device) })),
+        );
         worst.update(runtime.routing.worst);
       },
     };
   },
 };
-

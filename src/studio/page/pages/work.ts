@@ -22,6 +22,7 @@ export const work: Page = {
   mount: (store) => {
     let view: View | null = null;
     let total = 1;
+    let hostTotal = 1;
     const none = empty('No runtime is watched. Give the studio one:', noRuntime);
     const figures = {
       launches: figure('Kernels started'),
@@ -35,11 +36,16 @@ export const work: Page = {
         { head: 'Kernel', text: (k) => k.name, code: true, title: (k) => k.name },
         { head: 'Device', text: (k) => k.device, code: true },
         { head: 'Started', text: (k) => count(k.count), number: true },
-        { head: 'Device time', text: (k) => duration(k.deviceMs), number: true, bar: (k) => (k.deviceMs ?? k.hostMs) / total },
-        { head: 'Host time', text: (k) => duration(k.hostMs), number: true },
+        { head: 'Device time', text: (k) => duration(k.deviceMs), number: true, bar: (k) => (k.deviceMs ?? 0) / total },
+        { head: 'Host time', text: (k) => duration(k.hostMs), number: true, bar: (k) => k.hostMs / hostTotal },
         { head: 'GB/s', text: (k) => short(k.gbPerSecond), number: true },
         { head: 'GFLOP/s', text: (k) => short(k.gflopPerSecond), number: true },
-        { head: 'Of the best', text: (k) => percent(k.roofline), number: true, title: () => 'Share of the rate that calibration measured on this device' },
+        {
+          head: 'Of the best',
+          text: (k) => percent(k.roofline),
+          number: true,
+          title: () => 'Share of the rate that calibration measured on this device',
+        },
       ],
       (k) => `${k.device} ${k.name}`,
       empty('No kernel was started since somebody looks.'),
@@ -110,7 +116,12 @@ export const work: Page = {
         const { work: w, snapshot: s } = runtime;
         figures.launches.set(count(s.counters.launches), 'since the start');
         figures.programs.set(count(s.programs.made), `${count(s.programs.hits)} runs found theirs ready`);
-        figures.compile.set(w.compiles.count > 0 ? duration(w.compiles.ms) : unknown, w.compiles.count > 0 ? `${count(w.compiles.count)} kernels, ${count(w.compiles.cached)} from a cache` : 'nothing compiled since somebody looks');
+        figures.compile.set(
+          w.compiles.count > 0 ? duration(w.compiles.ms) : unknown,
+          w.compiles.count > 0
+            ? `${count(w.compiles.count)} kernels, ${count(w.compiles.cached)} from a cache`
+            : 'nothing compiled since somebody looks',
+        );
         figures.waits.set(count(s.counters.waits), `${duration(s.counters.waitMs)} in all`);
         profiling.checked = w.profiling;
         profiling.disabled = !snapshot.control;
@@ -124,9 +135,19 @@ export const work: Page = {
               : 'Device times are unknown: profiling is off. Start the studio with allowControl: true to switch it on from here.',
         );
         show(lanes.element, w.profiling);
-        if (w.profiling) lanes.update(w.spans, s.devices.filter((d) => d.health !== null).map((d) => d.id));
-        setText(since, w.since === null ? '' : `Since ${clock(w.since)}, when somebody began to look. Times of kernels are the device’s own and known while profiling is on.`);
-        total = Math.max(1e-9, ...w.kernels.map((k) => k.deviceMs ?? k.hostMs));
+        if (w.profiling)
+          lanes.update(
+            w.spans,
+            s.devices.filter((d) => d.health !== null).map((d) => d.id),
+          );
+        setText(
+          since,
+          w.since === null
+            ? ''
+            : `Since ${clock(w.since)}, when somebody began to look. Times of kernels are the device’s own and known while profiling is on.`,
+        );
+        total = Math.max(1e-9, ...w.kernels.map((k) => k.deviceMs ?? 0));
+        hostTotal = Math.max(1e-9, ...w.kernels.map((k) => k.hostMs));
         kernels.update(w.kernels);
         transfers.update(w.transfers);
         waits.update(s.waits.slice(0, 20));
