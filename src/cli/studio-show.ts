@@ -24,6 +24,8 @@ export async function runStudio(
   output: Output,
   signal: AbortSignal,
 ): Promise<number> {
+  // Neither the servers nor their connections keep a process alive; this does.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     const studio = pids === null ? await ofMachine(flags) : await ofPrograms(pids, flags);
     try {
@@ -36,6 +38,8 @@ export async function runStudio(
     if (!(error instanceof ForgeError)) throw error;
     output.warn(`gpuforge: ${error.message}\n`);
     return error instanceof ArgumentError ? 2 : 1;
+  } finally {
+    clearInterval(alive);
   }
 }
 
@@ -107,8 +111,6 @@ async function shown(
   tell(studio.url);
   if (!json && output.isTTY) output.write('The link works once. Press Enter for another one, Ctrl-C to end.\n');
   if (open && !json && output.isTTY) await openBrowser(studio.url);
-  // The servers do not keep the process alive; this does.
-  const alive = setInterval(() => {}, 2 ** 30);
   const lines = process.stdin.isTTY ? createInterface({ input: process.stdin }) : null;
   lines?.on('line', () => tell(studio.link()));
   await new Promise<void>((resolve) => {
@@ -116,6 +118,5 @@ async function shown(
     signal.addEventListener('abort', () => resolve(), { once: true });
     lines?.on('SIGINT', () => resolve());
   });
-  clearInterval(alive);
   lines?.close();
 }
