@@ -9,7 +9,8 @@ export interface Story {
   work(rounds?: number): Promise<number[]>;
   /** Keeps more than the budget allows. */
   spill(): Promise<void>;
-  lose(): void;
+  /** Loses the device that does the work; resolves when the runtime knows. */
+  lose(): Promise<void>;
   /** Makes tensors and never gives them back. */
   leak(ms: number): Promise<void>;
   release(): void;
@@ -68,7 +69,10 @@ export async function startStory({ budget = 64 * MiB, reborn = true }: StoryOpti
         await sleep(20);
       }
     },
-    lose: () => newest().lose('the driver was reset'),
+    lose: async () => {
+      newest().lose('the driver was reset');
+      await sleep(50);
+    },
     leak: async (ms) => {
       const end = Date.now() + ms;
       while (Date.now() < end) {

@@ -4,7 +4,6 @@
 import uPlot from 'uplot';
 import { h } from './dom.ts';
 import { clock } from './format.ts';
-import { language } from './locale.ts';
 
 export interface Series {
   readonly label: string;
@@ -60,7 +59,7 @@ const leastSpan = 60;
 
 export function timeChart(options: ChartOptions): Chart {
   const { title, series, format, height = 180, least = 0, top, binary = false } = options;
-  const box = h('div', { class: 'chart-box', lang: language });
+  const box = h('div', { class: 'chart-box' });
   const values = series.map(() => h('b', {}, '–'));
   const legend = h(
     'div',

@@ -1,5 +1,6 @@
 // The shell of the page: navigation, the choice of a program, the line of health, and the page that the address names.
 
+import { language } from './before.ts';
 import { dropCharts } from './chart.ts';
 import { h, icon, setAttribute, setClass, setIcon, setText, show } from './dom.ts';
 import { clock } from './format.ts';
@@ -17,6 +18,7 @@ import { empty } from './widgets.ts';
 const pages: readonly Page[] = [overview, devices, memory, routing, work, events, forge];
 
 const app = document.getElementById('app')!;
+app.dataset.language = language;
 const store = new Store((what) => (what === 'data' ? draw() : drawConnection()));
 
 // The link has done its work: a token does not belong into the history of the browser.

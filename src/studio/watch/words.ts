@@ -40,7 +40,7 @@ export const notable: { readonly [K in NotableName]: Row<K> } = {
   lost: ({ device, reason, kept, gone, reopens }) => ({
     level: 'error',
     device,
-    text: `${device} was lost: ${reason}. ${counted(kept, 'tensor')} had a copy elsewhere, ${gone.toLocaleString('en')} must be computed again. ${reopens ? 'The device is being opened again.' : 'The device will not be opened again.'}`,
+    text: `${device} was lost: ${reason.replace(`${device}: `, '')}. ${counted(kept, 'tensor')} had a copy elsewhere, ${gone.toLocaleString('en')} must be computed again. ${reopens ? 'The device is being opened again.' : 'The device will not be opened again.'}`,
   }),
   reborn: ({ device, ms, attempts }) => ({
     level: 'info',

@@ -1,4 +1,4 @@
-// To be imported before uPlot. Some browsers on machines without a locale give a language that their own Intl refuses ("en-US@posix");
+// To be imported by main.ts before all else, which its name sees to. Some browsers on machines without a locale give a language that their own Intl refuses ("en-US@posix");
 // uPlot asks Intl for it when it is loaded, and nothing would be shown.
 
 function usable(): string {
