@@ -22,6 +22,7 @@ export default defineConfig({
     lattice: 'src/lattice/index.ts',
     field: 'src/field/index.ts',
     'field-wire': 'src/field/wire/index.ts',
+    studio: 'src/studio/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },

@@ -31,6 +31,7 @@ export type { MemoryOptions } from './governor/memory/options.ts';
 export type { MemoryPool } from './governor/memory/pool.ts';
 export type { RuntimeMemory } from './governor/memory/runtime-memory.ts';
 export type { MemorySnapshot } from './governor/memory/snapshot.ts';
+export type { Holder } from './governor/memory/view.ts';
 export type { Maybe } from './governor/recovery/attempt.ts';
 export * from './governor/recovery/errors.ts';
 export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './governor/recovery/faults.ts';
@@ -58,6 +59,7 @@ export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from
 export type { Stats } from './runtime/ledger.ts';
 export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';
 export { RuntimeMark } from './runtime/mark.ts';
+export type { EventLogger } from './runtime/observers.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';

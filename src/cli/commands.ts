@@ -19,6 +19,7 @@ import { register as jobs } from './jobs.ts';
 import { register as lattice } from './lattice.ts';
 import { register as profile } from './profile.ts';
 import { register as stats } from './stats.ts';
+import { register as studio } from './studio.ts';
 import { register as tour } from './tour/command.ts';
 import { register as worker } from './worker.ts';
 
@@ -28,6 +29,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
   stats,
+  studio,
   calibrate,
   explainRoute,
   lattice,

@@ -14,6 +14,7 @@ import { Emitter } from './events.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
+import { attachLogger, type EventLogger, offerToStudio } from './observers.ts';
 import { open } from './opening.ts';
 import { Programs } from './programs.ts';
 import { Runtime } from './runtime.ts';
@@ -31,6 +32,8 @@ export interface RuntimeOptions extends DeviceOptions {
   readonly signal?: AbortSignal | undefined;
   /** Remember the lines that make, read and dispose tensors, for errors and reports. Default: NODE_ENV is 'development'. */
   readonly development?: boolean | undefined;
+  /** Gets every event, or those that it names in `kinds`: `jsonLines(process.stderr)` of gpuforge/studio writes lines. */
+  readonly logger?: EventLogger | undefined;
   /** Seed of `rt.random` where none is given. Default: a new one each time. */
   readonly seed?: number | undefined;
 }
@@ -48,6 +51,7 @@ const known = new Set([
   'memory',
   'recovery',
   'signal',
+  'logger',
 ]);
 
 /**
@@ -74,9 +78,10 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const memory = memorySettings(options.memory);
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);
+  const events = new Emitter();
+  attachLogger(events, options.logger);
   const scopes = await createScopeStore();
   const { devices, reports, routed } = await open(options, recovery.timeoutMs);
-  const events = new Emitter();
   const settings: HostSettings = {
     development,
     keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
@@ -95,7 +100,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     const engine = new Engine(
       programs,
       governor.recovery,
-      new Feedback(choosing),
+      new Feedback(choosing, events),
       host.ledger,
       events,
       dispatch,
@@ -103,7 +108,9 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
+    const runtime = announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
+    await offerToStudio(runtime);
+    return runtime;
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;

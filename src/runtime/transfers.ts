@@ -258,7 +258,7 @@ export class Transfers {
   /** Notes a wait that ends now, and tells when that is. */
   #waited(device: string, start: number, line: string): number {
     const now = performance.now();
-    this.#ledger.waited(line, now - start);
+    this.#ledger.waited(device, line, now - start);
     if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms: now - start, line, why: 'read' });
     return now;
   }
