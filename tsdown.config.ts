@@ -13,6 +13,7 @@ export default defineConfig({
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     lattice: 'src/lattice/index.ts',
+    tfjs: 'src/tfjs/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
@@ -21,5 +22,5 @@ export default defineConfig({
   target: 'es2022',
   dts: true,
   clean: true,
-  external: [/^node:/, 'koffi', 'webgpu', 'commander'],
+  external: [/^node:/, 'koffi', 'webgpu', 'commander', /^@tensorflow\//],
 });
