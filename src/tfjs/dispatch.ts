@@ -3,7 +3,7 @@
 import { Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
 import { Call, type Kernels, type Native, type Out, Reroute } from './kernel.ts';
-import { complexKernels, kernels } from './kernels/all.ts';
+import { complexKernels, kernels, stringKernels } from './kernels/all.ts';
 import type { Routed } from './routed.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
 
@@ -17,11 +17,12 @@ interface Params {
 export const kernelNames: readonly string[] = Object.keys(kernels);
 
 export function dispatch(kernel: string, routed: Routed): (params: Params) => TensorInfo | TensorInfo[] {
-  const [native, complex] = [pick(kernels, kernel), pick(complexKernels, kernel)];
+  const native = pick(kernels, kernel);
+  const byKind = { numeric: native, complex64: pick(complexKernels, kernel), string: pick(stringKernels, kernel) };
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
     const kind = kindOf(inputs);
-    const run = kind === 'numeric' ? native : kind === 'complex64' ? complex : null;
+    const run = byKind[kind];
     if (!run) return routed.run(kernel, inputs, attrs, backend, native ? `it has ${kind} inputs` : 'no kernel of ours');
     const { session } = backend;
     const result = session.rt.scope(() => run(new Call(backend, inputs, attrs)));

@@ -26,6 +26,11 @@ export class Call {
     this.#attrs = attrs;
   }
 
+  /** Whether f64 costs no other device. */
+  get wide(): boolean {
+    return this.#backend.session.wide;
+  }
+
   /** The attributes, by the type TF.js has for them. */
   attrs<A>(): A {
     return this.#attrs as A;

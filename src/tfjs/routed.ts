@@ -48,13 +48,17 @@ export class Routed {
     const lend = (x: TensorInfo): TensorInfo => {
       const dataId = lendValues(cpu, x, readNow(backend, x, kernel));
       given.push(dataId);
-      return { dataId, shape: x.shape, dtype: x.dtype };
+      // Some kernels ask for the rank, which tensors have beside their shape.
+      return { dataId, shape: x.shape, dtype: x.dtype, rank: x.shape.length } as TensorInfo;
     };
     const made: TensorInfo[] = [];
     try {
       // Some kernels take a list.
       const lent: KernelInputs = Array.isArray(inputs) ? ([] as unknown as KernelInputs) : {};
-      for (const [name, x] of Object.entries(inputs)) if (x) lent[name] = lend(x);
+      for (const [name, x] of Object.entries(inputs)) {
+        if (Array.isArray(x)) lent[name] = x.map(lend) as unknown as TensorInfo;
+        else if (x) lent[name] = lend(x);
+      }
       const out = run({ inputs: lent, backend: cpu, ...(attrs && { attrs }) });
       session.ranRouted(kernel, reason);
       made.push(...[out].flat());

@@ -31,11 +31,16 @@ export class Session {
   /** Tests switch it off to show that a kernel needs no help. */
   routing = true;
 
+  /** The device that does most of the work computes in f64 too. */
+  readonly wide: boolean;
+
   constructor(tf: Tf, cpu: TfCpu | null, rt: Runtime, name: string) {
     this.tf = tf;
     this.cpu = cpu;
     this.rt = rt;
     this.name = name;
+    const first = rt.devices().find((d) => d.open);
+    this.wide = first !== undefined && rt.device(first.id).caps.dtypes.has('f64');
   }
 
   ranNative(kernel: string): void {
