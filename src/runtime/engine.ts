@@ -10,9 +10,8 @@ import type { Blame, Maybe, Work } from '../governor/recovery/attempt.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import type { LaunchStep } from '../graph/plan.ts';
-import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
-import { Checks } from './checks.ts';
+import { Checks, withInherited } from './checks.ts';
 import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
@@ -318,12 +317,8 @@ export class Engine {
     }
     this.launch(executable, buffers, t.scalars, whole);
     const undo = () => releaseMade(place, buffers, plan.leaves);
-    let checks: DeferredCheck[] | null =
-      t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs.length, undo) : null;
-    for (let i = 0; i < t.leaves.length; i++) {
-      const inherited = t.leaves[i]!.storage!.checks;
-      if (inherited) checks = [...(checks ?? []), ...inherited];
-    }
+    const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs.length, undo) : null;
+    const checks = withInherited(own, t.leaves);
     const finished = { place, leaves: t.leaves, buffers, checks };
     const origin = { reach, call: null };
     if (plan.kept.length === 0) {

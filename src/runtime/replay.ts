@@ -7,6 +7,7 @@ import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
+import { withInherited } from './checks.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
 import { anywhere, type Executable, type Want } from './programs.ts';
@@ -62,12 +63,8 @@ function checksOf(
 ): DeferredCheck[] | null {
   const { place, plan } = executable;
   const undo = (): void => releaseMade(place, buffers, plan.leaves);
-  let all = checks.length > 0 ? engine.checks.read({ checks }, executable, buffers, outputs.length, undo) : null;
-  for (let i = 0; i < leaves.length; i++) {
-    const inherited = leaves[i]!.storage!.checks;
-    if (inherited) all = [...(all ?? []), ...inherited];
-  }
-  return all;
+  const own = checks.length > 0 ? engine.checks.read({ checks }, executable, buffers, outputs.length, undo) : null;
+  return withInherited(own, leaves);
 }
 
 /** The program of the last call if nothing speaks against it, else the one the router chooses. */

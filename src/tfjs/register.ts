@@ -6,7 +6,7 @@ import { ArgumentError, createRuntime, type Runtime, type RuntimeOptions, type S
 import { ForgeBackend } from './backend.ts';
 import { dispatch, kernelNames } from './dispatch.ts';
 import { type FlushOptions, Pending } from './pending.ts';
-import { Routed } from './routed.ts';
+import { hostKernels, Routed } from './routed.ts';
 import { Session, type TfjsEvents } from './session.ts';
 import type { Tf, TfCpu, TfTensor } from './types.ts';
 
@@ -28,6 +28,8 @@ export interface BackendReport {
   readonly device: string;
   /** Kernels with an implementation of ours. */
   readonly native: number;
+  /** Those of them that ran, and how often. */
+  readonly ran: Readonly<Record<string, number>>;
   /** Kernels that ran on TF.js's CPU backend, and how often. */
   readonly routed: Readonly<Record<string, number>>;
   /** Kernels that were asked for and that nothing could run. */
@@ -59,12 +61,14 @@ export class TfjsBackend {
   }
 
   report(): BackendReport {
-    const { rt, routed, missing } = this.#session;
+    const { rt, native, routed, missing } = this.#session;
+    const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
     const current = this.#current();
     return {
       device: rt.devices().find((d) => d.open)?.id ?? 'none',
       native: kernelNames.length,
-      routed: Object.fromEntries([...routed].sort((a, b) => b[1] - a[1])),
+      ran: counts(native),
+      routed: counts(routed),
       missing: [...missing],
       pendingOps: current?.pending.size ?? 0,
       numDataIds: current?.numDataIds() ?? 0,
@@ -168,7 +172,7 @@ export async function registerBackend(tf: Tf, options: BackendOptions = {}): Pro
     },
     priority,
   );
-  for (const kernelName of new Set([...kernelNames, ...routed.names])) {
+  for (const kernelName of new Set([...kernelNames, ...hostKernels, ...routed.names])) {
     tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, routed) });
   }
   if (!registered.has(engine)) registered.set(engine, new Map());

@@ -8,6 +8,29 @@ import { asArray, isNumeric } from './convert.ts';
 import type { Session } from './session.ts';
 import type { BackendValues, DataId, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
 
+/**
+ * Kernels of TF.js that stay on the CPU: they work on strings, or the shape of their result depends on values. Known by name,
+ * so that without a CPU backend whoever calls one is told what to do.
+ */
+export const hostKernels = [
+  'Draw',
+  'NonMaxSuppressionV3',
+  'NonMaxSuppressionV4',
+  'NonMaxSuppressionV5',
+  'RaggedGather',
+  'RaggedRange',
+  'RaggedTensorToTensor',
+  'SparseFillEmptyRows',
+  'SparseReshape',
+  'SparseSegmentMean',
+  'SparseSegmentSum',
+  'StaticRegexReplace',
+  'StringNGrams',
+  'StringSplit',
+  'StringToHashBucketFast',
+  'Unique',
+] as const;
+
 type PrivateBackend = InstanceType<NonNullable<Session['cpu']>['MathBackendCPU']>;
 type CpuKernel = (params: {
   inputs: KernelInputs;

@@ -154,11 +154,28 @@ function depthwise(c: Call): Tensor {
   const g = geometryOf(c, x.shape, filter.shape, true);
   const [channels, m] = filter.shape.slice(-2) as [number, number];
   const n = x.shape[0]!;
+  const sum = product(g.kernel) <= mostWeights ? shiftedSum(x, filter, g) : windowSum(x, filter, g);
+  return stored(c.rt, sum.reshape([n, ...g.out, channels * m]), c.x('x').dtype);
+}
+
+/** Up to 5 × 5 the products of a depthwise filter are written out. */
+const mostWeights = 25;
+
+function shiftedSum(x: Tensor, filter: Tensor, g: Geometry): Tensor {
+  const [channels, m] = filter.shape.slice(-2) as [number, number];
   const weights = taps(filter.reshape([...g.kernel, channels * m]), 0, g.kernel);
-  const sum = shiftedInputs(x, g, 0)
+  return shiftedInputs(x, g, 0)
     .map((v, i) => (m === 1 ? v : repeatChannels(v, m)).mul(weights[i]!))
     .reduce((a, b) => a.add(b));
-  return stored(c.rt, sum.reshape([n, ...g.out, channels * m]), c.x('x').dtype);
+}
+
+/** [N, …out, C, M, …kernel], summed over the kernel. */
+function windowSum(x: Tensor, filter: Tensor, g: Geometry): Tensor {
+  const s = g.kernel.length;
+  const windows = windowsOf(x, g, 0);
+  const weights = filter.permute([s, s + 1, ...range(0, s)]);
+  const products = windows.unsqueeze(s + 2).mul(weights);
+  return products.sum({ axis: range(s + 3, s), ...(x.dtype === 'i32' && { dtype: 'i32' as const }) });
 }
 
 /** [..., C] → [..., C·M], each channel M times. */
@@ -180,14 +197,13 @@ function depthwiseFilter(c: Call): Tensor {
   const g = geometryOf(c, x.shape, filterShape!, true);
   const [channels, m] = filterShape!.slice(-2) as [number, number];
   const n = x.shape[0]!;
-  const grad = dy.reshape([n, ...g.out, channels, m]);
-  const sums = shiftedInputs(x, g, 0).map((v) =>
-    v
-      .reshape([n, ...g.out, channels, 1])
-      .mul(grad)
-      .sum({ axis: [0, 1, 2] }),
-  );
-  return c.rt.stack(sums, 0).reshape(filterShape!);
+  const grad = dy.reshape([n, ...g.out, channels, m, 1, 1]);
+  // [N, …out, C, 1, …kernel] against [N, …out, C, M, 1, 1], summed over windows: [C, M, …kernel]
+  const sums = windowsOf(x, g, 0)
+    .unsqueeze(4)
+    .mul(grad)
+    .sum({ axis: [0, 1, 2] });
+  return sums.permute([2, 3, 0, 1]);
 }
 
 // Three spatial axes, NDHWC alone, as TF.js's CPU backend.

@@ -12,16 +12,18 @@ function gather(c: Call): Tensor {
   const [x, info, index] = [c.x('x'), c.info('x'), c.info('indices')];
   const at = c.tf.util.parseAxisParam(axis, info.shape)[0]!;
   const last = info.shape[at]! - 1;
-  for (const value of Array.from(c.host('indices') ?? [])) {
+  const known = c.host('indices');
+  for (const value of Array.from(known ?? [])) {
     c.tf.util.assert(value <= last && value >= 0, () => `GatherV2: the index value ${value} is not in [0, ${last}]`);
   }
   const places = c.tf.backend_util.segment_util.collectGatherOpShapeInfo(info as never, index as never, at, batchDims);
   const indices = c.x('indices').cast('i32');
-  if (places.batchSize === 1) return x.gather(indices.flatten(), at).reshape(places.outputShape);
+  const mode = known ? 'clip' : 'check';
+  if (places.batchSize === 1) return x.gather(indices.flatten(), at, { mode }).reshape(places.outputShape);
   const { batchSize, outerSize, dimSize, sliceSize, outputShape } = places;
   const count = indices.size / batchSize;
   const rows = indices.reshape([batchSize, 1, count, 1]);
-  return x.reshape([batchSize, outerSize, dimSize, sliceSize]).takeAlongAxis(rows, 2).reshape(outputShape);
+  return x.reshape([batchSize, outerSize, dimSize, sliceSize]).takeAlongAxis(rows, 2, { mode }).reshape(outputShape);
 }
 
 /** Rows of indices as positions in the flattened leading axes. */
@@ -35,16 +37,17 @@ function flatIndices(indices: Tensor, sizes: readonly number[]): Tensor {
     .flatten();
 }
 
-/** Refuses rows of indices outside a shape, where they can be seen now. */
-function checkRows(c: Call, name: string, sizes: readonly number[], say: (row: number[]) => string): void {
+/** Refuses rows of indices outside a shape where they can be seen now; says whether the device still has to look. */
+function checkRows(c: Call, name: string, sizes: readonly number[], say: (row: number[]) => string): 'clip' | 'check' {
   const values = c.host(name);
-  if (!values) return;
+  if (!values) return 'check';
   const total = sizes.reduce((a, b) => a * b, 1);
   for (let from = 0; from + sizes.length <= values.length; from += sizes.length) {
     const row = sizes.map((_, i) => values[from + i]!);
     const flat = row.reduce((at, v, i) => at * sizes[i]! + v, 0);
     if (flat < 0 || flat >= total) throw new Error(say(row));
   }
+  return 'clip';
 }
 
 function gatherNd(c: Call): Tensor {
@@ -54,12 +57,12 @@ function gatherNd(c: Call): Tensor {
   if (count === 0) return c.rt.zeros(shape, { dtype: x.dtype });
   const rank = indices.shape[indices.shape.length - 1]!;
   const sizes = params.shape.slice(0, rank);
-  checkRows(c, 'indices', sizes, (row) => `Invalid indices: ${row} does not index into ${params.shape}`);
+  const mode = checkRows(c, 'indices', sizes, (row) => `Invalid indices: ${row} does not index into ${params.shape}`);
   if (rank === 0) return x.reshape([1, ...params.shape]).expand(shape);
   const total = sizes.reduce((a, b) => a * b, 1);
   return x
     .reshape([total, sliceSize])
-    .gather(flatIndices(c.x('indices'), sizes), 0)
+    .gather(flatIndices(c.x('indices'), sizes), 0, { mode })
     .reshape(shape);
 }
 
@@ -72,14 +75,14 @@ function scatter(c: Call, names: [string, string], shape: number[], base: Tensor
     shape,
   );
   const sizes = shape.slice(0, sliceRank);
-  checkRows(c, names[0], sizes, (row) => `Invalid indices: ${row} does not index into ${shape}`);
+  const bounds = checkRows(c, names[0], sizes, (row) => `Invalid indices: ${row} does not index into ${shape}`);
   const values = numbers(c.x(names[1]));
   if (values.size === 0) return base.clone();
   const total = sizes.reduce((a, b) => a * b, 1);
   const spread = values.size === 1 ? values.reshape([1, 1]) : values.reshape([values.size / sliceSize, sliceSize]);
   const rows = spread.expand([numUpdates, sliceSize]);
   const target = numbers(base).reshape([total, sliceSize]);
-  const placed = target.scatter(flatIndices(c.x(names[0]), sizes), rows, { axis: 0, mode });
+  const placed = target.scatter(flatIndices(c.x(names[0]), sizes), rows, { axis: 0, mode, bounds });
   return stored(c.rt, placed, base.dtype).reshape(shape);
 }
 
@@ -91,7 +94,7 @@ function segmentSum(c: Call): Tensor {
   const rows = c.rt.where(outside, c.rt.full([], numSegments, { dtype: 'i32' }), ids).flatten();
   const rest = x.shape.slice(ids.rank);
   const target = c.rt.zeros([numSegments + 1, ...rest]);
-  const sums = target.scatter(rows, x.reshape([ids.size, ...rest]), { axis: 0, mode: 'add' });
+  const sums = target.scatter(rows, x.reshape([ids.size, ...rest]), { axis: 0, mode: 'add', bounds: 'clip' });
   return sums.slice([[0, numSegments]]);
 }
 
@@ -115,7 +118,7 @@ function bincount(c: Call, binary: boolean, perRow: boolean): Tensor {
   const updates = weighted ? weights.cast(type).flatten() : c.rt.ones([x.size], { dtype: type });
   const counts = c.rt
     .zeros([rows * (size + 1)], { dtype: type })
-    .scatter(flat, updates, { mode: binary ? 'set' : 'add' });
+    .scatter(flat, updates, { mode: binary ? 'set' : 'add', bounds: 'clip' });
   const result = counts.reshape([rows, size + 1]).slice([null, [0, size]]);
   return stored(c.rt, split ? result : result.reshape([size]), weights.dtype);
 }

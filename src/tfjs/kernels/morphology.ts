@@ -2,8 +2,9 @@
 
 import type { Tensor } from '../../index.ts';
 import type { Call, Kernels } from '../kernel.ts';
+import { sharesOf } from './pool.ts';
 import { stored } from './types.ts';
-import { fold, type Geometry, geometry2, positions, shiftedInputs, taps } from './windows.ts';
+import { fold, type Geometry, geometry2, shiftedInputs, taps } from './windows.ts';
 
 interface DilationAttrs {
   readonly strides: number | [number, number];
@@ -32,24 +33,19 @@ function dilated(c: Call): { value: Tensor; at: Tensor; g: Geometry } {
   return { value, at, g };
 }
 
-/** For each position of the filter the gradients of the windows that chose it. */
-function chosen(c: Call): { parts: Tensor[]; g: Geometry } {
+/** [N, …out, …kernel, C]: the gradient of each window at the position it chose. */
+function chosen(c: Call): { shares: Tensor; g: Geometry } {
   const { at, g } = dilated(c);
   const dy = c.f('dy');
   c.tf.util.assert(dy.rank === 4, () => `dy must have the same rank as output 4, but got ${dy.rank}`);
-  return { parts: positions(g.kernel).map((_, k) => c.rt.where(at.equal(k), dy, 0)), g };
+  return { shares: sharesOf(c.rt, at, dy, g), g };
 }
 
 export const morphology: Kernels = {
   Dilation2D: (c) => stored(c.rt, dilated(c).value, c.x('x').dtype),
-  Dilation2DBackpropFilter: (c) => {
-    const { parts } = chosen(c);
-    const sums = parts.map((p) => p.sum({ axis: [0, 1, 2] }));
-    return c.rt.stack(sums, 0).reshape(c.info('filter').shape);
-  },
+  Dilation2DBackpropFilter: (c) => chosen(c).shares.sum({ axis: [0, 1, 2] }),
   Dilation2DBackpropInput: (c) => {
-    const { parts, g } = chosen(c);
-    const [n, , , channels] = c.info('x').shape as [number, number, number, number];
-    return fold(c.rt.stack(parts, 3).reshape([n, ...g.out, ...g.kernel, channels]), g);
+    const { shares, g } = chosen(c);
+    return fold(shares, g);
   },
 };

@@ -3,7 +3,17 @@
 import type { Runtime, Tensor } from '../../index.ts';
 import type { Call, Kernels, Native } from '../kernel.ts';
 import { stored } from './types.ts';
-import { fold, type Geometry, geometry2, geometry3, positions, product, seen, shiftedInputs } from './windows.ts';
+import {
+  fold,
+  type Geometry,
+  geometry2,
+  geometry3,
+  product,
+  seen,
+  shiftedInputs,
+  windowsOf,
+  writtenOut,
+} from './windows.ts';
 
 interface PoolAttrs {
   readonly filterSize: number | [number, number];
@@ -55,15 +65,12 @@ const maxPool: Native = (c) => {
   const x = c.x('x');
   const g = geometryOf(c, x.shape);
   if (isIdentity(g)) return c.share('x', x.shape);
-  const best = shiftedInputs(x.cast('f32'), g, lowest).reduce<Tensor>(
-    (top, v) => c.rt.where(v.greater(top), v, top),
-    c.rt.full([], lowest),
-  );
-  return stored(c.rt, best, x.dtype);
+  return stored(c.rt, largest(c.rt, x.cast('f32'), g).value, x.dtype);
 };
 
 /** The largest in each window, and which position of the window it is at: the first of equals, -1 if there is none. */
 function largest(rt: Runtime, x: Tensor, g: Geometry): { value: Tensor; at: Tensor } {
+  if (product(g.kernel) > writtenOut) return largestByLoop(rt, x, g);
   let value: Tensor = rt.full([], lowest);
   let at: Tensor = rt.full([], -1, { dtype: 'i32' });
   shiftedInputs(x, g, lowest).forEach((v, k) => {
@@ -74,12 +81,28 @@ function largest(rt: Runtime, x: Tensor, g: Geometry): { value: Tensor; at: Tens
   return { value, at };
 }
 
+function largestByLoop(rt: Runtime, x: Tensor, g: Geometry): { value: Tensor; at: Tensor } {
+  const numbers = rt.where(x.isnan(), lowest, x);
+  const windows = windowsOf(numbers, g, lowest);
+  const rows = windows.reshape([...windows.shape.slice(0, -g.kernel.length), product(g.kernel)]);
+  const value = rows.max({ axis: -1 });
+  const none = rt.full([], -1, { dtype: 'i32' });
+  return { value, at: rt.where(value.equal(lowest), none, rows.argmax({ axis: -1 })) };
+}
+
+/** The sum of each window. */
+function total(x: Tensor, g: Geometry): Tensor {
+  if (product(g.kernel) <= writtenOut) return shiftedInputs(x, g, 0).reduce((a, b) => a.add(b));
+  const windows = windowsOf(x, g, 0);
+  return windows.sum({ axis: g.kernel.map((_, i) => windows.rank - g.kernel.length + i) });
+}
+
 /** The mean of what each window sees of the input. */
 const avgPool: Native = (c) => {
   const x = c.x('x');
   const g = geometryOf(c, x.shape);
   if (isIdentity(g)) return c.share('x', x.shape);
-  const sum = shiftedInputs(x.cast('f32'), g, 0).reduce((a, b) => a.add(b));
+  const sum = total(x.cast('f32'), g);
   return stored(c.rt, sum.div(countsOf(c.rt, g)), x.rank === 5 ? 'f32' : x.dtype);
 };
 
@@ -108,15 +131,18 @@ const avgPoolGrad: Native = (c) => {
   return fold(share.expand([n, ...g.out, ...g.kernel, channels]), g);
 };
 
+/** [N, …out, …kernel, C]: the gradient of each window at the position it chose, 0 at the others. */
+export function sharesOf(rt: Runtime, at: Tensor, dy: Tensor, g: Geometry): Tensor {
+  const wide = (t: Tensor) => t.reshape([t.shape[0]!, ...g.out, ...g.kernel.map(() => 1), t.shape[t.rank - 1]!]);
+  const numbers = rt.arange(0, product(g.kernel), 1, { dtype: 'i32' }).reshape([...g.kernel, 1]);
+  return rt.where(wide(at).equal(numbers), wide(dy), 0);
+}
+
 /** The gradient goes to the largest element of each window. */
 const maxPoolGrad: Native = (c) => {
   const [dy, x] = [c.f('dy'), c.f('input')];
   const g = geometryOf(c, x.shape);
-  const { at } = largest(c.rt, x, g);
-  const s = g.kernel.length;
-  const parts = positions(g.kernel).map((_, k) => c.rt.where(at.equal(k), dy, 0));
-  const [n, channels] = [x.shape[0]!, x.shape[x.rank - 1]!];
-  return fold(c.rt.stack(parts, 1 + s).reshape([n, ...g.out, ...g.kernel, channels]), g);
+  return fold(sharesOf(c.rt, largest(c.rt, x, g).at, dy, g), g);
 };
 
 /** The largest, and where it is in the flattened input. */

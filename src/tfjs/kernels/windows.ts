@@ -101,32 +101,41 @@ export function taps(x: Tensor, axis: number, kernel: readonly number[]): Tensor
   );
 }
 
-/** Above this many positions a kernel is folded axis by axis. */
-const mostTaps = 16;
+/** Up to this many positions a sum over a kernel is written out; above, the device loops over it. */
+export const writtenOut = 9;
 
 /** The opposite of windows: [N, …out, …kernel, C], each element added where its window took it from: [N, …in, C]. */
 export function fold(x: Tensor, g: Geometry): Tensor {
   const s = g.kernel.length;
-  if (product(g.kernel) <= mostTaps) {
-    const parts = taps(x, 1 + s, g.kernel).map((t, i) => placed(t, positions(g.kernel)[i]!, g));
+  if (product(g.kernel) <= writtenOut) {
+    const at = positions(g.kernel);
+    const parts = taps(x, 1 + s, g.kernel).map((t, i) => placed(t, at[i]!, g));
     return cropped(
       parts.reduce((a, b) => a.add(b)),
       g,
     );
   }
-  // Axis by axis: k1 + k2 terms instead of k1 · k2. The kernel axis of each step stands right behind the axes done.
-  let current = x;
-  for (let i = 0; i < s; i++) {
-    const at = 1 + s;
-    const size = g.kernel[i]!;
-    const shape = [...current.shape.slice(0, at), ...current.shape.slice(at + 1)];
-    const spread = Array.from({ length: size }, (_, k) => {
-      const slice = current.slice([...new Array<null>(at).fill(null), [k, k + 1]]).reshape(shape);
-      return spreadAxis(slice, 1 + i, k * g.dilation[i]!, g.stride[i]!, length(g, i));
-    });
-    current = spread.reduce((a, b) => a.add(b));
-  }
-  return cropped(current, g);
+  const axes = g.kernel.map((_, i) => 1 + s + i);
+  const skewed = g.kernel.reduce((t, _, i) => skew(t, 1 + i, 1 + s + i, g, i), x);
+  return cropped(skewed.sum({ axis: axes }), g);
+}
+
+/**
+ * Moves row k of a pair of axes (positions, kernel) k · dilation places further, with zeros around it. Without a loop: rows
+ * that are stored `dilation` elements longer than they are read start that much later each.
+ */
+function skew(x: Tensor, axis: number, kernelAxis: number, g: Geometry, i: number): Tensor {
+  const [size, dilation, k] = [length(g, i), g.dilation[i]!, g.kernel[i]!];
+  const apart = spreadAxis(x, axis, 0, g.stride[i]!, size + dilation);
+  const rest = apart.shape.map((_, a) => a).filter((a) => a !== axis && a !== kernelAxis);
+  const order = [...rest, kernelAxis, axis];
+  const lead = rest.map((a) => apart.shape[a]!);
+  const rows = apart
+    .permute(order)
+    .reshape([...lead, k * (size + dilation)])
+    .slice([...lead.map(() => null), [0, k * size]])
+    .reshape([...lead, k, size]);
+  return rows.permute(order.map((_, a) => order.indexOf(a)));
 }
 
 /** How long an axis is with its border, at least as long as the input needs. */

@@ -11,7 +11,7 @@ import { settings } from './settings.ts';
 
 const { device } = settings;
 const runtime = await createRuntime({
-  devices: device === 'cpu' ? ['cpu'] : [device, 'cpu'],
+  devices: [device],
   ...(settings.isolated && { isolation: 'process' }),
 });
 const backend = await registerBackend(tf, { ...(settings.routing && { cpu }), runtime });
@@ -21,7 +21,8 @@ const slow: [number, string][] = [];
 let from = 0;
 jasmineEnv.configure({ random: false });
 jasmineEnv.addReporter({
-  specStarted: () => {
+  specStarted: ({ fullName }) => {
+    if (settings.trace) process.stderr.write(`${fullName}\n`);
     from = performance.now();
   },
   specDone: ({ fullName, status, failedExpectations }) => {
@@ -53,7 +54,7 @@ const result = {
   failures,
 };
 const out = (line: string): void => void process.stdout.write(`${line}\n`);
-if (settings.json) out(JSON.stringify({ ...result, routedKernels: report.routed }));
+if (settings.json) out(JSON.stringify({ ...result, ran: Object.keys(report.ran), routedKernels: report.routed }));
 else {
   for (const f of failures.slice(0, settings.show)) out(`FAIL ${f}`);
   slow.sort((a, b) => b[0] - a[0]);

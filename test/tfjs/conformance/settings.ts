@@ -1,10 +1,11 @@
 // What a run of the suite is asked for:
-//   --device cpu|webgpu|cuda   the first device of the runtime; the CPU stands behind the others
+//   --device cpu|webgpu|cuda   the one device of the runtime
 //   --async                    leave out the specs that read synchronously
 //   --isolated                 the device in a process of its own
 //   --only REGEX               specs whose names match
 //   --part N                   every N-th spec
 //   --no-routing               TF.js's CPU kernels switched off
+//   --trace                    names each spec before it runs
 //   --json                     the result as one line of JSON
 
 const args = process.argv.slice(2);
@@ -21,5 +22,6 @@ export const settings = {
   part: option('part') === undefined ? null : Number(option('part')),
   routing: !args.includes('--no-routing'),
   json: args.includes('--json'),
+  trace: args.includes('--trace'),
   show: Number(option('show') ?? 40),
 };
