@@ -7,6 +7,7 @@ import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.j
 import type { RuntimeOptions } from '../../src/index.ts';
 import { type BackendOptions, registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
 
+export { seeded } from './numbers.ts';
 export { cpu, tf };
 
 /** Our backend, registered and set. */
@@ -59,14 +60,4 @@ export function difference(a: ArrayLike<number>, b: ArrayLike<number>): number {
     worst = Math.max(worst, Number.isFinite(d) ? d / scale : Number.POSITIVE_INFINITY);
   }
   return worst;
-}
-
-/** Numbers from a seed, evenly in [-1, 1). */
-export function seeded(seed: number): () => number {
-  let s = (seed * 2654435761) >>> 0;
-  return () => {
-    s = (Math.imul(s ^ (s >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
-    s ^= s >>> 13;
-    return ((s >>> 0) / 2 ** 32) * 2 - 1;
-  };
 }
