@@ -136,7 +136,7 @@ export class ForgeBackend implements KernelBackend {
     const { values, parts, dtype, tensor } = this.#data.get(id);
     if (parts) return merged(this.readSync(parts.real.dataId), this.readSync(parts.imag.dataId));
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
-    return tensor!.dataSync() as BackendValues;
+    return this.session.readNow(tensor!) as BackendValues;
   }
 
   // Reference counts.

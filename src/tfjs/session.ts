@@ -2,7 +2,7 @@
 //
 // It outlives the backend objects that TF.js makes and disposes of.
 
-import { type BusEvents, EventBus, type Runtime } from '../index.ts';
+import { type BusEvents, DeviceUnavailable, EventBus, type Runtime, type Tensor, type TypedArray } from '../index.ts';
 import type { Tf, TfCpu } from './types.ts';
 
 /** A kernel ran on TF.js's CPU backend for the first time. */
@@ -41,6 +41,25 @@ export class Session {
     this.name = name;
     const first = rt.devices().find((d) => d.open);
     this.wide = first !== undefined && rt.device(first.id).caps.dtypes.has('f64');
+  }
+
+  /**
+   * The values of a tensor without a wait. Where the device cannot be read at once, but another one can, what is still lazy and
+   * rests on data in host memory is computed there.
+   */
+  readNow(tensor: Tensor): TypedArray {
+    try {
+      return tensor.dataSync() as TypedArray;
+    } catch (e) {
+      const other = e instanceof DeviceUnavailable && !tensor.computed ? this.#readable() : null;
+      if (!other) throw e;
+      return this.rt.scope({ device: other }, () => tensor.dataSync() as TypedArray);
+    }
+  }
+
+  #readable(): string | null {
+    const open = this.rt.devices().filter((d) => d.open);
+    return open.find(({ id }) => this.rt.device(id).caps.syncRead)?.id ?? null;
   }
 
   ranNative(kernel: string): void {

@@ -60,6 +60,14 @@ function clip(x: Tensor, c: Call): Tensor {
   return c.rt.where(x.less(clipValueMin), like(c.rt, x, clipValueMin), top);
 }
 
+/** Near its poles an error in the last place is large in itself: f64, on the device or where the values still are. */
+const tan: Native = (c) => {
+  const known = c.wide ? null : c.host('x');
+  if (!known) return real((x) => (c.wide ? x.cast('f64').tan().cast('f32') : x.tan()))(c);
+  const y = c.rt.tensor(Float32Array.from(known, Math.tan), c.info('x').shape);
+  return c.info('x').dtype === 'float32' ? y : stored(c.rt, y, c.x('x').dtype);
+};
+
 export const unary: Kernels = {
   Abs: own((x) => x.abs()),
   Acos: real((x) => x.acos()),
@@ -99,7 +107,6 @@ export const unary: Kernels = {
   Sqrt: real((x) => x.sqrt()),
   Square: own((x) => x.mul(x)),
   Step: real(step),
-  // Near its poles an error in the last place is large in itself: f64 where it can be had.
-  Tan: real((x, { wide }) => (wide ? x.cast('f64').tan().cast('f32') : x.tan())),
+  Tan: tan,
   Tanh: real((x) => x.tanh()),
 };

@@ -1,5 +1,5 @@
 // What a run of the suite is asked for:
-//   --device cpu|webgpu|cuda   the one device of the runtime
+//   --device cpu|webgpu|cuda   the device that everything runs on
 //   --async                    leave out the specs that read synchronously
 //   --isolated                 the device in a process of its own
 //   --only REGEX               specs whose names match
