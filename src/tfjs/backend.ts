@@ -129,7 +129,10 @@ export class ForgeBackend implements KernelBackend {
       return merged(real as Float32Array, imag as Float32Array);
     }
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
-    return (await entry.tensor!.data()) as BackendValues;
+    const read = (await entry.tensor!.data()) as BackendValues;
+    // What was waited for once is there when a synchronous call needs it.
+    if (!this.session.synchronous) entry.values = read;
+    return read;
   }
 
   readSync(id: DataId): BackendValues {

@@ -34,13 +34,18 @@ export class Session {
   /** The device that does most of the work computes in f64 too. */
   readonly wide: boolean;
 
+  /** Every device can be read without a wait. */
+  readonly synchronous: boolean;
+
   constructor(tf: Tf, cpu: TfCpu | null, rt: Runtime, name: string) {
     this.tf = tf;
     this.cpu = cpu;
     this.rt = rt;
     this.name = name;
-    const first = rt.devices().find((d) => d.open);
-    this.wide = first !== undefined && rt.device(first.id).caps.dtypes.has('f64');
+    const open = rt.devices().filter((d) => d.open);
+    const caps = open.map(({ id }) => rt.device(id).caps);
+    this.wide = caps[0]?.dtypes.has('f64') ?? false;
+    this.synchronous = caps.every((c) => c.syncRead);
   }
 
   /**

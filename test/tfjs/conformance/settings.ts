@@ -3,7 +3,8 @@
 //   --async                    leave out the specs that read synchronously
 //   --isolated                 the device in a process of its own
 //   --only REGEX               specs whose names match
-//   --part N                   every N-th spec
+//   --part K/N                 every N-th spec, from the K-th on
+//   --jobs N                   in N processes, a part each
 //   --no-routing               TF.js's CPU kernels switched off
 //   --trace                    names each spec before it runs
 //   --json                     the result as one line of JSON
@@ -19,7 +20,8 @@ export const settings = {
   sync: !args.includes('--async'),
   isolated: args.includes('--isolated'),
   filter: new RegExp(option('only') ?? ''),
-  part: option('part') === undefined ? null : Number(option('part')),
+  part: option('part')?.split('/').map(Number) as [number, number] | undefined,
+  jobs: Number(option('jobs') ?? 1),
   routing: !args.includes('--no-routing'),
   json: args.includes('--json'),
   trace: args.includes('--trace'),
