@@ -23,6 +23,7 @@ export default defineConfig({
     field: 'src/field/index.ts',
     'field-wire': 'src/field/wire/index.ts',
     studio: 'src/studio/index.ts',
+    tfjs: 'src/tfjs/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
@@ -32,5 +33,5 @@ export default defineConfig({
   target: 'es2022',
   dts: true,
   clean: true,
-  external: [/^node:/, 'koffi', 'webgpu', 'commander', 'bullmq', 'ioredis'],
+  external: [/^node:/, 'koffi', 'webgpu', 'commander', 'bullmq', 'ioredis', /^@tensorflow\//],
 });

@@ -12,7 +12,7 @@ import type { Node } from '../graph/node.ts';
 import type { LaunchStep } from '../graph/plan.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
-import { Checks } from './checks.ts';
+import { Checks, withInherited } from './checks.ts';
 import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
@@ -372,9 +372,8 @@ export class Engine {
   ): readonly DeferredCheck[] | null {
     const { place, plan } = executable;
     const undo = (): void => releaseMade(place, buffers, plan.leaves);
-    const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs, undo) : [];
-    const all = [...own, ...t.leaves.flatMap((leaf) => leaf.storage!.checks ?? [])];
-    return all.length > 0 ? all : null;
+    const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs, undo) : null;
+    return withInherited(own, t.leaves);
   }
 }
 

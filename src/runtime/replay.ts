@@ -8,6 +8,7 @@ import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
+import { withInherited } from './checks.ts';
 import type { Engine } from './engine.ts';
 import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
@@ -74,16 +75,12 @@ function checksOf(
   leaves: readonly Node[],
   buffers: (DeviceBuffer | undefined)[],
 ): DeferredCheck[] | null {
-  let all: DeferredCheck[] | null = null;
+  let own: DeferredCheck[] | null = null;
   if (checks.length > 0) {
     const undo = (): void => releaseMade(executable.place, buffers, executable.plan.leaves);
-    all = engine.checks.read({ checks }, executable, buffers, outputs.length, undo);
+    own = engine.checks.read({ checks }, executable, buffers, outputs.length, undo);
   }
-  for (let i = 0; i < leaves.length; i++) {
-    const inherited = leaves[i]!.storage!.checks;
-    if (inherited) all = [...(all ?? []), ...inherited];
-  }
-  return all;
+  return withInherited(own, leaves);
 }
 
 /** The program of the last call if nothing speaks against it, else the one the router chooses. */

@@ -217,6 +217,15 @@ export class Runtime extends TensorMaking {
   }
 
   /**
+   * Computes tensors now, together, as one program where that is possible. Returns at once; the devices may still be busy.
+   * @example (() => { const t = rt.ones([2]).add(1); rt.compute(t); return t.computed; })() // → true
+   */
+  compute(...tensors: readonly Tensor[]): void {
+    this.host.checkOpen('compute');
+    if (tensors.length > 0) this.host.compute(tensors.map((t) => t.node));
+  }
+
+  /**
    * Computes tensors now, and waits until every device has finished what was enqueued.
    * @example await rt.flush() // → undefined
    * @example await rt.flush({ signal: AbortSignal.timeout(5000) }, rt.ones([4]).add(1)) // → undefined
