@@ -1,7 +1,6 @@
 // How long cycles take. A failed cycle fails the benchmark: an exception is no result, and its time is no time.
 
-import { createField } from './factory.ts';
-import type { Field } from './field.ts';
+import { createField, type Field } from './field.ts';
 import type { FieldOptions } from './options.ts';
 import type { Model } from './settings.ts';
 
