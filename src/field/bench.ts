@@ -62,5 +62,5 @@ export async function runBenchmark(field: Field, cycles = 100): Promise<Benchmar
 /** 20 cycles of a field made for it. */
 export async function quickTest(options: FieldOptions = {}): Promise<BenchmarkReport> {
   await using field = await createField(options);
-  return runBenchmark(field, 20);
+  return await runBenchmark(field, 20);
 }
