@@ -1,7 +1,7 @@
 // What fields can be shown to do: predictions that beat persistence, a cart that is held, and scores that noise does not pass.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { cartRecords, cartScore, cartSensors, controllers, uniform } from '../../examples/field/cart.ts';
+import { cartRecords, cartScore, cartSensors, controllers, uniform } from '../../examples/field/src/cart.ts';
 import { createField, type Field, type FieldOptions } from '../../src/field/index.ts';
 import { recursive, ridge } from '../../src/field/linear.ts';
 import { all } from '../support/extent.ts';

@@ -1,6 +1,6 @@
 // A plain echo-state reservoir of 256 units with a ridge readout, as ReservoirPy has it: to compare a field's prediction with.
 
-import { normal, uniform } from '../../examples/field/cart.ts';
+import { normal, uniform } from '../../examples/field/src/cart.ts';
 import { apply, ridge } from '../../src/field/linear.ts';
 
 const units = 256;
