@@ -13,17 +13,14 @@ export function canvas(id: string): CanvasRenderingContext2D {
   return (document.getElementById(id) as HTMLCanvasElement).getContext('2d')!;
 }
 
-/** Below zero amber, above zero teal; the largest value of the slice is the brightest. */
+/** From the lowest value of the slice, dark, to the highest, bright. */
 export function drawSlice(to: CanvasRenderingContext2D, values: Float32Array, height: number, width: number): void {
-  const most = Math.max(
-    1e-6,
-    values.reduce((m, v) => Math.max(m, Math.abs(v)), 0),
-  );
+  const low = values.reduce((m, v) => Math.min(m, v), Number.POSITIVE_INFINITY);
+  const span = Math.max(1e-9, values.reduce((m, v) => Math.max(m, v), Number.NEGATIVE_INFINITY) - low);
   const image = new ImageData(width, height);
   values.forEach((v, i) => {
-    const share = Math.sqrt(Math.abs(v) / most);
-    const [r, g, b] = v < 0 ? [240, 179, 95] : [95, 208, 192];
-    image.data.set([16 + (r! - 16) * share, 21 + (g! - 21) * share, 28 + (b! - 28) * share, 255], 4 * i);
+    const t = (v - low) / span;
+    image.data.set([16 + 224 * t * t, 21 + 220 * t, 40 + 170 * Math.sqrt(t), 255], 4 * i);
   });
   const small = new OffscreenCanvas(width, height);
   small.getContext('2d')!.putImageData(image, 0, 0);

@@ -18,7 +18,13 @@ let field = await fieldWith(0.001);
 say('device', `${size}³ × ${channels} on ${field.device} (${field.choice.reason})`);
 
 function fieldWith(spontaneous: number): Promise<Field> {
-  return createField({ runtime: rt, resolution: size, channels, seed: 1, settings: { spontaneous } });
+  return createField({
+    runtime: rt,
+    resolution: size,
+    channels,
+    seed: 1,
+    settings: { spontaneous, readout: 'slab', gain: 100 },
+  });
 }
 
 // Sensors by mouse.
@@ -119,7 +125,8 @@ track.canvas.addEventListener('pointerdown', (e) => {
 async function driveCart(): Promise<void> {
   const driver = await createField({
     runtime: rt,
-    device: field.device,
+    // So small that a GPU would spend its time on being asked.
+    device: 'cpu',
     resolution: 4,
     channels: 16,
     sensorDim: 2,
