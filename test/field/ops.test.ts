@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import {
+  createField,
   extractGradient,
   FieldConfigError,
   fieldMetrics,
@@ -10,8 +11,9 @@ import {
 } from '../../src/field/index.ts';
 import type { Runtime, Tensor } from '../../src/index.ts';
 import { ShapeError } from '../../src/index.ts';
+import { all } from '../support/extent.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
-import { evolve, type PlainField, sobel } from './plain.ts';
+import { evolve, gradientMotors, type PlainField, sobel } from './plain.ts';
 
 afterAll(closeAll);
 
@@ -179,4 +181,33 @@ it('refuses what it cannot use', async () => {
   expect(() => fusedEvolution(rt, field, { keep: 2 })).toThrow(/keep is 2/);
   expect(() => fusedEvolution(rt, field, { spontaneous: 1 })).toThrow(/no key/);
   expect(() => extractGradient(rt, field, { content: 3 })).toThrow(/content is 3/);
+});
+
+describe.runIf(all)('at full sizes', () => {
+  it.each([16, 32, 96])('diffusion at %i³ × 32 is that of plain numbers', async (n) => {
+    const rt = await runtimeOf('cpu');
+    using x = rt.random.normal([n, n, n, 32], { seed: 3 });
+    const f = plain([n, n, n], 32, 'periodic', (await x.data()) as Float32Array);
+    evolve(f, { keep: 0.999, diffusion: 0.05, blur: 'mean', gain: 1 }, null);
+    expect(furthest(await read(fusedEvolution(rt, x)), f.values)).toBeLessThan(1e-5);
+  });
+
+  it.each([16, 32, 64])('motors at %i³ are those of plain numbers', async (n) => {
+    const rt = await runtimeOf('cpu');
+    await using field = await createField({
+      runtime: rt,
+      device: 'cpu',
+      resolution: n,
+      channels: 16,
+      sensorDim: 4,
+      settings: { gain: 200 },
+    });
+    const { motors } = await field.step([0.5, -0.5, 0.3, 0.2]);
+    const { content } = field.options.shape.layout;
+    const values = (await field.tensors.field!.data()) as Float32Array;
+    const right = gradientMotors({ ...plain([n, n, n], 16, 'periodic', values), content }, 200);
+    right.forEach((m, i) => {
+      expect(Math.abs(motors[i]! - m)).toBeLessThan(1e-4);
+    });
+  });
 });
