@@ -30,6 +30,7 @@ const parts = {
   memory: 'bench/memory/main.ts',
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
+  batch: 'bench/batch/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
 };

@@ -22,7 +22,7 @@ import {
 } from '../transport.ts';
 import { loadPackages, type Packages, type Redis } from './connect.ts';
 import { RedisJob, statusOf } from './job.ts';
-import { type Keys, keysOf, queueOf } from './keys.ts';
+import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
@@ -41,6 +41,7 @@ export interface Queue {
   readonly packages: Packages;
   readonly redis: Redis;
   readonly keys: Keys;
+  readonly steps: Steps;
   readonly prefix: string;
   readonly lockMs: number;
   readonly checkMs: number;
@@ -73,6 +74,7 @@ class RedisTransport implements Transport {
       redis,
       prefix,
       keys: keysOf(prefix),
+      steps: new Steps(redis, keysOf(prefix)),
       lockMs,
       checkMs,
       news: new News(packages.connect(url), keysOf(prefix).news),
