@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as batch from '../src/batch/index.ts';
 import * as compute from '../src/compute/index.ts';
 import * as devices from '../src/devices.ts';
 import * as forge from '../src/forge/index.ts';
@@ -74,11 +75,17 @@ function instrument(code: string): string {
     const printed = /^\s*console\.log\((.*)\)$/.exec(before);
     return `await __check(${printed ? printed[1] : before}, ${expected});`;
   });
+  const named = (names: string): string => names.replace(/\btype\s+\w+,?/g, '');
   return lines
     .join('\n')
     .replace(
+      // It has a createBatch of its own, beside the one of lattices.
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge\/batch';?/g,
+      (_, names: string) => `const {${named(names)}} = __gpuforge.forBatches;`,
+    )
+    .replace(
       /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice)?';?/g,
-      (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
+      (_, names: string) => `const {${named(names)}} = __gpuforge;`,
     );
 }
 
@@ -98,7 +105,15 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...lattice, ...devices, ...compute, ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = {
+  forBatches: batch,
+  ...lattice,
+  ...devices,
+  ...compute,
+  ...gpuforge,
+  ...io,
+  ...forge,
+};
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */
