@@ -1,9 +1,10 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from './build.mjs';
+import { pageScript } from './page-script.mjs';
 
 const bench = fileURLToPath(new URL('../bench', import.meta.url));
 
@@ -31,6 +32,8 @@ const parts = {
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
   batch: 'bench/batch/main.ts',
+  lattice: 'bench/lattice/main.ts',
+  profile: 'bench/profile/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
 };
@@ -43,6 +46,7 @@ async function part(name, args) {
   const build = await rolldown({
     input: `${root}${parts[name]}`,
     platform: 'node',
+    plugins: [pageScript()],
     external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });

@@ -17,7 +17,9 @@ import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
 import { register as jobs } from './jobs.ts';
 import { register as lattice } from './lattice.ts';
+import { register as profile } from './profile.ts';
 import { register as stats } from './stats.ts';
+import { register as studio } from './studio.ts';
 import { register as tour } from './tour/command.ts';
 import { register as worker } from './worker.ts';
 
@@ -27,11 +29,13 @@ export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
   stats,
+  studio,
   calibrate,
   explainRoute,
   lattice,
   worker,
   jobs,
+  profile,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,
