@@ -30,7 +30,7 @@ export interface ParallelOptions extends ChunkOptions {
 }
 
 export interface BatchStats extends BatchCounts {
-  /** How the items of the last `executeParallel` ran: on worker threads, on a device, or one after the other. */
+  /** How the items of the last `executeParallel` ran: on worker threads, on a device, through a queue, or one after the other. */
   readonly parallel: Parallel;
   /** The largest batch that was allowed last, what an item was taken to need, and how that is known. */
   readonly size: number | null;
@@ -104,8 +104,13 @@ export class BatchProcessor<T> implements AsyncDisposable {
     this.#check(where);
     throwIfAborted(options.signal, where);
     if (isQueued<T>(fn)) {
+      if (this.items.length === 0) return [];
+      this.#parallel = 'queue';
       const { transport, attempts } = this.#settings;
-      return this.items.length === 0 ? [] : runQueued(transport, attempts, this.items, fn, options);
+      const start = this.#clock.now();
+      const made = await runQueued(transport, attempts, this.items, fn, options);
+      this.#stats.done(fn.op, made.length, this.#clock.now() - start);
+      return made;
     }
     const work = this.#work(fn as Exclude<typeof fn, QueuedWork<T>>, options);
     if (this.items.length === 0) return [];

@@ -36,6 +36,20 @@ export async function statusOf({ redis, keys }: Queue, id: string): Promise<JobS
   };
 }
 
+/** A job that is not there any more counts as cancelled. */
+const removed = (id: string): JobStatus => ({
+  id,
+  op: '',
+  state: 'cancelled',
+  total: null,
+  submitted: 0,
+  done: 0,
+  dead: 0,
+  duplicates: 0,
+  retries: 0,
+  createdAt: 0,
+});
+
 export class RedisJob implements JobHandle {
   readonly id: string;
   readonly #queue: Queue;
@@ -48,13 +62,28 @@ export class RedisJob implements JobHandle {
   }
 
   async status(): Promise<JobStatus> {
-    return (await statusOf(this.#queue, this.id))!;
+    return (await statusOf(this.#queue, this.id)) ?? removed(this.id);
   }
 
   async cancel(): Promise<void> {
     const { redis, keys } = this.#queue;
     await redis.hset(keys.job(this.id), 'cancelled', '1');
     await redis.publish(keys.news, this.id);
+  }
+
+  async remove(): Promise<void> {
+    await this.cancel();
+    const { redis, keys } = this.#queue;
+    const bull = this.#queue.bull(this.#needs);
+    const waiting = await bull.getJobs(['waiting', 'delayed', 'failed']);
+    const own = waiting.filter((job) => (job.data as ChunkDescriptor).jobId === this.id);
+    // What a worker has just taken is skipped there: the job is cancelled.
+    await Promise.all(own.map((job) => job.remove().catch(() => 0)));
+    await redis
+      .multi()
+      .srem(keys.jobs, this.id)
+      .del(keys.job(this.id), keys.results(this.id), keys.dead(this.id))
+      .exec();
   }
 
   async retry(): Promise<number> {
