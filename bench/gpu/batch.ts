@@ -374,15 +374,24 @@ const device = rt.devices().find((d) => d.open)!;
 console.log(
   `${device.name} (${device.id}), Node ${process.version}, ${new Date().toISOString()}, medians of ${rounds} rounds`,
 );
-await products(rt);
-await elementwise(rt);
-await xors(rt);
-await overhead(rt);
+/** A part that fails leaves the others their rows. */
+async function part(name: string, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    row(name, error instanceof Error ? error.message.split('\n')[0]! : String(error), 'it runs', false);
+  }
+}
+
+await part('products', () => products(rt));
+await part('elementwise', () => elementwise(rt));
+await part('xors', () => xors(rt));
+await part('overhead', () => overhead(rt));
 await rt.close();
-await concurrent();
-await memory();
-await mixed();
-await overlapping();
+await part('concurrent', concurrent);
+await part('memory', memory);
+await part('mixed', mixed);
+await part('overlap', overlapping);
 const widths = [0, 1, 2, 3].map((c) => Math.max(...rows.map((r) => r[c]!.length)));
 for (const r of rows) console.log(`| ${r.map((cell, c) => cell.padEnd(widths[c]!)).join(' | ')} |`);
 process.exitCode = rows.some((r) => r[3] === 'MISSED') ? 1 : 0;
