@@ -20,6 +20,7 @@ import { cudaNumbers, valuesIn } from './values.ts';
 const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase: 0.75, symptom: 0.6, weak: 0.5 };
 const CONFIRMED = 0.08;
 const FURTHER = 0.02;
+const RANK = 0.001;
 
 export interface ExplainOptions {
   /** The machine on which it happened; without it the answer is general. */
@@ -85,6 +86,9 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
 /** From here on a class has words of its own; below it only says that something failed. */
 const SPECIFIC = 0.7;
 
+/** What a family's line alone gives: it names a subject, and explains nothing else. */
+const FAINT = BASE.weak + 3 * FURTHER;
+
 /**
  * Best first. A class that explains another stands in for it, however specific the other's words are; and a line that a
  * class with words of its own has claimed is not told a second time as a mere symptom.
@@ -92,7 +96,7 @@ const SPECIFIC = 0.7;
 function ranked(found: readonly Found[]): readonly Found[] {
   const best = (entry: ErrorClass, score: number, depth = 0): number =>
     found
-      .filter((other) => depth < 4 && entry.explains?.includes(other.entry.code))
+      .filter((other) => depth < 4 && score > FAINT && entry.explains?.includes(other.entry.code))
       .reduce((top, other) => Math.max(top, best(other.entry, other.score, depth + 1) + 0.001), score);
   const rows = found
     .map((row) => ({ ...row, own: row.score, score: Math.min(1, best(row.entry, row.score)) }))
@@ -101,7 +105,9 @@ function ranked(found: readonly Found[]): readonly Found[] {
     (row, i) =>
       !rows.some(
         (other, at) =>
-          at < i && (other.entry.explains?.includes(row.entry.code) || (row.own < SPECIFIC && other.line === row.line)),
+          at < i &&
+          ((other.own > FAINT && other.entry.explains?.includes(row.entry.code)) ||
+            (row.own < SPECIFIC && other.line === row.line)),
       ),
   );
 }
@@ -119,24 +125,24 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
   let best: Hit | undefined;
   let further = 0;
   const groups: Record<string, string> = {};
-  const take = (kind: Kind, offset: number, values: Readonly<Record<string, string | undefined>> = {}): boolean => {
+  const take = (base: number, offset: number, values: Readonly<Record<string, string | undefined>> = {}): boolean => {
     if (entry.unless?.test(lineAt(text, offset))) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
-    const score = BASE[kind];
     if (best) further++;
-    if (!best || score > best.score) best = { score, offset, groups };
+    if (!best || base > best.score) best = { score: base, offset, groups };
     return true;
   };
-  for (const { kind, re, along } of entry.patterns) {
+  for (const { kind, re, along, rank = 0 } of entry.patterns) {
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
-    if (!hit || take(kind, hit.index, hit.groups)) continue;
+    const base = BASE[kind] - rank * RANK;
+    if (!hit || take(base, hit.index, hit.groups)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(kind, again.index, again.groups)) break;
+      if (take(base, again.index, again.groups)) break;
   }
   for (const { number, offset } of numbers)
-    if (entry.cuda?.includes(number)) take('code', offset, { cudaError: String(number) });
+    if (entry.cuda?.includes(number)) take(BASE.code, offset, { cudaError: String(number) });
   return best && { ...best, score: best.score + Math.min(3, further) * FURTHER };
 }
 

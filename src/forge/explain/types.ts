@@ -28,6 +28,8 @@ export interface Pattern {
   readonly re: RegExp;
   /** Must occur somewhere in the text as well. */
   readonly along?: RegExp;
+  /** Among patterns of one kind: the lower comes first. */
+  readonly rank?: number;
 }
 
 export interface Facts {

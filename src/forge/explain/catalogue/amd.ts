@@ -17,7 +17,7 @@ export const amdClasses: readonly ErrorClass[] = [
     patterns: [
       code(/hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|hipErrorInvalidKernelFile/),
       phrase(
-        /HIP error: (?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
+        /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
       ),
       capture(/no kernel image[^\n]*(?<gfx>gfx[0-9a-f]{3,4})/i),
       capture(

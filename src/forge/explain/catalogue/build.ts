@@ -85,6 +85,9 @@ export const buildClasses: readonly ErrorClass[] = [
         /detected CUDA version \((?<nvcc>[\d.]+)\)\s+mismatches the version that was used to compile\s+PyTorch \((?<wanted>[\d.]+)\)/i,
       ),
       capture(
+        /\w+ (?:is only supported on|requires) CUDA (?<wanted>[\d.]+) (?:and|or) (?:above|higher|newer)[^\n]*nvcc/i,
+      ),
+      capture(
         /Installed CUDA version (?<nvcc>[\d.]+) does not match the version torch was compiled with (?<wanted>[\d.]+)/i,
       ),
       code(/CUDAMismatchException/),
@@ -147,6 +150,11 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
       phrase(/unsupported GNU version!/i),
+      phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
+      capture(
+        /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
+        /nvcc|\.cuh?\b|cuda/i,
+      ),
       phrase(/unsupported (?:Microsoft Visual Studio|clang) version!/i),
       capture(/The current installed version of g\+\+ \((?<have>[\d.]+)\) is (?:greater|less) than/i),
     ],

@@ -14,7 +14,7 @@ const BLOCKING: Step = run(
 );
 
 /** A message of HIP, XPU or Metal is not one of CUDA, even where the words are the same. */
-export const OTHER_GPU = /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|\bXPU\b|level_zero|\bMPS\b/i;
+export const OTHER_GPU = /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|\bXPU\b|level_zero|\bMPS\b/i;
 
 export const cudaClasses: readonly ErrorClass[] = [
   {
@@ -47,7 +47,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
     ],
     cuda: [98, 209],
-    unless: /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
+    unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
     cause: (context) =>
       `The program${context.got.variant ? ` (${context.got.variant})` : ''} holds no kernels for ${context.got.sm ?? (context.got.cc ? `compute capability ${context.got.cc}` : "this GPU's compute capability")}${here(context)}.`,
     fix: (context) => reinstall(context),
@@ -319,7 +319,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/Cannot re-initialize CUDA in forked subprocess/i),
       code(/CUDA_ERROR_NOT_INITIALIZED\b|cudaErrorInitializationError\b/),
-      phrase(/\bCUDA[^\n]{0,20}error[^\n]{0,12}: initialization error/i),
+      phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],
     cause: () => 'A child made by fork inherits a CUDA context that it cannot use.',

@@ -28,6 +28,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       phrase(
+        /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,
+      ),
+      phrase(
         /An error occurred while performing the step: "(?:Building kernel modules|Checking to see whether the nvidia)/i,
       ),
       phrase(/Unable to (?:build|load) the (?:NVIDIA )?kernel module|Unable to load the kernel module '?nvidia/i),
@@ -72,6 +75,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/(?<package>(?:nvidia|libnvidia|cuda|libcuda)[\w.-]*) :? ?Depends:/i),
       capture(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>(?:nvidia|libnvidia|cuda)-[\w.-]+)/i),
       capture(/Unable to locate package (?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
+      capture(/held broken packages[^\n]*(?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
       capture(/dpkg: error processing (?:package|archive) \S*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
       capture(/(?:trying to overwrite|conflicts with)[^\n]*(?<package>(?:nvidia|libnvidia)[\w.-]+)/i),
       code(

@@ -17,6 +17,9 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
       capture(
+        /(?<library>lib(?:torch|c10|shm)\w*\.(?:so|dylib)[.\d]*)['"]?:? [^\n]{0,30}(?:cannot open|no such file|not found)/i,
+      ),
+      capture(
         /The specified procedure could not be found[^\n]*(?<package>torchvision|torchaudio|xformers|flash_attn)/i,
       ),
     ],
@@ -134,6 +137,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /the package flash_attn seems to be not installed|flash_attn (?:is )?not (?:installed|found|available)|No module named 'flash_attn/i,
       ),
+      capture(/cannot import name '(?<name>\w+)' from '(?:flash_attn|partially initialized module 'flash_attn)/i),
     ],
     cause: () => 'The model wants FlashAttention, a package that is not part of torch.',
     fix: () => [
@@ -152,9 +156,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /Flash Attention 2\.0 only supports torch\.float16 and torch\.bfloat16|attempting to use Flash Attention 2(?:\.0)? without specifying a torch dtype/i,
       ),
-      phrase(
-        /flash_attn(?:ention)?[^\n]{0,40}requires? (?:CUDA|torch)[^\n]{0,40}(?:and above|or higher|>=)|FlashAttention is only supported on CUDA [\d.]+ and above/i,
-      ),
+      phrase(/flash_attn(?:ention)?[^\n]{0,40}requires? (?:CUDA|torch)[^\n]{0,40}(?:and above|or higher|>=)/i),
       phrase(/Flash Attention 2(?:\.0)? with a model (?:not )?initialized on (?:CPU|GPU)/i),
     ],
     cause: ({ got }) =>

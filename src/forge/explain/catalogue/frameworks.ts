@@ -7,6 +7,9 @@ import { JAX, TENSORFLOW, UV } from './links.ts';
 
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
 
+/** Names of programs that crash in GPU code; a crash without one of them may be anything. */
+const GPU_PROGRAM = /torch|cuda|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx/i;
+
 export const frameworkClasses: readonly ErrorClass[] = [
   {
     code: 'not-compiled-cuda',
@@ -18,7 +21,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
-      phrase(/(?:not|without) (?:compiled|built) (?:with|for) (?:CUDA|GPU) support/i),
+      phrase(
+        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) support/i,
+      ),
       capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
       capture(
         /\btorch\S* (?<version>\d+\.\d+\.\d+)\+cpu\b/i,
@@ -297,6 +302,12 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program crashed in compiled code',
     patterns: [
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
+      symptom(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/i, GPU_PROGRAM),
+      symptom(
+        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted) ?\(?(?:core dumped)?/i,
+        GPU_PROGRAM,
+      ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
         /torch|cuda|tensorflow|jax|gpu/i,

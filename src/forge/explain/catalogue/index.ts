@@ -9,9 +9,11 @@ import { cudaClasses } from './cuda.ts';
 import { driverClasses } from './driver.ts';
 import { driverInstallClasses } from './driver-install.ts';
 import { extensionClasses } from './extensions.ts';
+import { familiesOf } from './families.ts';
 import { frameworkClasses } from './frameworks.ts';
 import { graphicsClasses } from './graphics.ts';
 import { installClasses } from './install.ts';
+import { kindClasses } from './kinds.ts';
 import { libraryClasses } from './libraries.ts';
 import { memoryClasses } from './memory.ts';
 import { ncclClasses } from './nccl.ts';
@@ -21,10 +23,10 @@ import { servingClasses } from './serving.ts';
 const onNvidia = (facts: Facts): boolean | undefined => (facts.nvidia ? true : undefined);
 const onAmd = (facts: Facts): boolean | undefined => (facts.amd ? true : undefined);
 
-const confirmed = (rows: readonly ErrorClass[], holds: (facts: Facts) => boolean | undefined): readonly ErrorClass[] =>
-  rows.map((row) => ({ holds, ...row }));
+const confirmed = (of: readonly ErrorClass[], holds: (facts: Facts) => boolean | undefined): readonly ErrorClass[] =>
+  of.map((row) => ({ holds, ...row }));
 
-export const catalogue: readonly ErrorClass[] = [
+const rows: readonly ErrorClass[] = [
   ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...ncclClasses], onNvidia),
   ...confirmed(amdClasses, onAmd),
   ...libraryClasses,
@@ -32,9 +34,15 @@ export const catalogue: readonly ErrorClass[] = [
   ...frameworkClasses,
   ...buildClasses,
   ...extensionClasses,
+  ...kindClasses,
   ...installClasses,
   ...servingClasses,
   ...acceleratorClasses,
   ...containerClasses,
   ...graphicsClasses,
 ];
+
+export const catalogue: readonly ErrorClass[] = rows.map((row) => ({
+  ...row,
+  patterns: [...row.patterns, ...(familiesOf.get(row.code) ?? [])],
+}));

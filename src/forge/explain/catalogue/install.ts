@@ -175,7 +175,8 @@ export const installClasses: readonly ErrorClass[] = [
     patterns: [
       code(/\b(?:LibMamba)?UnsatisfiableError\b/),
       capture(/nothing provides (?:requested )?(?<what>__cuda\S*)/i),
-      code(/\bPackagesNotFoundError\b/),
+      capture(/nothing provides (?:requested )?(?<what>\S+)[^\n]* needed by \S+/i),
+      code(/\b(?:PackagesNotFoundError|ResolvePackageNotFound|DependencyNeedsBuildingError)\b/),
       capture(
         /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
       ),
@@ -237,6 +238,9 @@ export const installClasses: readonly ErrorClass[] = [
       capture(/compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i),
       phrase(/_ARRAY_API not found/),
       phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
+      capture(
+        /module 'numpy' has no attribute '(?<name>bool8|float_|complex_|unicode_|string_|NaN|Inf|infty|product|cumproduct|row_stack|in1d|trapz|alltrue|sometrue|round_|asfarray|mat|sctypes)'|`?np\.(?<removed>\w+)`? was removed in the NumPy 2\.0 release/i,
+      ),
       phrase(/numpy\.core\.multiarray failed to import|RuntimeError: Numpy is not available/i),
       capture(
         /(?:needs|requires) NumPy (?<numpy>[\d.]+) or less|numpy[<=]=?(?<wanted>[\d.]+)[^\n]{0,40}(?:but you have|is required)/i,

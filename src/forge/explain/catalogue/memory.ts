@@ -46,7 +46,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,
       ),
       capture(
-        /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*buffers?(?: of size (?<bytes>\d+))?/i,
+        /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|buffer for|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*(?:buffers?|cache)(?: of size (?<bytes>\d+))?/i,
       ),
       capture(
         /(?:allocation|allocating|Device memory allocation) of (?:size )?\d+[^\n]{0,30} failed/i,

@@ -1,6 +1,6 @@
 // Programs that serve language models: Ollama, llama.cpp and vLLM.
 
-import { capture, phrase, symptom } from '../patterns.ts';
+import { capture, phrase, symptom, weak } from '../patterns.ts';
 import { reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { LLAMA, OLLAMA, VLLM } from './links.ts';
@@ -11,9 +11,13 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
-      phrase(/no compatible GPUs were discovered|no nvidia devices detected/i),
+      phrase(/no compatible GPUs were discovered|no nvidia devices detected|Invalid OLLAMA_LLM_LIBRARY/i),
       phrase(
-        /unable to load (?:cudart|cuda driver|nvcuda|nvml|oneapi)[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
+        /unable to load (?:cudart|cuda|nvcuda|nvml|oneapi|rocm|hip)\b[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
+      ),
+      phrase(
+        /no GPU detected|GPU (?:not detected|is not used)|falling back to CPU|inference compute[^\n]*library=cpu|100% CPU/i,
+        /ollama|level=|gpu\.go|routes\.go|llm\.go/i,
       ),
       capture(/cuda driver library (?:init failure|failed to (?:initialize|get device context))[: ]*(?<number>\d+)?/i),
       phrase(
@@ -195,6 +199,7 @@ export const servingClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/GGML_ASSERT(?:\(|: )(?<check>[^\n]{0,120})/),
       symptom(/ggml[\w/.-]*\.(?:cu|c|cpp|cuh|m):\d+: (?<check>fatal error|not implemented|CUDA error)/i),
+      weak(/ggml_\w+_compute_forward: (?<check>\w+) failed|ggml_abort|ggml_backend_\w+: (?<failed>[^\n]*failed)/i),
     ],
     cause: ({ got }) =>
       `A condition that must hold did not${got.check ? ` (${got.check.trim()})` : ''}: a model or option that this version does not support, or memory that could not be had.`,

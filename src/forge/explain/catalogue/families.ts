@@ -1,0 +1,291 @@
+// The last resort of each class: a line that names its subject and says that something went wrong.
+//
+// Wordings are endless, subjects and troubles are few. A family scores lowest of all, so any pattern of a class's own comes
+// before it, and of two families the first in this table: it goes from the narrow subject to the wide one.
+
+import { weak } from '../patterns.ts';
+import type { Pattern } from '../types.ts';
+
+const FAILED =
+  /\b(?:fail(?:ed|s|ure)?|errors?|exception|unable|cannot|can't|could ?n[o']t|couldn't|not|no|unsupported|invalid|incompatible|refused|denied|aborted|panicked|crash(?:ed)?|fatal|bad)\b|Error\b|_ERROR\b|\bERROR_|FAILED/i;
+const ABSENT =
+  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|find|found|locate|import|loaded|available|installed|registered)\b|\bmissing\b|cannot be|\bno such file\b/i;
+const DIED = /segfault|SIGSEGV|SIGABRT|core dumped|access violation|segmentation fault|bad_alloc/i;
+const LOST = /\blost\b|_LOST\b|\bhung\b|\bremoved\b/i;
+const FAULT =
+  /\b(?:errors?|fail(?:ed|ure|s)?|failing|exception|aborted|fatal|undefined|not found|invalid|raised)\b|Error\b/i;
+
+interface Family {
+  readonly code: string;
+  readonly subject: RegExp;
+  readonly trouble: RegExp;
+}
+
+const FAMILIES: readonly Family[] = [
+  {
+    code: 'device-lost',
+    subject: /\b(?:logical|parent|gpu|vulkan|graphics|d3d\d*|wgpu)\b|ERROR_DEVICE/i,
+    trouble: LOST,
+  },
+  { code: 'hip-fault', subject: /\b(?:libhsa|libamdhip|librocblas|rocm|amdgpu|hip)/i, trouble: DIED },
+  {
+    code: 'native-crash',
+    subject: /torch|cuda|nvidia|tensorflow|jax|onnx|llama|ggml|vllm|libnv|libcu/i,
+    trouble: DIED,
+  },
+  { code: 'static-tls', subject: /static TLS/i, trouble: FAILED },
+  {
+    code: 'nvjitlink-symbol',
+    subject: /undefined symbol: (?:cu(?:da|blas|dnn|sparse|solver|fft|rand|init)|nv(?:rtc|jitlink|ml)|nccl)\w*/i,
+    trouble: FAULT,
+  },
+  {
+    code: 'abi-symbol',
+    subject: /undefined symbol: _Z|symbol not found in flat namespace|procedure entry point/i,
+    trouble: FAULT,
+  },
+  { code: 'cudnn-missing', subject: /cudnn/i, trouble: ABSENT },
+  { code: 'cudnn-failed', subject: /cudnn(?!_status_success)/i, trouble: FAULT },
+  { code: 'amdgpu-old', subject: /\blib(?:amdhip|hip|hsa|roc|MIOpen|rccl)\w*\.so/i, trouble: ABSENT },
+  {
+    code: 'xpu-none',
+    subject: /\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,
+    trouble: /\b(?:zero|no|none|not found|unavailable|is 0)\b/i,
+  },
+  {
+    code: 'cuda-lib-missing',
+    subject:
+      /\blib(?:cu|nv)\w+\.so|\b(?:nvrtc|cudart|cublas|cusparse|cusolver|cufft|curand|nvjitlink|libnpp|libcudart)|\b(?:cu|nv)\w+64_\w+\.dll/i,
+    trouble: ABSENT,
+  },
+  { code: 'cuda-lib-missing', subject: /NVRTC_ERROR_BUILTIN|NvrtcSupportError/, trouble: FAILED },
+  { code: 'cublas-failed', subject: /\b(?:cu|roc|hip)(?:blas|fft|sparse|solver|rand)/i, trouble: FAULT },
+  { code: 'nvvm-missing', subject: /\bnvvm\b|libdevice/i, trouble: ABSENT },
+  { code: 'miopen', subject: /miopen/i, trouble: FAILED },
+  { code: 'rocblas-tensile', subject: /tensile/i, trouble: FAILED },
+  { code: 'hip-perm', subject: /\/dev\/(?:kfd|dri)|\brender group\b/i, trouble: /permission|denied|cannot|failed/i },
+  {
+    code: 'hip-none',
+    subject: /\b(?:rocm|hip|hsa|kfd|amdgpu)\b[^\n]*\b(?:gpus?|devices?|agents?)\b/i,
+    trouble: /\b(?:no|none|not|unable|failed)\b/i,
+  },
+  { code: 'hip-invalid-fn', subject: /\bhipError\w*|\bHIP error\b/, trouble: FAULT },
+  {
+    code: 'nccl-timeout',
+    subject:
+      /\b(?:nccl|rccl|gloo|c10d|rank|barrier|allreduce|all_reduce|broadcast|collective|process ?group|TCPStore|send|recv)\w*\b/i,
+    trouble: /\btimed? ?out\b|\btiming out\b|waiting for (?:send|recv|rank)|Timed out waiting/i,
+  },
+  {
+    code: 'nccl-network',
+    subject: /\b(?:nccl|rccl|gloo|c10d|rank \d+|TCPStore)\b/i,
+    trouble:
+      /\b(?:connect(?:ion)? (?:refused|reset|closed|failed)|socket|network|interface|unreachable|reset by peer)\b/i,
+  },
+  { code: 'nccl', subject: /\b(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
+  { code: 'dist-child', subject: /\b(?:torchrun|elastic|local_rank)\b/i, trouble: /\b(?:exitcode|failed|error)\b/i },
+  {
+    code: 'dkms-build',
+    subject: /\bdkms\b|==> ERROR: module not found: '?nvidia/i,
+    trouble: /fail|error|not found|bad exit/i,
+  },
+  {
+    code: 'secure-boot',
+    subject: /secure ?boot|module verification|MOK\b/i,
+    trouble: /\b(?:fail\w*|reject\w*|denied|required|not|tainting)\b/i,
+  },
+  { code: 'nouveau', subject: /\bnouveau\b/i, trouble: /\b(?:in use|loaded|conflict\w*|error|failed|timeout)\b/i },
+  {
+    code: 'smi-no-comm',
+    subject: /\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
+    trouble: /\b(?:not (?:found|loaded)|failed|cannot|error)\b/i,
+  },
+  {
+    code: 'driver-packages',
+    subject: /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)/i,
+    trouble: /\b(?:error|conflict\w*|broken|unmet|failed)\b/i,
+  },
+  {
+    code: 'k8s-gpu',
+    subject:
+      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device-plugin|container)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin)/i,
+    trouble: FAILED,
+  },
+  {
+    code: 'docker-nvidia-cli',
+    subject: /\bnvc\.c\b|nvidia-container|libnvidia-container|nvidia-ctk|\bdriver\.c:\d+\] could not start driver/i,
+    trouble: FAILED,
+  },
+  {
+    code: 'docker-gpu',
+    subject: /\b(?:docker|podman|containerd|OCI)\b[^\n]*\b(?:gpus?|nvidia|cdi)\b/i,
+    trouble: FAILED,
+  },
+  { code: 'wsl-lib', subject: /\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i, trouble: FAILED },
+  {
+    code: 'webgpu-no-adapter',
+    subject: /\badapters?\b/i,
+    trouble:
+      /\b(?:no|none|not|null|unable|failed|without)\b[^\n]*\b(?:gpu|wgpu|webgpu|graphics|suitable|found|adapter)/i,
+  },
+  {
+    code: 'webgpu-limit',
+    subject: /\b(?:WebGPU|GPUDevice|adapter|wgpu|binding|workgroup)\b/i,
+    trouble: /\b(?:exceeds?|limit|too (?:large|big)|greater than|larger than)\b/i,
+  },
+  {
+    code: 'vulkan-driver',
+    subject:
+      /\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device)\w+|\bLoader Message\b|ERROR_INITIALIZATION_FAILED|\bICDs?\b|\bMESA\b/,
+    trouble: FAILED,
+  },
+  { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
+  { code: 'opencl-none', subject: /\bopencl\b|\bpyopencl\b|\bcl(?:get|create|build|enqueue)\w+/, trouble: ABSENT },
+  {
+    code: 'mps-op',
+    subject: /\bMPS\b|\bSparseMPS\b/,
+    trouble: /\b(?:not (?:currently )?(?:implemented|supported)|could not run|unsupported)\b/i,
+  },
+  {
+    code: 'mps-unavailable',
+    subject: /\bMPS\b|\bMTL\w+|\bMetal\b/,
+    trouble: /\b(?:not available|unavailable|failed|error)\b|Error Domain/i,
+  },
+  {
+    code: 'xpu-failed',
+    subject:
+      /\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi|ipex)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
+    trouble: FAILED,
+  },
+  {
+    code: 'device-mismatch',
+    subject: /\bsame device\b|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
+    trouble: /\b(?:should|must|expected|be on|found|got)\b/i,
+  },
+  {
+    code: 'dtype-mixed',
+    subject: /\b(?:Half|BFloat16|float16|bfloat16|fp16|bf16)\b[^\n]*\b(?:Float|float32|fp32|Half|BFloat16)\b/,
+    trouble: /\b(?:same dtype|must match|mismatch|expected|but (?:got|found))\b/i,
+  },
+  {
+    code: 'flash-attn-gpu',
+    subject: /flash[-_ ]?att/i,
+    trouble: /\b(?:ampere|turing|hopper|compute capability|sm_?\d\d|gpu (?:is )?too old)\b/i,
+  },
+  { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
+  { code: 'nvcc-missing', subject: /\bnvcc\b|\bCUDA_HOME\b|\bCUDA_PATH\b|CUDAToolkit|CUDA toolkit/i, trouble: ABSENT },
+  {
+    code: 'nvcc-mismatch',
+    subject: /\bCUDA(?: toolkit)? version|\bnvcc\b/i,
+    trouble: /\b(?:mismatch\w*|does not match|different|incompatible)\b/i,
+  },
+  { code: 'deepspeed-op', subject: /deepspeed|op_builder/i, trouble: FAILED },
+  {
+    code: 'build-failed',
+    subject: /\b(?:flash[-_ ]?attn|xformers|apex|llama-cpp|bitsandbytes|nvcc|cmake)|\.cu\b/i,
+    trouble:
+      /\b(?:build|compil\w+|wheel|metadata|setup\.py)\b[^\n]*\b(?:fail\w*|error|not)\b|\bfailed with exit (?:code|status)/i,
+  },
+  { code: 'triton-missing', subject: /\btriton\b/i, trouble: ABSENT },
+  {
+    code: 'triton-old',
+    subject: /\btriton\b[^\n]*\bcuda\b/i,
+    trouble: /\b(?:only supports?|too old|requires|not supported)\b/i,
+  },
+  {
+    code: 'kernel-source',
+    subject: /\b(?:ptxas|triton|nvrtc|hiprtc|PTX|cuModuleLoad\w*|kernel compil\w+)\b/i,
+    trouble: FAULT,
+  },
+  { code: 'dynamo', subject: /\b(?:inductor|dynamo|torch\.compile|aot_?autograd)\b/i, trouble: FAULT },
+  { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },
+  { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
+  {
+    code: 'extension-missing',
+    subject: /\b\w*(?:_cuda|_kernels?|_ext|_C|_ops)\b/,
+    trouble: /\b(?:can ?not|could not|unable to|failed to) import\b|No module named|please (?:re)?install/i,
+  },
+  {
+    code: 'ort-provider',
+    subject: /onnxruntime|ONNXRuntime|ExecutionProvider/,
+    trouble: /\b(?:provider|cuda|tensorrt|gpu)\b[^\n]*\b(?:fail\w*|error|not|unable)/i,
+  },
+  { code: 'tensorrt-engine', subject: /\bTRT\b|tensorrt/i, trouble: /\[E\]|\b(?:error|failed|failure)\b/i },
+  { code: 'cupy-broken', subject: /\bcupy\b/i, trouble: ABSENT },
+  {
+    code: 'jax-no-gpu',
+    subject: /\b(?:jax|jaxlib|pjrt|xla_bridge)\b/i,
+    trouble:
+      /\b(?:cuda|gpu|rocm|backend)\b[^\n]*\b(?:fail\w*|unable|not|error)|\b(?:unable|failed)\b[^\n]*\b(?:cuda|gpu|backend)/i,
+  },
+  { code: 'xla-failed', subject: /\bXLA\b|xla_extension|XlaRuntimeError/, trouble: FAULT },
+  {
+    code: 'tf-no-gpu',
+    subject: /tensorflow[^\n]*\b(?:gpu|cuda)/i,
+    trouble: /\b(?:unable|cannot|could not|couldn't|failed|not be used|no gpu)\b/i,
+  },
+  {
+    code: 'vllm-memory',
+    subject: /\bvllm\b|KV cache|max_model_len|gpu_memory_utilization/i,
+    trouble: /\b(?:memory|larger than|exceed\w*|not enough|increase)\b[^\n]*\b(?:memory|cache|utilization|len)\b/i,
+  },
+  { code: 'vllm-engine', subject: /\bvllm\b/i, trouble: /\b(?:error|failed|exception|dead|died)\b/i },
+  {
+    code: 'gguf-file',
+    subject: /\bgguf\b|llama_model|llama_load/i,
+    trouble: /\b(?:fail\w*|invalid|error|corrupt\w*|unable)\b/i,
+  },
+  {
+    code: 'ollama-no-gpu',
+    subject: /offload[^\n]*layers\.(?:real|offload)=0\b|\bollama\b[^\n]*\bgpu\b|\/runners\/cpu\w*\//i,
+    trouble: /layers\.\w+=0\b|\b(?:not|no|without|fail\w*|cpu)\b|runners\/cpu/i,
+  },
+  {
+    code: 'oom',
+    subject:
+      /\b(?:gpu|cuda|vram|device|video|hip|sycl|metal)\w*\b[^\n]*memory|memory[^\n]*\b(?:gpu|cuda|vram|device)\b/i,
+    trouble: /\b(?:out of|insufficient|not enough|exhausted|exceed\w*|fail\w* to allocate|can(?:not|'t) allocate)\b/i,
+  },
+  {
+    code: 'host-oom',
+    subject: /\b(?:system|host|cpu) memory\b|\bRAM\b|DefaultCPUAllocator|\bMemoryError/i,
+    trouble: /\b(?:out of|insufficient|not enough|can(?:not|'t) allocate|killed|exceed\w*)\b|\bMemoryError/i,
+  },
+  {
+    code: 'no-matching-dist',
+    subject: /\.whl\b|\bwheels?\b|\bindex-url\b/i,
+    trouble: /\b404\b|\bnot (?:found|a supported wheel)|no (?:matching|compatible)|\bunsatisfiable\b/i,
+  },
+  {
+    code: 'torch-no-gpu',
+    subject: /is_available\(\)|Is CUDA available|CUDA available|torch sees/i,
+    trouble: /\b(?:False|No|not)\b/i,
+  },
+  {
+    code: 'driver-missing',
+    subject: /\bnvidia driver|\blibcuda\b|\blibnvidia-ml\b|\bnvcuda\b|\bNVML\b/i,
+    trouble: ABSENT,
+  },
+  {
+    code: 'no-devices',
+    subject: /\b(?:cuda|nvidia)\b[^\n]*\b(?:gpus?|devices?)\b/i,
+    trouble:
+      /\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
+  },
+  {
+    code: 'cuda-failed',
+    subject:
+      /\bcuInit\b|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|exception|call|driver|runtime|kernel)\b/,
+    trouble: /\b(?:error|failed|failure|exception)\b/i,
+  },
+];
+
+/** The pattern of each family, by the class it belongs to. Letters count the same in both cases. */
+export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
+  const found = new Map<string, Pattern[]>();
+  FAMILIES.forEach(({ code, subject, trouble }, rank) => {
+    const re = new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
+    found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank }]);
+  });
+  return found;
+})();
