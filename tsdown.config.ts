@@ -9,6 +9,7 @@ export default defineConfig({
     isolated: 'src/governor/recovery/isolated/open.ts',
     'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
+    batch: 'src/batch/index.ts',
     routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
@@ -21,5 +22,5 @@ export default defineConfig({
   target: 'es2022',
   dts: true,
   clean: true,
-  external: [/^node:/, 'koffi', 'webgpu', 'commander'],
+  external: [/^node:/, 'koffi', 'webgpu', 'commander', 'bullmq', 'ioredis'],
 });

@@ -1,7 +1,7 @@
 // npm run test:gpu — the tests on a machine with an NVIDIA GPU. Without one it says so and fails.
 //
 //   node scripts/test-gpu.mjs               everything: the device tests; the case suite, 5,000 random graphs and many runtimes at once
-//                                           through the public API; ten minutes of soak; memcheck and racecheck
+//                                           through the public API; the lattice's tests; ten minutes of soak; memcheck and racecheck
 //                                           of compute-sanitizer over the case suite, where it is installed
 //   node scripts/test-gpu.mjs PART...       some of the device tests: kernels, routines, cublas, matmul, ampere, epilogues, fast, pool, runtime, values
 //     --soak N                              seconds of soak (0: none); with PARTs none unless given
@@ -30,19 +30,32 @@ async function bundle() {
     ['bench', 'bench/gpu/main.ts'],
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
+    ['spans', 'bench/gpu/spans.ts'],
+    ['copies', 'bench/copies/main.ts'],
+    ['batch', 'bench/gpu/batch.ts'],
+    ['field', 'bench/gpu/field.ts'],
+    ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
+    ['lattice', 'test/gpu/lattice.ts'],
+    ['lattice-bench', 'bench/gpu/lattice.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
       external: ['koffi', 'webgpu', /^node:/],
+      // Test files are bundled with what they use of vitest: the host has no packages.
+      resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
+      // Test files are imported for what they do.
+      treeshake: { moduleSideEffects: [{ test: /\.test\.ts$/, sideEffects: true }] },
       // Node 20 knows no `await using`.
       transform: { target: 'es2022' },
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
   }
+  cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });
+  cpSync(join(root, 'bench', 'gpu', 'field_torch.py'), join(out, 'field_torch.py'));
 }
 
 if (existsSync(join(root, 'test', 'gpu', 'main.ts'))) await bundle();
@@ -108,6 +121,7 @@ if (whole) {
   const seed = Math.floor(Math.random() * 2 ** 30);
   status ||= await suites(['cases', 'fuzz', '5000', `${seed}`]);
   status ||= node('suite.mjs', 'streams', '60');
+  status ||= node('lattice.mjs');
 }
 if (seconds > 0) status ||= node('test.mjs', 'soak', `${seconds}`);
 if (whole && !args.includes('--no-sanitize')) status ||= await sanitize();

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import * as batch from './batch/failures.ts';
 import * as facade from './compute/errors.ts';
 import * as errors from './errors.ts';
 import * as memory from './governor/memory/errors.ts';
@@ -22,10 +23,10 @@ const info = {
 };
 
 it('errors say the name of their class, also where a bundler has shortened it', () => {
-  const below = [errors, memory, recovery].flatMap((m) => Object.entries(m)).filter(([, c]) => isError(c));
+  const below = [errors, memory, recovery, batch].flatMap((m) => Object.entries(m)).filter(([, c]) => isError(c));
   // The facade gives most of these second names.
   const own = Object.entries(facade).filter(([, c]) => isError(c) && !below.some(([, b]) => b === c));
-  expect(own.map(([name]) => name).sort()).toEqual(['BatchError', 'TransferError']);
+  expect(own.map(([name]) => name).sort()).toEqual(['TransferError']);
   const classes = [...below, ...own];
   expect(classes.length).toBeGreaterThan(16);
   for (const [name, Class] of classes) {

@@ -12,15 +12,15 @@ export function findCollector(): Promise<Collect> {
   return (found ??= search());
 }
 
-/** Runs the garbage collector, and the finalizers of what it found. */
-export async function collectGarbage(): Promise<void> {
-  (await findCollector())();
-  await finalizers();
-}
-
-/** Lets the finalizers of what was just collected run: they are tasks, and some follow others. */
-export async function finalizers(): Promise<void> {
+/** Runs the garbage collector, and the finalizers of what it found; the milliseconds that took. `prepare` runs right before. */
+export async function collectGarbage(prepare?: () => void): Promise<number> {
+  const collect = await findCollector();
+  prepare?.();
+  const start = performance.now();
+  collect();
+  // Finalizers are tasks, and some follow others.
   for (let i = 0; i < 2; i++) await turn();
+  return performance.now() - start;
 }
 
 async function search(): Promise<Collect> {

@@ -4,36 +4,23 @@
 // recorded launch on devices that record): every item keeps the kernels it has alone, so that results are the same bits for
 // any size of chunk. Stacking them into one tensor would not do that: the order of a sum follows from the number of rows.
 
-import { ArgumentError, type Compiled, type Runtime, Tensor } from '../index.ts';
-import { Bounded } from '../profile/bounded.ts';
+import { ArgumentError, type Runtime, Tensor } from '../index.ts';
+import { type Group, GroupCache, groupsOf } from './fused.ts';
 import type { BatchOp, OpName, TensorOp } from './ops.ts';
 import { ops } from './ops.ts';
 
-/** Tensors per compiled group, largest first. */
-const groupSizes = [32, 8, 1] as const;
-
-const maxGroups = 256;
-
-/** The sizes of the groups that so many tensors are run in. */
-export function groupsOf(count: number): number[] {
-  const sizes: number[] = [];
-  for (let left = count; left > 0; left -= sizes[sizes.length - 1]!) sizes.push(groupSizes.find((s) => s <= left)!);
-  return sizes;
-}
-
 /** Whether a device sums in f64. */
 export const isWide = (runtime: Runtime, device: string): boolean => runtime.device(device).caps.dtypes.has('f64');
-
-type Group = Compiled<readonly Tensor[], readonly Tensor[]>;
 
 /** Compiled groups for one device of a runtime; they end with it. */
 export class Groups {
   readonly #runtime: Runtime;
   readonly #wide: boolean;
-  readonly #compiled = new Bounded<Group>(maxGroups, (group) => group.dispose());
+  readonly #compiled: GroupCache;
 
   constructor(runtime: Runtime, device: string) {
     this.#runtime = runtime;
+    this.#compiled = new GroupCache(runtime);
     this.#wide = isWide(runtime, device);
   }
 
@@ -82,10 +69,8 @@ export class Groups {
   }
 
   #group(op: OpName, size: number, kind: string): Group {
-    return this.#compiled.of(`${op} ${size} ${kind}`, () => {
-      const { run } = ops[op];
-      return this.#runtime.compile((...list: readonly Tensor[]) => list.map((t) => run(t, this.#wide)));
-    });
+    const { run } = ops[op];
+    return this.#compiled.of(`${op} ${size} ${kind}`, (...list) => list.map((t) => run(t, this.#wide)));
   }
 }
 

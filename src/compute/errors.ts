@@ -5,7 +5,7 @@
 
 import { type ErrorInfo, ForgeError, KernelError } from '../index.ts';
 
-export { BatchError } from '../batch/failures.ts';
+export { BatchOperationError as BatchError } from '../batch/failures.ts';
 export {
   Aborted as AbortError,
   ArgumentError as InvalidArgumentError,

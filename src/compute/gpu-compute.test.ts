@@ -191,6 +191,9 @@ describe('batches', () => {
       totalBatchOps: 0,
       totalItemsProcessed: 0,
       avgBatchSize: 0,
+      totalTimeMs: 0,
+      avgTimeMs: 0,
+      avgPerItemMs: 0,
       operations: {},
     });
     const t = await gpu.transferToGPU(values(100));

@@ -72,15 +72,13 @@ export class Pipeline {
       let untold = 0;
       for (let k = 0; k < blocks.length; k++) {
         const input: Tensor = await (ahead ?? bring(blocks[k]!));
-        ahead = null;
+        // Where the device computes by itself, the next block travels meanwhile. It sets out first: a copy starts behind the work
+        // that was enqueued before it.
+        const next = blocks[k + 1];
+        ahead = canOverlap && next ? quietly(bring(next)) : null;
         const computing = this.#compute(input, blocks[k]!);
         untold += input.nbytes;
-        if (computing instanceof Promise) {
-          quietly(computing);
-          // Where the device computes by itself, the next block travels meanwhile.
-          const next = blocks[k + 1];
-          if (next) ahead = quietly(bring(next));
-        }
+        if (computing instanceof Promise) quietly(computing);
         const out = computing instanceof Promise ? await computing : computing;
         held.add(out);
         held.delete(input);

@@ -4,7 +4,8 @@
 // go. Time is known from what work of this kind took on this device; before anything was measured, from the device's probe.
 
 import { CostModel } from '../batch/cost-model.ts';
-import { groupsOf, isWide } from '../batch/groups.ts';
+import { groupsOf } from '../batch/fused.ts';
+import { isWide } from '../batch/groups.ts';
 import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
 import type { Tensor } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';

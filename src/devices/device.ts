@@ -84,6 +84,8 @@ export interface Span {
   readonly ids?: readonly number[];
   /** The clock moves in steps of so many microseconds; missing if they are too small to matter. */
   readonly quantumUs?: number;
+  /** The n-th worker thread of the device at the same launch, counted from 1; missing for the launch itself. */
+  readonly lane?: number;
 }
 
 /** The device's clock showed `device` when the host's (`performance.now()`) showed `host`, within so many microseconds. */

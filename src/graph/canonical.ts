@@ -16,7 +16,8 @@ export interface Vertex {
   readonly size: number;
   readonly arg: Ints;
   readonly sources: readonly Vertex[];
-  readonly users: Set<Vertex>;
+  /** Each once. */
+  users: Vertex[];
   /** Of a leaf: its number among the leaves. Of others: the number of its first launch scalar, or -1 if it has none. */
   readonly slot: number;
   readonly value: number | bigint;
@@ -34,31 +35,33 @@ export interface Graph {
 
 /** `parts`: the most sources of a concatenation, at least 2. */
 export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Number.POSITIVE_INFINITY): Graph {
-  const table = new Map<string, Vertex>();
+  const table = new Equals();
   const vertices: Vertex[] = [];
   const of: Vertex[] = [];
   let leaf = 0;
   let scalar = 0;
   const add = (what: Described): Vertex => {
-    const made: Vertex = { ...what, id: vertices.length, users: new Set(), numbers: [], held: false };
+    const { op, dtype, shape, size, arg, sources, slot, value } = what;
+    const id = vertices.length;
+    const made: Vertex = { id, op, dtype, shape, size, arg, sources, users: [], slot, value, numbers: [], held: false };
     vertices.push(made);
-    for (const s of made.sources) s.users.add(made);
+    for (const { users } of sources) if (users[users.length - 1] !== made) users.push(made);
     return made;
   };
   for (const node of trace.nodes) {
     const isLeaf = node.storage !== null || node.op === 'leaf';
-    const sources = isLeaf ? [] : node.sources.map((s) => of[s.number]!);
+    const sources = isLeaf || node.sources.length === 0 ? none : node.sources.map((s) => of[s.number]!);
     const told = isLeaf ? 0 : scalarsOf(node, node.number, trace.opened).length;
     const slot = isLeaf ? leaf++ : told > 0 ? scalar : -1;
     scalar += told;
-    const key = isLeaf || slot >= 0 ? '' : keyOf(node, sources);
-    let vertex = key ? table.get(key) : undefined;
+    const alone = isLeaf || slot >= 0;
+    let vertex = alone ? undefined : table.find(node, sources);
     if (!vertex) {
       const { dtype, size, arg, value } = node;
       const op = isLeaf ? 'leaf' : node.op;
       const what: Described = { op, dtype, shape: node.shape.values, size, arg, sources, slot, value };
       vertex = add(op === 'concat' ? narrowed(what, parts, add) : what);
-      if (key) table.set(key, vertex);
+      if (!alone) table.add(vertex);
     }
     vertex.numbers.push(node.number);
     vertex.held ||= node.handles > 0;
@@ -89,7 +92,34 @@ function narrowed(whole: Described, parts: number, add: (what: Described) => Ver
   return { ...whole, sources };
 }
 
-function keyOf(node: Node, sources: readonly Vertex[]): string {
-  const value = Object.is(node.value, -0) ? '-0' : `${node.value}`;
-  return `${node.code}:${node.shape.id}:${node.arg.id}:${value}:${sources.map((s) => s.id).join()}`;
+const none: readonly Vertex[] = [];
+
+/** Vertices by what they compute. */
+class Equals {
+  readonly #byHash = new Map<number, Vertex[]>();
+  /** Of the node that was looked for last. */
+  #hash = 0;
+
+  /** The vertex that computes what a node does from these sources. */
+  find(node: Node, sources: readonly Vertex[]): Vertex | undefined {
+    let hash = Math.imul(node.code, 31) + node.shape.id;
+    hash = Math.imul(hash, 31) + node.arg.id;
+    if (node.op === 'const') hash = Math.imul(hash, 31) + Math.trunc(Number(node.value) * 8);
+    for (let i = 0; i < sources.length; i++) hash = Math.imul(hash, 31) + sources[i]!.id;
+    this.#hash = hash | 0;
+    return this.#byHash.get(this.#hash)?.find((v) => equal(v, node, sources));
+  }
+
+  /** A vertex for the node that was just looked for in vain. */
+  add(vertex: Vertex): void {
+    const bucket = this.#byHash.get(this.#hash);
+    if (bucket) bucket.push(vertex);
+    else this.#byHash.set(this.#hash, [vertex]);
+  }
+}
+
+function equal(v: Vertex, node: Node, sources: readonly Vertex[]): boolean {
+  if (v.op !== node.op || v.dtype !== node.dtype || v.shape !== node.shape.values || v.arg !== node.arg) return false;
+  if (!Object.is(v.value, node.value) || v.sources.length !== sources.length) return false;
+  return sources.every((s, i) => s === v.sources[i]);
 }

@@ -28,7 +28,7 @@ export interface Limits {
 export const reservedBuffers = 2;
 
 /** Code in one kernel beyond which it gets unwieldy: at one position, and at all positions together. */
-const maxWeight = 192;
+export const maxWeight = 384;
 const maxComputations = 512;
 
 /** Whether the code of some vertices together stays manageable. */
@@ -96,7 +96,10 @@ function heaviest(v: Vertex, regions: Regions, mostInputs: number): Vertex[] {
   const weigh = ({ inputs, body }: Region): number => inputs.size * maxWeight + body.size;
   const order = parts.filter(([s]) => s.op !== 'const' && s.op !== 'iota').sort(([, p], [, q]) => weigh(q) - weigh(p));
   const [inputs, body] = [new Tally(), new Tally()];
-  for (const s of v.sources) if (!parts.some(([part]) => part === s)) inputs.add([s]);
+  for (const s of v.sources) {
+    if (s.op === 'const') body.add([s]);
+    else if (!parts.some(([part]) => part === s)) inputs.add([s]);
+  }
   for (const [, region] of parts) {
     inputs.add(region.inputs);
     body.add(region.body);
@@ -148,7 +151,8 @@ function repeatedTooOften(v: Vertex, region: Region, regions: Regions): Vertex[]
   let most = 0;
   for (const [w, times] of regions.repeated(region)) {
     if (w === v || w.op === 'iota' || w.op === 'const') continue;
-    if (!(costly && w.id < costly.id) && worthStoring(w, times * v.size, regions.costOf(w))) costly = w;
+    const cost = regions.costOf(w);
+    if (!(costly && w.id < costly.id) && !cheap(times, cost) && worthStoring(w, times * v.size, cost)) costly = w;
     const spared = (times - 1) * regions.sizeOf(w);
     if (spared > most || (spared === most && large && w.id > large.id)) [large, most] = [w, spared];
   }
@@ -163,6 +167,9 @@ const kernelCost = 1 << 14;
 /** Whether computing a vertex `times` times, at a cost of so many additions each, takes longer than storing it. */
 export const worthStoring = (v: Vertex, times: number, cost: number): boolean =>
   (times - v.size) * cost > storeCost * v.size + kernelCost;
+
+/** Whether computing a vertex at all of its positions costs no more than reading it from a buffer: such ones are never stored. */
+export const cheap = (positions: number, cost: number): boolean => positions * cost < storeCost;
 
 /**
  * Groups reductions with their epilogues; adds what has to be stored for that to `stored`. Vertices in `apart` are known

@@ -4,8 +4,9 @@ import type { DType } from '../base/dtype.ts';
 import { byteSize } from '../base/dtype.ts';
 import { collapse } from '../kernel/collapse.ts';
 import { estimateKernel } from '../kernel/estimate.ts';
-import { type Expr, Exprs } from '../kernel/expr.ts';
+import type { Expr } from '../kernel/expr.ts';
 import type { Kernel } from '../kernel/kernel.ts';
+import { isFlat } from '../kernel/rows.ts';
 import { below, operands } from '../kernel/walk.ts';
 import type { Vertex } from './canonical.ts';
 import type { Group } from './fuse.ts';
@@ -125,26 +126,8 @@ function overwritable(k: Omit<Kernel, 'kind' | 'name' | 'estimate' | 'inPlace'>)
     (i) => byteSize(i.type) === byteSize(k.outputs[0]!.type) && i.elements === k.space.reduce((a, d) => a * d, 1),
   );
   for (const e of below(k.outputs.map((o) => o.value)))
-    if (e.kind === 'load' && (e.gate || !isOwnPosition(e.index, k.space))) safe[e.slot] = false;
+    if (e.kind === 'load' && (e.gate || !isFlat(e.index, k.space))) safe[e.slot] = false;
   return safe.flatMap((ok, slot) => (ok ? [slot] : []));
-}
-
-function isOwnPosition(index: Expr, space: readonly number[]): boolean {
-  const b = new Exprs();
-  let sum: Expr = b.const('index', 0);
-  space.forEach((size, i) => {
-    sum = b.alu('add', b.alu('mul', sum, b.const('index', size)), b.axis(i, size));
-  });
-  return sameIndex(index, sum);
-}
-
-/** Equal index expressions from different builders. */
-function sameIndex(a: Expr, b: Expr): boolean {
-  if (a.kind !== b.kind) return false;
-  if (a.kind === 'const') return a.value === (b as typeof a).value;
-  if (a.kind === 'axis') return a.axis === (b as typeof a).axis;
-  if (a.kind !== 'alu' || a.op !== (b as typeof a).op) return false;
-  return a.src.every((s, i) => sameIndex(s, (b as typeof a).src[i]!));
 }
 
 function nameOf(group: Group, type: DType, values: readonly Expr[], accumulators: Kernel['accumulators']): string {

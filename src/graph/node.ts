@@ -45,6 +45,16 @@ export type NodeOp = (typeof nodeOps)[number];
 
 const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<NodeOp, number>;
 
+const dtypeBits = 15;
+
+const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
+
+/** The code of an op whose result has the dtype of a node. */
+const codeLike = (first: number, node: Node): number => first + (node.code & dtypeBits);
+
+/** One bit per dtype, by its id: the dtype of a node. */
+export const dtypeBit = (node: Node): number => 1 << (node.code & dtypeBits);
+
 /** A run-time check of indices: `bad` is a bool scalar. */
 export interface IndexCheck {
   readonly bad: Node;
@@ -61,13 +71,28 @@ export interface Replay {
 /** How far back a value that a device could lose is remembered to be computed again. */
 const maxReach = 64;
 
+/** The sources of what is made from nothing, and of what is computed. */
+export const noNodes: readonly Node[] = [];
+
+/** What few nodes have: the others pay for one empty field. */
+interface Extras {
+  check: IndexCheck | null;
+  recipe: object | null;
+  seed: Uint8Array | null;
+  site: Site | null;
+  issuedIn: readonly unknown[] | null;
+  onFree: (() => void) | null;
+}
+
+const noExtras: Readonly<Extras> = { check: null, recipe: null, seed: null, site: null, issuedIn: null, onFree: null };
+
+// Nodes are made by the million: a field more here is a measurable part of every op.
 export class Node {
   readonly op: NodeOp;
   /** Op and dtype in one number, for cache keys. */
   readonly code: number;
   readonly dtype: DType;
   readonly shape: Ints;
-  readonly size: number;
   readonly arg: Ints;
   /** The value of a `const`. */
   readonly value: number | bigint;
@@ -77,20 +102,10 @@ export class Node {
   tracked: boolean;
   sources: readonly Node[];
   storage: Storage | null = null;
-  /** A flag computed along with this node; if it is true, an index was out of range. */
-  check: IndexCheck | null = null;
-  /** How to compute the value again after its bytes were given up; known to the runtime. */
-  recipe: object | null = null;
   /** From what a value that a device could lose can be computed again: its sources, or a call that made it. */
   lineage: readonly Node[] | Replay | null = null;
-  /** The bytes of an upload that a device could lose, kept as long as something may have to be computed from them again. */
-  seed: Uint8Array | null = null;
   /** Computations between this value and data from outside, as far as lineages go back. */
   reach = 0;
-  /** The line that made it, where lines are recorded. */
-  site: Site | null = null;
-  /** Told when nobody holds the node any more. */
-  onFree: (() => void) | null = null;
   /** Who takes hold of a node that nobody held yet does so by `addHandle` or `addUse`. */
   handles = 0;
   uses = 0;
@@ -99,13 +114,22 @@ export class Node {
   /** Scratch of the current trace. */
   mark = 0;
   number = 0;
+  #extras: Extras | null = null;
 
-  constructor(op: NodeOp, dtype: DType, shape: Ints, sources: readonly Node[], arg: Ints, value: number | bigint = 0) {
+  /** Who knows the code, because a source has the same dtype, gives it: looking it up takes a good part of making a node. */
+  constructor(
+    op: NodeOp,
+    dtype: DType,
+    shape: Ints,
+    sources: readonly Node[],
+    arg: Ints,
+    value: number | bigint = 0,
+    code: number = codeOf(op, dtype),
+  ) {
     this.op = op;
-    this.code = opIds[op] * 16 + dtypeInfo[dtype].id;
+    this.code = code;
     this.dtype = dtype;
     this.shape = shape;
-    this.size = shape.product;
     this.sources = sources;
     this.arg = arg;
     this.value = value;
@@ -120,6 +144,70 @@ export class Node {
     this.depth = depth;
     this.tracked = tracked;
   }
+
+  get size(): number {
+    return this.shape.product;
+  }
+
+  /** A flag computed along with this node; if it is true, an index was out of range. */
+  get check(): IndexCheck | null {
+    return this.#extras === null ? null : this.#extras.check;
+  }
+
+  set check(check: IndexCheck | null) {
+    this.#set('check', check);
+  }
+
+  /** How to compute the value again after its bytes were given up; known to the runtime. */
+  get recipe(): object | null {
+    return this.#extras === null ? null : this.#extras.recipe;
+  }
+
+  set recipe(recipe: object | null) {
+    this.#set('recipe', recipe);
+  }
+
+  /** The bytes of an upload that a device could lose, kept as long as something may have to be computed from them again. */
+  get seed(): Uint8Array | null {
+    return this.#extras === null ? null : this.#extras.seed;
+  }
+
+  set seed(seed: Uint8Array | null) {
+    this.#set('seed', seed);
+  }
+
+  /** Where a tensor for it was made, while it is lazy and somebody wants to know; known to the runtime. */
+  get issuedIn(): readonly unknown[] | null {
+    return this.#extras === null ? null : this.#extras.issuedIn;
+  }
+
+  set issuedIn(issuedIn: readonly unknown[] | null) {
+    this.#set('issuedIn', issuedIn);
+  }
+
+  /** The line that made it, where lines are recorded. */
+  get site(): Site | null {
+    return this.#extras === null ? null : this.#extras.site;
+  }
+
+  set site(site: Site | null) {
+    this.#set('site', site);
+  }
+
+  /** Told when nobody holds the node any more. */
+  get onFree(): (() => void) | null {
+    return this.#extras === null ? null : this.#extras.onFree;
+  }
+
+  set onFree(told: (() => void) | null) {
+    this.#set('onFree', told);
+  }
+
+  #set<K extends keyof Extras>(key: K, value: Extras[K]): void {
+    if (this.#extras === null && value === null) return;
+    this.#extras ??= { ...noExtras };
+    this.#extras[key] = value;
+  }
 }
 
 /** The node has been computed: it holds its bytes from now on and no longer needs its sources. */
@@ -130,10 +218,11 @@ export function settle(node: Node, storage: Storage): void {
     storage.site = node.site;
   }
   node.storage = storage;
+  if (node.issuedIn !== null) node.issuedIn = null;
   node.tracked = storage.tracked;
   const sources = node.sources;
-  node.sources = none;
-  if (node.rooted) for (const s of sources) dropUse(s);
+  node.sources = noNodes;
+  if (node.rooted) for (let i = 0; i < sources.length; i++) dropUse(sources[i]!);
   dropCheck(node);
 }
 
@@ -161,8 +250,6 @@ export function remember(node: Node, lineage: readonly Node[] | Replay, reach: n
   node.reach = cut ? 0 : reach;
 }
 
-const none: readonly Node[] = [];
-
 /** A tensor holds the node from now on. */
 export function addHandle(node: Node): void {
   node.handles++;
@@ -178,49 +265,65 @@ export function addUse(node: Node): void {
 /** The node, and whatever below it nobody held so far, holds its sources from now on. */
 function root(node: Node): void {
   node.rooted = true;
+  const { sources } = node;
   // Most nodes stand on held ones and constants: no list is made for them.
-  let pending: Node[] | undefined;
-  for (let n: Node | undefined = node; n; n = pending?.pop()) {
-    const { sources, check } = n;
-    for (let i = check ? -1 : 0; i < sources.length; i++) {
-      const s = i < 0 ? check!.bad : sources[i]!;
-      s.uses++;
-      if (s.rooted) continue;
-      s.rooted = true;
-      if (s.sources.length === 0) continue;
-      pending ??= [];
-      pending.push(s);
-    }
+  let pending: Node[] | null = null;
+  for (let i = 0; i < sources.length; i++) pending = hold(sources[i]!, pending);
+  if (node.check) pending = hold(node.check.bad, pending);
+  if (pending) rootAll(pending);
+}
+
+function rootAll(pending: Node[]): void {
+  for (let n = pending.pop(); n; n = pending.pop()) {
+    for (const s of n.sources) hold(s, pending);
+    if (n.check) hold(n.check.bad, pending);
   }
+}
+
+/** Adds a use. A node that nobody held joins the list of those whose sources are held next. */
+function hold(node: Node, pending: Node[] | null): Node[] | null {
+  node.uses++;
+  if (node.rooted) return pending;
+  node.rooted = true;
+  if (node.sources.length === 0) return pending;
+  if (pending === null) return [node];
+  pending.push(node);
+  return pending;
 }
 
 export function dropHandle(node: Node): void {
   node.handles--;
-  free(node);
+  if (node.handles <= 0 && node.uses <= 0) free(node);
 }
 
 export function dropUse(node: Node): void {
   node.uses--;
-  free(node);
+  if (node.handles <= 0 && node.uses <= 0) free(node);
 }
 
+/** Nobody holds the node: it lets go of its bytes and its sources, and these of theirs. */
 function free(node: Node): void {
-  // A stack, not recursion: chains of lazy nodes can be long.
-  const pending = [node];
-  for (let n = pending.pop(); n; n = pending.pop()) {
-    if (n.handles > 0 || n.uses > 0) continue;
-    n.onFree?.();
-    n.onFree = null;
+  // A list, not recursion: chains of lazy nodes can be long.
+  let pending: Node[] | null = null;
+  for (let n: Node | undefined = node; n; n = pending?.pop()) {
+    if (n.onFree) {
+      n.onFree();
+      n.onFree = null;
+    }
     dropCheck(n);
     n.storage?.disown();
     n.storage = null;
-    const sources = n.sources;
-    n.sources = none;
+    const sources: readonly Node[] = n.sources;
+    if (sources.length === 0) continue;
+    n.sources = noNodes;
     // Fused into something that may have to be computed again.
-    if (sources.length > 0) n.lineage = sources;
+    n.lineage = sources;
     if (!n.rooted) continue;
-    for (const s of sources) {
+    for (let i = 0; i < sources.length; i++) {
+      const s = sources[i]!;
       s.uses--;
+      if (s.handles > 0 || s.uses > 0) continue;
+      pending ??= [];
       pending.push(s);
     }
   }
@@ -240,11 +343,35 @@ export type Combine = (typeof combines)[number];
 export type Precision = (typeof precisions)[number];
 
 const aluNames = Object.keys(aluOps) as AluOp[];
-const aluArgs = Object.fromEntries(aluNames.map((op, i) => [op, internInts([i])])) as Record<AluOp, Ints>;
+
+/** What a node of an elementwise op says of it. */
+export interface AluRow {
+  readonly arg: Ints;
+  readonly compares: boolean;
+}
+
+export const aluRows = Object.fromEntries(
+  aluNames.map((op, i): [AluOp, AluRow] => [op, { arg: internInts([i]), compares: aluOps[op].compares === true }]),
+) as Readonly<Record<AluOp, AluRow>>;
+
+const [aluCode, constCode] = [opIds.alu * 16, opIds.const * 16];
+
+/** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
+export function aluNode(row: AluRow, sources: readonly Node[]): Node {
+  let { shape } = sources[0]!;
+  for (let i = 1; shape === noInts && i < sources.length; i++) shape = sources[i]!.shape;
+  if (row.compares) return new Node('alu', 'bool', shape, sources, row.arg);
+  const last = sources[sources.length - 1]!;
+  return new Node('alu', last.dtype, shape, sources, row.arg, 0, codeLike(aluCode, last));
+}
+
+/** A number of rank 0, of the dtype of a node of floats. */
+export const floatLike = (node: Node, value: number): Node =>
+  new Node('const', node.dtype, noInts, noNodes, noInts, value, codeLike(constCode, node));
 
 /** Writing and reading op arguments. */
 export const args = {
-  alu: (op: AluOp): Ints => aluArgs[op],
+  alu: (op: AluOp): Ints => aluRows[op].arg,
   aluOf: (n: { arg: Ints }): AluOp => aluNames[n.arg.values[0]!]!,
   axis: (axis: number): Ints => internInts([axis]),
   axisOf: (n: { arg: Ints }): number => n.arg.values[0]!,

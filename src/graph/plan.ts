@@ -11,6 +11,7 @@ import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
+import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
@@ -63,17 +64,20 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
   const results = graph.outputs.map((v) => (v.size === 0 ? -1 : ids.get(storedAs(v))!));
   const asked = new Set(outputs.map((o) => o.number));
   const kept = graph.vertices.flatMap((v) => {
-    const buffer = v.size > 0 && v.op !== 'leaf' && v.op !== 'const' ? ids.get(storedAs(v)) : undefined;
-    if (buffer === undefined || !v.held || buffer < leaves) return [];
+    if (!v.held || v.size === 0 || v.op === 'leaf' || v.op === 'const') return none;
+    const buffer = ids.get(storedAs(v));
+    if (buffer === undefined || buffer < leaves) return none;
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
+  const launches = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
   const lastUse = new Map<number, number>();
-  draft.forEach((s, i) => {
+  launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);
   });
-  const steps = draft.map((s, i) => {
-    const frees = [...new Set(s.buffers)].filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b));
+  const steps = launches.map((s, i) => {
+    const ends = s.buffers.filter((b) => b >= leaves && lastUse.get(b) === i && !lasting.has(b));
+    const frees = ends.length > 1 ? [...new Set(ends)] : ends;
     const reuse = reusable(s, frees, made, leaves);
     return { ...s, frees: frees.filter((b) => b !== reuse), reuse };
   });
@@ -83,10 +87,12 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     steps,
     outputs: results,
     kept,
-    dtypes: new Set([...graph.vertices].filter((v) => v.op !== 'const').map((v) => v.dtype)),
+    dtypes: new Set(graph.vertices.filter((v) => v.op !== 'const').map((v) => v.dtype)),
     estimate: total(steps.map((s) => s.fused.estimate)),
   };
 }
+
+const none: Plan['kept'] = [];
 
 type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
 
@@ -124,7 +130,7 @@ function draftStep(
   let outputs = 1;
   if (vertex.op === 'sort') {
     // Sorting always writes the positions too; a `positions` vertex names them.
-    const positions = [...vertex.users].find((u) => u.op === 'positions');
+    const positions = vertex.users.find((u) => u.op === 'positions');
     if (positions) buffers.push(make(positions, 'i32'));
     else {
       buffers.push(leaves + made.length);

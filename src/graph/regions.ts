@@ -47,7 +47,8 @@ export class Regions {
   /** More than any vertex's id. */
   readonly #stride: number;
   readonly #ways = new Ways();
-  readonly #of = new Map<Vertex, Region>();
+  /** By vertex; constants have none, as they are the same in every kernel. */
+  readonly #of: (Region | undefined)[] = [];
   /** Users that are still to come. */
   readonly #awaited: number[] = [];
   /** Vertices that were stored on the way, in order. */
@@ -62,7 +63,7 @@ export class Regions {
     this.stored = stored;
     this.#stride = 1 + (vertices[vertices.length - 1]?.id ?? 0);
     for (const v of vertices) {
-      this.#awaited[v.id] = v.users.size;
+      this.#awaited[v.id] = v.users.length;
       this.#byId[v.id] = v;
     }
   }
@@ -70,15 +71,17 @@ export class Regions {
   /** Every vertex with its region, sources before users. */
   *[Symbol.iterator](): Generator<[Vertex, Region]> {
     for (const v of this.#vertices) {
-      if (v.op === 'leaf') continue;
-      for (const s of v.sources) if (this.#of.has(s)) this.#refresh(s);
+      if (v.op === 'leaf' || v.op === 'const') continue;
+      for (const s of v.sources) if (this.#of[s.id]) this.#refresh(s);
       this.#build(v, true);
-      yield [v, this.#of.get(v)!];
-      const made = this.#of.get(v)!;
+      yield [v, this.#of[v.id]!];
+      const made = this.#of[v.id]!;
       this.#sizes[v.id] = made.at.size;
       this.#costs[v.id] = made.cost;
-      if (v.users.size === 0 || this.stored.has(v)) this.#of.delete(v);
-      for (const s of new Set(v.sources)) if (--this.#awaited[s.id]! <= 0) this.#of.delete(s);
+      if (v.users.length === 0 || this.stored.has(v)) this.#of[v.id] = undefined;
+      v.sources.forEach((s, i) => {
+        if (v.sources.indexOf(s) === i && --this.#awaited[s.id]! <= 0) this.#of[s.id] = undefined;
+      });
     }
   }
 
@@ -87,7 +90,7 @@ export class Regions {
     for (const b of below) {
       this.stored.add(b);
       this.#late.push(b);
-      this.#of.delete(b);
+      this.#of[b.id] = undefined;
     }
     return this.#rebuild(v);
   }
@@ -95,7 +98,7 @@ export class Regions {
   /** The regions of the sources of a vertex that have no buffer. */
   below(v: Vertex): Map<Vertex, Region> {
     this.#rebuild(v);
-    return new Map(this.#computed(v).map((s) => [s, this.#of.get(s)!]));
+    return new Map(this.#computed(v).map((s) => [s, this.#of[s.id]!]));
   }
 
   /** Vertices that `region` computes at several positions, with their number. */
@@ -116,14 +119,21 @@ export class Regions {
 
   readonly #isInput = (v: Vertex): boolean => v.op === 'leaf' || this.stored.has(v);
 
-  /** The sources that are computed along with a vertex. Empty ones are never computed. */
-  #computed(v: Vertex): Vertex[] {
-    return [...new Set(v.sources)].filter((s) => s.size > 0 && !this.#isInput(s));
+  /** The sources that are computed along with a vertex, without constants. Empty ones are never computed. */
+  #computed(v: Vertex): readonly Vertex[] {
+    let found: Vertex[] | null = null;
+    for (let i = 0; i < v.sources.length; i++) {
+      const s = v.sources[i]!;
+      if (s.op === 'const' || s.size === 0 || this.#isInput(s) || v.sources.indexOf(s) < i) continue;
+      found ??= [];
+      found.push(s);
+    }
+    return found ?? none;
   }
 
   /** Puts a region together anew if something in it has been stored since. */
   #refresh(v: Vertex): void {
-    const region = this.#of.get(v)!;
+    const region = this.#of[v.id]!;
     for (let i = region.version; i < this.#late.length; i++) {
       if (!region.body.has(this.#late[i]!)) continue;
       this.#rebuild(v);
@@ -137,24 +147,23 @@ export class Regions {
     for (const u of seen) for (const s of this.#computed(u)) seen.add(s);
     for (const u of [...seen].sort((p, q) => p.id - q.id)) {
       this.#build(u, false);
-      this.#sizes[u.id] = this.#of.get(u)!.at.size;
-      this.#costs[u.id] = this.#of.get(u)!.cost;
+      this.#sizes[u.id] = this.#of[u.id]!.at.size;
+      this.#costs[u.id] = this.#of[u.id]!.cost;
     }
-    const region = this.#of.get(v)!;
-    for (const u of seen) if (u !== v && this.#awaited[u.id]! <= 0) this.#of.delete(u);
+    const region = this.#of[v.id]!;
+    for (const u of seen) if (u !== v && this.#awaited[u.id]! <= 0) this.#of[u.id] = undefined;
     return region;
   }
 
   /** `last`: regions of sources that nobody else waits for may be taken apart. */
   #build(v: Vertex, last: boolean): void {
-    const largest = this.#computed(v).reduce<Vertex | null>(
-      (a, s) => (a && this.#weightOf(a) >= this.#weightOf(s) ? a : s),
-      null,
-    );
-    const taken = largest && last && this.#awaited[largest.id] === 1 ? this.#of.get(largest)! : null;
+    const computed = this.#computed(v);
+    let largest: Vertex | null = null;
+    for (const s of computed) if (!largest || this.#weightOf(largest) < this.#weightOf(s)) largest = s;
+    const taken = largest && last && this.#awaited[largest.id] === 1 ? this.#of[largest.id]! : null;
     const region: Region = {
       inputs: taken ? taken.inputs : new Set(),
-      reduces: this.#reduces(v),
+      reduces: this.#reduces(v, computed),
       body: taken ? taken.body : new Set(),
       weight: taken ? taken.weight : 0,
       at: taken && keepsPlace(v, largest!) ? taken.at : new Set(),
@@ -163,39 +172,40 @@ export class Regions {
       version: this.#late.length,
     };
     if (taken && region.at === taken.at) [region.moved, region.cost] = [taken.moved, taken.cost];
-    v.sources.forEach((s, i) => {
-      if (s.size === 0) return;
-      if (this.#isInput(s)) region.inputs.add(s);
-      else this.#join(region, v, i, this.#of.get(s)!);
-    });
-    for (const s of this.#computed(v))
-      for (const r of this.#of.get(s)!.reduces) if (!region.reduces.has(r)) region.inputs.add(r);
-    if (!region.body.has(v)) region.weight += codeWeight(v);
-    region.body.add(v);
+    for (let i = 0; i < v.sources.length; i++) {
+      const s = v.sources[i]!;
+      if (s.size === 0) continue;
+      if (s.op === 'const') this.#constant(region, v, i);
+      else if (this.#isInput(s)) region.inputs.add(s);
+      else this.#join(region, v, i, this.#of[s.id]!);
+    }
+    for (const s of computed) for (const r of this.#of[s.id]!.reduces) if (!region.reduces.has(r)) region.inputs.add(r);
+    addTo(region, v);
     this.#put(region, v.id, 0);
-    this.#of.set(v, region);
+    this.#of[v.id] = region;
   }
 
-  #reduces(v: Vertex): ReadonlySet<Vertex> {
+  /** A constant that a vertex reads is part of its region. */
+  #constant(region: Region, v: Vertex, source: number): void {
+    const s = v.sources[source]!;
+    addTo(region, s);
+    if (v.op !== 'reduce') this.#put(region, s.id, keepsPlace(v, s) ? 0 : this.#ways.through(v, source, 0));
+  }
+
+  #reduces(v: Vertex, computed: readonly Vertex[]): ReadonlySet<Vertex> {
     if (v.op === 'reduce') return new Set([v]);
     let found: Set<Vertex> | null = null;
     if (!follows.has(v.op)) return nothing;
-    for (const s of this.#computed(v))
-      for (const r of this.#of.get(s)!.reduces) if (r.size === v.size) found = (found ?? new Set()).add(r);
+    for (const s of computed)
+      for (const r of this.#of[s.id]!.reduces) if (r.size === v.size) found = (found ?? new Set()).add(r);
     return found ?? nothing;
   }
 
-  readonly #weightOf = (v: Vertex): number => this.#of.get(v)!.body.size;
+  readonly #weightOf = (v: Vertex): number => this.#of[v.id]!.body.size;
 
   #join(region: Region, v: Vertex, source: number, part: Region): void {
     if (part.inputs !== region.inputs) for (const i of part.inputs) region.inputs.add(i);
-    if (part.body !== region.body) {
-      for (const b of part.body) {
-        if (region.body.has(b)) continue;
-        region.body.add(b);
-        region.weight += codeWeight(b);
-      }
-    }
+    if (part.body !== region.body) for (const b of part.body) addTo(region, b);
     // What a reduction reads is computed in its loop, whoever reads the reduction.
     if (part.at === region.at || v.op === 'reduce') return;
     const stays = keepsPlace(v, v.sources[source]!);
@@ -219,6 +229,14 @@ export class Regions {
     if (way !== 0) region.moved = true;
   }
 }
+
+function addTo(region: Region, v: Vertex): void {
+  if (region.body.has(v)) return;
+  region.body.add(v);
+  region.weight += codeWeight(v);
+}
+
+const none: readonly Vertex[] = [];
 
 const inPlace = new Set<Vertex['op']>(['alu', 'cast', 'bitcast', 'sorted']);
 

@@ -10,15 +10,7 @@ import { costOf } from '../kernel/estimate.ts';
 import type { Expr } from '../kernel/expr.ts';
 import type { Graph, Vertex } from './canonical.ts';
 import { type Epilogues, type FusedEpilogue, findEpilogues } from './epilogue.ts';
-import {
-  type Group,
-  isRoutine,
-  type Limits,
-  reductionGroups,
-  requiredStores,
-  storeCost,
-  worthStoring,
-} from './fuse.ts';
+import { cheap, type Group, isRoutine, type Limits, reductionGroups, requiredStores, worthStoring } from './fuse.ts';
 import { type LoweredGroup, LoweredGroups, reducedSizes } from './kernels.ts';
 import { merge } from './merge.ts';
 import { routineSources } from './routines.ts';
@@ -77,17 +69,17 @@ function groupsOf(live: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlyS
 }
 
 function reachable(graph: Graph): Vertex[] {
-  const seen = new Set<Vertex>();
+  const seen: boolean[] = new Array(graph.vertices.length).fill(false);
   const stack = graph.outputs.filter((v) => v.size > 0);
   for (let v = stack.pop(); v; v = stack.pop()) {
-    if (seen.has(v)) continue;
-    seen.add(v);
+    if (seen[v.id]) continue;
+    seen[v.id] = true;
     // Empty values are never computed: what reads them (a pad, a concatenation) does not look inside.
     for (const s of v.sources) if (s.size > 0) stack.push(s);
   }
-  const live = graph.vertices.filter((v) => seen.has(v));
+  const live = graph.vertices.filter((v) => seen[v.id]);
   // Users that nobody asks for would only keep values stored.
-  for (const v of live) for (const u of v.users) if (!seen.has(u)) v.users.delete(u);
+  if (live.length < graph.vertices.length) for (const v of live) v.users = v.users.filter((u) => seen[u.id]);
   return live;
 }
 
@@ -103,7 +95,7 @@ function findRecomputed(lowered: readonly LoweredGroup[]): Set<Vertex> {
       if (roots.has(v) || covered.has(v)) continue;
       const exprs = evaluations.get(v)!;
       const cost = costOf([exprs.values().next().value!]);
-      if (cost < storeCost && exprs.size === 1) continue;
+      if (cheap(exprs.size, cost)) continue;
       let times = 0;
       for (const e of exprs) times += inLoop(e, group.space.length) ? iterations : outputs;
       if (!worthStoring(v, times, cost)) continue;

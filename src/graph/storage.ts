@@ -4,6 +4,7 @@
 import type { DType } from '../base/dtype.ts';
 import type { Device, DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
+import type { Kernel, Routine } from '../kernel/kernel.ts';
 
 /** An index check whose flag has not been read yet; fails if an index was out of range. */
 export interface DeferredCheck {
@@ -17,6 +18,13 @@ interface Copy {
 
 /** Where a tensor was made: a line, or an error whose stack is looked at only if somebody asks. */
 export type Site = string | Error;
+
+/** The kernels that computed bytes, for those who ask later. */
+export interface MadeBy {
+  /** What the user calls them; null if they go by what they do. */
+  readonly name: string | null;
+  readonly steps: readonly { readonly fused: Kernel | Routine }[];
+}
 
 export class Storage {
   readonly bytes: number;
@@ -42,6 +50,8 @@ export class Storage {
   /** When they came to be, by the clock of the books. */
   born = 0;
   site: Site | null = null;
+  /** Null for bytes from outside. */
+  by: MadeBy | null = null;
   /** Neighbours in the list of living storages. */
   previous: Storage | null = null;
   next: Storage | null = null;

@@ -60,6 +60,8 @@ const none: readonly number[] = [];
 
 // Values worth a program of their own, because simplification rules look at them.
 const baked = new Map<number, number>([-2, -1, 0, 1, 2, 3, 0.5].map((v, i) => [v, i + 2]));
+/** Whether a value may be among them, at less than the cost of looking. */
+const mayBeBaked = (v: number): boolean => v <= 3 && v >= -2 && Math.floor(2 * v) === 2 * v;
 const bakedBig = new Map<string, number>();
 const mostBaked = 1 << 14;
 let nextBaked = 100;
@@ -69,9 +71,11 @@ export function bakedId(node: Node): number {
   const v = node.value;
   if (node.arg === drawnArg) return 0;
   if (typeof v === 'number') {
-    if (Object.is(v, -0)) return 1;
-    const known = baked.get(v);
-    if (known !== undefined) return known;
+    if (mayBeBaked(v)) {
+      if (Object.is(v, -0)) return 1;
+      const known = baked.get(v);
+      if (known !== undefined) return known;
+    }
     if (tellable(node)) return 0;
   } else if (tellable(node)) {
     return baked.get(Number(v)) ?? 0;
@@ -127,8 +131,8 @@ export function trace(outputs: readonly Node[], told: Opened = null): Trace {
   return { nodes, leaves, scalars, checks, key, length, dtypes, opened, draws };
 }
 
-/** Nodes whose sources are being visited, and which source comes next. */
-const open: Node[] = [];
+/** Nodes whose sources are being visited, and which source comes next. What was visited is not held here. */
+const open: (Node | null)[] = [];
 const next: number[] = [];
 
 // A stack, not recursion: inside a compiled function a graph may be as deep as its body is long.
@@ -138,20 +142,18 @@ function visit(root: Node): void {
   next[0] = 0;
   for (let top = 0; top >= 0; ) {
     const node = open[top]!;
-    const at = next[top]!;
-    if (at === node.sources.length) {
+    const { sources } = node;
+    let at = next[top]!;
+    while (at < sources.length && !enter(sources[at]!)) at++;
+    if (at === sources.length) {
       leave(node);
-      top--;
+      open[top--] = null;
       continue;
     }
     next[top] = at + 1;
-    const source = node.sources[at]!;
-    if (!enter(source)) continue;
-    open[++top] = source;
+    open[++top] = sources[at]!;
     next[top] = 0;
   }
-  // What was traced must not be held here.
-  open.length = 0;
 }
 
 /** Notes a node that is met for the first time; true if its sources come first. */

@@ -46,6 +46,7 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const at = { type: 'i32', elements: perElement ? updates.elements : product(count) } as const;
       return { inputs: [base, at, updates], outputs: [base] };
     }
+    case 'rows':
     case 'raw':
       return work;
     default:

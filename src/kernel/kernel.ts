@@ -143,5 +143,30 @@ export interface RawKernel {
   readonly estimate: Estimate;
 }
 
-export type Routine = Matmul | Sort | Scan | Scatter | RawKernel;
+/** One kernel of a stack of rows; see rows.ts. */
+export interface RowStage {
+  readonly kernel: Kernel;
+  /** Per input of the kernel: a buffer of the launch, or the n-th result of the stages before it. */
+  readonly sources: readonly ({ readonly buffer: number } | { readonly result: number })[];
+  /** Per output of the kernel: the buffer of the launch it is stored in; -1 if only later stages read it. */
+  readonly stored: readonly number[];
+  /** Per scalar of the kernel: which of the launch's it is. */
+  readonly scalars: readonly number[];
+}
+
+/** Several kernels over the same rows as one launch. Results are numbered through all stages. Buffers: inputs, then stored outputs. */
+export interface Rows {
+  readonly kind: 'routine';
+  readonly op: 'rows';
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: number;
+  readonly stages: readonly RowStage[];
+  readonly inputs: readonly BufferParam[];
+  readonly outputs: readonly BufferParam[];
+  readonly scalars: readonly DType[];
+  readonly estimate: Estimate;
+}
+
+export type Routine = Matmul | Sort | Scan | Scatter | Rows | RawKernel;
 export type RoutineOp = Routine['op'];

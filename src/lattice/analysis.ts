@@ -52,7 +52,8 @@ export function masked(grid: Grid, mask: Mask, graph: Adjacency): Analysis {
   return analysis(grid, vertices, edgeCount(graph), connected ? diameter(graph, start) : -1);
 }
 
-function analysis(grid: Grid, vertices: number, edges: number, farthest: number): Analysis {
+/** From what was counted; `farthest` is -1 where not all can reach each other. */
+export function analysis(grid: Grid, vertices: number, edges: number, farthest: number): Analysis {
   return {
     vertices,
     edges,

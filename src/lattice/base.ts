@@ -64,6 +64,11 @@ export abstract class LatticeBase implements AsyncDisposable {
     return this.session.device;
   }
 
+  /** Whether both were given the same runtime. */
+  sharesRuntime(other: LatticeBase): boolean {
+    return this.session.given !== null && this.session.given === other.session.given;
+  }
+
   /** Blocks these vertices instead of those before; nothing for none. What was built and remembered is forgotten. */
   setBlocked(blocked: Blocked | null): void {
     this.session.check('setBlocked');
@@ -155,6 +160,14 @@ export abstract class LatticeBase implements AsyncDisposable {
       where,
       problem: `the lattice ${this.grid} has ${vertices} vertices; its adjacency takes ${csr} bytes, and the most that can be addressed is ${2 ** 33}`,
       fix: 'Use a smaller lattice, or methods with a closed form: distance, shortestPath and allPaths without a mask, analyzeClosedForm.',
+    });
+  }
+
+  protected tooManyWords(words: number, where: string): LatticeTooLargeError {
+    return new LatticeTooLargeError({
+      where,
+      problem: `one bit per vertex of the lattice ${this.grid} takes ${words} words of 32 bits; a tensor has at most ${2 ** 31 - 1} elements`,
+      fix: 'Use a smaller lattice.',
     });
   }
 

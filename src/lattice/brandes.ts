@@ -66,30 +66,49 @@ export function betweenness(graph: Adjacency): Float64Array {
   return total.map((x) => x / 2);
 }
 
-/**
- * The same for a graph with symmetries: `orbit` gives vertices that a symmetry maps onto each other the same key. One source per
- * orbit is enough, and what it gives the vertices of an orbit is shared among them: for the lattice (4, 8), 35 sources of 4,096.
- */
-export function symmetricBetweenness(graph: Adjacency, orbit: (vertex: number) => number): Float64Array {
+/** Vertices that a symmetry maps onto each other: one of each orbit as a source, how many it has, and which orbit each vertex is of. */
+export interface Orbits {
+  readonly of: Int32Array;
+  readonly sources: Int32Array;
+  readonly members: Float64Array;
+}
+
+/** `orbit` gives vertices that a symmetry maps onto each other the same key. */
+export function orbitsOf(vertices: number, orbit: (vertex: number) => number): Orbits {
   const numbers = new Map<number, number>();
-  const of = Int32Array.from({ length: graph.vertices }, (_, v) => {
+  const sources: number[] = [];
+  const of = new Int32Array(vertices);
+  for (let v = 0; v < vertices; v++) {
     const key = orbit(v);
-    if (!numbers.has(key)) numbers.set(key, numbers.size);
-    return numbers.get(key)!;
-  });
-  const members = new Float64Array(numbers.size);
-  const source = new Int32Array(numbers.size).fill(-1);
-  of.forEach((o, v) => {
-    members[o] = members[o]! + 1;
-    if (source[o] === -1) source[o] = v;
-  });
+    let number = numbers.get(key);
+    if (number === undefined) {
+      numbers.set(key, (number = numbers.size));
+      sources.push(v);
+    }
+    of[v] = number;
+  }
+  const members = new Float64Array(sources.length);
+  for (const o of of) members[o] = members[o]! + 1;
+  return { of, sources: Int32Array.from(sources), members };
+}
+
+/** What one source per orbit gives, shared evenly among the vertices of each orbit. */
+export function sharedByOrbit({ of, members }: Orbits, values: Float64Array): Float64Array {
+  const sums = new Float64Array(members.length);
+  for (let v = 0; v < of.length; v++) sums[of[v]!] = sums[of[v]!]! + values[v]!;
+  return Float64Array.from(of, (o) => sums[o]! / members[o]!);
+}
+
+/** The same for a graph with symmetries: one source per orbit is enough. For the lattice (4, 8) that is 35 sources of 4,096. */
+export function symmetricBetweenness(graph: Adjacency, orbit: (vertex: number) => number): Float64Array {
+  const orbits = orbitsOf(graph.vertices, orbit);
   const brandes = new Brandes(graph);
-  const sums = new Float64Array(numbers.size);
-  source.forEach((s, from) => {
+  const sums = new Float64Array(graph.vertices);
+  orbits.sources.forEach((s, from) => {
     const part = brandes.from(s);
-    for (let v = 0; v < part.length; v++) sums[of[v]!] = sums[of[v]!]! + part[v]! * members[from]!;
+    for (let v = 0; v < part.length; v++) sums[v] = sums[v]! + part[v]! * orbits.members[from]!;
   });
-  return Float64Array.from(of, (o) => sums[o]! / members[o]! / 2);
+  return sharedByOrbit(orbits, sums).map((x) => x / 2);
 }
 
 /** The same by least weight: sums that differ by rounding only count as equal. */

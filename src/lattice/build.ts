@@ -1,7 +1,7 @@
 // The adjacency of a grid as tensors: computed where the device is a GPU, uploaded where it is the CPU.
 //
-// On a device every vertex has 2d places for neighbours, in ascending order. Those that exist are counted, a running sum gives the
-// rows, and one scatter puts each neighbour where it belongs.
+// On a device every vertex has 2d places for neighbours, in ascending order. Where each row begins is a formula, or with a mask a
+// running sum over the neighbours that exist; one scatter puts each neighbour where it belongs.
 
 import type { Runtime, Tensor } from '../index.ts';
 import type { Adjacency } from './adjacency.ts';
@@ -43,8 +43,9 @@ export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: 
   const axes = strides.map((_, k) => k);
   const places = [...axes.map((k) => place(k, -1)), ...axes.reverse().map((k) => place(k, 1))];
   const exists = places.map((p) => p.exists.cast('i32').reshape([vertices]));
-  const ends = runningSum(exists.reduce((a, b) => a.add(b)));
-  const starts = ends.sub(exists.reduce((a, b) => a.add(b)));
+  const degree = exists.reduce((a, b) => a.add(b));
+  const ends = mask ? runningSum(degree) : null;
+  const starts = ends ? ends.sub(degree) : rowStarts(rt.iota([vertices], 0), grid);
   // What does not exist goes to one place behind the last, which is cut off.
   const at = exists.map((e, j) =>
     rt.where(
@@ -65,8 +66,27 @@ export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: 
     .zeros([entries + 1], { dtype: 'i32' })
     .scatter(flat(at), flat(places.map((p) => p.vertex)))
     .slice([[0, entries]]);
-  const offsets = rt.concat([rt.zeros([1], { dtype: 'i32' }), ends], 0);
+  const offsets = ends
+    ? rt.concat([rt.zeros([1], { dtype: 'i32' }), ends], 0)
+    : rowStarts(rt.iota([vertices + 1], 0), grid);
   return { offsets: offsets.cast('i32').compute(), neighbors: neighbors.cast('i32').compute() };
+}
+
+/**
+ * Entries of all rows before a vertex of the whole grid: two per axis for each of them, less one for each that lies at either end of
+ * the axis. Along an axis of stride s those are s of every n·s vertices, and some of the last ones.
+ */
+function rowStarts(vertex: Tensor, { size, strides }: Grid): Tensor {
+  return strides
+    .map((s) => {
+      const along = vertex.floorDivide(s).mod(size);
+      const whole = vertex.floorDivide(s * size).mul(s);
+      const rest = vertex.mod(s);
+      const first = whole.add(rest.mul(along.equal(0)).add(along.greater(0).mul(s)));
+      const last = whole.add(rest.mul(along.equal(size - 1)));
+      return vertex.mul(2).sub(first).sub(last);
+    })
+    .reduce((a, b) => a.add(b));
 }
 
 /** Sums up to each element, in as many steps as the length has bits. Whole numbers of 32 bits stay such, which `cumsum` widens. */

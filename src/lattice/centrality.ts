@@ -7,6 +7,9 @@ import { Search } from './search.ts';
 export const centralityKinds = ['betweenness', 'closeness', 'degree', 'eigenvector'] as const;
 export type CentralityKind = (typeof centralityKinds)[number];
 
+/** Pairs of other vertices: what normalised betweenness is divided by. */
+export const betweennessDivisor = (vertices: number): number => ((vertices - 1) * (vertices - 2)) / 2;
+
 export function degrees({ vertices, offsets, weights }: Adjacency): Float64Array {
   return Float64Array.from({ length: vertices }, (_, v) => {
     const [from, to] = [offsets[v]!, offsets[v + 1]!];

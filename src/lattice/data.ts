@@ -3,7 +3,8 @@
 import type { DType, Runtime, Tensor } from '../index.ts';
 import { checkData, type HostData, isTensor, isTyped, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
 import { type AxisMap, checkElements, mapHost, mapTensor, permutation, reflection, rotation } from './axes.ts';
-import { type DiffuseOptions, diffuse, resolveDiffusion } from './diffuse.ts';
+import type { BatchOption } from './batch.ts';
+import { type DiffuseOptions, type Diffusion, diffuse, floatOf, resolveDiffusion } from './diffuse.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { LatticeStructure } from './structure.ts';
 import {
@@ -15,12 +16,13 @@ import {
   type TransformName,
   transformNames,
 } from './transforms.ts';
-import { checkTensorKey, newKey, randomBytes, type XorOptions, xorHost } from './xor.ts';
+import { type Combining, checkTensorKey, newKey, randomBytes, type XorOptions, xorHost, xorTensors } from './xor.ts';
 
 export abstract class LatticeDataWork extends LatticeStructure {
   /** Self-inverse, byte for byte; the data is left as it is. */
-  async xor<T extends LatticeData>(data: T, key: T | number, o: XorOptions = {}): Promise<T> {
+  async xor<T extends LatticeData>(data: T, key: T | number, o: XorOptions & BatchOption = {}): Promise<T> {
     this.session.check('xor');
+    o.batch?.check(this, 'xor');
     checkData(data, 'xor');
     if (!isTensor(data)) return xorHost(data as HostData, key as HostData | number, o) as T;
     if (isTensor(key)) checkTensorKey(data, key, o);
@@ -30,10 +32,11 @@ export abstract class LatticeDataWork extends LatticeStructure {
   /** With a random key as long as the data: `xor(result.data, result.key)` gives the data back. */
   async xorWithNewKey<T extends LatticeData>(
     data: T,
-    o: { readonly seed?: number | undefined } = {},
+    o: BatchOption & { readonly seed?: number | undefined } = {},
   ): Promise<{ data: T; key: T }> {
     const where = 'xorWithNewKey';
     this.session.check(where);
+    o.batch?.check(this, where);
     checkData(data, where);
     if (o.seed !== undefined) wholeNumber(where, 'seed', o.seed);
     if (isTensor(data)) {
@@ -41,7 +44,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
       this.own(rt, data, where);
       const bytes = randomBytes((await data.bytes()).byteLength, o.seed);
       const key = rt.fromBytes(bytes, data.dtype, data.shape);
-      return { data: (await this.#xorTensor(data, key, {})) as T, key: key as unknown as T };
+      return { data: (await this.#xorTensor(data, key, { batch: o.batch })) as T, key: key as unknown as T };
     }
     const key = newKey(data as HostData, o.seed) as T;
     return { data: xorHost(data as HostData, key as HostData) as T, key };
@@ -50,10 +53,11 @@ export abstract class LatticeDataWork extends LatticeStructure {
   async transform<T extends LatticeData>(
     data: T,
     name: TransformName,
-    o: XorOptions & { readonly key?: T | number | undefined; readonly factor?: number | undefined } = {},
+    o: XorOptions & BatchOption & { readonly key?: T | number | undefined; readonly factor?: number | undefined } = {},
   ): Promise<LatticeData> {
     const where = 'transform';
     this.session.check(where);
+    o.batch?.check(this, where);
     oneOf(where, 'transform', name, transformNames);
     checkData(data, where);
     if (name === 'xor') {
@@ -78,12 +82,12 @@ export abstract class LatticeDataWork extends LatticeStructure {
     return this.#onTensor(where, data, [type], (_, x) => x.cast(type).mul(factor).cast(type));
   }
 
-  async permuteAxes<T extends TypedArray | Tensor>(data: T, order: readonly number[]): Promise<T> {
-    return this.#mapped(data, 'permuteAxes', (shape) => permutation(order, shape.length));
+  async permuteAxes<T extends TypedArray | Tensor>(data: T, order: readonly number[], o: BatchOption = {}): Promise<T> {
+    return this.#mapped(data, 'permuteAxes', o, (shape) => permutation(order, shape.length));
   }
 
-  async reflect<T extends TypedArray | Tensor>(data: T, axis: number): Promise<T> {
-    return this.#mapped(data, 'reflect', (shape) => reflection(axis, shape.length));
+  async reflect<T extends TypedArray | Tensor>(data: T, axis: number, o: BatchOption = {}): Promise<T> {
+    return this.#mapped(data, 'reflect', o, (shape) => reflection(axis, shape.length));
   }
 
   /** Quarter turns from the first axis towards the second. */
@@ -91,8 +95,9 @@ export abstract class LatticeDataWork extends LatticeStructure {
     data: T,
     axes: readonly [number, number],
     quarterTurns = 1,
+    o: BatchOption = {},
   ): Promise<T> {
-    return this.#mapped(data, 'rotate90', (shape) => rotation(axes, quarterTurns, shape));
+    return this.#mapped(data, 'rotate90', o, (shape) => rotation(axes, quarterTurns, shape));
   }
 
   /** A field with one value per vertex, spread `steps` times. */
@@ -100,8 +105,8 @@ export abstract class LatticeDataWork extends LatticeStructure {
     const where = 'diffuse';
     this.session.check(where);
     wholeNumber(where, 'steps', steps);
-    const how = resolveDiffusion(this.grid, o);
-    const { vertices, shape } = this.grid;
+    const how = resolveDiffusion(this.dimensions, o);
+    const { vertices } = this.grid;
     if (!(isTensor(field) ? field.size === vertices : isTyped(field) && field.length === vertices)) {
       throw invalidArgument({
         where,
@@ -110,21 +115,40 @@ export abstract class LatticeDataWork extends LatticeStructure {
       });
     }
     const rt = await this.session.open(where);
+    o.batch?.check(this, where);
     if (isTensor(field)) this.own(rt, field, where);
-    return this.session.within(rt, 'transform', where, () => {
-      const x = isTensor(field) ? field : rt.tensor(Float32Array.from(field), shape);
-      const float = x.dtype === 'f64' || x.dtype === 'f32' ? x : x.cast('f32');
-      const start = float.reshape(shape);
-      const end = steps === 0 ? start.add(0) : diffuse(rt, this.grid, this.mask, start, steps, how);
-      return end.reshape(isTensor(field) ? field.shape : shape).compute();
+    const call: Spreading = { field, blocked: this.mask?.bytes ?? null };
+    const together = async (calls: readonly Spreading[]): Promise<Tensor[]> =>
+      this.session.within(rt, 'transform', where, () => this.#spreadTogether(rt, calls, steps, how));
+    if (!o.batch) return (await together([call]))[0]!;
+    const dtype = isTensor(field) ? field.dtype : 'f32';
+    return o.batch.join(`${where} ${steps} ${how.rate} ${how.boundary} ${dtype}`, call, together);
+  }
+
+  /** Fields of equal dtype side by side: one kernel per step for all of them. */
+  #spreadTogether(rt: Runtime, calls: readonly Spreading[], steps: number, how: Diffusion): Tensor[] {
+    const { shape, vertices, dimensions } = this.grid;
+    const fields = calls.map(({ field }) =>
+      floatOf(isTensor(field) ? field : rt.tensor(Float32Array.from(field), shape)).reshape(shape),
+    );
+    const start = fields.length === 1 ? fields[0]! : rt.stack(fields, dimensions).compute();
+    const masks = calls.map((c) => c.blocked);
+    const blocked = masks.some((m) => m !== null) ? interleaved(masks, vertices) : null;
+    const end = steps === 0 ? start.add(0) : diffuse(rt, start, steps, how, blocked, dimensions);
+    return calls.map(({ field }, i) => {
+      const whole = isTensor(field) ? field.shape : shape;
+      if (calls.length === 1) return end.reshape(whole).compute();
+      return end.slice([...shape.map((n): [number, number] => [0, n]), [i, i + 1]]).reshape(whole);
     });
   }
 
   async matmul(
     a: Tensor | readonly (readonly number[])[],
     b: Tensor | readonly (readonly number[])[],
+    o: BatchOption = {},
   ): Promise<Tensor> {
     const rt = await this.session.open('matmul');
+    o.batch?.check(this, 'matmul');
     for (const x of [a, b]) if (isTensor(x)) this.own(rt, x, 'matmul');
     return this.session.within(rt, 'matrix_multiply', 'matmul', () => {
       const [x, y] = [a, b].map((m) => (isTensor(m) ? m : rt.tensor(m))) as [Tensor, Tensor];
@@ -132,9 +156,10 @@ export abstract class LatticeDataWork extends LatticeStructure {
     });
   }
 
-  async reduce(data: LatticeData, name: 'sum' | 'max' | 'min'): Promise<number> {
+  async reduce(data: LatticeData, name: 'sum' | 'max' | 'min', o: BatchOption = {}): Promise<number> {
     const where = 'reduce';
     this.session.check(where);
+    o.batch?.check(this, where);
     oneOf(where, 'reduction', name, ['sum', 'max', 'min']);
     checkData(data, where);
     const size = isTensor(data) ? data.size : data.length;
@@ -158,7 +183,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
     return this.session.within(rt, 'transform', where, () => body(rt, x).compute(), [x.dtype, ...dtypes]);
   }
 
-  async #xorTensor(x: Tensor, key: Tensor | number, o: XorOptions): Promise<Tensor> {
+  async #xorTensor(x: Tensor, key: Tensor | number, o: XorOptions & BatchOption): Promise<Tensor> {
     const rt = await this.session.open('xor');
     this.own(rt, x, 'xor');
     if (isTensor(key)) this.own(rt, key, 'xor');
@@ -170,23 +195,21 @@ export abstract class LatticeDataWork extends LatticeStructure {
       const result = xorHost(data, by, { cycle: o.cycle === true || !isTensor(key) });
       return rt.fromBytes(result, x.dtype, x.shape);
     }
-    const by = key.size === x.size ? key.reshape(x.shape) : key.reshape([]);
-    return this.session.within(
-      rt,
-      'transform',
-      'xor',
-      () =>
-        (x.dtype === bits ? x.bitwiseXor(by) : x.bitcast(bits).bitwiseXor(by.bitcast(bits)).bitcast(x.dtype)).compute(),
-      [x.dtype, bits],
-    );
+    const together = async (calls: readonly Combining[]): Promise<Tensor[]> =>
+      this.session.within(rt, 'transform', 'xor', () => xorTensors(rt, calls, bits), [x.dtype, bits]);
+    const call: Combining = { x, by: key.size === x.size ? key.reshape(x.shape) : key.reshape([]) };
+    if (!o.batch) return (await together([call]))[0]!;
+    return o.batch.join(`xor ${x.dtype} ${x.shape} ${key.size}`, call, together);
   }
 
   async #mapped<T extends TypedArray | Tensor>(
     data: T,
     where: string,
+    { batch }: BatchOption,
     map: (shape: readonly number[]) => AxisMap,
   ): Promise<T> {
     this.session.check(where);
+    batch?.check(this, where);
     checkData(data, where);
     if (isTensor(data)) {
       const steps = map(data.shape);
@@ -196,6 +219,22 @@ export abstract class LatticeDataWork extends LatticeStructure {
     checkElements(data as TypedArray, this.grid.vertices, where);
     return mapHost(data as TypedArray, this.grid.shape, steps) as T;
   }
+}
+
+interface Spreading {
+  readonly field: Tensor | Float32Array;
+  readonly blocked: Uint8Array | null;
+}
+
+/** Masks side by side, as the fields they belong to. */
+function interleaved(masks: readonly (Uint8Array | null)[], vertices: number): Uint8Array {
+  const all = new Uint8Array(vertices * masks.length);
+  masks.forEach((mask, i) => {
+    mask?.forEach((blocked, v) => {
+      all[v * masks.length + i] = blocked;
+    });
+  });
+  return all;
 }
 
 /** The integer type whose bits stand for those of a dtype. */

@@ -1,14 +1,13 @@
-// Diffusion: x ← x + rate · Σ (neighbour − x), one fused kernel per step.
+// Diffusion: x ← x + rate · Σ (neighbour − x), one fused kernel per step, on a field of any shape.
 
-import type { Runtime, Tensor } from '../index.ts';
-import { invalidArgument, oneOf } from './errors.ts';
-import type { Grid } from './grid.ts';
-import type { Mask } from './mask.ts';
+import type { Border, KernelValue, Runtime, Tensor, UserKernel } from '../index.ts';
+import type { BatchOption } from './batch.ts';
+import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { neighborSum } from './stencil.ts';
 
 export const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
 
-export interface DiffuseOptions {
+export interface DiffuseOptions extends BatchOption {
   /** Default 1/(2d+1), at most 1/(2d): beyond that values grow without bound. */
   readonly rate?: number | undefined;
   /** Nothing leaves (default), what leaves comes in at the other end, or the outside is zero. */
@@ -20,7 +19,7 @@ export interface Diffusion {
   readonly boundary: (typeof diffuseBoundaries)[number];
 }
 
-export function resolveDiffusion({ dimensions: d }: Grid, o: DiffuseOptions): Diffusion {
+export function resolveDiffusion(d: number, o: DiffuseOptions): Diffusion {
   const { rate = 1 / (2 * d + 1), boundary = 'insulated' } = o;
   oneOf('diffuse', 'boundary', boundary, diffuseBoundaries);
   if (typeof rate === 'number' && rate >= 0 && rate <= 1 / (2 * d)) return { rate, boundary };
@@ -31,48 +30,106 @@ export function resolveDiffusion({ dimensions: d }: Grid, o: DiffuseOptions): Di
   });
 }
 
-/** `steps` steps on a field of the grid's shape; blocked vertices keep their values and pass nothing on. */
+/**
+ * Diffusion on a field of any shape, such as 128 × 128 × 128; `Lattice.diffuse` is the same on a lattice.
+ *
+ * ```ts
+ * import { diffuseField } from 'gpuforge/lattice';
+ * const field = rt.tensor([0, 0, 1, 0, 0]);
+ * diffuseField(rt, field, 1, { rate: 0.25 }); // → [0, 0.25, 0.5, 0.25, 0]
+ * ```
+ */
+export function diffuseField(rt: Runtime, field: Tensor, steps: number, o: DiffuseOptions = {}): Tensor {
+  wholeNumber('diffuse', 'steps', steps);
+  if (field.rank === 0)
+    throw invalidArgument({
+      where: 'diffuse',
+      problem: 'the field has no axes',
+      fix: 'Give a field of rank 1 or more.',
+    });
+  const how = resolveDiffusion(field.rank, o);
+  return rt.scope({ op: 'transform' }, () => {
+    const start = floatOf(field);
+    return (steps === 0 ? start.add(0) : diffuse(rt, start, steps, how)).compute();
+  });
+}
+
+/** Whole numbers spread as f32. */
+export const floatOf = (x: Tensor): Tensor => (x.dtype === 'f64' || x.dtype === 'f32' ? x : x.cast('f32'));
+
+/**
+ * `steps` steps on a field of any shape, one value per vertex of a grid: new values, the field is left as it is. `blocked`, one byte
+ * per value: those keep their values and pass nothing on. The grid has the first `axes` axes; fields side by side are a last one.
+ */
 export function diffuse(
   rt: Runtime,
-  grid: Grid,
-  mask: Mask | null,
   field: Tensor,
   steps: number,
-  how: Diffusion,
+  { rate, boundary }: Diffusion,
+  blocked: Uint8Array | null = null,
+  axes = field.rank,
 ): Tensor {
-  const { rate, boundary } = how;
-  const edge = boundary === 'periodic' ? 'wrap' : 'zero';
-  const free = mask
-    ? rt
-        .tensor(
-          Uint8Array.from(mask.bytes, (b) => 1 - b),
-          grid.shape,
-        )
-        .cast(field.dtype)
-        .compute()
-    : null;
-  // How many neighbours each vertex exchanges with. Beyond a 'zero' border lies a neighbour of value zero.
-  const inside = neighborSum(free ?? rt.ones(grid.shape, { dtype: field.dtype }), edge);
-  const outside = neighborSum(rt.ones(grid.shape, { dtype: field.dtype }))
-    .neg()
-    .add(2 * grid.dimensions);
-  const degree = (boundary === 'zero' ? inside.add(outside) : inside).compute();
-  const spread = (x: Tensor, n: Tensor, f?: Tensor): Tensor => {
-    const change = neighborSum(f ? x.mul(f) : x, edge)
-      .sub(n.mul(x))
-      .mul(rate);
-    return x.add(f ? change.mul(f) : change).cast(field.dtype);
-  };
-  const step = free
-    ? rt.compile((x: Tensor, n: Tensor, f: Tensor) => spread(x, n, f))
-    : rt.compile((x: Tensor, n: Tensor) => spread(x, n));
-  const run = step as unknown as (...args: readonly Tensor[]) => Tensor;
+  const spread = blocked
+    ? aroundBlocked(rt, field, axes, blocked, rate, boundary)
+    : everywhere(rt, field.rank, axes, rate, borders[boundary]);
   let x = field;
   for (let i = 0; i < steps; i++) {
     const old = x;
-    x = free ? run(old, degree, free) : run(old, degree);
+    x = spread(old);
     if (old !== field) old.dispose();
   }
-  step.dispose();
+  spread.dispose();
   return x;
+}
+
+/** A neighbour beyond the border that nothing is exchanged with is the vertex itself. */
+const borders: Readonly<Record<Diffusion['boundary'], Border>> = { insulated: 'clamp', periodic: 'wrap', zero: 'zero' };
+
+function everywhere(
+  rt: Runtime,
+  rank: number,
+  axes: number,
+  rate: number,
+  border: Border,
+): UserKernel<[KernelValue], Tensor> {
+  const offsets = Array.from({ length: axes }, (_, axis) =>
+    [-1, 1].map((by) => Array.from({ length: rank }, (_, k) => (k === axis ? by : 0))),
+  ).flat();
+  return rt.kernel(
+    (x: KernelValue): Tensor => {
+      const sum = offsets.map((o) => x.at(...o)).reduce((a, b) => a.add(b));
+      return x.add(sum.sub(x.mul(offsets.length)).mul(rate)).cast(x.dtype);
+    },
+    { border },
+  );
+}
+
+function aroundBlocked(
+  rt: Runtime,
+  { shape, dtype }: Tensor,
+  axes: number,
+  blocked: Uint8Array,
+  rate: number,
+  boundary: Diffusion['boundary'],
+): { (x: Tensor): Tensor; dispose(): void } {
+  const edge = boundary === 'periodic' ? 'wrap' : 'zero';
+  const free = rt
+    .tensor(
+      blocked.map((b) => 1 - b),
+      shape,
+      { dtype: 'u8' },
+    )
+    .cast(dtype)
+    .compute();
+  // How many neighbours each vertex exchanges with. Beyond a 'zero' border lies a neighbour of value zero.
+  const inside = neighborSum(free, edge, axes);
+  const outside = neighborSum(rt.ones(shape, { dtype }), 'zero', axes)
+    .neg()
+    .add(2 * axes);
+  const degree = (boundary === 'zero' ? inside.add(outside) : inside).compute();
+  const step = rt.compile((x: Tensor): Tensor => {
+    const change = neighborSum(x.mul(free), edge, axes).sub(degree.mul(x)).mul(rate);
+    return x.add(change.mul(free)).cast(dtype);
+  });
+  return step;
 }

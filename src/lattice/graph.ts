@@ -1,9 +1,17 @@
 // Any undirected graph, with or without weights: shortest paths, components, PageRank, centralities, communities. It lives in
-// host memory as compressed sparse rows and opens no device. Grids have faster ways of their own: see Lattice.
+// host memory as compressed sparse rows and opens no device; `on` puts it on one. Grids have faster ways of their own: see Lattice.
 
+import type { Runtime } from '../index.ts';
 import { type Adjacency, edgeCount, mostEntries } from './adjacency.ts';
 import { betweenness, weightedBetweenness } from './brandes.ts';
-import { type CentralityKind, centralityKinds, closeness, degrees, eigenvector } from './centrality.ts';
+import {
+  betweennessDivisor,
+  type CentralityKind,
+  centralityKinds,
+  closeness,
+  degrees,
+  eigenvector,
+} from './centrality.ts';
 import {
   type CommunityMethod,
   type CommunityOptions,
@@ -20,6 +28,8 @@ import {
   VertexRangeError,
   wholeNumber,
 } from './errors.ts';
+import { DeviceGraph, type DeviceGraphOptions } from './on-device/graph.ts';
+import { type PageRankOptions, pageRank, resolvePageRank } from './page-rank.ts';
 import { components, Search } from './search.ts';
 
 /** Two vertices, and what the way between them costs (1 where it is left out). */
@@ -29,15 +39,6 @@ export interface GraphPath {
   readonly path: readonly number[];
   /** The sum of its weights; without weights, the steps. */
   readonly length: number;
-}
-
-export interface PageRankOptions {
-  /** The part that follows edges; the rest jumps anywhere. Default 0.85. */
-  readonly damping?: number | undefined;
-  /** Ends when the ranks change by less, added up. Default 1e-10. */
-  readonly tolerance?: number | undefined;
-  /** Default 1,000. */
-  readonly maxRounds?: number | undefined;
 }
 
 export class Graph {
@@ -128,7 +129,7 @@ export class Graph {
 
   /** Ascending. */
   neighbors(vertex: number): number[] {
-    this.#check(vertex, 'neighbors');
+    this.checkVertex(vertex, 'neighbors');
     const { offsets, neighbors } = this.#adjacency;
     return [...neighbors.subarray(offsets[vertex]!, offsets[vertex + 1]!)];
   }
@@ -136,8 +137,8 @@ export class Graph {
   /** From s to t: fewest steps, or least weight. */
   shortestPath(s: number, t: number): GraphPath {
     const where = 'shortestPath';
-    this.#check(s, where);
-    this.#check(t, where);
+    this.checkVertex(s, where);
+    this.checkVertex(t, where);
     if (this.weighted) {
       const { distances, before } = shortestTree(this.#adjacency, s, t);
       if (distances[t] === Number.POSITIVE_INFINITY) throw noPath(s, t, where);
@@ -156,7 +157,7 @@ export class Graph {
 
   /** From s to every vertex; -1 where there is no way. */
   distancesFrom(s: number): Float64Array {
-    this.#check(s, 'distancesFrom');
+    this.checkVertex(s, 'distancesFrom');
     if (!this.weighted) return Float64Array.from(this.#searchFrom(s).distances);
     return shortestTree(this.#adjacency, s).distances.map((d) => (d === Number.POSITIVE_INFINITY ? -1 : d));
   }
@@ -168,17 +169,21 @@ export class Graph {
 
   /** How often a walker is at each vertex; the ranks add up to 1. Vertices without edges jump anywhere. */
   pageRank(o: PageRankOptions = {}): Float64Array {
-    const where = 'pageRank';
-    const { damping = 0.85, tolerance = 1e-10 } = o;
-    if (!(damping >= 0 && damping < 1) || !(tolerance > 0)) {
-      throw invalidArgument({
-        where,
-        problem: `damping is ${String(damping)}, tolerance ${String(tolerance)}`,
-        fix: 'Use a damping from 0 to below 1 and a tolerance above 0.',
-      });
-    }
-    const maxRounds = wholeNumber(where, 'maxRounds', o.maxRounds ?? 1000, 1);
-    return pageRank(this.#adjacency, damping, tolerance, maxRounds);
+    return pageRank(this.#adjacency, resolvePageRank(o));
+  }
+
+  /**
+   * The graph on a device of a runtime, for PageRank, distances and betweenness of large graphs. Dispose of it after use.
+   *
+   * ```ts
+   * import { Graph } from 'gpuforge/lattice';
+   * const graph = Graph.fromEdges(3, [[0, 1], [1, 2]]);
+   * using there = graph.on(rt);
+   * await there.distancesFrom(0); // → [0, 1, 2]
+   * ```
+   */
+  on(rt: Runtime, o: DeviceGraphOptions = {}): DeviceGraph {
+    return new DeviceGraph(this, rt, o);
   }
 
   /** As `Lattice.centrality`. With weights, betweenness and closeness go by least weight, degree and eigenvector add them up. */
@@ -192,7 +197,7 @@ export class Graph {
       betweenness: () => (graph.weights ? weightedBetweenness(graph) : betweenness(graph)),
     };
     const n = graph.vertices;
-    const divisor = { betweenness: ((n - 1) * (n - 2)) / 2, degree: n - 1, closeness: 1, eigenvector: 1 }[kind];
+    const divisor = { betweenness: betweennessDivisor(n), degree: n - 1, closeness: 1, eigenvector: 1 }[kind];
     const values = by[kind]();
     return o.normalized && divisor > 0 ? values.map((v) => v / divisor) : values;
   }
@@ -208,41 +213,10 @@ export class Graph {
     return this.#search.from(s, t);
   }
 
-  #check(vertex: unknown, where: string): void {
+  /** Refuses what is no vertex. */
+  checkVertex(vertex: unknown, where: string): void {
     checkVertex(vertex, this.vertices, where);
   }
-}
-
-function pageRank(graph: Adjacency, damping: number, tolerance: number, maxRounds: number): Float64Array {
-  const { vertices: n, offsets, neighbors, weights } = graph;
-  if (n === 0) return new Float64Array(0);
-  const out = new Float64Array(n);
-  for (let v = 0; v < n; v++)
-    for (let e = offsets[v]!; e < offsets[v + 1]!; e++) out[v] = out[v]! + (weights ? weights[e]! : 1);
-  let rank = new Float64Array(n).fill(1 / n);
-  let next = new Float64Array(n);
-  // What each vertex gives per unit of weight; rows are symmetric, so what comes in is read along a vertex's own row.
-  const share = new Float64Array(n);
-  for (let round = 0; round < maxRounds; round++) {
-    let idle = 0;
-    for (let v = 0; v < n; v++) {
-      if (out[v] === 0) idle += rank[v]!;
-      share[v] = out[v] === 0 ? 0 : rank[v]! / out[v]!;
-    }
-    const base = (1 - damping + damping * idle) / n;
-    let change = 0;
-    for (let v = 0; v < n; v++) {
-      let sum = 0;
-      for (let e = offsets[v]!, end = offsets[v + 1]!; e < end; e++)
-        sum += share[neighbors[e]!]! * (weights ? weights[e]! : 1);
-      const value = base + damping * sum;
-      change += Math.abs(value - rank[v]!);
-      next[v] = value;
-    }
-    [rank, next] = [next, rank];
-    if (change < tolerance) break;
-  }
-  return rank;
 }
 
 function checkCount(vertices: number, where: string): void {

@@ -53,6 +53,11 @@ export class Grid {
     return this.dimensions * (this.size - 1);
   }
 
+  /** Steps to the vertex that is farthest away. */
+  farthest(vertex: number): number {
+    return this.coords(vertex).reduce((sum, x) => sum + Math.max(x, this.size - 1 - x), 0);
+  }
+
   toString(): string {
     return `(${this.dimensions}, ${this.size})`;
   }

@@ -64,6 +64,7 @@ const operations: Readonly<Record<string, OperationType | 'host'>> = {
   shortestPath: 'path_finding',
   shortestPaths: 'path_finding',
   distancesFrom: 'path_finding',
+  reach: 'path_finding',
   countWalks: 'path_finding',
   distanceWithObstacles: 'path_finding',
   distance: 'host',

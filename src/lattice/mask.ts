@@ -75,3 +75,12 @@ function marked(grid: Grid, list: Iterable<number>, where: string): Uint8Array {
   }
   return bytes;
 }
+
+/** Ascending. */
+export function freeVertices({ bytes }: Mask): number[] {
+  const free: number[] = [];
+  bytes.forEach((blocked, v) => {
+    if (!blocked) free.push(v);
+  });
+  return free;
+}

@@ -3,10 +3,13 @@
 import { type AllPathsOptions, PathIterator } from './all-paths.ts';
 import { kindOf } from './arrays.ts';
 import { LatticeBase } from './base.ts';
+import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors.ts';
 import type { Grid } from './grid.ts';
-import { searchLevels } from './levels.ts';
-import { countPaths, Search } from './search.ts';
+import { GridSearch } from './grid-search.ts';
+import { type SearchStart, searchBytes, searchLevels } from './levels.ts';
+import { bitLayout, type Reach, searchBits } from './on-device/bits.ts';
+import { countPaths } from './search.ts';
 
 export interface PathResult {
   /** Both ends included. */
@@ -20,7 +23,7 @@ export interface PathResult {
 
 export const searchMethods = ['auto', 'closed', 'search', 'levels'] as const;
 
-export interface SearchOptions {
+export interface SearchOptions extends BatchOption {
   /**
    * `closed`: arithmetic, only without a mask. `search`: on the host from a queue, or on a GPU level by level. `levels`: level by
    * level on whatever device. `auto`: closed form where there is one, else a search.
@@ -29,10 +32,20 @@ export interface SearchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export const reachMethods = ['auto', 'bits'] as const;
+
+export interface ReachOptions extends BatchOption {
+  /** Only what is at most so many steps away. */
+  readonly within?: number | undefined;
+  /** `bits`: level by level on whatever device. `auto`: closed form without a mask, else the host or a device. */
+  readonly method?: (typeof reachMethods)[number] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 export abstract class LatticePaths extends LatticeBase {
   protected searches = 0;
   protected levels = 0;
-  #search: Search | null = null;
+  #search: GridSearch | null = null;
 
   /** Steps from s to t. With a mask it is searched. */
   distance(s: number, t: number): number {
@@ -76,9 +89,10 @@ export abstract class LatticePaths extends LatticeBase {
     const start = performance.now();
     const where = 'shortestPath';
     this.ends(s, t, where);
+    o.batch?.check(this, where);
     const method = this.#method(where, o);
     const known = method === 'auto' ? this.cache.get(s, t) : undefined;
-    const path = known ?? (await this.#path(s, t, method, where, o.signal));
+    const path = known ?? (await this.#path(s, t, method, where, o));
     if (!known) this.cache.set(s, t, path);
     return { path: [...path], length: path.length - 1, ms: performance.now() - start, cached: known !== undefined };
   }
@@ -95,9 +109,10 @@ export abstract class LatticePaths extends LatticeBase {
       });
     }
     for (const [s, t] of pairs) this.ends(s, t, where);
+    // In a batch all of them wait for each other; alone, neighbours in the order of their starts share a search.
+    if (o.batch) return Promise.all(pairs.map(([s, t]) => this.shortestPath(s, t, o)));
     const results: PathResult[] = new Array(pairs.length);
     const order = pairs.map((_, i) => i).sort((a, b) => pairs[a]![0] - pairs[b]![0]);
-    // Neighbours in this order share the search of their start.
     for (const i of order) results[i] = await this.shortestPath(pairs[i]![0], pairs[i]![1], o);
     return results;
   }
@@ -106,16 +121,71 @@ export abstract class LatticePaths extends LatticeBase {
   async distancesFrom(s: number, o: SearchOptions = {}): Promise<Int32Array> {
     const where = 'distancesFrom';
     this.free(s, where);
+    o.batch?.check(this, where);
     const method = this.#method(where, o);
     this.addressable(where);
     if (!this.mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
-    if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where)))
+    if (await this.#hostSearch(method, where, o))
       return this.#searched(s, -1, where, method === 'search').distances.slice();
     return this.session.orOnHost(
       where,
-      () => this.#byLevels(s, where, o.signal),
+      () => this.#byLevels(s, where, o),
       () => this.#searched(s, -1, where).distances.slice(),
     );
+  }
+
+  /** Whether a search belongs on the host. In a batch the searches of all its lattices count as one. */
+  async #hostSearch(method: string, where: string, { batch }: BatchOption): Promise<boolean> {
+    if (method === 'levels') return false;
+    return this.session.onHost('path_finding', this.grid.vertices * (batch?.lattices.length ?? 1), where);
+  }
+
+  /**
+   * How many vertices a search from s reaches, and how far the last of them is. On a device it takes one bit per vertex, so it works
+   * on lattices of up to 2^33 vertices, whose distances would not fit.
+   */
+  async reach(s: number, o: ReachOptions = {}): Promise<Reach> {
+    const where = 'reach';
+    this.free(s, where);
+    o.batch?.check(this, where);
+    const method = oneOf(where, 'method', o.method ?? 'auto', reachMethods);
+    const most = o.within === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, 'within', o.within);
+    const { grid, mask } = this;
+    if (!mask && method === 'auto') return closedReach(grid, s, most);
+    if (method === 'auto' && (await this.session.onHost('path_finding', grid.vertices, where)))
+      return this.#hostReach(s, most);
+    return this.session.orOnHost(
+      where,
+      () => this.#byBits(s, most, o.signal),
+      () => (mask ? this.#hostReach(s, most) : closedReach(grid, s, most)),
+    );
+  }
+
+  async #byBits(s: number, most: number, signal: AbortSignal | undefined): Promise<Reach> {
+    const where = 'reach';
+    const { grid, mask } = this;
+    const { words } = bitLayout(grid);
+    if (words >= 2 ** 31) throw this.tooManyWords(words, where);
+    const rt = await this.session.open(where);
+    this.affordable(rt, 16 * words, 'a search with one bit per vertex', where);
+    const farthest = mask ? grid.vertices - mask.blocked - 1 : grid.farthest(s);
+    return searchBits(rt, this.session.scoped(rt, 'path_finding', where), {
+      grid,
+      mask,
+      source: s,
+      most: Math.min(most, farthest),
+      signal,
+      onLevel: () => {
+        this.levels++;
+      },
+    });
+  }
+
+  #hostReach(s: number, most: number): Reach {
+    const { distances, order, reached } = this.#searched(s, -1, 'reach');
+    let count = reached;
+    while (distances[order[count - 1]!]! > most) count--;
+    return { reached: count, levels: distances[order[count - 1]!]! };
   }
 
   #method(where: string, o: SearchOptions): (typeof searchMethods)[number] {
@@ -136,16 +206,16 @@ export abstract class LatticePaths extends LatticeBase {
     });
   }
 
-  async #path(s: number, t: number, method: string, where: string, signal?: AbortSignal): Promise<readonly number[]> {
+  async #path(s: number, t: number, method: string, where: string, o: SearchOptions): Promise<readonly number[]> {
     if (!this.mask && (method === 'auto' || method === 'closed')) return this.grid.path(s, t);
     const onHost = (): readonly number[] => {
       const search = this.#searched(s, method === 'auto' ? -1 : t, where);
       return search.distances[t]! < 0 ? this.noPath(s, t, where) : search.pathTo(t);
     };
-    if (method !== 'levels' && (await this.session.onHost('path_finding', this.grid.vertices, where))) return onHost();
+    if (await this.#hostSearch(method, where, o)) return onHost();
     const distances = await this.session.orOnHost(
       where,
-      () => this.#byLevels(s, where, signal),
+      () => this.#byLevels(s, where, o),
       () => null,
     );
     if (!distances) return onHost();
@@ -155,14 +225,21 @@ export abstract class LatticePaths extends LatticeBase {
     return path.reverse();
   }
 
-  async #byLevels(s: number, where: string, signal?: AbortSignal): Promise<Int32Array> {
+  async #byLevels(s: number, where: string, { batch, signal }: SearchOptions): Promise<Int32Array> {
+    const start: SearchStart = { mask: this.mask, source: s };
+    const together = (starts: readonly SearchStart[], stop?: AbortSignal): Promise<Int32Array[]> =>
+      this.#searchTogether(starts, where, stop);
+    if (!batch) return (await together([start], signal))[0]!;
+    signal?.throwIfAborted();
+    return batch.join('levels', start, together);
+  }
+
+  async #searchTogether(starts: readonly SearchStart[], where: string, signal?: AbortSignal): Promise<Int32Array[]> {
     const rt = await this.session.open(where);
-    const { vertices } = this.grid;
-    this.affordable(rt, 7 * vertices, 'a search', where);
+    this.affordable(rt, searchBytes * this.grid.vertices * starts.length, 'a search', where);
     return searchLevels(rt, this.session.scoped(rt, 'path_finding', where), {
       grid: this.grid,
-      mask: this.mask,
-      source: s,
+      starts,
       signal,
       onLevel: () => {
         this.levels++;
@@ -171,8 +248,9 @@ export abstract class LatticePaths extends LatticeBase {
   }
 
   /** A search from s on the host: the last one, if it went all the way from there and need not be fresh. */
-  #searched(s: number, t: number, where: string, fresh = false): Search {
-    this.#search ??= new Search(this.graph(where));
+  #searched(s: number, t: number, where: string, fresh = false): GridSearch {
+    this.addressable(where);
+    this.#search ??= new GridSearch(this.grid, this.mask);
     if (!fresh && this.#search.whole && this.#search.source === s && t === -1) return this.#search;
     this.searches++;
     return this.#search.from(s, t);
@@ -195,4 +273,19 @@ function closedDistances(grid: Grid, s: number): Int32Array {
     }
   });
   return result;
+}
+
+/** How many vertices lie at each distance: a product over the axes, since distances add up. */
+function closedReach(grid: Grid, s: number, most: number): Reach {
+  let counts = [1];
+  for (const x of grid.coords(s)) {
+    const next = new Array<number>(counts.length + Math.max(x, grid.size - 1 - x)).fill(0);
+    for (let y = 0; y < grid.size; y++)
+      counts.forEach((c, i) => {
+        next[i + Math.abs(x - y)]! += c;
+      });
+    counts = next;
+  }
+  const near = counts.slice(0, Math.min(most, counts.length - 1) + 1);
+  return { reached: near.reduce((a, b) => a + b, 0), levels: near.length - 1 };
 }

@@ -3,8 +3,7 @@
 import type { Adjacency } from './adjacency.ts';
 
 /** Room for one search after another on one graph. */
-export class Search {
-  readonly graph: Adjacency;
+export abstract class VertexSearch {
   /** Steps from the source; -1 where it cannot get. Valid until the next search. */
   readonly distances: Int32Array;
   /** The vertices reached, nearest first. */
@@ -15,23 +14,69 @@ export class Search {
   /** The last search went to the end. */
   whole = false;
 
-  constructor(graph: Adjacency) {
-    this.graph = graph;
-    this.distances = new Int32Array(graph.vertices).fill(-1);
-    this.order = new Int32Array(graph.vertices);
+  constructor(vertices: number) {
+    this.distances = new Int32Array(vertices).fill(-1);
+    this.order = new Int32Array(vertices);
   }
 
   /** Searches from `source`, to the end or until `target` is found. */
-  from(source: number, target = -1): this {
+  abstract from(source: number, target?: number): this;
+
+  /** Ascending. */
+  abstract neighbors(vertex: number): ArrayLike<number> & Iterable<number>;
+
+  /** The source is reached, nothing else; gives the number of vertices in `order`. */
+  protected begin(source: number): number {
     const { distances, order } = this;
-    const { offsets, neighbors } = this.graph;
     // What the last search reached is all that is not -1.
-    for (let i = 0; i < this.reached; i++) distances[order[i]!] = -1;
+    if (this.reached > distances.length / 4) distances.fill(-1);
+    else for (let i = 0; i < this.reached; i++) distances[order[i]!] = -1;
     this.source = source;
     this.whole = true;
     distances[source] = 0;
     order[0] = source;
-    let tail = 1;
+    return 1;
+  }
+
+  /** The farthest distance of the last search. */
+  get eccentricity(): number {
+    return this.distances[this.order[this.reached - 1]!]!;
+  }
+
+  /** A shortest path to the source of the last search, which must have reached `target`; the lowest vertex goes first. */
+  pathTo(target: number): number[] {
+    const { distances } = this;
+    const path = new Array<number>(distances[target]! + 1);
+    let v = target;
+    for (let left = distances[target]!; left > 0; left--) {
+      path[left] = v;
+      const near = this.neighbors(v);
+      let i = 0;
+      while (distances[near[i]!] !== left - 1) i++;
+      v = near[i]!;
+    }
+    path[0] = v;
+    return path;
+  }
+}
+
+/** Along the rows of any graph. */
+export class Search extends VertexSearch {
+  readonly graph: Adjacency;
+
+  constructor(graph: Adjacency) {
+    super(graph.vertices);
+    this.graph = graph;
+  }
+
+  override neighbors(v: number): Int32Array {
+    return this.graph.neighbors.subarray(this.graph.offsets[v]!, this.graph.offsets[v + 1]!);
+  }
+
+  override from(source: number, target = -1): this {
+    const { distances, order } = this;
+    const { offsets, neighbors } = this.graph;
+    let tail = this.begin(source);
     search: for (let head = 0; head < tail; head++) {
       const v = order[head]!;
       const next = distances[v]! + 1;
@@ -48,41 +93,17 @@ export class Search {
     this.reached = tail;
     return this;
   }
-
-  /** The farthest distance of the last search. */
-  get eccentricity(): number {
-    return this.distances[this.order[this.reached - 1]!]!;
-  }
-
-  /** A shortest path to the source of the last search, which must have reached `target`; the lowest vertex goes first. */
-  pathTo(target: number): number[] {
-    const { distances } = this;
-    const { offsets, neighbors } = this.graph;
-    const path = new Array<number>(distances[target]! + 1);
-    let v = target;
-    for (let left = distances[target]!; left > 0; left--) {
-      path[left] = v;
-      let e = offsets[v]!;
-      while (distances[neighbors[e]!] !== left - 1) e++;
-      v = neighbors[e]!;
-    }
-    path[0] = v;
-    return path;
-  }
 }
 
 /** Shortest paths from s to t, counted along a search from s. */
-export function countPaths(search: Search, t: number): bigint {
-  const { graph, distances, order, reached } = search;
+export function countPaths(search: VertexSearch, t: number): bigint {
+  const { distances, order, reached } = search;
   const counts = new Map<number, bigint>([[order[0]!, 1n]]);
   for (let i = 1; i < reached; i++) {
     const v = order[i]!;
     if (distances[v]! > distances[t]!) break;
     let sum = 0n;
-    for (let e = graph.offsets[v]!; e < graph.offsets[v + 1]!; e++) {
-      const u = graph.neighbors[e]!;
-      if (distances[u] === distances[v]! - 1) sum += counts.get(u) ?? 0n;
-    }
+    for (const u of search.neighbors(v)) if (distances[u] === distances[v]! - 1) sum += counts.get(u) ?? 0n;
     counts.set(v, sum);
   }
   return distances[t]! < 0 ? 0n : counts.get(t)!;

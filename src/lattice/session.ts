@@ -56,6 +56,11 @@ export class Session {
     return this.#runtime;
   }
 
+  /** The runtime that was given; null where it is the session's own. */
+  get given(): Runtime | null {
+    return this.#options.runtime ?? null;
+  }
+
   get closed(): boolean {
     return this.#closed;
   }

@@ -1,6 +1,6 @@
 // XOR with a key, byte for byte: its own inverse for every type, floats and 64-bit integers included. The data is left as it is.
 
-import type { Tensor } from '../index.ts';
+import type { DType, Runtime, Tensor } from '../index.ts';
 import { bytesOf, copyOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
 import { invalidArgument, KeyLengthError, ValueRangeError } from './errors.ts';
 import { Draws } from './threefry.ts';
@@ -73,6 +73,26 @@ function keyFor<T extends TypedArray>(data: T, key: TypedArray | number): T {
     where: 'xor',
     problem: `the key is ${key}, which ${kindOf(data)} cannot hold`,
     fix: 'Use a whole number within the range of the type.',
+  });
+}
+
+/** A tensor and its key, of equal shape or of rank 0. */
+export interface Combining {
+  readonly x: Tensor;
+  readonly by: Tensor;
+}
+
+/** All of them, of equal dtype and shape, in one kernel; `bits` is the integer type whose bits stand for those of the dtype. */
+export function xorTensors(rt: Runtime, calls: readonly Combining[], bits: DType): Tensor[] {
+  const combined = ({ x, by }: Combining): Tensor =>
+    x.dtype === bits ? x.bitwiseXor(by) : x.bitcast(bits).bitwiseXor(by.bitcast(bits)).bitcast(x.dtype);
+  if (calls.length === 1) return [combined(calls[0]!).compute()];
+  const all = rt.stack(calls.map(combined)).compute();
+  const { shape } = calls[0]!.x;
+  return calls.map((_, i) => {
+    // Views: a kernel of its own is launched only for those that are read.
+    const part = all.slice([[i, i + 1], ...shape.map((n): [number, number] => [0, n])]);
+    return part.reshape(shape);
   });
 }
 

@@ -13,7 +13,7 @@ import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
 import { type Recurrent, recipes } from './recipe.ts';
 import { leavesOf, run } from './replay.ts';
-import { type Remembered, Signatures } from './signature.ts';
+import { type Called, type Remembered, Signatures } from './signature.ts';
 import type { Tree } from './tree.ts';
 
 /** What a compiled function may take: tensors are inputs, numbers are told to the launch where they can be. */
@@ -40,15 +40,17 @@ export interface Compiled<A extends readonly CompileArgument[], R extends Compil
 export interface CompileSettings {
   /** Looks at what the body made of placeholders; throws if it will not do. Not asked where the function is part of another one. */
   readonly verify?: (result: unknown) => void;
+  /** Default: by the name of the body, or ''. */
+  readonly called?: Called;
 }
 
 export function compile<A extends readonly CompileArgument[], R extends CompileResult>(
   host: RuntimeHost,
   engine: Engine,
   body: (...args: A) => R,
-  { verify }: CompileSettings = {},
+  { verify, called = { name: body.name, kernel: false } }: CompileSettings = {},
 ): Compiled<A, R> {
-  const signatures = new Signatures(host);
+  const signatures = new Signatures(host, called);
   const recurrences = new WeakMap<Remembered, Recurrent>();
   const verified = (...args: A): R => {
     const result = body(...args);

@@ -9,7 +9,6 @@ import type { WebGpuOptions } from '../devices/webgpu/open.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import { selfCheck } from '../governor/recovery/self-check.ts';
-import { checkDevice, checkNames } from './own-device.ts';
 
 export type DeviceKind = 'cuda' | 'webgpu' | 'cpu' | 'reference';
 
@@ -70,6 +69,11 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions, timeoutMs: n
   },
 };
 
+async function openOwn(device: Device, timeoutMs: number): Promise<Opened> {
+  const { checkDevice } = await import('./own-device.ts');
+  return checked({ devices: [checkDevice(device)], refused: [] }, timeoutMs);
+}
+
 const isDevice = (given: DeviceKind | Device): given is Device => typeof given === 'object' && given !== null;
 
 const defaults: readonly DeviceKind[] = ['cuda', 'webgpu', 'cpu'];
@@ -95,7 +99,7 @@ export async function openDevices(
   const apart = isolated(options);
   const opened = await Promise.all(
     kinds.map((k) => {
-      if (isDevice(k)) return checked({ devices: [checkDevice(k)], refused: [] }, timeoutMs);
+      if (isDevice(k)) return openOwn(k, timeoutMs);
       return apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs);
     }),
   );
@@ -160,3 +164,15 @@ async function checked(opened: Opened, timeoutMs: number): Promise<Opened> {
 }
 
 const rank = (d: Device): number => (d.caps.details.software === true ? 1 : 0);
+
+/** Two devices of one runtime cannot share a name: work is placed by it. */
+function checkNames(devices: readonly Device[]): void {
+  const twice = devices.find((d, i) => devices.findIndex((e) => e.id === d.id) !== i);
+  if (!twice) return;
+  throw new ArgumentError({
+    code: 'DEVICE_TWICE',
+    message: `createRuntime: there are two devices called '${twice.id}'`,
+    fix: "Give each a name of its own, such as createCpuDevice({ id: 'cpu:1' }).",
+    where: 'createRuntime',
+  });
+}

@@ -6,7 +6,9 @@ import type { DeviceBuffer, Program, Recording } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Estimate } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
+import { nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
+import type { Called } from './signature.ts';
 import type { Spans } from './spans.ts';
 
 /** The program a launch belongs to. */
@@ -24,6 +26,8 @@ export class Dispatch {
   #replay: number | null = null;
   /** What launches are called instead of by what they do. */
   #name: string | null = null;
+  /** Where the tensors of the coming launches were made; whoever launches says so first. */
+  issuedIn: readonly unknown[] = nowhere;
 
   constructor(events: Emitter, ledger: Ledger, spans: Spans) {
     this.#events = events;
@@ -52,24 +56,40 @@ export class Dispatch {
     }
     const id = events.nextId();
     const start = performance.now();
-    this.#spans.measure(place, id, (measured) => place.device.launch(program, buffers, scalars, measured));
+    if (this.#spans.measures(place)) {
+      place.device.launch(program, buffers, scalars, id);
+      this.#spans.enqueued(place, id, start);
+    } else place.device.launch(program, buffers, scalars);
     if (!events.heard.launch) return;
     const hostMs = performance.now() - start;
     const name = this.#name ?? program.name;
-    events.emit('launch', { id, name, device: place.id, start, hostMs, estimate, program: of, replay: this.#replay });
+    const { issuedIn } = this;
+    events.emit('launch', {
+      id,
+      name,
+      device: place.id,
+      start,
+      hostMs,
+      estimate,
+      program: of,
+      replay: this.#replay,
+      issuedIn,
+    });
   }
 
   /** A call of a compiled function whose steps `run` launches one by one. */
-  stepwise<T>(executable: Numbered, run: () => T): T {
+  stepwise<T>(executable: Numbered, called: Called, run: () => T): T {
     const { heard } = this.#events;
     if (!heard.replay && !heard.launch) return run();
-    return this.#told(executable, false, (id) => {
-      const outer = this.#replay;
+    return this.#told(executable, called, false, (id) => {
+      const [replay, name] = [this.#replay, this.#name];
       this.#replay = id;
+      this.#name = called.kernel ? called.name : null;
       try {
         return run();
       } finally {
-        this.#replay = outer;
+        this.#replay = replay;
+        this.#name = name;
       }
     });
   }
@@ -77,6 +97,7 @@ export class Dispatch {
   /** A call of a compiled function as one recording. */
   replay(
     executable: Numbered,
+    called: Called,
     recording: Recording,
     buffers: readonly DeviceBuffer[],
     scalars: readonly number[],
@@ -86,20 +107,12 @@ export class Dispatch {
       recording.replay(buffers, scalars);
       return;
     }
-    this.#told(executable, true, (id) =>
-      this.#spans.measure(executable.place, id, (measured) => recording.replay(buffers, scalars, measured)),
-    );
-  }
-
-  /** Launches of `run` go by a name of the user's. */
-  named<T>(name: string, run: () => T): T {
-    const outer = this.#name;
-    this.#name = name;
-    try {
-      return run();
-    } finally {
-      this.#name = outer;
-    }
+    const { place } = executable;
+    this.#told(executable, called, true, (id, start) => {
+      const measured = this.#spans.measures(place);
+      recording.replay(buffers, scalars, measured ? id : undefined);
+      if (measured) this.#spans.enqueued(place, id, start);
+    });
   }
 
   /** Fills a buffer with bytes of the host. */
@@ -129,14 +142,30 @@ export class Dispatch {
     this.#events.emit(kind, { id: this.#events.nextId(), device, from, to, bytes, start, ms, pinned });
   }
 
-  #told<T>({ id: program, place, programs }: Numbered, recorded: boolean, run: (id: number) => T): T {
+  #told<T>(
+    { id: program, place, programs }: Numbered,
+    { name, kernel }: Called,
+    recorded: boolean,
+    run: (id: number, start: number) => T,
+  ): T {
     const id = this.#events.nextId();
     const start = performance.now();
-    const result = run(id);
+    const result = run(id, start);
     if (this.#events.heard.replay) {
       const hostMs = performance.now() - start;
-      const kernels = programs.map((p) => this.#name ?? p.name);
-      this.#events.emit('replay', { id, device: place.id, start, hostMs, program, kernels, recorded });
+      const kernels = programs.map((p) => (kernel ? name : p.name));
+      const { issuedIn } = this;
+      this.#events.emit('replay', {
+        id,
+        name,
+        device: place.id,
+        start,
+        hostMs,
+        program,
+        kernels,
+        recorded,
+        issuedIn,
+      });
     }
     return result;
   }

@@ -17,6 +17,7 @@ import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
 import type { Feedback } from './feedback.ts';
+import { type Issuing, nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
 import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
 import { recipes } from './recipe.ts';
@@ -36,6 +37,7 @@ export class Engine {
   readonly results: Results;
   readonly dispatch: Dispatch;
   readonly #events: Emitter;
+  readonly #issuing: Issuing;
   readonly #ledger: Ledger;
   readonly #recovery: Recovery;
   readonly feedback: Feedback;
@@ -54,8 +56,10 @@ export class Engine {
     ledger: Ledger,
     events: Emitter,
     dispatch: Dispatch,
+    issuing: Issuing,
   ) {
     this.programs = programs;
+    this.#issuing = issuing;
     this.#events = events;
     this.dispatch = dispatch;
     this.checks = new Checks(recovery);
@@ -175,10 +179,13 @@ export class Engine {
     const executable = this.programs.find(t, wanted, t.leaves, want);
     this.use(t.leaves, executable.place);
     let there = true;
-    for (const leaf of t.leaves) {
-      there &&= leaf.storage?.on(executable.place) != null;
-      this.residency.bring(leaf, executable.place);
+    for (let i = 0; i < t.leaves.length; i++) {
+      const { storage } = t.leaves[i]!;
+      if (storage !== null && !storage.lent && storage.on(executable.place)) continue;
+      there = false;
+      this.residency.bring(t.leaves[i]!, executable.place);
     }
+    this.dispatch.issuedIn = this.#issuing.of(t.nodes);
     this.#run(executable, t, wanted, want.wanted === 'host');
     // What was decided for inputs elsewhere is not said of inputs here.
     if (wanted.length === 1 && there) this.#eager.remember(wanted[0]!, sources, want, executable, epoch);
@@ -216,12 +223,13 @@ export class Engine {
     const executable = eager.find(node, want, this.feedback.epoch, storages.now + 1);
     if (!executable) return null;
     storages.now++;
-    const { place, plan } = executable;
+    const { place, plan, by } = executable;
     const { buffers, scalars, reach } = eager;
     this.#at = place;
+    this.dispatch.issuedIn = node.issuedIn ?? nowhere;
     this.launch(executable, buffers, scalars, want.wanted === 'host');
     this.#ledger.programHits++;
-    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach);
+    this.results.attachOne(node, place, buffers[plan.outputs[0]!]!, reach, by);
     return executable;
   }
 
@@ -234,6 +242,11 @@ export class Engine {
     } finally {
       this.#donor = outer;
     }
+  }
+
+  /** What is launched next is issued by whoever calls now. */
+  issues(): void {
+    this.dispatch.issuedIn = this.#issuing.now();
   }
 
   /** The plan of nodes without running it. */
@@ -298,7 +311,7 @@ export class Engine {
       // A reused input is bound before its buffer passes to the output: inputs come first.
       bound[k] = buffers[id]!;
     }
-    const values = step.scalars.length === 0 ? none : step.scalars.map((s) => scalars[s]!);
+    const values = step.scalars.length === 0 ? none : valuesOf(step.scalars, scalars);
     this.dispatch.launch(place, program, bound, values, step.fused.estimate, number);
     for (let k = 0; k < step.frees.length; k++) {
       const id = step.frees[k]!;
@@ -308,41 +321,61 @@ export class Engine {
   }
 
   #run(executable: Executable, t: Trace, outputs: readonly Node[], whole: boolean): void {
-    const { plan, place } = executable;
+    const { plan, place, by } = executable;
+    const { leaves } = t;
     const buffers: (DeviceBuffer | undefined)[] = [];
     let reach = 0;
-    for (let i = 0; i < t.leaves.length; i++) {
-      const leaf = t.leaves[i]!;
-      buffers.push(leaf.storage!.on(place));
+    let checked = t.checks.length > 0;
+    for (let i = 0; i < leaves.length; i++) {
+      const leaf = leaves[i]!;
+      const storage = leaf.storage!;
+      buffers.push(storage.on(place));
       if (leaf.reach > reach) reach = leaf.reach;
+      if (storage.checks) checked = true;
     }
     this.launch(executable, buffers, t.scalars, whole);
-    const undo = () => releaseMade(place, buffers, plan.leaves);
-    let checks: DeferredCheck[] | null =
-      t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs.length, undo) : null;
-    for (let i = 0; i < t.leaves.length; i++) {
-      const inherited = t.leaves[i]!.storage!.checks;
-      if (inherited) checks = [...(checks ?? []), ...inherited];
-    }
-    const finished = { place, leaves: t.leaves, buffers, checks };
-    const origin = { reach, call: null };
-    if (plan.kept.length === 0) {
-      this.results.attach(finished, outputs, plan.outputs.slice(0, outputs.length), origin);
+    const checks = checked ? this.#checksOf(t, executable, buffers, outputs.length) : null;
+    const first = plan.outputs[0]!;
+    if (outputs.length === 1 && plan.kept.length === 0 && checks === null && first >= plan.leaves) {
+      this.results.attachOne(outputs[0]!, place, buffers[first]!, reach, by);
       return;
     }
-    const [nodes, ids] = [[...outputs], plan.outputs.slice(0, outputs.length)];
+    const nodes = [...outputs];
+    const ids = plan.outputs.slice(0, outputs.length);
+    const results = plan.kept.length > 0 ? new Set(nodes) : null;
     for (const { number, buffer } of plan.kept) {
       const node = t.nodes[number]!;
       // Only tensors keep: a node below may be let go of as soon as the results are attached.
-      if (node.handles === 0 || node.storage || nodes.includes(node)) continue;
+      if (node.handles === 0 || node.storage || results!.has(node)) continue;
+      results!.add(node);
       nodes.push(node);
       ids.push(buffer);
     }
-    this.results.attach(finished, nodes, ids, origin);
+    this.results.attach({ place, leaves, buffers, checks, by }, nodes, ids, { reach, call: null });
+  }
+
+  /** What must hold before the results of a run may be handed out: its own checks, and those of its inputs. */
+  #checksOf(
+    t: Trace,
+    executable: Executable,
+    buffers: (DeviceBuffer | undefined)[],
+    outputs: number,
+  ): readonly DeferredCheck[] | null {
+    const { place, plan } = executable;
+    const undo = (): void => releaseMade(place, buffers, plan.leaves);
+    const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs, undo) : [];
+    const all = [...own, ...t.leaves.flatMap((leaf) => leaf.storage!.checks ?? [])];
+    return all.length > 0 ? all : null;
   }
 }
 
 const none: readonly number[] = [];
+
+function valuesOf(slots: readonly number[], scalars: readonly number[]): readonly number[] {
+  const values = new Array<number>(slots.length);
+  for (let i = 0; i < slots.length; i++) values[i] = scalars[slots[i]!]!;
+  return values;
+}
 
 /** Those that have no bytes yet, each once: what is asked for twice is attached once. */
 const uncomputed = (nodes: readonly Node[]): readonly Node[] =>

@@ -66,10 +66,14 @@ export interface Events {
     readonly program: number;
     /** The call of a compiled function that it is part of. */
     readonly replay: number | null;
+    /** Where the tensors it computes were made: named scopes, and what `rt.attribute` was told. Each once, first made first. */
+    readonly issuedIn: readonly unknown[];
   };
   /** A compiled function was enqueued. Devices that record it run it as a whole: then there are no launches of its own. */
   readonly replay: {
     readonly id: number;
+    /** The name of the function or kernel; '' if it has none. */
+    readonly name: string;
     readonly device: DeviceId;
     readonly start: number;
     readonly hostMs: number;
@@ -77,6 +81,8 @@ export interface Events {
     readonly kernels: readonly string[];
     /** It ran as one recording. */
     readonly recorded: boolean;
+    /** Where it was called. */
+    readonly issuedIn: readonly unknown[];
   };
   /**
    * When a device was busy with a launch or a replay. Only while `rt.spans` is on, and some time after the launch; on the host's
@@ -93,6 +99,11 @@ export interface Events {
     readonly errorUs: number;
     /** The device's clock moves in steps of so many microseconds; null if they are too small to matter. */
     readonly quantumUs: number | null;
+    /**
+     * 0 for the launch as a whole. On the CPU, with `rt.spans('detailed')`, each worker thread that had a part in it has a span of
+     * its own beside that: its number, from 1.
+     */
+    readonly lane: number;
   };
   /** Data of the host went to a device. */
   readonly upload: TransferEvent;
@@ -202,7 +213,8 @@ export class Emitter extends EventBus<Events> {
   #id = 0;
   #held = 0;
   #telling = false;
-  #waiting: (() => void)[] = [];
+  /** Events that are told later, in their order. */
+  #waiting: { readonly kind: EventName; readonly event: Events[EventName] }[] = [];
   readonly #changed: ((kind: EventName) => void)[] = [];
 
   constructor() {
@@ -224,10 +236,13 @@ export class Emitter extends EventBus<Events> {
 
   override emit<K extends EventName>(kind: K, event: Events[K]): void {
     if (this.#telling && work.has(kind)) return;
-    const tell = (): void => super.emit(kind, event);
-    if (this.#held > 0) this.#waiting.push(tell);
-    else if (this.#telling) tell();
-    else this.#tell([tell]);
+    if (this.#held > 0) this.#waiting.push({ kind, event });
+    else if (this.#telling) super.emit(kind, event);
+    else {
+      this.#telling = true;
+      super.emit(kind, event);
+      this.#tellWaiting();
+    }
   }
 
   /** Events wait from here until `release` was called as often. */
@@ -237,17 +252,16 @@ export class Emitter extends EventBus<Events> {
 
   release(): void {
     this.#held--;
-    if (this.#held === 0 && this.#waiting.length > 0 && !this.#telling) this.#tell([]);
+    if (this.#held === 0 && this.#waiting.length > 0 && !this.#telling) this.#tellWaiting();
   }
 
-  #tell(first: (() => void)[]): void {
+  #tellWaiting(): void {
     this.#telling = true;
-    let list = first;
-    do {
-      for (const tell of list) tell();
-      list = this.#waiting;
+    while (this.#waiting.length > 0) {
+      const list = this.#waiting;
       this.#waiting = [];
-    } while (list.length > 0);
+      for (const { kind, event } of list) super.emit(kind, event);
+    }
     this.#telling = false;
   }
 

@@ -14,6 +14,7 @@ export interface Explanation {
   readonly reason: string;
   /** What it would cost on each device that could do it; empty if there was no choice. */
   readonly predictions: readonly Prediction[];
+  /** Those it takes, or those that have computed it; empty for data from outside. */
   readonly kernels: readonly {
     readonly name: string;
     readonly flops: number;
@@ -29,39 +30,53 @@ export function explain(engine: Engine, node: Node, why: (device: string) => str
   if (node.storage) {
     const device = node.storage.place?.id ?? 'host';
     const reason = `already computed: ${node.storage.bytes} bytes on ${device}`;
-    const predictions: readonly Prediction[] = [];
-    return { device, reason, predictions, kernels: [], temporaryBytes: 0, toString: () => `${title(node)}: ${reason}` };
+    const { by } = node.storage;
+    const kernels = by ? by.steps.map(({ fused }) => kernelOf(fused, by.name)) : [];
+    const made = kernels.length > 0 ? `, by ${count(kernels.length, 'kernel')}` : '';
+    const text = [`${title(node)}: ${reason}${made}`, ...linesOf(kernels)].join('\n');
+    return { device, reason, predictions: [], kernels, temporaryBytes: 0, toString: () => text };
   }
   const { plan, place, decision } = engine.plan([node], { ...anywhere, awaits: true });
   const predictions = decision?.predictions ?? [];
-  const kernels = plan.steps.map(({ fused }) => ({
-    name: fused.name,
-    flops: fused.estimate.flops,
-    bytes: fused.estimate.bytesRead + fused.estimate.bytesWritten,
-    body: describe(fused),
-  }));
+  const kernels = plan.steps.map(({ fused }) => kernelOf(fused, null));
   const results = new Set(plan.outputs.map((b) => b - plan.leaves));
   const temporaryBytes = plan.made.reduce((sum, m, i) => sum + (results.has(i) ? 0 : m.bytes), 0);
   const reason = decision?.reason ?? why(place.id);
   const head = `${title(node)} on ${place.id} (${reason}): ${count(kernels.length, 'kernel')}, ${bytes(temporaryBytes)} of temporaries`;
-  const lines = kernels.flatMap((k, i) => [
-    `  ${i + 1}. ${k.name}   ${count(k.flops, 'flop')}, ${bytes(k.bytes)} moved`,
-    ...k.body.split('\n').map((l) => `       ${l}`),
-  ]);
   return {
     device: place.id,
     reason,
     predictions,
     kernels,
     temporaryBytes,
-    toString: () => [head, ...lines].join('\n'),
+    toString: () => [head, ...linesOf(kernels)].join('\n'),
   };
 }
+
+type ExplainedKernel = Explanation['kernels'][number];
+
+const kernelOf = (work: Kernel | Routine, name: string | null): ExplainedKernel => ({
+  name: name ?? work.name,
+  flops: work.estimate.flops,
+  bytes: work.estimate.bytesRead + work.estimate.bytesWritten,
+  body: describe(work),
+});
+
+const linesOf = (kernels: readonly ExplainedKernel[]): string[] =>
+  kernels.flatMap((k, i) => [
+    `  ${i + 1}. ${k.name}   ${count(k.flops, 'flop')}, ${bytes(k.bytes)} moved`,
+    ...k.body.split('\n').map((l) => `       ${l}`),
+  ]);
 
 const title = (node: Node): string => `${node.dtype} ${show(node.shape.values)}`;
 
 function describe(work: Kernel | Routine): string {
-  return work.kind === 'kernel' ? printKernel(work) : `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
+  if (work.kind === 'kernel') return printKernel(work);
+  if (work.op === 'rows') {
+    const head = `${work.rows} rows of ${work.columns}, each kept on the chip`;
+    return [head, ...work.stages.map((s) => printKernel(s.kernel))].join('\n');
+  }
+  return `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
 }
 
 const units = ['', ' thousand', ' million', ' billion', ' trillion'];

@@ -12,6 +12,7 @@ import { dropHandle, type Node } from '../graph/node.ts';
 import type { Handle, TensorHost } from '../tensor/host.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
+import { Issuing } from './issuing.ts';
 import { Ledger, type Stats } from './ledger.ts';
 import { Lifetime } from './lifetime.ts';
 import { anywhere, type Want } from './programs.ts';
@@ -38,6 +39,7 @@ export class RuntimeHost implements TensorHost {
   /** The body of a compiled function is being run to see what it does. */
   traces = false;
   readonly scopes: Scopes;
+  readonly issuing: Issuing;
   readonly lifetime: Lifetime;
   readonly #events: Emitter;
   readonly #settings: HostSettings;
@@ -50,7 +52,8 @@ export class RuntimeHost implements TensorHost {
     this.development = settings.development;
     this.#events = events;
     this.scopes = new Scopes(scopes);
-    this.lifetime = new Lifetime(settings.development, this.ledger, events, this.scopes);
+    this.issuing = new Issuing(this.scopes, events);
+    this.lifetime = new Lifetime(settings.development, this.ledger, events, this.scopes, this.issuing);
   }
 
   attach(engine: Engine, recovery: Recovery, places: readonly Place[]): void {
@@ -134,11 +137,13 @@ export class RuntimeHost implements TensorHost {
     const { maxDepth, traces } = this;
     this.maxDepth = Number.POSITIVE_INFINITY;
     this.traces = true;
+    this.issuing.tracing = true;
     try {
       return body();
     } finally {
       this.maxDepth = maxDepth;
       this.traces = traces;
+      this.issuing.tracing = traces;
     }
   }
 

@@ -63,6 +63,7 @@ export function inPlaceKernel(
     const buffers = known.buffers.map((b) =>
       typeof b === 'number' ? memory[b]!.buffer : engine.residency.bring(b, place),
     );
+    engine.issues();
     engine.dispatch.launch(place, known.program, buffers, known.scalars, known.kernel.estimate, known.id);
   };
 }

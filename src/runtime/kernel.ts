@@ -26,7 +26,7 @@ export type Border = 'wrap' | 'zero' | 'clamp';
 
 export interface KernelOptions {
   readonly border?: Border | undefined;
-  /** Shows in events, profiles and errors. Default: what the kernel does, such as `add_mul_f32_1024`. */
+  /** Shows in events, profiles, errors and `rt.explain`. Default: what the kernel does, such as `add_mul_f32_1024`. */
   readonly name?: string | undefined;
   /**
    * The input, by its number, whose memory the result takes over. The call disposes of that input. The result gets memory of its
@@ -79,13 +79,12 @@ export function kernel<A extends readonly KernelInput[], R extends CompileResult
     engine,
     (...args: (Tensor | number)[]) =>
       body(...(args.map((a) => (isTensor(a) ? stencilInput(host, a.node, border) : a)) as unknown as A)),
-    { verify },
+    { verify, called: { name: name ?? '', kernel: name !== undefined } },
   );
   const call = (...args: (Tensor | number)[]): R => {
     const donor = inPlace === undefined ? null : givenUp(args[inPlace], inPlace);
     const run = (): R => compiled(...args);
-    const named = name === undefined ? run : () => engine.dispatch.named(name, run);
-    const result = donor ? engine.inPlace(donor.node, named) : named();
+    const result = donor ? engine.inPlace(donor.node, run) : run();
     donor?.dispose();
     return result;
   };

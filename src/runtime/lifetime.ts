@@ -7,6 +7,7 @@ import { callerLine, callSite } from '../tensor/core.ts';
 import type { Handle } from '../tensor/host.ts';
 import { Backstop } from './backstop.ts';
 import type { Emitter } from './events.ts';
+import type { Issuing } from './issuing.ts';
 import type { Ledger, Stats } from './ledger.ts';
 import type { Scopes } from './scopes.ts';
 
@@ -19,15 +20,17 @@ export class Lifetime {
   readonly #development: boolean;
   readonly #ledger: Ledger;
   readonly #scopes: Scopes;
+  readonly #issuing: Issuing;
   readonly #backstop: Backstop;
   /** Tensors up to this many elements are freed by the collector alone. */
   #unwatched = 0;
   #closed = false;
 
-  constructor(development: boolean, ledger: Ledger, events: Emitter, scopes: Scopes) {
+  constructor(development: boolean, ledger: Ledger, events: Emitter, scopes: Scopes, issuing: Issuing) {
     this.#development = development;
     this.#ledger = ledger;
     this.#scopes = scopes;
+    this.#issuing = issuing;
     this.#backstop = new Backstop(({ node, line }) => {
       if (line) ledger.leaked(line);
       if (events.has('leak')) events.emit('leak', { shape: node.shape.values, dtype: node.dtype, line });
@@ -49,6 +52,7 @@ export class Lifetime {
     if (node.tracked || node.size > this.#unwatched)
       this.#backstop.add(tensor, node, this.#development ? callerLine() : '');
     if (this.#scopes.active > 0) this.#scopes.current()?.add(tensor);
+    if (this.#issuing.on && !node.storage) this.#issuing.note(node);
   }
 
   forget(tensor: Handle): void {

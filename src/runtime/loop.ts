@@ -46,8 +46,10 @@ export async function loop<S extends LoopState>(
   const every = count(options.every, 16, 'every');
   const maxRounds = count(options.maxRounds, 1_000_000, 'maxRounds');
   const functions = { condition: checked(condition), body };
-  const first = compile(host, engine, (s: S) => status(host, constant('i32', 0), functions.condition(s).node));
-  const step = compile(host, engine, (s: S, before: Tensor) => round(host, functions, s, before));
+  const ready = (s: S) => status(host, constant('i32', 0), functions.condition(s).node);
+  const called = { name: 'loop', kernel: false };
+  const first = compile(host, engine, ready, { called });
+  const step = compile(host, engine, (s: S, before: Tensor) => round(host, functions, s, before), { called });
   let at: { readonly state: S; readonly status: Tensor } = { state, status: first(state) };
   const drop = (): void => {
     at.status.dispose();

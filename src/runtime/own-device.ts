@@ -39,18 +39,6 @@ export function checkDevice(device: Device): Device {
   return device;
 }
 
-/** Two devices of one runtime cannot share a name: work is placed by it. */
-export function checkNames(devices: readonly Device[]): void {
-  const twice = devices.find((d, i) => devices.findIndex((e) => e.id === d.id) !== i);
-  if (!twice) return;
-  throw new ArgumentError({
-    code: 'DEVICE_TWICE',
-    message: `createRuntime: there are two devices called '${twice.id}'`,
-    fix: "Give each a name of its own, such as createCpuDevice({ id: 'cpu:1' }).",
-    where: 'createRuntime',
-  });
-}
-
 function notADevice(why: string): ArgumentError {
   return new ArgumentError({
     code: 'NOT_A_DEVICE',

@@ -20,7 +20,7 @@ import {
 import { operationOf, workOf } from '../governor/routing/work.ts';
 import type { Node } from '../graph/node.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
-import type { Storage } from '../graph/storage.ts';
+import type { MadeBy, Storage } from '../graph/storage.ts';
 import { KeyedCache, type Trace } from '../graph/trace.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
@@ -34,6 +34,8 @@ export interface Executable {
   readonly place: Place;
   readonly generation: number;
   readonly programs: readonly Program[];
+  /** Its kernels, as what they make remembers them. */
+  readonly by: MadeBy;
   /** What it is, for the router's books; null while there is only one place. */
   readonly entry: Entry;
   /** What the router said, if it was asked. */
@@ -276,7 +278,8 @@ export class Programs {
       start,
     );
     const { generation } = place;
-    const executable: Executable = { id, plan, place, generation, programs, entry, decision: null, runs: 0 };
+    const by = { name: null, steps: plan.steps };
+    const executable: Executable = { id, plan, place, generation, programs, by, entry, decision: null, runs: 0 };
     entry.executables[place.index] = executable;
     return executable;
   }

@@ -79,16 +79,18 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
       const buffers: DeviceBuffer[] = [...bound];
       try {
         for (const o of work.outputs) buffers.push(at.allocate(o.elements * byteSize(o.type)));
+        engine.issues();
         engine.dispatch.launch(at, known.program, buffers, scalars, work.estimate, known.id);
       } catch (e) {
         releaseMade(at, buffers, bound.length);
         throw e;
       }
+      const by = { name: null, steps: [{ fused: work }] };
       const made = kernel.outputs.map(({ dtype, shape }) => new Node('leaf', dtype, internInts(shape), [], noInts));
       const ids = made.map((_, i) => bound.length + i);
       const reach = nodes.reduce((most, n) => Math.max(most, n.reach), 0);
       const call = { inputs: nodes, run: (again: readonly Node[]) => run(kernel, again, scalars) };
-      engine.results.attach({ place: at, leaves: nodes, buffers, checks: null }, made, ids, { reach, call });
+      engine.results.attach({ place: at, leaves: nodes, buffers, checks: null, by }, made, ids, { reach, call });
       return made;
     });
 

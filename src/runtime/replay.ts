@@ -40,11 +40,13 @@ export function run(
       bound.push(engine.residency.bring(leaves[i]!, place));
       reach = Math.max(reach, leaves[i]!.reach);
     }
+    engine.issues();
     const buffers = replay(signature, executable, engine, bound, scalars);
     const checks = checksOf(signature, executable, engine, leaves, buffers);
     const nodes = signature.outputs.map((o) => new Node('leaf', o.dtype, o.shape, [], noInts));
     const ids = signature.checks.length > 0 ? plan.outputs.slice(0, nodes.length) : plan.outputs;
-    engine.results.attach({ place, leaves, buffers, checks }, nodes, ids, {
+    const by = signature.called.kernel ? { name: signature.called.name, steps: plan.steps } : executable.by;
+    engine.results.attach({ place, leaves, buffers, checks, by }, nodes, ids, {
       reach,
       call: { inputs: leaves, run: again },
     });
@@ -92,7 +94,7 @@ function executableFor(signature: Signature, engine: Engine, leaves: readonly No
 
 /** Devices that can record get the whole plan as one recording; the others launch step by step. */
 function replay(
-  { recordings }: Signature,
+  { recordings, called }: Signature,
   executable: Executable,
   engine: Engine,
   leaves: readonly DeviceBuffer[],
@@ -102,7 +104,7 @@ function replay(
   const { device } = place;
   // A single launch is cheaper than replaying a recording of one.
   if (!device.record || plan.steps.length < 2 || engine.dispatch.detailed)
-    return engine.dispatch.stepwise(executable, () => engine.launch(executable, [...leaves], scalars));
+    return engine.dispatch.stepwise(executable, called, () => engine.launch(executable, [...leaves], scalars));
   let recording = recordings.get(executable);
   if (!recording) {
     // Those of a device that was lost went with it.
@@ -116,7 +118,7 @@ function replay(
   try {
     for (let i = 0; i < plan.made.length; i++) buffers.push(place.allocate(plan.made[i]!.bytes));
     // A copy: a recording may keep what it was bound to, and temporaries leave this list below.
-    engine.dispatch.replay(executable, recording, [...buffers] as DeviceBuffer[], scalars);
+    engine.dispatch.replay(executable, called, recording, [...buffers] as DeviceBuffer[], scalars);
   } catch (e) {
     for (const b of buffers.slice(leaves.length)) place.release(b!);
     throw e;

@@ -6,7 +6,7 @@
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { type Node, type Replay, remember, settle, settleMortal } from '../graph/node.ts';
-import { type DeferredCheck, Storage, type Storages } from '../graph/storage.ts';
+import { type DeferredCheck, type MadeBy, Storage, type Storages } from '../graph/storage.ts';
 
 /** A run whose launches are all enqueued. */
 export interface Finished {
@@ -16,6 +16,7 @@ export interface Finished {
   readonly buffers: readonly (DeviceBuffer | undefined)[];
   /** What must hold before the results may be handed out. */
   readonly checks: readonly DeferredCheck[] | null;
+  readonly by: MadeBy;
 }
 
 /** Where results came from, for the case that their device is lost. */
@@ -34,8 +35,9 @@ export class Results {
   }
 
   /** One result in a buffer of its own. */
-  attachOne(node: Node, place: Place, buffer: DeviceBuffer, reach: number): void {
+  attachOne(node: Node, place: Place, buffer: DeviceBuffer, reach: number, by: MadeBy): void {
     const storage = new Storage(place, buffer, this.#storages);
+    storage.by = by;
     if (place.mortal) settleMortal(node, storage, reach + 1);
     else settle(node, storage);
   }
@@ -64,10 +66,11 @@ export class Results {
   }
 
   /** The bytes of one result: an input's own, or those in its buffer. */
-  #storage({ place, leaves, buffers, checks }: Finished, id: number): Storage {
+  #storage({ place, leaves, buffers, checks, by }: Finished, id: number): Storage {
     if (isLeaf(id, leaves)) return leaves[id]!.storage!;
     const storage = new Storage(place, id < 0 ? nothing(place, buffers, leaves) : buffers[id]!, this.#storages);
     if (checks?.length) storage.checks = checks;
+    storage.by = by;
     return storage;
   }
 

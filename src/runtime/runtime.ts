@@ -39,7 +39,7 @@ import { RuntimeMark } from './mark.ts';
 import { open } from './opening.ts';
 import { anywhere, lostPin, Programs } from './programs.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
-import { type ResetReport, reset } from './reset.ts';
+import type { ResetReport } from './reset.ts';
 import { createScopeStore, opaque } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import { type SpanMode, Spans } from './spans.ts';
@@ -118,7 +118,15 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
     const spans = new Spans(governor.places, events);
     const dispatch = new Dispatch(events, host.ledger, spans);
-    const engine = new Engine(programs, governor.recovery, new Feedback(choosing), host.ledger, events, dispatch);
+    const engine = new Engine(
+      programs,
+      governor.recovery,
+      new Feedback(choosing),
+      host.ledger,
+      events,
+      dispatch,
+      host.issuing,
+    );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
     return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
@@ -150,6 +158,8 @@ export interface ScopeOptions {
   readonly device?: DeviceId | undefined;
   /** What the work inside is: the name under which the router books and learns it. */
   readonly op?: OperationType | undefined;
+  /** What the work inside is called: launches of tensors made inside say so (`issuedIn`), wherever they are computed. */
+  readonly name?: string | undefined;
 }
 
 export class Runtime extends TensorMaking {
@@ -359,11 +369,12 @@ export class Runtime extends TensorMaking {
   scope<T>(options: ScopeOptions, body: () => T): T;
   scope<T>(first: (() => T) | ScopeOptions, second?: () => T): T {
     if (typeof first === 'function') return this.host.scope(first);
-    checkOptions(first, ['device', 'op'], 'scope');
-    const { device, op } = first;
+    checkOptions(first, ['device', 'op', 'name'], 'scope');
+    const { device, op, name } = first;
+    if (name !== undefined && (typeof name !== 'string' || name === '')) throw notAName(name);
     if (op !== undefined && !operationTypes.includes(op)) throw unknownOperation(op);
     const place = device === undefined ? null : this.host.place(device, 'scope');
-    return this.host.scope(second!, { place, op });
+    return this.host.scope(second!, { place, op, name });
   }
 
   /**
@@ -385,6 +396,7 @@ export class Runtime extends TensorMaking {
   async reset(device: DeviceId): Promise<ResetReport> {
     this.host.checkOpen('reset');
     const place = this.host.place(device, 'reset');
+    const { reset } = await import('./reset.ts');
     if (!(await this.#governor.losses.back(place))) throw lostPin(place);
     let running = this.#resets.get(place);
     if (!running) {
@@ -407,7 +419,7 @@ export class Runtime extends TensorMaking {
   }
 
   /**
-   * Which kernels a tensor takes, on which device, and why there.
+   * Which kernels a tensor takes, on which device, and why there; of one that is computed already, which have made it.
    * @example rt.explain(rt.ones([4]).add(1).mul(2)).kernels.length // → 1
    */
   explain(tensor: Tensor): Explanation {
@@ -466,6 +478,18 @@ export class Runtime extends TensorMaking {
   }
 
   /**
+   * Asks `current` whenever a tensor is made in which piece of work that is, and tells it with the launches that compute the
+   * tensor later (`issuedIn` of `launch` and `replay`). For profilers: `current` returns what is in progress, anything but null. Returns
+   * a function that ends it.
+   * @example rt.attribute(() => 'loading')() // → undefined
+   */
+  attribute(current: () => unknown): () => void {
+    this.host.checkOpen('attribute');
+    if (typeof current !== 'function') throw notAsked(current);
+    return this.host.issuing.ask(current);
+  }
+
+  /**
    * Listens to an event; returns a function that stops listening. Events nobody listens to cost nothing. A listener that throws
    * becomes an `error` event; the work goes on. docs/events.md lists all events.
    * @example typeof rt.on('launch', () => {}) // → 'function'
@@ -497,6 +521,22 @@ export class Runtime extends TensorMaking {
     await this.close();
   }
 }
+
+const notAName = (name: unknown): ArgumentError =>
+  new ArgumentError({
+    code: 'BAD_NAME',
+    message: `scope: ${JSON.stringify(name)?.slice(0, 40)} is no name`,
+    fix: 'Give a text of at least one letter.',
+    where: 'scope',
+  });
+
+const notAsked = (current: unknown): ArgumentError =>
+  new ArgumentError({
+    code: 'BAD_LISTENER',
+    message: `attribute: ${current === null ? 'null' : `a ${typeof current}`} cannot be asked`,
+    fix: 'Give a function that returns what is in progress, or null.',
+    where: 'attribute',
+  });
 
 const unknownOperation = (op: string): ArgumentError =>
   new ArgumentError({

@@ -25,6 +25,8 @@ export interface ScopePlaces {
   readonly attempt?: Place | undefined;
   /** What the work inside is, for the router's books. */
   readonly op?: OperationType | undefined;
+  /** What the work inside is called, in events. */
+  readonly name?: string | undefined;
 }
 
 export class Scope {
@@ -33,17 +35,20 @@ export class Scope {
   readonly place: Place | null;
   readonly prefer: Place | null;
   readonly op: OperationType | null;
+  /** Of the nearest scope around that has one. */
+  readonly name: string | null;
   readonly #members = new Set<Disposable>();
   /** The scope that says where; null if none does. */
   readonly #placing: Scope | null;
   #base: Want | null = null;
   #want: Want | null = null;
 
-  constructor(parent: Scope | undefined, { place, attempt, op }: ScopePlaces = {}) {
+  constructor(parent: Scope | undefined, { place, attempt, op, name }: ScopePlaces = {}) {
     this.parent = parent;
     this.place = place ?? parent?.place ?? null;
     this.prefer = attempt ?? parent?.prefer ?? null;
     this.op = op ?? parent?.op ?? null;
+    this.name = name ?? parent?.name ?? null;
     this.#placing = place || attempt || op ? this : parent ? parent.#placing : null;
   }
 

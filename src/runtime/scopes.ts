@@ -8,8 +8,10 @@ export class Scopes {
   /** Scopes in progress; a cheap test before looking for the current one. */
   active = 0;
   readonly #store: ScopeStore;
-  /** Those of them that ask for a place, or name the work. */
+  /** Those of them that ask for a place, or say what kind of work it is. */
   #pins = 0;
+  /** Those of them that have a name. */
+  named = 0;
 
   constructor(store: ScopeStore) {
     this.#store = store;
@@ -33,11 +35,14 @@ export class Scopes {
   run<T>(body: () => T, places: ScopePlaces = {}): T {
     const scope = new Scope(this.#store.current(), places);
     const pins = places.place || places.attempt || places.op ? 1 : 0;
+    const names = places.name === undefined ? 0 : 1;
     this.active++;
     this.#pins += pins;
+    this.named += names;
     const finish = (result: unknown): void => {
       this.active--;
       this.#pins -= pins;
+      this.named -= names;
       scope.end(result);
     };
     let result: T;

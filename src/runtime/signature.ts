@@ -32,8 +32,16 @@ export interface Signature {
   /** What the last call was said to be. */
   op: Want['op'];
   readonly recordings: Map<Executable, Recording>;
+  readonly called: Called;
   /** It is not kept any more, and cannot be run. */
   gone: boolean;
+}
+
+/** What a compiled function is called. */
+export interface Called {
+  readonly name: string;
+  /** It is one kernel, and that goes by its name. */
+  readonly kernel: boolean;
 }
 
 /** A call: what its arguments must be like, and what the program is told then. */
@@ -132,13 +140,15 @@ interface Family {
 
 export class Signatures {
   readonly #host: RuntimeHost;
+  readonly #called: Called;
   readonly #families = new KeyedCache<Family>(mostSignatures);
   /** Last used first. */
   readonly #remembered: Remembered[] = [];
   readonly #byKey: { readonly key: Int32Array; readonly signature: Signature }[] = [];
 
-  constructor(host: RuntimeHost) {
+  constructor(host: RuntimeHost, called: Called) {
     this.#host = host;
+    this.#called = called;
   }
 
   /** The remembered call that arguments are like; their tensors are added to `inputs`. */
@@ -259,6 +269,7 @@ export class Signatures {
         epoch: -1,
         op: null,
         recordings: new Map(),
+        called: this.#called,
         gone: false,
       },
     };

@@ -111,6 +111,8 @@ export interface RuntimeSnapshot {
     readonly listenerFailures: number;
     /** Launches whose spans never came. */
     readonly spansDropped: number;
+    /** Spans that began before the call that enqueued them, by more than the clocks are known to. */
+    readonly spansEarly: number;
   };
   readonly programs: {
     /** Made, and runs that found theirs ready. */
@@ -170,6 +172,7 @@ export function takeRuntimeSnapshot(parts: SnapshotParts): RuntimeSnapshot {
       waitMs: stats.waitMs,
       listenerFailures: events.failures,
       spansDropped: parts.spans.dropped,
+      spansEarly: parts.spans.early,
     },
     programs: { made: stats.programs, hits: stats.programHits, cached: parts.cachedPrograms },
     waits: stats.waitsByLine,

@@ -25,8 +25,8 @@ class Track {
   readonly readings: ClockReading[] = [];
   /** Measured before the clocks were compared. */
   early: Span[] = [];
-  /** Launches whose times are not known yet. */
-  readonly waiting = new Set<number>();
+  /** Launches whose times are not known yet, and when the host enqueued them. */
+  readonly waiting = new Map<number, number>();
   comparedAt = Number.NEGATIVE_INFINITY;
   comparing: Promise<void> | null = null;
 
@@ -79,6 +79,8 @@ export class Spans {
   #timer: ReturnType<typeof setInterval> | null = null;
   /** Launches whose times never came. */
   dropped = 0;
+  /** Spans that begin before the call that enqueued them, by more than the clocks are known to: something measures wrong. */
+  early = 0;
 
   constructor(places: readonly Place[], events: Emitter) {
     this.#places = places;
@@ -109,15 +111,17 @@ export class Spans {
     await this.#compareAll();
   }
 
-  /** Runs something at a place that is measured under an id, if the device there can. */
-  measure<T>(place: Place, id: number, run: (id: number | undefined) => T): T {
-    if (!this.on) return run(undefined);
-    let track = this.#tracks.get(place);
-    // Another device has moved in.
-    if (!track?.current) track = this.#start(place);
-    const result = run(track ? id : undefined);
-    track?.waiting.add(id);
-    return result;
+  /** Whether what is enqueued next at a place is measured: if spans are on, and the device there can. */
+  measures(place: Place): boolean {
+    if (!this.on) return false;
+    const track = this.#tracks.get(place);
+    // Another device may have moved in.
+    return track?.current === true || this.#start(place) !== undefined;
+  }
+
+  /** Something that is measured was enqueued; `start` is the host's time of the call. */
+  enqueued(place: Place, id: number, start: number): void {
+    this.#tracks.get(place)?.waiting.set(id, start);
   }
 
   /** How well a device's clock is known, in µs; null if it is not. */
@@ -206,12 +210,14 @@ export class Spans {
     for (const span of spans) this.#tell(track, span);
   }
 
-  #tell(track: Track, { id, start, end, ids, quantumUs }: Span): void {
+  #tell(track: Track, { id, start, end, ids, quantumUs, lane }: Span): void {
     const all = ids ?? [id];
-    for (const i of all) track.waiting.delete(i);
-    if (!this.#events.heard.span) return;
     const { device, host, errorUs } = track.nearest(start);
     const offset = host - device;
+    const enqueued = track.waiting.get(all[0]!);
+    if (enqueued !== undefined && start + offset + Math.max(errorUs, quantumUs ?? 0) / 1000 < enqueued) this.early++;
+    for (const i of all) track.waiting.delete(i);
+    if (!this.#events.heard.span) return;
     this.#events.emit('span', {
       id,
       device: track.place.id,
@@ -220,6 +226,7 @@ export class Spans {
       ids: all,
       errorUs,
       quantumUs: quantumUs ?? null,
+      lane: lane ?? 0,
     });
   }
 

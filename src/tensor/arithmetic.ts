@@ -1,9 +1,9 @@
 // Arithmetic with a second operand: sums, products, comparison, logic, bits.
 
-import { type DType, isFloat } from '../base/dtype.ts';
-import type { Node } from '../graph/node.ts';
-import { binaryOps } from './binary.ts';
-import { alu, checkScalar, constant, type ScalarInput } from './build.ts';
+import type { DType } from '../base/dtype.ts';
+import { aluNode, dtypeBit, floatLike, type Node } from '../graph/node.ts';
+import { binaryOps, floatBits } from './binary.ts';
+import { checkScalar, type ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -224,13 +224,13 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
     if (other instanceof TensorCore) {
       const b = this.sibling(other, name).node;
       // The common case, kept short: equal dtypes that need no conversion and equal shapes.
-      if (a.dtype === b.dtype && a.shape === b.shape && row.plain?.has(a.dtype))
-        return this.make<E>(alu(row.op!, a, b));
+      if (a.dtype === b.dtype && a.shape === b.shape && (row.plain & dtypeBit(a)) !== 0)
+        return this.make<E>(aluNode(row.op!, [a, b]));
       return this.make<E>(row.build(a, b, name));
     }
     // As common: a number, which takes the dtype of a float tensor.
-    if (typeof other === 'number' && isFloat(a.dtype) && row.plain?.has(a.dtype))
-      return this.make<E>(alu(row.op!, a, constant(a.dtype, other)));
+    if (typeof other === 'number' && (row.plain & floatBits & dtypeBit(a)) !== 0)
+      return this.make<E>(aluNode(row.op!, [a, floatLike(a, other)]));
     return this.make<E>(row.build(a, checkScalar(other, name), name));
   }
 

@@ -12,28 +12,32 @@ import {
 } from '../base/dtype.ts';
 import { broadcast, show } from '../base/shape.ts';
 import { DTypeError } from '../errors.ts';
-import { Node } from '../graph/node.ts';
+import { type AluRow, aluRows, Node } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput, weakType } from './build.ts';
 
 export interface BinaryOp {
   readonly build: (a: Node, b: Node | ScalarInput, where: string) => Node;
-  /** The single op this is for operands of equal shape and one of the `plain` dtypes. */
-  readonly op?: AluOp;
-  readonly plain?: ReadonlySet<DType>;
+  /** The single op this is for operands of equal shape and one of the `plain` dtypes, one bit each. */
+  readonly op: AluRow | null;
+  readonly plain: number;
 }
 
 const isNode = (x: Node | ScalarInput): x is Node => x instanceof Node;
 const typeOf = (b: Node | ScalarInput, a: Node, where: string): DType =>
   isNode(b) ? b.dtype : weakType(b, a.dtype, where);
 const joined = (a: Node, b: Node | ScalarInput, where: string): DType => promote(a.dtype, typeOf(b, a, where));
-const ofClass = (...classes: string[]): ReadonlySet<DType> =>
-  new Set(dtypes.filter((t) => classes.includes(dtypeInfo[t].class)));
+const bitOf = (dtype: DType): number => 1 << dtypeInfo[dtype].id;
+const bitsOf = (list: readonly DType[]): number => list.reduce((bits, t) => bits | bitOf(t), 0);
+const ofClass = (...classes: string[]): number => bitsOf(dtypes.filter((t) => classes.includes(dtypeInfo[t].class)));
+
+/** The dtypes whose scalars need no conversion from a number. */
+export const floatBits = ofClass('float');
 
 /** Numbers in their common dtype; what bool does instead. */
 function arithmetic(op: AluOp, bool: AluOp | null): BinaryOp {
   return {
-    op,
+    op: aluRows[op],
     plain: ofClass('int', 'float'),
     build: (a, b, where) => {
       const dtype = joined(a, b, where);
@@ -47,7 +51,7 @@ function arithmetic(op: AluOp, bool: AluOp | null): BinaryOp {
 /** In the float dtype of the operands. */
 function floating(op: AluOp): BinaryOp {
   return {
-    op,
+    op: aluRows[op],
     plain: ofClass('float'),
     build: (a, b, where) => alu(op, ...operandsOf(a, b, where, floatFor(joined(a, b, where)))),
   };
@@ -56,7 +60,7 @@ function floating(op: AluOp): BinaryOp {
 /** One op for integers, another for floats; bool counts as u8. */
 function split(int: AluOp, float: (x: Node, y: Node) => Node): BinaryOp {
   return {
-    op: int,
+    op: aluRows[int],
     plain: ofClass('int'),
     build: (a, b, where) => {
       const common = joined(a, b, where);
@@ -67,14 +71,14 @@ function split(int: AluOp, float: (x: Node, y: Node) => Node): BinaryOp {
   };
 }
 
-function bitwise(op: AluOp, plain: ReadonlySet<DType>): BinaryOp {
+function bitwise(op: AluOp, plain: number): BinaryOp {
   return {
-    op,
+    op: aluRows[op],
     plain,
     build: (a, b, where) => {
       const dtype = joined(a, b, where);
-      const usable = dtype === 'bool' && !plain.has('bool') ? 'i32' : dtype;
-      if (!plain.has(usable))
+      const usable = dtype === 'bool' && (plain & bitOf('bool')) === 0 ? 'i32' : dtype;
+      if ((plain & bitOf(usable)) === 0)
         throw refused(where, a, b, "Cast both operands to an integer dtype first: x.cast('i32').");
       // Shift counts that are known make for much better code.
       return alu(op, ...operandsOf(a, b, where, usable, op === 'shl' || op === 'shr'));
@@ -84,8 +88,8 @@ function bitwise(op: AluOp, plain: ReadonlySet<DType>): BinaryOp {
 
 function logical(op: AluOp): BinaryOp {
   return {
-    op,
-    plain: new Set<DType>(['bool']),
+    op: aluRows[op],
+    plain: bitOf('bool'),
     build: (a, b, where) =>
       alu(op, ...operandsOf(cast(a, 'bool'), isNode(b) ? cast(b, 'bool') : constant('bool', b), where, 'bool')),
   };
@@ -94,7 +98,8 @@ function logical(op: AluOp): BinaryOp {
 /** `swap` turns > and ≥ into < and ≤. */
 function comparison(op: AluOp, swap: boolean): BinaryOp {
   return {
-    ...(swap ? {} : { op, plain: new Set(dtypes) }),
+    op: swap ? null : aluRows[op],
+    plain: swap ? 0 : bitsOf(dtypes),
     build: (a, b, where) => {
       const mixed = isNode(b) && is64BitInt(a.dtype) && is64BitInt(b.dtype) && a.dtype !== b.dtype;
       const [p, q] = mixed ? spread(a, b, where) : operandsOf(a, b, where, joined(a, b, where));
@@ -120,6 +125,8 @@ function compareSigns(op: AluOp, x: Node, y: Node): Node {
 
 // The larger side is factored out, so that squares of large values do not overflow and of small ones do not vanish.
 const hypot: BinaryOp = {
+  op: null,
+  plain: 0,
   build: (a, b, where) => {
     const [x, y] = operandsOf(a, b, where, floatFor(joined(a, b, where))).map((s) => alu('abs', s)) as [Node, Node];
     const hi = alu('max', x, y);

@@ -4,8 +4,8 @@ import { type DType, dtypeInfo, intRange, isFloat, promote } from '../base/dtype
 import { broadcast, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
-import { args, fixedArg, makeNode, Node } from '../graph/node.ts';
-import { type AluOp, aluOps } from '../kernel/ops.ts';
+import { aluNode, aluRows, args, fixedArg, makeNode, Node, noNodes } from '../graph/node.ts';
+import type { AluOp } from '../kernel/ops.ts';
 
 export type ScalarInput = number | bigint | boolean;
 
@@ -15,7 +15,7 @@ const isTrue = (value: ScalarInput): boolean => Boolean(value) || Number.isNaN(v
 /** A value of rank 0. Most constants are launch arguments; a `fixed` one is part of the program. */
 export function constant(dtype: DType, value: ScalarInput, fixed = false): Node {
   const plain = dtype === 'bool' ? Number(isTrue(value)) : typeof value === 'boolean' ? Number(value) : value;
-  return new Node('const', dtype, noInts, [], fixed ? fixedArg : noInts, plain);
+  return new Node('const', dtype, noInts, noNodes, fixed ? fixedArg : noInts, plain);
 }
 
 /** A constant from a user's scalar: integers take what they can hold, without its fraction, and nothing else. */
@@ -55,12 +55,7 @@ export function permute(node: Node, order: readonly number[]): Node {
 }
 
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
-export function alu(op: AluOp, ...sources: readonly Node[]): Node {
-  let { shape } = sources[0]!;
-  for (let i = 1; shape === noInts && i < sources.length; i++) shape = sources[i]!.shape;
-  const dtype = aluOps[op].compares ? 'bool' : sources[sources.length - 1]!.dtype;
-  return new Node('alu', dtype, shape, sources, args.alu(op));
-}
+export const alu = (op: AluOp, ...sources: readonly Node[]): Node => aluNode(aluRows[op], sources);
 
 /** The dtype a scalar brings to an operation with a tensor of `with`. */
 export function weakType(value: ScalarInput, other: DType, where: string): DType {

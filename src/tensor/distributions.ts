@@ -11,9 +11,9 @@ const rotations = [
   [17, 29, 16, 24],
 ] as const;
 
-/** The number of each element, as a low and a high word; no high word where all of them are 0. */
-export function counterOf(size: number): readonly [Node, Node | null] {
-  const iota = (dtype: DType): Node => makeNode('iota', dtype, [size], [], args.axis(0));
+/** The number of each element in its row, as a low and a high word; no high word where all of them are 0. */
+export function counterOf(rows: number, size: number): readonly [Node, Node | null] {
+  const iota = (dtype: DType): Node => makeNode('iota', dtype, [rows, size], [], args.axis(1));
   if (size <= 2 ** 32) return [iota('u32'), null];
   const number = iota('u64');
   return [cast(number, 'u32'), cast(alu('shr', number, constant('u64', 32, true)), 'u32')];
@@ -92,11 +92,47 @@ function upperProduct(x: Node, n: number): Node {
   return alu('add', alu('add', alu('mul', upper(x), high), upper(middle)), upper(other));
 }
 
-// Box and Muller's transform; 1 - u keeps zero out of the logarithm.
+/** Box and Muller's transform; 1 - u keeps zero out of the logarithm. */
 export function gauss([x, y]: readonly [Node, Node], type: 'f32' | 'f64'): Node {
   const one = constant(type, 1);
   const u = alu('sub', one, unit([x, y], type));
   const v = unit([y, x], type);
-  const radius = alu('sqrt', alu('mul', alu('log', u), constant(type, -2)));
-  return alu('mul', radius, alu('cos', alu('mul', v, constant(type, 2 * Math.PI, true))));
+  const [log, turn] = type === 'f32' ? [logOfUnit(u), cosOfTurn(v)] : [alu('log', u), cosOf(v)];
+  return alu('mul', alu('sqrt', alu('mul', log, constant(type, -2))), turn);
 }
+
+const cosOf = (v: Node): Node => alu('cos', alu('mul', v, constant('f64', 2 * Math.PI, true)));
+
+// Functions for any argument take most of the time of a normal number. Their arguments here are whole multiples of 2^-24 between 0
+// and 1: no range to reduce, no special values. The coefficients are least-squares fits at Chebyshev nodes.
+
+/** log(u) for u in (0, 1], to 1e-7 of its value: u = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2. */
+function logOfUnit(u: Node): Node {
+  const int = (v: number): Node => constant('i32', v, true);
+  const bits = reinterpret(u, 'i32');
+  const k = alu('shr', alu('sub', bits, int(0x3f3504f3)), int(23));
+  const f = alu('sub', reinterpret(alu('sub', bits, alu('shl', k, int(23))), 'f32'), constant('f32', 1, true));
+  const tail = alu('mul', alu('mul', f, f), horner(f, logTail));
+  const whole = alu('mul', cast(k, 'f32'), constant('f32', Math.LN2, true));
+  return alu('add', whole, alu('add', f, tail));
+}
+
+/** cos(2πv) for v in [0, 1): the sine of a quarter turn at most, to 1e-7. */
+function cosOfTurn(v: Node): Node {
+  const number = (n: number): Node => constant('f32', n, true);
+  const s = alu('sub', alu('abs', alu('sub', v, number(0.5))), number(0.25));
+  return alu('mul', s, horner(alu('mul', s, s), sineOfTurn));
+}
+
+/** Of (log(1 + f) - f) / f², by powers of f. */
+const logTail = [
+  -0.4999999480766762, 0.3333365978950734, -0.2500160962170702, 0.19973105881417202, -0.16575048107115012,
+  0.14806459579317524, -0.1425779497072198, 0.09004202126481767,
+];
+/** Of sin(2πs) / s, by powers of s². */
+const sineOfTurn = [6.283185280261416, -41.341680668063134, 81.6024807428703, -76.58128455955777, 39.760722077962036];
+
+const horner = (x: Node, coefficients: readonly number[]): Node =>
+  coefficients.map((c) => constant('f32', c, true)).reduceRight((sum, c) => alu('add', alu('mul', sum, x), c));
+
+const reinterpret = (x: Node, dtype: DType): Node => makeNode('bitcast', dtype, x.shape.values, [x]);

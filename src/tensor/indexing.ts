@@ -9,6 +9,7 @@ import { alu, cast, constant, expand, nestedShape, positionType, reshape, tooLon
 import { TensorCore } from './core.ts';
 import { Movement } from './movement.ts';
 import type { Tensor } from './tensor.ts';
+import { checkIndexDType } from './views-at.ts';
 
 /** Positions along an axis: an integer tensor, or (nested) whole numbers. Negative ones count from the end. */
 export type Indices = Tensor | number | NestedNumbers;
@@ -133,14 +134,7 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     if (mode !== 'check' && mode !== 'clip') throw badMode(mode, where);
     if (indices instanceof TensorCore) {
       const node = this.sibling(indices, where).node;
-      if (dtypeInfo[node.dtype].class !== 'int') {
-        throw new DTypeError({
-          code: 'BAD_INDEX_DTYPE',
-          message: `${where}: indices are ${node.dtype} ${show(node.shape.values)}`,
-          fix: "Indices must be whole numbers: use an integer dtype, or cast with x.cast('i32') if you know they are.",
-          where,
-        });
-      }
+      checkIndexDType(node, where);
       const { values } = node.shape;
       if (mode === 'clip' && size > 0) return { shape: values, node: () => clipped(node, size), check: () => null };
       return { shape: values, node: () => node, check: () => rangeCheck(node, size, where, this.shape) };

@@ -6,6 +6,7 @@ import { broadcast, checkShape, normalizeAxes, normalizeAxis, type Shape, sameSh
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode } from '../graph/node.ts';
 import { alu, constant, expand, permute, reshape, type ScalarInput } from './build.ts';
+import { TensorCore } from './core.ts';
 import { Functions } from './functions.ts';
 import type { Tensor } from './tensor.ts';
 import {
@@ -20,6 +21,15 @@ import {
   tiled,
   triangleMask,
 } from './views.ts';
+import { type Position, rolledBy, slicedAt } from './views-at.ts';
+
+const notAList = (shape: Shape): ShapeError =>
+  new ShapeError({
+    code: 'SHAPE_MISMATCH',
+    message: `sliceAt: starts of shape ${show(shape)}`,
+    fix: 'Give a tensor of rank 1 with one start per axis, or an array of starts.',
+    where: 'sliceAt',
+  });
 
 export abstract class Movement<D extends DType = DType> extends Functions<D> {
   /**
@@ -159,6 +169,28 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
   }
 
   /**
+   * Parts of fixed sizes that begin where `starts` says: numbers, integer tensors of one element, or one tensor with a start per
+   * axis. In a compiled function all positions share one program. Starts below 0 count from the end; a part that would reach
+   * beyond its axis begins as late as it can, as in `jax.lax.dynamic_slice`. Axes that are not named are kept whole.
+   * @example rt.arange(6).sliceAt([rt.tensor([2], [1], { dtype: 'i32' })], [3]) // → [2, 3, 4]
+   * @example rt.arange(6).sliceAt(rt.tensor([5], [1], { dtype: 'i32' }), [3]) // → [3, 4, 5]
+   */
+  sliceAt(starts: Tensor | readonly (number | Tensor)[], sizes: readonly number[]): Tensor<D> {
+    return this.make<D>(slicedAt(this.node, this.startsOf(starts), listOf(sizes, 'sizes', 'sliceAt'), 'sliceAt'));
+  }
+
+  private startsOf(starts: Tensor | readonly (number | Tensor)[]): Position[] {
+    if (!(starts instanceof TensorCore))
+      return listOf(starts as readonly (number | Tensor)[], 'starts', 'sliceAt').map((s) =>
+        typeof s === 'number' ? s : this.sibling(s, 'sliceAt').node,
+      );
+    const { node } = this.sibling(starts, 'sliceAt');
+    const { values } = node.shape;
+    if (values.length > 1) throw notAList(values);
+    return values.length === 0 ? [node] : Array.from({ length: node.size }, (_, i) => strided(node, [i], [1], [1]));
+  }
+
+  /**
    * The order of elements reversed along axes (all by default).
    * @example rt.tensor([1, 2, 3]).flip() // → [3, 2, 1]
    */
@@ -170,11 +202,15 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
   }
 
   /**
-   * Elements moved along an axis; what leaves at one end enters at the other.
+   * Elements moved along an axis; what leaves at one end enters at the other. A shift may be an integer tensor of one element.
    * @example rt.tensor([1, 2, 3]).roll(1, 0) // → [3, 1, 2]
+   * @example rt.tensor([1, 2, 3]).roll(rt.tensor([-1], [1], { dtype: 'i32' }), 0) // → [2, 3, 1]
    */
-  roll(shift: number | readonly number[], axis: number | readonly number[]): Tensor<D> {
-    const shifts = listOf(shift, 'shift', 'roll');
+  roll(shift: number | Tensor | readonly (number | Tensor)[], axis: number | readonly number[]): Tensor<D> {
+    const given =
+      shift instanceof TensorCore ? [shift] : listOf(shift as number | readonly (number | Tensor)[], 'shift', 'roll');
+    const data = given.map((s) => (typeof s === 'number' ? null : this.sibling(s, 'roll').node));
+    const shifts = given.map((s) => (typeof s === 'number' ? s : 0));
     const axes = listOf(axis, 'axis', 'roll').map((a) => normalizeAxis(a, this.rank, 'roll'));
     if (shifts.length !== axes.length || shifts.some((s) => !Number.isSafeInteger(s))) {
       throw new ArgumentError({
@@ -189,8 +225,12 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
       const n = this.shape[a]!;
       if (n > 0) total[a] = (((total[a]! + shifts[i]!) % n) + n) % n;
     });
-    if (total.every((s) => s === 0)) return this.make<D>(this.node);
-    return this.make<D>(makeNode('roll', this.dtype, this.shape, [this.node], args.list(total)));
+    const still = total.every((s) => s === 0);
+    let node = still ? this.node : makeNode('roll', this.dtype, this.shape, [this.node], args.list(total));
+    data.forEach((by, i) => {
+      if (by) node = rolledBy(node, by, axes[i]!, 'roll');
+    });
+    return this.make<D>(node);
   }
 
   /**

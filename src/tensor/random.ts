@@ -9,7 +9,7 @@ import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { args, drawnArg, makeNode, Node } from '../graph/node.ts';
-import { alu, cast, checkDType, constant, reshape } from './build.ts';
+import { alu, cast, checkDType, constant, expand, reshape } from './build.ts';
 import { foreign } from './core.ts';
 import { below, counterOf, gauss, threefry, unit, within } from './distributions.ts';
 import type { TensorHost } from './host.ts';
@@ -18,7 +18,10 @@ import { Tensor } from './tensor.ts';
 export interface RandomOptions {
   /** A whole number; equal seeds give equal numbers. Without one, the runtime's own sequence goes on. */
   readonly seed?: number | undefined;
-  /** Two words (or one) of an integer dtype to draw from instead of a seed: equal keys give equal numbers. See `key`. */
+  /**
+   * Two words (or one) of an integer dtype to draw from instead of a seed: equal keys give equal numbers. See `key`. A tensor of
+   * shape [n, 2] has a key for each of the n rows of the result: row i is what key i alone would give.
+   */
   readonly key?: Tensor | undefined;
   readonly dtype?: DType | undefined;
 }
@@ -130,7 +133,7 @@ export class Random {
     const [key0, key1] = keyWords(key, this.#host, 'split');
     // Apart from the counters that numbers are drawn with.
     const parity = alu('xor', key1, constant('u32', 0x9e3779b9, true));
-    const [x, y] = threefry(key0, parity, counterOf(count));
+    const [x, y] = threefry(key0, parity, counterOf(1, count));
     const column = (n: Node): Node => reshape(n, [count, 1]);
     return new Tensor<'u32'>(this.#host, makeNode('concat', 'u32', [count, 2], [column(x), column(y)], args.axis(1)));
   }
@@ -140,14 +143,16 @@ export class Random {
     this.#host.checkOpen(where);
     checkShape(shape, where);
     if (options.seed !== undefined) checkSeed(options.seed, where);
-    const [key0, key1] = this.#words(options, where);
-    return threefry(key0, key1, counterOf(sizeOf(shape)));
+    const rows = rowsOf(options.key, shape, where);
+    const size = rows > 1 ? sizeOf(shape) / rows : sizeOf(shape);
+    const [key0, key1] = this.#words(options, rows, where).map((w) => (rows > 1 ? expand(w, [rows, size]) : w));
+    return threefry(key0!, key1!, counterOf(rows, size));
   }
 
-  #words({ seed, key }: RandomOptions, where: string): readonly [Node, Node] {
+  #words({ seed, key }: RandomOptions, rows: number, where: string): readonly [Node, Node] {
     if (key !== undefined) {
       if (seed !== undefined) throw badKey(where, 'both a seed and a key were given');
-      return keyWords(key, this.#host, where);
+      return keyWords(key, this.#host, where, rows);
     }
     if (seed !== undefined) return [word(seed), word(Math.floor(seed / 2 ** 32))];
     return [word(this.#seed), new Node('const', 'u32', noInts, [], drawnArg, this.#host.nextKey() >>> 0)];
@@ -160,16 +165,29 @@ export class Random {
 
 const word = (value: number): Node => constant('u32', value >>> 0);
 
-/** The two words of a key, as values of rank 0. */
-function keyWords(key: Tensor, host: TensorHost, where: string): readonly [Node, Node] {
+/** How many rows have keys of their own. */
+function rowsOf(key: unknown, shape: Shape, where: string): number {
+  if (!(key instanceof Tensor) || key.shape.length !== 2) return 1;
+  const [rows, words] = key.shape as [number, number];
+  if (rows === 1 || words !== 2) return 1;
+  if (rows === 0 || shape[0] !== rows) throw badKey(where, `there are ${rows} keys for the shape ${show(shape)}`);
+  return rows;
+}
+
+/** The two words of a key as values of rank 0; of several keys, as columns. */
+function keyWords(key: Tensor, host: TensorHost, where: string, rows = 1): readonly [Node, Node] {
   if (!(key instanceof Tensor)) throw badKey(where, 'the key is not a tensor');
   if (key.host !== host) throw foreign(key, where);
   const { node } = key;
-  if (dtypeInfo[node.dtype].class !== 'int' || node.size < 1 || node.size > 2)
+  const words = node.size / rows;
+  if (dtypeInfo[node.dtype].class !== 'int' || !(words === 1 || words === 2))
     throw badKey(where, `the key is ${node.dtype} ${show(node.shape.values)}`);
-  const flat = reshape(cast(node, 'u32'), [node.size]);
-  const at = (i: number): Node => reshape(makeNode('slice', 'u32', [1], [flat], args.slice([i], [1])), []);
-  return node.size === 1 ? [reshape(flat, []), constant('u32', 0)] : [at(0), at(1)];
+  const table = reshape(cast(node, 'u32'), [rows, words]);
+  const at = (i: number): Node => {
+    const column = makeNode('slice', 'u32', [rows, 1], [table], args.slice([0, i], [1, 1]));
+    return rows === 1 ? reshape(column, []) : column;
+  };
+  return words === 1 ? [at(0), constant('u32', 0)] : [at(0), at(1)];
 }
 
 function checkSeed(seed: number, where: string): void {

@@ -227,6 +227,36 @@ describe('explain', () => {
   it('says that a tensor is computed already', async () => {
     const rt = await runtime();
     expect(String(rt.explain(rt.tensor([1, 2])))).toBe('f32 [2]: already computed: 8 bytes on cpu');
+    expect(rt.explain(rt.tensor([1, 2])).kernels).toEqual([]);
+  });
+
+  it('names the kernels that have computed a tensor, on every way they are run', async () => {
+    const rt = await runtime();
+    const x = rt.tensor([3, 4]);
+    const y = x.add(7).mul(2.5);
+    const before = rt.explain(y).kernels;
+    y.compute();
+    expect(rt.explain(y).kernels).toEqual(before);
+    expect(String(rt.explain(y))).toMatch(
+      /^f32 \[2\]: already computed: 8 bytes on cpu, by 1 kernel\n {2}1\. add_mul_f32_2 /,
+    );
+    for (let i = 0; i < 3; i++) expect(kernels(rt, x.add(10 + i).compute())).toEqual(['add_f32_2']);
+    const f = rt.compile((t: Tensor) => t.cumsum(0).mul(3.5));
+    expect(kernels(rt, f(x))).toEqual([...f.kernels]);
+  });
+
+  it('shows a kernel by the name its user gave it, and only that one', async () => {
+    const rt = await runtime();
+    const names: string[] = [];
+    const stop = rt.on('launch', (e) => names.push(e.name));
+    const blur = rt.kernel((v) => v.at(-1).add(v.at(1)).mul(0.5), { name: 'blur' });
+    const input = rt.tensor([1, 2, 3]).sqrt();
+    const made = blur(input);
+    stop();
+    expect(names).toEqual([expect.stringMatching(/^sqrt/), 'blur']);
+    expect(kernels(rt, made)).toEqual(['blur']);
+    expect(String(rt.explain(made))).toMatch(/1\. blur /);
+    expect(kernels(rt, input)[0]).toMatch(/^sqrt/);
   });
 });
 

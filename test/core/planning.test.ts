@@ -4,6 +4,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Runtime, Tensor } from '../../src/index.ts';
+import { within } from '../support/time.ts';
 import { fixture } from './support.ts';
 
 const runtime = fixture();
@@ -116,6 +117,17 @@ describe('large graphs', () => {
       const large = await cpu(() => form(6000));
       expect(large, name).toBeLessThan(10 * small + 500);
     }
+  });
+
+  it('with 25,000 results of one input take a launch for every sixty of them', async () => {
+    const rt = await runtime();
+    const x = rt.tensor([1, 2, 3]);
+    const before = rt.stats().launches;
+    const results = Array.from({ length: 25_000 }, (_, i) => x.add(i));
+    // The collector works on threads of its own.
+    expect(await cpu(() => rt.flush(...results))).toBeLessThan(within(3000));
+    expect(rt.stats().launches - before).toBeLessThan(25_000 / 60);
+    for (const i of [0, 3, 1234, 24_999]) expect([...(await results[i]!.data())]).toEqual([1 + i, 2 + i, 3 + i]);
   });
 
   it('that are deep do not overflow the stack', async () => {

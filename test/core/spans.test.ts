@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { compareClocks } from '../../src/devices/clock.ts';
+import type { Device } from '../../src/devices/device.ts';
 import {
   createRuntime,
   type Events,
@@ -58,7 +59,7 @@ describe.each(machines)('spans on %s', (device, options) => {
     }
     const [found] = rt.snapshot().devices;
     expect(found!.clockErrorUs).toBe(spans.at(-1)!.errorUs);
-    expect(rt.snapshot().counters.spansDropped).toBe(0);
+    expect(rt.snapshot().counters).toMatchObject({ spansDropped: 0, spansEarly: 0 });
   });
 
   it('measure every kernel by itself when they are detailed, compiled functions included', async () => {
@@ -124,6 +125,56 @@ describe.each(machines)('spans on %s', (device, options) => {
     await rt.flush();
     expect(spans.length).toBe(2);
     expect(rt.snapshot().devices[0]!.clockErrorUs).toBe(null);
+  });
+});
+
+describe('worker threads', () => {
+  it('have lanes of their own when spans are detailed, within the span of the launch', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 3, blas: false } });
+    const { spans, launches } = listen(rt);
+    const x = rt.ones([400_000]).compute();
+    await rt.spans('detailed');
+    // Workers take a while to start, and on a busy machine one may come too late for a launch.
+    for (let i = 0; i < 200 && new Set(spans.map((s) => s.lane)).size < 3; i++) {
+      chain(x, 30).compute().dispose();
+      await rt.flush();
+    }
+    expect([...new Set(spans.map((s) => s.lane))].sort()).toEqual([0, 1, 2]);
+    const wholes = new Map(spans.filter((s) => s.lane === 0).map((s) => [s.id, s]));
+    expect(wholes.size).toBe(launches.filter((l) => wholes.has(l.id)).length);
+    for (const { id, start, end, lane } of spans) {
+      const whole = wholes.get(id)!;
+      expect(end).toBeGreaterThanOrEqual(start);
+      // The threads share a clock; reading it in another one is exact to some microseconds.
+      expect(start).toBeGreaterThan(whole.start - 0.05);
+      expect(end).toBeLessThan(whole.end + 0.05);
+      expect(spans.filter((s) => s.id === id && s.lane === lane).length).toBeGreaterThan(0);
+    }
+    spans.length = 0;
+    await rt.spans(true);
+    for (let i = 0; i < 5; i++) chain(x, 30).compute().dispose();
+    await rt.flush();
+    expect(new Set(spans.map((s) => s.lane))).toEqual(new Set([0]));
+  });
+});
+
+describe('spans that cannot be', () => {
+  it('are counted: one that begins before its launch was enqueued', async () => {
+    const early = (d: Device): Device =>
+      new Proxy(d, {
+        get: (target, key) => {
+          if (key === 'takeSpans') return () => target.takeSpans!().map((s) => ({ ...s, start: s.start - 5 }));
+          const value = Reflect.get(target, key, target);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 }, wrap: early });
+    const { spans } = listen(rt);
+    await rt.spans(true);
+    rt.ones([1000]).add(1).compute();
+    await rt.flush();
+    expect(spans.length).toBe(1);
+    expect(rt.snapshot().counters.spansEarly).toBe(1);
   });
 });
 

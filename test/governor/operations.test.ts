@@ -45,5 +45,5 @@ it('refuses names that the router does not know, and options that a scope does n
   await using rt = await createRuntime({ devices: ['cpu'] });
   expect(() => rt.scope({ op: 'pathfinding' as never }, () => 1)).toThrow(ArgumentError);
   expect(() => rt.scope({ op: 'pathfinding' as never }, () => 1)).toThrow(/path_finding/);
-  expect(() => rt.scope({ name: 'x' } as never, () => 1)).toThrow(/name/);
+  expect(() => rt.scope({ nam: 'x' } as never, () => 1)).toThrow(/name/);
 });

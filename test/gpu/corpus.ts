@@ -89,6 +89,10 @@ export function movementCases(): Case[] {
     cases.push(roll(type), pad(type), concat(type), transpose(type), flip(type), gather(type), broadcastRow(type));
     cases.push(reshaped(type), strided(type), offsetRead(type), twoOutputs(type), inPlace(type));
   }
+  for (const type of dtypes)
+    cases.push(crossed(type, [300, 257]), crossed(type, [1088, 1024]), crossed(type, [33, 2000]));
+  for (const type of ['f32', 'f64', 'u8'] as const)
+    cases.push(crossedAxes(type), crossedPair(type), crossedBehind(type));
   cases.push(fieldStep(), chain(70_001), chain(1 << 16), scalarKernel(), largeRank());
   return cases;
 }
@@ -133,6 +137,43 @@ function transpose(type: DType): Case {
   const k = new KernelBuilder([33, 44]);
   k.output(k.at(k.input(type, 33 * 44), k.flat([44, 33], [k.axis(1), k.axis(0)])));
   return exact(k.done(`transpose_${type}`));
+}
+
+/** Large enough for squares in shared memory, beside an operand that lies as the output does. */
+function crossed(type: DType, [rows, columns]: readonly [number, number]): Case {
+  const k = new KernelBuilder([rows, columns]);
+  const turned = k.at(k.input(type, rows * columns), k.flat([columns, rows], [k.axis(1), k.axis(0)]));
+  k.output(sum2(k, turned, k.whole(type)));
+  return { ...exact(k.done(`crossed_${type}_${rows}_${columns}`)), mild: true };
+}
+
+/** Axes before, between and of one position; the operand is contiguous along the first. */
+function crossedAxes(type: DType): Case {
+  const k = new KernelBuilder([70, 5, 1, 7, 40]);
+  const order = [k.axis(4), k.axis(3), k.axis(1), k.axis(2), k.axis(0)];
+  k.output(k.at(k.input(type, 70 * 5 * 7 * 40), k.flat([40, 7, 5, 1, 70], order)));
+  return exact(k.done(`crossed_axes_${type}`));
+}
+
+/** Two operands across, one of them read twice at a shift; two outputs. */
+function crossedPair(type: DType): Case {
+  const k = new KernelBuilder([3, 96, 257]);
+  const slots = [k.input(type, 3 * 96 * 258), k.input(type, 3 * 96 * 257)] as const;
+  const a = k.at(slots[0], k.flat([3, 258, 96], [k.axis(0), k.op('add', k.axis(2), k.index(1)), k.axis(1)]));
+  const b = k.at(slots[0], k.flat([3, 258, 96], [k.axis(0), k.axis(2), k.axis(1)]));
+  const c = k.at(slots[1], k.flat([257, 3, 96], [k.axis(2), k.axis(0), k.axis(1)]));
+  k.output(sum2(k, sum2(k, a, b), c));
+  k.output(c);
+  return { ...exact(k.done(`crossed_pair_${type}`)), mild: true };
+}
+
+/** Across, from a line in the middle of its buffer, and backwards along the output. */
+function crossedBehind(type: DType): Case {
+  const k = new KernelBuilder([280, 300]);
+  const back = k.op('sub', k.index(299), k.axis(1));
+  const at = k.op('add', k.op('add', k.op('mul', back, k.index(290)), k.axis(0)), k.index(5));
+  k.output(k.at(k.input(type, 300 * 290), at));
+  return exact(k.done(`crossed_behind_${type}`));
 }
 
 function flip(type: DType): Case {

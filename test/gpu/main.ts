@@ -10,11 +10,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { type CudaOptions, openCudaDevices } from '../../src/devices/cuda/discover.ts';
+import type { Rows } from '../../src/kernel/kernel.ts';
 import { Report, runKernelCase, runRoutineCase } from './check.ts';
 import { allKernelCases } from './corpus.ts';
 import { fastMathTests } from './fast-math.ts';
 import { poolTests } from './pool-tests.ts';
 import { epilogueCases, matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
+import { decomposed, rowsCases } from './rows.ts';
 import { runtimeTests } from './runtime-tests.ts';
 import { soakTest } from './soak.ts';
 import { spanTests } from './span-tests.ts';
@@ -73,6 +75,10 @@ async function checkRoutines(label: string, d: CudaDevice, cases: readonly Routi
 }
 const others = (): RoutineCase[] => routineCases().filter((c) => c.routine.op !== 'matmul');
 if (wants('routines')) await checkRoutines('sort, scan, scatter', device, others());
+if (wants('rows')) {
+  const given = rowsCases().map((c) => ({ ...c, routine: decomposed(c.routine as Rows, device.caps.native) }));
+  await checkRoutines('stacks of rows', device, given);
+}
 if (wants('cublas')) {
   await checkRoutines('matmul, cuBLASLt where present', await open({ cublas: 'always' }), matmulCases());
   console.log(`matmul by default: ${device.prepare(matmul('f32', 1024, 1024, 1024).routine).source.split('\n')[0]}`);

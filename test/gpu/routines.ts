@@ -281,6 +281,9 @@ export function routineCases(): RoutineCase[] {
     scan('f32', 'sum', 2, 5000, 1, true),
     scan('i64', 'sum', 2, 300, 7, true),
     scan('f32', 'max', 1, 20_000, 3),
+    scan('f32', 'sum', 2, 300_004, 1),
+    scan('u8', 'max', 1, 262_147, 1, true),
+    scan('i64', 'sum', 1, 2_200_000, 1),
   );
   cases.push(sort('f32', 1, 100_000, false), sort('i64', 1, 50_000, true), scan('f32', 'sum', 1, 1_000_000, 1));
   cases.push(scatter('bool', 'set', [1, 50, 1, 20], false), scatter('f32', 'sum', [3, 500, 8, 2000], true));

@@ -41,7 +41,17 @@ describe.each(kinds)('on %s', (kind) => {
     await l.distancesFrom(0, { method: 'levels' });
     const before = rt.stats().waits;
     expect(await l.distancesFrom(0, { method: 'levels' })).toEqual(plainDistances(2, 5, new Set(blocked), 0));
-    expect(rt.stats().waits - before).toBe(2);
+    // 17 vertices are left, so that there is nothing after 16 levels.
+    expect(rt.stats().waits - before).toBe(1);
+    for (const [n, waits] of [
+      [7, 2],
+      [12, 3],
+    ] as const) {
+      const wide = await make(2, n, [n + 1]);
+      const begun = rt.stats().waits;
+      expect(await wide.distancesFrom(0, { method: 'levels' })).toEqual(plainDistances(2, n, new Set([n + 1]), 0));
+      expect(rt.stats().waits - begun).toBe(waits);
+    }
     const { path, length } = await l.shortestPath(0, 24, { method: 'levels' });
     expect([path[0], path[16], length]).toEqual([0, 24, 16]);
     for (let i = 1; i < path.length; i++) expect(l.neighbors(path[i - 1]!)).toContain(path[i]);
@@ -65,6 +75,47 @@ describe.each(kinds)('on %s', (kind) => {
       expect(await l.distancesFrom(s, { method: 'levels' })).toEqual(expected);
       expect(await l.distancesFrom(s)).toEqual(expected);
     }
+  });
+
+  it('a search with one bit per vertex reaches what a plain search reaches', async () => {
+    const random = numbers(12);
+    const shapes = [
+      [1, 40],
+      [2, 33],
+      [3, 11],
+      [5, 4],
+      [10, 2],
+      [3, 23],
+    ] as const;
+    for (const [d, n] of kind === 'reference' ? shapes.slice(0, 2) : shapes) {
+      for (const part of [0, 0.2, 0.5]) {
+        const blocked = part === 0 ? new Set<number>() : randomMask(random, n ** d, part);
+        const s = Math.floor(random() * n ** d);
+        blocked.delete(s);
+        const l = await make(d, n, blocked);
+        const distances = [...plainDistances(d, n, blocked, s)];
+        const expected = (within: number) => {
+          const near = distances.filter((x) => x >= 0 && x <= within);
+          return { reached: near.length, levels: near.reduce((a, b) => Math.max(a, b), 0) };
+        };
+        for (const within of [Number.POSITIVE_INFINITY, 0, 5]) {
+          const o = Number.isFinite(within) ? { within } : {};
+          expect(await l.reach(s, { ...o, method: 'bits' })).toEqual(expected(within));
+          expect(await l.reach(s, o)).toEqual(expected(within));
+        }
+      }
+    }
+    const rt = await runtimeOf(kind);
+    const l = await make(2, 33);
+    await l.reach(0, { method: 'bits' });
+    const before = { ...rt.stats(), levels: l.stats().levels };
+    expect(await l.reach(0, { method: 'bits' })).toEqual({ reached: 1089, levels: 64 });
+    const after = rt.stats();
+    // One kernel per level; besides, the start, the borders and the count. The host waits once.
+    expect(l.stats().levels - before.levels).toBe(64);
+    expect(after.launches - before.launches).toBeLessThanOrEqual(64 + 3);
+    expect(after.waits - before.waits).toBe(1);
+    expect(after.bytes).toBe(before.bytes);
   });
 
   it('the adjacency has sorted rows, and as many entries as there are neighbours', async () => {

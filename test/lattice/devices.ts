@@ -1,10 +1,23 @@
-// The runtimes that lattice tests run on: reference, CPU and, where there is one, WebGPU.
+// The runtimes that lattice tests run on: reference, CPU and, where there are any, WebGPU and CUDA.
 
+import { openCudaDevices } from '../../src/devices/cuda/discover.ts';
 import { createRuntime, type Runtime } from '../../src/index.ts';
-import { noWebGpu } from '../support/webgpu.ts';
+import { noWebGpu } from '../support/webgpu-probe.ts';
 
-export const kinds = ['reference', 'cpu', ...(noWebGpu === undefined ? ['webgpu' as const] : [])] as const;
-export type Kind = (typeof kinds)[number];
+async function hasCuda(): Promise<boolean> {
+  const { devices } = await openCudaDevices();
+  for (const d of devices) await d.close();
+  return devices.length > 0;
+}
+
+export type Kind = 'reference' | 'cpu' | 'webgpu' | 'cuda';
+
+export const kinds: readonly Kind[] = [
+  'reference',
+  'cpu',
+  ...(noWebGpu === undefined ? ['webgpu' as const] : []),
+  ...((await hasCuda()) ? ['cuda' as const] : []),
+];
 
 const open = new Map<Kind, Promise<Runtime>>();
 

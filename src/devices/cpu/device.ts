@@ -19,7 +19,7 @@ import { WasmEngine } from './engine.ts';
 import { openHost } from './host.ts';
 import { KernelProgram } from './kernel-program.ts';
 import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
-import type { WorkerPool } from './pool/pool.ts';
+import type { LaneTime, WorkerPool } from './pool/pool.ts';
 import { type CpuProgram, nothing } from './program.ts';
 import { cpuNative } from './render/native.ts';
 import { prepareRoutine } from './routines/prepare.ts';
@@ -96,6 +96,7 @@ class Cpu implements CpuDevice {
   readonly #spares = new Spares();
   /** Null while nobody wants to know. */
   #spans: Span[] | null = null;
+  #lanes = false;
   #closed = false;
 
   constructor(id: string, engine: WasmEngine, blas: Blas, tiny: number, programs: number) {
@@ -241,15 +242,27 @@ class Cpu implements CpuDevice {
       if (b.released || b.bytes < p.needs[i]!) this.#refuseBuffer(p, b, i);
     }
     if (this.#spans !== null && id !== undefined) {
-      const start = performance.now();
-      p.run(list, scalars);
-      this.#spans.push({ id, start, end: performance.now() });
+      this.#measured(p, list, scalars, id, this.#spans);
     } else p.run(list, scalars);
   }
 
-  /** The host's clock around the launch: the device is done when it returns. */
+  #measured(p: CpuProgram, buffers: readonly CpuBuffer[], scalars: readonly number[], id: number, spans: Span[]): void {
+    const lanes: LaneTime[] | null = this.#lanes ? [] : null;
+    this.#engine.lanes = lanes;
+    const start = performance.now();
+    try {
+      p.run(buffers, scalars);
+    } finally {
+      this.#engine.lanes = null;
+    }
+    spans.push({ id, start, end: performance.now() });
+    if (lanes) for (const lane of lanes) spans.push({ id, ...lane });
+  }
+
+  /** The host's clock around the launch: the device is done when it returns. Detailed, its workers have lanes of their own. */
   spans(on: boolean | 'detailed'): void {
     this.#spans = on ? (this.#spans ?? []) : null;
+    this.#lanes = on === 'detailed';
   }
 
   takeSpans(): readonly Span[] {

@@ -8,7 +8,7 @@ import type { Estimate } from '../../kernel/kernel.ts';
 import type { Block } from './heap.ts';
 import type { ThreadHost } from './host.ts';
 import { argsAddress, type CpuMemory } from './memory.ts';
-import { WorkerPool } from './pool/pool.ts';
+import { type LaneTime, WorkerPool } from './pool/pool.ts';
 
 interface Exports {
   readonly run: (args: number, begin: number, end: number) => void;
@@ -105,6 +105,8 @@ export class WasmEngine {
   readonly #deferred: Block[] = [];
   /** Modules whose bytes are in the shared memory. */
   readonly #published = new Set<WasmCode>();
+  /** Where the times of the workers go; null if nobody wants to know. */
+  lanes: LaneTime[] | null = null;
   #pool: WorkerPool | null = null;
 
   constructor(memory: CpuMemory, host: ThreadHost, threads: number, patience: number) {
@@ -190,7 +192,7 @@ export class WasmEngine {
       return;
     }
     this.#published.add(code);
-    const complete = this.#open().run({
+    const job = {
       code: code.id,
       codeAddress,
       codeBytes: code.bytes.length,
@@ -200,7 +202,8 @@ export class WasmEngine {
       chunkItems,
       helpers,
       chunkMs: work.nanoseconds / chunks / 1e6,
-    });
+    };
+    const complete = this.#open().run(job, this.lanes);
     if (complete) return;
     if (work.repeatable) {
       exports.run(argsAddress, 0, items);

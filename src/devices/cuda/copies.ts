@@ -24,6 +24,8 @@ export class Copies {
   readonly #streams: Streams;
   readonly #small: UploadRing;
   readonly #large: UploadRing;
+  /** By stream: the end of the last download that is under way there, which never rejects. */
+  readonly #ends = new Map<number, Promise<void>>();
 
   constructor(driver: Driver, events: EventPool, streams: Streams, pinned: PinnedPool) {
     this.#driver = driver;
@@ -63,7 +65,7 @@ export class Copies {
     const stream = this.#enqueue(b, offset, length, block, straight ?? block!.address);
     const event = this.#events.record(stream);
     try {
-      await whenDone(this.#driver, event, length < largeCopy ? spinMs : 0);
+      await this.#inTurn(stream, event, length < largeCopy ? spinMs : 0);
     } finally {
       this.#events.recycle(event);
     }
@@ -93,6 +95,25 @@ export class Copies {
   close(): void {
     this.#small.close();
     this.#large.close();
+  }
+
+  /**
+   * Waits for a download, behind those of the same stream before it: they end in this order, so that of many only the oldest is
+   * asked about. None of them spins before the caller has enqueued the others.
+   */
+  #inTurn(stream: number, event: number, spin: number): Promise<void> {
+    const before = this.#ends.get(stream);
+    const done = (async () => {
+      await before;
+      await whenDone(this.#driver, event, spin);
+    })();
+    const end: Promise<void> = done
+      .catch(() => {})
+      .then(() => {
+        if (this.#ends.get(stream) === end) this.#ends.delete(stream);
+      });
+    this.#ends.set(stream, end);
+    return done;
   }
 
   #setFence(b: CudaBuffer): void {

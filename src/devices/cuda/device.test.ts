@@ -70,6 +70,36 @@ describe('the CUDA device over a recording driver', () => {
     expect(ffi.names().filter((n) => n === 'cuLinkComplete')).toHaveLength(2);
   });
 
+  it('of many reads at once all are enqueued before one is waited for, and only the oldest is asked about', async () => {
+    const { ffi, device } = await open();
+    const buffers = Array.from({ length: 20 }, () => device.allocate(64));
+    buffers.forEach((b, i) => {
+      device.write(b, new Uint8Array(64).fill(i));
+    });
+    ffi.calls.length = 0;
+    // Each event is done when it is asked for the third time.
+    const asked = new Map<number, number>();
+    ffi.handlers.set('cuEventQuery', (event) => {
+      const times = (asked.get(event) ?? 0) + 1;
+      asked.set(event, times);
+      return times < 3 ? 600 : 0;
+    });
+    const all = await Promise.all(buffers.map((b) => device.read(b)));
+    expect(all.map((bytes) => bytes[0])).toEqual(buffers.map((_, i) => i));
+    const names = ffi.names();
+    expect(names.indexOf('cuEventQuery')).toBeGreaterThan(names.lastIndexOf('cuMemcpyDtoHAsync_v2'));
+    // Three for each: nobody was asked about while an older one was under way.
+    expect([...asked.values()]).toEqual(buffers.map(() => 3));
+  });
+
+  it('a read that fails does not keep those behind it waiting', async () => {
+    const { ffi, device } = await open();
+    const [a, b] = [device.allocate(64), device.allocate(64)];
+    ffi.handlers.set('cuEventQuery', () => 700);
+    const ends = await Promise.allSettled([device.read(a), device.read(b)]);
+    expect(ends.map((e) => e.status)).toEqual(['rejected', 'rejected']);
+  });
+
   it('puts large copies on their own stream, behind earlier kernels and before later ones', async () => {
     const { ffi, device } = await open();
     const p = device.prepare(addScalar(1000));

@@ -176,17 +176,15 @@ export class CudaDevice implements Device {
 
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
     this.#driver.use(this.#context);
-    if (this.#spans !== null && id !== undefined) {
-      const begin = this.#spans.begin();
-      this.#launch(program, buffers, scalars);
-      this.#spans.end(id, begin);
-    } else this.#launch(program, buffers, scalars);
-  }
-
-  #launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[]): void {
     const p = program as CudaProgram;
     const located = buffers as readonly CudaBuffer[];
     this.#settleAll(p.name, p.needs, located);
+    this.#spans?.begin(id);
+    this.#enqueue(p, located, scalars);
+    this.#spans?.end(id);
+  }
+
+  #enqueue(p: CudaProgram, located: readonly CudaBuffer[], scalars: readonly number[]): void {
     if (p.borrowedBytes === 0) {
       for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
       return;
@@ -225,14 +223,15 @@ export class CudaDevice implements Device {
     );
     return {
       replay: (bindings, scalars, id) => {
-        if (this.#spans === null || id === undefined) {
+        if (this.#spans === null) {
           recording.replay(bindings, scalars);
           return;
         }
         this.#driver.use(this.#context);
-        const begin = this.#spans.begin();
+        this.#settleAll('replay', needs, bindings as readonly CudaBuffer[]);
+        this.#spans.begin(id);
         recording.replay(bindings, scalars);
-        this.#spans.end(id, begin);
+        this.#spans.end(id);
       },
       dispose: () => recording.dispose(),
     };
@@ -340,6 +339,8 @@ export class CudaDevice implements Device {
   #copyPeer(other: CudaDevice, from: CudaBuffer, to: CudaBuffer): void {
     const bytes = Math.min(from.bytes, to.bytes);
     const { call } = this.#driver;
+    this.#spans?.apart();
+    other.#spans?.apart();
     other.#enter();
     other.#copies.settle(from);
     const event = other.#events.record(other.#compute);
@@ -390,6 +391,7 @@ export class CudaDevice implements Device {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
       const address = this.#driver.u64();
+      this.#spans?.apart();
       this.#driver.check(call.cuMemsetD32Async(address, 0, Math.ceil(bytes / 4), this.#compute), 'cuMemsetD32');
       return address;
     });
@@ -410,6 +412,7 @@ export class CudaDevice implements Device {
   /** Lets the compute stream wait for the copies under way, so that their blocks can be reused; then tries again. */
   #afterCopies(bytes: number): Stretch | null {
     if (this.#cooling.length === 0) return null;
+    this.#spans?.apart();
     for (const { block, fence } of this.#cooling.splice(0)) {
       this.#copies.await(fence);
       this.#pool.release(block);
@@ -423,7 +426,9 @@ export class CudaDevice implements Device {
       const b = buffers[i]!;
       if (b.address < 0) this.#live(b);
       if (b.bytes < (needs[i] ?? 0)) throw tooSmall(this.id, name, i, b.bytes, needs[i]!);
-      if (b.fence !== 0) this.#copies.settle(b);
+      if (b.fence === 0) continue;
+      this.#spans?.apart();
+      this.#copies.settle(b);
     }
   }
 }

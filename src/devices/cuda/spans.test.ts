@@ -93,7 +93,73 @@ describe('spans of the CUDA device', () => {
     expect(second!.end - first!.end).toBeCloseTo(clock.now - from - 0.008, 2);
   });
 
-  it('need no more than 4,096 events: launches beyond go unmeasured until the device catches up', async () => {
+  it('take one event and one look at the device for a launch on a busy stream; times are read later, once each', async () => {
+    const { ffi, device, clock } = await open();
+    const p = device.prepare(negate(64));
+    const buffers = [device.allocate(256), device.allocate(256)];
+    device.spans(true);
+    clock.busy = true;
+    device.launch(p, buffers, [], 0);
+    ffi.calls.length = 0;
+    for (let i = 1; i <= 100; i++) device.launch(p, buffers, [], i);
+    const count = (name: string): number => ffi.calls.filter((c) => c.name === name).length;
+    expect(count('cuEventRecord')).toBe(100);
+    expect(count('cuEventQuery')).toBe(100);
+    expect(count('cuEventElapsedTime')).toBe(0);
+    expect(ffi.names(['cuEventRecord', 'cuEventQuery', 'cuEventCreate', 'cuLaunchKernel'])).toEqual([]);
+    clock.busy = false;
+    ffi.calls.length = 0;
+    const spans = device.takeSpans();
+    expect(ffi.calls.length).toBe(103);
+    expect(count('cuEventQuery')).toBe(1);
+    expect(spans.map((s) => s.id)).toEqual(Array.from({ length: 101 }, (_, i) => i));
+    for (let i = 1; i <= 100; i++) {
+      expect(spans[i]!.start).toBe(spans[i - 1]!.end);
+      expect(spans[i]!.end - spans[i]!.start).toBeCloseTo(2.001, 4);
+    }
+    // Idle by now: the next one does not begin where the last one ended.
+    clock.now += 50;
+    device.launch(p, buffers, [], 200);
+    const [late] = device.takeSpans();
+    expect(late!.start - spans.at(-1)!.end).toBeGreaterThan(49);
+    expect(late!.end - late!.start).toBeCloseTo(2.001, 2);
+  });
+
+  it('do not count what else is on the stream: unmeasured launches, waits for uploads', async () => {
+    const { device, clock } = await open();
+    const p = device.prepare(negate(64));
+    const buffers = [device.allocate(256), device.allocate(256)];
+    device.spans(true);
+    clock.busy = true;
+    device.launch(p, buffers, [], 1);
+    device.launch(p, buffers, []);
+    device.launch(p, buffers, [], 2);
+    const large = device.allocate(1 << 20);
+    device.write(large, new Uint8Array(1 << 20));
+    clock.now += 30;
+    device.launch(p, [large, buffers[1]!], [], 3);
+    clock.busy = false;
+    const spans = device.takeSpans();
+    for (const s of spans) expect(s.end - s.start).toBeCloseTo(2.001, 2);
+    expect(spans.map((s) => s.id)).toEqual([1, 2, 3]);
+    expect(spans[1]!.start - spans[0]!.end).toBeGreaterThan(1.9);
+    expect(spans[2]!.start - spans[1]!.end).toBeGreaterThan(29);
+  });
+
+  it('survive a launch that fails', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(negate(64));
+    const buffers = [device.allocate(256), device.allocate(256)];
+    device.spans(true);
+    const launch = ffi.handlers.get('cuLaunchKernel')!;
+    ffi.handlers.set('cuLaunchKernel', () => 1);
+    expect(() => device.launch(p, buffers, [], 1)).toThrow();
+    ffi.handlers.set('cuLaunchKernel', launch);
+    device.launch(p, buffers, [], 2);
+    expect(device.takeSpans().map((s) => s.id)).toEqual([2]);
+  });
+
+  it('need no more than 4,096 events: launches beyond are measured together with the next that gets one', async () => {
     const { ffi, device, clock } = await open();
     const p = device.prepare(negate(64));
     const buffers = [device.allocate(256), device.allocate(256)];
@@ -104,10 +170,19 @@ describe('spans of the CUDA device', () => {
     expect(created).toBeLessThanOrEqual(4096);
     clock.busy = false;
     const spans = device.takeSpans();
-    expect(spans.length).toBeGreaterThan(2000);
+    expect(spans.length).toBeGreaterThan(4000);
     expect(spans.map((s) => s.id)).toEqual(spans.map((_, i) => i));
+    const [rest, ...none] = device.takeSpans();
+    expect(none).toEqual([]);
+    expect([...spans.map((s) => s.id), ...rest!.ids!]).toEqual(Array.from({ length: 5000 }, (_, i) => i));
+    expect(rest!.end - rest!.start).toBeCloseTo(2 * rest!.ids!.length, 1);
     device.launch(p, buffers, [], 9000);
     expect(device.takeSpans().map((s) => s.id)).toEqual([9000]);
+    clock.busy = true;
+    for (let i = 0; i < 5000; i++) device.launch(p, buffers, [], i);
+    clock.busy = false;
+    device.launch(p, buffers, [], 5000);
+    expect(device.takeSpans().flatMap((s) => s.ids ?? [s.id])).toEqual(Array.from({ length: 5001 }, (_, i) => i));
     await device.clock();
     expect(ffi.calls.filter((c) => c.name === 'cuEventCreate').length).toBe(created);
   });

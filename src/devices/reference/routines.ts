@@ -1,8 +1,9 @@
 // The routines, one element at a time, straight from their definitions in kernel.ts.
 
 import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
+import { sizeOf } from '../../base/shape.ts';
 import { Exprs } from '../../kernel/expr.ts';
-import type { Epilogue, Kernel, Matmul, Routine, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import type { Epilogue, Kernel, Matmul, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { type Elements, interpret } from './interpret.ts';
 
@@ -137,6 +138,23 @@ const scatter: Run<Scatter> = (r, buffers, _, scratch) => {
   if (sums !== out) for (let i = 0; i < total; i++) out.set(i, sums.get(i));
 };
 
+/** Stage by stage, with every result in memory of its own. */
+const rows: Run<Rows> = (stack, buffers, scalars, scratch) => {
+  const results: Elements[] = [];
+  for (const { kernel, sources, stored, scalars: slots } of stack.stages) {
+    const inputs = sources.map((s) => ('buffer' in s ? buffers[s.buffer]! : results[s.result]!));
+    const size = sizeOf(kernel.space);
+    const outputs = kernel.outputs.map(({ type }, k) => (stored[k]! >= 0 ? buffers[stored[k]!]! : scratch(type, size)));
+    interpret(
+      kernel,
+      inputs,
+      outputs,
+      slots.map((s) => scalars[s]!),
+    );
+    results.push(...outputs);
+  }
+};
+
 export function runRoutine(
   routine: Routine,
   buffers: readonly Elements[],
@@ -155,6 +173,9 @@ export function runRoutine(
       break;
     case 'scatter':
       scatter(routine, buffers, scalars, scratch);
+      break;
+    case 'rows':
+      rows(routine, buffers, scalars, scratch);
       break;
     case 'raw':
       throw new Error(`reference: ${routine.name}: raw ${routine.language} kernels run on their own device only`);

@@ -5,7 +5,7 @@ import { ArgumentError, DeviceUnavailable } from '../../errors.ts';
 import type { Device } from '../device.ts';
 import { dtypesOf, WebGpuDevice } from './device.ts';
 import { messageOf } from './errors.ts';
-import { type Environment, openDawn } from './node.ts';
+import type { Environment } from './node.ts';
 import type { Traits } from './plan.ts';
 import { mayShareLayouts } from './shared-layouts.ts';
 import { nativeOps } from './wgsl/ops.ts';
@@ -94,6 +94,7 @@ async function findGpu(options: WebGpuOptions): Promise<Source | { reason: strin
   const gpu = options.gpu ?? scope.navigator?.gpu;
   if (gpu) return { gpu, hostBytes: null, driver: null };
   if (scope.process?.versions?.node) {
+    const { openDawn } = await import('./node.ts');
     const found = await openDawn(scope.process, options.powerPreference ?? 'high-performance', options.dawnToggles);
     return found.kind === 'gpu' ? found : { reason: found.reason, fix: found.fix };
   }

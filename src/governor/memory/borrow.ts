@@ -8,7 +8,7 @@
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
 import { BorrowViolation } from './errors.ts';
-import { fingerprint, pieceBytes } from './fingerprint.ts';
+import { aheadBytes, fingerprints } from './fingerprint.ts';
 
 /** Memory that can be lent: the runtime makes one of a tensor, `lendLease` one of a pool's lease. */
 export interface Lendable {
@@ -138,8 +138,7 @@ class Loan {
 
   async hash(when: 'before' | 'after'): Promise<readonly number[]> {
     const start = this.#now();
-    const hashes: string[] = [];
-    for (const { device, buffer, bytes } of this.#items) hashes.push(await fingerprint(device, buffer, bytes));
+    const hashes = await fingerprints(this.#memory);
     this.#hashMs += this.#now() - start;
     if (when === 'before') this.#hashes = hashes;
     return hashes.flatMap((h, i) => (h === this.#hashes[i] ? [] : [i]));
@@ -205,7 +204,7 @@ class Loan {
       buffers: this.#items.length,
       bytes,
       cleanBytes: this.#declared + this.#taken,
-      hashBytes: Math.min(pieceBytes, Math.max(0, ...this.#items.map((i) => i.bytes))),
+      hashBytes: Math.min(aheadBytes, bytes),
       steps: this.#steps,
       ms: this.#ms,
       hashMs: this.#hashMs,

@@ -1,33 +1,52 @@
-// A hash of a buffer's bytes: SHA-256 over the SHA-256 of each 4 MiB. Reads one piece at a time, so the host never holds a
-// copy of a large buffer; where the platform offers no hashing (pages without https), an own one is loaded.
+// Hashes of buffers. A few pieces are read ahead, so that the device is never waited for piece by piece, and the host never holds
+// copies of more than `aheadBytes`.
 
 import type { Device, DeviceBuffer } from '../../devices/device.ts';
+import { Murmur } from './murmur.ts';
 
-type Digest = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
-
-export const pieceBytes = 4 * 2 ** 20;
-const hashBytes = 32;
-
-export async function fingerprint(
-  device: Device,
-  buffer: DeviceBuffer,
-  bytes: number,
-  digest?: Digest,
-): Promise<string> {
-  const sha = digest ?? (await platformDigest());
-  const pieces = Math.ceil(bytes / pieceBytes);
-  const hashes = new Uint8Array(pieces * hashBytes);
-  for (let i = 0; i < pieces; i++) {
-    const at = i * pieceBytes;
-    const piece = await device.read(buffer, at, Math.min(pieceBytes, bytes - at));
-    hashes.set(await sha(piece as Uint8Array<ArrayBuffer>), i * hashBytes);
-  }
-  return Array.from(await sha(hashes), (b) => b.toString(16).padStart(2, '0')).join('');
+export interface Hashable {
+  readonly device: Device;
+  readonly buffer: DeviceBuffer;
+  readonly bytes: number;
 }
 
-async function platformDigest(): Promise<Digest> {
-  const subtle = globalThis.crypto?.subtle as SubtleCrypto | undefined;
-  if (subtle) return async (bytes) => new Uint8Array(await subtle.digest('SHA-256', bytes));
-  const { sha256 } = await import('./sha256.ts');
-  return async (bytes) => sha256(bytes);
+/** Read at once, at most. */
+export const pieceBytes = 2 ** 20;
+/** Held at once, at most. */
+export const aheadBytes = 4 * pieceBytes;
+
+interface Piece {
+  readonly item: number;
+  readonly at: number;
+  readonly bytes: number;
+}
+
+export async function fingerprints(items: readonly Hashable[]): Promise<string[]> {
+  const hashes = items.map(() => new Murmur());
+  const pieces = items.flatMap(({ bytes }, item) => split(item, bytes));
+  const reads: { readonly piece: Piece; readonly done: Promise<Uint8Array> }[] = [];
+  let [next, held] = [0, 0];
+  while (next < pieces.length || reads.length > 0) {
+    for (; next < pieces.length && (held === 0 || held + pieces[next]!.bytes <= aheadBytes); next++) {
+      const piece = pieces[next]!;
+      const { device, buffer } = items[piece.item]!;
+      const done = device.read(buffer, piece.at, piece.bytes);
+      // One that fails while others are waited for is met in its turn.
+      done.catch(() => {});
+      reads.push({ piece, done });
+      held += piece.bytes;
+    }
+    const { piece, done } = reads.shift()!;
+    hashes[piece.item]!.update(await done);
+    held -= piece.bytes;
+  }
+  return hashes.map((h) => h.digest());
+}
+
+function split(item: number, bytes: number): Piece[] {
+  return Array.from({ length: Math.ceil(bytes / pieceBytes) }, (_, i) => ({
+    item,
+    at: i * pieceBytes,
+    bytes: Math.min(pieceBytes, bytes - i * pieceBytes),
+  }));
 }

@@ -4,13 +4,13 @@
 // knows the bytes: when they have grown to twice what was in use after the last collection and some more, the next wait
 // includes a collection. Loops that dispose of their tensors never come there, and pay for a comparison.
 
-import { finalizers, findCollector } from '../../base/garbage.ts';
+import { collectGarbage } from '../../base/garbage.ts';
 import { turnIfDue } from '../../base/turn.ts';
 import type { Storages } from '../../graph/storage.ts';
 
 /** Growth beyond twice what is in use: from the first on a collection runs if it costs little of the time, from the second on in any case. */
 const softBytes = 64 << 20;
-const hardBytes = 128 << 20;
+const hardBytes = 176 << 20;
 /** A collection costs little if this many times as long has passed since the last one. */
 const share = 40;
 
@@ -43,13 +43,8 @@ export class Forgotten {
   }
 
   async #collect(): Promise<void> {
-    const collect = await findCollector();
-    this.#prepare();
-    const start = performance.now();
-    collect();
+    this.#tookMs = await collectGarbage(this.#prepare);
     this.#endedAt = performance.now();
-    this.#tookMs = this.#endedAt - start;
-    await finalizers();
     // What is left is in use.
     this.#inUse = this.#storages.bytes;
     this.#collecting = null;

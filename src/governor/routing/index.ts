@@ -2,6 +2,7 @@
 
 export type { CalibrateOptions, CalibrationProgress } from './calibrate.ts';
 export { at, type Curve } from './curve.ts';
+export { routingFolder } from './disk-store.ts';
 export type { Learned } from './model.ts';
 export type { Analysis, CallOptions, Sized } from './named.ts';
 export { type OpenRouter, openRouter } from './open.ts';

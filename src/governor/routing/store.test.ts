@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cpuProfile, renamed, request } from '../../../test/support/routing.ts';
 import { createCpuDevice } from '../../devices/cpu/device.ts';
 import type { Device } from '../../devices/device.ts';
+import { routingFolder } from './disk-store.ts';
 import { openRouter } from './open.ts';
-import { fingerprintOf, type Known, openProfileStore, routingFolder } from './store.ts';
+import { fingerprintOf, type Known, openProfileStore } from './store.ts';
 
 const device = (details: Record<string, string | number> = { threads: 2 }): Device =>
   ({ id: 'cpu', caps: { name: 'a CPU', details } }) as unknown as Device;

@@ -14,7 +14,9 @@ export const workOf = (steps: readonly (Kernel | Routine)[]): readonly WorkItem[
 function itemOf(step: Kernel | Routine): WorkItem {
   const { flops, bytesRead, bytesWritten } = step.estimate;
   const bytes = bytesRead + bytesWritten;
-  if (step.kind === 'routine') return { class: step.op, flops, bytes, elements: routineElements(step) };
+  // A stack of rows is read once, as one reduction is.
+  if (step.kind === 'routine')
+    return { class: step.op === 'rows' ? 'reduce' : step.op, flops, bytes, elements: routineElements(step) };
   const elements = sizeOf(step.space) * sizeOf(step.reduced);
   const gathers = gathersOf(step);
   const cls = step.accumulators.length > 0 ? 'reduce' : flops >= heavyFlops * elements ? 'heavy' : 'map';
@@ -44,6 +46,8 @@ function routineElements(r: Routine): number {
       return r.outer * r.length * r.inner;
     case 'scatter':
       return r.outer * Math.max(r.length, r.count) * r.inner;
+    case 'rows':
+      return r.rows * r.columns;
     case 'raw':
       return r.outputs.reduce((n, o) => n + o.elements, 0);
     default:

@@ -3,13 +3,14 @@
 
 import type { BorrowReport, Runtime, Tensor } from '../../index.ts';
 import { MiB } from '../base.ts';
+import type { BatchOption } from '../batch.ts';
 import { LatticeDataWork } from '../data.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from '../errors.ts';
 import { neighborSum } from '../stencil.ts';
 import { type WalkProgram, walkProgram } from './walks.ts';
 import { freeTensor, layouts, type WordKind, type Words, words } from './words.ts';
 
-export interface WalkOptions {
+export interface WalkOptions extends BatchOption {
   /** `plain` (default): two arrays of its own. `borrow`: none, in memory that is given or in the lattice's auxiliary memory. */
   readonly memory?: 'plain' | 'borrow' | undefined;
   /** Live tensors to borrow: one per array, or two of half the size on devices without 64-bit integers. */
@@ -21,7 +22,7 @@ export interface WalkOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ObstacleOptions {
+export interface ObstacleOptions extends BatchOption {
   readonly buffers?: readonly Tensor[] | undefined;
   /** Of the random weights of the edges. Default 0. */
   readonly seed?: number | undefined;
@@ -43,8 +44,8 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
   /** Walks of `length` steps from s to t, modulo 2^64 or 2^32. Exact counts of shortest paths: `countShortestPaths`. */
   async countWalks(s: number, t: number, length: number, o: WalkOptions = {}): Promise<bigint> {
     const where = 'countWalks';
-    this.free(s, where);
-    this.free(t, where);
+    this.ends(s, t, where);
+    o.batch?.check(this, where);
     wholeNumber(where, 'length', length);
     const { bits = 64, memory = o.buffers ? 'borrow' : 'plain' } = o;
     oneOf(where, 'memory', memory, ['plain', 'borrow']);
@@ -71,8 +72,8 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
    */
   async distanceWithObstacles(s: number, t: number, o: ObstacleOptions = {}): Promise<number> {
     const where = 'distanceWithObstacles';
-    this.free(s, where);
-    this.free(t, where);
+    this.ends(s, t, where);
+    o.batch?.check(this, where);
     const seed = wholeNumber(where, 'seed', o.seed ?? 0);
     this.addressable(where);
     const rt = await this.session.open(where);

@@ -1,4 +1,4 @@
-"""Shapes that depend on the data: nonzero, mask, unique, bincount, histogram; searchsorted; segment reductions."""
+"""Shapes that depend on the data: nonzero, mask, unique, bincount, histogram; searchsorted; segment reductions; and positions that are data."""
 
 import numpy as np
 
@@ -108,7 +108,47 @@ def segments(w, dtype):
             w.add("segmentMean", [x, ids], make(float_for(dtype), sums / rows), [count])
 
 
+def slice_at(x, starts, sizes):
+    """What jax.lax.dynamic_slice gives: starts below 0 count from the end, then move to the nearest one that fits."""
+    cuts = []
+    for n, start, size in zip(x.shape, starts, sizes):
+        first = min(max(int(start) + (n if start < 0 else 0), 0), n - size)
+        cuts.append(slice(first, first + size))
+    return x[tuple(cuts)]
+
+
+def positions(w):
+    for kind in INTS:
+        info = np.iinfo(make(kind, 0).a.dtype)
+        fits = lambda starts: all(info.min <= s <= info.max for s in starts)
+        for dtype in ["f32", "bool", "i64"] if kind == "i32" else ["f32"]:
+            rng = rng_for("positions", kind, dtype)
+            for shape, sizes in [((7,), [3]), ((7,), [7]), ((7,), [0]), ((0,), [0]), ((5, 6), [2, 3]), ((5, 6), [4]), ((3, 4, 5), [1, 4, 2])]:
+                x = sample(rng, dtype, shape)
+                for starts in [[0, 1, 2], [3, 0, 3], [-1, -2, -5], [100, -100, 7], [info.max, info.min, info.max], [info.min, info.max, 0]]:
+                    starts = starts[: len(sizes)]
+                    if fits(starts):
+                        w.add("sliceAt", [x, make(kind, np.array(starts, info.dtype))], T(dtype, slice_at(x.a, starts, sizes)), [sizes])
+            for shape, axis in [((5,), 0), ((3, 4), 0), ((3, 4), -1), ((1, 2), 0), ((0, 3), 0)]:
+                x = sample(rng, dtype, shape)
+                for shift in [0, 1, -3, 5, 131, -1000, info.max, info.min]:
+                    if fits([shift]):
+                        by = make(kind, np.array([shift], info.dtype))
+                        n = shape[axis]
+                        w.add("roll", [x, by], T(dtype, np.roll(x.a, int(shift) % n if n else 0, axis)), [axis])
+    x = make("f32", np.arange(6).reshape(2, 3))
+    at = make("i32", np.array([1, 0]))
+    w.add("sliceAt", [x, at], args=[[1, 4]], throws="ShapeError")
+    w.add("sliceAt", [x, at], args=[[1]], throws="ShapeError")
+    w.add("sliceAt", [x, make("f32", np.array([1, 0]))], args=[[1, 1]], throws="DTypeError")
+    w.add("sliceAt", [x, make("i32", np.zeros((1, 2)))], args=[[1, 1]], throws="ShapeError")
+    w.add("roll", [x, at], args=[0], throws="ShapeError")
+    w.add("roll", [x, make("bool", np.ones(1))], args=[0], throws="DTypeError")
+
+
 def write(w):
+    w.file("positions")
+    positions(w)
     w.file("dynamic")
     for dtype in DTYPES:
         counting(w, dtype)

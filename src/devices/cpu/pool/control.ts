@@ -25,6 +25,8 @@ export const word = {
   stop: 10,
   /** Fault injection for tests: the worker that claims a chunk while this is set ends (1), traps (2) or stalls (3). */
   fault: 11,
+  /** 1: workers note when they were at work. */
+  timed: 12,
 } as const;
 
 /** Words of one worker, from `slotWord(i)` on. */
@@ -32,6 +34,9 @@ export const slot = {
   state: 0,
   /** Chunks of the current job that this worker has finished. */
   done: 1,
+  /** When the worker entered the current job and when it left, as doubles: milliseconds of the clock all threads share. */
+  start: 2,
+  end: 4,
 } as const;
 
 export const state = {

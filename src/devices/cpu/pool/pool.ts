@@ -7,7 +7,7 @@
 import type { Thread, ThreadHost } from '../host.ts';
 import { type CpuMemory, controlAddress } from '../memory.ts';
 import { controlWords, maxWorkers, slot, slotWord, state, word } from './control.ts';
-import { workerData, workerSource } from './worker.ts';
+import { workerData, workerOffset, workerSource } from './worker.ts';
 
 /** A module that both sides run: `run` is the calling thread's instance. */
 export interface Job {
@@ -22,6 +22,14 @@ export interface Job {
   readonly helpers: number;
   /** The longest a chunk is thought to take, in ms. */
   readonly chunkMs: number;
+}
+
+/** When a worker was at a job, in milliseconds of `performance.now()`. */
+export interface LaneTime {
+  /** The number of the worker, from 1. */
+  readonly lane: number;
+  readonly start: number;
+  readonly end: number;
 }
 
 interface Worker {
@@ -39,6 +47,7 @@ export class WorkerPool {
   readonly #workers = new Map<number, Worker>();
   readonly #onSettled: () => void;
   #words: Int32Array<ArrayBufferLike>;
+  #times: Float64Array<ArrayBufferLike>;
   #lost = 0;
   /** Workers in a row that ended without ever having started. */
   #stillborn = 0;
@@ -52,6 +61,7 @@ export class WorkerPool {
     this.#patience = patience;
     this.#onSettled = onSettled;
     this.#words = new Int32Array(memory.memory.buffer, controlAddress, controlWords);
+    this.#times = new Float64Array(memory.memory.buffer, controlAddress, controlWords / 2);
   }
 
   /** No given-up worker can still be writing. */
@@ -83,8 +93,11 @@ export class WorkerPool {
     for (const w of this.#workers.values()) return w.thread.terminate();
   }
 
-  /** Runs all chunks. False if some may be missing, because a worker was lost with them or trapped. */
-  run(job: Job): boolean {
+  /**
+   * Runs all chunks. False if some may be missing, because a worker was lost with them or trapped. With `lanes`, the times of the
+   * workers that had a part in it are added there.
+   */
+  run(job: Job, lanes: LaneTime[] | null = null): boolean {
     this.#fill();
     const w = this.#words;
     const chunks = Math.ceil(job.items / job.chunkItems);
@@ -96,6 +109,7 @@ export class WorkerPool {
     w[word.code] = job.code;
     w[word.codeAddress] = job.codeAddress;
     w[word.codeBytes] = job.codeBytes;
+    w[word.timed] = lanes ? 1 : 0;
     Atomics.store(w, word.next, 0);
     Atomics.store(w, word.open, 1);
     Atomics.add(w, word.epoch, 1);
@@ -114,7 +128,18 @@ export class WorkerPool {
       Atomics.store(w, word.next, chunks);
       for (const worker of this.#workers.values()) if (!worker.lost) done += this.#wait(worker, job.chunkMs);
     }
+    if (lanes) this.#note(lanes);
     return done === chunks;
+  }
+
+  #note(lanes: LaneTime[]): void {
+    const offset = workerOffset();
+    for (const { index, lost } of this.#workers.values()) {
+      const at = slotWord(index);
+      if (lost || this.#words[at + slot.done] === 0) continue;
+      const start = this.#times[(at + slot.start) / 2]! + offset;
+      lanes.push({ lane: index + 1, start, end: this.#times[(at + slot.end) / 2]! + offset });
+    }
   }
 
   /** Ends all workers; resolves when they are gone. */

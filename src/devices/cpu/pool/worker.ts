@@ -10,6 +10,7 @@ import { controlWords, slot, slotWord, spins, state, word } from './control.ts';
 export const workerSource = `'use strict';
 const serve = (memory, worker, me) => {
   const words = new Int32Array(memory.buffer, ${controlAddress}, ${controlWords});
+  const times = new Float64Array(memory.buffer, ${controlAddress}, ${controlWords} / 2);
   const codes = new Map();
   const load = () => {
     const id = words[${word.code}];
@@ -49,11 +50,14 @@ const serve = (memory, worker, me) => {
     Atomics.store(words, me + ${slot.state}, ${state.inside});
     let after = ${state.asleep};
     if (Atomics.load(words, ${word.open}) === 1) {
+      const timed = words[${word.timed}] === 1;
+      if (timed) times[(me + ${slot.start}) / 2] = worker.now();
       try {
         work();
       } catch {
         after = ${state.failed};
       }
+      if (timed) times[(me + ${slot.end}) / 2] = worker.now();
     }
     Atomics.store(words, me + ${slot.state}, after);
     Atomics.notify(words, me + ${slot.state});
@@ -63,11 +67,23 @@ const serve = (memory, worker, me) => {
 };
 if (typeof require === 'function') {
   const { workerData } = require('node:worker_threads');
-  serve(workerData.memory, { end: () => process.exit(0) }, workerData.me);
+  const now = () => Number(process.hrtime.bigint()) / 1e6;
+  serve(workerData.memory, { end: () => process.exit(0), now }, workerData.me);
 } else {
-  onmessage = (event) => serve(event.data.memory, { end: () => close() }, event.data.me);
+  const now = () => performance.timeOrigin + performance.now();
+  onmessage = (event) => serve(event.data.memory, { end: () => close(), now }, event.data.me);
 }
 `;
+
+/**
+ * What to add to a worker's times to get those of the calling thread. Every thread counts `performance.now()` from its own start;
+ * the clock behind it is one for all of them.
+ */
+export function workerOffset(): number {
+  const { process: node } = globalThis as { process?: { hrtime?: { bigint?(): bigint } } };
+  const shared = node?.hrtime?.bigint?.();
+  return shared === undefined ? -performance.timeOrigin : performance.now() - Number(shared) / 1e6;
+}
 
 /** What a worker is given when it starts. */
 export const workerData = (memory: WebAssembly.Memory, worker: number): { memory: WebAssembly.Memory; me: number } => ({

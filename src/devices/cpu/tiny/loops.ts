@@ -8,7 +8,7 @@ import { type DType, dtypeInfo, is64BitInt, type TypedArray } from '../../../bas
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../../../base/half.ts';
 import type { ScalarType } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
-import { type Apply, bitcastValue, castValue, meaning, roundTo, type Value } from '../../../kernel/semantics.ts';
+import { type Apply, castValue, meaning, roundTo, type Value } from '../../../kernel/semantics.ts';
 
 /** Destination, then up to three operands, each as array, first element and step (0 repeats one element). */
 export type Loop = (
@@ -166,8 +166,17 @@ export const narrow: Readonly<Partial<Record<DType, Loop>>> = {
 
 const plain = (t: ScalarType): boolean => t === 'u8' || t === 'i32' || t === 'u32' || t === 'bool' || t === 'index';
 
+/** Copies bits: as a number, a signalling NaN would come out as another one. */
+const bitsLoop =
+  (Words: new (buffer: ArrayBufferLike, offset: number, length: number) => TypedArray): Loop =>
+  (n, o, oi, a, ai, as) => {
+    const to = new Words(o.buffer, o.byteOffset, o.length) as Uint32Array;
+    const from = new Words(a.buffer, a.byteOffset, a.length) as Uint32Array;
+    for (let i = 0; i < n; i++, ai += as) to[oi + i] = from[ai]!;
+  };
+
 export function castLoop(from: ScalarType, to: ScalarType, bits: boolean): Loop {
-  if (bits) return mapped((v) => bitcastValue(roundTo[from](v), from, to));
+  if (bits) return dtypeInfo[to as DType].bytes === 8 ? bitsLoop(BigUint64Array) : bitsLoop(Uint32Array);
   // These are what storing into an array of the target type does by itself.
   const stores =
     (to === 'f32' || to === 'f64' || to === 'index') && !is64BitInt(from as DType)

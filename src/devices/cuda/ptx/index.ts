@@ -2,6 +2,7 @@
 
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { moduleText } from './code.ts';
+import { crossingOf, renderCrossing } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
 import { renderReduction } from './reduce.ts';
 import type { Target } from './target.ts';
@@ -9,7 +10,9 @@ import type { Target } from './target.ts';
 export type { Rendered } from './elementwise.ts';
 
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
-  return kernel.accumulators.length > 0 ? renderReduction(kernel, target) : renderElementwise(kernel, target);
+  if (kernel.accumulators.length > 0) return renderReduction(kernel, target);
+  const crossing = crossingOf(kernel, target);
+  return crossing ? renderCrossing(kernel, crossing, target) : renderElementwise(kernel, target);
 }
 
 export const kernelModule = (rendered: Rendered, target: Target): string => moduleText(target, [rendered.text]);

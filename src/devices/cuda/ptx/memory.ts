@@ -153,9 +153,18 @@ export function loadElement(
   return fromMemory(c, type, r);
 }
 
-export function storeElement(c: AluContext, type: DType, value: string, register: string, offset = 0): void {
-  storeChunk(c.block, type, [toMemory(c, type, value)], register, offset);
+export function storeElement(
+  c: AluContext,
+  type: DType,
+  value: string,
+  register: string,
+  offset = 0,
+  op = globalStore(c.block),
+): void {
+  storeChunk(c.block, type, [toMemory(c, type, value)], register, offset, op);
 }
+
+const globalStore = (block: Block): string => (block.entry.target.tuning?.streaming ? 'st.global.cs' : 'st.global');
 
 function loadChunk(
   scope: PtxScope,
@@ -205,6 +214,10 @@ function fromMemory(c: AluContext, type: DType, r: string): string {
   return type === 'f16' || type === 'bf16' ? widen(c, type, r) : r;
 }
 
+/** A value as it would come back from a buffer of its type. */
+export const throughMemory = (c: AluContext, type: DType, value: string): string =>
+  type === 'f16' || type === 'bf16' ? fromMemory(c, type, toMemory(c, type, value)) : value;
+
 function toMemory(c: AluContext, type: DType, value: string): string {
   if (type === 'bool') return c.block.def('r', 'selp.b32', 1, 0, value);
   return type === 'f16' || type === 'bf16' ? narrow(c, type, value) : value;
@@ -228,8 +241,14 @@ export function emitStore(
   }
 }
 
-function storeChunk(block: Block, type: DType, values: readonly string[], register: string, offset: number): void {
-  const op = block.entry.target.tuning?.streaming ? 'st.global.cs' : 'st.global';
+function storeChunk(
+  block: Block,
+  type: DType,
+  values: readonly string[],
+  register: string,
+  offset: number,
+  op = globalStore(block),
+): void {
   const size = dtypeInfo[type].bytes;
   const place = at(register, offset);
   if (values.length === 1) {

@@ -32,6 +32,8 @@ export interface ScopeOptions {
   readonly accumulators?: readonly Values[];
   readonly width?: number;
   readonly laneAxis?: number;
+  /** Values that are there already, and are not computed. */
+  readonly known?: ReadonlyMap<Expr, Values>;
 }
 
 export class PtxScope {
@@ -59,6 +61,7 @@ export class PtxScope {
       ...this.#axes.keys(),
       ...this.#accumulators.map((_, i) => accumulatorKey(i)),
     ]);
+    for (const [e, values] of options.known ?? []) this.#memo.set(e, values);
   }
 
   static root(entry: EntryPoint, bindings: Bindings): PtxScope {

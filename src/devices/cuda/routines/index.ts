@@ -8,6 +8,7 @@ import type { StreamStep } from '../step.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
+import { rowsRecipe } from './rows.ts';
 import { scanRecipe } from './scan.ts';
 import { scatterRecipe } from './scatter.ts';
 import { sortRecipe } from './sort.ts';
@@ -65,6 +66,8 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
       return scanRecipe(routine, target);
     case 'scatter':
       return scatterRecipe(routine, target);
+    case 'rows':
+      return rowsRecipe(routine, target);
     case 'raw':
       return rawRecipe(routine);
     default:

@@ -3,6 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
 import { epilogueCases, matmul, type RoutineCase, routineCases } from '../../../../test/gpu/routines.ts';
+import { decomposed, rowsCases } from '../../../../test/gpu/rows.ts';
+import { dtypes } from '../../../base/dtype.ts';
+import type { Rows } from '../../../kernel/kernel.ts';
+import { nativeOps } from '../ptx/alu.ts';
+import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import { matmulRecipe, routineRecipe, takesEpilogue } from './index.ts';
 
@@ -10,7 +15,8 @@ import { matmulRecipe, routineRecipe, takesEpilogue } from './index.ts';
 function crossSection(): RoutineCase[] {
   const taken = new Map<string, number>();
   return routineCases().filter(({ routine: r }) => {
-    if (r.op === 'raw' || !['f32', 'f16', 'i64', 'u8'].includes(r.type)) return r.op === 'sort' && r.type === 'bool';
+    if (r.op === 'raw' || r.op === 'rows' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
+      return r.op === 'sort' && r.type === 'bool';
     const size = r.op === 'matmul' ? `${r.m}x${r.n}` : r.op === 'sort' ? `${r.columns}` : `${r.inner} ${r.length}`;
     const key = `${r.op} ${r.type} ${size} ${r.op === 'scatter' || r.op === 'scan' ? r.combine : ''}`;
     taken.set(key, (taken.get(key) ?? 0) + 1);
@@ -31,6 +37,17 @@ const ampere: readonly Target[] = [
 ];
 
 describe.skipIf(!hasPtxas)('the routines', () => {
+  it('keep rows on the chip with PTX that ptxas accepts', { timeout: 240_000 }, () => {
+    const [target] = targets;
+    const native = Object.fromEntries(dtypes.map((d) => [d, nativeOps(d, target!)]));
+    const entries = rowsCases().map(({ routine }) => {
+      const { ptx } = routineRecipe(decomposed(routine as Rows, native), target!);
+      return ptx.split('\n').slice(3).join('\n');
+    });
+    expect(entries.length).toBeGreaterThan(50);
+    expect(assemble(moduleText(target!, entries), target!)).toBe('');
+  });
+
   it.each(targets)('are PTX that ptxas accepts for sm_$sm', { timeout: 240_000 }, (target) => {
     // One module for all: starting ptxas costs more than what it has to do. Headers are three lines.
     const bodies = new Map<string, string>();

@@ -14,9 +14,20 @@ import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
 
-const threads = 256;
-const perThread = 8;
-const chunk = threads * perThread;
+/** Threads that walk columns, each its own. */
+const walkers = 256;
+
+/** How a block takes a chunk of a row: so many threads, each with so many neighbours. */
+interface Shape {
+  readonly threads: number;
+  readonly perThread: number;
+}
+
+/** Long rows have large chunks: their totals are scanned by one block. */
+const shapeOf = (length: number): Shape =>
+  length >= 2 ** 18 ? { threads: 512, perThread: 16 } : { threads: 256, perThread: 8 };
+
+const chunkOf = ({ threads, perThread }: Shape): number => threads * perThread;
 
 type Part = { text: string; launch: ModuleRecipe['launches'][number] };
 
@@ -77,7 +88,7 @@ function place(kit: Kit, scan: { readonly reverse: boolean; readonly length: num
 }
 
 export function rowScan(scan: RowScan, layout: Layout, target: Target): Part[] {
-  const chunks = blocksFor(scan.length, chunk);
+  const chunks = blocksFor(scan.length, chunkOf(shapeOf(scan.length)));
   if (chunks === 1) return [chunkPass(scan, target, 1, null, 'scan')];
   const type = computeType(scan.type);
   const totals = layout.add(scan.rows * chunks * dtypeInfo[type].bytes);
@@ -97,7 +108,7 @@ interface ChunkResult {
   readonly total: string;
 }
 
-/** Scans the values of all threads of a block, eight each in order. The barrier at the end of a loop is the caller's. */
+/** Scans the values of all threads of a block, a few each in order. The barrier at the end of a loop is the caller's. */
 function scanTogether(
   kit: Kit,
   type: DType,
@@ -105,6 +116,7 @@ function scanTogether(
   values: readonly string[],
   tid: string,
   shared: string,
+  threads: number,
 ): ChunkResult {
   const { b } = kit;
   const op = combineOp[combine];
@@ -151,18 +163,23 @@ function chunkPass(
 ): Part {
   const kit = new Kit(`${scan.name}_${want}`, target);
   const { b } = kit;
+  const shape = shapeOf(scan.length);
+  const { threads, perThread } = shape;
   const type = computeType(scan.type);
   const op = combineOp[scan.combine];
   const input = kit.pointer(scan.input);
   const output = want === 'scan' ? kit.pointer(scan.output) : '';
   const kept = totals ? kit.pointer(totals) : '';
   const tid = kit.special('tid.x');
-  const block = kit.special('ctaid.x');
+  // The second time from the end: what was read last the first time is still near.
+  const last = chunks * scan.rows - 1;
+  const cta = kit.special('ctaid.x');
+  const block = want === 'scan' && totals ? b.def('r', 'sub.u32', last, cta) : cta;
   const rowNumber = b.def('r', 'div.u32', block, chunks);
   const row = kit.wide(rowNumber);
   const c = kit.wide(b.def('r', 'sub.u32', block, b.def('r', 'mul.lo.u32', rowNumber, chunks)));
   const rowStart = b.def('d', 'mul.lo.u64', row, scan.length);
-  const first = b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, b.def('d', 'mul.lo.u64', c, chunk));
+  const first = b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, b.def('d', 'mul.lo.u64', c, chunkOf(shape)));
   const identity = kit.constant(type, startOf(scan, type));
   const shared = kit.shared((threads / 32) * 8);
   const slot = totals ? b.def('d', 'mad.lo.u64', row, chunks, c) : '';
@@ -189,7 +206,7 @@ function chunkPass(
       });
     }
   }
-  const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared);
+  const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared, threads);
   if (want === 'totals') {
     const leader = b.def('p', 'setp.eq.u32', tid, 0);
     kit.when(leader, () => kit.store(type, kept, slot, total));
@@ -215,6 +232,8 @@ function chunkPass(
 function runningTotals(scan: RowScan, target: Target, chunks: number, totals: Argument): Part {
   const kit = new Kit(`${scan.name}_running`, target);
   const { b } = kit;
+  const shape = shapeOf(chunks);
+  const { threads, perThread } = shape;
   const type = computeType(scan.type);
   const op = combineOp[scan.combine];
   const kept = kit.pointer(totals);
@@ -235,14 +254,14 @@ function runningTotals(scan: RowScan, target: Target, chunks: number, totals: Ar
       values.forEach((v, i) => {
         kit.when(inside[i]!, () => kit.assign(type, v, kit.load(type, kept, elements[i]!)));
       });
-      const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared);
+      const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared, threads);
       const offset = kit.alu(op, type, carry, before);
       elements.forEach((element, i) => {
         const result = i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
         kit.when(inside[i]!, () => kit.store(type, kept, element, result));
       });
       kit.assign(type, carry, kit.alu(op, type, carry, total));
-      b.set(done, 'add.u32', done, chunk);
+      b.set(done, 'add.u32', done, chunkOf(shape));
       kit.sync();
     },
   );
@@ -279,7 +298,7 @@ function columnPass(
   const output = want === 'scan' ? kit.pointer({ kind: 'buffer', index: 1 }) : '';
   const kept = totals ? kit.pointer(totals) : '';
   const work = scan.outer * parts * scan.inner;
-  const thread = kit.globalThread(threads);
+  const thread = kit.globalThread(walkers);
   kit.exitWhen(b.def('p', 'setp.ge.u64', thread, work));
   // thread = (outer · parts + part) · inner + n
   const rest = b.def('d', 'div.u64', thread, scan.inner);
@@ -301,7 +320,7 @@ function columnPass(
     },
   );
   if (want === 'totals') kit.store(type, kept, thread, sum);
-  return kit.finish([blocksFor(work, threads), 1, 1], threads);
+  return kit.finish([blocksFor(work, walkers), 1, 1], walkers);
 }
 
 /** One thread per column: the combination of all parts before each. Columns are many where parts are few. */
@@ -311,7 +330,7 @@ function runningColumns(scan: Scan, target: Target, parts: number, totals: Argum
   const type = computeType(scan.type);
   const kept = kit.pointer(totals);
   const columns = scan.outer * scan.inner;
-  const column = kit.globalThread(threads);
+  const column = kit.globalThread(walkers);
   kit.exitWhen(b.def('p', 'setp.ge.u64', column, columns));
   const outer = b.def('d', 'div.u64', column, scan.inner);
   const n = b.def('d', 'sub.u64', column, b.def('d', 'mul.lo.u64', outer, scan.inner));
@@ -328,5 +347,5 @@ function runningColumns(scan: Scan, target: Target, parts: number, totals: Argum
       b.set(i, 'add.u32', i, 1);
     },
   );
-  return kit.finish([blocksFor(columns, threads), 1, 1], threads);
+  return kit.finish([blocksFor(columns, walkers), 1, 1], walkers);
 }

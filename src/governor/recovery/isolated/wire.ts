@@ -106,9 +106,11 @@ type PackedEpilogue = Omit<Epilogue, 'output'> & { readonly output: Indexed<Epil
 export function packWork(work: Kernel | Routine): string {
   const packer = new Packer();
   const place = <T extends { readonly value: Expr }>(o: T) => ({ ...o, value: packer.add(o.value) });
+  const kernel = (k: Kernel) => ({ ...k, accumulators: k.accumulators.map(place), outputs: k.outputs.map(place) });
   let packed: unknown = work;
-  if (work.kind === 'kernel')
-    packed = { ...work, accumulators: work.accumulators.map(place), outputs: work.outputs.map(place) };
+  if (work.kind === 'kernel') packed = kernel(work);
+  else if (work.op === 'rows')
+    packed = { ...work, stages: work.stages.map((s) => ({ ...s, kernel: kernel(s.kernel) })) };
   else if (work.op === 'matmul' && work.epilogue)
     packed = { ...work, epilogue: { ...work.epilogue, output: place(work.epilogue.output) } };
   return JSON.stringify({ rows: packer.rows, work: packed } satisfies Packed);
@@ -119,13 +121,15 @@ export function unpackWork(text: string): Kernel | Routine {
   const made = unpack(rows);
   const restore = <T extends { readonly value: number }>(o: T) => ({ ...o, value: made[o.value]! });
   const plain = work as Kernel | Routine;
-  if (plain.kind === 'kernel') {
-    const k = work as Kernel & {
+  const kernel = (of: unknown): Kernel => {
+    const k = of as Kernel & {
       readonly accumulators: readonly { op: ReduceOp; type: DType; value: number }[];
       readonly outputs: readonly { type: DType; value: number }[];
     };
     return { ...k, accumulators: k.accumulators.map(restore), outputs: k.outputs.map(restore) } as Kernel;
-  }
+  };
+  if (plain.kind === 'kernel') return kernel(work);
+  if (plain.op === 'rows') return { ...plain, stages: plain.stages.map((s) => ({ ...s, kernel: kernel(s.kernel) })) };
   if (plain.op !== 'matmul' || !plain.epilogue) return plain;
   const epilogue = plain.epilogue as unknown as PackedEpilogue;
   return { ...plain, epilogue: { ...epilogue, output: restore(epilogue.output) } } as Matmul;
@@ -142,6 +146,7 @@ export function inputsOf(work: Kernel | Routine): number {
       return 1;
     case 'scatter':
       return 3;
+    case 'rows':
     case 'raw':
       return work.inputs.length;
     default:
@@ -151,12 +156,17 @@ export function inputsOf(work: Kernel | Routine): number {
 
 /** How many buffers a launch takes, inputs and outputs. */
 export function buffersOf(work: Kernel | Routine): number {
-  const outputs = work.kind === 'kernel' || work.op === 'raw' ? work.outputs.length : work.op === 'sort' ? 2 : 1;
+  const outputs =
+    work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows'
+      ? work.outputs.length
+      : work.op === 'sort'
+        ? 2
+        : 1;
   return inputsOf(work) + outputs;
 }
 
 export function scalarsOf(work: Kernel | Routine): number {
-  if (work.kind === 'kernel' || work.op === 'raw') return work.scalars.length;
+  if (work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows') return work.scalars.length;
   return work.op === 'matmul' ? (work.epilogue?.scalars.length ?? 0) : 0;
 }
 

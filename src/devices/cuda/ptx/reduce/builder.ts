@@ -27,7 +27,10 @@ export interface Builder {
   readonly columns: number;
 }
 
-export const slotsOf = (b: Builder): { acc: number; register: number; kind: RegKind }[] =>
+/** What it takes to fold the states of several threads. */
+export type Combining = Pick<Builder, 'kernel' | 'entry' | 'bits' | 'kind' | 's' | 'tid'>;
+
+export const slotsOf = (b: Combining): { acc: number; register: number; kind: RegKind }[] =>
   b.kernel.accumulators.flatMap((a, acc) => stateKinds(a, b.bits).map((kind, register) => ({ acc, register, kind })));
 
 // Eight bytes per register keep every partial aligned.
@@ -35,12 +38,12 @@ export const stateBytes = (b: Builder): number => slotsOf(b).length * 8;
 
 export const toIndex = (b: Builder, r: string): string => (b.bits === 32 ? r : b.entry.body.def('d', 'cvt.u64.u32', r));
 
-export const start = (b: Builder): States => b.kernel.accumulators.map((a) => startState(b.entry.body, a, b.bits));
+export const start = (b: Combining): States => b.kernel.accumulators.map((a) => startState(b.entry.body, a, b.bits));
 
 export const moveSuffix = (r: string): string =>
   ({ r: 'b32', d: 'b64', f: 'f32', g: 'f64', h: 'b16', p: 'pred' })[r[1] as RegKind];
 
-export function foldAll(b: Builder, scope: PtxScope, into: States, from: States): void {
+export function foldAll(b: Combining, scope: PtxScope, into: States, from: States): void {
   b.kernel.accumulators.forEach((a, i) => {
     fold(scope.context, a, into[i]!, from[i]!);
   });
@@ -66,7 +69,7 @@ export function foldValues(
 }
 
 /** Folds a list of states pairwise into the first. */
-export function foldTree(b: Builder, scope: PtxScope, all: readonly States[]): void {
+export function foldTree(b: Combining, scope: PtxScope, all: readonly States[]): void {
   for (let distance = 1; distance < all.length; distance *= 2) {
     for (let i = 0; i + distance < all.length; i += 2 * distance) foldAll(b, scope, all[i]!, all[i + distance]!);
   }

@@ -5,6 +5,7 @@ import type { PtxScope } from '../scope.ts';
 import { unravel } from '../shape.ts';
 import {
   type Builder,
+  type Combining,
   foldAll,
   foldTree,
   foldValues,
@@ -89,7 +90,7 @@ export function renderRows(b: Builder): number {
 }
 
 /** Combines the threads of a group; the first thread of it holds the result. */
-function combineGroup(b: Builder, scope: PtxScope, states: States, group: number): void {
+export function combineGroup(b: Combining, scope: PtxScope, states: States, group: number): void {
   const { body } = b.entry;
   for (let distance = Math.min(group, 32) / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
   if (group <= 32) return;
@@ -118,7 +119,7 @@ function combineGroup(b: Builder, scope: PtxScope, states: States, group: number
   for (let distance = warps / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
 }
 
-function shuffleStep(b: Builder, scope: PtxScope, states: States, distance: number): void {
+function shuffleStep(b: Combining, scope: PtxScope, states: States, distance: number): void {
   const other = b.kernel.accumulators.map((a, i) =>
     stateKinds(a, b.bits).map((kind, k) => shuffle(b.entry.body, kind, states[i]![k]!, distance)),
   );

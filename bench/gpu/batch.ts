@@ -1,0 +1,379 @@
+// Batches on a GPU beside the same work in turn, in one run: both sides warm, in turns, with the device waited for.
+//
+//   node --expose-gc dist/gpu/batch.mjs [--devices cuda|webgpu|cpu] [--quick]
+//
+// Prints a table of figures with their bounds, then whether copies and computations overlapped by the device's own clock (CUDA only).
+
+import { batchElementwise, batchMatmul, batchXor } from '../../src/batch/index.ts';
+import { DeviceManager, GPUCompute } from '../../src/compute/index.ts';
+import { createRuntime, type DeviceKind, type Runtime, type Tensor } from '../../src/index.ts';
+import { DeviceTimes, overlap, total } from './device-times.ts';
+
+const args = process.argv.slice(2);
+const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+const kind = (option('--devices') ?? 'cuda') as DeviceKind;
+const quick = args.includes('--quick');
+const rounds = quick ? 5 : 21;
+const gpu = kind !== 'cpu';
+
+const rows: string[][] = [];
+const row = (work: string, figures: string, bound: string, met: boolean | null): void => {
+  rows.push([work, figures, bound, met === null ? '' : met ? 'met' : 'MISSED']);
+};
+
+const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
+
+function values(length: number, seed: number): Float32Array {
+  let s = seed >>> 0;
+  return Float32Array.from({ length }, () => {
+    s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
+    return s / 2 ** 31 - 1;
+  });
+}
+
+/** Microseconds of each side, in turns. `times`: calls per measurement of a side. */
+async function sides(times: number, ...works: readonly (() => unknown)[]): Promise<number[]> {
+  for (let warm = 0; warm < 3; warm++) for (const work of works) for (let i = 0; i < times; i++) await work();
+  const taken = works.map(() => [] as number[]);
+  for (let r = 0; r < rounds; r++) {
+    for (let w = 0; w < works.length; w++) {
+      const start = performance.now();
+      for (let i = 0; i < times; i++) await works[w]!();
+      taken[w]!.push((1000 * (performance.now() - start)) / times);
+    }
+  }
+  return taken.map(median);
+}
+
+const us = (n: number): string => `${n.toFixed(n < 10 ? 2 : 1)} µs`;
+const ms = (n: number): string => `${(n / 1000).toFixed(2)} ms`;
+const free = (list: Iterable<{ dispose(): void }>): void => {
+  for (const t of list) t.dispose();
+};
+
+async function concurrent(): Promise<void> {
+  const devices = DeviceManager.create({
+    kinds: [kind],
+    preference: gpu ? { requireGPU: true, software: 'accept' } : { preferGPU: false },
+  });
+  const facade = GPUCompute.create({ devices, owned: true });
+  const sets: Tensor[][] = [];
+  for (let k = 0; k < 16; k++) {
+    sets.push([]);
+    for (let i = 0; i < 10; i++) sets[k]!.push(await facade.transferToGPU(values(16_384, 10 * k + i)));
+  }
+  const run = async (set: Tensor[]): Promise<number[]> => {
+    const results = await facade.computeBatch(set);
+    const read = await Promise.all(results.map(async (r) => Number((await facade.transferFromGPU(r))[0])));
+    free(results);
+    return read;
+  };
+  let [a, b]: [number[][], number[][]] = [[], []];
+  const [together, inTurn] = await sides(
+    1,
+    async () => {
+      a = await Promise.all(sets.map(run));
+    },
+    async () => {
+      b = [];
+      for (const set of sets) b.push(await run(set));
+    },
+  );
+  const equal = JSON.stringify(a) === JSON.stringify(b);
+  await facade.dispose();
+  row(
+    '16 batches of 10 × 64 KB at once',
+    `${ms(together!)}, in turn ${ms(inTurn!)}, equal: ${equal}`,
+    'not slower than in turn',
+    equal && together! <= 1.02 * inTurn!,
+  );
+}
+
+async function products(rt: Runtime): Promise<void> {
+  const a = Array.from({ length: 10 }, (_, i) => rt.tensor(values(65_536, i + 1), [256, 256]) as Tensor);
+  const b = Array.from({ length: 10 }, (_, i) => rt.tensor(values(65_536, i + 50), [256, 256]) as Tensor);
+  const [batch, inTurn, stacked] = await sides(
+    quick ? 20 : 200,
+    async () => free(await batchMatmul(a, b, { runtime: rt })),
+    async () => {
+      const made = a.map((x, i) => x.matmul(b[i]!).compute());
+      await rt.flush();
+      free(made);
+    },
+    await stackedProducts(rt, a, b),
+  );
+  const got = await batchMatmul(a, b, { runtime: rt });
+  const error = await worstError(rt, got, a, b);
+  row(
+    'ten 256² f32 products (tensors)',
+    `batch ${us(batch!)}, in turn ${us(inTurn!)}: ${(inTurn! / batch!).toFixed(2)} × (stacked already: ${us(stacked!)}; error ${error.toExponential(1)})`,
+    '≤ 15 µs and ≥ 1.95 ×, error ≤ 3.2e-6',
+    batch! <= 15 && inTurn! / batch! >= 1.95 && error <= 3.2e-6,
+  );
+  free([...a, ...b, ...got]);
+}
+
+async function stackedProducts(rt: Runtime, a: readonly Tensor[], b: readonly Tensor[]): Promise<() => unknown> {
+  const [x, y] = [rt.stack(a).compute(), rt.stack(b).compute()];
+  await rt.flush();
+  return async () => {
+    const made = x.matmul(y).compute();
+    await rt.flush();
+    made.dispose();
+  };
+}
+
+/** The largest difference from sums in doubles, relative to the sums of magnitudes. */
+async function worstError(
+  rt: Runtime,
+  got: readonly Tensor[],
+  a: readonly Tensor[],
+  b: readonly Tensor[],
+): Promise<number> {
+  void rt;
+  let worst = 0;
+  for (const i of [0, 9]) {
+    const [x, y, z] = [await a[i]!.data(), await b[i]!.data(), await got[i]!.data()] as Float32Array[];
+    for (let r = 0; r < 256; r += 37) {
+      for (let c = 0; c < 256; c += 29) {
+        let [sum, size] = [0, 0];
+        for (let k = 0; k < 256; k++) {
+          const p = x![r * 256 + k]! * y![k * 256 + c]!;
+          sum += p;
+          size += Math.abs(p);
+        }
+        worst = Math.max(worst, Math.abs(z![r * 256 + c]! - sum) / size);
+      }
+    }
+  }
+  return worst;
+}
+
+async function elementwise(rt: Runtime): Promise<void> {
+  const arrays = Array.from({ length: 1000 }, (_, i) => values(256, i));
+  const [batch, inTurn] = await sides(
+    1,
+    () => batchElementwise(arrays, 'square', undefined, { runtime: rt }),
+    async () => {
+      for (const x of arrays) {
+        const t = rt.tensor(x);
+        const y = t.mul(t);
+        await y.data();
+        free([t, y]);
+      }
+    },
+  );
+  row(
+    '1,000 × 1 KB squared (arrays)',
+    `batch ${ms(batch!)}, in turn ${ms(inTurn!)}: ${(inTurn! / batch!).toFixed(1)} ×`,
+    gpu ? '≥ 20 ×' : 'not slower',
+    inTurn! / batch! >= (gpu ? 20 : 0.95),
+  );
+  const tensors = arrays.map((x) => rt.tensor(x) as Tensor);
+  const [fused, each] = await sides(
+    1,
+    async () => free(await batchElementwise(tensors, 'square', undefined, { runtime: rt })),
+    async () => {
+      const made = tensors.map((t) => t.mul(t).compute());
+      await rt.flush();
+      free(made);
+    },
+  );
+  row(
+    '1,000 × 1 KB squared (tensors)',
+    `batch ${ms(fused!)}, in turn ${ms(each!)}: ${(each! / fused!).toFixed(1)} ×`,
+    gpu ? '(no bound)' : 'at most 5 % slower',
+    gpu ? null : each! / fused! >= 0.95,
+  );
+  free(tensors);
+}
+
+async function xors(rt: Runtime): Promise<void> {
+  const data = Array.from({ length: 10 }, (_, i) => values(10_000, i));
+  const keys = Array.from({ length: 10 }, (_, i) => values(10_000, i + 20));
+  const words = (x: Float32Array): Uint32Array => new Uint32Array(x.buffer);
+  const [batch, inTurn] = await sides(
+    1,
+    () => batchXor(data, keys, { runtime: rt }),
+    async () => {
+      for (let i = 0; i < data.length; i++) {
+        const [x, k] = [rt.tensor(words(data[i]!)), rt.tensor(words(keys[i]!))];
+        const y = x.bitwiseXor(k);
+        await y.data();
+        free([x, k, y]);
+      }
+    },
+  );
+  row(
+    '10 × 10,000 XOR (arrays)',
+    `batch ${us(batch!)}, in turn ${us(inTurn!)}: ${(inTurn! / batch!).toFixed(2)} ×`,
+    gpu ? '≥ 3 ×' : 'not slower',
+    inTurn! / batch! >= (gpu ? 3 : 0.95),
+  );
+}
+
+/** What the calls cost over the compiled group that they run. */
+async function overhead(rt: Runtime): Promise<void> {
+  const make = (count: number): Tensor[] =>
+    Array.from({ length: count }, (_, i) => rt.tensor(values(256, i)) as Tensor);
+  const taken: number[] = [];
+  for (const count of [1, 32]) {
+    const tensors = make(count);
+    const on = rt.tensor([true]).reshape([]);
+    const group = rt.compile((flag: Tensor, ...list: readonly Tensor[]) =>
+      list.map((x) => (count === 1 ? x.mul(x) : rt.where(flag, x.mul(x), 0))),
+    );
+    const [batch, raw] = await sides(
+      quick ? 50 : 500,
+      async () => free(await batchElementwise(tensors, 'square', undefined, { runtime: rt })),
+      async () => {
+        const made = group(on, ...tensors);
+        await rt.flush();
+        free(made);
+      },
+    );
+    taken.push(batch! - raw!);
+    free([...tensors, on]);
+    group.dispose();
+  }
+  const perItem = (taken[1]! - taken[0]!) / 31;
+  row(
+    'overhead over the compiled call',
+    `${us(taken[0]!)} a batch, ${us(perItem)} an item`,
+    '≤ 5 µs a batch, ≤ 0.2 µs an item',
+    taken[0]! <= 5 && perItem <= 0.2,
+  );
+}
+
+/** Use case B: small XORs and large products, interleaved, data in host memory. */
+async function mixed(): Promise<void> {
+  if (!gpu) return;
+  const small = Array.from({ length: 50 }, (_, i) => Int32Array.from({ length: 5 }, (_, j) => i * j));
+  const matrices = Array.from({ length: 50 }, (_, i) => values(1024 * 1024, i));
+  const run = async (rt: Runtime): Promise<void> => {
+    for (let i = 0; i < 50; i++) {
+      await batchXor([small[i]!], [small[(i + 1) % 50]!], { runtime: rt });
+      await batchMatmul([matrices[i]!], [matrices[(i + 1) % 50]!], { runtime: rt, shapes: [[1024, 1024, 1024]] });
+    }
+  };
+  const times: Record<string, number> = {};
+  let counted = '';
+  for (const [name, routing] of [
+    ['routed', {}],
+    ['GPU', { device: `${kind}:0` }],
+    ...(quick ? [] : [['CPU', { device: 'cpu' }] as const]),
+  ] as const) {
+    const rt = await createRuntime({ devices: [kind, 'cpu'], routing });
+    const launches: Record<string, number> = {};
+    await run(rt);
+    const stop = rt.on('launch', (e) => {
+      const what = `${e.device} ${/xor/.test(e.name) ? 'xor' : 'product'}`;
+      launches[what] = (launches[what] ?? 0) + 1;
+    });
+    if (name === 'routed') {
+      await run(rt);
+      counted = JSON.stringify(launches);
+    }
+    stop();
+    const start = performance.now();
+    await run(rt);
+    times[name] = performance.now() - start;
+    await rt.close();
+  }
+  const figures = Object.entries(times).map(([name, t]) => `${name} ${t.toFixed(1)} ms`);
+  const best = Math.min(...Object.entries(times).flatMap(([name, t]) => (name === 'routed' ? [] : [t])));
+  row(
+    'use case B: 50 XOR of 5 + 50 products of 1024²',
+    figures.join(', '),
+    '≤ 1.05 × the best device',
+    times.routed! <= 1.05 * best,
+  );
+  row('  launches of the routed run', counted, 'XORs on the CPU, products on the GPU', null);
+}
+
+/** Use case C: inputs of three times the budget. */
+async function memory(): Promise<void> {
+  const n = quick ? 256 : 1024;
+  const each = 4 * n * n;
+  const budget = Math.ceil((2 * 64 * each) / 3);
+  const rt = await createRuntime({ devices: [kind], memory: { budget } });
+  const a = Array.from({ length: 64 }, (_, i) => values(n * n, i));
+  const start = performance.now();
+  const got = await batchMatmul(a, a, { runtime: rt, shapes: [[n, n, n]] });
+  const took = performance.now() - start;
+  const peak = rt.stats().peakBytes;
+  let worst = 0;
+  for (const [r, c] of [
+    [0, 0],
+    [n - 1, 3],
+    [17, n - 1],
+  ] as const) {
+    let [sum, size] = [0, 0];
+    for (let k = 0; k < n; k++) {
+      const p = a[63]![r * n + k]! * a[63]![k * n + c]!;
+      sum += p;
+      size += Math.abs(p);
+    }
+    worst = Math.max(worst, Math.abs(got[63]![r * n + c]! - sum) / size);
+  }
+  await rt.close();
+  row(
+    `use case C: 64 products of ${n}², inputs 3 × the budget`,
+    `${took.toFixed(0)} ms, peak ${(peak / 2 ** 20).toFixed(0)} of ${(budget / 2 ** 20).toFixed(0)} MiB, error ${worst.toExponential(1)}`,
+    'right, peak ≤ budget',
+    peak <= budget && worst <= 2e-7 * Math.sqrt(n),
+  );
+}
+
+/** Whether copies run while the device computes, by its own clock. */
+async function overlapping(): Promise<void> {
+  if (kind !== 'cuda') return;
+  const times = await DeviceTimes.open();
+  const devices = DeviceManager.create({
+    kinds: ['cuda'],
+    preference: { requireGPU: true },
+    runtime: { cuda: { ffi: times.ffi } },
+  });
+  const facade = GPUCompute.create({ devices, owned: true });
+  const records = Array.from({ length: 48 }, (_, i) => values(1 << 20, i));
+  // Work that takes the device about as long as a copy of the record.
+  const op = (x: Tensor): Tensor => {
+    let y = x;
+    for (let k = 0; k < 24; k++) y = y.sin().add(0.5);
+    return y;
+  };
+  await facade.processDataset(records.slice(0, 8), { op });
+  times.on = true;
+  await facade.processDataset(records, { op });
+  times.on = false;
+  const busy = times.take();
+  await facade.dispose();
+  const of = (a: 'upload' | 'download'): string =>
+    `${overlap(busy, a, 'compute').toFixed(2)} of ${total(busy, a).toFixed(2)} ms`;
+  const up = overlap(busy, 'upload', 'compute') / Math.min(total(busy, 'upload'), total(busy, 'compute'));
+  const down = overlap(busy, 'download', 'compute') / Math.min(total(busy, 'download'), total(busy, 'compute'));
+  row(
+    'processDataset: copies while the device computes',
+    `uploads ${of('upload')}, downloads ${of('download')}; computing ${total(busy, 'compute').toFixed(2)} ms`,
+    'at least a quarter of what could overlap, each way',
+    up >= 0.25 && down >= 0.25,
+  );
+}
+
+const rt = await createRuntime({ devices: [kind] });
+const device = rt.devices().find((d) => d.open)!;
+console.log(
+  `${device.name} (${device.id}), Node ${process.version}, ${new Date().toISOString()}, medians of ${rounds} rounds`,
+);
+await products(rt);
+await elementwise(rt);
+await xors(rt);
+await overhead(rt);
+await rt.close();
+await concurrent();
+await memory();
+await mixed();
+await overlapping();
+const widths = [0, 1, 2, 3].map((c) => Math.max(...rows.map((r) => r[c]!.length)));
+for (const r of rows) console.log(`| ${r.map((cell, c) => cell.padEnd(widths[c]!)).join(' | ')} |`);
+process.exitCode = rows.some((r) => r[3] === 'MISSED') ? 1 : 0;

@@ -1,0 +1,117 @@
+// One function on each item: on this thread, where only the device works in parallel, or in worker threads.
+//
+// Functions of tensors and lattices enqueue work, so all of a batch are called before the first result is awaited. Plain functions are
+// called one after the other: calling them at once would make nothing faster.
+
+import { type Maybe, Tensor } from '../index.ts';
+import type { Clock } from '../profile/clock.ts';
+import type { ChunkDone, ChunkWork, Sizes } from './chunks.ts';
+import { aborted } from './failures.ts';
+import type { Pressure } from './memory-size.ts';
+import type { BatchStatistics } from './stats.ts';
+
+/** Whether items run on worker threads, on a device while this thread goes on, or one after the other. */
+export type Parallel = 'none' | 'device' | 'workers';
+
+export type ItemFunction<T, R> = (item: T, index: number) => R | Promise<R>;
+
+export interface FunctionSettings {
+  readonly operation: string;
+  readonly parallel: Parallel;
+  readonly clock: Clock;
+  readonly stats: BatchStatistics;
+  readonly sizer: Sizes;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  readonly attempts: number;
+  readonly waits: readonly number[];
+  readonly pressure: Pressure | null;
+  readonly signal: AbortSignal | undefined;
+  /** After each batch of so many items. */
+  readonly after: (size: number) => void;
+}
+
+export class FunctionRun<T, R> implements ChunkWork<R> {
+  readonly operation: string;
+  readonly total: number;
+  readonly clock: Clock;
+  readonly stats: BatchStatistics;
+  readonly sizer: Sizes;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  readonly attempts: number;
+  readonly waits: readonly number[];
+  readonly keeps = true;
+  readonly #items: readonly T[];
+  readonly #call: ItemFunction<T, R>;
+  readonly #settings: FunctionSettings;
+
+  constructor(items: readonly T[], call: ItemFunction<T, R>, settings: FunctionSettings) {
+    this.#items = items;
+    this.#call = call;
+    this.#settings = settings;
+    this.total = items.length;
+    this.operation = settings.operation;
+    this.clock = settings.clock;
+    this.stats = settings.stats;
+    this.sizer = settings.sizer;
+    this.concurrency = settings.concurrency;
+    this.timeoutMs = settings.timeoutMs;
+    this.attempts = settings.attempts;
+    this.waits = settings.waits;
+  }
+
+  ready(): Promise<void> | null {
+    const { pressure, signal } = this.#settings;
+    return pressure?.ready(signal, () => aborted(this.operation, signal)) ?? null;
+  }
+
+  scale(): number {
+    return 1;
+  }
+
+  run(at: number, size: number): Promise<ChunkDone<R>> {
+    return this.#settings.parallel === 'none' ? this.#inTurn(at, size) : this.#together(at, size);
+  }
+
+  async #inTurn(at: number, size: number): Promise<ChunkDone<R>> {
+    const start = this.clock.now();
+    const value: R[] = [];
+    try {
+      for (let i = at; i < at + size; i++) {
+        const made: Maybe<R> = this.#call(this.#items[i]!, i);
+        value.push(made instanceof Promise ? await made : made);
+      }
+    } catch (error) {
+      for (const v of value) this.free(v);
+      throw error;
+    }
+    return { value, ms: this.clock.now() - start };
+  }
+
+  async #together(at: number, size: number): Promise<ChunkDone<R>> {
+    const start = this.clock.now();
+    const all = await Promise.allSettled(
+      this.#items.slice(at, at + size).map(async (item, i) => this.#call(item, at + i)),
+    );
+    const failed = all.find((r) => r.status === 'rejected');
+    if (failed) {
+      for (const r of all) if (r.status === 'fulfilled') this.free(r.value);
+      throw failed.reason;
+    }
+    return { value: all.map((r) => (r as PromiseFulfilledResult<R>).value), ms: this.clock.now() - start };
+  }
+
+  done(size: number): Promise<void> | null {
+    this.#settings.after(size);
+    return null;
+  }
+
+  ends(): boolean {
+    return false;
+  }
+
+  free(value: R): void {
+    if (value instanceof Tensor && !value.disposed) value.dispose();
+  }
+}

@@ -1,0 +1,160 @@
+// Compiled groups: one operation on several tensors of equal kind, in as few launches as the device allows.
+//
+// Elementwise work on tensors that have nothing to do with each other stays apart in a plan: kernels are merged only if they read
+// something together. So every item also reads one flag, which is true. What an item computes is the same for any size of
+// group, bit for bit. Products are stacked: that is another kernel than the one of a single product. Where there is no GPU, items are
+// computed one by one.
+
+import type { Compiled, Runtime, Tensor } from '../index.ts';
+import { Bounded } from '../profile/bounded.ts';
+
+/** Tensors per compiled group, largest first. */
+export const groupSizes = [32, 8, 1] as const;
+
+const maxGroups = 256;
+
+/** The sizes of the groups that so many tensors are run in. */
+export function groupsOf(count: number): number[] {
+  const sizes: number[] = [];
+  for (let left = count; left > 0; left -= sizes[sizes.length - 1]!) sizes.push(groupSizes.find((s) => s <= left)!);
+  return sizes;
+}
+
+export type Group = Compiled<readonly Tensor[], readonly Tensor[]>;
+
+/** Compiled groups by what they do; at most so many. They end with their runtime. */
+export class GroupCache {
+  readonly #compiled = new Bounded<Group>(maxGroups, (group) => group.dispose());
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  of(key: string, body: (...tensors: readonly Tensor[]) => readonly Tensor[]): Group {
+    return this.#compiled.of(key, () => this.#runtime.compile(body));
+  }
+}
+
+/** Lets a value through, and makes what is computed of it part of its group. */
+export type Gate = (value: Tensor) => Tensor;
+
+const open: Gate = (value) => value;
+
+/** An operation on the operands of one item. */
+export interface ItemOp {
+  /** Equal names are equal operations. */
+  readonly key: string;
+  /** `gate` is applied once on the way: to the result, or to its bits where floats must not be looked at. */
+  readonly run: (first: Tensor, second: Tensor | undefined, gate: Gate) => Tensor;
+  /** `stack`: as one operation on stacked operands; `apart`: each item with the kernels it has alone; else merged. */
+  readonly join: 'merge' | 'stack' | 'apart';
+}
+
+/** The items of a group: `second` is missing, one for all, or one for each. */
+export interface Operands {
+  readonly first: readonly Tensor[];
+  readonly second: readonly Tensor[] | Tensor | undefined;
+}
+
+/** Runs groups of items of equal kind on one runtime. */
+export class Fused {
+  readonly #runtime: Runtime;
+  readonly #groups: GroupCache;
+  #flag: Tensor | null = null;
+  launches = 0;
+  readonly #inTurn: boolean;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#groups = new GroupCache(runtime);
+    // What computes when it is called gains nothing from groups: there is no launch to save.
+    this.#inTurn = runtime.devices().every((d) => !d.open || runtime.device(d.id).caps.host === true);
+  }
+
+  /** One result per item, in their order. `kind` names shapes and dtypes of the operands. */
+  run(op: ItemOp, kind: string, { first, second }: Operands): Tensor[] {
+    const results: Tensor[] = [];
+    try {
+      if (this.#inTurn) {
+        for (let i = 0; i < first.length; i++) {
+          const made = op.run(first[i]!, Array.isArray(second) ? second[i] : second, open);
+          results.push(made);
+          made.compute();
+        }
+        this.launches += first.length;
+        return results;
+      }
+      let at = 0;
+      for (const size of op.join === 'stack' ? stackSizes(first.length) : groupsOf(first.length)) {
+        const end = at + size;
+        const part = { first: first.slice(at, end), second: Array.isArray(second) ? second.slice(at, end) : second };
+        for (const t of this.#group(op, kind, part as Operands)) results.push(t);
+        at = end;
+      }
+      return results;
+    } catch (error) {
+      for (const t of results) t.dispose();
+      throw error;
+    }
+  }
+
+  #group(op: ItemOp, kind: string, { first, second }: Operands): readonly Tensor[] {
+    const n = first.length;
+    const all = Array.isArray(second);
+    const seconds: readonly Tensor[] = second === undefined ? [] : all ? second : [second as Tensor];
+    const merged = n > 1 && op.join !== 'apart';
+    const key = `${op.key} ${op.join} ${n} ${all ? 'each' : seconds.length} ${kind}`;
+    const compiled = this.#groups.of(key, merged ? this.#body(op, n, all) : apartBody(op, n, all));
+    const made = merged ? compiled(this.#on(), ...first, ...seconds) : compiled(...first, ...seconds);
+    this.launches += compiled.kernels.length;
+    return made;
+  }
+
+  #body(op: ItemOp, n: number, all: boolean): (...tensors: readonly Tensor[]) => readonly Tensor[] {
+    const rt = this.#runtime;
+    const second = (rest: readonly Tensor[], i: number): Tensor | undefined => (all ? rest[n + i] : rest[n]);
+    if (op.join === 'merge')
+      return (on, ...rest) => rest.slice(0, n).map((x, i) => op.run(x, second(rest, i), this.#gate(on!)));
+    return (on, ...rest) => {
+      // The flag makes the copies of both operands one kernel.
+      const gate = this.#gate(on!);
+      const stacked = (list: readonly Tensor[]): Tensor => gate(rt.stack(list));
+      const b = rest.length === n ? undefined : all ? stacked(rest.slice(n)) : rest[n]!;
+      const made = op.run(stacked(rest.slice(0, n)), b, open);
+      return made.split(n, 0).map((t) => t.reshape(made.shape.slice(1)));
+    };
+  }
+
+  #gate(on: Tensor): Gate {
+    return (value) => this.#runtime.where(on, value, value.dtype === 'bool' ? false : 0);
+  }
+
+  /** Read by every item; made again if it went with a device. */
+  #on(): Tensor {
+    if (!this.#flag || this.#flag.disposed || this.#flag.lost)
+      this.#flag = this.#runtime.tensor([true]).reshape([]).keep();
+    return this.#flag;
+  }
+}
+
+const apartBody =
+  (op: ItemOp, n: number, all: boolean) =>
+  (...list: readonly Tensor[]): readonly Tensor[] =>
+    list.slice(0, n).map((x, i) => op.run(x, all ? list[n + i] : list[n], open));
+
+/** Stacks of at most 32; what is left over is one smaller stack: another size is another kernel, not more launches. */
+function stackSizes(count: number): number[] {
+  const sizes: number[] = [];
+  for (let left = count; left > 0; left -= 32) sizes.push(Math.min(left, 32));
+  return sizes;
+}
+
+const known = new WeakMap<Runtime, Fused>();
+
+/** The groups of a runtime. */
+export function fusedOf(runtime: Runtime): Fused {
+  let fused = known.get(runtime);
+  if (!fused) known.set(runtime, (fused = new Fused(runtime)));
+  return fused;
+}

@@ -1,0 +1,29 @@
+// gpuforge/batch: many pieces of work at once, on this machine or on many.
+
+export type { ChunkOptions, Outcome } from './chunks.ts';
+export type { SizeCurve, SizePoint } from './curve.ts';
+export { BatchOperationError } from './failures.ts';
+export type { ItemFunction, Parallel } from './function-run.ts';
+export type { ElementwiseName, Precision, ProductShape } from './list-ops.ts';
+export type { BatchReport, BatchResult } from './list-run.ts';
+export type { BatchInput } from './lists.ts';
+export {
+  type BatchOpOptions,
+  batchElementwise,
+  batchMatmul,
+  batchXor,
+  batchXorWithNewKeys,
+  type MatmulOptions,
+  type XorOptions,
+} from './operations.ts';
+export {
+  BatchProcessor,
+  type BatchStats,
+  createBatch,
+  type OptimizeOptions,
+  type ParallelOptions,
+} from './processor.ts';
+export type { BatchSettings } from './settings.ts';
+export { type BatchCounts, type BatchEvent, BatchStatistics, type OperationCounts } from './stats.ts';
+export type { ModuleFunction } from './threads.ts';
+export type { Transport } from './transport.ts';

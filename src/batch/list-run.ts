@@ -1,0 +1,361 @@
+// One operation on a list: what a chunk of it is, where it runs, and the report.
+//
+// The list is put in order of its groups, and chunks are cut from that: a chunk of equal items is one group. Host arrays travel as
+// one array; tensors are run in compiled groups. Trying again, and another device, are the runtime's business (`rt.attempt`);
+// smaller chunks are the loop's.
+
+import { type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray } from '../index.ts';
+import { Bounded } from '../profile/bounded.ts';
+import { type Clock, systemClock } from '../profile/clock.ts';
+import { sizeClass } from '../profile/statistics.ts';
+import { type ChunkDone, type ChunkWork, runChunks, type Sizes } from './chunks.ts';
+import { aborted, throwIfAborted } from './failures.ts';
+import { fusedOf } from './fused.ts';
+import type { ListOp } from './list-ops.ts';
+import { groupBy, type Item } from './lists.ts';
+import { Pressure, sizeFor } from './memory-size.ts';
+import { defaults } from './settings.ts';
+import { ChunkSizer } from './sizer.ts';
+import { BatchStatistics } from './stats.ts';
+
+export interface BatchReport {
+  readonly items: number;
+  /** Kinds of items. */
+  readonly groups: number;
+  readonly launches: number;
+  /** Where the results are; the first device of the runtime if they are in host memory. */
+  readonly device: DeviceId;
+  readonly moved: readonly {
+    readonly from: DeviceId;
+    readonly to: DeviceId;
+    readonly items: number;
+    readonly reason: string;
+  }[];
+  readonly ms: number;
+  readonly perItemMs: number;
+  /** Chunks that were tried again. */
+  readonly retries: number;
+  /** Whether the device told how much memory there is. */
+  readonly memory: 'known' | 'assumed';
+  /** Where the size of an item comes from. */
+  readonly mbPerItem: { readonly mb: number; readonly source: 'declared' | 'planned' | 'measured' | 'default' };
+}
+
+/** The results in order, with the report of the call. */
+export interface BatchResult<T> extends ReadonlyArray<T> {
+  readonly report: BatchReport;
+}
+
+export interface ListSettings {
+  readonly maxBatchSize: number;
+  readonly minBatchSize: number;
+  readonly safetyMargin: number;
+  readonly timeoutMs: number;
+  readonly attempts: number;
+  readonly concurrency: number | undefined;
+  readonly device: DeviceId | undefined;
+  readonly mbPerItem: number | undefined;
+  readonly stats: BatchStatistics;
+  readonly clock: Clock;
+}
+
+export interface ListCall {
+  readonly out: 'tensors' | 'arrays';
+  readonly signal: AbortSignal | undefined;
+  readonly onProgress: ((done: number, total: number) => void) | undefined;
+}
+
+/** Of calls without a processor: as many items as memory allows. */
+export const plainSettings = (): ListSettings => ({
+  maxBatchSize: Number.MAX_SAFE_INTEGER,
+  minBatchSize: 1,
+  safetyMargin: defaults.safetyMargin,
+  timeoutMs: defaults.timeoutMs,
+  attempts: defaults.attempts,
+  concurrency: undefined,
+  device: undefined,
+  mbPerItem: undefined,
+  stats: new BatchStatistics(),
+  clock: systemClock,
+});
+
+/** Runs something as part of an attempt. */
+type Run = <T>(body: () => T) => T;
+
+const outside: Run = (body) => body();
+
+const MiB = 2 ** 20;
+/** Lists up to this size always fit: how much memory is free is not asked, and the router places each of their operations. */
+const smallBytes = 16 * MiB;
+/** Without a limit of items, a chunk has at most so many bytes: more makes nothing faster, and nothing would overlap. */
+const chunkBytes = 64 * MiB;
+
+export async function runList<R>(
+  runtime: Runtime,
+  op: ListOp,
+  settings: ListSettings,
+  call: ListCall,
+): Promise<BatchResult<R>> {
+  throwIfAborted(call.signal, op.name);
+  const run = new ListRun(runtime, op, settings, call);
+  const start = settings.clock.now();
+  const made = (await runChunks(run, { signal: call.signal, onProgress: call.onProgress })) as Item[];
+  const results = run.inOrder(made);
+  const report = run.report(settings.clock.now() - start);
+  return Object.defineProperty(results, 'report', { value: report }) as unknown as BatchResult<R>;
+}
+
+class ListRun implements ChunkWork<Item> {
+  readonly operation: string;
+  readonly total: number;
+  readonly clock: Clock;
+  readonly stats: BatchStatistics;
+  readonly timeoutMs: number;
+  readonly concurrency: number;
+  readonly sizer: Sizes;
+  /** Items of equal kind; null if all are. */
+  readonly #groups: readonly (readonly number[])[] | null;
+  /** The item at each place of the list in order of groups, and the group it is in. */
+  readonly #order: readonly number[] | null;
+  readonly #groupAt: Uint32Array | null;
+  readonly #runtime: Runtime;
+  readonly #op: ListOp;
+  readonly #settings: ListSettings;
+  readonly #call: ListCall;
+  readonly #pressure: Pressure | null;
+  readonly #device: DeviceId | undefined;
+  readonly #itemMb: number;
+  readonly #memory: 'known' | 'assumed';
+  readonly #moved: BatchReport['moved'][number][] = [];
+  #where: DeviceId | null = null;
+  #launches = 0;
+  #retries = 0;
+
+  constructor(runtime: Runtime, op: ListOp, settings: ListSettings, call: ListCall) {
+    this.#runtime = runtime;
+    this.#op = op;
+    this.#settings = settings;
+    this.#call = call;
+    this.operation = op.name;
+    this.total = op.first.length;
+    this.clock = settings.clock;
+    this.stats = settings.stats;
+    this.timeoutMs = settings.timeoutMs;
+    this.#groups = op.uniform ? null : groupBy(this.total, (i) => op.keyOf(i));
+    this.#order = this.#groups?.flat() ?? null;
+    this.#groupAt = this.#groups && Uint32Array.from(this.#groups.flatMap((g, k) => g.map(() => k)));
+    const sizes = (this.#groups ?? [{ 0: 0, length: this.total }]).map((g) => [op.bytesOf(g[0]!), g.length] as const);
+    const bytes = sizes.reduce((sum, [own, count]) => sum + own * count, 0);
+    const most = sizes.reduce((largest, [own]) => Math.max(largest, own), 0);
+    const small = bytes <= smallBytes;
+    this.#device = settings.device ?? (small ? undefined : deviceFor(runtime, op));
+    this.#itemMb = settings.mbPerItem ?? most / MiB;
+    const availableMb = small ? null : runtime.memory.snapshot(this.#device).availableMb;
+    this.#memory = small || availableMb !== null ? 'known' : 'assumed';
+    const level = (): 'low' | 'moderate' | 'high' | 'critical' => runtime.memory.snapshot(this.#device).pressure;
+    this.#pressure = small ? null : new Pressure(settings.clock, level);
+    this.sizer = this.#sizes(small, availableMb, most);
+    this.concurrency = settings.concurrency ?? (isHost(runtime, this.#device) ? 1 : 2);
+  }
+
+  /** What fitted is remembered per operation, size of items and device. */
+  #sizes(small: boolean, availableMb: number | null, itemBytes: number): Sizes {
+    const { maxBatchSize } = this.#settings;
+    const limits =
+      maxBatchSize === Number.MAX_SAFE_INTEGER
+        ? { ...this.#settings, maxBatchSize: Math.max(1, Math.floor(chunkBytes / Math.max(1, itemBytes))) }
+        : this.#settings;
+    if (small) return new ChunkSizer({ start: maxBatchSize, grow: false });
+    const key = `${this.operation} ${sizeClass(itemBytes)} ${this.#device}`;
+    const learned = sizersOf(this.#runtime).of(
+      key,
+      () => new ChunkSizer({ start: Number.MAX_SAFE_INTEGER, grow: false }),
+    );
+    return {
+      next: (left) => {
+        const best = Math.min(sizeFor(limits, left, availableMb, this.#itemMb), learned.next(left));
+        return this.#pressure!.limit(best);
+      },
+      failed: (size) => void learned.failed(size),
+    };
+  }
+
+  ready(): Promise<void> | null {
+    const { signal } = this.#call;
+    return this.#pressure?.ready(signal, () => aborted(this.operation, signal)) ?? null;
+  }
+
+  scale(): number {
+    return 1;
+  }
+
+  run(at: number, size: number): Maybe<ChunkDone<Item>> {
+    const { signal } = this.#call;
+    const { attempts } = this.#settings;
+    const policy = {
+      what: this.operation,
+      attempts,
+      backoffMs: defaults.waits,
+      // Lack of room is answered with fewer items first, and with another device when there is only one left.
+      fallback: size > 1 ? ('failures' as const) : true,
+      signal,
+      device: this.#device,
+    };
+    const start = this.clock.now();
+    const attempt = (device: DeviceId | null, run: Run): Maybe<Item[]> => {
+      const made = this.#chunk(at, size, run);
+      const tell = (items: Item[]): Item[] => this.#ranOn(device, items);
+      return made instanceof Promise ? made.then(tell) : tell(made);
+    };
+    // Where the router places each operation, the runtime tries each again by itself.
+    const done =
+      this.#device === undefined
+        ? attempt(null, outside)
+        : this.#runtime.attempt<Item[]>(policy, ({ device, run }) => attempt(device, run));
+    const told = (value: Item[]): ChunkDone<Item> => ({ value, ms: this.clock.now() - start });
+    return done instanceof Promise ? done.then(told) : told(done);
+  }
+
+  #ranOn(device: DeviceId | null, items: Item[]): Item[] {
+    const [first] = items;
+    this.#where = device ?? (first instanceof Tensor ? first.device : null) ?? this.#where;
+    if (this.#device !== undefined && device !== null && device !== this.#device) {
+      const reason = this.#runtime.recovery.of(this.#device).lastError ?? 'it has no room';
+      this.#moved.push({ from: this.#device, to: device, items: items.length, reason });
+    }
+    this.stats.ranOn(this.operation, this.#where);
+    return items;
+  }
+
+  /** Results in the order of the list. */
+  inOrder(made: Item[]): Item[] {
+    const order = this.#order;
+    if (!order) return made;
+    const results = new Array<Item>(made.length);
+    for (let i = 0; i < made.length; i++) results[order[i]!] = made[i]!;
+    return results;
+  }
+
+  #chunk(at: number, size: number, run: Run): Maybe<Item[]> {
+    const [order, groupAt] = [this.#order, this.#groupAt];
+    if (!order || !groupAt)
+      return this.#group(
+        Array.from({ length: size }, (_, i) => at + i),
+        run,
+      );
+    const results: Maybe<Item[]>[] = [];
+    for (let from = at; from < at + size; ) {
+      let end = from + 1;
+      while (end < at + size && groupAt[end] === groupAt[from]) end++;
+      results.push(this.#group(order.slice(from, end), run));
+      from = end;
+    }
+    if (results.length === 1) return results[0]!;
+    if (results.some((r) => r instanceof Promise)) return joined(results);
+    return (results as Item[][]).flat();
+  }
+
+  /** Items of one kind. */
+  #group(at: readonly number[], run: Run): Maybe<Item[]> {
+    const { first, second } = this.#op;
+    if (!(first[0] instanceof Tensor)) {
+      const arrays = this.#op.arrays(this.#runtime, at, run);
+      this.#launches++;
+      return this.#call.out === 'arrays' ? arrays : arrays.then((list) => this.#uploaded(list, at, run));
+    }
+    const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
+    return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
+  }
+
+  #tensors(at: readonly number[], first: readonly Tensor[], second: readonly Tensor[] | Tensor): Tensor[] {
+    const fused = fusedOf(this.#runtime);
+    const before = fused.launches;
+    const of = (list: readonly Tensor[]): readonly Tensor[] =>
+      at.length === list.length && !this.#order ? list : at.map((i) => list[i]!);
+    const made = fused.run(this.#op.item, this.#op.keyOf(at[0]!), {
+      first: of(first),
+      second: Array.isArray(second) ? of(second) : (second as Tensor | undefined),
+    });
+    this.#launches += fused.launches - before;
+    return made;
+  }
+
+  /** Waits until the device has done it: only then is it known to have worked. */
+  #settled(tensors: Tensor[]): Maybe<Item[]> {
+    const device = tensors[0]?.device;
+    if (!device) return tensors;
+    const mark = this.#runtime.device(device).mark(false);
+    if (mark.done()) return tensors;
+    return mark.whenDone().then(() => tensors);
+  }
+
+  #uploaded(list: readonly TypedArray[], at: readonly number[], run: Run): Tensor[] {
+    return run(() => list.map((data, i) => this.#runtime.tensor(data, this.#op.shapeOf(at[i]!)) as Tensor));
+  }
+
+  done(): Promise<void> | null {
+    return null;
+  }
+
+  ends(): boolean {
+    return false;
+  }
+
+  retried(): void {
+    this.#retries++;
+  }
+
+  free(value: Item): void {
+    if (value instanceof Tensor) value.dispose();
+  }
+
+  report(ms: number): BatchReport {
+    const { mbPerItem } = this.#settings;
+    return {
+      items: this.total,
+      groups: this.#groups?.length ?? 1,
+      launches: this.#launches,
+      device: this.#where ?? this.#device ?? this.#runtime.devices().find((d) => d.open)!.id,
+      moved: this.#moved,
+      ms,
+      perItemMs: this.total === 0 ? 0 : ms / this.total,
+      retries: this.#retries,
+      memory: this.#memory,
+      mbPerItem: { mb: this.#itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
+    };
+  }
+}
+
+async function joined(parts: readonly Maybe<Item[]>[]): Promise<Item[]> {
+  return (await Promise.all(parts)).flat();
+}
+
+async function read(tensors: readonly Tensor[]): Promise<Item[]> {
+  try {
+    return (await Promise.all(tensors.map((t) => t.data()))) as Item[];
+  } finally {
+    for (const t of tensors) t.dispose();
+  }
+}
+
+const isHost = (runtime: Runtime, device: DeviceId | undefined): boolean =>
+  device !== undefined
+    ? runtime.device(device).caps.host === true
+    : runtime.devices().every((d) => !d.open || d.id === 'cpu');
+
+/** Where the router would run one item of a large list. */
+function deviceFor(runtime: Runtime, op: ListOp): DeviceId | undefined {
+  const open = runtime.devices().filter((d) => d.open);
+  if (open.length === 1) return open[0]!.id;
+  const [first] = op.first;
+  if (first instanceof Tensor && first.device !== null) return first.device;
+  return runtime.routing.route(op.route, op.elementsOf(0)).device;
+}
+
+const sizers = new WeakMap<Runtime, Bounded<ChunkSizer>>();
+
+function sizersOf(runtime: Runtime): Bounded<ChunkSizer> {
+  let known = sizers.get(runtime);
+  if (!known) sizers.set(runtime, (known = new Bounded<ChunkSizer>(256)));
+  return known;
+}

@@ -1,0 +1,92 @@
+// The lists that operations take: what they hold is checked before anything runs, and items of equal kind form groups.
+
+import { type DType, type Runtime, Tensor, type TypedArray } from '../index.ts';
+import { badArgument, badList } from './failures.ts';
+
+/** Host data or tensors of one runtime; a list may mix shapes, not kinds. */
+export type BatchInput = readonly TypedArray[] | readonly Tensor[];
+
+export type Item = TypedArray | Tensor;
+
+/** Typed arrays whose elements have a dtype of their own. */
+const arrayTypes: ReadonlyMap<unknown, DType> = new Map<unknown, DType>([
+  [Float32Array, 'f32'],
+  [Float64Array, 'f64'],
+  [Int32Array, 'i32'],
+  [Uint32Array, 'u32'],
+  [BigInt64Array, 'i64'],
+  [BigUint64Array, 'u64'],
+  [Uint8Array, 'u8'],
+]);
+
+export const dtypeOf = (array: TypedArray): DType | undefined => arrayTypes.get(array.constructor);
+
+export const isArray = (v: unknown): v is TypedArray => ArrayBuffer.isView(v) && !(v instanceof DataView);
+
+export const kindOf = (v: unknown): string =>
+  v instanceof Tensor ? `a tensor ${v.dtype}` : isArray(v) ? v.constructor.name : v === null ? 'null' : typeof v;
+
+const sameKind = (a: Item, b: Item): boolean =>
+  a instanceof Tensor ? b instanceof Tensor : !(b instanceof Tensor) && a.constructor === b.constructor;
+
+/** Throws unless all are typed arrays of one class, or tensors of the runtime. */
+export function checkItems(op: string, items: readonly unknown[], runtime: Runtime | undefined, what = 'item'): void {
+  if (!Array.isArray(items)) throw badArgument(op, `the list is ${kindOf(items)}`, 'Give an array of items.');
+  const first = items[0];
+  for (let i = 0; i < items.length; i++) {
+    const item: unknown = items[i];
+    if (item instanceof Tensor) {
+      if (item.disposed || (runtime && !runtime.owns(item))) throw foreign(op, i, item);
+    } else if (!isArray(item)) {
+      throw badArgument(op, `${what} ${i} is ${kindOf(item)}`, 'Give typed arrays or tensors.');
+    }
+    if (!sameKind(item as Item, first as Item)) {
+      const message = `${what} ${i} is ${kindOf(item)}, item 0 is ${kindOf(first)}`;
+      throw badList(op, 'MIXED_KINDS', i, message, 'Run items of each kind in a call of their own.');
+    }
+  }
+}
+
+function foreign(op: string, index: number, tensor: Tensor) {
+  return tensor.disposed
+    ? badList(op, 'DISPOSED', index, `item ${index} was disposed`, 'Dispose of a tensor after its last use.')
+    : badList(
+        op,
+        'FOREIGN_TENSOR',
+        index,
+        `item ${index} (${tensor}) belongs to another runtime`,
+        'Use tensors of one runtime, and pass that runtime.',
+      );
+}
+
+export function checkLengths(op: string, a: readonly unknown[], b: readonly unknown[], what: string): void {
+  if (a.length === b.length) return;
+  const message = `${a.length} items, but ${b.length} ${what}`;
+  throw badList(op, 'LENGTH_MISMATCH', null, message, 'Give lists of equal length.');
+}
+
+/** Positions of items of equal kind, in order of first appearance. */
+export function groupBy(count: number, keyOf: (index: number) => string): number[][] {
+  const groups = new Map<string, number[]>();
+  for (let i = 0; i < count; i++) {
+    const key = keyOf(i);
+    const list = groups.get(key);
+    if (list) list.push(i);
+    else groups.set(key, [i]);
+  }
+  return [...groups.values()];
+}
+
+/** Whether all items have the shape and dtype of the first: known without a text for each, as equal shapes are one object. */
+export function allEqual(items: readonly Item[]): boolean {
+  const [first] = items;
+  if (first instanceof Tensor) {
+    const { shape, dtype } = first;
+    return (items as readonly Tensor[]).every((t) => t.shape === shape && t.dtype === dtype);
+  }
+  return (items as readonly TypedArray[]).every((a) => a.length === (first as TypedArray).length);
+}
+
+/** Shape and dtype of an item, as a text. */
+export const signatureOf = (item: Item): string =>
+  item instanceof Tensor ? `${item.dtype}[${item.shape.join()}]` : `${item.constructor.name}[${item.length}]`;

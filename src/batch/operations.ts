@@ -1,0 +1,165 @@
+// Operations on lists: lists in, lists out, in as few launches as the shapes allow.
+
+import { createRuntime, type Runtime, Tensor } from '../index.ts';
+import { badArgument } from './failures.ts';
+import {
+  checkKeys,
+  type ElementwiseName,
+  elementwiseOp,
+  type ListOp,
+  matmulOp,
+  type Precision,
+  type ProductShape,
+  xorOp,
+} from './list-ops.ts';
+import { type BatchReport, type BatchResult, type ListSettings, plainSettings, runList } from './list-run.ts';
+import { checkItems, checkLengths, type Item } from './lists.ts';
+import { newKeys } from './new-keys.ts';
+
+export interface BatchOpOptions {
+  /** Default: one that is made and closed for the call. Tensors need theirs. */
+  readonly runtime?: Runtime | undefined;
+  /** 'same' (default): arrays give arrays, tensors give tensors. */
+  readonly out?: 'same' | 'tensors' | 'arrays' | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+export interface XorOptions extends BatchOpOptions {
+  /** A key of any length repeats. A key of one element always does. */
+  readonly cycle?: boolean | undefined;
+}
+
+export interface MatmulOptions extends BatchOpOptions {
+  /** Rows, inner size and columns: one for all pairs, or one for each. Needed for arrays. */
+  readonly shapes?: readonly ProductShape[] | undefined;
+  /** Default 'exact': products of f32 in f32. */
+  readonly precision?: Precision | undefined;
+  /** The same bits for every size of batch on one device. Default false: equal products may share another kernel. */
+  readonly deterministic?: boolean | undefined;
+}
+
+/**
+ * XOR of each item with its key, or with one key for all: byte for byte, whatever the class. Items are left untouched.
+ * @example
+ * ```ts
+ * import { batchXor } from 'gpuforge/batch';
+ * const [a, b] = await batchXor([Uint8Array.of(1, 2), Uint8Array.of(3, 4)], Uint8Array.of(255, 0));
+ * b // → [252, 4]
+ * ```
+ */
+export function batchXor<T extends Item>(
+  data: readonly T[],
+  keys: readonly T[] | T,
+  options: XorOptions = {},
+): Promise<BatchResult<T>> {
+  return listOperation('batchXor', options, plainSettings, data, () => checkedXor(data, keys, options));
+}
+
+/** Keys from the system's generator, or from the seed, with which `batchXor` gives the data back. */
+export async function batchXorWithNewKeys<T extends Item>(
+  data: readonly T[],
+  options: BatchOpOptions & { readonly seed?: number | undefined } = {},
+): Promise<{ readonly data: BatchResult<T>; readonly keys: readonly T[] }> {
+  const { seed, ...rest } = options;
+  checkItems('batchXorWithNewKeys', data, options.runtime);
+  const keys = newKeys(data, seed, options.runtime) as T[];
+  return { data: await batchXor(data, keys, rest), keys };
+}
+
+/**
+ * The product of each pair. Pairs of equal shapes are one product of stacks.
+ * @example
+ * ```ts
+ * import { batchMatmul } from 'gpuforge/batch';
+ * const identity = Float32Array.of(1, 0, 0, 1);
+ * const [product] = await batchMatmul([Float32Array.of(1, 2, 3, 4)], [identity], { shapes: [[2, 2, 2]] });
+ * product // → [1, 2, 3, 4]
+ * ```
+ */
+export function batchMatmul<T extends Item>(
+  a: readonly T[],
+  b: readonly T[],
+  options: MatmulOptions = {},
+): Promise<BatchResult<T>> {
+  return listOperation('batchMatmul', options, plainSettings, a, () => checkedMatmul(a, b, options));
+}
+
+/**
+ * `add` or `multiply` a number, `square`, `sqrt` or `exp` of all elements of each item.
+ * @example
+ * ```ts
+ * import { batchElementwise } from 'gpuforge/batch';
+ * const [squares] = await batchElementwise([Float32Array.of(1, 2, 3)], 'square');
+ * squares // → [1, 4, 9]
+ * ```
+ */
+export function batchElementwise<T extends Item>(
+  data: readonly T[],
+  op: ElementwiseName,
+  scalar?: number,
+  options: BatchOpOptions = {},
+): Promise<BatchResult<T>> {
+  return listOperation('batchElementwise', options, plainSettings, data, () => {
+    checkItems('batchElementwise', data, options.runtime);
+    return elementwiseOp(data, op, scalar);
+  });
+}
+
+export function checkedXor(data: readonly Item[], keys: readonly Item[] | Item, options: XorOptions): ListOp {
+  const where = 'batchXor';
+  checkItems(where, data, options.runtime);
+  if (Array.isArray(keys)) {
+    checkLengths(where, data, keys, 'keys');
+    checkItems(where, keys, options.runtime, 'key');
+  } else checkItems(where, [keys], options.runtime, 'the key');
+  checkKeys(where, data, keys, options.cycle === true);
+  return xorOp(data, keys);
+}
+
+export function checkedMatmul(a: readonly Item[], b: readonly Item[], options: MatmulOptions): ListOp {
+  const where = 'batchMatmul';
+  checkItems(where, a, options.runtime);
+  checkItems(where, b, options.runtime, 'second item');
+  checkLengths(where, a, b, 'second items');
+  const { shapes, precision, deterministic = false } = options;
+  return matmulOp(a, b, { shapes, precision, deterministic });
+}
+
+/** Checks, then runs; an empty list opens no device. */
+export async function listOperation<T extends Item>(
+  where: string,
+  options: BatchOpOptions,
+  settings: () => ListSettings,
+  items: readonly T[],
+  prepare: () => ListOp,
+): Promise<BatchResult<T>> {
+  const op = prepare();
+  if (items.length === 0) return Object.defineProperty([], 'report', { value: nothing }) as unknown as BatchResult<T>;
+  const tensors = items[0] instanceof Tensor;
+  const { out = 'same', runtime, signal, onProgress } = options;
+  const to = out === 'same' ? (tensors ? 'tensors' : 'arrays') : out;
+  if (!runtime && (tensors || to === 'tensors'))
+    throw badArgument(where, 'tensors need a runtime', 'Pass the runtime that they belong to: { runtime: rt }.');
+  const call = { out: to, signal, onProgress } as const;
+  if (runtime) return runList<T>(runtime, op, settings(), call);
+  const own = await createRuntime({ signal });
+  try {
+    return await runList<T>(own, op, settings(), call);
+  } finally {
+    await own.close();
+  }
+}
+
+const nothing: BatchReport = {
+  items: 0,
+  groups: 0,
+  launches: 0,
+  device: 'none',
+  moved: [],
+  ms: 0,
+  perItemMs: 0,
+  retries: 0,
+  memory: 'known',
+  mbPerItem: { mb: 0, source: 'planned' },
+};

@@ -1,0 +1,3 @@
+export interface Transport {
+  close(): Promise<void>;
+}

@@ -1,0 +1,193 @@
+// Kernels without a reduction that read an operand across: it is contiguous along another axis than the output.
+//
+// Read element by element such an operand costs a line of memory for each. So a block covers a square of the two axes: it reads
+// the operand along its own lines into shared memory, and then computes and stores along the output's. Lines in shared memory
+// are a word longer than the square, so that neither way of reading meets the same bank twice.
+
+import { dtypeInfo } from '../../../base/dtype.ts';
+import { sizeOf } from '../../../base/shape.ts';
+import { strideAlong } from '../../../kernel/bounds.ts';
+import type { Load } from '../../../kernel/expr.ts';
+import type { Kernel } from '../../../kernel/kernel.ts';
+import { type Block, EntryPoint, entryName } from './code.ts';
+import type { Rendered } from './elementwise.ts';
+import { emitStore, loadElement, storeElement } from './memory.ts';
+import { indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
+import type { Target } from './target.ts';
+import { kindOf } from './types.ts';
+import { reachable } from './values.ts';
+
+export interface Crossing {
+  /** The axis along which the operands are contiguous. */
+  readonly across: number;
+  /** The axis along which the output is. */
+  readonly along: number;
+  readonly loads: readonly Load[];
+  /** Positions of a square's edge. */
+  readonly edge: number;
+}
+
+const threads = 256;
+const smallest = 32;
+/** Below this the kernel is over before its memory accesses matter. */
+const worthwhile = 2 ** 16;
+/** Three blocks of a multiprocessor and more have their squares at the same time. */
+const sharedLimit = 36 * 1024;
+
+/** Elements of a line in shared memory: an odd number of words. */
+const lineOf = (edge: number, bytes: number): number => edge + Math.max(1, 4 / bytes);
+const squareBytes = ({ type }: Load, edge: number): number =>
+  edge * lineOf(edge, dtypeInfo[type].bytes) * dtypeInfo[type].bytes;
+
+/** What a kernel reads across, if that is worth a square; null otherwise. */
+export function crossingOf(kernel: Kernel, target: Target): Crossing | null {
+  if (sizeOf(kernel.space) < worthwhile) return null;
+  const along = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
+  if (kernel.space[along]! < smallest) return null;
+  const exprs = reachable(rootsOf(kernel));
+  const candidates = new Map<number, Load[]>();
+  for (const e of exprs) {
+    if (e.kind !== 'load' || e.gate !== null) continue;
+    const stride = strideAlong(e.index, along);
+    if (stride === null || Math.abs(stride) < 2) continue;
+    const across = kernel.space.findIndex((d, axis) => d >= smallest && strideAlong(e.index, axis) === 1);
+    if (across >= 0) candidates.set(across, [...(candidates.get(across) ?? []), e]);
+  }
+  const bytes = (loads: readonly Load[]): number => loads.reduce((n, l) => n + dtypeInfo[l.type].bytes, 0);
+  const best = [...candidates].sort(([, a], [, b]) => bytes(b) - bytes(a))[0];
+  if (!best) return null;
+  const [across, loads] = best;
+  const fits = (edge: number): boolean => loads.reduce((n, l) => n + squareBytes(l, edge), 0) <= sharedLimit;
+  if (!fits(smallest)) return null;
+  // Large squares keep more loads in flight, if there are enough of them for the device.
+  const squares = sizeOf(kernel.space) / 64 ** 2;
+  const roomy =
+    Math.min(kernel.space[along]!, kernel.space[across]!) >= 64 &&
+    squares >= target.processors * 2 &&
+    fits(64) &&
+    exprs.length * 16 <= 1200;
+  return { across, along, loads, edge: roomy ? 64 : smallest };
+}
+
+export function renderCrossing(kernel: Kernel, { across, along, loads, edge }: Crossing, target: Target): Rendered {
+  const bits = indexBitsFor(kernel, reachable(rootsOf(kernel)));
+  const entry = new EntryPoint(entryName(kernel.name), target);
+  const { root, outputs } = openFrame(entry, {
+    inputs: kernel.inputs,
+    outputs: kernel.outputs.length,
+    scalars: kernel.scalars,
+    inPlace: kernel.inPlace,
+    scratch: false,
+    bits,
+  });
+  const { body } = entry;
+  const s = bits === 32 ? 's32' : 's64';
+  const kind = kindOf('index', bits);
+  const index = (r: string): string => (bits === 32 ? r : body.def('d', 'cvt.u64.u32', r));
+  const [width, depth] = [kernel.space[along]!, kernel.space[across]!];
+  const [squaresAlong, squaresAcross] = [Math.ceil(width / edge), Math.ceil(depth / edge)];
+
+  // Which square, and at which positions of the other axes.
+  const cta = body.def('r', 'mov.u32', '%ctaid.x');
+  const { quotient: above, remainder: column } = divide(body, cta, squaresAlong);
+  const { quotient: rest, remainder: row } = divide(body, above, squaresAcross);
+  const others = kernel.space.map((d, axis) => (axis === along || axis === across ? 1 : d));
+  const axes = unravel(body, index(rest), others, 0, bits);
+  axes.delete(along);
+  axes.delete(across);
+  const outer = root.extend({ axes });
+
+  const tid = body.def('r', 'mov.u32', '%tid.x');
+  const x = body.def('r', 'and.b32', tid, edge - 1);
+  const y = body.def('r', 'shr.u32', tid, Math.log2(edge));
+  const stepRows = threads / edge;
+  const passes = edge / stepRows;
+
+  /** `at` and every `stepRows`-th position behind it, held within the axis. */
+  const positions = (square: string, at: string, size: number, count: number): { raw: string; held: string }[] => {
+    const first = index(body.def('r', 'mad.lo.s32', square, edge, at));
+    return Array.from({ length: count }, (_, r) => {
+      const raw = r === 0 ? first : body.def(kind, `add.${s}`, first, r * stepRows);
+      return { raw, held: size % edge === 0 ? raw : body.def(kind, `min.${s}`, raw, size - 1) };
+    });
+  };
+
+  // Along the operands' lines, into shared memory.
+  const [acrossHere] = positions(row, x, depth, 1);
+  const alongAll = positions(column, y, width, passes);
+  const lines = outer.extend({ axes: new Map([[across, acrossHere!.held]]) });
+  const read = alongAll.map(({ held }) => lines.extend({ axes: new Map([[along, held]]) }));
+  const squares = loads.map((load) => {
+    const bytes = dtypeInfo[load.type].bytes;
+    return {
+      load,
+      bytes,
+      line: lineOf(edge, bytes) * bytes,
+      base: body.def('r', 'mov.u32', entry.sharedArray(squareBytes(load, edge))),
+    };
+  });
+  const values = squares.map(({ load }) => read.map((scope) => scope.value(load)));
+  const cell = (base: string, major: string, minor: string, line: number, bytes: number): string =>
+    body.def('r', 'mad.lo.s32', minor, bytes, body.def('r', 'mad.lo.s32', major, line, base));
+  squares.forEach(({ load, base, line, bytes }, k) => {
+    const at = cell(base, y, x, line, bytes);
+    values[k]!.forEach((v, r) => {
+      storeElement(outer.context, load.type, v, at, r * stepRows * line, 'st.shared');
+    });
+  });
+  body.emit('bar.sync 0');
+
+  // Along the output's lines, out of it.
+  const done = entry.label('done');
+  const [alongHere] = positions(column, x, width, 1);
+  const acrossAll = positions(row, y, depth, passes);
+  const leaveBeyond = (at: { raw: string }, size: number): void => {
+    if (size % edge === 0) return;
+    body.emit(`@${body.def('p', `setp.ge.${s}`, at.raw, size)} bra ${done}`);
+  };
+  leaveBeyond(alongHere!, width);
+  const strides = kernel.space.map((_, axis) => sizeOf(kernel.space.slice(axis + 1)));
+  let start = alongHere!.held;
+  for (const [axis, position] of axes)
+    if (kernel.space[axis] !== 1) start = body.def(kind, `mad.lo.${s}`, position, strides[axis]!, start);
+  const columns = outer.extend({ axes: new Map([[along, alongHere!.held]]) });
+  const cells = squares.map(({ base, line, bytes }) => cell(base, x, y, line, bytes));
+  acrossAll.forEach((at, r) => {
+    leaveBeyond(at, depth);
+    const known = new Map(
+      squares.map(({ load, bytes }, k) => [
+        load,
+        [loadElement(outer.context, 'ld.shared', load.type, cells[k]!, r * stepRows * bytes)],
+      ]),
+    );
+    const scope = columns.extend({ axes: new Map([[across, at.held]]), known });
+    const element = body.def(kind, `mad.lo.${s}`, at.held, strides[across]!, start);
+    kernel.outputs.forEach((o, k) => {
+      const size = dtypeInfo[o.type].bytes;
+      const address =
+        bits === 32
+          ? body.def('d', 'mad.wide.s32', element, size, outputs[k]!)
+          : body.def('d', 'mad.lo.s64', element, size, outputs[k]!);
+      emitStore(scope, o.type, scope.values(o.value), 1, address, 0);
+    });
+  });
+  body.label(done);
+  body.emit('ret');
+
+  return {
+    text: entry.render(threads),
+    entry: entry.name,
+    grid: [squaresAlong * squaresAcross * sizeOf(others), 1, 1],
+    block: threads,
+    scratchBytes: 0,
+    sharedBytes: entry.shared.reduce((n, a) => n + a.bytes, 0),
+    vector: 1,
+  };
+}
+
+function divide(block: Block, value: string, by: number): { quotient: string; remainder: string } {
+  if (by === 1) return { quotient: value, remainder: '0' };
+  const quotient = block.def('r', 'div.u32', value, by);
+  const product = block.def('r', 'mul.lo.s32', quotient, by);
+  return { quotient, remainder: block.def('r', 'sub.s32', value, product) };
+}

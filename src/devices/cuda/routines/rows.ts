@@ -1,0 +1,277 @@
+// Stacks of rows: a block, or a warp, holds a row in registers and passes over it stage by stage.
+//
+// Every thread has the same few places of the row, as vectors where rows allow it. What stages read element by element is loaded
+// once, all of it at the start; what they made of the row is a register in every thread. Places beyond the end of the row read
+// the row's last elements instead, count as the neutral value, and are not stored.
+
+import { dtypeInfo } from '../../../base/dtype.ts';
+import type { Load } from '../../../kernel/expr.ts';
+import { identityOf } from '../../../kernel/identity.ts';
+import type { Accumulator, Kernel, RowStage, Rows } from '../../../kernel/kernel.ts';
+import { isElementLoad, loadsOf, rowAxes } from '../../../kernel/rows.ts';
+import { emitAlu } from '../ptx/alu.ts';
+import { EntryPoint, entryName, moduleText } from '../ptx/code.ts';
+import { fold, resultOf } from '../ptx/combine.ts';
+import { emitStore, throughMemory } from '../ptx/memory.ts';
+import { foldTree, start } from '../ptx/reduce/builder.ts';
+import { combineGroup } from '../ptx/reduce/rows.ts';
+import { PtxScope } from '../ptx/scope.ts';
+import { indexBitsFor, rootsOf, unravel } from '../ptx/shape.ts';
+import type { Target } from '../ptx/target.ts';
+import { bitsSuffix, type IndexBits, kindOf, literal } from '../ptx/types.ts';
+import { lane, reachable, type Values } from '../ptx/values.ts';
+import type { ModuleRecipe } from '../recipe.ts';
+import type { Argument } from '../step.ts';
+
+interface Layout {
+  /** Threads of one row: a warp, or a whole block. */
+  readonly group: number;
+  readonly threads: number;
+  readonly vector: number;
+  /** Vectors that each thread has of a row. */
+  readonly places: number;
+}
+
+const mostThreads = 1024;
+
+/**
+ * One vector for each thread where rows are not too long for it: what a thread does with its places is written out one after the
+ * other, and long code does not stay in the instruction cache.
+ */
+function layoutOf(stack: Rows): Layout {
+  const { columns } = stack;
+  const widest = Math.max(...[...stack.inputs, ...stack.outputs].map((b) => dtypeInfo[b.type].bytes));
+  let vector = Math.min(16 / widest, 8);
+  // A vector must not run over the end of a row, nor of its innermost axis.
+  while (vector > 1 && stack.stages.some(({ kernel }) => innermost(kernel) % vector !== 0)) vector /= 2;
+  let group = 32;
+  while (group < mostThreads && group * vector < columns) group *= 2;
+  const threads = group === 32 ? 256 : group;
+  return { group, threads, vector, places: Math.ceil(columns / (group * vector)) };
+}
+
+/** The size of the axis whose elements lie side by side. */
+const innermost = ({ space, reduced }: Kernel): number => [...space, ...reduced].reduce((n, d) => (d === 1 ? n : d), 1);
+
+export function rowsRecipe(stack: Rows, target: Target): ModuleRecipe {
+  const layout = layoutOf(stack);
+  const args: Argument[] = [
+    ...[...stack.inputs, ...stack.outputs].map((_, index): Argument => ({ kind: 'buffer', index })),
+    ...stack.scalars.map((type, index): Argument => ({ kind: 'scalar', index, type })),
+  ];
+  const entry = render(stack, layout, target);
+  const blocks = Math.ceil(stack.rows / (layout.threads / layout.group));
+  return {
+    name: stack.name,
+    ptx: moduleText(target, [entry.render(layout.threads)]),
+    launches: [{ entry: entry.name, grid: [blocks, 1, 1], block: [layout.threads, 1, 1], shared: 0, args }],
+    keptBytes: 0,
+    borrowedBytes: 0,
+  };
+}
+
+/** Where a thread is: its row, and its places in it. */
+interface Here {
+  readonly entry: EntryPoint;
+  readonly bits: IndexBits;
+  readonly tid: string;
+  /** The row, within the rows; the same for threads beyond the last. */
+  readonly row: string;
+  /** The first position of each place, held within the row. */
+  readonly at: readonly string[];
+  /** Per place whether it lies in the row; null if all do. */
+  readonly inside: readonly (string | null)[];
+  /** Whether this thread's row exists; null if all do. */
+  readonly real: string | null;
+  /** Whether this thread speaks for its row. */
+  readonly leads: string;
+}
+
+function render(stack: Rows, layout: Layout, target: Target): EntryPoint {
+  const { columns, rows } = stack;
+  const { group, threads, vector, places } = layout;
+  const entry = new EntryPoint(entryName(stack.name), target);
+  const { body } = entry;
+  const wide = stack.stages.some(({ kernel }) => indexBitsFor(kernel, reachable(rootsOf(kernel))) === 64);
+  const bits: IndexBits = wide ? 64 : 32;
+  const s = bits === 32 ? 's32' : 's64';
+  const kind = kindOf('index', bits);
+  const pointers = [...stack.inputs, ...stack.outputs].map(() =>
+    body.def('d', 'cvta.to.global.u64', body.def('d', 'ld.param.u64', `[${entry.param()}]`)),
+  );
+  const scalars = stack.scalars.map(() => entry.param());
+
+  const index = (r: string): string => (bits === 32 ? r : body.def('d', 'cvt.u64.u32', r));
+  const tid = body.def('r', 'mov.u32', '%tid.x');
+  const member = group === threads ? tid : body.def('r', 'and.b32', tid, group - 1);
+  const perBlock = threads / group;
+  const cta = body.def('r', 'mov.u32', '%ctaid.x');
+  const number =
+    perBlock === 1 ? cta : body.def('r', 'mad.lo.s32', cta, perBlock, body.def('r', 'shr.u32', tid, Math.log2(group)));
+  const raw = index(number);
+  const ragged = rows % perBlock !== 0;
+  const here: Here = {
+    entry,
+    bits,
+    tid,
+    row: ragged ? body.def(kind, `min.${s}`, raw, rows - 1) : raw,
+    ...placesOf(),
+    real: ragged ? body.def('p', `setp.lt.${s}`, raw, rows) : null,
+    leads: body.def('p', 'setp.eq.u32', member, 0),
+  };
+
+  function placesOf(): Pick<Here, 'at' | 'inside'> {
+    const at: string[] = [];
+    const inside: (string | null)[] = [];
+    for (let p = 0; p < places; p++) {
+      const first = index(body.def('r', 'mad.lo.s32', member, vector, p * group * vector));
+      const whole = (p + 1) * group * vector <= columns;
+      at.push(whole ? first : body.def(kind, `min.${s}`, first, columns - vector));
+      inside.push(whole ? null : body.def('p', `setp.lt.${s}`, first, columns));
+    }
+    return { at, inside };
+  }
+
+  const results: string[] = [];
+  const held = new Map<string, Values>();
+  for (const stage of stack.stages) {
+    const bindings = {
+      inputs: stage.sources.map((source) => ('buffer' in source ? pointers[source.buffer]! : '')),
+      scalars: stage.scalars.map((slot) => scalars[slot]!),
+      readOnly: stage.sources.map(() => true),
+      bits,
+    };
+    const { kernel } = stage;
+    const axes = rowAxes(kernel, rows);
+    const known = new Map<Load, Values>();
+    for (const load of loadsOf(kernel)) {
+      const source = stage.sources[load.slot]!;
+      if ('result' in source) known.set(load, [results[source.result]!]);
+    }
+    const ofRow = unravel(body, here.row, kernel.space.slice(0, axes), 0, bits);
+    const row = PtxScope.root(entry, bindings).extend({ axes: ofRow, known });
+    const scopes = scopesOf(stage, row, axes, here, vector, held);
+    if (kernel.accumulators.length > 0) results.push(...reduce(stage, row, scopes, here, group, pointers));
+    else storeElements(stage, scopes, here, columns, vector, pointers);
+  }
+  body.emit('ret');
+  return entry;
+}
+
+/** One scope for each place of this thread, with what was loaded before; loads what was not. */
+function scopesOf(
+  { kernel, sources }: RowStage,
+  row: PtxScope,
+  axes: number,
+  here: Here,
+  vector: number,
+  held: Map<string, Values>,
+): PtxScope[] {
+  const sizes = [...kernel.space, ...kernel.reduced];
+  const last = sizes.reduce((found, d, i) => (d === 1 ? found : i), 0);
+  const elements = loadsOf(kernel).filter((l) => 'buffer' in sources[l.slot]! && isElementLoad(l, kernel));
+  return here.at.map((at, place) => {
+    const key = ({ slot }: Load): string => `${(sources[slot] as { buffer: number }).buffer} ${place}`;
+    const known = new Map<Load, Values>();
+    for (const l of elements) if (held.has(key(l))) known.set(l, held.get(key(l))!);
+    const scope = row.extend({
+      axes: unravel(here.entry.body, at, sizes.slice(axes), axes, here.bits),
+      width: vector,
+      laneAxis: vector > 1 ? last : -1,
+      known,
+    });
+    for (const l of elements) held.set(key(l), scope.values(l));
+    return scope;
+  });
+}
+
+/** Folds each row; the values that the stage makes of it, in every thread. */
+function reduce(
+  { kernel, stored }: RowStage,
+  row: PtxScope,
+  scopes: readonly PtxScope[],
+  here: Here,
+  group: number,
+  pointers: readonly string[],
+): string[] {
+  const { entry, bits, tid } = here;
+  const { body } = entry;
+  const combining = { kernel, entry, bits, kind: kindOf('index', bits), s: bits === 32 ? 's32' : 's64', tid };
+  const lanes = Array.from({ length: scopes[0]!.width }, () => start(combining));
+  scopes.forEach((scope, place) => {
+    kernel.accumulators.forEach((a, i) => {
+      const values = scope.values(a.value);
+      lanes.forEach((states, l) => {
+        const value = neutralOutside(scope, a, lane(values, l), here.inside[place]!);
+        const at = l === 0 ? here.at[place]! : body.def(combining.kind, `add.${combining.s}`, here.at[place]!, l);
+        fold(scope.context, a, states[i]!, [value, at]);
+      });
+    });
+  });
+  foldTree(combining, row, lanes);
+  combineGroup(combining, row, lanes[0]!, group);
+  const accumulators = kernel.accumulators.map((a, i) => [resultOf(body, a, lanes[0]![i]!, bits)]);
+  const finished = row.extend({ accumulators, width: 1, laneAxis: -1 });
+  const values = kernel.outputs.map((o) => throughMemory(row.context, o.type, finished.value(o.value)));
+  if (stored.some((b) => b >= 0)) {
+    const skip = entry.label('skip');
+    body.emit(`@!${here.leads} bra ${skip}`);
+    if (here.real) body.emit(`@!${here.real} bra ${skip}`);
+    kernel.outputs.forEach((o, k) => {
+      if (stored[k]! < 0) return;
+      emitStore(
+        finished,
+        o.type,
+        [values[k]!],
+        1,
+        address(here, here.row, dtypeInfo[o.type].bytes, pointers[stored[k]!]!),
+        0,
+      );
+    });
+    body.label(skip);
+  }
+  return values;
+}
+
+/** A value that does not change the result, where the place is beyond the row. */
+function neutralOutside(scope: PtxScope, a: Accumulator, value: string, inside: string | null): string {
+  if (!inside) return value;
+  const { block } = scope;
+  const kind = kindOf(a.type, scope.bindings.bits);
+  const neutral = literal(block, a.type, identityOf(a.op, a.type));
+  if (kind === 'p') return emitAlu(scope.context, 'where', 'bool', [inside, value, neutral]);
+  return block.def(kind, `selp.${bitsSuffix[kind]}`, value, neutral, inside);
+}
+
+function storeElements(
+  { kernel, stored }: RowStage,
+  scopes: readonly PtxScope[],
+  here: Here,
+  columns: number,
+  vector: number,
+  pointers: readonly string[],
+): void {
+  const { entry, bits } = here;
+  const { body } = entry;
+  const all = scopes.map((scope) => kernel.outputs.map((o) => scope.values(o.value)));
+  const end = entry.label('end');
+  if (here.real) body.emit(`@!${here.real} bra ${end}`);
+  const kind = kindOf('index', bits);
+  const s = bits === 32 ? 's32' : 's64';
+  scopes.forEach((scope, place) => {
+    const inside = here.inside[place];
+    if (inside) body.emit(`@!${inside} bra ${end}`);
+    const element = body.def(kind, `mad.lo.${s}`, here.row, columns, here.at[place]!);
+    kernel.outputs.forEach((o, k) => {
+      const to = address(here, element, dtypeInfo[o.type].bytes, pointers[stored[k]!]!);
+      emitStore(scope, o.type, all[place]![k]!, vector, to, 0);
+    });
+  });
+  body.label(end);
+}
+
+function address({ entry, bits }: Here, element: string, bytes: number, pointer: string): string {
+  return bits === 32
+    ? entry.body.def('d', 'mad.wide.s32', element, bytes, pointer)
+    : entry.body.def('d', 'mad.lo.s64', element, bytes, pointer);
+}

@@ -1,0 +1,99 @@
+// What is measured on a field after it evolved: sums per cell, sums over all cells, and the tail made of them.
+
+import type { Runtime, Tensor } from '../../index.ts';
+import { rangeOf, totalChannels } from '../layout.ts';
+import { sumOf } from './grid.ts';
+import { falloff } from './imprint.ts';
+import { readoutOf } from './readout.ts';
+import { profileStart, type StatisticName, statisticNames, tailLength } from './record.ts';
+import { type CycleParts, cellsOf } from './shape.ts';
+
+/** Sums over the channels of each cell: [N, D, H, W]. */
+export interface Planes {
+  readonly absoluteAll: Tensor;
+  readonly sum: Tensor;
+  readonly absolute: Tensor;
+  readonly squares: Tensor;
+  readonly largest: Tensor;
+  readonly sparse: Tensor;
+  readonly temporal: Tensor | null;
+}
+
+export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts): Planes {
+  const channels = totalChannels(shape.layout);
+  const c = rt.iota([1, 1, 1, 1, channels], 4);
+  const within = ([first, end]: readonly [number, number], value: Tensor): Tensor =>
+    rt.where(c.greaterEqual(first).logicalAnd(c.less(end)).broadcastTo(x.shape), value, 0);
+  const size = x.abs();
+  const content = rangeOf(shape.layout, 'content');
+  const [own, ownSize] = [within(content, x), within(content, size)];
+  const axis = 4;
+  return {
+    absoluteAll: size.sum({ axis }),
+    sum: own.sum({ axis }),
+    absolute: ownSize.sum({ axis }),
+    squares: own.square().sum({ axis }),
+    largest: ownSize.max({ axis }),
+    sparse: within(content, size.less(0.01).cast('f32')).sum({ axis }),
+    temporal: settings.readout === 'slab' ? within(rangeOf(shape.layout, 'temporal'), size).sum({ axis }) : null,
+  };
+}
+
+/**
+ * The same planes through a view that changes nothing. What is computed from a sum over channels would otherwise be done along with
+ * it and stored; here it belongs to the sums over cells, which read the planes once.
+ */
+function apart(planes: Planes): Planes {
+  const made = Object.entries(planes).map(([name, plane]) => [name, plane?.flip(1).flip(1) ?? null]);
+  return Object.fromEntries(made) as Planes;
+}
+
+/** Values over all cells: [N]. */
+export type Totals = Readonly<Record<StatisticName, Tensor>>;
+
+/** The tail of a cycle: motors, statistics, and the factors of the next imprint. */
+export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
+  const planes = apart(planesOf(rt, x, parts));
+  const cells = cellsOf(parts.shape);
+  const flat = (t: Tensor): Tensor => t.reshape([-1, cells]);
+  const total = (t: Tensor): Tensor => flat(t).sum({ axis: 1 });
+  const emptiest = flat(sumOf(parts.near.around(planes.absoluteAll, 1).flat(2))).argmin({ axis: 1 });
+  const [, height, width] = parts.shape.edges;
+  const absolute = total(planes.absolute);
+  const totals: Totals = {
+    absoluteAll: total(planes.absoluteAll),
+    sum: total(planes.sum),
+    absolute,
+    squares: total(planes.squares),
+    largest: flat(planes.largest).max({ axis: 1 }),
+    sparse: total(planes.sparse),
+    temporal: planes.temporal ? total(planes.temporal) : rt.zeros([x.shape[0]!]),
+    place0: emptiest.floorDivide(height * width).cast('f32'),
+    place1: emptiest.floorDivide(width).mod(height).cast('f32'),
+    place2: emptiest.mod(width).cast('f32'),
+  };
+  return tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts);
+}
+
+/** One tensor [N, ·] of values [N], chosen by position: no part of it is a kernel of its own. */
+export function tailOf(rt: Runtime, motors: readonly Tensor[], totals: Totals, { shape, near }: CycleParts): Tensor {
+  const length = tailLength(shape);
+  const rows = totals.sum.shape[0]!;
+  const k = rt.iota([1, length], 1).broadcastTo([rows, length]);
+  const column = (t: Tensor): Tensor => t.reshape([rows, 1]).broadcastTo([rows, length]);
+  const values = [...motors, ...statisticNames.map((name) => totals[name])];
+  // Axis by axis: how far each position of the profile is from the place.
+  let tail: Tensor = k.cast('f32').mul(0);
+  for (const axis of [2, 1, 0] as const) {
+    const n = shape.edges[axis];
+    const off = k
+      .sub(profileStart(shape, axis))
+      .cast('f32')
+      .sub(column(totals[`place${axis}`]))
+      .abs();
+    const distance = near.boundary === 'periodic' ? off.minimum(off.neg().add(n)) : off;
+    tail = rt.where(k.less(profileStart(shape, axis) + n), falloff(rt, distance), tail);
+  }
+  for (let i = values.length - 1; i >= 0; i--) tail = rt.where(k.less(i + 1), column(values[i]!), tail);
+  return tail;
+}

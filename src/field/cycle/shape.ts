@@ -1,0 +1,37 @@
+// The sizes of a field, and where things stand in the tensors that go to and come from a cycle.
+
+import { type ChannelLayout, totalChannels } from '../layout.ts';
+import type { FieldSettings, Model } from '../settings.ts';
+import type { Edges, Neighbours } from './grid.ts';
+
+export interface FieldShape {
+  readonly edges: Edges;
+  readonly layout: ChannelLayout;
+  readonly sensorDim: number;
+  readonly motorDim: number;
+  readonly precision: 'f32' | 'f16';
+  readonly model: Model;
+}
+
+export const cellsOf = ({ edges }: FieldShape): number => edges[0] * edges[1] * edges[2];
+export const valuesOf = (shape: FieldShape): number => cellsOf(shape) * totalChannels(shape.layout);
+
+/** What a cycle is built from. */
+export interface CycleParts {
+  readonly shape: FieldShape;
+  readonly settings: FieldSettings;
+  readonly near: Neighbours;
+  /** Whether the features for trained readouts are computed too, and the matrix they are projected by. */
+  readonly features: boolean;
+}
+
+/** Behind the sensors in the input of a cycle. */
+export const inputTail = ['reward', 'cycleLow', 'cycleHigh', 'flags'] as const;
+
+export const inputLength = ({ sensorDim }: FieldShape): number => sensorDim + inputTail.length;
+
+/** f32 holds whole numbers up to this exactly: the cycle travels as two of them. */
+export const cycleBase = 2 ** 24;
+
+/** Bits of `flags`. */
+export const imprintFlag = 1;

@@ -1,0 +1,64 @@
+// createField: options checked, a device chosen by what it computes, a field on it.
+
+import { createRuntime, type DeviceId, type Runtime } from '../index.ts';
+import { chooseDevice, type Probe } from './device.ts';
+import { Field } from './field.ts';
+import { type FieldOptions, type ResolvedField, resolveField } from './options.ts';
+
+/**
+ * A field on the best device that computes it right.
+ *
+ * ```ts
+ * import { createField } from 'gpuforge/field';
+ * await using field = await createField({ resolution: 32 });
+ * const { motors, state } = await field.step(new Float32Array(16).fill(0.1));
+ * ```
+ */
+export async function createField(options: FieldOptions = {}): Promise<Field> {
+  const resolved = resolveField(options);
+  const rt = options.runtime ?? (await createRuntime());
+  try {
+    const choice = await chooseDevice(rt, options, probeOf(rt, resolved));
+    if (options.quiet === false) console.info(`field on ${choice.device}: ${choice.reason}`);
+    return new Field(rt, resolved, choice, options.runtime === undefined);
+  } catch (e) {
+    if (!options.runtime) await rt.close();
+    throw e;
+  }
+}
+
+/** Cycles that a device must do as the CPU does, and how far it may be off. */
+const probeCycles = 2;
+const probeTolerance = 1e-4;
+
+/** A small field of the same kind, on the device and on the CPU of the runtime, where there is one. */
+function probeOf(rt: Runtime, { shape, ...rest }: ResolvedField): Probe {
+  const cpu = rt.devices().find((d) => d.open && rt.device(d.id).caps.host === true)?.id;
+  const small: ResolvedField = { ...rest, shape: { ...shape, edges: [4, 4, 4] } };
+  const cycles = async (device: DeviceId): Promise<number[]> => {
+    await using field = new Field(rt, small, { device, reason: 'probe' }, false);
+    const seen: number[] = [];
+    for (let i = 0; i < probeCycles; i++) {
+      const { motors, state } = await field.step(new Float32Array(shape.sensorDim).fill(0.3));
+      seen.push(...motors, state.energy, state.maxActivation);
+    }
+    return seen;
+  };
+  let right: Promise<number[]> | null = null;
+  return async (device) => {
+    try {
+      const got = await cycles(device);
+      if (!got.every(Number.isFinite)) return 'its first cycles gave values that are no numbers';
+      if (cpu === undefined) return null;
+      right ??= cycles(cpu);
+      const expected = await right;
+      const off = got.reduce(
+        (most, v, i) => Math.max(most, Math.abs(v - expected[i]!) / Math.max(1, Math.abs(expected[i]!))),
+        0,
+      );
+      return off <= probeTolerance ? null : `its first cycles differ from the CPU's by ${off.toExponential(1)}`;
+    } catch (e) {
+      return `its first cycles failed: ${(e as Error).message.split('\n')[0]}`;
+    }
+  };
+}

@@ -1,0 +1,63 @@
+// What a cycle is given: sensor values and a reward, checked, as the tensor that goes to the device.
+
+import { cycleBase, type FieldShape, inputLength } from './cycle/shape.ts';
+import { FieldInputError } from './errors.ts';
+
+/** Sensor values and reward lie between −limit and limit. */
+export const inputLimit = 10;
+/** Where nothing is larger than this there is nothing to imprint. */
+export const inputThreshold = 0.01;
+
+export interface CheckedInput {
+  readonly sensors: Float32Array;
+  readonly reward: number;
+  /** Something is larger than the threshold. */
+  readonly active: boolean;
+}
+
+/** Refuses anything but `sensorDim` values, or one more for the reward, all finite and within the limit. */
+export function checkInput(given: ArrayLike<number>, { sensorDim }: FieldShape, where: string): CheckedInput {
+  const length = typeof given === 'object' && given !== null ? given.length : Number.NaN;
+  if (length !== sensorDim && length !== sensorDim + 1)
+    throw new FieldInputError({
+      where,
+      problem: `${Number.isNaN(length) ? `the input is ${typeof given}` : `${length} values`} for ${sensorDim} sensors`,
+      fix: `Give an array of ${sensorDim} numbers, or of ${sensorDim + 1} with the reward last.`,
+    });
+  let largest = 0;
+  for (let i = 0; i < length; i++) {
+    const size = Math.abs(given[i]!);
+    if (!(typeof given[i] === 'number' && size <= inputLimit)) throw badValue(given[i], i, where);
+    if (size > largest) largest = size;
+  }
+  const sensors = Float32Array.from({ length: sensorDim }, (_, i) => given[i]!);
+  const reward = length > sensorDim ? Math.min(1, Math.max(-1, given[sensorDim]!)) : 0;
+  return { sensors, reward, active: largest > inputThreshold };
+}
+
+function badValue(value: unknown, index: number, where: string): FieldInputError {
+  const finite = typeof value === 'number' && Number.isFinite(value);
+  return new FieldInputError({
+    where,
+    problem: `value ${index} is ${typeof value === 'string' ? `'${value}'` : String(value)}`,
+    fix: finite ? `Give numbers from −${inputLimit} to ${inputLimit}.` : 'Give finite numbers.',
+    index,
+  });
+}
+
+/** Writes the input of one field's cycle into its row. */
+export function writeInput(
+  into: Float32Array,
+  row: number,
+  input: CheckedInput,
+  cycle: number,
+  shape: FieldShape,
+): void {
+  const at = row * inputLength(shape);
+  const { sensorDim } = shape;
+  into.set(input.sensors, at);
+  into[at + sensorDim] = input.reward;
+  into[at + sensorDim + 1] = cycle % cycleBase;
+  into[at + sensorDim + 2] = Math.floor(cycle / cycleBase);
+  into[at + sensorDim + 3] = input.active ? 1 : 0;
+}

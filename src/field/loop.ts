@@ -1,0 +1,166 @@
+// A control loop at a fixed rate: sensor values from a source, motors to a sink, on a schedule that does not drift.
+//
+// Tick k is due at start + k / hz, however long the ticks before it took. The motors of a tick must be there by the next one; if
+// they are late, the miss is counted and the sink gets what the policy says instead. Ticks that passed meanwhile are left out, and count
+// as missed too: the loop never runs faster to catch up.
+
+import { turn } from '../index.ts';
+import { FieldConfigError } from './errors.ts';
+import type { StepResult } from './field.ts';
+
+/** What the sink gets when motors are late: the last ones that were not, zeros, or zeros and the end. */
+export type DeadlinePolicy = 'repeat' | 'zero' | 'stop';
+
+export interface LoopOptions {
+  readonly hz: number;
+  readonly source: () => Float32Array | Promise<Float32Array>;
+  readonly sink: (motors: Float32Array) => void | Promise<void>;
+  /** Default 'repeat'. */
+  readonly onDeadline?: DeadlinePolicy | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Ends after so many ticks. Without it, with the signal. */
+  readonly ticks?: number | undefined;
+}
+
+/** In milliseconds. */
+export interface LatencyFigures {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+  readonly mean: number;
+}
+
+export interface LoopReport {
+  readonly hz: number;
+  readonly ticks: number;
+  readonly seconds: number;
+  /** Ticks whose motors were late, and ticks that were left out because of one. */
+  readonly missed: number;
+  /** From a tick to its motors. */
+  readonly latency: LatencyFigures;
+  /** How late ticks began. */
+  readonly jitter: LatencyFigures;
+  /** Latencies in 32 bins from 0 to two periods; what is longer is in the last one. */
+  readonly histogram: readonly number[];
+  /** `ticks`: all were done; `signal`: it was told to end; `deadline`: the policy `stop`. */
+  readonly ended: 'ticks' | 'signal' | 'deadline';
+}
+
+/** The time a loop goes by; tests bring their own. */
+export interface LoopClock {
+  now(): number;
+  /** Resolves at a time, or when the signal says so. */
+  until(time: number, signal: AbortSignal | undefined): Promise<void>;
+}
+
+const where = 'loop';
+const bins = 32;
+
+export async function runLoop(
+  step: (input: Float32Array) => Promise<StepResult>,
+  motorDim: number,
+  options: LoopOptions,
+  clock: LoopClock = hostClock,
+): Promise<LoopReport> {
+  const { hz, source, sink, signal } = options;
+  const policy = options.onDeadline ?? 'repeat';
+  checkLoop(options, policy);
+  const period = 1000 / hz;
+  const most = options.ticks ?? Number.POSITIVE_INFINITY;
+  const latencies = new Series();
+  const lateness = new Series();
+  const histogram = new Array<number>(bins).fill(0);
+  let last: Float32Array = new Float32Array(motorDim);
+  let [missed, tick, done] = [0, 0, 0];
+  let ended: LoopReport['ended'] = 'ticks';
+  const start = clock.now();
+  while (done < most) {
+    const due = start + tick * period;
+    await clock.until(due, signal);
+    if (signal?.aborted) {
+      ended = 'signal';
+      break;
+    }
+    lateness.add(Math.max(0, clock.now() - due));
+    const { motors } = await step(await source());
+    const latency = clock.now() - due;
+    latencies.add(latency);
+    histogram[Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins))]!++;
+    done++;
+    const late = latency > period;
+    if (!late) last = motors;
+    await sink(!late || policy === 'repeat' ? last : new Float32Array(motorDim));
+    tick++;
+    if (!late) continue;
+    // The next tick is the first that is still to come.
+    const next = Math.max(tick, Math.ceil((clock.now() - start) / period));
+    missed += 1 + (next - tick);
+    tick = next;
+    if (policy !== 'stop') continue;
+    ended = 'deadline';
+    break;
+  }
+  const seconds = (clock.now() - start) / 1000;
+  return {
+    hz,
+    ticks: done,
+    seconds,
+    missed,
+    latency: latencies.figures(),
+    jitter: lateness.figures(),
+    histogram,
+    ended,
+  };
+}
+
+function checkLoop({ hz, ticks, source, sink }: LoopOptions, policy: string): void {
+  const wrong = !(hz > 0 && hz <= 100_000)
+    ? `hz is ${String(hz)}`
+    : ticks !== undefined && !(Number.isSafeInteger(ticks) && ticks >= 1)
+      ? `ticks is ${String(ticks)}`
+      : !['repeat', 'zero', 'stop'].includes(policy)
+        ? `onDeadline is '${policy}'`
+        : typeof source !== 'function' || typeof sink !== 'function'
+          ? 'source and sink are not both functions'
+          : null;
+  if (wrong === null) return;
+  throw new FieldConfigError({
+    where,
+    problem: wrong,
+    fix: "Give hz above 0, a source of sensor values, a sink for motors, and 'repeat', 'zero' or 'stop' for late ones.",
+  });
+}
+
+/** Most samples that are kept: those of the last minutes at high rates. */
+const mostSamples = 1 << 17;
+
+/** Samples in a ring, and figures of them. */
+class Series {
+  readonly #values: number[] = [];
+  #at = 0;
+
+  add(value: number): void {
+    if (this.#values.length < mostSamples) this.#values.push(value);
+    else this.#values[this.#at++ % mostSamples] = value;
+  }
+
+  figures(): LatencyFigures {
+    const sorted = [...this.#values].sort((a, b) => a - b);
+    const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+    const mean = sorted.reduce((a, b) => a + b, 0) / Math.max(1, sorted.length);
+    return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, mean };
+  }
+}
+
+/** Timers are off by a millisecond or more: the last part of a wait is turns of the event loop. */
+const turnsBelowMs = 2;
+
+const hostClock: LoopClock = {
+  now: () => performance.now(),
+  async until(time, signal) {
+    for (let left = time - performance.now(); left > 0 && !signal?.aborted; left = time - performance.now()) {
+      if (left > turnsBelowMs) await new Promise((resolve) => setTimeout(resolve, left - turnsBelowMs));
+      else await turn();
+    }
+  },
+};

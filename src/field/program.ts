@@ -1,0 +1,77 @@
+// The compiled cycle of fields: one program for all fields of a runtime that are alike, however many run together.
+
+import type { Compiled, Runtime, Tensor } from '../index.ts';
+import { fusedCycle } from './cycle/fused.ts';
+import { Neighbours } from './cycle/grid.ts';
+import type { CycleParts, FieldShape } from './cycle/shape.ts';
+import type { ResolvedField } from './options.ts';
+import type { FieldSettings } from './settings.ts';
+
+/** The tensors of a field, each with a first axis for the fields that run together. */
+export type StateTensors = Readonly<Record<string, Tensor>>;
+
+/** Settings that the host alone applies: they need no program of their own. */
+const hostSettings: ReadonlySet<keyof FieldSettings> = new Set(['exploration', 'confidenceGain', 'prediction']);
+
+export type CycleProgram = Compiled<[StateTensors, Tensor, Tensor], { readonly [name: string]: Tensor }>;
+
+interface Shared {
+  readonly program: CycleProgram;
+  readonly near: Neighbours;
+  users: number;
+}
+
+const programs = new WeakMap<Runtime, Map<string, Shared>>();
+
+/** A program that is in use; `release` when it is not any more. */
+export interface HeldProgram {
+  readonly key: string;
+  readonly run: CycleProgram;
+  release(): void;
+}
+
+export function holdProgram(rt: Runtime, field: ResolvedField, features: boolean): HeldProgram {
+  const key = programKey(field, features);
+  let known = programs.get(rt);
+  if (!known) programs.set(rt, (known = new Map()));
+  let shared = known.get(key);
+  if (!shared) {
+    const near = new Neighbours(rt, field.shape.edges, field.boundary);
+    shared = {
+      program: compiled(rt, { shape: field.shape, settings: field.settings, near, features }),
+      near,
+      users: 0,
+    };
+    known.set(key, shared);
+  }
+  const held = shared;
+  held.users++;
+  let released = false;
+  return {
+    key,
+    run: held.program,
+    release: () => {
+      if (released) return;
+      released = true;
+      if (--held.users > 0) return;
+      known.delete(key);
+      held.program.dispose();
+      held.near.dispose();
+    },
+  };
+}
+
+function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
+  const cycle = fusedCycle(rt, parts);
+  return rt.compile((state: StateTensors, input: Tensor, keys: Tensor) => ({
+    ...cycle(state.field!, state.tail!, input, keys),
+  }));
+}
+
+/** What must be equal for fields to share a program, and to run together. */
+export function programKey({ shape, settings, boundary }: ResolvedField, features: boolean): string {
+  const own = Object.entries(settings).filter(([name]) => !hostSettings.has(name as keyof FieldSettings));
+  return JSON.stringify([shape, own, boundary, features]);
+}
+
+export type { FieldShape };

@@ -1,0 +1,177 @@
+// Kernels that pass over the same rows one after the other become one launch, where the device keeps rows on the chip.
+//
+// A stack begins with a reduction of rows and goes on with the kernels right behind it that read its results row by row. It is
+// worth it if an operand as large as the rows is read by more than one of them: that is then read once.
+
+import { byteSize } from '../base/dtype.ts';
+import { sizeOf } from '../base/shape.ts';
+import type { Kernel, RowStage, Rows } from '../kernel/kernel.ts';
+import { isElementLoad, isRowLoad, loadsOf, rowAxes } from '../kernel/rows.ts';
+import type { LaunchStep } from './plan.ts';
+
+type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
+
+/** Too few rows do not fill a device; too short ones are faster many at a time. */
+const fewest = 128;
+const shortest = 64;
+/** Bytes of one row's operands that a block of threads holds in registers. */
+const mostBytes = 64 * 1024;
+
+interface Stage {
+  readonly step: Draft;
+  readonly kernel: Kernel;
+}
+
+/** `lasting`: buffers that outlive the program. */
+export function stackRows(steps: readonly Draft[], lasting: ReadonlySet<number>): Draft[] {
+  const done: Draft[] = [];
+  let readers: Map<number, Draft[]> | undefined;
+  const needed = (buffer: number, within: ReadonlySet<Draft>): boolean => {
+    readers ??= readersOf(steps);
+    return lasting.has(buffer) || readers.get(buffer)!.some((s) => !within.has(s));
+  };
+  for (let i = 0; i < steps.length; i++) {
+    const stack = stackFrom(steps, i);
+    if (stack.length > 1) {
+      done.push(stacked(stack, needed));
+      i += stack.length - 1;
+    } else done.push(steps[i]!);
+  }
+  return done;
+}
+
+function readersOf(steps: readonly Draft[]): Map<number, Draft[]> {
+  const readers = new Map<number, Draft[]>();
+  for (const s of steps) {
+    for (const b of s.buffers) {
+      const known = readers.get(b);
+      if (known) known.push(s);
+      else readers.set(b, [s]);
+    }
+  }
+  return readers;
+}
+
+function stackFrom(steps: readonly Draft[], at: number): Stage[] {
+  const first = steps[at]!.work;
+  if (first.kind !== 'kernel' || first.accumulators.length === 0) return [];
+  const [rows, columns] = [sizeOf(first.space), sizeOf(first.reduced)];
+  if (rows < fewest || columns < shortest) return [];
+  const stack: Stage[] = [];
+  const results = new Set<number>();
+  for (let i = at; i < steps.length; i++) {
+    const step = steps[i]!;
+    const { work } = step;
+    if (work.kind !== 'kernel' || !fits(step, work, rows, columns, results)) break;
+    stack.push({ step, kernel: work });
+    if (work.accumulators.length === 0) break;
+    for (const b of outputsOf(step)) results.add(b);
+  }
+  while (stack.length > 1 && !worthIt(stack, columns)) stack.pop();
+  return stack;
+}
+
+const outputsOf = (s: Draft): readonly number[] => s.buffers.slice(s.buffers.length - s.outputs);
+
+/** Whether a kernel passes over these rows, and reads what was made of them only row by row. */
+function fits(s: Draft, kernel: Kernel, rows: number, columns: number, results: ReadonlySet<number>): boolean {
+  const reduces = kernel.accumulators.length > 0;
+  if (reduces && sizeOf(kernel.reduced) !== columns) return false;
+  if (!reduces && sizeOf(kernel.space) !== rows * columns) return false;
+  const axes = rowAxes(kernel, rows);
+  if (axes < 0) return false;
+  let reads = results.size === 0;
+  for (const load of loadsOf(kernel)) {
+    if (!results.has(s.buffers[load.slot]!)) continue;
+    if (!isRowLoad(load, kernel, axes)) return false;
+    reads = true;
+  }
+  return reads;
+}
+
+/** An operand of whole rows is read more than once, and all of them fit the registers of a block. */
+function worthIt(stack: readonly Stage[], columns: number): boolean {
+  const held = heldBy(stack);
+  let bytes = 0;
+  for (const { size } of held.values()) bytes += Math.max(4, size) * columns;
+  return bytes <= mostBytes && [...held.values()].some(({ stages }) => stages > 1);
+}
+
+/** Buffers that are read element by element, and by how many stages. */
+function heldBy(stack: readonly Stage[]): Map<number, { size: number; stages: number }> {
+  const held = new Map<number, { size: number; stages: number }>();
+  for (const { step, kernel } of stack) {
+    const here = new Set<number>();
+    for (const load of loadsOf(kernel)) {
+      const buffer = step.buffers[load.slot]!;
+      if (here.has(buffer) || !isElementLoad(load, kernel)) continue;
+      here.add(buffer);
+      const known = held.get(buffer);
+      held.set(buffer, { size: byteSize(load.type), stages: (known?.stages ?? 0) + 1 });
+    }
+  }
+  return held;
+}
+
+function stacked(stack: readonly Stage[], needed: (b: number, within: ReadonlySet<Draft>) => boolean): Draft {
+  const within = new Set(stack.map((s) => s.step));
+  const results = new Map<number, number>();
+  const inputs: number[] = [];
+  const stored: number[] = [];
+  for (const { step } of stack) {
+    for (const b of step.buffers.slice(0, step.buffers.length - step.outputs))
+      if (!results.has(b) && !inputs.includes(b)) inputs.push(b);
+    for (const b of outputsOf(step)) {
+      results.set(b, results.size);
+      if (needed(b, within)) stored.push(b);
+    }
+  }
+  const buffers = [...inputs, ...stored];
+  const scalars: number[] = [];
+  const stages = (of: (s: Stage) => Kernel): RowStage[] => {
+    let first = 0;
+    return stack.map((stage) => {
+      const { step } = stage;
+      const kernel = of(stage);
+      const slots = kernel.scalars.map((_, k) => first + k);
+      first += kernel.scalars.length;
+      return {
+        kernel,
+        sources: step.buffers
+          .slice(0, step.buffers.length - step.outputs)
+          .map((b) => (results.has(b) ? { result: results.get(b)! } : { buffer: inputs.indexOf(b) })),
+        stored: outputsOf(step).map((b) => buffers.indexOf(b, inputs.length)),
+        scalars: slots,
+      };
+    });
+  };
+  for (const { step } of stack) scalars.push(...step.scalars);
+  const kernels = stack.map((s) => s.kernel);
+  const first = kernels[0]!;
+  const params = new Map(
+    stack.flatMap(({ step, kernel }) => [
+      ...kernel.inputs.map((p, k) => [step.buffers[k]!, p] as const),
+      ...kernel.outputs.map((o, k) => [outputsOf(step)[k]!, { type: o.type, elements: sizeOf(kernel.space) }] as const),
+    ]),
+  );
+  const shape = {
+    kind: 'routine',
+    op: 'rows',
+    name: `rows_${kernels[kernels.length - 1]!.name}`,
+    rows: sizeOf(first.space),
+    columns: sizeOf(first.reduced),
+    inputs: inputs.map((b) => params.get(b)!),
+    outputs: stored.map((b) => params.get(b)!),
+    scalars: kernels.flatMap((k) => k.scalars),
+  } as const;
+  const bytes = (list: readonly { type: Kernel['scalars'][number]; elements: number }[]): number =>
+    list.reduce((n, p) => n + byteSize(p.type) * p.elements, 0);
+  const estimate = {
+    flops: stack.reduce((n, { step }) => n + step.fused.estimate.flops, 0),
+    bytesRead: bytes(shape.inputs),
+    bytesWritten: bytes(shape.outputs),
+  };
+  const work: Rows = { ...shape, stages: stages((s) => s.kernel), estimate };
+  const fused: Rows = { ...shape, stages: stages((s) => s.step.fused as Kernel), estimate };
+  return { work, fused, buffers, outputs: stored.length, scalars };
+}

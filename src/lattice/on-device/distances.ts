@@ -1,0 +1,39 @@
+// Shortest distances on a device, by rounds: every round relaxes all edges at once. That is delta stepping with one bucket for all
+// vertices; on whole arrays a round costs the same however few vertices are in a bucket, so smaller buckets only add rounds.
+//
+// Sums of weights are rounded as Dijkstra's algorithm rounds them (outwards from the source), so the results are its bits.
+
+import type { Runtime } from '../../index.ts';
+import { type Pinned, release, rounds } from './rounds.ts';
+import type { DeviceRows } from './rows.ts';
+
+/** Distances from the vertex of a row, by row; Infinity where there is no way. */
+export async function deviceDistances(
+  rt: Runtime,
+  pinned: Pinned,
+  rows: DeviceRows,
+  source: number,
+  signal?: AbortSignal,
+): Promise<Float64Array> {
+  const n = rows.rows;
+  const start = pinned(() => ({
+    distance: rt
+      .where(rt.iota([n, 1], 0).equal(source), 0, Number.POSITIVE_INFINITY)
+      .cast('f64')
+      .compute(),
+    changed: rt.full([], 1, { dtype: 'i32' }).compute(),
+  }));
+  const { fields } = await rounds(rt, pinned, {
+    start,
+    step: ({ distance }) => {
+      const next = distance.minimum(rows.least(distance)).cast('f64');
+      return { distance: next, changed: next.less(distance).any().cast('i32') };
+    },
+    most: n - 1,
+    more: ({ changed }) => changed,
+    signal,
+  });
+  const distances = (await fields.distance.data({ signal })) as Float64Array;
+  release(fields);
+  return distances;
+}

@@ -1,0 +1,149 @@
+// A graph on a device: what is worth it for large graphs. Results are those of the host's methods; where no open device has f64, or
+// the device fails, the host does the work and `fallbacks` says so.
+
+import type { DeviceId, Runtime } from '../../index.ts';
+import type { Adjacency } from '../adjacency.ts';
+import { betweennessDivisor } from '../centrality.ts';
+import type { Graph } from '../graph.ts';
+import { type PageRankOptions, resolvePageRank, strengths } from '../page-rank.ts';
+import { type Fallback, Session } from '../session.ts';
+import { deviceDependencies } from './brandes.ts';
+import { columnsFor } from './columns.ts';
+import { deviceDistances } from './distances.ts';
+import { deviceRank } from './rank.ts';
+import type { Pinned } from './rounds.ts';
+import { DeviceRows } from './rows.ts';
+
+export interface DeviceGraphOptions {
+  /** Default 'auto': the router's choice. */
+  readonly device?: 'auto' | 'gpu' | 'cpu' | DeviceId | undefined;
+}
+
+export interface WorkOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class DeviceGraph implements Disposable {
+  readonly #graph: Graph;
+  readonly #rt: Runtime;
+  readonly #session: Session;
+  #rows: DeviceRows | null = null;
+
+  constructor(graph: Graph, rt: Runtime, { device = 'auto' }: DeviceGraphOptions) {
+    this.#graph = graph;
+    this.#rt = rt;
+    this.#session = new Session('graph', { runtime: rt, device, routing: true });
+  }
+
+  /** Where work last ran; null before there was any. */
+  get device(): DeviceId | null {
+    return this.#session.device;
+  }
+
+  /** Work that was not done where it was asked for, and why. */
+  get fallbacks(): readonly Fallback[] {
+    return this.#session.fallbacks;
+  }
+
+  /** As `Graph.pageRank`. The host looks at the change every eight rounds, so there may be up to seven more. */
+  async pageRank(o: PageRankOptions & WorkOptions = {}): Promise<Float64Array> {
+    const where = 'pageRank';
+    const settings = resolvePageRank(o);
+    if (this.#graph.vertices === 0) return new Float64Array(0);
+    return this.#onDevice(
+      where,
+      async (rows, pinned) => {
+        const strength = toPlaces(rows, strengths(this.#graph.rows));
+        const work = { rows, strength, ...settings, signal: o.signal };
+        return fromPlaces(rows, (await deviceRank(this.#rt, pinned, work)).rank);
+      },
+      () => this.#graph.pageRank(o),
+    );
+  }
+
+  /** As `Graph.distancesFrom`: -1 where there is no way. */
+  async distancesFrom(s: number, o: WorkOptions = {}): Promise<Float64Array> {
+    const where = 'distancesFrom';
+    this.#graph.checkVertex(s, where);
+    return this.#onDevice(
+      where,
+      async (rows, pinned) => {
+        const found = await deviceDistances(this.#rt, pinned, rows, rows.places[s]!, o.signal);
+        return fromPlaces(rows, found).map((d) => (d === Number.POSITIVE_INFINITY ? -1 : d));
+      },
+      () => this.#graph.distancesFrom(s),
+    );
+  }
+
+  /** As `Graph.centrality('betweenness')`, by steps: graphs with weights are left to the host. */
+  async betweenness(o: WorkOptions & { readonly normalized?: boolean | undefined } = {}): Promise<Float64Array> {
+    const where = 'betweenness';
+    const host = (): Promise<Float64Array> => this.#graph.centrality('betweenness', o);
+    if (this.#graph.weighted) {
+      this.#session.fellBack(where, 'auto', 'host', 'betweenness by weight is computed on the host');
+      return host();
+    }
+    const values = await this.#onDevice(
+      where,
+      async (rows, pinned) => {
+        const { offsets, vertices } = this.#graph.rows;
+        // Vertices without edges start nothing.
+        const sources = Int32Array.from({ length: vertices }, (_, v) => v).filter((v) => offsets[v]! < offsets[v + 1]!);
+        const work = {
+          hood: rows,
+          sources: sources.map((v) => rows.places[v]!),
+          times: new Float64Array(sources.length).fill(1),
+          columns: columnsFor(this.#rt, this.#session, vertices, sources.length, where),
+          signal: o.signal,
+        };
+        const divisor = 2 * (o.normalized ? betweennessDivisor(vertices) || 1 : 1);
+        return fromPlaces(rows, await deviceDependencies(this.#rt, pinned, work)).map((x) => x / divisor);
+      },
+      host,
+    );
+    return values;
+  }
+
+  dispose(): void {
+    this.#rows?.dispose();
+    this.#rows = null;
+    void this.#session.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  async #onDevice(
+    where: string,
+    body: (rows: DeviceRows, pinned: Pinned) => Promise<Float64Array>,
+    host: () => Float64Array | Promise<Float64Array>,
+  ): Promise<Float64Array> {
+    this.#session.check(where);
+    const rt = this.#rt;
+    if (!this.#session.can(rt, ['f64'])) {
+      this.#session.fellBack(where, 'auto', 'host', 'no open device has f64');
+      return host();
+    }
+    const pinned = this.#session.scoped(rt, 'graph_algorithm', where, ['f64']);
+    return this.#session.orOnHost(where, async () => body(this.#placed(pinned), pinned), host);
+  }
+
+  #placed(pinned: Pinned): DeviceRows {
+    const host = this.#rt.device(this.#session.device!).caps.host === true;
+    const graph: Adjacency = this.#graph.rows;
+    this.#rows ??= pinned(() => new DeviceRows(this.#rt, graph, host));
+    return this.#rows;
+  }
+}
+
+const toPlaces = ({ places }: DeviceRows, values: Float64Array): Float64Array => {
+  const moved = new Float64Array(values.length);
+  places.forEach((at, v) => {
+    moved[at] = values[v]!;
+  });
+  return moved;
+};
+
+const fromPlaces = ({ places }: DeviceRows, values: Float64Array): Float64Array =>
+  Float64Array.from(places, (at) => values[at]!);

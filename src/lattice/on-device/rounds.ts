@@ -1,0 +1,67 @@
+// Rounds of one compiled step on a device. The host looks at a flag only every few rounds, so that launches are never waited for
+// one by one; a round after the last needed one must change nothing.
+
+import type { Runtime, Tensor } from '../../index.ts';
+
+/** Runs a body at the device that was chosen; tensors it makes and does not return are disposed of. */
+export type Pinned = <T>(body: () => T) => T;
+
+export type Fields = Readonly<Record<string, Tensor>>;
+
+export interface Rounds<S extends Fields> {
+  /** The fields to begin with; they are disposed of. */
+  readonly start: S;
+  /** The fields after one more round. It is not told which: a number that changes would be traced anew every time. */
+  readonly step: (fields: S) => S;
+  /** The most rounds. */
+  readonly most: number;
+  /** Whether another round could change anything, after so many; left out where the number of rounds is known. */
+  readonly more?: ((fields: S, count: number) => Tensor) | undefined;
+  /** Rounds between two looks at `more`. Default 16. */
+  readonly every?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onRound?: (() => void) | undefined;
+}
+
+/** The fields after the last round, which are the caller's, and how many rounds there were. */
+export async function rounds<S extends Fields>(
+  rt: Runtime,
+  pinned: Pinned,
+  { start, step, most, more, every = 16, signal, onRound }: Rounds<S>,
+): Promise<{ readonly fields: S; readonly count: number }> {
+  const compiled = rt.compile(step as unknown as (fields: Fields) => Fields);
+  const next = compiled as unknown as (fields: S) => S;
+  let fields = start;
+  try {
+    let count = 0;
+    while (count < most) {
+      signal?.throwIfAborted();
+      const until = Math.min(most, count + every);
+      // One scope for all of them: entering it takes as long as a launch.
+      fields = pinned(() => {
+        for (; count < until; count++) {
+          const old = fields;
+          fields = next(old);
+          release(old);
+          onRound?.();
+        }
+        return fields;
+      });
+      if (!more || count >= most) continue;
+      const flag = pinned(() => more(fields, count).compute());
+      const [any] = await flag.data({ signal });
+      flag.dispose();
+      if (!any) break;
+    }
+    return { fields, count };
+  } catch (error) {
+    release(fields);
+    throw error;
+  } finally {
+    compiled.dispose();
+  }
+}
+
+export function release(fields: Fields): void {
+  for (const t of Object.values(fields)) if (!t.disposed) t.dispose();
+}
