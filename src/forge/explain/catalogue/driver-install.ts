@@ -26,6 +26,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(
         /(?:kernel headers|Kernel headers|kernel source)[^\n]{0,60}(?:cannot be found|could not be found|not (?:be )?found|unable to find)/i,
       ),
+      capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       phrase(
         /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,

@@ -7,13 +7,17 @@ import { weak } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
 
 const FAILED =
-  /\b(?:fail(?:ed|s|ure)?|errors?|exception|unable|cannot|can't|could ?n[o']t|couldn't|not|no|unsupported|invalid|incompatible|refused|denied|aborted|panicked|crash(?:ed)?|fatal|bad)\b|Error\b|_ERROR\b|\bERROR_|FAILED/i;
+  /\b(?:fail(?:ed|s|ure)?|errors?|exception|unable|cannot|can't|could ?n[o']t|couldn't|not|no|unsupported|invalid|incompatible|refused|denied|aborted|panicked|crash(?:ed)?|fatal|bad|missing|unknown|undefined|mismatch\w*|outdated|rejected|corrupt\w*|unresolv\w+|lacks?)\b|Error\b|_ERROR\b|\bERROR_|FAILED/i;
 const ABSENT =
-  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|find|found|locate|import|loaded|available|installed|registered)\b|\bmissing\b|cannot be|\bno such file\b/i;
+  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|find|found|locate|import|loaded|available|installed|registered|exist|detected|accessible|present|linked)\b|\bmissing\b|cannot be|\bno such file\b/i;
 const DIED = /segfault|SIGSEGV|SIGABRT|core dumped|access violation|segmentation fault|bad_alloc/i;
 const LOST = /\blost\b|_LOST\b|\bhung\b|\bremoved\b/i;
 const FAULT =
   /\b(?:errors?|fail(?:ed|ure|s)?|failing|exception|aborted|fatal|undefined|not found|invalid|raised)\b|Error\b/i;
+
+/** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
+const HARMLESS =
+  /NCCL INFO|level=DEBUG|\bDEBUG\b[ :]|\[I\]|\[(?:info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated/;
 
 interface Family {
   readonly code: string;
@@ -71,6 +75,16 @@ const FAMILIES: readonly Family[] = [
   },
   { code: 'hip-invalid-fn', subject: /\bhipError\w*|\bHIP error\b/, trouble: FAULT },
   {
+    code: 'hip-invalid-fn',
+    subject: /\bgfx[0-9a-f]{3,4}\b/,
+    trouble: /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
+  },
+  {
+    code: 'amdgpu-old',
+    subject: /\b(?:ROCM_PATH|HIP_PATH|ROCM_HOME|hipcc|hipconfig|amdclang\S*|hipInfo|rocm-smi|rocminfo)\b/i,
+    trouble: /\bnot found\b|does not exist|no such file|not set|could not find|command not found/i,
+  },
+  {
     code: 'nccl-timeout',
     subject:
       /\b(?:nccl|rccl|gloo|c10d|rank|barrier|allreduce|all_reduce|broadcast|collective|process ?group|TCPStore|send|recv)\w*\b/i,
@@ -82,12 +96,18 @@ const FAMILIES: readonly Family[] = [
     trouble:
       /\b(?:connect(?:ion)? (?:refused|reset|closed|failed)|socket|network|interface|unreachable|reset by peer)\b/i,
   },
+  {
+    code: 'nccl-network',
+    subject: /\b(?:c10d|TCPStore|rendezvous|rdzv|MASTER_ADDR|gloo|nccl|ibv_\w+)\b|Rendezvous\w+Error/i,
+    trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed)\b/i,
+  },
   { code: 'nccl', subject: /\b(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
   { code: 'dist-child', subject: /\b(?:torchrun|elastic|local_rank)\b/i, trouble: /\b(?:exitcode|failed|error)\b/i },
   {
     code: 'dkms-build',
-    subject: /\bdkms\b|==> ERROR: module not found: '?nvidia/i,
-    trouble: /fail|error|not found|bad exit/i,
+    subject:
+      /\bdkms\b|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
+    trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable/i,
   },
   {
     code: 'secure-boot',
@@ -140,11 +160,27 @@ const FAMILIES: readonly Family[] = [
     trouble: FAILED,
   },
   { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
+  {
+    code: 'opencl-none',
+    subject: /opencl/i,
+    trouble: /\b(?:no|not|zero|missing)\b[^\n]*\b(?:platforms?|devices?|drivers?|installed|available|icd)\b|plat?form\w* [^\n]*not available/i,
+  },
+  { code: 'opencl-failed', subject: /\bopencl\b|\bcl(?:Enqueue|Create|Build|Set|Finish)\w+/i, trouble: FAULT },
   { code: 'opencl-none', subject: /\bopencl\b|\bpyopencl\b|\bcl(?:get|create|build|enqueue)\w+/, trouble: ABSENT },
   {
     code: 'mps-op',
+    subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\bMPSGraph|\bmps\.\w+/,
+    trouble: /failed assertion|\berror\b|unsupported|mismatch/i,
+  },
+  {
+    code: 'mps-op',
+    subject: /\bconvolution_overrideable\b|_overrideable\b/,
+    trouble: /not (?:supported|implemented)/i,
+  },
+  {
+    code: 'mps-op',
     subject: /\bMPS\b|\bSparseMPS\b/,
-    trouble: /\b(?:not (?:currently )?(?:implemented|supported)|could not run|unsupported)\b/i,
+    trouble: /\b(?:not (?:\w+ )?(?:implemented|supported)|could not run|unsupported|only support\w*)\b/i,
   },
   {
     code: 'mps-unavailable',
@@ -210,7 +246,11 @@ const FAMILIES: readonly Family[] = [
     subject: /onnxruntime|ONNXRuntime|ExecutionProvider/,
     trouble: /\b(?:provider|cuda|tensorrt|gpu)\b[^\n]*\b(?:fail\w*|error|not|unable)/i,
   },
-  { code: 'tensorrt-engine', subject: /\bTRT\b|tensorrt/i, trouble: /\[E\]|\b(?:error|failed|failure)\b/i },
+  {
+    code: 'tensorrt-engine',
+    subject: /\bTRT\b|tensorrt|nvinfer|NvDsInfer|NVDSINFER|trtexec|cuda ?engine/i,
+    trouble: /\[E\]|\b(?:error|failed|failure|mismatch\w*|not compatible|incompatible|assertion)\b|_FAILED\b/i,
+  },
   { code: 'cupy-broken', subject: /\bcupy\b/i, trouble: ABSENT },
   {
     code: 'jax-no-gpu',
@@ -237,9 +277,15 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'ollama-no-gpu',
+    subject: /GPU discovery|discover\w*[^\n]*\bgpu|\bgpu\b[^\n]*discover/i,
+    trouble: FAILED,
+  },
+  {
+    code: 'ollama-no-gpu',
     subject: /offload[^\n]*layers\.(?:real|offload)=0\b|\bollama\b[^\n]*\bgpu\b|\/runners\/cpu\w*\//i,
     trouble: /layers\.\w+=0\b|\b(?:not|no|without|fail\w*|cpu)\b|runners\/cpu/i,
   },
+  { code: 'oom', subject: /\bOOMed\b|\bOOM\b|out_of_memory|(?<!java\.lang\.)OutOfMemory/, trouble: /OOM|memory/i },
   {
     code: 'oom',
     subject:
@@ -273,9 +319,31 @@ const FAMILIES: readonly Family[] = [
       /\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
   },
   {
+    code: 'launch-config',
+    subject: /threads per block|block size|grid size|shared memory per block|registers per (?:block|thread)|\bcuLaunchKernel\b/i,
+    trouble: /\b(?:exceed\w*|too (?:many|large|big)|invalid|limit|greater than|larger than)\b/i,
+  },
+  {
+    code: 'nvml-failed',
+    subject: /\bnvml\w*|NVMLError\w*|NVML_ERROR_\w+/i,
+    trouble: /\b(?:error|failed|failure|not supported|invalid|unknown)\b|Error/i,
+  },
+  { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: FAILED },
+  { code: 'profiler-access', subject: /\bcupti\b|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: FAILED },
+  {
+    code: 'cuda-lib-missing',
+    subject: /\bCUDA\b(?! error)/,
+    trouble: /not linked|(?:not|isn't|improperly|incorrectly) (?:properly |correctly )?installed|installation (?:is )?(?:broken|invalid|incomplete|not found)/i,
+  },
+  {
+    code: 'driver-missing',
+    subject: /driver and runtime versions|CUDA driver version|cuda drivers?\b/i,
+    trouble: /\b(?:error getting|not found|cannot|could not|failed|unable|not functional|missing)\b/i,
+  },
+  {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|exception|call|driver|runtime|kernel)\b/,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|exception|call|driver|runtime|kernel)\b/,
     trouble: /\b(?:error|failed|failure|exception)\b/i,
   },
 ];
@@ -284,7 +352,10 @@ const FAMILIES: readonly Family[] = [
 export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
   const found = new Map<string, Pattern[]>();
   FAMILIES.forEach(({ code, subject, trouble }, rank) => {
-    const re = new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
+    const re = new RegExp(
+      `^(?![^\\n]*(?:${HARMLESS.source}))(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`,
+      'im',
+    );
     found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank }]);
   });
   return found;

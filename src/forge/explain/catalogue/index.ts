@@ -17,7 +17,9 @@ import { kindClasses } from './kinds.ts';
 import { libraryClasses } from './libraries.ts';
 import { memoryClasses } from './memory.ts';
 import { ncclClasses } from './nccl.ts';
+import { sentencesOf } from './sentences.ts';
 import { servingClasses } from './serving.ts';
+import { toolClasses } from './tools.ts';
 
 /** An NVIDIA card in the machine confirms a fault of the NVIDIA stack; its absence proves nothing, the text may come from elsewhere. */
 const onNvidia = (facts: Facts): boolean | undefined => (facts.nvidia ? true : undefined);
@@ -40,9 +42,10 @@ const rows: readonly ErrorClass[] = [
   ...acceleratorClasses,
   ...containerClasses,
   ...graphicsClasses,
+  ...toolClasses,
 ];
 
 export const catalogue: readonly ErrorClass[] = rows.map((row) => ({
   ...row,
-  patterns: [...row.patterns, ...(familiesOf.get(row.code) ?? [])],
+  patterns: [...row.patterns, ...(sentencesOf.get(row.code) ?? []), ...(familiesOf.get(row.code) ?? [])],
 }));

@@ -82,6 +82,13 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(
+        new RegExp(
+          `Because (?<package>${GPU_PACKAGE.source})\\S* depends on [^\\n]*(?:we can conclude|cannot be used|incompatible)`,
+          'i',
+        ),
+      ),
+      symptom(/we can conclude that your (?:requirements|project's requirements) [^\n]*(?:unsatisfiable|incompatible)/i),
       symptom(/pip's dependency resolver does not currently take into account all the packages that are installed/i),
     ],
     cause: ({ got }) =>

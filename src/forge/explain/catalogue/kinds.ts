@@ -54,6 +54,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'torch.compile could not take the program',
     patterns: [
       symptom(/torch\._dynamo\.exc\.(?<kind>\w+)|torch\._inductor\.exc\.(?<inner>\w+)|BackendCompilerFailed/),
+      symptom(/\[__(?:graph_breaks|recompiles)\]|Graph Break Reason|torch\/_dynamo\/\w+\.py[^\n]*(?:Unsupported|failed)/i),
       symptom(/torch\._dynamo hit config\.\w*cache_size_limit|dynamo[^\n]{0,40}(?:recompile_limit|graph break)/i),
     ],
     cause: ({ got }) =>
@@ -70,6 +71,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'A kernel written in the program does not compile',
     patterns: [
       capture(/CompileException: [^\n]*?\((?<line>\d+)\): error: (?<what>[^\n]+)/),
+      capture(/CompileException: (?<what>[^\n]*(?:warning #|catastrophic error)[^\n]*)/),
       capture(/NVRTC_ERROR_COMPILATION|nvrtc: error: (?<what>[^\n]+)|hiprtc[^\n]*(?:error|failed)/i),
       capture(/clBuildProgram failed|CL_BUILD_PROGRAM_FAILURE|(?<!PI_ERROR_)\bBUILD_PROGRAM_FAILURE/),
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),

@@ -61,7 +61,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       symptom(/cuDNN error:/i),
     ],
-    unless: /CUDNN_STATUS_NOT_INITIALIZED|VERSION_MISMATCH/,
+    unless: /CUDNN_STATUS_NOT_INITIALIZED|VERSION_MISMATCH|nvinfer1::/,
     cause: () =>
       'Usually the GPU has too little memory left for the work space; else cuDNN and driver, or two copies of cuDNN, do not fit.',
     fix: (context) => [

@@ -161,7 +161,7 @@ export const ncclClasses: readonly ErrorClass[] = [
     title: 'One of the processes failed; its own message stands above',
     patterns: [
       symptom(/torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError/),
-      symptom(/failed \(exitcode: -?\d+\) local_rank/i),
+      symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
     ],
     cause: () =>
       'torchrun reports that a rank ended; the cause is the last traceback before this line, of the rank named as "first observed failure".',

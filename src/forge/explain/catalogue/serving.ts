@@ -168,7 +168,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(
         /no usable GPU found, --gpu-layers option will be ignored|compiled without (?:GPU|CUDA) support|not compiled with GPU offload support|one possible reason is that llama\.cpp was compiled without GPU support/i,
       ),
-      capture(/ggml_cuda_init: failed to initialize (?:CUDA|ROCm): (?<why>[^\n]+)/i),
+      capture(/ggml_cuda_init: failed to initialize (?:CUDA|ROCm): (?!no (?:ROCm|CUDA)-capable)(?<why>[^\n]+)/i),
       phrase(/ggml_vulkan: No devices found|ggml_metal_init: error|ggml_metal: error/i),
     ],
     cause: ({ got }) =>
