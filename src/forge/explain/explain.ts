@@ -115,6 +115,10 @@ function ranked(found: readonly Found[]): readonly Found[] {
 const carriedHere = (shown: Platform | undefined, machine: Machine): boolean =>
   shown !== undefined && shown !== machine.host.platform && !(shown === 'windows' && machine.host.wsl > 0);
 
+/** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
+const RECORD =
+  /NCCL INFO|level=DEBUG|\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated/;
+
 interface Hit {
   readonly score: number;
   readonly offset: number;
@@ -126,7 +130,8 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
   let further = 0;
   const groups: Record<string, string> = {};
   const take = (base: number, offset: number, values: Readonly<Record<string, string | undefined>> = {}): boolean => {
-    if (entry.unless?.test(lineAt(text, offset))) return false;
+    const line = lineAt(text, offset);
+    if (RECORD.test(line) || entry.unless?.test(line)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     if (!best || base > best.score) best = { score: base, offset, groups };

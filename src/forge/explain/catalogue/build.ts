@@ -13,6 +13,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i),
       capture(/PTX version (?<ptx>[\d.]+) does not support target '(?<sm>sm_\w+)'/i),
+      capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
       capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
@@ -337,9 +338,12 @@ export const buildClasses: readonly ErrorClass[] = [
         /deepspeed|op_builder|hardware\/software|async_io|DS_/i,
       ),
       capture(/'(?<op>DeepSpeed\w*Adam|CPUAdam|FusedAdam)' object has no attribute 'ds_opt_adam\w*'/i),
+      capture(/No module named 'deepspeed\.ops\.[\w.]+'/),
+      capture(/(?<op>\w+_adam|\w+_attn|async_io|transformer_inference|quantizer) cuda is missing or is incompatible/i),
       phrase(/async_io requires the dev(?:el)? libaio|please install the libaio-dev/i),
       capture(/deepspeed\/ops[^\n]*(?:No module named|cannot open|undefined symbol)[^\n]*/i),
     ],
+    explains: ['framework-missing', 'extension-missing'],
     cause: ({ got }) =>
       `${got.op ?? 'An operation'} of DeepSpeed was not built: nvcc, the compiler or libaio is missing, or does not fit torch.`,
     fix: () => [

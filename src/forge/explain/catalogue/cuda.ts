@@ -142,7 +142,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'CUDA gives an unknown error',
     patterns: [
       phrase(/CUDA unknown error/i),
-      code(/cudaErrorUnknown\b|CUDA_ERROR_UNKNOWN\b/),
+      code(/cudaErrorUnknown\b|CUDA_ERROR_UNKNOWN\b|\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
     ],
     cuda: [999],

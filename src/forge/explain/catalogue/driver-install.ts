@@ -27,6 +27,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
         /(?:kernel headers|Kernel headers|kernel source)[^\n]{0,60}(?:cannot be found|could not be found|not (?:be )?found|unable to find)/i,
       ),
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
+      capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
       phrase(
         /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,
@@ -148,7 +149,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The kernel module is of the wrong kind for this GPU',
     patterns: [
-      phrase(/requires use of the NVIDIA open kernel modules/i),
+      phrase(/requires use of the NVIDIA open kernel modules|Open nvidia\.ko is only ready for use|OpenRmEnableUnsupportedGpus/i),
       phrase(
         /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),

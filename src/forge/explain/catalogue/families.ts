@@ -15,10 +15,6 @@ const LOST = /\blost\b|_LOST\b|\bhung\b|\bremoved\b/i;
 const FAULT =
   /\b(?:errors?|fail(?:ed|ure|s)?|failing|exception|aborted|fatal|undefined|not found|invalid|raised)\b|Error\b/i;
 
-/** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
-const HARMLESS =
-  /NCCL INFO|level=DEBUG|\bDEBUG\b[ :]|\[I\]|\[(?:info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated/;
-
 interface Family {
   readonly code: string;
   readonly subject: RegExp;
@@ -31,16 +27,28 @@ const FAMILIES: readonly Family[] = [
     subject: /\b(?:logical|parent|gpu|vulkan|graphics|d3d\d*|wgpu)\b|ERROR_DEVICE/i,
     trouble: LOST,
   },
+  { code: 'hip-fault', subject: /\*ERROR\* ring|\bring \w+[\d.]* timeout|GPU core ?dump/i, trouble: /timeout|failed|error/i },
   { code: 'hip-fault', subject: /\b(?:libhsa|libamdhip|librocblas|rocm|amdgpu|hip)/i, trouble: DIED },
+  {
+    code: 'native-crash',
+    subject: /instance of '(?:c10|at|torch|onnxruntime|Ort|cudf|rmm|raft|tensorflow|ggml|std)::/,
+    trouble: /terminate called|terminating/i,
+  },
   {
     code: 'native-crash',
     subject: /torch|cuda|nvidia|tensorflow|jax|onnx|llama|ggml|vllm|libnv|libcu/i,
     trouble: DIED,
   },
+  {
+    code: 'xid',
+    subject: /\bXid\b/,
+    trouble: /\bXid[ :(]{1,3}(?:\([^)]*\):? ?)?\d+/,
+  },
   { code: 'static-tls', subject: /static TLS/i, trouble: FAILED },
   {
     code: 'nvjitlink-symbol',
-    subject: /undefined symbol: (?:cu(?:da|blas|dnn|sparse|solver|fft|rand|init)|nv(?:rtc|jitlink|ml)|nccl)\w*/i,
+    subject:
+      /(?:undefined symbol:|(?:load|find|resolve) (?:the )?symbol:?) ['"]?(?:cu(?:da|blas|dnn|sparse|solver|fft|rand|init|driver|device|mem|ctx|module|tensor)|nv(?:rtc|jitlink|ml)|nccl)\w*/i,
     trouble: FAULT,
   },
   {
@@ -102,11 +110,22 @@ const FAMILIES: readonly Family[] = [
     trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed)\b/i,
   },
   { code: 'nccl', subject: /\b(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
+  { code: 'host-oom', subject: /exit\w*|return\w*|terminated/i, trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-9|137|SIGKILL)\b/i },
+  {
+    code: 'native-crash',
+    subject: /exit\w*|return\w*|terminated/i,
+    trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-11|-6|-7)\b/i,
+  },
+  {
+    code: 'dist-child',
+    subject: /\blaunch\.py:\d+|sigkill_handler|Root Cause \(first observed failure\)|ChildFailedError/,
+    trouble: /return code|exitcode|observed failure|ERROR|Error/,
+  },
   { code: 'dist-child', subject: /\b(?:torchrun|elastic|local_rank)\b/i, trouble: /\b(?:exitcode|failed|error)\b/i },
   {
     code: 'dkms-build',
     subject:
-      /\bdkms\b|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
+      /\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
     trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable/i,
   },
   {
@@ -117,13 +136,15 @@ const FAMILIES: readonly Family[] = [
   { code: 'nouveau', subject: /\bnouveau\b/i, trouble: /\b(?:in use|loaded|conflict\w*|error|failed|timeout)\b/i },
   {
     code: 'smi-no-comm',
-    subject: /\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
-    trouble: /\b(?:not (?:found|loaded)|failed|cannot|error)\b/i,
+    subject: /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
+    trouble: /\b(?:not (?:found|loaded)|failed|cannot|error|missing|unable)\b/i,
   },
   {
     code: 'driver-packages',
-    subject: /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)/i,
-    trouble: /\b(?:error|conflict\w*|broken|unmet|failed)\b/i,
+    subject:
+      /\b(?:apt|dpkg|dnf|yum|rpm|pacman|zypper)\b[^\n]*\b(?:nvidia|cuda)|\b(?:lib|xorg-x11-drv-|akmod-|kmod-)?(?:nvidia|cuda)-?[\w.:-]*|\brocm-\w+|\bamdgpu-\w+/i,
+    trouble:
+      /\b(?:unmet|held broken|broken packages|no installation candidate|unable to (?:find a match|locate package|correct problems)|no match for argument|target not found|no package \S+ available|has no candidate|unsatisfied dependenc\w+|conflicting requests|file conflicts?)\b|dpkg[^\n]*error|sub-process[^\n]*error code/i,
   },
   {
     code: 'k8s-gpu',
@@ -208,7 +229,28 @@ const FAMILIES: readonly Family[] = [
     subject: /flash[-_ ]?att/i,
     trouble: /\b(?:ampere|turing|hopper|compute capability|sm_?\d\d|gpu (?:is )?too old)\b/i,
   },
-  { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
+  {
+    code: 'no-kernel-image',
+    subject: /\bsm_?\d{2,3}\b|compute capability|CUDA arch\w*/i,
+    trouble:
+      /\b(?:kernels?|binary|build|wheel|image|support)\b[^\n]*\b(?:not (?:available|found|supported|compiled|included)|unavailable|missing)\b|not (?:supported|compatible)\b/i,
+  },
+  {
+    code: 'flash-attn-gpu',
+    subject: /\bsage_?attn?\w*|sageattention|flash_?infer\w*|flash_?mla\w*/i,
+    trouble: /\b(?:architecture|sm_?\d+|compute capability|not new enough|GPU)\b/i,
+  },
+  {
+    code: 'hip-invalid-fn',
+    subject: /\bHIP\b[^\n]*\b(?:kernel|kernal|binary|fatbin)|\.(?:fatbin|hipfb|hsaco|co)\b/i,
+    trouble: ABSENT,
+  },
+  {
+    code: 'not-compiled-cuda',
+    subject: /\b(?:GPU|CUDA|ROCm|HIP|CUBLAS|cuDNN|OpenCL)\b/,
+    trouble:
+      /\b(?:not|without|wasn't|isn't)\b[^\n]{0,30}\b(?:enabled|compiled?|built|included)\b[^\n]{0,30}\b(?:build|support|binary|version|package|wheel)\b|\bonly cpu ops\b|-DUSE_(?:GPU|CUDA)\b/i,
+  },
   { code: 'nvcc-missing', subject: /\bnvcc\b|\bCUDA_HOME\b|\bCUDA_PATH\b|CUDAToolkit|CUDA toolkit/i, trouble: ABSENT },
   {
     code: 'nvcc-mismatch',
@@ -218,10 +260,24 @@ const FAMILIES: readonly Family[] = [
   { code: 'deepspeed-op', subject: /deepspeed|op_builder/i, trouble: FAILED },
   {
     code: 'build-failed',
+    subject:
+      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin)[\w-]*/i,
+    trouble:
+      /\bfailed to build\b(?! \w+ engine)|failed building wheel|could not build wheels|building \S+ \S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
+  },
+  { code: 'build-failed', subject: /\b(?:nvcc|hipcc|cicc|nvlink)\b/, trouble: /\b(?:fatal|error)\b|nonzero exit status/i },
+  {
+    code: 'build-failed',
     subject: /\b(?:flash[-_ ]?attn|xformers|apex|llama-cpp|bitsandbytes|nvcc|cmake)|\.cu\b/i,
     trouble:
       /\b(?:build|compil\w+|wheel|metadata|setup\.py)\b[^\n]*\b(?:fail\w*|error|not)\b|\bfailed with exit (?:code|status)/i,
   },
+  {
+    code: 'build-failed',
+    subject: /\b(?:tcc|gcc|g\+\+|cl|clang|nvcc|hipcc|ptxas|cicc|fatbinary)(?:\.exe)?['"]|cuda_utils|\btriton\b/,
+    trouble: /returned non-zero exit status|CalledProcessError|failed with exit|died due to/,
+  },
+  { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
   { code: 'triton-missing', subject: /\btriton\b/i, trouble: ABSENT },
   {
     code: 'triton-old',
@@ -269,6 +325,11 @@ const FAMILIES: readonly Family[] = [
     subject: /\bvllm\b|KV cache|max_model_len|gpu_memory_utilization/i,
     trouble: /\b(?:memory|larger than|exceed\w*|not enough|increase)\b[^\n]*\b(?:memory|cache|utilization|len)\b/i,
   },
+  {
+    code: 'vllm-engine',
+    subject: /\bsglang\b|\bScheduler\b|\bEngineCore\w*|\bWorkerProc\b|\bRayWorker\w*|sigquit/i,
+    trouble: /hit an exception|Received sigquit|\b(?:died|dead|crashed)\b|failed to (?:start|initialize)/i,
+  },
   { code: 'vllm-engine', subject: /\bvllm\b/i, trouble: /\b(?:error|failed|exception|dead|died)\b/i },
   {
     code: 'gguf-file',
@@ -304,7 +365,7 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'torch-no-gpu',
-    subject: /is_available\(\)|Is CUDA available|CUDA available|torch sees/i,
+    subject: /is_available\(\)|Is CUDA available|(?:CUDA|GPU)[\w ]{0,20} ava\w{4,7}|torch sees/i,
     trouble: /\b(?:False|No|not)\b/i,
   },
   {
@@ -314,9 +375,10 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'no-devices',
-    subject: /\b(?:cuda|nvidia)\b[^\n]*\b(?:gpus?|devices?)\b/i,
+    subject:
+      /\b(?:cuda|nvidia|render\w*|cycles|compute|requested|gpu)\b[^\n]*\b(?:gpus?|devices?)\b|\b(?:gpus?|devices?)\b[^\n]*\b(?:requested|cuda)\b/i,
     trouble:
-      /\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
+      /\b(?:only )?(?:0|zero) (?:gpus?|devices?)\b|\b(?:no|none|not) (?:\w+ ){0,2}(?:found|detected|available|visible)\b|\bno (?:\w+ ){0,2}(?:gpus?|devices?)\b/i,
   },
   {
     code: 'launch-config',
@@ -337,14 +399,15 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'driver-missing',
-    subject: /driver and runtime versions|CUDA driver version|cuda drivers?\b/i,
-    trouble: /\b(?:error getting|not found|cannot|could not|failed|unable|not functional|missing)\b/i,
+    subject: /driver and runtime versions|(?:cuda|nvidia|gpu|display|graphics) drivers?\b|\bCUEW\b/i,
+    trouble:
+      /\b(?:error getting|not found|cannot|could not|failed|unable|not functional|missing|not installed|not loaded)\b|\bno\b[^\n]*\bdrivers? (?:was |were )?(?:found|detected|installed|available)/i,
   },
   {
     code: 'cuda-failed',
     subject:
-      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|exception|call|driver|runtime|kernel)\b/,
-    trouble: /\b(?:error|failed|failure|exception)\b/i,
+      /\bcuInit\b|\bOPTIX_ERROR\w*|\bCUDA(?:_| )?(?:Exception|RuntimeError|DriverError)|\bcu(?:Ctx|Launch|Mem|Module|Stream|Event|Device|Func|Link)[A-Z]\w*|\bcuda(?:get|set|malloc|memcpy|launch|stream|event|device|error|host)\w*|\bCUDA (?:error|failure|failed|exception|call|runtime|kernel|context)\b|\bcuDriver\w+|__global__ function|thrust::system/,
+    trouble: /\b(?:error|failed|failure|exception|not configured|cannot)\b|system_error/i,
   },
 ];
 
@@ -353,7 +416,7 @@ export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
   const found = new Map<string, Pattern[]>();
   FAMILIES.forEach(({ code, subject, trouble }, rank) => {
     const re = new RegExp(
-      `^(?![^\\n]*(?:${HARMLESS.source}))(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`,
+      `^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`,
       'im',
     );
     found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank }]);

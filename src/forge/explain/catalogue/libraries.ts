@@ -264,7 +264,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CuPy is not correctly installed',
     patterns: [
-      phrase(/CuPy is not correctly installed/i),
+      phrase(/CuPy is not correctly installed|make sure that the (?:version of CuPy|package)[^\n]*matches with the version of CUDA/i),
       phrase(/CuPy may not function correctly because multiple CuPy packages are installed/i),
       capture(/(?:No module named '?cupy(?:_backends|\.cuda)|Failed to import CuPy)/i),
     ],
@@ -290,7 +290,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'bitsandbytes does not fit the CUDA version',
     patterns: [
-      phrase(/CUDA Setup failed despite (?:CUDA|GPU) being available/i),
+      phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
       capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
       phrase(
         /bitsandbytes[^\n]{0,60}(?:compiled without GPU support|CUDA (?:binary|version|setup))|Could not find the bitsandbytes/i,

@@ -10,11 +10,11 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   'illegal-access': /illegal (?:memory )?(?:access|address)/,
   'cuda-invalid-value':
     /invalid (?:argument|value|resource handle|device context|context|pitch argument|device pointer|texture reference|source|image)|device kernel image is invalid|named symbol not found|context is destroyed|resource already mapped/,
-  'launch-config': /invalid configuration argument|too many resources requested|(?:too many|number of) threads per block/,
+  'launch-config': /function call is not configured|invalid configuration argument|too many resources requested|(?:too many|number of) threads per block/,
   'cuda-not-supported':
     /operation not (?:supported|permitted)(?! on global| when)|feature is not yet implemented|peer access (?:is )?not/,
   'cuda-fork': /initialization error|driver not initialized|not initialized/,
-  'cuda-unknown': /unknown error/,
+  'cuda-unknown': /unknown[ _]error/,
   'device-busy': /(?:busy or|devices? (?:is|are)) unavailable/,
   'no-kernel-image': /no kernel image|invalid device function/,
   'no-devices': /no (?:CUDA-capable )?device (?:is |was )?(?:detected|found)/,

@@ -252,13 +252,13 @@ export const servingClasses: readonly ErrorClass[] = [
   {
     code: 'vllm-engine',
     severity: 'error',
-    title: 'The engine of vLLM did not start; its own message stands above',
+    title: 'The engine that serves the model stopped; its own message stands above',
     patterns: [
       symptom(
         /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)/i,
       ),
     ],
-    cause: () => 'vLLM reports that a process ended; the cause is the traceback of that process further up.',
+    cause: () => 'The server (vLLM, SGLang) reports that a process of its own ended; the cause is the traceback of that process further up.',
     fix: () => [
       say('Look further up for the first traceback with (EngineCore …) or (Worker …) and explain that.'),
       say('VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager narrow it down.'),
