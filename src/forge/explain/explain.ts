@@ -100,17 +100,23 @@ function ranked(found: readonly Found[]): readonly Found[] {
       .reduce((top, other) => Math.max(top, best(other.entry, other.score, depth + 1) + 0.001), score);
   const rows = found
     .map((row) => ({ ...row, own: row.score, score: Math.min(1, best(row.entry, row.score)) }))
-    .sort((a, b) => b.score - a.score || b.offset - a.offset);
+    .sort((a, b) => echoes(a) - echoes(b) || b.score - a.score || b.offset - a.offset);
   return rows.filter(
     (row, i) =>
       !rows.some(
         (other, at) =>
           at < i &&
-          ((other.own > FAINT && other.entry.explains?.includes(row.entry.code)) ||
+          ((!mere(other) && mere(row)) ||
+            (other.own > FAINT && other.entry.explains?.includes(row.entry.code)) ||
             (row.own < SPECIFIC && other.line === row.line)),
       ),
   );
 }
+
+/** Tells little by itself: a family's line, or a process that ended. */
+const mere = ({ entry, family }: Found): boolean => family || entry.echo === true;
+
+const echoes = ({ entry }: Found): number => (entry.echo ? 1 : 0);
 
 const carriedHere = (shown: Platform | undefined, machine: Machine): boolean =>
   shown !== undefined && shown !== machine.host.platform && !(shown === 'windows' && machine.host.wsl > 0);
@@ -123,28 +129,35 @@ interface Hit {
   readonly score: number;
   readonly offset: number;
   readonly groups: Readonly<Record<string, string>>;
+  /** Found by a family only. */
+  readonly family: boolean;
 }
 
 function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaNumbers>): Hit | undefined {
   let best: Hit | undefined;
   let further = 0;
   const groups: Record<string, string> = {};
-  const take = (base: number, offset: number, values: Readonly<Record<string, string | undefined>> = {}): boolean => {
+  const take = (
+    base: number,
+    offset: number,
+    values: Readonly<Record<string, string | undefined>> = {},
+    family = false,
+  ): boolean => {
     const line = lineAt(text, offset);
     if (RECORD.test(line) || entry.unless?.test(line)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
-    if (!best || base > best.score) best = { score: base, offset, groups };
+    if (!best || base > best.score) best = { score: base, offset, groups, family };
     return true;
   };
-  for (const { kind, re, along, rank = 0 } of entry.patterns) {
+  for (const { kind, re, along, rank = 0, family = false } of entry.patterns) {
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
     const base = BASE[kind] - rank * RANK;
-    if (!hit || take(base, hit.index, hit.groups)) continue;
+    if (!hit || take(base, hit.index, hit.groups, family)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(base, again.index, again.groups)) break;
+      if (take(base, again.index, again.groups, family)) break;
   }
   for (const { number, offset } of numbers)
     if (entry.cuda?.includes(number)) take(BASE.code, offset, { cudaError: String(number) });

@@ -91,6 +91,7 @@ export const amdClasses: readonly ErrorClass[] = [
       code(
         /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hipblasLt on an unsupported architecture/,
       ),
+      phrase(/rocBLAS warning: No paths matched/i),
     ],
     cause: ({ got }) => `The installed rocBLAS does not support ${got.gfx ?? 'this gfx target'}, or was not found.`,
     fix: (context) => [...reinstall(context), override],

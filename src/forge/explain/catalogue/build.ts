@@ -203,6 +203,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(
         /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed)/i,
       ),
+      phrase(/Unable to find the development tool `(?:cc|gcc|make)`/i),
     ],
     explains: ['build-failed', 'triton-missing'],
     cause: ({ os }) =>
@@ -318,6 +319,7 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(/CMake Error[^\n]*(?:CUDA|cuda)|CMake Error at [^\n]*(?:llama|ggml|torch)[^\n]*/i),
       symptom(/(?:llama\.cpp|ggml|vllm|flash|xformers|apex|csrc)[^\n]*: (?:fatal )?error: /i),
       symptom(/command ['"][^'"\n]*\b(?:nvcc|hipcc)(?:\.exe)?['"] failed with exit (?:status|code) \d+/i),
+      symptom(/ninja: error: |nvlink (?:error|fatal)|undefined reference to [`'](?:cuda|cublas|cudnn|__cuda|nccl|hip)\w*/),
     ],
     cause: ({ got }) =>
       `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,
@@ -343,6 +345,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(/async_io requires the dev(?:el)? libaio|please install the libaio-dev/i),
       capture(/deepspeed\/ops[^\n]*(?:No module named|cannot open|undefined symbol)[^\n]*/i),
     ],
+    unless: /sigkill_handler|exits with return code/,
     explains: ['framework-missing', 'extension-missing'],
     cause: ({ got }) =>
       `${got.op ?? 'An operation'} of DeepSpeed was not built: nvcc, the compiler or libaio is missing, or does not fit torch.`,

@@ -406,7 +406,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'A CUDA graph could not be recorded',
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
-      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraphExecUpdateFailure/),
+      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraph\w+|CUDA_ERROR_GRAPH\w+/),
       phrase(
         /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|Cannot prepare for replay during capturing/i,
       ),

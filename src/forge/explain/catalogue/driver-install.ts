@@ -90,6 +90,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(
         /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
       ),
+      phrase(/distribution-provided pre-install script failed|NVIDIA Installer (?:cannot continue|failed)|could not find compatible graphics hardware|not compatible with this version of Windows/i),
     ],
     cause: ({ got }) =>
       `${got.package ?? 'A driver package'} asks for others that are not there: packages of two sources or of two driver branches are mixed, or the repository's key is out of date.`,
@@ -110,6 +111,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(
         /(?:loading|Loading) of (?:unsigned module|module with unavailable key) is rejected|Lockdown: \w+: unsigned module loading is restricted/i,
       ),
+      phrase(/Required key not available/i),
     ],
     explains: ['smi-no-comm', 'dkms-build'],
     cause: () => 'The kernel module is not signed with a key that this machine trusts.',
@@ -155,6 +157,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
       phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
+      capture(/do not appear to have an NVIDIA GPU supported by the (?<branch>[\d.]+)/i),
     ],
     explains: ['smi-no-comm', 'no-devices'],
     cause: ({ got }) =>

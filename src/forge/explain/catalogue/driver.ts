@@ -143,6 +143,7 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(/\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)/i),
       symptom(/\[nvidia-drm\][^\n]*(?:Failed|ERROR)|nvidia-modeset: ERROR|nvidia-gpu [^\n]*timeout/i),
+      symptom(/\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i),
     ],
     unless: /Xid/,
     explains: ['no-devices'],

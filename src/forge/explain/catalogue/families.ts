@@ -107,7 +107,7 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'nccl-network',
     subject: /\b(?:c10d|TCPStore|rendezvous|rdzv|MASTER_ADDR|gloo|nccl|ibv_\w+)\b|Rendezvous\w+Error/i,
-    trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed)\b/i,
+    trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed|broken pipe)\b/i,
   },
   { code: 'nccl', subject: /\b(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
   { code: 'host-oom', subject: /exit\w*|return\w*|terminated/i, trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-9|137|SIGKILL)\b/i },
@@ -126,7 +126,7 @@ const FAMILIES: readonly Family[] = [
     code: 'dkms-build',
     subject:
       /\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
-    trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable/i,
+    trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable|could not/i,
   },
   {
     code: 'secure-boot',
@@ -162,7 +162,7 @@ const FAMILIES: readonly Family[] = [
     subject: /\b(?:docker|podman|containerd|OCI)\b[^\n]*\b(?:gpus?|nvidia|cdi)\b/i,
     trouble: FAILED,
   },
-  { code: 'wsl-lib', subject: /\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i, trouble: FAILED },
+  { code: 'wsl-lib', subject: /\bdxgk\w*|\bdxcore\b|\/dev\/dxg\b|\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i, trouble: FAILED },
   {
     code: 'webgpu-no-adapter',
     subject: /\badapters?\b/i,
@@ -204,14 +204,19 @@ const FAMILIES: readonly Family[] = [
     trouble: /\b(?:not (?:\w+ )?(?:implemented|supported)|could not run|unsupported|only support\w*)\b/i,
   },
   {
+    code: 'mps-op',
+    subject: /-\[(?:IOGPU|MTL|AGX|_MTL)\w*|MTLDebug\w*|command encoder/,
+    trouble: /failed assertion|error/i,
+  },
+  {
     code: 'mps-unavailable',
-    subject: /\bMPS\b|\bMTL\w+|\bMetal\b/,
+    subject: /\bggml_metal\w*|\bMPS\b|\bMTL\w+|\bMetal\b/,
     trouble: /\b(?:not available|unavailable|failed|error)\b|Error Domain/i,
   },
   {
     code: 'xpu-failed',
     subject:
-      /\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi|ipex)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
+      /\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
     trouble: FAILED,
   },
   {
@@ -290,6 +295,16 @@ const FAMILIES: readonly Family[] = [
     trouble: FAULT,
   },
   { code: 'dynamo', subject: /\b(?:inductor|dynamo|torch\.compile|aot_?autograd)\b/i, trouble: FAULT },
+  {
+    code: 'win-dll',
+    subject: /\b[\w-]+\.(?:dll|pyd)\b/i,
+    trouble: /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|\[WinError/i,
+  },
+  {
+    code: 'quant-gpu',
+    subject: /\b(?:marlin|machete|awq|gptq|fp8|fp4|nvfp4|mxfp4|w8a8|w4a16|cutlass)\w*\b/i,
+    trouble: /\b(?:not supported|unsupported|requires? (?:compute|capability|sm|a? ?gpu))\b/i,
+  },
   { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
   {
@@ -314,7 +329,11 @@ const FAMILIES: readonly Family[] = [
     trouble:
       /\b(?:cuda|gpu|rocm|backend)\b[^\n]*\b(?:fail\w*|unable|not|error)|\b(?:unable|failed)\b[^\n]*\b(?:cuda|gpu|backend)/i,
   },
-  { code: 'xla-failed', subject: /\bXLA\b|xla_extension|XlaRuntimeError/, trouble: FAULT },
+  {
+    code: 'xla-failed',
+    subject: /\bXLA\b|xla_extension|(?:Xla|Jax)RuntimeError|\bHLO\b|\bxla\/|xla\.gpu|XlaModule/,
+    trouble: /\b(?:errors?|fail(?:ed|ure|s)?|exception|aborted|fatal|invalid|raised)\b|Error\b|RET_CHECK/i,
+  },
   {
     code: 'tf-no-gpu',
     subject: /tensorflow[^\n]*\b(?:gpu|cuda)/i,
@@ -386,9 +405,14 @@ const FAMILIES: readonly Family[] = [
     trouble: /\b(?:exceed\w*|too (?:many|large|big)|invalid|limit|greater than|larger than)\b/i,
   },
   {
+    code: 'nvml-access',
+    subject: /\bNvRm\w+|\bnvmap\b|\bnvhost\w*|libnvrm\w*/,
+    trouble: /permission|denied|failed|can't|errno 13/i,
+  },
+  {
     code: 'nvml-failed',
     subject: /\bnvml\w*|NVMLError\w*|NVML_ERROR_\w+/i,
-    trouble: /\b(?:error|failed|failure|not supported|invalid|unknown)\b|Error/i,
+    trouble: /\b(?:error|failed|failure|not supported|invalid|unknown|can't|cannot)\b|Error/i,
   },
   { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: FAILED },
   { code: 'profiler-access', subject: /\bcupti\b|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: FAILED },
@@ -419,7 +443,7 @@ export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
       `^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`,
       'im',
     );
-    found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank }]);
+    found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank, family: true }]);
   });
   return found;
 })();

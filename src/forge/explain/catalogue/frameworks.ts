@@ -8,7 +8,11 @@ import { JAX, TENSORFLOW, UV } from './links.ts';
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
-const GPU_PROGRAM = /torch|cuda|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx/i;
+const GPU_PROGRAM = /torch|cuda|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
+
+/** A crash counts where such a program is named on its line or on one of the three before it. */
+const near = (crash: RegExp) =>
+  symptom(new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'));
 
 export const frameworkClasses: readonly ErrorClass[] = [
   {
@@ -54,6 +58,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
+      phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
     ],
     unless: /bitsandbytes|quantization|ollama|level=/i,
     cause: (context) => {
@@ -95,6 +100,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /can't convert (?:cuda|xpu|mps)(?::\d+)? device type tensor to numpy|Cannot copy between CPU and CUDA tensors/i,
       ),
+      phrase(/must be on the current device|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i),
     ],
     cause: ({ got }) =>
       got.first && got.second && /:|cpu|cuda/.test(got.second)
@@ -186,6 +192,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(/Unable to register cu(?:DNN|FFT|BLAS) factory/i),
       symptom(/TF-TRT Warning: Could not find TensorRT|Cannot dlopen some TensorRT libraries/i),
       symptom(/successful NUMA node read from SysFS had negative value/i),
+      symptom(/Could not load dynamic library 'libnvinfer/i),
     ],
     cause: () => 'TensorFlow prints it on healthy machines too; it is not the reason for a failure.',
     fix: () => [
@@ -283,7 +290,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'XLA could not compile or run the program',
     patterns: [
       symptom(
-        /XlaRuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
+        /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
       symptom(
         /(?:JaxRuntimeError|InternalError|UnknownError|FailedPreconditionError): [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*/,
@@ -303,10 +310,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
-      symptom(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/i, GPU_PROGRAM),
-      symptom(
-        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted) ?\(?(?:core dumped)?/i,
-        GPU_PROGRAM,
+      near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
+      near(
+        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted) ?\(?(?:core dumped)?/,
       ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
@@ -317,6 +323,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
     ],
     unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
+    echo: true,
     cause: ({ got }) =>
       `A library ended the process${got.status ? ` (${got.status})` : ''} without a message of its own: memory, a driver that does not fit, or a library of another version.`,
     fix: (context) => [

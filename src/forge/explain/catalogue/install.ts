@@ -41,6 +41,7 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(/we only found wheels for `(?<package>[\w.-]+)`|`(?<name>[\w.-]+)`[^\n]*only has wheels (?:for|with)/i),
     ],
     cause: ({ got }) =>
       `${got.package ?? got.name ?? 'The package'} has no wheel for this ${got.what ?? 'Python or platform'}${got.python ? ` (Python ${got.python})` : ''}, or the index does not carry it.`,
@@ -154,6 +155,7 @@ export const installClasses: readonly ErrorClass[] = [
       phrase(
         /(?:CondaHTTPError|Failed to fetch: `https:\/\/download\.pytorch|error sending request for url[^\n]*(?:pytorch|pypi))/i,
       ),
+      phrase(/CERTIFICATE_VERIFY_FAILED[^\n]*(?:pytorch|nvidia|pypi|conda|hugging)|(?:pytorch|nvidia|pypi|conda|hugging)[^\n]*CERTIFICATE_VERIFY_FAILED/i),
     ],
     cause: () => 'The connection ended too early, or what came is not what was announced.',
     fix: () => [
@@ -187,6 +189,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
       ),
+      symptom(/Solving environment: failed/i),
     ],
     cause: ({ got }) =>
       got.what

@@ -60,6 +60,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
       ),
       symptom(/cuDNN error:/i),
+      phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:Backward|Forward)[\w ]* launch failure/i),
     ],
     unless: /CUDNN_STATUS_NOT_INITIALIZED|VERSION_MISMATCH|nvinfer1::/,
     cause: () =>
@@ -100,6 +101,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
       symptom(/\bcu(?:Blas|blas|Solver|solver|Fft|fft|Sparse|sparse)\b[^\n]{0,20}(?:internal )?error/),
+      symptom(/Blas (?:x?GEMM|SGEMM)\w* launch failed|Blas xGEMM/i),
     ],
     cause: () =>
       'The library got sizes or types that it does not take, a kernel before it failed, or its version does not fit the GPU.',
@@ -128,7 +130,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/\/usr\/bin\/ld: cannot find -l(?<library>cudart|cublas\w*|cudnn|nvrtc|cusparse|nccl|nvToolsExt)\b/i),
       phrase(/No libcudart\.so found! Install CUDA or the cudatoolkit package/i),
     ],
-    unless: /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]/,
+    unless: /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,
     explains: ['tf-no-gpu', 'ort-provider', 'cupy-broken'],
     cause: (context) =>
       `${context.got.library ?? 'A CUDA library'} is missing or of another major version than the program was built with.`,
@@ -250,6 +252,8 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
       phrase(/Unknown Provider Type: \w+ExecutionProvider/i),
+      phrase(/multiple onnxruntime packages are installed|Require cuDNN \d[\d.*]* and CUDA \d|CUDA_PATH is set but CUDA/i),
+      symptom(/get_available_providers\(\)[^\n]*\[?'CPUExecutionProvider'\]?/),
     ],
     cause: ({ got }) =>
       `The ${got.provider ?? 'CUDA'} provider did not load: the CPU package is installed, or the CUDA and cuDNN versions that it was built for are missing.`,

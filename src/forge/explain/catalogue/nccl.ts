@@ -163,6 +163,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       symptom(/torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError/),
       symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
     ],
+    echo: true,
     cause: () =>
       'torchrun reports that a rank ended; the cause is the last traceback before this line, of the rank named as "first observed failure".',
     fix: () => [

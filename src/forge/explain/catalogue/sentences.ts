@@ -27,10 +27,10 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
 };
 
 const CUDA =
-  /(?:cuda|\bcu(?:Ctx|Init|Launch|Mem|Module|Stream|Event|Device|Func|Link|Graph)\w*|thrust::|\bcub::|\.cuh?\b|nvrtc|cublas|cufft|\bNPP\b|\bGPU (?:error|kernel))/;
+  /(?:cuda|\bcu(?:Ctx|Init|Launch|Mem|Module|Stream|Event|Device|Func|Link|Graph)\w*|thrust::|\bcub::|\.cuh?\b|nvrtc|cublas|cufft|\bNPP\b|\bGPU (?:error|kernel|device))/;
 
 /** A class with a wording of its own for the same line comes first. */
-const BELOW = 25;
+const BELOW = 60;
 
 /** One pattern for each class that a sentence leads to. */
 export const sentencesOf: ReadonlyMap<string, readonly Pattern[]> = new Map(

@@ -11,7 +11,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
-      phrase(/no compatible GPUs were discovered|no nvidia devices detected|Invalid OLLAMA_LLM_LIBRARY/i),
+      phrase(/no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i),
       phrase(
         /unable to load (?:cudart|cuda|nvcuda|nvml|oneapi|rocm|hip)\b[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
       ),
@@ -30,7 +30,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(/amdgpu is not supported|amdgpu version file missing|ollama recommends running/i),
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
     ],
-    explains: ['torch-no-gpu'],
+    explains: ['torch-no-gpu', 'cuda-lib-missing'],
     cause: ({ got, facts }) =>
       got.number === '999'
         ? 'The driver is in a bad state, most often after suspend.'
@@ -66,8 +66,10 @@ export const servingClasses: readonly ErrorClass[] = [
       symptom(
         /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
       ),
+      symptom(/model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i),
     ],
     explains: ['native-crash', 'cuda-failed'],
+    echo: true,
     cause: ({ got }) =>
       `The process that holds the model crashed${got.status ? ` (${got.status.trim()})` : ''}; the server log tells why, most often memory.`,
     fix: () => [
@@ -123,6 +125,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:missing tensor|wrong number of tensors|check_tensor_dims: tensor) '?(?<tensor>[\w.]+)?|done_getting_tensors: wrong number/i,
       ),
       phrase(/this model (?:is not supported|requires a newer version)|model requires a newer version of Ollama/i),
+      capture(/tensor '(?<tensor>[\w.]+)' has wrong shape/i),
     ],
     explains: ['gguf-file', 'ollama-runner'],
     cause: ({ got }) =>
@@ -152,6 +155,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main): (?:error: )?(?:failed|unable) to load model/i,
       ),
       capture(/gguf_init_from_file\w*: failed to (?:open|read)[^\n]*/i),
+      phrase(/PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i),
     ],
     cause: () => 'The file is cut off, not a GGUF file (an HTML page or a Git LFS pointer), or of an old format.',
     fix: () => [
@@ -258,6 +262,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)/i,
       ),
     ],
+    echo: true,
     cause: () => 'The server (vLLM, SGLang) reports that a process of its own ended; the cause is the traceback of that process further up.',
     fix: () => [
       say('Look further up for the first traceback with (EngineCore …) or (Worker …) and explain that.'),
