@@ -94,6 +94,7 @@ export const buildClasses: readonly ErrorClass[] = [
       code(/CUDAMismatchException/),
       phrase(/Cuda extensions are being compiled with a version of Cuda that does not match/i),
     ],
+    unless: /minor version mismatch|shouldn't be a problem/i,
     explains: ['build-failed', 'deepspeed-op', 'nvcc-missing'],
     cause: ({ got }) =>
       `nvcc is of CUDA ${got.nvcc ?? 'another version'}, torch was built with ${got.wanted ?? 'a different one'}.`,
@@ -319,7 +320,9 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(/CMake Error[^\n]*(?:CUDA|cuda)|CMake Error at [^\n]*(?:llama|ggml|torch)[^\n]*/i),
       symptom(/(?:llama\.cpp|ggml|vllm|flash|xformers|apex|csrc)[^\n]*: (?:fatal )?error: /i),
       symptom(/command ['"][^'"\n]*\b(?:nvcc|hipcc)(?:\.exe)?['"] failed with exit (?:status|code) \d+/i),
-      symptom(/ninja: error: |nvlink (?:error|fatal)|undefined reference to [`'](?:cuda|cublas|cudnn|__cuda|nccl|hip)\w*/),
+      symptom(
+        /ninja: error: |nvlink (?:error|fatal)|undefined reference to [`'](?:cuda|cublas|cudnn|__cuda|nccl|hip)\w*/,
+      ),
     ],
     cause: ({ got }) =>
       `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,

@@ -28,7 +28,9 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
-      phrase(/nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices/i),
+      phrase(
+        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices/i,
+      ),
     ],
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
     fix: (context) =>

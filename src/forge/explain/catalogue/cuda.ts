@@ -45,6 +45,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /GPU architecture[^\n]{0,40} is (?<arch>\w+), which is not compatible with|(?:not compatible|incompatible) with (?:the |this |your )?(?:current )?\w+ (?:installation|build|wheel)[^\n]*(?:arch|sm_|capabilit)/i,
       ),
+      phrase(/PyTorch install supports CUDA capabilities/i),
     ],
     cuda: [98, 209],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
@@ -60,9 +61,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       code(/cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE/),
       phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
-      capture(
-        /Invalid CUDA 'device=(?<device>[^']*)' requested|No CUDA devices? (?:were |was )?(?:found|detected|available)/i,
-      ),
+      capture(/No CUDA devices? (?:were |was )?(?:found|detected|available)/i),
       phrase(/no supported devices found for platform CUDA/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],
@@ -97,6 +96,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
         /cuda|gpu/i,
       ),
+      capture(/Invalid (?:CUDA )?['`]-{0,2}device[ =](?<device>[^'`]*)['`]/i),
     ],
     cuda: [101],
     unless: OTHER_GPU,

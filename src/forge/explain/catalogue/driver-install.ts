@@ -90,7 +90,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(
         /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
       ),
-      phrase(/distribution-provided pre-install script failed|NVIDIA Installer (?:cannot continue|failed)|could not find compatible graphics hardware|not compatible with this version of Windows/i),
+      phrase(
+        /distribution-provided pre-install script failed|NVIDIA Installer (?:cannot continue|failed)|could not find compatible graphics hardware|not compatible with this version of Windows/i,
+      ),
     ],
     cause: ({ got }) =>
       `${got.package ?? 'A driver package'} asks for others that are not there: packages of two sources or of two driver branches are mixed, or the repository's key is out of date.`,
@@ -151,7 +153,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The kernel module is of the wrong kind for this GPU',
     patterns: [
-      phrase(/requires use of the NVIDIA open kernel modules|Open nvidia\.ko is only ready for use|OpenRmEnableUnsupportedGpus/i),
+      phrase(
+        /requires use of the NVIDIA open kernel modules|Open nvidia\.ko is only ready for use|OpenRmEnableUnsupportedGpus/i,
+      ),
       phrase(
         /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),

@@ -143,7 +143,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(/\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)/i),
       symptom(/\[nvidia-drm\][^\n]*(?:Failed|ERROR)|nvidia-modeset: ERROR|nvidia-gpu [^\n]*timeout/i),
-      symptom(/\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i),
+      symptom(
+        /\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i,
+      ),
     ],
     unless: /Xid/,
     explains: ['no-devices'],
@@ -186,6 +188,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/'?nvidia-smi'? (?:is not recognized as|: The term 'nvidia-smi' is not recognized)/i),
       phrase(/No such file or directory: ['"]nvidia-smi['"]|exec: "nvidia-smi": executable file not found/i),
       symptom(/(?:nvidia-smi|NVIDIA-SMI)[^\n]{0,40}(?:not installed|could not be found)/i),
+      phrase(
+        /nvidia-smi not found|(?:cannot|could not|can't) find nvidia-smi|exec: \\*"nvidia-smi\\*": executable file not found/i,
+      ),
     ],
     holds: (facts) => facts.nvidia,
     cause: (context) =>

@@ -230,7 +230,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+)' is not defined/i),
       capture(
-        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*))'|cannot import name '_C' from '(?<other>\w+)/i,
+        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
       capture(/name '(?<package>str2optimizer\w+|GpuIndex\w+|StandardGpuResources)' is not defined/),

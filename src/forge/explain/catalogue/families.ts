@@ -7,13 +7,12 @@ import { weak } from '../patterns.ts';
 import type { Pattern } from '../types.ts';
 
 const FAILED =
-  /\b(?:fail(?:ed|s|ure)?|errors?|exception|unable|cannot|can't|could ?n[o']t|couldn't|not|no|unsupported|invalid|incompatible|refused|denied|aborted|panicked|crash(?:ed)?|fatal|bad|missing|unknown|undefined|mismatch\w*|outdated|rejected|corrupt\w*|unresolv\w+|lacks?)\b|Error\b|_ERROR\b|\bERROR_|FAILED/i;
+  /\b(?:fail\w*|errors?|exception|unable|cannot|can't|could ?n[o']t|couldn't|not|no|unsupported|invalid|incompatible|refused|denied|aborted|panicked|crash(?:ed)?|fatal|bad|missing|unknown|undefined|mismatch\w*|outdated|rejected|corrupt\w*|unresolv\w+|lacks?)\b|Error\b|_ERROR\b|\bERROR_|FAILED/i;
 const ABSENT =
-  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|find|found|locate|import|loaded|available|installed|registered|exist|detected|accessible|present|linked)\b|\bmissing\b|cannot be|\bno such file\b/i;
+  /\bnot (?:integrated|included|linked|part of)\b|\b(?:unable|cannot|can't|couldn't|could not|fail(?:ed)?|not|no)\b[^\n]{0,40}\b(?:load|open|find|found|locate|discover|see|access|import|loaded|available|installed|registered|exist|detected|accessible|present|linked)\b|\bmissing\b|cannot be|\bno such file\b/i;
 const DIED = /segfault|SIGSEGV|SIGABRT|core dumped|access violation|segmentation fault|bad_alloc/i;
 const LOST = /\blost\b|_LOST\b|\bhung\b|\bremoved\b/i;
-const FAULT =
-  /\b(?:errors?|fail(?:ed|ure|s)?|failing|exception|aborted|fatal|undefined|not found|invalid|raised)\b|Error\b/i;
+const FAULT = /\b(?:errors?|fail\w*|failing|exception|aborted|fatal|undefined|not found|invalid|raised)\b|Error\b/i;
 
 interface Family {
   readonly code: string;
@@ -27,7 +26,12 @@ const FAMILIES: readonly Family[] = [
     subject: /\b(?:logical|parent|gpu|vulkan|graphics|d3d\d*|wgpu)\b|ERROR_DEVICE/i,
     trouble: LOST,
   },
-  { code: 'hip-fault', subject: /\*ERROR\* ring|\bring \w+[\d.]* timeout|GPU core ?dump/i, trouble: /timeout|failed|error/i },
+  { code: 'hip-fault', subject: /\bamdgpu: /, trouble: /\b(?:fail\w*|error|fault|timeout|hang)\b/i },
+  {
+    code: 'hip-fault',
+    subject: /\*ERROR\* ring|\bring \w+[\d.]* timeout|GPU core ?dump/i,
+    trouble: /timeout|failed|error/i,
+  },
   { code: 'hip-fault', subject: /\b(?:libhsa|libamdhip|librocblas|rocm|amdgpu|hip)/i, trouble: DIED },
   {
     code: 'native-crash',
@@ -53,7 +57,8 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'abi-symbol',
-    subject: /undefined symbol: _Z|symbol not found in flat namespace|procedure entry point/i,
+    subject:
+      /undefined symbol: _Z|(?:torch|ATen|c10)\S*: undefined symbol|symbol not found in flat namespace|procedure entry point/i,
     trouble: FAULT,
   },
   { code: 'cudnn-missing', subject: /cudnn/i, trouble: ABSENT },
@@ -67,15 +72,19 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'cuda-lib-missing',
     subject:
-      /\blib(?:cu|nv)\w+\.so|\b(?:nvrtc|cudart|cublas|cusparse|cusolver|cufft|curand|nvjitlink|libnpp|libcudart)|\b(?:cu|nv)\w+64_\w+\.dll/i,
+      /\blib(?:cu|nv)\w+\.so|\b(?:nvrtc|cudart|cudadevrt|cublas|cusparse|cusolver|cufft|curand|nvjitlink|libnpp|libcudart)|\b(?:cu|nv)\w+64_\w+\.dll/i,
     trouble: ABSENT,
   },
   { code: 'cuda-lib-missing', subject: /NVRTC_ERROR_BUILTIN|NvrtcSupportError/, trouble: FAILED },
   { code: 'cublas-failed', subject: /\b(?:cu|roc|hip)(?:blas|fft|sparse|solver|rand)/i, trouble: FAULT },
-  { code: 'nvvm-missing', subject: /\bnvvm\b|libdevice/i, trouble: ABSENT },
+  { code: 'nvvm-missing', subject: /nvvm|libdevice/i, trouble: ABSENT },
   { code: 'miopen', subject: /miopen/i, trouble: FAILED },
   { code: 'rocblas-tensile', subject: /tensile/i, trouble: FAILED },
-  { code: 'hip-perm', subject: /\/dev\/(?:kfd|dri)|\brender group\b/i, trouble: /permission|denied|cannot|failed/i },
+  {
+    code: 'hip-perm',
+    subject: /\/dev\/(?:kfd|dri)|\brender group\b/i,
+    trouble: /permission|denied|cannot|failed|no such file/i,
+  },
   {
     code: 'hip-none',
     subject: /\b(?:rocm|hip|hsa|kfd|amdgpu)\b[^\n]*\b(?:gpus?|devices?|agents?)\b/i,
@@ -85,7 +94,8 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'hip-invalid-fn',
     subject: /\bgfx[0-9a-f]{3,4}\b/,
-    trouble: /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
+    trouble:
+      /\b(?:not (?:a )?support\w*|unsupported|invalid|no (?:kernel|binary|code object)\w*|not recognized|not compatible)\b/i,
   },
   {
     code: 'amdgpu-old',
@@ -109,8 +119,12 @@ const FAMILIES: readonly Family[] = [
     subject: /\b(?:c10d|TCPStore|rendezvous|rdzv|MASTER_ADDR|gloo|nccl|ibv_\w+)\b|Rendezvous\w+Error/i,
     trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed|broken pipe)\b/i,
   },
-  { code: 'nccl', subject: /\b(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
-  { code: 'host-oom', subject: /exit\w*|return\w*|terminated/i, trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-9|137|SIGKILL)\b/i },
+  { code: 'nccl', subject: /(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
+  {
+    code: 'host-oom',
+    subject: /exit\w*|return\w*|terminated/i,
+    trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-9|137|SIGKILL)\b/i,
+  },
   {
     code: 'native-crash',
     subject: /exit\w*|return\w*|terminated/i,
@@ -136,7 +150,8 @@ const FAMILIES: readonly Family[] = [
   { code: 'nouveau', subject: /\bnouveau\b/i, trouble: /\b(?:in use|loaded|conflict\w*|error|failed|timeout)\b/i },
   {
     code: 'smi-no-comm',
-    subject: /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
+    subject:
+      /nvidia(?:-\w+)?\.ko\b|\b(?:kernel )?modules?\b[^\n]*\bnvidia|\bnvidia[\w-]*\b[^\n]*\b(?:kernel )?modules?/i,
     trouble: /\b(?:not (?:found|loaded)|failed|cannot|error|missing|unable)\b/i,
   },
   {
@@ -162,7 +177,11 @@ const FAMILIES: readonly Family[] = [
     subject: /\b(?:docker|podman|containerd|OCI)\b[^\n]*\b(?:gpus?|nvidia|cdi)\b/i,
     trouble: FAILED,
   },
-  { code: 'wsl-lib', subject: /\bdxgk\w*|\bdxcore\b|\/dev\/dxg\b|\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i, trouble: FAILED },
+  {
+    code: 'wsl-lib',
+    subject: /\bdxgk\w*|\bdxcore\b|\/dev\/dxg\b|\/usr\/lib\/wsl\b|\bWSL\b[^\n]*\b(?:gpu|cuda|driver)/i,
+    trouble: FAILED,
+  },
   {
     code: 'webgpu-no-adapter',
     subject: /\badapters?\b/i,
@@ -184,10 +203,11 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'opencl-none',
     subject: /opencl/i,
-    trouble: /\b(?:no|not|zero|missing)\b[^\n]*\b(?:platforms?|devices?|drivers?|installed|available|icd)\b|plat?form\w* [^\n]*not available/i,
+    trouble:
+      /\b(?:no|not|zero|missing)\b[^\n]*\b(?:platforms?|devices?|drivers?|installed|available|icd)\b|plat?form\w* [^\n]*not available/i,
   },
-  { code: 'opencl-failed', subject: /\bopencl\b|\bcl(?:Enqueue|Create|Build|Set|Finish)\w+/i, trouble: FAULT },
-  { code: 'opencl-none', subject: /\bopencl\b|\bpyopencl\b|\bcl(?:get|create|build|enqueue)\w+/, trouble: ABSENT },
+  { code: 'opencl-failed', subject: /opencl|\bcl(?:Enqueue|Create|Build|Set|Finish)\w+/i, trouble: FAULT },
+  { code: 'opencl-none', subject: /opencl|\bpyopencl\b|\bcl(?:get|create|build|enqueue)\w+/, trouble: ABSENT },
   {
     code: 'mps-op',
     subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\bMPSGraph|\bmps\.\w+/,
@@ -238,7 +258,7 @@ const FAMILIES: readonly Family[] = [
     code: 'no-kernel-image',
     subject: /\bsm_?\d{2,3}\b|compute capability|CUDA arch\w*/i,
     trouble:
-      /\b(?:kernels?|binary|build|wheel|image|support)\b[^\n]*\b(?:not (?:available|found|supported|compiled|included)|unavailable|missing)\b|not (?:supported|compatible)\b/i,
+      /\b(?:kernels?|binary|build|wheel|image|support)\b[^\n]*\b(?:not (?:available|found|supported|compiled|included)|unavailable|missing)\b|not (?:supported|compatible)\b|incompatible/i,
   },
   {
     code: 'flash-attn-gpu',
@@ -266,11 +286,15 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'build-failed',
     subject:
-      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin)[\w-]*/i,
+      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin|diff-gaussian|simple-knn|gsplat)[\w-]*|rasteriz\w+/i,
     trouble:
-      /\bfailed to build\b(?! \w+ engine)|failed building wheel|could not build wheels|building \S+ \S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
+      /\bfailed to build\b(?! \w+ engine)|building wheel for [^\n]*\berror\b|failed building wheel|could not build wheels|building \S+ \S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
   },
-  { code: 'build-failed', subject: /\b(?:nvcc|hipcc|cicc|nvlink)\b/, trouble: /\b(?:fatal|error)\b|nonzero exit status/i },
+  {
+    code: 'build-failed',
+    subject: /\b(?:nvcc|hipcc|cicc|nvlink)\b/,
+    trouble: /\b(?:fatal|error)\b|nonzero exit status/i,
+  },
   {
     code: 'build-failed',
     subject: /\b(?:flash[-_ ]?attn|xformers|apex|llama-cpp|bitsandbytes|nvcc|cmake)|\.cu\b/i,
@@ -283,7 +307,7 @@ const FAMILIES: readonly Family[] = [
     trouble: /returned non-zero exit status|CalledProcessError|failed with exit|died due to/,
   },
   { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
-  { code: 'triton-missing', subject: /\btriton\b/i, trouble: ABSENT },
+  { code: 'triton-missing', subject: /triton/i, trouble: ABSENT },
   {
     code: 'triton-old',
     subject: /\btriton\b[^\n]*\bcuda\b/i,
@@ -298,7 +322,8 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'win-dll',
     subject: /\b[\w-]+\.(?:dll|pyd)\b/i,
-    trouble: /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|\[WinError/i,
+    trouble:
+      /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|failed to (?:import|load)|\[WinError/i,
   },
   {
     code: 'quant-gpu',
@@ -320,9 +345,9 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'tensorrt-engine',
     subject: /\bTRT\b|tensorrt|nvinfer|NvDsInfer|NVDSINFER|trtexec|cuda ?engine/i,
-    trouble: /\[E\]|\b(?:error|failed|failure|mismatch\w*|not compatible|incompatible|assertion)\b|_FAILED\b/i,
+    trouble: /\[E\]|\b(?:error|fail\w*|mismatch\w*|not compatible|incompatible|assertion)\b|_FAILED\b/i,
   },
-  { code: 'cupy-broken', subject: /\bcupy\b/i, trouble: ABSENT },
+  { code: 'cupy-broken', subject: /cupy/i, trouble: ABSENT },
   {
     code: 'jax-no-gpu',
     subject: /\b(?:jax|jaxlib|pjrt|xla_bridge)\b/i,
@@ -332,7 +357,7 @@ const FAMILIES: readonly Family[] = [
   {
     code: 'xla-failed',
     subject: /\bXLA\b|xla_extension|(?:Xla|Jax)RuntimeError|\bHLO\b|\bxla\/|xla\.gpu|XlaModule/,
-    trouble: /\b(?:errors?|fail(?:ed|ure|s)?|exception|aborted|fatal|invalid|raised)\b|Error\b|RET_CHECK/i,
+    trouble: /\b(?:errors?|fail\w*|exception|aborted|fatal|invalid|raised)\b|Error\b|RET_CHECK/i,
   },
   {
     code: 'tf-no-gpu',
@@ -341,18 +366,19 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'vllm-memory',
-    subject: /\bvllm\b|KV cache|max_model_len|gpu_memory_utilization/i,
+    subject: /vllm|KV cache|max_model_len|gpu_memory_utilization/i,
     trouble: /\b(?:memory|larger than|exceed\w*|not enough|increase)\b[^\n]*\b(?:memory|cache|utilization|len)\b/i,
   },
   {
     code: 'vllm-engine',
     subject: /\bsglang\b|\bScheduler\b|\bEngineCore\w*|\bWorkerProc\b|\bRayWorker\w*|sigquit/i,
-    trouble: /hit an exception|Received sigquit|\b(?:died|dead|crashed)\b|failed to (?:start|initialize)/i,
+    trouble:
+      /hit an exception|Received sigquit|\b(?:died|dead|crashed)\b|fail\w* to (?:start|initialize)|Exception in worker/i,
   },
-  { code: 'vllm-engine', subject: /\bvllm\b/i, trouble: /\b(?:error|failed|exception|dead|died)\b/i },
+  { code: 'vllm-engine', subject: /vllm/i, trouble: /\b(?:error|fail\w*|exception|dead|died|crashed|terminated)\b/i },
   {
     code: 'gguf-file',
-    subject: /\bgguf\b|llama_model|llama_load/i,
+    subject: /gguf|llama_model|llama_load/i,
     trouble: /\b(?:fail\w*|invalid|error|corrupt\w*|unable)\b/i,
   },
   {
@@ -384,7 +410,8 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'torch-no-gpu',
-    subject: /is_available\(\)|Is CUDA available|(?:CUDA|GPU)[\w ]{0,20} ava\w{4,7}|torch sees/i,
+    subject:
+      /is_available\(\)|Is CUDA available|(?:CUDA|GPU)(?: devices?| support| is| was| are| not)* ava\w{4,7}|torch sees/i,
     trouble: /\b(?:False|No|not)\b/i,
   },
   {
@@ -401,7 +428,8 @@ const FAMILIES: readonly Family[] = [
   },
   {
     code: 'launch-config',
-    subject: /threads per block|block size|grid size|shared memory per block|registers per (?:block|thread)|\bcuLaunchKernel\b/i,
+    subject:
+      /threads per block|block size|grid size|shared memory per block|registers per (?:block|thread)|\bcuLaunchKernel\b/i,
     trouble: /\b(?:exceed\w*|too (?:many|large|big)|invalid|limit|greater than|larger than)\b/i,
   },
   {
@@ -415,11 +443,12 @@ const FAMILIES: readonly Family[] = [
     trouble: /\b(?:error|failed|failure|not supported|invalid|unknown|can't|cannot)\b|Error/i,
   },
   { code: 'nvenc', subject: /\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnvenc\b|\bnvdec\b|\bcuvid\w*/i, trouble: FAILED },
-  { code: 'profiler-access', subject: /\bcupti\b|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: FAILED },
+  { code: 'profiler-access', subject: /cupti|\bCUPTI_\w+|\bnsys\b|\bncu\b/i, trouble: FAILED },
   {
     code: 'cuda-lib-missing',
     subject: /\bCUDA\b(?! error)/,
-    trouble: /not linked|(?:not|isn't|improperly|incorrectly) (?:properly |correctly )?installed|installation (?:is )?(?:broken|invalid|incomplete|not found)/i,
+    trouble:
+      /not linked|(?:not|isn't|improperly|incorrectly) (?:properly |correctly )?installed|installation (?:is )?(?:broken|invalid|incomplete|not found)/i,
   },
   {
     code: 'driver-missing',
@@ -439,10 +468,7 @@ const FAMILIES: readonly Family[] = [
 export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
   const found = new Map<string, Pattern[]>();
   FAMILIES.forEach(({ code, subject, trouble }, rank) => {
-    const re = new RegExp(
-      `^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`,
-      'im',
-    );
+    const re = new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
     found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank, family: true }]);
   });
   return found;

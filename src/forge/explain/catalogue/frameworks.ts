@@ -1,6 +1,6 @@
 // What the frameworks themselves say: a build without the GPU, tensors on two devices, parts that do not fit together.
 
-import { capture, phrase, symptom } from '../patterns.ts';
+import { capture, phrase, symptom, weak } from '../patterns.ts';
 import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { JAX, TENSORFLOW, UV } from './links.ts';
@@ -59,8 +59,14 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
       phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
+      symptom(
+        /\bonly (?:available|runs?|works?) (?:on|with) (?:a )?(?:CUDA|GPU)\b|\bGPU is (?:required|needed|necessary)\b|\b(?:must|can only) (?:be run|run) on (?:a )?(?:CUDA|GPU)/i,
+      ),
+      weak(
+        /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
+      ),
     ],
-    unless: /bitsandbytes|quantization|ollama|level=/i,
+    unless: /bitsandbytes|quantization method|ollama|level=/i,
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';
@@ -100,7 +106,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /can't convert (?:cuda|xpu|mps)(?::\d+)? device type tensor to numpy|Cannot copy between CPU and CUDA tensors/i,
       ),
-      phrase(/must be on the current device|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i),
+      phrase(
+        /must be on the current device|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i,
+      ),
     ],
     cause: ({ got }) =>
       got.first && got.second && /:|cpu|cuda/.test(got.second)
@@ -210,7 +218,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/jaxlib version [\d.]+ is newer/i),
       capture(/jaxlib is version (?<jaxlib>[\d.]+), but this version of jax requires version >= ?(?<wanted>[\d.]+)/i),
       capture(/JAX plugin (?<plugin>jax_cuda\d+_\w+) version [\d.]+ is installed, but it is not compatible with/i),
-      phrase(/jax requires jaxlib to be installed|module 'jaxlib[\w.]*' has no attribute|cannot import name '\w+' from 'jaxlib/i),
+      phrase(
+        /jax requires jaxlib to be installed|module 'jaxlib[\w.]*' has no attribute|cannot import name '\w+' from 'jaxlib/i,
+      ),
       capture(/Found (?<what>\w+) version (?<have>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)/i),
       phrase(/Jax plugin configuration error|but JAX was built against/i),
       capture(/Outdated (?<what>\w+) installation found/i),
@@ -253,6 +263,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/Unknown backend:? '?(?<backend>gpu|cuda)'? requested|Backend '(?<name>cuda|gpu)' failed to initialize/i),
       phrase(/(?:CUDA|GPU|ROCm) backend failed to initialize|Unable to use CUDA because of the following issues/i),
       symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
+      phrase(/\bjax\b[^\n]{0,20}(?:could(?: not|n't)|can(?:not|'t)) (?:find|see|detect|use) (?:a |the |your )?GPU/i),
     ],
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
@@ -321,6 +332,10 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /(?:llama|model|runner|server|worker|engine)\w*[^\n]{0,60}(?:exit(?:ed)?(?: with)?(?: code| status)?:? ?\(?(?:139|134|-11|-6|3221225477|3221226505|0x[cC]0000005|0x[cC]0000409)\b|signal: (?:segmentation fault|aborted))/i,
       ),
+      symptom(
+        /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
+      ),
+      symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
     ],
     unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
     echo: true,

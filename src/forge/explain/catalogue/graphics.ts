@@ -61,7 +61,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b887[aA]00(?:05|06|07|20)\b/),
       phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
-      phrase(/kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/),
+      phrase(
+        /kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/,
+      ),
     ],
     unless: /UR_RESULT|PI_ERROR|level_zero/,
     cause: () =>

@@ -89,7 +89,9 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
-      symptom(/we can conclude that your (?:requirements|project's requirements) [^\n]*(?:unsatisfiable|incompatible)/i),
+      symptom(
+        /we can conclude that your (?:requirements|project's requirements) [^\n]*(?:unsatisfiable|incompatible)/i,
+      ),
       symptom(/pip's dependency resolver does not currently take into account all the packages that are installed/i),
     ],
     cause: ({ got }) =>
@@ -111,6 +113,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         /No module named ['"](?<module>torch\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
       ),
+      capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],
     cause: ({ got }) =>
       `${got.module ?? 'The package'} is missing in the Python that ran: another environment is active, or it was never installed.`,
@@ -155,7 +158,9 @@ export const installClasses: readonly ErrorClass[] = [
       phrase(
         /(?:CondaHTTPError|Failed to fetch: `https:\/\/download\.pytorch|error sending request for url[^\n]*(?:pytorch|pypi))/i,
       ),
-      phrase(/CERTIFICATE_VERIFY_FAILED[^\n]*(?:pytorch|nvidia|pypi|conda|hugging)|(?:pytorch|nvidia|pypi|conda|hugging)[^\n]*CERTIFICATE_VERIFY_FAILED/i),
+      phrase(
+        /CERTIFICATE_VERIFY_FAILED[^\n]*(?:pytorch|nvidia|pypi|conda|hugging)|(?:pytorch|nvidia|pypi|conda|hugging)[^\n]*CERTIFICATE_VERIFY_FAILED/i,
+      ),
     ],
     cause: () => 'The connection ended too early, or what came is not what was announced.',
     fix: () => [

@@ -54,7 +54,9 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'torch.compile could not take the program',
     patterns: [
       symptom(/torch\._dynamo\.exc\.(?<kind>\w+)|torch\._inductor\.exc\.(?<inner>\w+)|BackendCompilerFailed/),
-      symptom(/\[__(?:graph_breaks|recompiles)\]|Graph Break Reason|torch\/_dynamo\/\w+\.py[^\n]*(?:Unsupported|failed)/i),
+      symptom(
+        /\[__(?:graph_breaks|recompiles)\]|Graph Break Reason|torch\/_dynamo\/\w+\.py[^\n]*(?:Unsupported|failed)/i,
+      ),
       symptom(/torch\._dynamo hit config\.\w*cache_size_limit|dynamo[^\n]{0,40}(?:recompile_limit|graph break)/i),
     ],
     cause: ({ got }) =>

@@ -69,6 +69,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       symptom(/Tried to allocate [\d.]+ ?[GMK]i?B/i),
       code(/\bERROR_OUT_OF_DEVICE_MEMORY\b|VK_ERROR_OUT_OF_(?:HOST|POOL)_MEMORY/),
       symptom(/failed to (?:create|initialize|init) (?:the |llama_)?context(?: with model)?\b/i),
+      phrase(/No executable batch size found/i),
     ],
     cuda: [2],
     explains: ['ollama-runner', 'vllm-engine', 'nccl', 'cublas-init', 'cudnn-failed', 'ort-provider'],

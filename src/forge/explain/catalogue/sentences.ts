@@ -10,7 +10,8 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   'illegal-access': /illegal (?:memory )?(?:access|address)/,
   'cuda-invalid-value':
     /invalid (?:argument|value|resource handle|device context|context|pitch argument|device pointer|texture reference|source|image)|device kernel image is invalid|named symbol not found|context is destroyed|resource already mapped/,
-  'launch-config': /function call is not configured|invalid configuration argument|too many resources requested|(?:too many|number of) threads per block/,
+  'launch-config':
+    /function call is not configured|invalid configuration argument|too many resources requested|(?:too many|number of) threads per block/,
   'cuda-not-supported':
     /operation not (?:supported|permitted)(?! on global| when)|feature is not yet implemented|peer access (?:is )?not/,
   'cuda-fork': /initialization error|driver not initialized|not initialized/,

@@ -11,7 +11,9 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
-      phrase(/no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i),
+      phrase(
+        /no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i,
+      ),
       phrase(
         /unable to load (?:cudart|cuda|nvcuda|nvml|oneapi|rocm|hip)\b[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
       ),
@@ -66,7 +68,9 @@ export const servingClasses: readonly ErrorClass[] = [
       symptom(
         /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
       ),
-      symptom(/model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i),
+      symptom(
+        /model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i,
+      ),
     ],
     explains: ['native-crash', 'cuda-failed'],
     echo: true,
@@ -155,7 +159,9 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main): (?:error: )?(?:failed|unable) to load model/i,
       ),
       capture(/gguf_init_from_file\w*: failed to (?:open|read)[^\n]*/i),
-      phrase(/PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i),
+      phrase(
+        /PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
+      ),
     ],
     cause: () => 'The file is cut off, not a GGUF file (an HTML page or a Git LFS pointer), or of an old format.',
     fix: () => [
@@ -263,7 +269,8 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
     ],
     echo: true,
-    cause: () => 'The server (vLLM, SGLang) reports that a process of its own ended; the cause is the traceback of that process further up.',
+    cause: () =>
+      'The server (vLLM, SGLang) reports that a process of its own ended; the cause is the traceback of that process further up.',
     fix: () => [
       say('Look further up for the first traceback with (EngineCore …) or (Worker …) and explain that.'),
       say('VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager narrow it down.'),
