@@ -32,6 +32,7 @@ const parts = {
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
   profile: 'bench/profile/main.ts',
+  report: 'bench/report/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
 };
