@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -31,6 +31,7 @@ const parts = {
   memory: 'bench/memory/main.ts',
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
+  lattice: 'bench/lattice/main.ts',
   profile: 'bench/profile/main.ts',
   report: 'bench/report/main.ts',
   copies: 'bench/copies/main.ts',
@@ -46,7 +47,7 @@ async function part(name, args) {
     input: `${root}${parts[name]}`,
     platform: 'node',
     plugins: [pageScript()],
-    external: ['koffi', 'webgpu', /^node:/],
+    external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
   if (args.includes('--build')) process.exit(0);
