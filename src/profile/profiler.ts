@@ -174,8 +174,8 @@ export class Profiler {
   /**
    * Runs a function, sync or async, and records how long it took and what devices did for it. A function that throws is recorded
    * as failed.
-   * @example profiler.profile('sum', () => 1 + 1) // → 2
-   * @example await profiler.profile('load', { meta: { rows: 3 } }, async () => 'done') // → 'done'
+   * @example new Profiler().profile('sum', () => 1 + 1) // → 2
+   * @example await new Profiler().profile('load', { meta: { rows: 3 } }, async () => 'done') // → 'done'
    */
   profile<T>(operation: string, body: (span: OpenSpan) => T): T;
   profile<T>(operation: string, info: ScopeInfo, body: (span: OpenSpan) => T): T;
@@ -224,7 +224,7 @@ export class Profiler {
   /**
    * A function that is measured at each call: same type, `this`, name and length. Generators are measured step by step, classes
    * when they are constructed.
-   * @example profiler.wrap((x: number) => x * 2, { operation: 'double' })(5) // → 10
+   * @example new Profiler().wrap((x: number) => x * 2, { operation: 'double' })(5) // → 10
    */
   wrap<F extends AnyFunction>(fn: F, options: WrapOptions = {}): F {
     checkFunction(fn, 'wrap');
