@@ -10,7 +10,7 @@ import { whenRuntimeOpens } from '../index.ts';
 import { htmlText } from './export/html.ts';
 import type { ProfileFile } from './file/types.ts';
 import { profileText } from './file/write.ts';
-import { profileProgram } from './profiler.ts';
+import { profileProgram } from './shared-profiler.ts';
 
 const { GPUFORGE_PROFILE_OUT: out, GPUFORGE_PROFILE_HTML: html, GPUFORGE_PROFILE_DETAILED: detailed } = process.env;
 
