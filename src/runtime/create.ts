@@ -108,7 +108,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    const runtime = announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
+    const runtime = await announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
     await offerToStudio(runtime);
     return runtime;
   } catch (e) {
