@@ -105,13 +105,14 @@ export class Profiler {
     for (const rt of this.#runtimes) this.#listen(rt);
   }
 
-  /** Stops to record; what was recorded stays. No listener stays at any runtime. */
-  disable(): void {
+  /** Stops to record; what was recorded stays. No listener stays at any runtime. Resolves when no device measures any more. */
+  async disable(): Promise<void> {
     if (!this.#enabled) return;
     this.#enabled = false;
-    for (const recorder of this.#recorders) this.#end(recorder);
+    const ended = this.#recorders.map((recorder) => this.#end(recorder));
     this.#recorders = [];
     this.#spans.memory(null);
+    await Promise.all(ended);
   }
 
   /** Listens to one more runtime. */
@@ -124,12 +125,13 @@ export class Profiler {
   }
 
   /** Stops to listen to a runtime; what it told stays. */
-  detach(runtime: Runtime): void {
+  async detach(runtime: Runtime): Promise<void> {
     const recorder = this.#recorders.find((r) => r.runtime === runtime);
     if (!recorder) return;
-    this.#end(recorder);
+    const ended = this.#end(recorder);
     this.#recorders = this.#recorders.filter((r) => r !== recorder);
     this.#noteMemory();
+    await ended;
   }
 
   /** Resolves when the clocks of the devices were compared: from then on their times are told. */
@@ -327,7 +329,7 @@ export class Profiler {
   }
 
   dispose(): void {
-    this.disable();
+    void this.disable();
     void this.#stream?.close();
     this.#disposed = true;
   }
@@ -363,10 +365,10 @@ export class Profiler {
     this.#noteMemory();
   }
 
-  #end(recorder: Recorder): void {
+  #end(recorder: Recorder): Promise<void> {
     this.#slowdown ??= recorder.slowdown;
-    recorder.stop();
     if (attached.get(recorder.runtime) === this) attached.delete(recorder.runtime);
+    return recorder.stop();
   }
 
   #noteMemory(): void {

@@ -121,12 +121,12 @@ export class Recorder {
     return false;
   }
 
-  /** Ends it: no listener stays. */
-  stop(): void {
+  /** Ends it: no listener stays. Resolves when its devices measure no longer. */
+  async stop(): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#pending.clear();
     // A runtime that was closed has switched its spans off by itself.
-    wantSpans(this.runtime, this.#detailed, -1).catch(() => {});
+    await wantSpans(this.runtime, this.#detailed, -1).catch(() => {});
   }
 
   #entry(): number {
