@@ -1,15 +1,15 @@
-// Tools hear of every runtime that opens in their process: `gpuforge profile run` measures programs that were not written for it.
+// Tools hear of every runtime that opens in their process: `gpuforge profile run` measures programs that were not written for it,
+// and with GPUFORGE_STUDIO=1 `gpuforge studio attach` can look at this process.
 //
-// The list is kept under a name that all copies of the library in a process share, and exists only once a tool asked for it. A
-// tool may take a moment to get ready, but neither its failure nor its silence keeps a program from its runtime.
+// The list is kept under a name that all copies of the library in a process share, and exists only once a tool asked for it.
 
+import { isNode } from '../base/platform.ts';
 import type { Runtime } from './runtime.ts';
 
-type Told = (runtime: Runtime) => unknown;
+export type Told = (runtime: Runtime) => unknown;
 
 const key = Symbol.for('gpuforge.whenRuntimeOpens');
 const holder = globalThis as { [key]?: Set<Told> };
-const patienceMs = 2000;
 
 /**
  * Calls back with each runtime that is opened from now on, before its program gets it; a promise is awaited, for two seconds at
@@ -17,25 +17,14 @@ const patienceMs = 2000;
  * @example typeof whenRuntimeOpens(() => {}) // → 'function'
  */
 export function whenRuntimeOpens(told: Told): () => void {
-  holder[key] ??= new Set();
-  const list = holder[key];
+  const list = (holder[key] ??= new Set());
   list.add(told);
   return () => void list.delete(told);
 }
 
 export async function announce(runtime: Runtime): Promise<Runtime> {
-  const tools = [...(holder[key] ?? [])];
-  if (tools.length === 0) return runtime;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, patienceMs);
-  });
-  const tell = async (told: Told): Promise<unknown> => told(runtime);
-  const all = Promise.allSettled(tools.map(tell)).then((outcomes) => {
-    for (const o of outcomes)
-      if (o.status === 'rejected') console.error('gpuforge: a tool failed to watch a runtime:', o.reason);
-  });
-  await Promise.race([all, late]);
-  clearTimeout(timer);
+  const tools = holder[key];
+  const studio = isNode() && /^(1|true|control)$/.test(process.env.GPUFORGE_STUDIO ?? '');
+  if (tools?.size || studio) await (await import('./tell-tools.ts')).tellTools(runtime, [...(tools ?? [])], studio);
   return runtime;
 }
