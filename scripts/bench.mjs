@@ -36,6 +36,7 @@ const parts = {
   workloads: 'bench/lattice/workloads.ts',
   field: 'bench/field/main.ts',
   profile: 'bench/profile/main.ts',
+  report: 'bench/report/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
 };
