@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | studio]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -33,6 +33,7 @@ const parts = {
   compute: 'bench/compute/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
+  studio: 'bench/studio/main.ts',
 };
 
 async function part(name, args) {
@@ -45,6 +46,8 @@ async function part(name, args) {
     platform: 'node',
     plugins: [pageScript()],
     external: ['koffi', 'webgpu', /^node:/],
+    // Node 20 knows no `using`.
+    transform: { target: 'es2022' },
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
   if (args.includes('--build')) process.exit(0);

@@ -12,6 +12,7 @@ import { createRuntime } from '../../src/index.ts';
 import { files } from '../../src/studio/assets.ts';
 import { type Studio, serveStudio } from '../../src/studio/index.ts';
 import { style } from '../../src/studio/page/style.ts';
+import { startStudio } from '../../src/studio/serve.ts';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { within } from '../support/time.ts';
 import { type Story, startStory } from './story.ts';
@@ -89,7 +90,7 @@ beforeAll(async () => {
   if (noBrowser) return;
   mkdirSync(pictures, { recursive: true });
   [browser, story] = await Promise.all([launch(), startStory()]);
-  studio = await serveStudio({ runtimes: [{ runtime: story.rt, studioName: 'story' }], allowControl: true });
+  studio = await startStudio({ runtimes: [story.rt], allowControl: true }, { name: 'story.mjs' });
   page = await open(studio);
 });
 

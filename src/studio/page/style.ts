@@ -231,6 +231,8 @@ summary { cursor: pointer; padding: 6px 2px; }
   td, td.number { display: flex; justify-content: space-between; gap: 14px; padding: 4px 0; border: 0; text-align: right; white-space: normal; }
   td::before { content: attr(data-label); color: var(--muted); text-align: left; flex: none; }
   td:first-child, td:last-child { padding-inline: 0; }
+  td:has(> span:empty) { display: none; }
+  .facts { grid-template-columns: repeat(auto-fill, minmax(140px, 1fr)); }
   .cell-bar { display: none; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; scroll-behavior: auto !important; } }

@@ -10,7 +10,8 @@ import { WorkWatch } from './work.ts';
 
 /** Walking all tensors for the largest ones takes time in proportion to their number. */
 const holdersEveryMs = 5000;
-const shownHolders = 10;
+/** Equal ones are shown together. */
+const shownHolders = 50;
 const shownReports = 20;
 const shownWorst = 10;
 

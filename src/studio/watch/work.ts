@@ -32,12 +32,11 @@ interface Transfer {
   freshBytes: number;
 }
 
-/** Events that only count: how often per device since the last look. */
-const counted = ['compile', 'wait', 'route', 'alloc', 'free'] as const;
+/** Events that only count: how often per device since the last look. Waits are left out: finding their lines would slow the program down. */
+const counted = ['compile', 'route', 'alloc', 'free'] as const;
 type Counted = (typeof counted)[number];
 const countedTexts: Readonly<Record<Counted, (device: string) => string>> = {
   compile: (d) => `programs prepared for ${d}`,
-  wait: (d) => `the host waited for ${d}`,
   route: (d) => `the router chose ${d}`,
   alloc: (d) => `memory of ${d} taken`,
   free: (d) => `memory of ${d} given back`,
