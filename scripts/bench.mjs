@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | studio]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | profile | studio | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -31,6 +31,8 @@ const parts = {
   memory: 'bench/memory/main.ts',
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
+  lattice: 'bench/lattice/main.ts',
+  profile: 'bench/profile/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
   studio: 'bench/studio/main.ts',
@@ -45,7 +47,7 @@ async function part(name, args) {
     input: `${root}${parts[name]}`,
     platform: 'node',
     plugins: [pageScript()],
-    external: ['koffi', 'webgpu', /^node:/],
+    external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
     // Node 20 knows no `using`.
     transform: { target: 'es2022' },
   });

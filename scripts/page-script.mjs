@@ -8,8 +8,14 @@ const bundled = new Map();
 
 async function bundle(file) {
   const { rolldown } = await import('rolldown');
-  const build = await rolldown({ input: file, platform: 'browser', transform: { target: 'es2022' } });
-  const { output } = await build.generate({ format: 'iife', minify: true });
+  const build = await rolldown({
+    input: file,
+    platform: 'browser',
+    plugins: [pageScript()],
+    external: ['koffi', 'webgpu', /^node:/],
+    transform: { target: 'es2022' },
+  });
+  const { output } = await build.generate({ format: 'iife', minify: true, codeSplitting: false });
   await build.close();
   return { code: output[0].code.trim(), files: output[0].moduleIds };
 }

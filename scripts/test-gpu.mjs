@@ -7,6 +7,7 @@
 //     --soak N                              seconds of soak (0: none); with PARTs none unless given
 //     --no-sanitize                         without the checkers; they take longer than all the rest
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
+//   node dist/gpu/tfjs.mjs --device cuda    TF.js's own test suite on the backend of gpuforge/tfjs
 //   node scripts/test-gpu.mjs --webgpu ...  the checks and figures of the WebGPU device instead, on the adapter Dawn finds; what
 //                                           follows is for webgpu.mjs
 //
@@ -37,6 +38,7 @@ async function bundle() {
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
+    ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
   ]) {
@@ -45,7 +47,7 @@ async function bundle() {
       input: join(root, input),
       platform: 'node',
       plugins: [pageScript()],
-      external: ['koffi', 'webgpu', /^node:/],
+      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Test files are bundled with what they use of vitest: the host has no packages.
       resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
       // Test files are imported for what they do.
@@ -54,6 +56,10 @@ async function bundle() {
       transform: { target: 'es2022' },
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
+  }
+  if (existsSync(join(root, 'test', 'tfjs', 'conformance', 'main.ts'))) {
+    const { bundleTfjs } = await import('./bundle-tfjs.mjs');
+    await bundleTfjs(join(out, 'tfjs.mjs'));
   }
   cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });

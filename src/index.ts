@@ -40,8 +40,10 @@ export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
 export { type RouteExplanation, Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
+export { whenRuntimeOpens } from './runtime/announce.ts';
 export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
 export type { CompileArgument, Compiled, CompileResult } from './runtime/compile.ts';
+export { createRuntime, type RuntimeOptions } from './runtime/create.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export {
   type AllocationEvent,
@@ -60,14 +62,7 @@ export { RuntimeMark } from './runtime/mark.ts';
 export type { EventLogger } from './runtime/observers.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
-export {
-  createRuntime,
-  type Runtime,
-  type RuntimeOptions,
-  type ScopeOptions,
-  type TensorOptions,
-  type UploadOptions,
-} from './runtime/runtime.ts';
+export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
 export type { ScalarInput } from './tensor/build.ts';

@@ -127,7 +127,7 @@ const rows = [
   { what: 'a studio is served, nobody looks: slow-down', value: served.ratio, bound: 0.01 },
   {
     what: `one page at 1 Hz, ${Math.round(perSecond).toLocaleString('en')} events/s: slow-down`,
-    value: cost.watched,
+    value: looked.ratio + ticks,
     bound: 0.02,
   },
   { what: 'one page at 1 Hz, idle program: share of a core', value: ticks, bound: 0.01 },

@@ -10,7 +10,7 @@ import type { Router } from '../governor/routing/router.ts';
 import type { Operation } from '../governor/routing/types.ts';
 import { operationOf } from '../governor/routing/work.ts';
 import type { Emitter } from './events.ts';
-import type { Executable } from './programs.ts';
+import type { Executable } from './executable.ts';
 
 interface Sample {
   readonly start: number;
