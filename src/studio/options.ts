@@ -5,6 +5,7 @@ import { hostname, networkInterfaces } from 'node:os';
 import { shown } from '../base/arguments.ts';
 import type { GPUCompute } from '../compute/index.ts';
 import { ArgumentError, type Runtime } from '../index.ts';
+import type { Profiler } from '../profile/index.ts';
 import type { AlertRule } from './alerts.ts';
 
 /** A runtime with the name it has on the page. */
@@ -18,6 +19,10 @@ export interface StudioOptions {
   readonly runtimes?: readonly (Runtime | NamedRuntime)[] | undefined;
   /** A GPUCompute: its runtime, its pool and its anomalies are watched too. */
   readonly compute?: GPUCompute | undefined;
+  /** Profilers of the program: their profiles are in the list of the page. */
+  readonly profilers?: readonly Profiler[] | undefined;
+  /** Files of profiles to show. */
+  readonly profiles?: readonly string[] | undefined;
   /** Default 0: any that is free. */
   readonly port?: number | undefined;
   /** Default: 127.0.0.1 and ::1. Any other address needs a `tokenFile`. */
@@ -54,6 +59,8 @@ const leastToken = 32;
 const known = [
   'runtimes',
   'compute',
+  'profilers',
+  'profiles',
   'port',
   'host',
   'tokenFile',

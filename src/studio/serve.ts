@@ -135,6 +135,8 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
   let listening: Listening | null = null;
   const programs = parts.programs ?? [localBackend('self', parts.name ?? programName(), hub)];
   let forge = parts.forge ?? null;
+  const { Profiles } = await import('./profiles.ts');
+  const profiles = new Profiles(options.profiles ?? [], options.profilers ?? []);
   const api = async (request: ApiRequest): Promise<Answer | undefined> => {
     const { path, query } = request;
     if (path === '/api/programs') return json({ programs: programs.map(({ id, name }) => ({ id, name })) });
@@ -144,6 +146,7 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
       forge ??= (await import('./forge-api.ts')).createForgeApi();
       return forge.call(request);
     }
+    if (path.startsWith('/api/profiles') || path.startsWith('/profile/')) return profiles.call(request);
     const id = query.get('program');
     const program = id === null ? programs[0] : programs.find((p) => p.id === id);
     return program ? program.call(request) : problem(404, 'There is no such program.', 'GET /api/programs lists them.');

@@ -2,6 +2,7 @@
 // null, never 0. Times are milliseconds since 1970 unless a name says otherwise.
 
 import type { CleanupReport, Holder, LeakReport, RuntimeSnapshot } from '../index.ts';
+import type { Suggestion } from '../profile/index.ts';
 
 export const studioSchema = 'gpuforge.studio/1';
 
@@ -209,4 +210,34 @@ export interface StudioSnapshot {
   readonly sample: Sample;
   /** The newest event. */
   readonly seq: number;
+}
+
+/** The kernel to improve first. */
+export interface FirstKernel {
+  readonly name: string;
+  readonly device: string;
+  readonly count: number;
+  readonly totalMs: number;
+  /** Of the measured time of all kernels, 0 to 1. */
+  readonly share: number;
+  /** How near it comes to what the device can do, 0 to 1; null if that is not known. */
+  readonly roofline: number | null;
+  readonly bound: 'memory' | 'compute' | 'launch' | null;
+}
+
+/** A profile in the list. */
+export interface ProfileRow {
+  readonly id: string;
+  readonly name: string;
+  readonly from: 'file' | 'upload' | 'profiler';
+  /** Why it cannot be shown. */
+  readonly problem: string | null;
+  readonly createdAt: string | null;
+  readonly wallMs: number | null;
+  readonly devices: readonly string[];
+  readonly operations: number;
+  readonly calls: number;
+  readonly kernels: number;
+  readonly first: FirstKernel | null;
+  readonly suggestions: readonly Suggestion[];
 }

@@ -21,7 +21,7 @@ const pictures = join(
   import.meta.dirname,
   process.env.GPUFORGE_PICTURES ? '../../docs/pictures' : '../../.cache/pictures',
 );
-const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'events', 'forge'] as const;
+const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'profiles', 'events', 'forge'] as const;
 const soon = within(2000);
 vi.setConfig({ testTimeout: within(18_000), hookTimeout: within(12_000) });
 

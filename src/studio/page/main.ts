@@ -10,12 +10,13 @@ import { forge } from './pages/forge.ts';
 import { memory } from './pages/memory.ts';
 import { overview } from './pages/overview.ts';
 import type { Mounted, Page } from './pages/page.ts';
+import { profiles } from './pages/profiles.ts';
 import { routing } from './pages/routing.ts';
 import { work } from './pages/work.ts';
 import { Store } from './store.ts';
 import { empty } from './widgets.ts';
 
-const pages: readonly Page[] = [overview, devices, memory, routing, work, events, forge];
+const pages: readonly Page[] = [overview, devices, memory, routing, work, profiles, events, forge];
 
 const app = document.getElementById('app')!;
 app.dataset.language = language;

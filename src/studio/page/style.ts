@@ -177,6 +177,10 @@ input[type="checkbox"] { accent-color: var(--accent); width: 16px; height: 16px;
 .field { display: grid; gap: 4px; flex: 1 1 150px; max-width: 260px; }
 .field span { font-size: 12.5px; color: var(--muted); }
 .field input, .field select { width: 100%; }
+.drop { display: flex; gap: 12px; align-items: center; padding: 18px 20px; border: 1.5px dashed var(--muted); border-radius: var(--radius); cursor: pointer; background: var(--surface); }
+.drop:hover, .drop:focus-within { border-color: var(--accent); color: var(--accent); }
+.drop input { max-width: 230px; margin-left: auto; }
+.suggestions { display: grid; gap: 10px; padding-left: 18px; list-style: disc; }
 .sub { padding: 14px 16px; border: 1px solid var(--border); border-radius: 10px; background: var(--raised); }
 .code { position: relative; margin: 8px 0; }
 .code pre { padding: 12px 14px; border-radius: 8px; border: 1px solid var(--border); background: var(--bg); overflow: auto; max-height: 380px; }
@@ -225,6 +229,7 @@ summary { cursor: pointer; padding: 6px 2px; }
   .event { grid-template-columns: 20px auto minmax(0, 1fr); gap: 2px 10px; }
   .event-text { grid-column: 2 / -1; grid-row: 2; } .event-device { display: none; }
   .field { max-width: none; }
+  .drop { flex-wrap: wrap; } .drop input { margin-left: 0; max-width: 100%; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody { display: grid; gap: 10px; }
   tbody tr { display: grid; padding: 8px 12px; border: 1px solid var(--border); border-radius: 10px; background: var(--raised); }

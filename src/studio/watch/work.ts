@@ -79,7 +79,9 @@ export class WorkWatch {
   #changed: Kernel[] = [];
   #rows = 0;
   #stops: (() => void)[] = [];
+  /** Spans are told: because we asked for them, or a profiler did. */
   #profiling = false;
+  #asked = false;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -127,7 +129,15 @@ export class WorkWatch {
 
   /** Whether devices are to tell when they were busy. */
   async profile(on: boolean): Promise<void> {
+    // What a profiler of the program switched on is left alone.
+    if (on ? this.#profiling : !this.#asked) return;
     await this.#runtime.spans(on);
+    this.#asked = on;
+    this.spansTold(on);
+  }
+
+  /** Whether spans are told at the moment, whoever asked for them. */
+  spansTold(on: boolean): void {
     this.#profiling = on;
     if (!on) this.#pending.clear();
   }
