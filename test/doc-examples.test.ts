@@ -14,6 +14,7 @@ import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
 import * as lattice from '../src/lattice/index.ts';
+import * as studio from '../src/studio/index.ts';
 import { TensorCore } from '../src/tensor/core.ts';
 import { openRuntime, targets } from './cases/devices.ts';
 
@@ -77,7 +78,7 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice)?';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice|\/studio)?';?/g,
       (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
     );
 }
@@ -98,7 +99,15 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...lattice, ...devices, ...compute, ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = {
+  ...lattice,
+  ...studio,
+  ...devices,
+  ...compute,
+  ...gpuforge,
+  ...io,
+  ...forge,
+};
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */

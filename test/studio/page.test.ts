@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
+import { Profiler } from '../../src/profile/index.ts';
 import { files } from '../../src/studio/assets.ts';
 import { type Studio, serveStudio } from '../../src/studio/index.ts';
 import { style } from '../../src/studio/page/style.ts';
@@ -204,6 +205,43 @@ describe('a program under the eyes of a page', () => {
     await says(/came back/, other);
     expect(await history(other)).toEqual(await history(page));
     await other.close();
+  });
+});
+
+describe('a profile on the page', () => {
+  it('says which kernel to improve first, is compared, and opens as a page of its own', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    const profiler = new Profiler({ enabled: true, runtimes: [rt] });
+    await profiler.ready();
+    for (let i = 0; i < 8; i++) {
+      await profiler.profile('features', () => rt.random.normal([256, 256], { seed: i }).tanh().sum().data());
+      await profiler.profile('product', () =>
+        rt
+          .ones([256, 256])
+          .matmul(rt.ones([256, 256]))
+          .sum()
+          .data(),
+      );
+    }
+    const buffer = Buffer.from(await profiler.exportJSON());
+    profiler.dispose();
+    await go('profiles');
+    await says(/There is no profile yet/);
+    const file = (name: string, of: Buffer) => ({ name, mimeType: 'application/json', buffer: of });
+    await page.setInputFiles('input[type=file]', [file('before.json', buffer), file('after.json', buffer)]);
+    await says(/before\.json.*Improve first: .*of all kernel time/);
+    await page.click('text=Compare >> nth=-1');
+    await says(/product.*the same/);
+    await page.setInputFiles('input[type=file]', file('broken.json', buffer.subarray(0, 300)));
+    await says(/broken\.json cannot be shown.*no JSON/);
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400')]);
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.click('main a.button.primary >> nth=0'),
+    ]);
+    opened.on('console', (m) => complaints.push(`${m.type()}: ${m.text()}`));
+    await opened.waitForFunction(() => /features/.test(document.body.textContent ?? ''), null, { timeout: soon });
+    await opened.close();
   });
 });
 
