@@ -12,6 +12,7 @@ import { type Listening, listen } from './http/listen.ts';
 import { type Answer, type ApiRequest, json, problem } from './http/reply.ts';
 import { checkRuntime, type NamedRuntime, type StudioOptions, type StudioSettings, studioSettings } from './options.ts';
 import type { Alert, StudioSnapshot } from './types.ts';
+import { BatchWatch } from './watch/batches.ts';
 import { Hub } from './watch/hub.ts';
 
 export interface StudioEvents extends BusEvents {
@@ -171,7 +172,8 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
 function hubOf(options: StudioOptions, settings: StudioSettings, parts: StudioParts): Hub {
   const { compute, alerts = defaultAlerts, allowControl = false } = options;
   const name = parts.name ?? programName();
-  const hub = new Hub({ name, history: settings.history, alerts, control: allowControl, compute });
+  const batches = Object.entries(options.batches ?? {}).map(([of, source]) => new BatchWatch(of, source));
+  const hub = new Hub({ name, history: settings.history, alerts, control: allowControl, compute, batches });
   for (const runtime of options.runtimes ?? []) add(hub, runtime);
   if (compute?.runtime) hub.add(compute.runtime, 'compute');
   return hub;

@@ -163,6 +163,43 @@ export interface ComputeView {
   readonly anomalies: readonly { readonly time: number; readonly kind: string; readonly text: string }[];
 }
 
+/** One batch processor. */
+export interface BatchView {
+  readonly name: string;
+  /** Since it was made. */
+  readonly batches: number;
+  readonly items: number;
+  readonly meanSize: number | null;
+  /** The largest batch that was allowed last. */
+  readonly limit: number | null;
+  /** Over the last ten seconds; null if no batch has ended since somebody looks. */
+  readonly itemsPerSecond: number | null;
+  readonly operations: readonly {
+    readonly operation: string;
+    readonly calls: number;
+    readonly items: number;
+    readonly totalMs: number;
+    readonly failures: number;
+    readonly device: string | null;
+  }[];
+  /** Newest first. */
+  readonly recent: readonly {
+    readonly time: number;
+    readonly kind: 'done' | 'failed';
+    readonly operation: string;
+    readonly items: number;
+    readonly ms: number;
+    readonly device: string | null;
+  }[];
+  /** What an item took in batches of each size, since somebody looks. */
+  readonly sizes: readonly {
+    readonly operation: string;
+    readonly items: number;
+    readonly batches: number;
+    readonly msPerItem: number;
+  }[];
+}
+
 /** One point of the history, small enough to keep hundreds. */
 export interface Sample {
   readonly time: number;
@@ -207,6 +244,7 @@ export interface StudioSnapshot {
   readonly lastHour: { readonly anomalies: number; readonly recoveries: number; readonly errors: number };
   readonly runtimes: readonly RuntimeView[];
   readonly compute: ComputeView | null;
+  readonly batches: readonly BatchView[];
   readonly sample: Sample;
   /** The newest event. */
   readonly seq: number;

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type BatchProcessor, createBatch } from '../../src/batch/index.ts';
 import { createRuntime } from '../../src/index.ts';
 import { Profiler } from '../../src/profile/index.ts';
 import { files } from '../../src/studio/assets.ts';
@@ -22,7 +23,7 @@ const pictures = join(
   import.meta.dirname,
   process.env.GPUFORGE_PICTURES ? '../../docs/pictures' : '../../.cache/pictures',
 );
-const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'profiles', 'events', 'forge'] as const;
+const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'batch', 'profiles', 'events', 'forge'] as const;
 const soon = within(2000);
 vi.setConfig({ testTimeout: within(18_000), hookTimeout: within(12_000) });
 
@@ -32,6 +33,7 @@ let browser: Browser;
 let story: Story;
 let studio: Studio;
 let page: Page;
+let images: BatchProcessor<number>;
 
 needsBrowser();
 
@@ -91,13 +93,18 @@ beforeAll(async () => {
   if (noBrowser) return;
   mkdirSync(pictures, { recursive: true });
   [browser, story] = await Promise.all([launch(), startStory()]);
-  studio = await startStudio({ runtimes: [story.rt], allowControl: true }, { name: 'story.mjs' });
+  images = createBatch(
+    Array.from({ length: 48 }, (_, i) => i),
+    { maxBatchSize: 8 },
+  );
+  studio = await startStudio({ runtimes: [story.rt], allowControl: true, batches: { images } }, { name: 'story.mjs' });
   page = await open(studio);
 });
 
 afterAll(async () => {
   await browser?.close();
   await studio?.close();
+  await images?.[Symbol.asyncDispose]();
   await story?.close();
 });
 
@@ -205,6 +212,26 @@ describe('a program under the eyes of a page', () => {
     await says(/came back/, other);
     expect(await history(other)).toEqual(await history(page));
     await other.close();
+  });
+});
+
+describe('batches on the page', () => {
+  it('show items, sizes and failures', async () => {
+    await go('batch');
+    await says(/No batch has run yet/);
+    await images.executeParallel(async (n) => n * n);
+    await expect(
+      images.executeParallel(async (n) => {
+        if (n === 17) throw new Error('bad item');
+        return n;
+      }),
+    ).rejects.toThrow();
+    await says(/images.*Items48|Items\d+in \d+ batches/);
+    await says(/Size and time.*\d/);
+    const failures = await page.$$eval('td[data-label="Failures"]', (cells) => cells.map((c) => Number(c.textContent)));
+    expect(failures.reduce((a, b) => a + b, 0)).toBe(
+      Object.values(images.stats().operations).reduce((n, o) => n + o.failures, 0),
+    );
   });
 });
 

@@ -4,6 +4,7 @@ import { language } from './before.ts';
 import { dropCharts } from './chart.ts';
 import { h, icon, setAttribute, setClass, setIcon, setText, show } from './dom.ts';
 import { clock } from './format.ts';
+import { batch } from './pages/batch.ts';
 import { devices } from './pages/devices.ts';
 import { events } from './pages/events.ts';
 import { forge } from './pages/forge.ts';
@@ -16,7 +17,7 @@ import { work } from './pages/work.ts';
 import { Store } from './store.ts';
 import { empty } from './widgets.ts';
 
-const pages: readonly Page[] = [overview, devices, memory, routing, work, profiles, events, forge];
+const pages: readonly Page[] = [overview, devices, memory, routing, work, batch, profiles, events, forge];
 
 const app = document.getElementById('app')!;
 app.dataset.language = language;

@@ -120,13 +120,14 @@ export class RuntimeWatch {
       Math.min(1, ((now.get(id) ?? 0) - (then.get(id) ?? 0)) / ms);
     this.#busy = snapshot.devices
       .filter((d) => d.health !== null)
-      .map(({ id, telemetry, software, launches }): Busy => {
+      .map(({ id, telemetry, software, launches, clockErrorUs }): Busy => {
         const base = {
           device: id,
           launchesPerSecond: before ? (1000 * (launches - (before.launches.get(id) ?? 0))) / ms : null,
         };
         if (telemetry?.utilization != null) return { ...base, share: telemetry.utilization, source: 'device' };
-        if (before && profiling) return { ...base, share: share(spanMs, before.spanMs, id), source: 'spans' };
+        if (before && profiling && clockErrorUs !== null)
+          return { ...base, share: share(spanMs, before.spanMs, id), source: 'spans' };
         if (before && on && software)
           return { ...base, share: share(launchMs, before.launchMs, id), source: 'launches' };
         return { ...base, share: null, source: null };

@@ -180,7 +180,7 @@ export const profiles: Page = {
         (error: Error) => setText(said, `${file.name} cannot be shown. ${error.message}`),
       );
     };
-    const input = h('input', { type: 'file', accept: '.json,application/json', multiple: true });
+    const input = h('input', { type: 'file', class: 'hidden', accept: '.json,application/json', multiple: true });
     input.addEventListener('change', () => {
       for (const file of input.files ?? []) send(file);
       input.value = '';
@@ -190,6 +190,7 @@ export const profiles: Page = {
       { class: 'drop' },
       icon('download'),
       h('span', {}, 'Open a profile: choose a file, or drop it here. It stays in memory.'),
+      h('span', { class: 'button' }, 'Choose files'),
       input,
     );
     drop.addEventListener('dragover', (e) => e.preventDefault());
