@@ -3,8 +3,9 @@
 //   npm run bench -- studio [--rounds 9] [--json out.json]
 //
 // Two equal runtimes of one process take turns of a few milliseconds, so that a busy machine slows both alike: one of them is watched by a page
-// in another process, the other is not. What the studio does between the turns (sampling, sending) is the share of a core of an idle program
-// under watch; the slow-down is both together.
+// in another process, the other is not. Their computations are small, so that events weigh as much as they can; counted is the time of the
+// processor, not of the clock on the wall. What an event costs times 10,000, and what the studio does by itself (sampling, sending), is
+// the slow-down of a program that emits 10,000 events a second.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -17,11 +18,11 @@ const flag = (name: string): string | undefined => {
   const at = process.argv.indexOf(`--${name}`);
   return at < 0 ? undefined : process.argv[at + 1];
 };
-const rounds = Number(flag('rounds') ?? 200);
-const turnMs = 15;
+const rounds = Number(flag('rounds') ?? 150);
+const computations = 300;
 const idleMs = 6000;
-/** So many that a computation with its read makes about 10,000 events a second. */
-const elements = 800_000;
+const elements = 5000;
+const pace = 10_000;
 
 const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)]!;
 
@@ -46,46 +47,42 @@ function reader(studio: Studio): Promise<ChildProcess> {
   });
 }
 
-/** Microseconds of a computation with its read. */
+/** Microseconds of the processor for a computation with its read. */
 function work(rt: Runtime): number {
-  const from = performance.now();
-  let n = 0;
-  let now = from;
-  while (now < from + turnMs) {
+  const before = process.cpuUsage();
+  for (let n = 0; n < computations; n++) {
     const x = rt.ones([elements]).mul(n).add(1);
     const y = x.sum();
     y.dataSync();
     x.dispose();
     y.dispose();
-    n++;
-    now = performance.now();
   }
-  return (1000 * (now - from)) / n;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / computations;
 }
 
-function eventsPerSecond(rt: Runtime): number {
+/** Events of a computation that a studio listens to. */
+function eventsEach(rt: Runtime): number {
   let count = 0;
-  const stops = eventNames.filter((k) => k !== 'wait').map((kind) => rt.on(kind, () => count++));
-  const from = performance.now();
-  for (let i = 0; i < 20; i++) work(rt);
-  const perSecond = (1000 * count) / (performance.now() - from);
+  const stops = eventNames.filter((k) => k !== 'wait' && k !== 'span').map((kind) => rt.on(kind, () => count++));
+  work(rt);
   for (const stop of stops) stop();
-  return perSecond;
+  return count / computations;
 }
 
-/** How much longer the work of the second runtime takes than that of the first. */
-async function longer(first: Runtime, second: Runtime): Promise<{ us: number; ratio: number }> {
+/** How many microseconds longer a computation of the second runtime takes than one of the first. */
+async function longer(first: Runtime, second: Runtime): Promise<{ us: number; more: number }> {
   for (let i = 0; i < 10; i++) for (const rt of [first, second]) work(rt);
   const times: number[] = [];
-  const ratios: number[] = [];
+  const more: number[] = [];
   for (let i = 0; i < rounds; i++) {
     // ABBA: a drift of the machine meets both.
     const [a, b, c, d] = [work(first), work(second), work(second), work(first)];
     times.push(a, d);
-    ratios.push((b + c) / (a + d));
+    more.push((b + c - a - d) / 2);
     await sleep(1);
   }
-  return { us: median(times), ratio: median(ratios) - 1 };
+  return { us: median(times), more: median(more) };
 }
 
 /** Share of a core that the process takes while it does nothing but being looked at. */
@@ -117,24 +114,23 @@ const looked = await longer(plain, watched);
 page.kill();
 await studio.close();
 const idle = await idleShare(watched);
-const perSecond = eventsPerSecond(plain);
+const events = eventsEach(plain);
 await plain.close();
 await watched.close();
 const ticks = Math.max(0, idle.watched - idle.alone);
+/** The share of a program's time, at the pace. */
+const share = (us: number): number => (us / events) * pace * 1e-6;
 
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 const rows = [
-  { what: 'a studio is served, nobody looks: slow-down', value: served.ratio, bound: 0.01 },
-  {
-    what: `one page at 1 Hz, ${Math.round(perSecond).toLocaleString('en')} events/s: slow-down`,
-    value: looked.ratio + ticks,
-    bound: 0.02,
-  },
+  { what: 'a studio is served, nobody looks: slow-down at 10,000 events/s', value: share(served.more), bound: 0.01 },
+  { what: 'one page at 1 Hz: slow-down at 10,000 events/s', value: share(looked.more) + ticks, bound: 0.02 },
   { what: 'one page at 1 Hz, idle program: share of a core', value: ticks, bound: 0.01 },
 ];
 console.log(
-  `${cpus()[0]?.model ?? 'CPU'}, ${cpus().length} cores, Node ${process.versions.node}; one computation takes ${noise.us.toFixed(0)} µs; two equal runtimes differ by ${(100 * noise.ratio).toFixed(2)} %`,
+  `${cpus()[0]?.model ?? 'CPU'}, ${cpus().length} cores, Node ${process.versions.node}; a computation takes ${noise.us.toFixed(1)} µs and tells ${events.toFixed(1)} events; two equal runtimes differ by ${percent(share(noise.more))}`,
 );
+console.log(`an event costs ${((1000 * looked.more) / events).toFixed(0)} ns while somebody looks`);
 for (const { what, value, bound } of rows)
   console.log(
     `${what.padEnd(62)} ${percent(value).padStart(9)}   at most ${percent(bound)}   ${value <= bound ? 'met' : 'missed'}`,
@@ -143,6 +139,6 @@ const out = flag('json');
 if (out)
   writeFileSync(
     out,
-    `${JSON.stringify({ schema: 'gpuforge.bench.studio/1', createdAt: new Date().toISOString(), perSecond, noise, served, looked, idle, rows }, null, 2)}\n`,
+    `${JSON.stringify({ schema: 'gpuforge.bench.studio/1', createdAt: new Date().toISOString(), command: 'npm run bench -- studio', machine: { cpu: cpus()[0]?.model ?? null, cores: cpus().length, node: process.versions.node }, events, noise, served, looked, idle, rows }, null, 2)}\n`,
   );
 process.exit(0);
