@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | field | profile | report | batch]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | field | profile | report | batch | studio]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -39,6 +39,7 @@ const parts = {
   report: 'bench/report/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
+  studio: 'bench/studio/main.ts',
 };
 
 async function part(name, args) {
@@ -51,6 +52,8 @@ async function part(name, args) {
     platform: 'node',
     plugins: [pageScript()],
     external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
+    // Node 20 knows no `using`.
+    transform: { target: 'es2022' },
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
   if (args.includes('--build')) process.exit(0);
