@@ -51,6 +51,8 @@ async function part(name, args) {
     input: `${root}${parts[name]}`,
     platform: 'node',
     external: ['koffi', 'webgpu', /^node:/],
+    // Node 20 knows no `using`.
+    transform: { target: 'es2022' },
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
   if (args.includes('--build')) process.exit(0);
