@@ -6,6 +6,8 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import * as cpu from '@tensorflow/tfjs-backend-cpu';
+import * as tf from '@tensorflow/tfjs-core';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as compute from '../src/compute/index.ts';
@@ -15,6 +17,7 @@ import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
 import * as lattice from '../src/lattice/index.ts';
 import { TensorCore } from '../src/tensor/core.ts';
+import * as tfjs from '../src/tfjs/index.ts';
 import { openRuntime, targets } from './cases/devices.ts';
 
 interface Example {
@@ -77,8 +80,12 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice)?';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice|\/tfjs)?';?/g,
       (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
+    )
+    .replace(
+      /import \* as (\w+) from '@tensorflow\/[\w-]+';?/g,
+      (_, name: string) => `const ${name} = __gpuforge.${name};`,
     );
 }
 
@@ -98,7 +105,17 @@ function compile(code: string): Body {
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...lattice, ...devices, ...compute, ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = {
+  tf,
+  cpu,
+  ...tfjs,
+  ...lattice,
+  ...devices,
+  ...compute,
+  ...gpuforge,
+  ...io,
+  ...forge,
+};
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */
