@@ -1,9 +1,10 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | tfjs | lattice | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from './build.mjs';
+import { pageScript } from './page-script.mjs';
 
 const bench = fileURLToPath(new URL('../bench', import.meta.url));
 
@@ -30,6 +31,8 @@ const parts = {
   memory: 'bench/memory/main.ts',
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
+  lattice: 'bench/lattice/main.ts',
+  profile: 'bench/profile/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
   tfjs: 'bench/tfjs/main.ts',
@@ -50,7 +53,8 @@ async function part(name, args) {
   const build = await rolldown({
     input: `${root}${parts[name]}`,
     platform: 'node',
-    external: ['koffi', 'webgpu', /^node:/],
+    plugins: [pageScript()],
+    external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
     // Node 20 knows no `using`.
     transform: { target: 'es2022' },
   });

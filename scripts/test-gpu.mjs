@@ -18,6 +18,7 @@ import { cpSync, existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageScript } from './page-script.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist', 'gpu');
@@ -37,6 +38,7 @@ async function bundle() {
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
+    ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
   ]) {
@@ -44,7 +46,8 @@ async function bundle() {
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
-      external: ['koffi', 'webgpu', /^node:/],
+      plugins: [pageScript()],
+      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Test files are bundled with what they use of vitest: the host has no packages.
       resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
       // Test files are imported for what they do.

@@ -136,11 +136,9 @@ async function steps(field: Field, label: string, n: number, most?: { median?: n
   for (let t = 0; t < Math.min(200, n); t++) {
     const input = checkInput(sensors(t), field.options.shape, 'bench');
     const start = performance.now();
-    const { stack, next, moved } = Field.launch([field], [input]);
+    const launched = Field.launch([field], [input]);
     const between = performance.now();
-    const tail = stack.readSync(next, moved);
-    Field.finish([field], [input], tail, 0, moved, 'bench');
-    stack.accept(next);
+    Field.finish([field], launched, launched.stack.readSync(launched.next, launched.moved), 'bench');
     enqueued!.push((between - start) * 1000);
     read!.push((performance.now() - between) * 1000);
   }

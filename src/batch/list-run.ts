@@ -259,7 +259,10 @@ class ListRun implements ChunkWork<Item> {
   #group(at: readonly number[], run: Run): Maybe<Item[]> {
     const { first, second } = this.#op;
     if (!(first[0] instanceof Tensor)) {
-      const arrays = this.#op.arrays(this.#runtime, at, run);
+      const ran = (t: Tensor): void => {
+        this.#where = t.device ?? this.#where;
+      };
+      const arrays = this.#op.arrays({ runtime: this.#runtime, run, ran }, at);
       this.#launches++;
       return this.#call.out === 'arrays' ? arrays : arrays.then((list) => this.#uploaded(list, at, run));
     }

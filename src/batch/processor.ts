@@ -19,6 +19,7 @@ import {
   listOperation,
   type MatmulOptions,
 } from './operations.ts';
+import { isQueued, type QueuedWork, runQueued } from './queued.ts';
 import { type BatchSettings, checkSettings, defaults } from './settings.ts';
 import { type BatchCounts, type BatchEvent, BatchStatistics } from './stats.ts';
 import { type ModuleFunction, ThreadPool } from './threads.ts';
@@ -79,7 +80,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
 
   /**
    * One result per item, in their order. Give one function for all, or one for each; or `{ module, export }`, which runs in
-   * worker threads. If an item fails, the batches that run are waited for, and the error names it and holds what was made.
+   * worker threads; or `{ op }`, which runs wherever the transport's workers are. If an item fails, the batches that run are waited for, and the error names it and holds what was made.
    * @example
    * ```ts
    * import { createBatch } from 'gpuforge/batch';
@@ -88,21 +89,25 @@ export class BatchProcessor<T> implements AsyncDisposable {
    * ```
    */
   executeParallel<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction,
+    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction | QueuedWork<T>,
     options?: ParallelOptions & { readonly onError?: 'throw' | undefined },
   ): Promise<readonly R[]>;
   executeParallel<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction,
+    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction | QueuedWork<T>,
     options: ParallelOptions & { readonly onError: 'collect' },
   ): Promise<readonly Outcome<R>[]>;
   async executeParallel<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction,
+    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction | QueuedWork<T>,
     options: ParallelOptions = {},
   ): Promise<readonly unknown[]> {
     const where = 'executeParallel';
     this.#check(where);
-    const work = this.#work(fn, options);
     throwIfAborted(options.signal, where);
+    if (isQueued<T>(fn)) {
+      const { transport, attempts } = this.#settings;
+      return this.items.length === 0 ? [] : runQueued(transport, attempts, this.items, fn, options);
+    }
+    const work = this.#work(fn as Exclude<typeof fn, QueuedWork<T>>, options);
     if (this.items.length === 0) return [];
     if (!('module' in work)) return this.#functions(work.call, work.parallel, options);
     const pool = await ThreadPool.open(work);

@@ -15,9 +15,13 @@ import { register as profiles } from './forge/profiles.ts';
 import { register as report } from './forge/report.ts';
 import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
+import { register as jobs } from './jobs.ts';
 import { register as lattice } from './lattice.ts';
+import { register as profile } from './profile.ts';
 import { register as stats } from './stats.ts';
+import { register as studio } from './studio.ts';
 import { register as tour } from './tour/command.ts';
+import { register as worker } from './worker.ts';
 
 const loadProbe = async () => (await import('./probe.ts')).computeProbe;
 
@@ -25,9 +29,13 @@ export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
   stats,
+  studio,
   calibrate,
   explainRoute,
   lattice,
+  worker,
+  jobs,
+  profile,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,

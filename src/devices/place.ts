@@ -59,6 +59,8 @@ export class Place {
   allocations = 0;
   releases = 0;
   failures = 0;
+  /** Kernels enqueued. */
+  launches = 0;
   generation = 0;
   #device: Device | null;
 

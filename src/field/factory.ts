@@ -4,6 +4,8 @@ import { createRuntime, type DeviceId, type Runtime } from '../index.ts';
 import { chooseDevice, type Probe } from './device.ts';
 import { Field } from './field.ts';
 import { type FieldOptions, type ResolvedField, resolveField } from './options.ts';
+import { type FieldSettings, settingRows } from './settings.ts';
+import type { FieldSnapshot } from './snapshot.ts';
 
 /**
  * A field on the best device that computes it right.
@@ -23,6 +25,35 @@ export async function createField(options: FieldOptions = {}): Promise<Field> {
     return new Field(rt, resolved, choice, options.runtime === undefined);
   } catch (e) {
     if (!options.runtime) await rt.close();
+    throw e;
+  }
+}
+
+/** A field with the options and the state of a snapshot. */
+export async function fieldFrom(
+  snapshot: FieldSnapshot,
+  options: Pick<FieldOptions, 'device' | 'forceGPU' | 'runtime' | 'quiet'>,
+): Promise<Field> {
+  const { shape, settings, boundary, telemetry } = snapshot.options;
+  const { edges, layout, ...sizes } = shape;
+  const own = Object.entries(settings).filter(([name]) =>
+    settingRows[name as keyof FieldSettings]?.models.includes(shape.model),
+  );
+  const field = await createField({
+    ...sizes,
+    resolution: edges,
+    channels: layout,
+    settings: Object.fromEntries(own),
+    boundary,
+    telemetry,
+    seed: snapshot.seed,
+    ...options,
+  });
+  try {
+    await field.restore(snapshot);
+    return field;
+  } catch (e) {
+    await field.dispose();
     throw e;
   }
 }

@@ -61,6 +61,11 @@ export function canonical(work: Kernel | Routine): string {
     return w.text(`kernel|${rest.join('|')}`);
   }
   const { name, estimate, ...rest } = work;
+  if (rest.op === 'rows') {
+    const { stages, ...shape } = rest;
+    const parts = stages.map(({ kernel, ...links }) => `${JSON.stringify(links)} ${canonical(kernel)}`);
+    return [JSON.stringify(shape), ...parts].join('\n');
+  }
   if (rest.op !== 'matmul' || !rest.epilogue) return JSON.stringify(rest);
   const { epilogue, ...product } = rest;
   return epilogueText(epilogue, JSON.stringify(product));

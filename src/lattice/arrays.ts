@@ -25,9 +25,6 @@ export type TensorArray = HostArrays[keyof HostArrays];
 export const isTyped = (x: unknown): x is TypedArray => ArrayBuffer.isView(x) && !(x instanceof DataView);
 export const isTensor = (x: unknown): x is Tensor => x instanceof Tensor;
 
-/** An array of the same type with the same elements. */
-export const copyOf = <T extends TypedArray>(x: T): T => x.slice() as T;
-
 export const bytesOf = (x: TypedArray): Uint8Array => new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
 
 /** What a value is, for messages. */

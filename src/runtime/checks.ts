@@ -10,7 +10,7 @@ import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
-import type { Executable } from './programs.ts';
+import type { Executable } from './executable.ts';
 
 /** How often a flag is asked for before the results it guards are given up. */
 const mostAttempts = 3;

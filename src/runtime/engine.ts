@@ -16,13 +16,15 @@ import { Checks, withInherited } from './checks.ts';
 import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 import type { Feedback } from './feedback.ts';
 import { type Issuing, nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
-import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
+import type { Programs } from './programs.ts';
 import { recipes } from './recipe.ts';
 import { Residency } from './residency.ts';
 import { Results, releaseMade } from './results.ts';
+import { anywhere, type Want } from './want.ts';
 
 /** What is computed by somebody who waits for it. */
 interface LaterRun {
@@ -85,7 +87,14 @@ export class Engine {
 
   readonly #calling: Work<(want: Want) => unknown, Want, unknown> = {
     what: 'compute',
-    run: (call, want) => this.#held(() => call(want)),
+    run: (call, want) => {
+      this.#events.hold();
+      try {
+        return call(want);
+      } finally {
+        this.#events.release();
+      }
+    },
     blame: (error) => this.#blamed(error),
   };
 

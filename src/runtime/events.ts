@@ -126,6 +126,15 @@ export interface Events {
   readonly leak: { readonly shape: readonly number[]; readonly dtype: string; readonly line: string };
   /** The router chose a device for a program. */
   readonly route: Decision & { readonly op: Operation };
+  /** The router was told how long work really took: `predictedMs` is what it expected. */
+  readonly measured: {
+    readonly op: Operation;
+    readonly device: DeviceId;
+    readonly predictedMs: number;
+    readonly ms: number;
+    /** The call as a whole, transfers and waits included; otherwise the kernels alone. */
+    readonly whole: boolean;
+  };
   /** A device's memory pressure changed its level. */
   readonly pressure: PressureEvent;
   /** Memory was cleaned up, by itself or on request. */
@@ -175,6 +184,7 @@ const names: Readonly<Record<EventName, true>> = {
   wait: true,
   leak: true,
   route: true,
+  measured: true,
   pressure: true,
   cleanup: true,
   spill: true,
@@ -207,6 +217,7 @@ const work: ReadonlySet<EventName> = new Set<EventName>([
   'free',
   'wait',
   'route',
+  'measured',
 ]);
 
 export class Emitter extends EventBus<Events> {

@@ -19,8 +19,10 @@ import { Storage } from '../graph/storage.ts';
 import { callerLine, typed } from '../tensor/core.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 import type { Ledger } from './ledger.ts';
-import { anywhere, asyncOnly, type Executable, type Want } from './programs.ts';
+import { asyncOnly } from './placement-errors.ts';
+import { anywhere, type Want } from './want.ts';
 
 export interface TransferSettings {
   readonly development: boolean;
@@ -150,23 +152,16 @@ export class Transfers {
 
   readonly #readingLater: Work<Reading, Want, Maybe<Uint8Array>> = {
     what: 'read',
-    run: async (reading, want, failures) => {
-      const { node, signal, into } = reading;
-      for (let losses = 0; ; losses++) {
-        reading.place = null;
-        if (!node.storage || node.storage.lost) {
-          const ran = this.#engine.computeAsync([node], want, signal);
-          const done = ran instanceof Promise ? await ran : ran;
-          reading.ran = failures + losses === 0 ? done : null;
-        }
-        // Lost again while this was waited for.
-        if (!node.storage!.lost || losses >= mostLosses) break;
+    run: (reading, want, failures) => {
+      const { node, signal } = reading;
+      let computing: Promise<Executable | null> | null = null;
+      reading.place = null;
+      if (!node.storage || node.storage.lost) {
+        const ran = this.#engine.computeAsync([node], want, signal);
+        if (ran instanceof Promise) computing = ran;
+        else reading.ran = failures === 0 ? ran : null;
       }
-      const { place } = node.storage!;
-      reading.place = place;
-      const bytes = await this.#readLater(node, signal, into);
-      if (place) this.#recovery.succeeded(place);
-      return bytes;
+      return (computing ? null : this.#readAtOnce(reading)) ?? this.#readComputed(reading, want, failures, computing);
     },
     blame: (error, { node, place }) => {
       if (!place) return null;
@@ -194,6 +189,45 @@ export class Transfers {
     }
   }
 
+  /** The bytes where nothing has to be waited for and nobody wants to know more; null elsewhere. */
+  #readAtOnce(reading: Reading): Uint8Array | null {
+    const { node, signal, into } = reading;
+    const storage = node.storage!;
+    const { place, buffer } = storage;
+    if (!place || place.mortal || signal || into || storage.checks || storage.lent) return null;
+    if (this.#events.heard.download || !place.device.readSync) return null;
+    reading.place = place;
+    const bytes = place.device.readSync(buffer!, 0, node.size * byteSize(node.dtype));
+    this.#recovery.succeeded(place);
+    return bytes;
+  }
+
+  /** `computing`: the value is on its way. */
+  async #readComputed(
+    reading: Reading,
+    want: Want,
+    failures: number,
+    computing: Promise<Executable | null> | null,
+  ): Promise<Uint8Array> {
+    const { node, signal, into } = reading;
+    let coming = computing;
+    for (let losses = 0; ; losses++) {
+      reading.place = null;
+      if (coming || !node.storage || node.storage.lost) {
+        const done = await (coming ?? this.#engine.computeAsync([node], want, signal));
+        coming = null;
+        reading.ran = failures + losses === 0 ? done : null;
+      }
+      // Lost again while this was waited for.
+      if (!node.storage!.lost || losses >= mostLosses) break;
+    }
+    const { place } = node.storage!;
+    reading.place = place;
+    const bytes = await this.#readLater(node, signal, into);
+    if (place) this.#recovery.succeeded(place);
+    return bytes;
+  }
+
   async #readLater(node: Node, signal: AbortSignal | undefined, into: Uint8Array | undefined): Promise<Uint8Array> {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
@@ -203,10 +237,12 @@ export class Transfers {
     if (storage.lost) throw lostWhileRead(node);
     if (!place) return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
     const { device } = place;
-    const what = `read of ${length} bytes (${place.id})`;
     const start = this.#events.heard.download ? performance.now() : 0;
     const reading = device.read(buffer!, 0, length, into);
-    const bytes = await (place.mortal || signal ? this.#recovery.within(reading, what, signal) : reading);
+    const limited = place.mortal || signal !== undefined;
+    const bytes = await (limited
+      ? this.#recovery.within(reading, `read of ${length} bytes (${place.id})`, signal)
+      : reading);
     if (start > 0 && this.#events.heard.download) this.#downloaded(place, bytes, start);
     if (!into || bytes === into) return bytes;
     fill(into, bytes);
@@ -222,7 +258,7 @@ export class Transfers {
   /** Notes a wait that ends now, and tells when that is. */
   #waited(device: string, start: number, line: string): number {
     const now = performance.now();
-    this.#ledger.waited(line, now - start);
+    this.#ledger.waited(device, line, now - start);
     if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms: now - start, line, why: 'read' });
     return now;
   }

@@ -2,6 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
+import { canonical } from '../../src/kernel/canonical.ts';
+import { rowsCases } from '../gpu/rows.ts';
 
 async function both<T>(use: (rt: Runtime) => Promise<T>): Promise<{ stacked: T; plain: T }> {
   const [reference, cpu] = await Promise.all(
@@ -103,4 +105,11 @@ it('a stack keeps its launch scalars apart', async () => {
   });
   close(stacked.first as Float32Array, plain.first as Float32Array);
   close(stacked.second as Float32Array, plain.second as Float32Array);
+});
+
+it('stacks of equal work have equal keys, whoever built them, and others do not', () => {
+  const keys = rowsCases().map(({ routine }) => canonical(routine));
+  const again = rowsCases().map(({ routine }) => canonical(routine));
+  expect(again).toEqual(keys);
+  expect(new Set(keys).size).toBe(keys.length);
 });
