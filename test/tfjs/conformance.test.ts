@@ -32,7 +32,10 @@ function run(...args: string[]): Promise<Result> {
   });
 }
 
-describe("TF.js's own test suite", () => {
+/** A quiet machine takes a quarter of a minute for each; a busy one many times that. */
+const patience = 900_000;
+
+describe("TF.js's own test suite", { timeout: patience }, () => {
   it('passes on the CPU device: 4,225 specs, 5 pending as upstream', async () => {
     const result = await run();
     expect(result.failures).toEqual([]);
