@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | batch | copies | host | lattice | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | batch | copies | host | lattice | field | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -33,6 +33,8 @@ const parts = {
   compute: 'bench/compute/main.ts',
   batch: 'bench/batch/main.ts',
   lattice: 'bench/lattice/main.ts',
+  workloads: 'bench/lattice/workloads.ts',
+  field: 'bench/field/main.ts',
   profile: 'bench/profile/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as batch from '../src/batch/index.ts';
 import * as compute from '../src/compute/index.ts';
 import * as devices from '../src/devices.ts';
+import * as field from '../src/field/index.ts';
 import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
@@ -84,7 +85,7 @@ function instrument(code: string): string {
       (_, names: string) => `const {${named(names)}} = __gpuforge.forBatches;`,
     )
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice)?';?/g,
+      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice|\/field)?';?/g,
       (_, names: string) => `const {${named(names)}} = __gpuforge;`,
     );
 }
@@ -107,6 +108,7 @@ function compile(code: string): Body {
 // What an example declares itself shadows these, because its code is in a function of its own.
 const library: Readonly<Record<string, unknown>> = {
   forBatches: batch,
+  ...field,
   ...lattice,
   ...devices,
   ...compute,
