@@ -15,6 +15,7 @@ import {
   type WorkerStats,
 } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
+import type { Redis } from './connect.ts';
 import { queueOf } from './keys.ts';
 
 type BullWorker = import('bullmq').Worker;
@@ -36,6 +37,7 @@ export class RedisWorker implements WorkerHandle {
   readonly #caps: WorkerCaps;
   readonly #concurrency: number;
   readonly #bulls = new Map<Capability, BullWorker>();
+  readonly #connections: Redis[] = [];
   readonly #stop = new AbortController();
   /** Jobs that were looked up; true if cancelled. */
   readonly #cancelled = new Map<string, boolean>();
@@ -66,6 +68,8 @@ export class RedisWorker implements WorkerHandle {
     this.#timer = null;
     this.#stop.abort();
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
+    // BullMQ leaves connections open that it was given.
+    for (const c of this.#connections) c.disconnect();
     await this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0);
   }
 
@@ -119,8 +123,10 @@ export class RedisWorker implements WorkerHandle {
   #serve(needs: Capability): void {
     if (this.#bulls.has(needs)) return;
     const { packages, prefix, lockMs, checkMs } = this.#queue;
+    const connection = this.#queue.connect();
+    this.#connections.push(connection);
     const bull = new packages.bullmq.Worker(queueOf(needs), (job) => this.#run(job), {
-      connection: this.#queue.connect(),
+      connection,
       prefix: `${prefix}:bull`,
       concurrency: this.#concurrency,
       lockDuration: lockMs,
