@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | field | profile | report | batch | studio | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | field | profile | report | gate | batch | studio | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -70,6 +70,7 @@ async function part(name, args) {
 }
 
 const rest = process.argv.slice(2);
+if (rest[0] === 'gate') await part('report', ['--gate', ...rest.slice(1)]);
 if (Object.hasOwn(parts, rest[0] ?? '')) await part(rest[0], rest.slice(1));
 if (rest.includes('--gpu')) gpu(rest.filter((a) => a !== '--gpu'));
 ensureBuilt();

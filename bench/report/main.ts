@@ -1,10 +1,10 @@
 // npm run bench -- report [--out FILE]: every published figure of the project on one page that needs no network, with command,
 // date, device, spread and what was missed. Ends with status 1 if a page publishes figures without a file of results.
 //
-// npm run bench -- report --gate BEFORE.json AFTER.json: whether figures became worse, by the gate of the profiler. Status 0 none, 1
-// regression, 3 if the files hold no samples to judge by.
+// npm run bench -- gate BEFORE.json AFTER.json: whether figures became worse, by the gate of the profiler. Status 0 none, 1
+// regression, 2 for files that cannot be read, 3 if they hold no samples to judge by.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { gateCases, gateStatus, gateText } from '../../src/profile/index.ts';
 import { reportPage } from './page.ts';
@@ -40,7 +40,11 @@ function samplesOf(file: string): Map<string, number[]> {
   );
 }
 
-function gateFiles(before: string, after: string): number {
+function gateFiles(before: string | undefined, after: string | undefined): number {
+  if (!before || !after || !existsSync(before) || !existsSync(after)) {
+    console.error('gate: give two files of results, the older one first');
+    return 2;
+  }
   const now = samplesOf(after);
   const cases = [...samplesOf(before)].map(([operation, samples]) => ({
     operation,
@@ -58,5 +62,5 @@ const outAt = args.indexOf('--out');
 const gateAt = args.indexOf('--gate');
 process.exitCode =
   gateAt >= 0
-    ? gateFiles(args[gateAt + 1]!, args[gateAt + 2]!)
+    ? gateFiles(args[gateAt + 1], args[gateAt + 2])
     : await report(outAt >= 0 ? args[outAt + 1]! : 'dist/bench/report.html');

@@ -18,7 +18,7 @@ const figure = /\d\s?(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|×)(?![A-Za-z])/;
 /** A heading of a column that says so for numbers below it. */
 const unitHead = /\b(ns|µs|ms|GB\/s|TB\/s|[GT]FLOP\/s|median|measured)\b/i;
 const named =
-  /((?:compute|gpu|isolation|memory|routing|webgpu|profile|batch|field|lattice|host|copies|spans|everyday|cpu)-[\w.-]+\.(?:json|txt))/g;
+  /((?:compute|gpu|isolation|memory|routing|webgpu|profile|batch|field|lattice|host|copies|spans|everyday|studio|tfjs|forge|cpu)-[\w.-]+\.(?:json|txt))/g;
 
 interface Section {
   readonly heading: string;
@@ -100,6 +100,7 @@ const markdown = (root: string, folder: string): string[] =>
 
 /** Tables of settings: the times in them were chosen, not measured. */
 export const settings: ReadonlySet<string> = new Set([
+  'docs/batch.md#Processors',
   'docs/compute.md#When something goes wrong',
   'docs/cuda.md#Options',
   'docs/failure.md#What can fail, and what happens then',

@@ -161,7 +161,7 @@ const deviceOf = (d: Data): string => {
   if (Array.isArray(d.devices)) return d.devices.join(', ');
   const libraries = d.libraries as Record<string, Data> | undefined;
   if (libraries?.gpuforge?.adapter) return String(libraries.gpuforge.adapter);
-  return typeof d.machine === 'string' ? d.machine : 'not noted';
+  return typeof d.machine === 'string' ? d.machine : String((d.machine as Data | undefined)?.cpu ?? 'not noted');
 };
 
 const looksJudged = (d: Data): boolean => list(d.rows).some((r) => 'verdict' in r && 'figures' in r);
@@ -183,7 +183,7 @@ export function readResult(root: string, file: string): ResultFile {
   return {
     file,
     command: typeof d.command === 'string' ? d.command : (reader?.command(d) ?? `npm run bench -- ${kind}`),
-    date: String(d.at ?? d.date ?? inName ?? '').slice(0, 10) || null,
+    date: String(d.at ?? d.date ?? d.createdAt ?? inName ?? '').slice(0, 10) || null,
     device: deviceOf(d),
     figures,
     text: null,

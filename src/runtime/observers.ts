@@ -1,5 +1,6 @@
 // The logger of a runtime's options: it watches from the start.
 
+import { shown } from '../base/arguments.ts';
 import { ArgumentError } from '../errors.ts';
 import { type Emitter, type EventName, type Events, eventNames } from './events.ts';
 
@@ -15,8 +16,8 @@ export function attachLogger(events: Emitter, logger: EventLogger | undefined): 
   if (typeof logger !== 'function') {
     throw new ArgumentError({
       code: 'BAD_OPTION',
-      message: `createRuntime: logger is ${logger === null ? 'null' : `a ${typeof logger}`}`,
-      fix: 'Give a function of the name of an event and the event.',
+      message: `createRuntime: the logger is ${shown(logger)}`,
+      fix: 'Give a function: (name, event) => …',
       where: 'createRuntime',
     });
   }

@@ -402,7 +402,7 @@ export class Runtime extends TensorMaking {
     this.#closed = true;
     this.host.close();
     // Whoever listens gets the times of the last work too.
-    if (this.#spans.on) await this.#spans.settle();
+    await this.#spans.settle();
     this.#spans.close();
     this.#routed.save();
     const devices = this.#governor.places.flatMap((p) => (p.alive ? [p.device] : []));

@@ -1,0 +1,17 @@
+// Lets `gpuforge studio attach` look at this process, if the environment asks for it.
+
+/** The name of the package is put together at run time: a bundle for browsers has no studio. */
+export async function offerToStudio(runtime: unknown): Promise<void> {
+  if (!/^(1|true|control)$/.test(process.env.GPUFORGE_STUDIO ?? '')) return;
+  try {
+    const studio: { offerStudio(runtime: unknown): Promise<void> } = await import(
+      /* @vite-ignore */ ['gpuforge', 'studio'].join('/')
+    );
+    await studio.offerStudio(runtime);
+  } catch (error) {
+    // Watching is never worth failing for.
+    process.emitWarning(
+      `gpuforge studio cannot attach here: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
