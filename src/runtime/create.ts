@@ -1,6 +1,5 @@
 // createRuntime: checks the options, opens devices, and puts the parts of a runtime together.
 
-import { isNode } from '../base/platform.ts';
 import { ArgumentError } from '../errors.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
@@ -11,10 +10,11 @@ import { announce } from './announce.ts';
 import type { DeviceOptions } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
 import { Engine } from './engine.ts';
-import { Emitter, type EventLogger, eventNames } from './events.ts';
+import { Emitter } from './events.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
+import { attachLogger, type EventLogger } from './observers.ts';
 import { open } from './opening.ts';
 import { Programs } from './programs.ts';
 import { Runtime } from './runtime.ts';
@@ -79,10 +79,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);
   const events = new Emitter();
-  const { logger } = options;
-  if (logger !== undefined)
-    for (const kind of logger?.kinds ?? eventNames)
-      events.on(kind, typeof logger === 'function' ? (event) => logger(kind, event) : logger);
+  attachLogger(events, options.logger);
   const scopes = await createScopeStore();
   const { devices, reports, routed } = await open(options, recovery.timeoutMs);
   const settings: HostSettings = {
@@ -111,9 +108,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    const runtime = announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
-    if (isNode() && process.env.GPUFORGE_STUDIO) await (await import('./offer.ts')).offerToStudio(runtime);
-    return runtime;
+    return await announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;
