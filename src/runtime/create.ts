@@ -79,8 +79,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const routing = resolveRouting(options.routing);
   const events = new Emitter();
   const { logger } = options;
-  if (logger !== undefined)
-    for (const kind of logger?.kinds ?? eventNames)
+  if (logger)
+    for (const kind of logger.kinds ?? eventNames)
       events.on(kind, typeof logger === 'function' ? (event) => logger(kind, event) : logger);
   const scopes = await createScopeStore();
   const { devices, reports, routed } = await open(options, recovery.timeoutMs);
