@@ -45,6 +45,8 @@ it('shows slices, motors, latencies and the cart, and answers the mouse', async 
   await page.mouse.down();
   await page.mouse.move(pad.x + 120, pad.y + 15, { steps: 4 });
   await page.mouse.up();
+  // Slow enough for a software GPU on a busy machine: motors that are late are not shown.
+  await page.locator('#hz').fill('4');
   await page.locator('#channel').fill('5');
   await page.locator('#axis').selectOption('2');
   await page.waitForFunction(() => /trained on 600/.test(document.getElementById('training')?.textContent ?? ''));
