@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | tfjs | lattice | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | field | profile | report | batch | studio | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -31,10 +31,15 @@ const parts = {
   memory: 'bench/memory/main.ts',
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
+  batch: 'bench/batch/main.ts',
   lattice: 'bench/lattice/main.ts',
+  workloads: 'bench/lattice/workloads.ts',
+  field: 'bench/field/main.ts',
   profile: 'bench/profile/main.ts',
+  report: 'bench/report/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
+  studio: 'bench/studio/main.ts',
   tfjs: 'bench/tfjs/main.ts',
 };
 

@@ -41,6 +41,7 @@ async function bundle() {
     ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
+    ['lattice-workloads', 'bench/lattice/workloads.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
     const build = await rolldown({

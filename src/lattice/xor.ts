@@ -1,7 +1,7 @@
 // XOR with a key, byte for byte: its own inverse for every type, floats and 64-bit integers included. The data is left as it is.
 
 import type { DType, Runtime, Tensor } from '../index.ts';
-import { bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
+import { blankOf, bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
 import { invalidArgument, KeyLengthError, ValueRangeError } from './errors.ts';
 import { Draws } from './threefry.ts';
 
@@ -23,7 +23,7 @@ export function xorHost<T extends HostData>(data: T, key: T | number, o: XorOpti
 
 function xorTyped<T extends TypedArray>(data: T, key: T, o: XorOptions): T {
   checkKeyLength(data.length, key.length, o.cycle === true);
-  const result = new (data.constructor as new (length: number) => T)(data.length);
+  const result = blankOf(data);
   const [to, from, by] = [bytesOf(result), bytesOf(data), bytesOf(key)];
   combine(to, from, by.length === to.length ? by : repeated(by, to.length));
   return result;
@@ -92,17 +92,20 @@ export interface Combining {
 
 /** All of them, of equal dtype and shape, in one kernel; `bits` is the integer type whose bits stand for those of the dtype. */
 export function xorTensors(rt: Runtime, calls: readonly Combining[], bits: DType): Tensor[] {
-  const combined = ({ x, by }: Combining): Tensor =>
-    x.dtype === bits ? x.bitwiseXor(by) : x.bitcast(bits).bitwiseXor(by.bitcast(bits)).bitcast(x.dtype);
-  if (calls.length === 1) return [combined(calls[0]!).compute()];
+  const [asBits, back] = [(t: Tensor) => as(t, bits), (t: Tensor) => as(t, calls[0]!.x.dtype)];
+  const combined = ({ x, by }: Combining): Tensor => asBits(x).bitwiseXor(asBits(by));
+  if (calls.length === 1) return [back(combined(calls[0]!)).compute()];
   const all = rt.stack(calls.map(combined)).compute();
   const { shape } = calls[0]!.x;
   return calls.map((_, i) => {
-    // Views: a kernel of its own is launched only for those that are read.
+    // Views: a kernel of its own is launched only for those that are read. Bits stay whole numbers until then: a device may flush
+    // floats that it moves.
     const part = all.slice([[i, i + 1], ...shape.map((n): [number, number] => [0, n])]);
-    return part.reshape(shape);
+    return back(part.reshape(shape));
   });
 }
+
+const as = (t: Tensor, dtype: DType): Tensor => (t.dtype === dtype ? t : t.bitcast(dtype));
 
 /** The key of a tensor: another tensor of its dtype, as long or of one element, or a number. */
 export function checkTensorKey(data: Tensor, key: Tensor, o: XorOptions): void {

@@ -14,7 +14,7 @@ import { Emitter } from './events.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
-import { attachLogger, type EventLogger, offerToStudio } from './observers.ts';
+import { attachLogger, type EventLogger } from './observers.ts';
 import { open } from './opening.ts';
 import { Programs } from './programs.ts';
 import { Runtime } from './runtime.ts';
@@ -108,9 +108,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    const runtime = announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
-    await offerToStudio(runtime);
-    return runtime;
+    return await announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;

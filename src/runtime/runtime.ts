@@ -348,7 +348,6 @@ export class Runtime extends TensorMaking {
       events: this.#events,
       cachedPrograms: this.#engine.programs.size,
       spans: this.#spans,
-      waitsAt: this.host.ledger.waitsAt,
       closed: this.#closed,
     });
   }

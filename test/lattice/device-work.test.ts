@@ -88,7 +88,7 @@ describe.each(kinds)('on %s', (kind) => {
       [3, 23],
     ] as const;
     // The reference and a software GPU take long for what the others do at once.
-    const some = { reference: 2, cpu: 6, webgpu: 3, cuda: 6 }[kind];
+    const some = { reference: 1, cpu: 6, webgpu: 2, cuda: 6 }[kind];
     for (const [d, n] of shapes.slice(0, all ? 6 : some)) {
       for (const part of all ? [0, 0.2, 0.5] : [0, 0.3]) {
         const blocked = part === 0 ? new Set<number>() : randomMask(random, n ** d, part);

@@ -116,9 +116,10 @@ describe('vertices', () => {
       (x) => x.shortestPath(0, 8, { method: 'levels' }),
       (x) => x.shortestPaths([[0, 8]]),
       (x) => x.allPaths(0, 8),
-      (x) => x.distanceWithObstacles(0, 8),
     ];
     for (const act of acts) await refused(() => act(split), L.PathNotFoundError);
+    const line = new Lattice({ dimensions: 1, size: 3, runtime, device: 'cpu', blocked: [1], auxMemoryMb: 0.1 });
+    await refused(() => line.distanceWithObstacles(0, 2), L.PathNotFoundError);
     await expect(split.shortestPath(0, 8)).rejects.toMatchObject({ code: '2005' });
     expect(split.countShortestPaths(0, 8)).toBe(0n);
     expect((await split.distancesFrom(0))[8]).toBe(-1);

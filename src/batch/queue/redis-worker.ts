@@ -15,7 +15,7 @@ import {
   type WorkerStats,
 } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
-import { commitScript, deadScript, queueOf } from './keys.ts';
+import { queueOf } from './keys.ts';
 
 type BullWorker = import('bullmq').Worker;
 type BullJob = import('bullmq').Job;
@@ -135,8 +135,7 @@ export class RedisWorker implements WorkerHandle {
 
   async #run(job: BullJob): Promise<void> {
     const chunk = job.data as ChunkDescriptor;
-    const { redis, keys } = this.#queue;
-    const own = [keys.results(chunk.jobId), keys.job(chunk.jobId), keys.dead(chunk.jobId)];
+    const { redis, keys, steps } = this.#queue;
     if (await this.#isCancelled(chunk.jobId)) return;
     const attempt = job.attemptsMade + 1;
     // Somebody had it before: the result may be there.
@@ -145,16 +144,7 @@ export class RedisWorker implements WorkerHandle {
     try {
       const context = { chunkId: job.id!, attempt, signal: this.#stop.signal };
       const result = await this.#handler(chunk, context);
-      const first = await redis.eval(
-        commitScript,
-        3,
-        ...own,
-        `${chunk.index}`,
-        JSON.stringify(result),
-        keys.news,
-        chunk.jobId,
-      );
-      if (first === 1) this.#stats.done++;
+      if (await steps.commit(chunk, result)) this.#stats.done++;
       else this.#stats.duplicates++;
     } catch (error) {
       this.#stats.failed++;
@@ -162,7 +152,7 @@ export class RedisWorker implements WorkerHandle {
       const permanent = error instanceof PermanentFailure;
       if (permanent || attempt >= (job.opts.attempts ?? 1)) {
         const letter = { index: chunk.index, error: message, trace: stack ?? '', attempts: attempt };
-        await redis.eval(deadScript, 3, ...own, `${chunk.index}`, JSON.stringify(letter), keys.news, chunk.jobId);
+        await steps.bury(chunk.jobId, letter);
         throw new this.#queue.packages.bullmq.UnrecoverableError(message);
       }
       await redis.hincrby(keys.job(chunk.jobId), 'retries', 1);
