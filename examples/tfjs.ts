@@ -42,7 +42,7 @@ const random = (): number => {
 /** A digit somewhere in a noisy picture. */
 function draw(digit: number, picture: Float32Array): void {
   for (let i = 0; i < picture.length; i++) picture[i] = random() * 0.4;
-  const [top, left] = [Math.floor(random() * 4), Math.floor(random() * 8)];
+  const [top, left] = [1 + Math.floor(random() * 3), 2 + Math.floor(random() * 4)];
   segments.forEach(([row, column, height, width], k) => {
     if (digits[digit]![k] === '0') return;
     for (let r = 0; r < height; r++) {
@@ -71,7 +71,7 @@ function predict(x: tf.Tensor4D): tf.Tensor2D {
 }
 
 const bar = (part: number): string => '█'.repeat(Math.round(part * 24)).padEnd(24, '░');
-const steps = 120;
+const steps = 200;
 const optimizer = tf.train.adam(0.004);
 for (let step = 1; step <= steps; step++) {
   const { x, y } = batch(64);

@@ -224,14 +224,12 @@ export function reductionGroups(
 /** What a kernel reads: stored values and leaves below its members. */
 function inputsOf({ members }: Group, stored: ReadonlySet<Vertex>): Set<Vertex> {
   const inputs = new Set<Vertex>();
-  const seen = new Set<Vertex>();
-  const open = [...members];
-  for (let v = open.pop(); v; v = open.pop()) {
+  // A set is walked with what is added to it on the way.
+  const open = new Set(members);
+  for (const v of open) {
     for (const s of v.sources) {
-      if (members.has(s) || seen.has(s)) continue;
-      seen.add(s);
-      if (s.op === 'leaf' || stored.has(s)) inputs.add(s);
-      else open.push(s);
+      if (members.has(s)) continue;
+      (s.op === 'leaf' || stored.has(s) ? inputs : open).add(s);
     }
   }
   return inputs;

@@ -221,7 +221,6 @@ export class Runtime extends TensorMaking {
    * @example (() => { const t = rt.ones([2]).add(1); rt.compute(t); return t.computed; })() // → true
    */
   compute(...tensors: readonly Tensor[]): void {
-    this.host.checkOpen('compute');
     if (tensors.length > 0) this.host.compute(tensors.map((t) => t.node));
   }
 
