@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsdown';
+import { pageScript } from './scripts/page-script.mjs';
 
 export default defineConfig({
   entry: {
@@ -9,18 +10,28 @@ export default defineConfig({
     isolated: 'src/governor/recovery/isolated/open.ts',
     'gpu-child': 'src/governor/recovery/isolated/child.ts',
     compute: 'src/compute/index.ts',
+    profile: 'src/profile/index.ts',
+    'profile-register': 'src/profile/register.ts',
     batch: 'src/batch/index.ts',
+    // The queue on Redis and its child process: files of their own, left out for browsers.
+    queue: 'src/batch/queue/index.ts',
+    'batch-child': 'src/batch/queue/child.ts',
     routing: 'src/governor/routing/index.ts',
     io: 'src/io/index.ts',
     forge: 'src/forge/index.ts',
     lattice: 'src/lattice/index.ts',
+    field: 'src/field/index.ts',
+    'field-wire': 'src/field/wire/index.ts',
+    studio: 'src/studio/index.ts',
+    tfjs: 'src/tfjs/index.ts',
     cli: 'src/cli/main.ts',
     'nvml-child': 'src/forge/detect/nvml-child.ts',
   },
+  plugins: [pageScript()],
   format: 'esm',
   platform: 'neutral',
   target: 'es2022',
   dts: true,
   clean: true,
-  external: [/^node:/, 'koffi', 'webgpu', 'commander', 'bullmq', 'ioredis'],
+  external: [/^node:/, 'koffi', 'webgpu', 'commander', 'bullmq', 'ioredis', /^@tensorflow\//],
 });

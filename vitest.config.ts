@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { pageScript } from './scripts/page-script.mjs';
 import { softwareGpu } from './scripts/software-gpu.mjs';
 
 // Workers inherit this: the dynamic linker reads LD_LIBRARY_PATH when a process starts, and never again.
 Object.assign(process.env, softwareGpu().dawn);
 
 export default defineConfig({
+  plugins: [pageScript()],
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: 'test/support/built.mjs',

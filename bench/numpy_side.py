@@ -80,6 +80,11 @@ def sum_of(n):
     return Job(lambda: x.sum(), lambda s: np.array([s]))
 
 
+def concat62():
+    xs = [floats(10**5, i) for i in range(62)]
+    return Job(lambda: np.concatenate(xs))
+
+
 def matmul1024():
     a, b = floats(2**20).reshape(1024, 1024), floats(2**20, 1).reshape(1024, 1024)
     return Job(lambda: a @ b)
@@ -93,7 +98,8 @@ def matmul256x10():
 TABLE = {
     "add5": lambda _: add5(), "xor16m": lambda _: xor16m(), "chain4m": lambda _: chain_of(2**22), "field": lambda _: field(),
     "sum16m": lambda _: sum_of(2**24), "matmul1024": lambda _: matmul1024(), "matmul256x10": lambda _: matmul256x10(),
-    "chain": chain_of, "sum": sum_of,
+    **{f"chain{n}": lambda _, n=n: chain_of(n) for n in (100, 1000, 4096, 16384)},
+    "sum1000": lambda _: sum_of(1000), "concat62": lambda _: concat62(), "chain": chain_of, "sum": sum_of,
 }
 
 

@@ -7,6 +7,7 @@
 //     --soak N                              seconds of soak (0: none); with PARTs none unless given
 //     --no-sanitize                         without the checkers; they take longer than all the rest
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
+//   node dist/gpu/tfjs.mjs --device cuda    TF.js's own test suite on the backend of gpuforge/tfjs
 //   node scripts/test-gpu.mjs --webgpu ...  the checks and figures of the WebGPU device instead, on the adapter Dawn finds; what
 //                                           follows is for webgpu.mjs
 //
@@ -17,6 +18,7 @@ import { cpSync, existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageScript } from './page-script.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist', 'gpu');
@@ -36,14 +38,17 @@ async function bundle() {
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
+    ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
+    ['lattice-workloads', 'bench/lattice/workloads.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;
     const build = await rolldown({
       input: join(root, input),
       platform: 'node',
-      external: ['koffi', 'webgpu', /^node:/],
+      plugins: [pageScript()],
+      external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
       // Test files are bundled with what they use of vitest: the host has no packages.
       resolve: { alias: { vitest: join(root, 'test/gpu/vitest.ts') } },
       // Test files are imported for what they do.
@@ -52,6 +57,13 @@ async function bundle() {
       transform: { target: 'es2022' },
     });
     await build.write({ file: join(out, `${name}.mjs`), format: 'esm', codeSplitting: false });
+  }
+  if (existsSync(join(root, 'test', 'tfjs', 'conformance', 'main.ts'))) {
+    const { bundleTfjs } = await import('./bundle-tfjs.mjs');
+    await bundleTfjs(join(out, 'tfjs.mjs'));
+    // TF.js's WebGPU backend is among the libraries of bench/, if those are installed.
+    const peers = existsSync(join(root, 'bench', 'node_modules', '@tensorflow', 'tfjs-backend-webgpu'));
+    if (peers) await bundleTfjs(join(out, 'tfjs-bench.mjs'), 'bench/tfjs/gpu.ts');
   }
   cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });

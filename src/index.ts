@@ -31,6 +31,7 @@ export type { MemoryOptions } from './governor/memory/options.ts';
 export type { MemoryPool } from './governor/memory/pool.ts';
 export type { RuntimeMemory } from './governor/memory/runtime-memory.ts';
 export type { MemorySnapshot } from './governor/memory/snapshot.ts';
+export type { Holder } from './governor/memory/view.ts';
 export type { Maybe } from './governor/recovery/attempt.ts';
 export * from './governor/recovery/errors.ts';
 export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './governor/recovery/faults.ts';
@@ -39,11 +40,14 @@ export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
 export { type RouteExplanation, Router } from './governor/routing/router.ts';
 export type { Decision, Operation, OperationType, Outcome, Prediction } from './governor/routing/types.ts';
+export { whenRuntimeOpens } from './runtime/announce.ts';
 export type { Attempt, AttemptOptions, AttemptWork } from './runtime/attempt.ts';
 export type { CompileArgument, Compiled, CompileResult } from './runtime/compile.ts';
+export { createRuntime, type RuntimeOptions } from './runtime/create.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export {
   type AllocationEvent,
+  type EventLogger,
   type EventName,
   type Events,
   eventNames,
@@ -58,16 +62,10 @@ export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';
 export { RuntimeMark } from './runtime/mark.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
-export {
-  createRuntime,
-  type Runtime,
-  type RuntimeOptions,
-  type ScopeOptions,
-  type TensorOptions,
-  type UploadOptions,
-} from './runtime/runtime.ts';
+export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
+
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';

@@ -7,10 +7,10 @@ import { expect, it } from 'vitest';
 const root = join(import.meta.dirname, '..');
 const text = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-/** The files that a file names in its imports, dynamic ones and workers' URLs included. */
+/** The files that a file names in its imports, dynamic ones, workers' URLs and the code of pages (`?script`) included. */
 const named = (file: string): string[] =>
-  [...text(file).matchAll(/(?:\bfrom|\bimport|new URL)\s*\(?\s*(?:\/\*.*?\*\/\s*)*'(\.[^']+\.ts)'/g)].map((m) =>
-    normalize(join(dirname(file), m[1]!)).replaceAll('\\', '/'),
+  [...text(file).matchAll(/(?:\bfrom|\bimport|new URL)\s*\(?\s*(?:\/\*.*?\*\/\s*)*'(\.[^']+\.ts)(?:\?script)?'/g)].map(
+    (m) => normalize(join(dirname(file), m[1]!)).replaceAll('\\', '/'),
   );
 
 function reached(entries: readonly string[]): ReadonlySet<string> {
@@ -30,7 +30,7 @@ it('holds nothing that only tests use', () => {
   const product = reached(entries);
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .map((f) => `src/${f.replaceAll('\\', '/')}`)
-    .filter((f) => f.endsWith('.ts') && !f.endsWith('.test.ts') && !f.startsWith('src/forge/'));
+    .filter((f) => f.endsWith('.ts') && !/\.(test|d)\.ts$/.test(f) && !f.startsWith('src/forge/'));
   expect(files.length).toBeGreaterThan(100);
   expect(files.filter((f) => !product.has(f))).toEqual([]);
 });

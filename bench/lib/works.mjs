@@ -15,6 +15,22 @@ export const works = [
       { times: 0.3, of: 'best-js' },
     ],
   },
+  ...[100, 1000, 4096, 16_384].map((n) => ({
+    name: `chain${n}`,
+    title: `tanh((x*.99+.5)*x-.1), ${n} f32`,
+    unit: 'µs',
+    bounds: [{ times: 1, of: 'numpy' }],
+    only: ['numpy'],
+  })),
+  { name: 'sum1000', title: 'sum of 1000 f32', unit: 'µs', bounds: [{ times: 1, of: 'numpy' }], only: ['numpy'] },
+  {
+    name: 'concat62',
+    title: 'concat of 62 × 100k f32',
+    unit: 'ms',
+    bytes: 2 * 4 * 62 * 1e5,
+    bounds: [{ times: 1, of: 'numpy' }],
+    only: ['numpy'],
+  },
   {
     name: 'xor16m',
     title: 'xor of 16M u32, ready buffer',

@@ -82,6 +82,15 @@ await serve(
         },
       };
     },
+    ...Object.fromEntries(
+      [100, 1000, 4096, 16_384].map((n) => [`chain${n}`, () => job([rt.tensor(floats(n))], chain)]),
+    ),
+    sum1000: () => scalar(rt.tensor(fractions(1000)), (x) => x.sum()),
+    concat62: () =>
+      job(
+        Array.from({ length: 62 }, (_, i) => rt.tensor(floats(1e5, i))),
+        (...parts) => rt.concat(parts),
+      ),
     chain: (n) => job([rt.tensor(floats(n))], chain),
     sum: (n) => scalar(rt.tensor(fractions(n)), (x) => x.sum()),
   },

@@ -4,3 +4,11 @@ export const isNode = (): boolean => typeof process !== 'undefined' && Boolean(p
 
 /** Imports a module of Node. The name is built at run time, so that bundlers for browsers do not try to resolve it. */
 export const importNode = (name: string): Promise<unknown> => import(/* @vite-ignore */ ['node', name].join(':'));
+
+interface NodeProcess {
+  readonly getBuiltinModule?: (name: string) => unknown;
+}
+
+/** A module of Node without waiting; undefined in browsers and in Node before 20.16. */
+export const builtinModule = (name: string): unknown =>
+  isNode() ? (process as NodeProcess).getBuiltinModule?.(`node:${name}`) : undefined;

@@ -145,6 +145,7 @@ class ChunkRun<T> {
   async #anyOf(signal: AbortSignal | undefined): Promise<void> {
     const any = this.#inFlight.size === 1 ? [...this.#inFlight][0]! : Promise.race(this.#inFlight);
     if (!signal || this.#work.concurrency === undefined) return any;
+    if (signal.aborted) return;
     let stop = (): void => {};
     const given = new Promise<void>((resolve) => {
       stop = resolve;

@@ -1,5 +1,7 @@
 // gpuforge/batch: many pieces of work at once, on this machine or on many.
 
+export { type HostTensor, readBlob, writeBlob } from './blobs.ts';
+export { chunkIdOf } from './chunk-id.ts';
 export type { ChunkOptions, Outcome } from './chunks.ts';
 export type { SizeCurve, SizePoint } from './curve.ts';
 export { BatchOperationError } from './failures.ts';
@@ -7,6 +9,8 @@ export type { ItemFunction, Parallel } from './function-run.ts';
 export type { ElementwiseName, Precision, ProductShape } from './list-ops.ts';
 export type { BatchReport, BatchResult } from './list-run.ts';
 export type { BatchInput } from './lists.ts';
+export { type LocalOptions, localTransport } from './local.ts';
+export { openTransport } from './open-transport.ts';
 export {
   type BatchOpOptions,
   batchElementwise,
@@ -23,7 +27,16 @@ export {
   type OptimizeOptions,
   type ParallelOptions,
 } from './processor.ts';
+export type { QueuedWork } from './queued.ts';
+export {
+  type HandlerOptions,
+  handlerOf,
+  type WireAnswer,
+  type WireCall,
+  type WireOp,
+  type WireOps,
+} from './registry.ts';
 export type { BatchSettings } from './settings.ts';
 export { type BatchCounts, type BatchEvent, BatchStatistics, type OperationCounts } from './stats.ts';
 export type { ModuleFunction } from './threads.ts';
-export type { Transport } from './transport.ts';
+export * from './transport.ts';

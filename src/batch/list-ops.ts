@@ -6,6 +6,27 @@ import type { Gate, ItemOp } from './fused.ts';
 import { allEqual, dtypeOf, type Item, kindOf, signatureOf } from './lists.ts';
 import { bytesOf, pack, packBytes, unpack, unpackBytes } from './packing.ts';
 
+/** Where host arrays are computed. */
+export interface ArraysCall {
+  readonly runtime: Runtime;
+  /** Runs something as part of the attempt. */
+  readonly run: <T>(body: () => T) => T;
+  /** Told of each result when it was read: its device is known then. */
+  readonly ran: (result: Tensor) => void;
+}
+
+/** Computes something in a scope of its own, and reads it. */
+function computed({ runtime, run, ran }: ArraysCall, body: () => Tensor): Promise<TypedArray> {
+  return run(() =>
+    runtime.scope(async () => {
+      const made = body();
+      const data = await made.data();
+      ran(made);
+      return data as TypedArray;
+    }),
+  );
+}
+
 /** Operands of one item: the item, and what it is combined with. */
 export interface ListOp {
   readonly name: string;
@@ -21,7 +42,7 @@ export interface ListOp {
   elementsOf(index: number): number;
   shapeOf(index: number): Shape;
   /** Host arrays: the items at these positions in one go. */
-  arrays(runtime: Runtime, at: readonly number[], run: <T>(body: () => T) => T): Promise<TypedArray[]>;
+  arrays(call: ArraysCall, at: readonly number[]): Promise<TypedArray[]>;
   /** The operands of a tensor item; `second` is the same object for all where it is shared. */
   readonly first: readonly Item[];
   readonly second: readonly Item[] | Item | undefined;
@@ -75,9 +96,10 @@ export function elementwiseOp(data: readonly Item[], op: ElementwiseName, scalar
     keyOf: (i) => signatureOf(data[i]!),
     bytesOf: (i) => 2 * sizeOf(data[i]!),
     ...sameShape(data),
-    arrays: async (rt, at, inside) => {
-      const arrays = at.map((i) => data[i] as TypedArray);
-      return packed(rt, inside, arrays, [pack(arrays)], ([x]) => run(x!));
+    arrays: async (call, at) => {
+      const all = pack(at.map((i) => data[i] as TypedArray));
+      const made = await computed(call, () => run(call.runtime.tensor(all, [all.length]) as Tensor));
+      return unpack(made, at.length);
     },
   };
 }
@@ -95,24 +117,23 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item): List
     keyOf: (i) => `${signatureOf(data[i]!)} ${signatureOf(secondAt(keys, i)!)}`,
     bytesOf: (i) => 3 * sizeOf(data[i]!),
     ...sameShape(data),
-    arrays: async (rt, at, inside) => {
+    arrays: async (call, at) => {
+      const { runtime: rt } = call;
       const arrays = at.map((i) => data[i] as TypedArray);
       const like = arrays[0]!;
       // Rows of whole words.
       const stride = 4 * Math.ceil(like.byteLength / 4);
-      const words = (bytes: Uint8Array): Uint32Array => new Uint32Array(bytes.buffer, 0, bytes.length >> 2);
+      const words = (bytes: Uint8Array): Uint32Array =>
+        new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
       const rows = (list: readonly TypedArray[]): Uint32Array => words(packBytes(list, stride));
       const own = Array.isArray(keys) ? at.map((i) => keys[i] as TypedArray) : [keys as TypedArray];
       const cycled = own.map((k) => repeated(k, like));
       const shape = [at.length, stride / 4];
-      const made = await inside(() =>
-        rt.scope(() => {
-          const x = rt.tensor(rows(arrays), shape);
-          const k = rt.tensor(rows(cycled), [cycled.length, stride / 4]);
-          return x.bitwiseXor(k).data();
-        }),
-      );
-      return unpackBytes(bytesOf(made as TypedArray), like, at.length, stride);
+      const made = await computed(call, () => {
+        const x = rt.tensor(rows(arrays), shape);
+        return x.bitwiseXor(rt.tensor(rows(cycled), [cycled.length, stride / 4])) as Tensor;
+      });
+      return unpackBytes(bytesOf(made), like, at.length, stride);
     },
   };
 }
@@ -205,25 +226,20 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
     },
     elementsOf: (i) => lengthOf(a[i]!),
     shapeOf: (i) => [shapes[i]![0], shapes[i]![2]],
-    arrays: async (rt, at, inside) => {
+    arrays: async (call, at) => {
+      const { runtime: rt } = call;
       const [m, k, n] = shapes[at[0]!]!;
       const [x, y] = [at.map((i) => a[i] as TypedArray), at.map((i) => b[i] as TypedArray)];
+      const alone = (i: number): Tensor => run(rt.tensor(x[i]!, [m, k]) as Tensor, rt.tensor(y[i]!, [k, n]) as Tensor);
       // With `deterministic` every product has the kernel it has alone.
-      if (deterministic && at.length > 1) {
-        const each = await inside(() =>
-          rt.scope(() => Promise.all(x.map((p, i) => run(rt.tensor(p, [m, k]), rt.tensor(y[i]!, [k, n])).data()))),
-        );
-        return each as TypedArray[];
-      }
+      if (deterministic || at.length === 1) return Promise.all(x.map((_, i) => computed(call, () => alone(i))));
       const same = y.every((p) => p === y[0]);
-      const data = await inside(() =>
-        rt.scope(() => {
-          const left = rt.tensor(pack(x), [at.length, m, k]);
-          const right = rt.tensor(same ? y[0]! : pack(y), same ? [k, n] : [at.length, k, n]);
-          return run(left, right).data();
-        }),
-      );
-      return unpack(data as TypedArray, at.length);
+      const made = await computed(call, () => {
+        const left = rt.tensor(pack(x), [at.length, m, k]);
+        const right = rt.tensor(same ? y[0]! : pack(y), same ? [k, n] : [at.length, k, n]);
+        return run(left as Tensor, right as Tensor);
+      });
+      return unpack(made, at.length);
     },
   };
 }
@@ -295,14 +311,3 @@ function checkDTypes(where: string, items: readonly Item[]): void {
 const lengthOf = (item: Item): number => (item instanceof Tensor ? item.size : item.length);
 const sizeOf = (item: Item): number => (item instanceof Tensor ? item.nbytes : item.byteLength);
 const elementBytes = (item: Item): number => (lengthOf(item) === 0 ? 4 : sizeOf(item) / lengthOf(item));
-
-async function packed(
-  rt: Runtime,
-  inside: <T>(body: () => T) => T,
-  arrays: readonly TypedArray[],
-  operands: readonly TypedArray[],
-  run: (tensors: readonly Tensor[]) => Tensor,
-): Promise<TypedArray[]> {
-  const data = await inside(() => rt.scope(() => run(operands.map((o) => rt.tensor(o, [o.length]))).data()));
-  return unpack(data as TypedArray, arrays.length);
-}

@@ -50,6 +50,7 @@ export class ThreadPool {
   readonly #waiting: Task[] = [];
   readonly #idle: NodeWorker[] = [];
   readonly #all = new Set<NodeWorker>();
+  readonly #tasks = new Map<NodeWorker, Task>();
   readonly #make: () => NodeWorker;
   readonly size: number;
   #closed = false;
@@ -97,36 +98,41 @@ export class ThreadPool {
 
   #started(): NodeWorker {
     const worker = this.#make();
-    worker.setMaxListeners(0);
     this.#all.add(worker);
+    worker.on('message', (answer: Answer) => {
+      const task = this.#taken(worker);
+      this.#idle.push(worker);
+      if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
+      else task?.resolve(answer.value);
+      this.#next();
+    });
+    worker.on('error', (error) => this.#lost(worker, error));
+    worker.on('exit', (code) => this.#lost(worker, new Error(`the worker thread ended with code ${code}`)));
     return worker;
   }
 
+  #taken(worker: NodeWorker): Task | undefined {
+    const task = this.#tasks.get(worker);
+    this.#tasks.delete(worker);
+    return task;
+  }
+
+  /** Its task has failed; the others go to another thread. */
+  #lost(worker: NodeWorker, reason: unknown): void {
+    this.#all.delete(worker);
+    const at = this.#idle.indexOf(worker);
+    if (at >= 0) this.#idle.splice(at, 1);
+    this.#taken(worker)?.reject(this.#closed ? stopped() : reason);
+    if (!this.#closed) this.#next();
+  }
+
   #give(worker: NodeWorker, task: Task): void {
-    const done = (): void => {
-      worker.removeAllListeners();
-      // A dead thread that nobody asks anything more is no news.
-      worker.on('error', () => {});
-    };
-    worker.once('message', (answer: Answer) => {
-      done();
-      this.#idle.push(worker);
-      if (answer.error) task.reject(Object.assign(new Error(answer.error.message), answer.error));
-      else task.resolve(answer.value);
-      this.#next();
-    });
-    const lost = (reason: unknown): void => {
-      done();
-      this.#all.delete(worker);
-      task.reject(this.#closed ? stopped() : reason);
-      if (!this.#closed) this.#next();
-    };
-    worker.once('error', lost);
-    worker.once('exit', (code) => lost(new Error(`the worker thread ended with code ${code}`)));
+    this.#tasks.set(worker, task);
     try {
       worker.postMessage({ item: task.item, index: task.index });
     } catch (error) {
-      done();
+      // What cannot be cloned.
+      this.#taken(worker);
       this.#idle.push(worker);
       task.reject(error);
     }

@@ -1,3 +1,156 @@
-export interface Transport {
+// The contract of transports: how pieces of work reach those who do them, in this process or on other machines.
+//
+// A job is a sequence of chunks; a chunk names an operation of a registry that the worker was started with, and the data it needs by
+// reference. Delivery is at least once; results are committed exactly once. Nothing of a job is ever executed as code.
+
+import type { DType } from '../index.ts';
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** Bytes that are somewhere else, and what they must be. */
+export interface BlobRef {
+  /** `file:` in a folder that all machines share, or `http(s):`. */
+  readonly uri: string;
+  readonly sha256: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Bytes within the file. */
+  readonly offset?: number | undefined;
+  readonly length?: number | undefined;
+}
+
+/** The kind of worker a job is for: `cpu`, `gpu:webgpu`, `gpu:cuda`, or `gpu:cuda:>=16g` with so much free memory. */
+export type Capability = string;
+
+export interface JobDescriptor {
+  /** Default: a new one. Submitting the same chunks under the same id again repeats nothing. */
+  readonly id?: string | undefined;
+  readonly op: string;
+  /** What the operation's code is called; part of what makes a chunk the same as another. Default ''. */
+  readonly codeVersion?: string | undefined;
+  /** Default 'cpu'. */
+  readonly needs?: Capability | undefined;
+  /** Slower kinds of workers that may help once the backlog of each fast one reaches `slowdown`. */
+  readonly overflow?: { readonly to: Capability; readonly slowdown: number } | undefined;
+  /** Attempts at a chunk before it is a dead letter. Default 3. */
+  readonly attempts?: number | undefined;
+}
+
+export interface ChunkDescriptor {
+  readonly jobId: string;
+  readonly index: number;
+  readonly op: string;
+  readonly codeVersion: string;
+  readonly inputs: readonly BlobRef[];
+  readonly params: Json;
+  /** Of the data it needs, for those who plan. */
+  readonly bytes: number;
+}
+
+/** A chunk as it is submitted: the job adds the rest. */
+export type ChunkInput = Partial<Pick<ChunkDescriptor, 'inputs' | 'params' | 'bytes'>>;
+
+export interface ChunkResult {
+  readonly value: Json;
+  readonly outputs: readonly BlobRef[];
+}
+
+export interface DeadLetter {
+  readonly index: number;
+  readonly error: string;
+  readonly trace: string;
+  readonly attempts: number;
+}
+
+export type ChunkOutcome =
+  | { readonly index: number; readonly ok: true; readonly result: ChunkResult }
+  | { readonly index: number; readonly ok: false; readonly dead: DeadLetter };
+
+export interface JobStatus {
+  readonly id: string;
+  readonly op: string;
+  /** 'failed': it has ended, and some chunks are dead letters. */
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled';
+  /** Null until the last chunk was submitted. */
+  readonly total: number | null;
+  readonly submitted: number;
+  readonly done: number;
+  readonly dead: number;
+  /** Chunks that were finished a second time; their results were discarded. */
+  readonly duplicates: number;
+  /** Attempts that failed, and were or will be repeated. */
+  readonly retries: number;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+export interface JobHandle {
+  readonly id: string;
+  status(): Promise<JobStatus>;
+  /** No further chunk starts. What is committed stays. */
+  cancel(): Promise<void>;
+  /** Puts the dead letters back into the queue, with all attempts; tells how many. */
+  retry(): Promise<number>;
+  deadLetters(): Promise<readonly DeadLetter[]>;
+  /** Cancels it where it still runs, and forgets it with its results. Files that it wrote stay. */
+  remove(): Promise<void>;
+  /** In the order of the chunks, each as soon as it and those before it are there. Ends when the job is cancelled. */
+  results(): AsyncIterable<ChunkOutcome>;
+  /** Resolves when the job has ended, however it did. */
+  finished(signal?: AbortSignal): Promise<JobStatus>;
+}
+
+export interface WorkerCaps {
+  readonly backend: 'cuda' | 'webgpu' | 'cpu';
+  readonly device: string;
+  readonly freeMb: number | null;
+  readonly itemsPerSecond: Readonly<Record<string, number>>;
+}
+
+export interface WorkerContext {
+  readonly chunkId: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** The worker closes, or the job was cancelled. */
+  readonly signal: AbortSignal;
+}
+
+export interface WorkerHandle {
+  readonly id: string;
+  stats(): WorkerStats;
+  /** Takes nothing new, and waits for what runs. */
   close(): Promise<void>;
 }
+
+export interface WorkerStats {
+  readonly done: number;
+  readonly failed: number;
+  readonly duplicates: number;
+}
+
+export type ChunkHandler = (chunk: ChunkDescriptor, context: WorkerContext) => Promise<ChunkResult>;
+
+export interface WorkerOptions {
+  /** Chunks at once. Default 1. */
+  readonly concurrency?: number | undefined;
+}
+
+export interface Transport {
+  /** Resolves when all chunks are in the queue: it waits while 10,000 of them wait. */
+  submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle>;
+  worker(handler: ChunkHandler, caps: WorkerCaps, options?: WorkerOptions): Promise<WorkerHandle>;
+  job(id: string): Promise<JobHandle | null>;
+  jobs(): Promise<readonly JobStatus[]>;
+  close(): Promise<void>;
+}
+
+/** An error that another attempt would only repeat: changed data, an operation nobody knows. */
+export class PermanentFailure extends Error {
+  override name = 'PermanentFailure';
+}
+
+/** Chunks that may wait before `submit` does. */
+export const mostWaiting = 10_000;
+/** A descriptor carries references, not data. */
+export const mostDescriptorBytes = 64 << 10;
+export const defaultAttempts = 3;

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { register as calibrate } from './calibrate.ts';
 import { register as explainRoute } from './explain-route.ts';
+import { register as field } from './field.ts';
 import { register as cache } from './forge/cache.ts';
 import { register as completion } from './forge/completion.ts';
 import { register as config } from './forge/config.ts';
@@ -15,9 +16,13 @@ import { register as profiles } from './forge/profiles.ts';
 import { register as report } from './forge/report.ts';
 import { register as resolve } from './forge/resolve.ts';
 import { register as verify } from './forge/verify.ts';
+import { register as jobs } from './jobs.ts';
 import { register as lattice } from './lattice.ts';
+import { register as profile } from './profile.ts';
 import { register as stats } from './stats.ts';
+import { register as studio } from './studio.ts';
 import { register as tour } from './tour/command.ts';
+import { register as worker } from './worker.ts';
 
 const loadProbe = async () => (await import('./probe.ts')).computeProbe;
 
@@ -25,9 +30,14 @@ export const commands: readonly ((program: Command) => void)[] = [
   tour,
   detect,
   stats,
+  studio,
   calibrate,
   explainRoute,
   lattice,
+  field,
+  worker,
+  jobs,
+  profile,
   (program) => doctor(program, loadProbe),
   (program) => report(program, loadProbe),
   resolve,

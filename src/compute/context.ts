@@ -8,6 +8,8 @@ import { BatchStatistics } from '../batch/stats.ts';
 import { ArgumentError, DisposedError, type Maybe, type Tensor, turnIfDue } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';
 import type { Clock } from '../profile/clock.ts';
+import type { OpenSpan } from '../profile/record/span.ts';
+import { attached } from '../profile/sources.ts';
 import type { Span, Timeline } from '../profile/timeline.ts';
 import type { DeviceManager } from './device-manager.ts';
 import { type Otherwise, told } from './errors.ts';
@@ -179,8 +181,9 @@ export class Context {
     done: (outcome: T, span: (own: number | null) => number) => R,
   ): Maybe<R> {
     const start = this.clock.now();
+    let scope: OpenSpan | null = null;
     const add = (own: number | null, failed: boolean): number => {
-      const ms = own ?? this.clock.now() - start;
+      const ms = own ?? scope?.durationMs ?? this.clock.now() - start;
       const { kind, name, device, bytes } = about;
       this.timeline.add({ kind, name, device, ms, bytes, source: own === null ? 'host' : 'device', failed });
       return ms;
@@ -190,9 +193,17 @@ export class Context {
       add(null, true);
       throw error;
     };
+    // A profiler of the runtime sees the same pieces of work, and measures them: there is one source.
+    const { station } = this.devices;
+    const profiler = station && attached.get(station.runtime);
     let outcome: Maybe<T>;
     try {
-      outcome = work();
+      outcome = profiler
+        ? profiler.profile(about.name, { device: about.device }, (span) => {
+            scope = span;
+            return work();
+          })
+        : work();
     } catch (e) {
       return fail(e);
     }

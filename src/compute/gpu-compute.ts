@@ -2,6 +2,8 @@
 // runtime, opened by the device manager and pinned to the device that was selected; everything it measures is in one timeline.
 
 import type { BatchOp } from '../batch/ops.ts';
+import { type BatchProcessor, createBatch } from '../batch/processor.ts';
+import type { BatchSettings } from '../batch/settings.ts';
 import type { BatchCounts } from '../batch/stats.ts';
 import type { DType, HostArrays, Runtime, Tensor } from '../index.ts';
 import type { PerformanceMetrics } from '../profile/metrics.ts';
@@ -158,6 +160,16 @@ export class GPUCompute {
     const station = await this.devices.ready();
     for (const t of tensors) this.#ctx.checkTensor(t, station, 'estimateBatch');
     return this.#resources.batch(station, tensors, op, options);
+  }
+
+  /**
+   * A processor over items on this facade's runtime, with its counters: what runs through either is in the statistics of both.
+   * Selects a device if there is none.
+   */
+  async createBatch<T>(items: readonly T[], settings: BatchSettings<T> = {}): Promise<BatchProcessor<T>> {
+    this.#ctx.checkOpen('createBatch');
+    const { runtime } = await this.devices.ready();
+    return createBatch(items, { runtime, statistics: this.#ctx.stats, clock: this.#ctx.clock, ...settings });
   }
 
   /** Chunks and items of all batches and datasets so far, by operation. */

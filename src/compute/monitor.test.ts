@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { facade, fakeGpu, TestClock, values } from '../../test/support/facade.ts';
 import type { LeakReport, Runtime } from '../index.ts';
+import { Profiler } from '../profile/index.ts';
 import type { OpenRuntime } from './device-manager.ts';
 import { DisposedError } from './errors.ts';
 import type { GPUCompute } from './gpu-compute.ts';
@@ -51,6 +52,36 @@ describe('the performance monitor', () => {
       { name: 'sum', outcome: 'ok', hostMs: duration, bytes: 0, transferMs: 0 },
     ]);
     expect(gpu.monitor.operations[1]!.deviceMs).toBeGreaterThan(0);
+  });
+
+  it('reads everything from a profiler that listens to the runtime: one source', async () => {
+    const { gpu, devices } = make(fakeGpu());
+    const { runtime } = await devices.ready();
+    const profiler = await new Profiler({ runtimes: [runtime] }).ready();
+    const t = await gpu.transferToGPU(values(5000));
+    const ms = await gpu.monitor.trackOperation('load and sum', async () => {
+      await gpu.transferFromGPU(t);
+      t.sum().compute();
+    });
+    const boom = new Error('boom');
+    await expect(gpu.monitor.trackOperation('bad', () => Promise.reject(boom))).rejects.toBe(boom);
+    const { entries } = await profiler.collect();
+    const entry = entries.find((e) => e.operation === 'load and sum')!;
+    const [tracked, failed] = gpu.monitor.operations;
+    expect(tracked!.hostMs).toBe(ms);
+    expect(entry.durationMs).toBeCloseTo(ms, 2);
+    expect(tracked).toMatchObject({ outcome: 'ok', bytes: 20_000, concurrent: false });
+    expect(tracked!.deviceMs).toBeCloseTo((entry.gpuTimeMs ?? 0) + (entry.cpuTimeMs ?? 0), 2);
+    expect(failed).toMatchObject({ name: 'bad', outcome: 'failed', error: boom, deviceMs: null });
+    expect(entries.find((e) => e.operation === 'bad')!.failed).toBe(true);
+    // The facade's own pieces of work are scopes, and the timeline has their times.
+    const upload = entries.find((e) => e.operation === 'upload')!;
+    const spans = gpu.monitor.timeline.recent();
+    expect(spans.find((s) => s.kind === 'upload')!.ms).toBeCloseTo(upload.durationMs, 2);
+    expect(entries.find((e) => e.operation === 'download')!.parentId).toBe(entry.id);
+    profiler.dispose();
+    await gpu.monitor.trackOperation('after', () => {});
+    expect(gpu.monitor.operations.length).toBe(3);
   });
 
   it('records what fails, and throws it on', async () => {

@@ -1,11 +1,24 @@
 // The public surface of gpuforge/field.
 
+export {
+  type Brain,
+  batchedGradientExtraction,
+  createBrain,
+  fusedFieldEvolution,
+  GPUBrainFactory,
+  GPUPatternLibrary,
+  OptimizationChecker,
+  quickPerformanceTest,
+  TensorMemoryPool,
+} from './aliases.ts';
+export { type BenchmarkReport, quickTest, runBenchmark } from './bench.ts';
+export { type CheckReport, checkField, type FieldCheck } from './check.ts';
 export type { DeviceChoice } from './device.ts';
 export * from './errors.ts';
-export { createField } from './factory.ts';
-export { Field, type FieldInput, type StepResult } from './field.ts';
+export { createField, Field, type FieldInput, type StepResult } from './field.ts';
 export type { ChannelLayout } from './layout.ts';
 export type { DeadlinePolicy, LatencyFigures, LoopOptions, LoopReport } from './loop.ts';
+export { type FieldMetrics, fieldMetrics } from './metrics.ts';
 export {
   type EvolutionOptions,
   extractGradient,
@@ -14,6 +27,9 @@ export {
   type GradientResult,
 } from './ops.ts';
 export type { FieldOptions } from './options.ts';
+export { type FindOptions, type Found, PatternLibrary, type PatternOptions } from './patterns.ts';
 export type { FieldReport } from './report.ts';
 export type { Boundary, FieldSettings, Model, Readout } from './settings.ts';
+export type { FieldSnapshot } from './snapshot.ts';
 export type { FieldState, Mode } from './state.ts';
+export type { TrainOptions, TrainRecord, TrainReport } from './train.ts';

@@ -1,9 +1,11 @@
 // The compiled cycle of fields: one program for all fields of a runtime that are alike, however many run together.
 
-import type { Compiled, Runtime, Tensor } from '../index.ts';
+import type { Compiled, DeviceId, Runtime, Tensor } from '../index.ts';
+import { projectionMatrix } from './cycle/features.ts';
 import { fusedCycle } from './cycle/fused.ts';
 import { Neighbours } from './cycle/grid.ts';
-import type { CycleParts, FieldShape } from './cycle/shape.ts';
+import type { CycleParts } from './cycle/shape.ts';
+import { fullCycle } from './full/cycle.ts';
 import type { ResolvedField } from './options.ts';
 import type { FieldSettings } from './settings.ts';
 
@@ -17,7 +19,7 @@ export type CycleProgram = Compiled<[StateTensors, Tensor, Tensor], { readonly [
 
 interface Shared {
   readonly program: CycleProgram;
-  readonly near: Neighbours;
+  readonly parts: CycleParts;
   users: number;
 }
 
@@ -27,21 +29,18 @@ const programs = new WeakMap<Runtime, Map<string, Shared>>();
 export interface HeldProgram {
   readonly key: string;
   readonly run: CycleProgram;
+  readonly parts: CycleParts;
   release(): void;
 }
 
-export function holdProgram(rt: Runtime, field: ResolvedField, features: boolean): HeldProgram {
-  const key = programKey(field, features);
+export function holdProgram(rt: Runtime, device: DeviceId, field: ResolvedField, features: boolean): HeldProgram {
+  const key = `${device} ${programKey(field, features)}`;
   let known = programs.get(rt);
   if (!known) programs.set(rt, (known = new Map()));
   let shared = known.get(key);
   if (!shared) {
-    const near = new Neighbours(rt, field.shape.edges, field.boundary);
-    shared = {
-      program: compiled(rt, { shape: field.shape, settings: field.settings, near, features }),
-      near,
-      users: 0,
-    };
+    const parts = rt.scope({ device }, () => keptParts(rt, field, features));
+    shared = { program: compiled(rt, parts), parts, users: 0 };
     known.set(key, shared);
   }
   const held = shared;
@@ -50,18 +49,28 @@ export function holdProgram(rt: Runtime, field: ResolvedField, features: boolean
   return {
     key,
     run: held.program,
+    parts: held.parts,
     release: () => {
       if (released) return;
       released = true;
       if (--held.users > 0) return;
       known.delete(key);
       held.program.dispose();
-      held.near.dispose();
+      held.parts.near.dispose();
+      held.parts.projection?.dispose();
     },
   };
 }
 
+const keptParts = (rt: Runtime, { shape, settings, boundary }: ResolvedField, features: boolean): CycleParts => ({
+  shape,
+  settings,
+  near: new Neighbours(rt, shape.edges, boundary),
+  projection: features ? projectionMatrix(rt, shape) : null,
+});
+
 function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
+  if (parts.shape.model === 'full') return rt.compile(fullCycle(rt, parts));
   const cycle = fusedCycle(rt, parts);
   return rt.compile((state: StateTensors, input: Tensor, keys: Tensor) => ({
     ...cycle(state.field!, state.tail!, input, keys),
@@ -73,5 +82,3 @@ export function programKey({ shape, settings, boundary }: ResolvedField, feature
   const own = Object.entries(settings).filter(([name]) => !hostSettings.has(name as keyof FieldSettings));
   return JSON.stringify([shape, own, boundary, features]);
 }
-
-export type { FieldShape };

@@ -12,7 +12,6 @@ export const streams = {
   place: 4,
   waves: 5,
   novelty: 6,
-  projection: 7,
 } as const;
 export type StreamName = keyof typeof streams;
 export const streamCount = Object.keys(streams).length;

@@ -5,6 +5,7 @@
 // nothing.
 
 import type { DeviceId, Runtime, Tensor } from '../index.ts';
+import { type Store, withAttractors } from './full/attractors.ts';
 import type { CycleProgram, StateTensors } from './program.ts';
 
 export interface Transfers {
@@ -39,12 +40,16 @@ export class Stack {
     return this.#keys;
   }
 
-  /** Enqueues a cycle; the tensors after it. They count only once `accept` is called. */
-  launch(program: CycleProgram, input: Float32Array, transfers: Transfers): StateTensors {
+  /** Enqueues a cycle; the tensors that it changes. They count only once `accept` is called. */
+  launch(program: CycleProgram, input: Float32Array, transfers: Transfers, stores: readonly Store[]): StateTensors {
     return this.#rt.scope({ device: this.#device }, () => {
       const given = this.#rt.tensor(input, [this.rows, input.length / this.rows]);
       transfers.up++;
-      return program(this.#state, given, this.#keys);
+      const attractors = stores.length > 0 ? withAttractors(this.#rt, this.#state, stores) : null;
+      const state = attractors ? { ...this.#state, attractors } : this.#state;
+      // A cycle may return what it needs stored on the way; it ends with this scope.
+      const { diffused: _, ...made } = program(state, given, this.#keys);
+      return attractors ? { ...made, attractors } : made;
     });
   }
 
@@ -60,12 +65,12 @@ export class Stack {
   }
 
   accept(next: StateTensors): void {
-    disposeAll(this.#state, next);
-    this.#state = next;
+    for (const name of Object.keys(next)) this.#state[name]?.dispose();
+    this.#state = { ...this.#state, ...next };
   }
 
   reject(next: StateTensors): void {
-    disposeAll(next, this.#state);
+    disposeAll(next);
   }
 
   /** The tensors of one row, as a stack of its own. */
@@ -80,13 +85,18 @@ export class Stack {
   /** Rows of several stacks, one below the other. */
   static join(rt: Runtime, device: DeviceId, parts: readonly { readonly stack: Stack; readonly row: number }[]): Stack {
     return rt.scope({ device }, () => {
+      // A tensor that a field lacks has one row for all of them.
+      const part = (t: Tensor, row: number): Tensor =>
+        t.slice([[Math.min(row, t.shape[0]! - 1), Math.min(row, t.shape[0]! - 1) + 1]]);
       const rows = (pick: (stack: Stack) => Tensor): Tensor =>
         rt
-          .concat(parts.map(({ stack, row }) => pick(stack).slice([[row, row + 1]])))
+          .concat(parts.map(({ stack, row }) => part(pick(stack), row)))
           .compute()
           .keep();
-      const names = Object.keys(parts[0]!.stack.state);
-      const state = Object.fromEntries(names.map((name) => [name, rows((s) => s.state[name]!)]));
+      const like = parts.find(({ stack }) => stack.state.attractors)?.stack ?? parts[0]!.stack;
+      const empty = (name: string): Tensor => rt.zeros([1, ...like.state[name]!.shape.slice(1)]);
+      const names = Object.keys(like.state);
+      const state = Object.fromEntries(names.map((name) => [name, rows((s) => s.state[name] ?? empty(name))]));
       return new Stack(
         rt,
         device,
@@ -100,13 +110,11 @@ export class Stack {
   leave(): void {
     if (--this.#members > 0 || this.#disposed) return;
     this.#disposed = true;
-    disposeAll(this.#state, {});
+    disposeAll(this.#state);
     this.#keys.dispose();
   }
 }
 
-/** Disposes of tensors that are not among others. */
-function disposeAll(state: StateTensors, but: StateTensors): void {
-  const kept = new Set(Object.values(but));
-  for (const t of Object.values(state)) if (!kept.has(t)) t.dispose();
+function disposeAll(state: StateTensors): void {
+  for (const t of Object.values(state)) t.dispose();
 }

@@ -1,15 +1,19 @@
 // The state of a field before its first cycle.
 
 import type { Runtime, Tensor } from '../index.ts';
-import { Neighbours } from './cycle/grid.ts';
+import { projected } from './cycle/features.ts';
 import { measure } from './cycle/measure.ts';
+import type { CycleParts } from './cycle/shape.ts';
+import { noveltyPositions } from './full/mind.ts';
+import { sampleCount, tablesOf } from './full/tables.ts';
 import { channelGroups, rangeOf, startOf, totalChannels } from './layout.ts';
 import type { ResolvedField } from './options.ts';
 import type { StateTensors } from './program.ts';
 import { streamKey } from './random.ts';
 
 /** Every value from the seed: mean and spread by kind of channel. Call it in a scope that says where. */
-export function startTensors(rt: Runtime, { shape, settings, boundary, seed }: ResolvedField): StateTensors {
+export function startTensors(rt: Runtime, parts: CycleParts, options: ResolvedField, seed: number): StateTensors {
+  const { shape } = parts;
   const channels = totalChannels(shape.layout);
   const size = [1, ...shape.edges, channels];
   const draw = (stream: 'start' | 'startOfDynamics'): Tensor =>
@@ -24,18 +28,29 @@ export function startTensors(rt: Runtime, { shape, settings, boundary, seed }: R
     std = rt.where(inside, startOf[group].std, std);
   }
   const field = noise.mul(std.broadcastTo(size)).add(mean.broadcastTo(size)).cast(shape.precision);
-  return withTail(rt, field, { shape, settings, boundary });
+  const made = withTail(rt, field, parts);
+  if (shape.model === 'fused') return made;
+  const positions = rt.tensor(noveltyPositions(options, seed), [1, sampleCount]).keep();
+  return {
+    ...made,
+    activity: rt
+      .zeros([1, ...shape.edges])
+      .compute()
+      .keep(),
+    positions,
+  };
 }
 
 /** A field with the tail that the cycle before would have left. */
-export function withTail(
-  rt: Runtime,
-  field: Tensor,
-  { shape, settings, boundary }: Pick<ResolvedField, 'shape' | 'settings' | 'boundary'>,
-): StateTensors {
-  const near = new Neighbours(rt, shape.edges, boundary);
+export function withTail(rt: Runtime, field: Tensor, parts: CycleParts): StateTensors {
   const stored = field.compute();
-  const tail = measure(rt, stored.cast('f32'), { shape, settings, near, features: false }).compute();
-  near.dispose();
-  return { field: stored.keep(), tail: tail.keep() };
+  const tail = measure(rt, stored.cast('f32'), parts);
+  return { field: stored.keep(), tail: padded(rt, tail, parts).compute().keep() };
+}
+
+/** The tail of model `full` is longer; a cycle reads nothing but the record of the one before. */
+function padded(rt: Runtime, tail: Tensor, { shape, projection }: CycleParts): Tensor {
+  if (shape.model === 'fused') return tail;
+  const length = tablesOf(shape).tailLength + (projection ? projected : 0);
+  return rt.concat([tail, rt.zeros([tail.shape[0]!, length - tail.shape[1]!])], 1);
 }

@@ -17,7 +17,7 @@ export { nodeWorld } from './doctor/world-node.ts';
 export { type EnvPlan, type PlanRequest, planEnvironment } from './env/plan.ts';
 export { type EnvFile, type Format, formats, render as renderEnvironment } from './env/writers.ts';
 export { type ExplainOptions, explain } from './explain/explain.ts';
-export type { Explanation, Step } from './explain/types.ts';
+export type { Explanation, RepairStep } from './explain/types.ts';
 export * from './machine.ts';
 export type * from './ports.ts';
 export { type NodePortOptions, nodePorts } from './ports-node.ts';

@@ -170,7 +170,7 @@ export interface Drivers {
   readonly intel: IntelDriver | null;
 }
 
-export interface Host {
+export interface HostSystem {
   readonly platform: Platform;
   readonly arch: Arch;
   /** x64 Node on an arm64 Mac. */
@@ -209,7 +209,7 @@ export interface Probe {
 
 export interface Machine {
   readonly schema: typeof MACHINE_SCHEMA;
-  readonly host: Host;
+  readonly host: HostSystem;
   readonly gpus: readonly Gpu[];
   readonly drivers: Drivers;
   readonly visibility: readonly Visibility[];

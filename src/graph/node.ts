@@ -77,14 +77,13 @@ export const noNodes: readonly Node[] = [];
 /** What few nodes have: the others pay for one empty field. */
 interface Extras {
   check: IndexCheck | null;
-  recipe: object | null;
   seed: Uint8Array | null;
   site: Site | null;
   issuedIn: readonly unknown[] | null;
   onFree: (() => void) | null;
 }
 
-const noExtras: Readonly<Extras> = { check: null, recipe: null, seed: null, site: null, issuedIn: null, onFree: null };
+const noExtras: Readonly<Extras> = { check: null, seed: null, site: null, issuedIn: null, onFree: null };
 
 // Nodes are made by the million: a field more here is a measurable part of every op.
 export class Node {
@@ -102,6 +101,8 @@ export class Node {
   tracked: boolean;
   sources: readonly Node[];
   storage: Storage | null = null;
+  /** How to compute the value again after its bytes were given up; known to the runtime. Every result of a compiled function has one. */
+  recipe: object | null = null;
   /** From what a value that a device could lose can be computed again: its sources, or a call that made it. */
   lineage: readonly Node[] | Replay | null = null;
   /** Computations between this value and data from outside, as far as lineages go back. */
@@ -156,15 +157,6 @@ export class Node {
 
   set check(check: IndexCheck | null) {
     this.#set('check', check);
-  }
-
-  /** How to compute the value again after its bytes were given up; known to the runtime. */
-  get recipe(): object | null {
-    return this.#extras === null ? null : this.#extras.recipe;
-  }
-
-  set recipe(recipe: object | null) {
-    this.#set('recipe', recipe);
   }
 
   /** The bytes of an upload that a device could lose, kept as long as something may have to be computed from them again. */

@@ -6,7 +6,7 @@
 import { byteSize } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
 import type { Kernel, RowStage, Rows } from '../kernel/kernel.ts';
-import { isElementLoad, isRowLoad, loadsOf, rowAxes } from '../kernel/rows.ts';
+import { isElementLoad, isRowLoad, loadsOf } from '../kernel/rows.ts';
 import type { LaunchStep } from './plan.ts';
 
 type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
@@ -62,7 +62,7 @@ function stackFrom(steps: readonly Draft[], at: number): Stage[] {
   for (let i = at; i < steps.length; i++) {
     const step = steps[i]!;
     const { work } = step;
-    if (work.kind !== 'kernel' || !fits(step, work, rows, columns, results)) break;
+    if (work.kind !== 'kernel' || !fits(step, work, first, results)) break;
     stack.push({ step, kernel: work });
     if (work.accumulators.length === 0) break;
     for (const b of outputsOf(step)) results.add(b);
@@ -73,21 +73,23 @@ function stackFrom(steps: readonly Draft[], at: number): Stage[] {
 
 const outputsOf = (s: Draft): readonly number[] => s.buffers.slice(s.buffers.length - s.outputs);
 
-/** Whether a kernel passes over these rows, and reads what was made of them only row by row. */
-function fits(s: Draft, kernel: Kernel, rows: number, columns: number, results: ReadonlySet<number>): boolean {
-  const reduces = kernel.accumulators.length > 0;
-  if (reduces && sizeOf(kernel.reduced) !== columns) return false;
-  if (!reduces && sizeOf(kernel.space) !== rows * columns) return false;
-  const axes = rowAxes(kernel, rows);
-  if (axes < 0) return false;
+/** Whether a kernel passes over the rows of the first one, axis by axis, and reads what was made of them only row by row. */
+function fits(s: Draft, kernel: Kernel, first: Kernel, results: ReadonlySet<number>): boolean {
+  const axes = first.space.length;
+  const sizes = [...kernel.space, ...kernel.reduced];
+  if (kernel.accumulators.length > 0 && kernel.space.length !== axes) return false;
+  if (!sameSizes(sizes, [...first.space, ...first.reduced])) return false;
   let reads = results.size === 0;
   for (const load of loadsOf(kernel)) {
     if (!results.has(s.buffers[load.slot]!)) continue;
-    if (!isRowLoad(load, kernel, axes)) return false;
+    if (!isRowLoad(load, first.space)) return false;
     reads = true;
   }
   return reads;
 }
+
+const sameSizes = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((d, i) => d === b[i]);
 
 /** An operand of whole rows is read more than once, and all of them fit the registers of a block. */
 function worthIt(stack: readonly Stage[], columns: number): boolean {

@@ -1,7 +1,8 @@
 // Kernels that pass over the same rows, one after the other, as one launch: a row stays on the chip between them.
 //
 // Each stage folds every row to a value, and the last one may compute one for every element instead. A later stage reads what an
-// earlier one made of its own row; the other inputs are buffers of the launch. Softmax is three stages, layer norm two or three.
+// earlier one made of its own row; the other inputs are buffers of the launch. All stages have the same axes: those of the rows,
+// then those of their elements. Softmax is three stages, layer norm two or three.
 
 import { sizeOf } from '../base/shape.ts';
 import { linear } from './bounds.ts';
@@ -9,21 +10,14 @@ import type { Expr, Load } from './expr.ts';
 import type { Kernel } from './kernel.ts';
 import { below } from './walk.ts';
 
-/** How many leading axes of a kernel's output are the rows; -1 if they cannot be told apart from the elements of a row. */
-export function rowAxes(kernel: Kernel, rows: number): number {
-  if (kernel.accumulators.length > 0) return sizeOf(kernel.space) === rows ? kernel.space.length : -1;
-  for (let n = 0; n <= kernel.space.length; n++) if (sizeOf(kernel.space.slice(0, n)) === rows) return n;
-  return -1;
-}
-
 export const loadsOf = (kernel: Kernel): Load[] =>
   [...below([...kernel.accumulators.map((a) => a.value), ...kernel.outputs.map((o) => o.value)])].filter(
     (e): e is Load => e.kind === 'load',
   );
 
 /** A load of the row's own value, from a buffer with one value for each row. */
-export const isRowLoad = (load: Load, kernel: Kernel, axes: number): boolean =>
-  load.gate === null && isFlat(load.index, kernel.space.slice(0, axes));
+export const isRowLoad = (load: Load, rows: readonly number[]): boolean =>
+  load.gate === null && isFlat(load.index, rows);
 
 /** A load of the very element, from a buffer with one for each position of each row. */
 export const isElementLoad = (load: Load, kernel: Kernel): boolean =>

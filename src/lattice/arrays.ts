@@ -25,8 +25,17 @@ export type TensorArray = HostArrays[keyof HostArrays];
 export const isTyped = (x: unknown): x is TypedArray => ArrayBuffer.isView(x) && !(x instanceof DataView);
 export const isTensor = (x: unknown): x is Tensor => x instanceof Tensor;
 
-/** An array of the same type with the same elements. */
-export const copyOf = <T extends TypedArray>(x: T): T => x.slice() as T;
+/** An array of the same type and length, to be written as a whole: where the platform can, it is not cleared before. */
+export function blankOf<T extends TypedArray>(x: T): T {
+  const Type = x.constructor as new (from: number | ArrayBufferLike) => T;
+  const { Buffer } = globalThis as { readonly Buffer?: { allocUnsafeSlow(bytes: number): Uint8Array } };
+  return x.byteLength < clearedBytes || !Buffer
+    ? new Type(x.length)
+    : new Type(Buffer.allocUnsafeSlow(x.byteLength).buffer);
+}
+
+/** Below this, clearing takes no time. */
+const clearedBytes = 2 ** 14;
 
 export const bytesOf = (x: TypedArray): Uint8Array => new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
 

@@ -33,7 +33,8 @@ export class Lattice extends LatticeCatalytic {
   /** Where a method would run, and why there. */
   explain(method: string): RouteExplanation {
     this.session.check('explain');
-    const op = operations[oneOf('explain', 'method', method, Object.keys(operations))]!;
+    const known = operations[oneOf('explain', 'method', method, Object.keys(operations))]!;
+    const op = !this.mask && formulas.has(method) ? 'host' : known;
     const rt = this.session.runtime;
     const { vertices } = this.grid;
     if (rt && op !== 'host' && this.options.device === 'auto') return rt.routing.explain(op, vertices);
@@ -57,6 +58,9 @@ export class Lattice extends LatticeCatalytic {
   }
 }
 
+/** Arithmetic as long as nothing is blocked. */
+const formulas: ReadonlySet<string> = new Set(['analyze', 'metrics']);
+
 /** What the router is told about each method; `host` runs on the host whatever the device. */
 const operations: Readonly<Record<string, OperationType | 'host'>> = {
   build: 'lattice_creation',
@@ -70,9 +74,9 @@ const operations: Readonly<Record<string, OperationType | 'host'>> = {
   distance: 'host',
   allPaths: 'host',
   countShortestPaths: 'host',
-  analyze: 'host',
-  metrics: 'host',
-  centrality: 'host',
+  analyze: 'graph_algorithm',
+  metrics: 'graph_algorithm',
+  centrality: 'graph_algorithm',
   communities: 'host',
   xor: 'transform',
   xorWithNewKey: 'transform',

@@ -150,7 +150,10 @@ export class Session {
       return await onDevice();
     } catch (error) {
       if (this.#closed || !deviceFailed.some((kind) => error instanceof kind)) throw error;
-      this.fellBack(where, this.#last ?? 'auto', 'cpu', (error as ForgeError).message);
+      // After an earlier failure the last work ran on the host; the device that was asked for is the one that failed.
+      const { device } = this.#options;
+      const from = device === 'auto' || device === 'gpu' ? (this.#last ?? device) : device;
+      this.fellBack(where, from, 'cpu', (error as ForgeError).message);
       return onHost();
     }
   }

@@ -1,7 +1,7 @@
 // XOR with a key, byte for byte: its own inverse for every type, floats and 64-bit integers included. The data is left as it is.
 
 import type { DType, Runtime, Tensor } from '../index.ts';
-import { bytesOf, copyOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
+import { blankOf, bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
 import { invalidArgument, KeyLengthError, ValueRangeError } from './errors.ts';
 import { Draws } from './threefry.ts';
 
@@ -23,30 +23,38 @@ export function xorHost<T extends HostData>(data: T, key: T | number, o: XorOpti
 
 function xorTyped<T extends TypedArray>(data: T, key: T, o: XorOptions): T {
   checkKeyLength(data.length, key.length, o.cycle === true);
-  const result = copyOf(data);
-  const [to, by] = [bytesOf(result), bytesOf(key)];
-  if (by.length === to.length) {
-    combine(to, by);
-    return result;
-  }
-  // A short key is written out: one pass of whole words is faster than counting bytes.
-  const long = new Uint8Array(to.length);
-  long.set(by.subarray(0, Math.min(by.length, long.length)));
-  for (let filled = by.length; filled < long.length; filled *= 2)
-    long.copyWithin(filled, 0, Math.min(filled, long.length - filled));
-  combine(to, long);
+  const result = blankOf(data);
+  const [to, from, by] = [bytesOf(result), bytesOf(data), bytesOf(key)];
+  combine(to, from, by.length === to.length ? by : repeated(by, to.length));
   return result;
 }
 
-/** to ^= by, as words where both are aligned. */
-function combine(to: Uint8Array, by: Uint8Array): void {
-  const words = to.byteOffset % 4 === 0 && by.byteOffset % 4 === 0 ? to.length >> 2 : 0;
-  if (words > 0) {
-    const [a, b] = [new Uint32Array(to.buffer, to.byteOffset, words), new Uint32Array(by.buffer, by.byteOffset, words)];
-    for (let i = 0; i < words; i++) a[i] = a[i]! ^ b[i]!;
-  }
-  for (let i = 4 * words; i < to.length; i++) to[i] = to[i]! ^ by[i]!;
+/** A short key is written out: one pass of whole words is faster than counting bytes. */
+function repeated(key: Uint8Array, length: number): Uint8Array {
+  const long = new Uint8Array(length);
+  long.set(key.subarray(0, Math.min(key.length, length)));
+  for (let filled = key.length; filled < length; filled *= 2)
+    long.copyWithin(filled, 0, Math.min(filled, length - filled));
+  return long;
 }
+
+/** to = from ^ by, as words where all are aligned, four at a time. */
+function combine(to: Uint8Array, from: Uint8Array, by: Uint8Array): void {
+  const aligned = [to, from, by].every((x) => x.byteOffset % 4 === 0);
+  const words = aligned ? (to.length >> 4) << 2 : 0;
+  if (words > 0) {
+    const [r, a, b] = [to, from, by].map((x) => new Int32Array(x.buffer, x.byteOffset, words)) as Words;
+    for (let i = 0; i < words; i += 4) {
+      r[i] = a[i]! ^ b[i]!;
+      r[i + 1] = a[i + 1]! ^ b[i + 1]!;
+      r[i + 2] = a[i + 2]! ^ b[i + 2]!;
+      r[i + 3] = a[i + 3]! ^ b[i + 3]!;
+    }
+  }
+  for (let i = 4 * words; i < to.length; i++) to[i] = from[i]! ^ by[i]!;
+}
+
+type Words = [Int32Array, Int32Array, Int32Array];
 
 /** The key as an array of the data's type. */
 function keyFor<T extends TypedArray>(data: T, key: TypedArray | number): T {
@@ -84,17 +92,20 @@ export interface Combining {
 
 /** All of them, of equal dtype and shape, in one kernel; `bits` is the integer type whose bits stand for those of the dtype. */
 export function xorTensors(rt: Runtime, calls: readonly Combining[], bits: DType): Tensor[] {
-  const combined = ({ x, by }: Combining): Tensor =>
-    x.dtype === bits ? x.bitwiseXor(by) : x.bitcast(bits).bitwiseXor(by.bitcast(bits)).bitcast(x.dtype);
-  if (calls.length === 1) return [combined(calls[0]!).compute()];
+  const [asBits, back] = [(t: Tensor) => as(t, bits), (t: Tensor) => as(t, calls[0]!.x.dtype)];
+  const combined = ({ x, by }: Combining): Tensor => asBits(x).bitwiseXor(asBits(by));
+  if (calls.length === 1) return [back(combined(calls[0]!)).compute()];
   const all = rt.stack(calls.map(combined)).compute();
   const { shape } = calls[0]!.x;
   return calls.map((_, i) => {
-    // Views: a kernel of its own is launched only for those that are read.
+    // Views: a kernel of its own is launched only for those that are read. Bits stay whole numbers until then: a device may flush
+    // floats that it moves.
     const part = all.slice([[i, i + 1], ...shape.map((n): [number, number] => [0, n])]);
-    return part.reshape(shape);
+    return back(part.reshape(shape));
   });
 }
+
+const as = (t: Tensor, dtype: DType): Tensor => (t.dtype === dtype ? t : t.bitcast(dtype));
 
 /** The key of a tensor: another tensor of its dtype, as long or of one element, or a number. */
 export function checkTensorKey(data: Tensor, key: Tensor, o: XorOptions): void {

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from './clock.ts';
 import type { MetricsInput } from './metrics.ts';
 import { Shared } from './shared.ts';
-import { median } from './statistics.ts';
+import { distribution } from './statistics.ts';
 
 export interface LoggedRecord {
   /** Monotonic, in ms. */
@@ -149,19 +149,6 @@ function flatten(metrics: MetricsInput): { fields: Record<string, number>; unrel
 }
 
 function summarize(values: number[]): FieldSummary {
-  const sorted = Float64Array.from(values).sort();
-  const n = sorted.length;
-  // The smallest value that at least this share of all values does not exceed.
-  const at = (share: number): number => sorted[Math.min(n - 1, Math.max(0, Math.ceil(share * n) - 1))]!;
-  let sum = 0;
-  for (const v of sorted) sum += v;
-  return {
-    count: n,
-    mean: sum / n,
-    median: median(sorted),
-    p95: at(0.95),
-    p99: at(0.99),
-    min: sorted[0]!,
-    max: sorted[n - 1]!,
-  };
+  const { count, mean, median, p95, p99, min, max } = distribution(values);
+  return { count, mean, median, p95, p99, min, max };
 }

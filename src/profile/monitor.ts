@@ -9,6 +9,9 @@ import { AnomalyDetector } from './anomaly.ts';
 import type { Clock } from './clock.ts';
 import type { PerformanceLogger } from './logger.ts';
 import type { MemoryUsage, MetricsInput, PerformanceMetrics } from './metrics.ts';
+import type { Profiler } from './profiler.ts';
+import type { TrackedFigures } from './profiler-options.ts';
+import { attached } from './sources.ts';
 import { sizeClass } from './statistics.ts';
 import type { Timeline, Totals } from './timeline.ts';
 
@@ -150,6 +153,9 @@ export class Monitor {
     options: { readonly result?: boolean } = {},
   ): Promise<number | { result: T; duration: number }> {
     this.#checkOpen('trackOperation');
+    const { current } = this.#source;
+    const profiler = current && attached.get(current.runtime);
+    if (profiler) return this.#profiled(profiler, current.id, name, fn, options);
     let concurrent = this.#tracked++ > 0;
     const spans = { transferMs: 0, bytes: 0 };
     const off = this.timeline.onSpan((s) => {
@@ -183,6 +189,34 @@ export class Monitor {
       return options.result ? { result, duration } : duration;
     } catch (error) {
       finish('failed', null, error);
+      throw error;
+    }
+  }
+
+  /** The same by a profiler that listens to the runtime: then the figures are its, and there is one source of them. */
+  async #profiled<T>(
+    profiler: Profiler,
+    device: string,
+    name: string,
+    fn: () => T | Promise<T>,
+    options: { readonly result?: boolean },
+  ): Promise<number | { result: T; duration: number }> {
+    let concurrent = this.#tracked++ > 0;
+    let duration = 0;
+    const record = (outcome: Pick<OperationRecord, 'outcome' | 'error'>, f: TrackedFigures): void => {
+      concurrent ||= --this.#tracked > 0;
+      duration = f.hostMs;
+      const { hostMs, deviceMs, transferMs, bytes } = f;
+      this.#operations.push({ name, ...outcome, hostMs, deviceMs, transferMs, bytes, device, concurrent });
+      if (this.#operations.length > this.#keptOperations) this.#operations.shift();
+    };
+    let figures: TrackedFigures | null = null;
+    try {
+      const result = await profiler.track(name, fn, (f) => (figures = f));
+      record({ outcome: 'ok' }, figures!);
+      return options.result ? { result, duration } : duration;
+    } catch (error) {
+      record({ outcome: 'failed', error }, { ...figures!, deviceMs: null });
       throw error;
     }
   }

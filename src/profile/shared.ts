@@ -4,29 +4,43 @@
 import { ArgumentError } from '../index.ts';
 
 export class Shared<T extends { readonly disposed: boolean }, O extends object> {
-  readonly #name: string;
+  readonly #ask: string;
+  readonly #own: string;
   readonly #make: (options: O) => T;
   #current: T | null = null;
   #options: O | null = null;
 
-  constructor(name: string, make: (options: O) => T) {
-    this.#name = name;
+  /** How it is asked for, and how an instance of one's own is made, are said in errors. */
+  constructor(
+    name: string,
+    make: (options: O) => T,
+    { ask = `${name}.getInstance`, own = `${name}.create()` }: { readonly ask?: string; readonly own?: string } = {},
+  ) {
+    this.#ask = ask;
+    this.#own = own;
     this.#make = make;
   }
 
   get(options?: O): T {
     if (this.#current && !this.#current.disposed) {
+      if (this.#options === null) return this.#current;
       const different = options ? firstDifference(options, this.#options!) : undefined;
       if (different === undefined) return this.#current;
       throw new ArgumentError({
-        message: `${this.#name}.getInstance: the shared instance was made with another '${different}'`,
-        where: 'getInstance',
-        fix: `Dispose the shared instance first, or make one of your own with ${this.#name}.create().`,
+        message: `${this.#ask}: the shared instance was made with another '${different}'`,
+        where: this.#ask,
+        fix: `Dispose the shared instance first, or make one of your own with ${this.#own}.`,
       });
     }
     this.#options = options ?? ({} as O);
     this.#current = this.#make(this.#options);
     return this.#current;
+  }
+
+  /** Makes this the shared instance, whatever options others ask with. */
+  adopt(instance: T): void {
+    this.#current = instance;
+    this.#options = null;
   }
 }
 

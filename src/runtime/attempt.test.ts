@@ -4,7 +4,8 @@ import { createCpuDevice } from '../devices/cpu/device.ts';
 import type { Device } from '../devices/device.ts';
 import { Aborted, RecoveryExhausted } from '../governor/recovery/errors.ts';
 import { type FaultyDevice, withFaults } from '../governor/recovery/faults.ts';
-import { createRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
+import { createRuntime, type RuntimeOptions } from './create.ts';
+import type { Runtime } from './runtime.ts';
 
 const open: Runtime[] = [];
 afterEach(async () => {

@@ -10,7 +10,7 @@ import type { Attempts, Maybe, Undefinable, Work } from '../governor/recovery/at
 import { aborted } from '../governor/recovery/errors.ts';
 import type { AttemptPolicy } from '../governor/recovery/options.ts';
 import type { RuntimeHost } from './host.ts';
-import { anywhere, type Want } from './programs.ts';
+import { anywhere, type Want } from './want.ts';
 
 export interface AttemptOptions extends Undefinable<AttemptPolicy> {
   /** Where the work runs as long as that device works. Default: wherever the router says, op by op. */

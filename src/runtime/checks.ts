@@ -7,9 +7,10 @@ import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { IndexError } from '../errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
+import type { Node } from '../graph/node.ts';
 import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
-import type { Executable } from './programs.ts';
+import type { Executable } from './executable.ts';
 
 /** How often a flag is asked for before the results it guards are given up. */
 const mostAttempts = 3;
@@ -97,6 +98,18 @@ export class Checks {
     this.#open.add(check);
     return check;
   }
+}
+
+/** The checks of a run and those its inputs still wait for, each once: a value used twice brings the same ones twice. */
+export function withInherited(own: DeferredCheck[] | null, leaves: readonly Node[]): DeferredCheck[] | null {
+  let all: Set<DeferredCheck> | null = null;
+  for (const leaf of leaves) {
+    const { checks } = leaf.storage!;
+    if (!checks) continue;
+    all ??= new Set(own);
+    for (const check of checks) all.add(check);
+  }
+  return all ? [...all] : own;
 }
 
 function badIndex(message: string): IndexError {

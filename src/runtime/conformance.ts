@@ -9,7 +9,8 @@ import { DTypeError, OutOfMemory } from '../errors.ts';
 import { selfCheck } from '../governor/recovery/self-check.ts';
 import type { RoutineOp } from '../kernel/kernel.ts';
 import type { Tensor } from '../tensor/tensor.ts';
-import { createRuntime, type Runtime } from './runtime.ts';
+import { createRuntime } from './create.ts';
+import type { Runtime } from './runtime.ts';
 
 export interface ConformanceResult {
   readonly check: string;

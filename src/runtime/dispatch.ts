@@ -49,6 +49,7 @@ export class Dispatch {
     of: number,
   ): void {
     this.#ledger.launches++;
+    place.launches++;
     const events = this.#events;
     if (!events.heard.launch && !this.#spans.on) {
       place.device.launch(program, buffers, scalars);
@@ -103,6 +104,7 @@ export class Dispatch {
     scalars: readonly number[],
   ): void {
     this.#ledger.launches += executable.programs.length;
+    executable.place.launches += executable.programs.length;
     if (!this.#events.heard.replay && !this.#spans.on) {
       recording.replay(buffers, scalars);
       return;

@@ -10,7 +10,8 @@ import type { Decision } from '../governor/routing/types.ts';
 import type { Ints } from '../graph/intern.ts';
 import type { Node } from '../graph/node.ts';
 import { bakedId } from '../graph/trace.ts';
-import { anywhere, type Executable, type Want } from './programs.ts';
+import type { Executable } from './executable.ts';
+import { anywhere, type Want } from './want.ts';
 
 /** A program of one op. */
 interface EagerProgram {

@@ -12,17 +12,19 @@ import type { Node } from '../graph/node.ts';
 import type { LaunchStep } from '../graph/plan.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
-import { Checks } from './checks.ts';
+import { Checks, withInherited } from './checks.ts';
 import type { Dispatch } from './dispatch.ts';
 import { EagerPrograms } from './eager.ts';
 import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 import type { Feedback } from './feedback.ts';
 import { type Issuing, nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
-import { anywhere, type Executable, type Programs, type Want } from './programs.ts';
+import type { Programs } from './programs.ts';
 import { recipes } from './recipe.ts';
 import { Residency } from './residency.ts';
 import { Results, releaseMade } from './results.ts';
+import { anywhere, type Want } from './want.ts';
 
 /** What is computed by somebody who waits for it. */
 interface LaterRun {
@@ -85,7 +87,14 @@ export class Engine {
 
   readonly #calling: Work<(want: Want) => unknown, Want, unknown> = {
     what: 'compute',
-    run: (call, want) => this.#held(() => call(want)),
+    run: (call, want) => {
+      this.#events.hold();
+      try {
+        return call(want);
+      } finally {
+        this.#events.release();
+      }
+    },
     blame: (error) => this.#blamed(error),
   };
 
@@ -363,9 +372,8 @@ export class Engine {
   ): readonly DeferredCheck[] | null {
     const { place, plan } = executable;
     const undo = (): void => releaseMade(place, buffers, plan.leaves);
-    const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs, undo) : [];
-    const all = [...own, ...t.leaves.flatMap((leaf) => leaf.storage!.checks ?? [])];
-    return all.length > 0 ? all : null;
+    const own = t.checks.length > 0 ? this.checks.read(t, executable, buffers, outputs, undo) : null;
+    return withInherited(own, t.leaves);
   }
 }
 

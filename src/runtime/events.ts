@@ -126,6 +126,15 @@ export interface Events {
   readonly leak: { readonly shape: readonly number[]; readonly dtype: string; readonly line: string };
   /** The router chose a device for a program. */
   readonly route: Decision & { readonly op: Operation };
+  /** The router was told how long work really took: `predictedMs` is what it expected. */
+  readonly measured: {
+    readonly op: Operation;
+    readonly device: DeviceId;
+    readonly predictedMs: number;
+    readonly ms: number;
+    /** The call as a whole, transfers and waits included; otherwise the kernels alone. */
+    readonly whole: boolean;
+  };
   /** A device's memory pressure changed its level. */
   readonly pressure: PressureEvent;
   /** Memory was cleaned up, by itself or on request. */
@@ -161,6 +170,13 @@ export interface Events {
 export type EventName = keyof Events;
 export type Listener<K extends EventName> = (event: Events[K]) => unknown;
 
+/** Gets events as they happen; `jsonLines` of gpuforge/studio makes one that writes lines. */
+export interface EventLogger {
+  (kind: EventName, event: Events[EventName]): unknown;
+  /** The events it wants; default: all. Events that nobody wants cost nothing. */
+  readonly kinds?: readonly EventName[] | undefined;
+}
+
 /** A table, so that the compiler sees an event that is missing here. */
 const names: Readonly<Record<EventName, true>> = {
   compile: true,
@@ -175,6 +191,7 @@ const names: Readonly<Record<EventName, true>> = {
   wait: true,
   leak: true,
   route: true,
+  measured: true,
   pressure: true,
   cleanup: true,
   spill: true,
@@ -207,6 +224,7 @@ const work: ReadonlySet<EventName> = new Set<EventName>([
   'free',
   'wait',
   'route',
+  'measured',
 ]);
 
 export class Emitter extends EventBus<Events> {

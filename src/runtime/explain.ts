@@ -6,7 +6,7 @@ import type { Node } from '../graph/node.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import { printKernel } from '../kernel/print.ts';
 import type { Engine } from './engine.ts';
-import { anywhere } from './programs.ts';
+import { anywhere } from './want.ts';
 
 export interface Explanation {
   /** The device, and why this one. */

@@ -7,8 +7,10 @@
 import type { Mark } from '../devices/device.ts';
 import { Costed } from '../governor/routing/decision.ts';
 import type { Router } from '../governor/routing/router.ts';
+import type { Operation } from '../governor/routing/types.ts';
 import { operationOf } from '../governor/routing/work.ts';
-import type { Executable } from './programs.ts';
+import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 
 interface Sample {
   readonly start: number;
@@ -22,8 +24,11 @@ const every = 128;
 export class Feedback {
   readonly #router: Router | null;
 
-  constructor(router: Router | null) {
+  readonly #events: Emitter | null;
+
+  constructor(router: Router | null, events: Emitter | null = null) {
     this.#router = router;
+    this.#events = events;
   }
 
   /** Whether anybody wants to know. */
@@ -48,7 +53,11 @@ export class Feedback {
   /** A call that ran a program last took so long, from its start to the result in host memory. */
   call({ decision, runs }: Executable, ms: number): void {
     // The first run pays for what is made lazily.
-    if (runs > 1 && decision instanceof Costed && decision.due()) this.#router?.observeCall(decision, ms * 1000);
+    if (!(runs > 1 && decision instanceof Costed && decision.due())) return;
+    this.#router?.observeCall(decision, ms * 1000);
+    if (!this.#events?.heard.measured) return;
+    const predicted = decision.predictions.find((p) => p.device === decision.device);
+    if (predicted) this.#told(decision.request.op, decision.device, predicted.us, ms, true);
   }
 
   end(executable: Executable, { start, mark }: Sample): void {
@@ -59,8 +68,11 @@ export class Feedback {
     if (!after || !work || !predicted) return;
     const issued = performance.now();
     const op = decision instanceof Costed ? decision.request.op : operationOf(work);
-    const tell = (ms: number): void =>
-      this.#router!.observe(op, work, place.id, predicted.launch + predicted.work, ms * 1000);
+    const expected = predicted.launch + predicted.work;
+    const tell = (ms: number): void => {
+      this.#router!.observe(op, work, place.id, expected, ms * 1000);
+      if (this.#events?.heard.measured) this.#told(op, place.id, expected, ms, false);
+    };
     if (after.done()) {
       tell(issued - start);
       return;
@@ -73,6 +85,10 @@ export class Feedback {
       },
       () => {},
     );
+  }
+
+  #told(op: Operation, device: string, predictedUs: number, ms: number, whole: boolean): void {
+    this.#events?.emit('measured', { op, device, predictedMs: predictedUs / 1000, ms, whole });
   }
 }
 

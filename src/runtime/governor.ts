@@ -21,7 +21,7 @@ import { selfCheck } from '../governor/recovery/self-check.ts';
 import { callerLine } from '../tensor/core.ts';
 import type { Emitter } from './events.ts';
 import type { Ledger } from './ledger.ts';
-import type { Conditions } from './programs.ts';
+import type { Conditions } from './placement.ts';
 
 /** How much dearer a device looks to the router when its memory runs short. */
 const pressurePenalty: Readonly<Record<PressureLevel, number>> = { low: 1, moderate: 1, high: 1.5, critical: 4 };

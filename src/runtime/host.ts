@@ -15,10 +15,10 @@ import type { Emitter } from './events.ts';
 import { Issuing } from './issuing.ts';
 import { Ledger, type Stats } from './ledger.ts';
 import { Lifetime } from './lifetime.ts';
-import { anywhere, type Want } from './programs.ts';
 import type { ScopePlaces, ScopeStore } from './scope.ts';
 import { Scopes } from './scopes.ts';
 import { type TransferSettings, Transfers, toHost, toHostNow } from './transfers.ts';
+import { anywhere, type Want } from './want.ts';
 
 /** How much lazy work may pile up before it is computed. */
 const defaultDepth = 256;

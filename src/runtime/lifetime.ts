@@ -11,8 +11,8 @@ import type { Issuing } from './issuing.ts';
 import type { Ledger, Stats } from './ledger.ts';
 import type { Scopes } from './scopes.ts';
 
-/** Where no device can be lost, tensors up to this many elements live on the JavaScript heap until they are known to hold more. */
-const smallElements = 512;
+/** Where no device can be lost, tensors up to so many bytes live on the JavaScript heap until they are known to hold more. */
+const smallBytes = 4096;
 
 export class Lifetime {
   /** Bytes from which a tensor remembers the line that made it; Infinity for none. Noting it costs microseconds. */
@@ -22,7 +22,7 @@ export class Lifetime {
   readonly #scopes: Scopes;
   readonly #issuing: Issuing;
   readonly #backstop: Backstop;
-  /** Tensors up to this many elements are freed by the collector alone. */
+  /** Tensors up to this many bytes are freed by the collector alone. */
   #unwatched = 0;
   #closed = false;
 
@@ -39,7 +39,7 @@ export class Lifetime {
   }
 
   opened(places: readonly Place[]): void {
-    this.#unwatched = places.some((p) => p.mortal) ? 0 : smallElements;
+    this.#unwatched = places.some((p) => p.mortal) ? 0 : smallBytes;
   }
 
   /** Devices are closed: there is nothing left to free. */
@@ -49,8 +49,8 @@ export class Lifetime {
 
   adopt(tensor: Handle, node: Node): void {
     if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
-    if (node.tracked || node.size > this.#unwatched)
-      this.#backstop.add(tensor, node, this.#development ? callerLine() : '');
+    const large = node.size * 8 > this.#unwatched && node.size * byteSize(node.dtype) > this.#unwatched;
+    if (node.tracked || large) this.#backstop.add(tensor, node, this.#development ? callerLine() : '');
     if (this.#scopes.active > 0) this.#scopes.current()?.add(tensor);
     if (this.#issuing.on && !node.storage) this.#issuing.note(node);
   }

@@ -15,8 +15,8 @@ import type { RawKernel } from '../kernel/kernel.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
-import { anywhere, type Want } from './programs.ts';
 import { releaseMade } from './results.ts';
+import { anywhere, type Want } from './want.ts';
 
 export type RawLanguage = RawKernel['language'];
 

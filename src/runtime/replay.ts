@@ -2,16 +2,19 @@
 
 import { show } from '../base/shape.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
 import { TensorLost } from '../governor/recovery/errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
+import { withInherited } from './checks.ts';
 import type { Engine } from './engine.ts';
+import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
-import { anywhere, type Executable, type Want } from './programs.ts';
 import { releaseMade } from './results.ts';
 import type { Remembered, Signature } from './signature.ts';
+import { anywhere, type Want } from './want.ts';
 
 /** What a call reads: its arguments, and tensors from outside. */
 export const leavesOf = ({ leaves }: Remembered, inputs: readonly Node[]): Node[] =>
@@ -29,8 +32,9 @@ export function run(
   if (signature.gone) throw notKept(signature);
   return engine.attempt(host.want(anywhere), (want) => {
     // Also those that were lost when this was tried the last time.
-    const lazy = leaves.filter((n) => !n.storage || n.storage.lost);
-    if (lazy.length > 0) engine.compute(lazy, want);
+    let lazy = false;
+    for (let i = 0; i < leaves.length; i++) if (!isComputed(leaves[i]!)) lazy = true;
+    if (lazy) computeLazy(leaves, engine, want);
     const executable = executableFor(signature, engine, leaves, want);
     const { place, plan } = executable;
     engine.use(leaves, place);
@@ -54,6 +58,15 @@ export function run(
   });
 }
 
+function computeLazy(leaves: readonly Node[], engine: Engine, want: Want): void {
+  engine.compute(
+    leaves.filter((n) => !isComputed(n)),
+    want,
+  );
+}
+
+const isComputed = ({ storage }: Node): boolean => storage !== null && !storage.lost;
+
 /** What must hold before the results may be handed out: their own indices, and those behind the inputs. */
 function checksOf(
   { checks, outputs }: Signature,
@@ -62,14 +75,12 @@ function checksOf(
   leaves: readonly Node[],
   buffers: (DeviceBuffer | undefined)[],
 ): DeferredCheck[] | null {
-  const { place, plan } = executable;
-  const undo = (): void => releaseMade(place, buffers, plan.leaves);
-  let all = checks.length > 0 ? engine.checks.read({ checks }, executable, buffers, outputs.length, undo) : null;
-  for (let i = 0; i < leaves.length; i++) {
-    const inherited = leaves[i]!.storage!.checks;
-    if (inherited) all = [...(all ?? []), ...inherited];
+  let own: DeferredCheck[] | null = null;
+  if (checks.length > 0) {
+    const undo = (): void => releaseMade(executable.place, buffers, executable.plan.leaves);
+    own = engine.checks.read({ checks }, executable, buffers, outputs.length, undo);
   }
-  return all;
+  return withInherited(own, leaves);
 }
 
 /** The program of the last call if nothing speaks against it, else the one the router chooses. */
@@ -83,13 +94,22 @@ function executableFor(signature: Signature, engine: Engine, leaves: readonly No
     want.excluded === 0 &&
     want.op === signature.op &&
     (want.pin ?? want.prefer ?? last.place) === last.place &&
-    leaves.every((l) => l.storage!.place === last.place && !l.storage!.pin);
+    allAt(leaves, last.place);
   if (still) return last;
   const executable = engine.programs.find(trace(graph, opened), graph, leaves, want);
   signature.executable = executable;
   signature.epoch = engine.epoch;
   signature.op = want.op;
   return executable;
+}
+
+/** Whether inputs are at a place, and may be anywhere. */
+function allAt(leaves: readonly Node[], place: Place): boolean {
+  for (let i = 0; i < leaves.length; i++) {
+    const storage = leaves[i]!.storage!;
+    if (storage.place !== place || storage.pin) return false;
+  }
+  return true;
 }
 
 /** Devices that can record get the whole plan as one recording; the others launch step by step. */

@@ -9,7 +9,7 @@ import type { Node } from '../graph/node.ts';
 import type { Storage } from '../graph/storage.ts';
 import type { Dispatch } from './dispatch.ts';
 import type { Emitter } from './events.ts';
-import { asyncOnly } from './programs.ts';
+import { asyncOnly } from './placement-errors.ts';
 
 /** An input and the place it could not be read from. */
 export interface FailedRead {

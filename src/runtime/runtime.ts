@@ -1,19 +1,15 @@
-// The runtime: opened on devices, it computes, explains and watches; making tensors is below it.
+// The runtime: it computes, explains and watches; making tensors is below it, opening it is in create.ts.
 
 import { checkOptions } from '../base/arguments.ts';
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
 import { checkShape } from '../base/shape.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import { ArgumentError } from '../errors.ts';
-import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Health } from '../governor/recovery/health.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
-import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
-import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
 import type { Router } from '../governor/routing/router.ts';
 import { type OperationType, operationTypes } from '../governor/routing/types.ts';
 import { checkDType } from '../tensor/build.ts';
@@ -22,136 +18,28 @@ import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';
 import { type CompileArgument, type Compiled, type CompileResult, compile } from './compile.ts';
-import type { DeviceOptions, DeviceReport } from './devices.ts';
-import { Dispatch } from './dispatch.ts';
-import { Engine } from './engine.ts';
-import { Emitter, type EventName, eventNames, type Listener } from './events.ts';
+import type { DeviceReport } from './devices.ts';
+import type { Engine } from './engine.ts';
+import { type Emitter, type EventName, eventNames, type Listener } from './events.ts';
 import { type Explanation, explain } from './explain.ts';
-import { Feedback } from './feedback.ts';
-import { createGovernor, type Governor } from './governor.ts';
-import { type HostSettings, RuntimeHost } from './host.ts';
+import type { Governor } from './governor.ts';
+import type { RuntimeHost } from './host.ts';
 import { type InPlaceKernel, inPlaceKernel, type MemoryLayout } from './in-place.ts';
 import { type KernelInput, type KernelOptions, type KernelValue, kernel, type UserKernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
 import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
 import { RuntimeMark } from './mark.ts';
-import { open } from './opening.ts';
-import { anywhere, lostPin, Programs } from './programs.ts';
+import { lostPin } from './placement-errors.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
+import { notAMode, notAName, notAsked, unknownOperation } from './refusals.ts';
 import type { ResetReport } from './reset.ts';
-import { createScopeStore, opaque } from './scope.ts';
+import { opaque } from './scope.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
-import { type SpanMode, Spans } from './spans.ts';
+import type { SpanMode, Spans } from './spans.ts';
+import { anywhere } from './want.ts';
 
 export type { TensorOptions, UploadOptions } from './making.ts';
-
-export interface RuntimeOptions extends DeviceOptions {
-  /** Where work goes; see docs/routing.md. */
-  readonly routing?: RoutingOptions | undefined;
-  /** Budgets, pressure levels, spilling; see docs/memory.md. */
-  readonly memory?: MemoryOptions | undefined;
-  /** Retries, time limits, what survives a lost device; see docs/failure.md. */
-  readonly recovery?: RecoveryOptions | undefined;
-  /** Ends the opening of devices and the measuring of the machine. */
-  readonly signal?: AbortSignal | undefined;
-  /** Remember the lines that make, read and dispose tensors, for errors and reports. Default: NODE_ENV is 'development'. */
-  readonly development?: boolean | undefined;
-  /** Seed of `rt.random` where none is given. Default: a new one each time. */
-  readonly seed?: number | undefined;
-}
-
-const known = new Set([
-  'devices',
-  'cpu',
-  'cuda',
-  'webgpu',
-  'wrap',
-  'isolation',
-  'development',
-  'seed',
-  'routing',
-  'memory',
-  'recovery',
-  'signal',
-]);
-
-/**
- * Finds the devices of this machine, opens what works, and returns a runtime on them.
- *
- * ```ts
- * import { createRuntime } from 'gpuforge';
- * await using rt = await createRuntime();
- * console.log(await rt.tensor([1, 2, 3]).mul(2).data()); // Float32Array [2, 4, 6]
- * ```
- */
-export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  const bad = Object.keys(options).find((k) => !known.has(k));
-  if (bad !== undefined) {
-    throw new ArgumentError({
-      code: 'UNKNOWN_OPTION',
-      message: `createRuntime: there is no option '${bad}'`,
-      fix: `Options are ${[...known].join(', ')}.`,
-      where: 'createRuntime',
-    });
-  }
-  const development =
-    options.development ?? (typeof process !== 'undefined' && process.env?.NODE_ENV === 'development');
-  const memory = memorySettings(options.memory);
-  const recovery = resolveRecovery(options.recovery);
-  const routing = resolveRouting(options.routing);
-  const scopes = await createScopeStore();
-  const { devices, reports, routed } = await open(options, recovery.timeoutMs);
-  const events = new Emitter();
-  const settings: HostSettings = {
-    development,
-    keepBytes: { none: -1, small: recovery.keepBytes, all: Number.POSITIVE_INFINITY }[recovery.keep],
-    seedBytes: recovery.keep === 'all' ? Number.POSITIVE_INFINITY : seedBytes,
-  };
-  const host = new RuntimeHost(settings, events, scopes);
-  try {
-    const forbids = (id: string): boolean => covers(routing.forbid, id);
-    const changed = (): void => routed.router.touch();
-    const governor = await createGovernor(devices, { memory, recovery, forbids, changed }, host.ledger, events);
-    recordSites(host, memory, governor.monitor);
-    const choosing = devices.length > 1 ? routed.router : null;
-    const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
-    const spans = new Spans(governor.places, events);
-    const dispatch = new Dispatch(events, host.ledger, spans);
-    const engine = new Engine(
-      programs,
-      governor.recovery,
-      new Feedback(choosing),
-      host.ledger,
-      events,
-      dispatch,
-      host.issuing,
-    );
-    host.attach(engine, governor.recovery, governor.places);
-    const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    return new Runtime(host, engine, governor, routed, reports, events, spans, seed);
-  } catch (e) {
-    await Promise.all(devices.map(closeQuietly));
-    throw e;
-  }
-}
-
-/** Small uploads stay in memory as long as something may have to be computed from them again, even if they were disposed. */
-const seedBytes = 64 << 10;
-
-/** Noting the line that made a tensor costs microseconds, so by default only large ones have it, once memory gets short. */
-const largeBytes = 16 << 20;
-
-function recordSites(host: RuntimeHost, memory: MemorySettings, monitor: RuntimeMemory): void {
-  const sites = memory.sites ?? (host.development ? 'all' : memory.budget === null ? null : 'large');
-  if (sites === 'all') host.lifetime.siteBytes = 0;
-  else if (sites === 'large') host.lifetime.siteBytes = largeBytes;
-  else if (sites === null) {
-    monitor.onPressure('any', (e) => {
-      host.lifetime.siteBytes = e.to === 'low' ? Number.POSITIVE_INFINITY : largeBytes;
-    });
-  }
-}
 
 export interface ScopeOptions {
   /** Everything inside is computed there. */
@@ -329,6 +217,14 @@ export class Runtime extends TensorMaking {
   }
 
   /**
+   * Computes tensors now, together, as one program where that is possible. Returns at once; the devices may still be busy.
+   * @example (() => { const t = rt.ones([2]).add(1); rt.compute(t); return t.computed; })() // → true
+   */
+  compute(...tensors: readonly Tensor[]): void {
+    if (tensors.length > 0) this.host.compute(tensors.map((t) => t.node));
+  }
+
+  /**
    * Computes tensors now, and waits until every device has finished what was enqueued.
    * @example await rt.flush() // → undefined
    * @example await rt.flush({ signal: AbortSignal.timeout(5000) }, rt.ones([4]).add(1)) // → undefined
@@ -466,14 +362,7 @@ export class Runtime extends TensorMaking {
    */
   async spans(mode: SpanMode): Promise<void> {
     this.host.checkOpen('spans');
-    if (mode !== true && mode !== false && mode !== 'detailed') {
-      throw new ArgumentError({
-        code: 'BAD_OPTION',
-        message: `spans: ${String(mode)} is no way to measure`,
-        fix: "Use true, false or 'detailed'.",
-        where: 'spans',
-      });
-    }
+    if (mode !== true && mode !== false && mode !== 'detailed') throw notAMode(mode);
     await this.#spans.set(mode);
   }
 
@@ -511,6 +400,8 @@ export class Runtime extends TensorMaking {
     if (this.#closed) return;
     this.#closed = true;
     this.host.close();
+    // Whoever listens gets the times of the last work too.
+    await this.#spans.settle();
     this.#spans.close();
     this.#routed.save();
     const devices = this.#governor.places.flatMap((p) => (p.alive ? [p.device] : []));
@@ -521,27 +412,3 @@ export class Runtime extends TensorMaking {
     await this.close();
   }
 }
-
-const notAName = (name: unknown): ArgumentError =>
-  new ArgumentError({
-    code: 'BAD_NAME',
-    message: `scope: ${JSON.stringify(name)?.slice(0, 40)} is no name`,
-    fix: 'Give a text of at least one letter.',
-    where: 'scope',
-  });
-
-const notAsked = (current: unknown): ArgumentError =>
-  new ArgumentError({
-    code: 'BAD_LISTENER',
-    message: `attribute: ${current === null ? 'null' : `a ${typeof current}`} cannot be asked`,
-    fix: 'Give a function that returns what is in progress, or null.',
-    where: 'attribute',
-  });
-
-const unknownOperation = (op: string): ArgumentError =>
-  new ArgumentError({
-    code: 'UNKNOWN_OPERATION',
-    message: `scope: there is no operation '${op}'`,
-    fix: `Use one of ${operationTypes.join(', ')}, or leave it out.`,
-    where: 'scope',
-  });

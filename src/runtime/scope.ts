@@ -6,7 +6,7 @@
 import { importNode, isNode } from '../base/platform.ts';
 import type { Place } from '../devices/place.ts';
 import type { OperationType } from '../governor/routing/types.ts';
-import type { Want } from './programs.ts';
+import type { Want } from './want.ts';
 
 interface Disposable {
   dispose(): void;

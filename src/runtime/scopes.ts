@@ -1,8 +1,8 @@
 // The scopes in progress: which one is current, and what it asks of everything that is computed inside.
 
 import type { Handle } from '../tensor/host.ts';
-import type { Want } from './programs.ts';
 import { Scope, type ScopePlaces, type ScopeStore } from './scope.ts';
+import type { Want } from './want.ts';
 
 export class Scopes {
   /** Scopes in progress; a cheap test before looking for the current one. */

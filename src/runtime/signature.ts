@@ -13,9 +13,10 @@ import { type IndexCheck, Node } from '../graph/node.ts';
 import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
+import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
-import type { Executable, Want } from './programs.ts';
 import { branches, flatten, regrow } from './tree.ts';
+import type { Want } from './want.ts';
 
 /** A program of a compiled function. */
 export interface Signature {

@@ -34,6 +34,9 @@ export interface DeviceSnapshot {
   readonly telemetry: TelemetrySnapshot | null;
   /** How well its clock is known, in µs; null while `rt.spans` is off. */
   readonly clockErrorUs: number | null;
+  /** Kernels enqueued there, and times the host waited for it. */
+  readonly launches: number;
+  readonly waits: number;
 }
 
 export interface HealthSnapshot {
@@ -54,6 +57,18 @@ export interface TelemetrySnapshot {
   readonly temperature: number | null;
   readonly power: number | null;
   readonly clocks: Readonly<Record<string, number>>;
+  /** Processes that hold memory of the device, in bytes; null where the driver does not tell. */
+  readonly processes: readonly { readonly pid: number; readonly memory: number }[] | null;
+}
+
+/** The pool of plain buffers (`rt.memory.pool`). */
+export interface PoolSnapshot {
+  readonly hits: number;
+  readonly misses: number;
+  /** Of all requests so far: what was asked for, and what was handed out. */
+  readonly requestedBytes: number;
+  readonly roundedBytes: number;
+  readonly heldBytes: number;
 }
 
 /** In bytes. */
@@ -73,6 +88,8 @@ export interface PlaceMemorySnapshot {
   readonly allocations: number;
   readonly releases: number;
   readonly failures: number;
+  /** Null if nobody has asked for a pool there. */
+  readonly pool: PoolSnapshot | null;
 }
 
 export interface RuntimeSnapshot {
@@ -196,6 +213,8 @@ function deviceSnapshot(
     health: place ? healthSnapshot(place, health) : null,
     telemetry: place?.alive && !closed ? telemetrySnapshot(place) : null,
     clockErrorUs: spans.error(r.id),
+    launches: place?.launches ?? 0,
+    waits: place?.waits ?? 0,
   };
 }
 
@@ -222,6 +241,7 @@ function telemetrySnapshot({ device }: Place): TelemetrySnapshot | null {
     temperature: t.temperature ?? null,
     power: t.power ?? null,
     clocks: { ...t.clocks },
+    processes: t.processes ? t.processes.map((p) => ({ ...p })) : null,
   };
 }
 
@@ -245,6 +265,7 @@ function placeSnapshot(place: Place, { monitor }: Governor, closed: boolean): Pl
     allocations,
     releases,
     failures,
+    pool: monitor.poolCounts(id),
   };
 }
 

@@ -19,8 +19,10 @@ import { Storage } from '../graph/storage.ts';
 import { callerLine, typed } from '../tensor/core.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 import type { Ledger } from './ledger.ts';
-import { anywhere, asyncOnly, type Executable, type Want } from './programs.ts';
+import { asyncOnly } from './placement-errors.ts';
+import { anywhere, type Want } from './want.ts';
 
 export interface TransferSettings {
   readonly development: boolean;
@@ -137,36 +139,30 @@ export class Transfers {
     const counts = place.mortal || length >= timedBytes;
     if (!counts && !this.#settings.development && !this.#listening) {
       this.#ledger.waits++;
+      place.waits++;
       return (
         device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
       );
     }
     const start = performance.now();
     const bytes = device.readSync!(buffer, 0, length);
-    this.#waited(device.id, start, this.#settings.development || this.#listening ? callerLine() : '');
+    this.#waited(place, start, this.#line());
     if (this.#events.heard.download) this.#downloaded(place, bytes, start);
     return typed(bytes, node.dtype);
   }
 
   readonly #readingLater: Work<Reading, Want, Maybe<Uint8Array>> = {
     what: 'read',
-    run: async (reading, want, failures) => {
-      const { node, signal, into } = reading;
-      for (let losses = 0; ; losses++) {
-        reading.place = null;
-        if (!node.storage || node.storage.lost) {
-          const ran = this.#engine.computeAsync([node], want, signal);
-          const done = ran instanceof Promise ? await ran : ran;
-          reading.ran = failures + losses === 0 ? done : null;
-        }
-        // Lost again while this was waited for.
-        if (!node.storage!.lost || losses >= mostLosses) break;
+    run: (reading, want, failures) => {
+      const { node, signal } = reading;
+      let computing: Promise<Executable | null> | null = null;
+      reading.place = null;
+      if (!node.storage || node.storage.lost) {
+        const ran = this.#engine.computeAsync([node], want, signal);
+        if (ran instanceof Promise) computing = ran;
+        else reading.ran = failures === 0 ? ran : null;
       }
-      const { place } = node.storage!;
-      reading.place = place;
-      const bytes = await this.#readLater(node, signal, into);
-      if (place) this.#recovery.succeeded(place);
-      return bytes;
+      return (computing ? null : this.#readAtOnce(reading)) ?? this.#readComputed(reading, want, failures, computing);
     },
     blame: (error, { node, place }) => {
       if (!place) return null;
@@ -177,14 +173,14 @@ export class Transfers {
   };
 
   async read(node: Node, want: Want, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
-    const line = this.#settings.development || this.#listening ? callerLine() : '';
+    const line = this.#line();
     const start = performance.now();
     const reading: Reading = { node, signal, into, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     node.uses++;
     try {
       const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
-      const now = this.#waited(reading.place?.id ?? 'host', start, line);
+      const now = this.#waited(reading.place, start, line);
       if (reading.ran) this.#engine.feedback.call(reading.ran, now - start);
       const pause = this.#forgotten.pause(now);
       if (pause) await pause;
@@ -192,6 +188,45 @@ export class Transfers {
     } finally {
       dropUse(node);
     }
+  }
+
+  /** The bytes where nothing has to be waited for and nobody wants to know more; null elsewhere. */
+  #readAtOnce(reading: Reading): Uint8Array | null {
+    const { node, signal, into } = reading;
+    const storage = node.storage!;
+    const { place, buffer } = storage;
+    if (!place || place.mortal || signal || into || storage.checks || storage.lent) return null;
+    if (this.#events.heard.download || !place.device.readSync) return null;
+    reading.place = place;
+    const bytes = place.device.readSync(buffer!, 0, node.size * byteSize(node.dtype));
+    this.#recovery.succeeded(place);
+    return bytes;
+  }
+
+  /** `computing`: the value is on its way. */
+  async #readComputed(
+    reading: Reading,
+    want: Want,
+    failures: number,
+    computing: Promise<Executable | null> | null,
+  ): Promise<Uint8Array> {
+    const { node, signal, into } = reading;
+    let coming = computing;
+    for (let losses = 0; ; losses++) {
+      reading.place = null;
+      if (coming || !node.storage || node.storage.lost) {
+        const done = await (coming ?? this.#engine.computeAsync([node], want, signal));
+        coming = null;
+        reading.ran = failures + losses === 0 ? done : null;
+      }
+      // Lost again while this was waited for.
+      if (!node.storage!.lost || losses >= mostLosses) break;
+    }
+    const { place } = node.storage!;
+    reading.place = place;
+    const bytes = await this.#readLater(node, signal, into);
+    if (place) this.#recovery.succeeded(place);
+    return bytes;
   }
 
   async #readLater(node: Node, signal: AbortSignal | undefined, into: Uint8Array | undefined): Promise<Uint8Array> {
@@ -203,10 +238,12 @@ export class Transfers {
     if (storage.lost) throw lostWhileRead(node);
     if (!place) return into ? fill(into, storage.host!.subarray(0, length)) : storage.host!.slice(0, length);
     const { device } = place;
-    const what = `read of ${length} bytes (${place.id})`;
     const start = this.#events.heard.download ? performance.now() : 0;
     const reading = device.read(buffer!, 0, length, into);
-    const bytes = await (place.mortal || signal ? this.#recovery.within(reading, what, signal) : reading);
+    const limited = place.mortal || signal !== undefined;
+    const bytes = await (limited
+      ? this.#recovery.within(reading, `read of ${length} bytes (${place.id})`, signal)
+      : reading);
     if (start > 0 && this.#events.heard.download) this.#downloaded(place, bytes, start);
     if (!into || bytes === into) return bytes;
     fill(into, bytes);
@@ -219,10 +256,17 @@ export class Transfers {
     return this.#events.heard.wait || this.#events.heard.download;
   }
 
+  /** The line that reads, if somebody wants to know: finding it takes longer than most reads. */
+  #line(): string {
+    return this.#settings.development || this.#events.heard.wait ? callerLine() : '';
+  }
+
   /** Notes a wait that ends now, and tells when that is. */
-  #waited(device: string, start: number, line: string): number {
+  #waited(place: Place | null, start: number, line: string): number {
     const now = performance.now();
     this.#ledger.waited(line, now - start);
+    if (place) place.waits++;
+    const device = place?.id ?? 'host';
     if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms: now - start, line, why: 'read' });
     return now;
   }

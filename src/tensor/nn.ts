@@ -28,6 +28,15 @@ export interface PoolOptions {
   readonly padding?: PerAxis | undefined;
 }
 
+export interface WindowOptions {
+  readonly stride?: PerAxis | undefined;
+  readonly dilation?: PerAxis | undefined;
+  /** Zeros on both sides of each windowed axis. */
+  readonly padding?: PerAxis | undefined;
+  /** The axes that are windowed, as many as the window has sizes. Default: the last ones. */
+  readonly axes?: readonly number[] | undefined;
+}
+
 export abstract class Network<D extends DType = DType> extends Linear<D> {
   /**
    * 1-d convolution (cross-correlation): [N, C, L] with kernels [O, C / groups, K].
@@ -59,11 +68,22 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
   }
 
   /**
+   * A view of all windows over the last axes: those axes get the number of windows, and the windows become new last axes.
+   * @example rt.tensor([1, 2, 3]).windows([2]) // → [[1, 2], [2, 3]]
+   * @example rt.tensor([1, 2, 3, 4, 5]).windows([2], { stride: 2, dilation: 2 }) // → [[1, 3], [3, 5]]
+   */
+  windows(window: readonly number[], options: WindowOptions = {}): Tensor<D> {
+    checkWindow(window, options, ['stride', 'dilation', 'padding', 'axes'], 'windows');
+    const axes = options.axes && normalizeAxes(options.axes, this.rank, 'windows');
+    return this.make<D>(windowed(this.node, window, options, 0, 'windows', axes));
+  }
+
+  /**
    * The largest value in each window of the last axes (as many as the window has).
    * @example rt.tensor([[1, 2, 3, 4]]).maxPool([2]) // → [[2, 4]]
    */
   maxPool(window: readonly number[], options: PoolOptions = {}): Tensor<D> {
-    checkPool(window, options, 'maxPool');
+    checkWindow(window, options, ['stride', 'padding'], 'maxPool');
     // Devices compare numbers.
     const x = this.dtype === 'bool' ? cast(this.node, 'u8') : this.node;
     const axes = window.map((_, i) => this.rank - window.length + i);
@@ -77,7 +97,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([[1, 2, 3, 4]]).avgPool([2]) // → [[1.5, 3.5]]
    */
   avgPool(window: readonly number[], options: PoolOptions = {}): Tensor<FloatOf<D>> {
-    checkPool(window, options, 'avgPool');
+    checkWindow(window, options, ['stride', 'padding'], 'avgPool');
     const axes = window.map((_, i) => this.rank - window.length + i);
     const x = cast(this.node, floatFor(this.dtype));
     const windows = windowed(x, window, { ...options, stride: options.stride ?? window }, 0, 'avgPool');
@@ -147,8 +167,8 @@ function softmaxParts(node: Node, axis: number | readonly number[], where: strin
   return { type, shifted, exp, sum: expand(reduce('sum', exp, options, where), shape) };
 }
 
-function checkPool(window: readonly number[], options: PoolOptions, where: string): void {
-  checkOptions(options, ['stride', 'padding'], where);
+function checkWindow(window: readonly number[], options: object, known: readonly string[], where: string): void {
+  checkOptions(options, known, where);
   if (Array.isArray(window)) return;
   throw new ArgumentError({
     code: 'BAD_OPTION',
@@ -177,25 +197,25 @@ function perAxis(value: PerAxis, count: number, name: string, least: number, whe
   return list;
 }
 
-/** The windows over the last axes: the windowed axes get the number of windows, and the windows become new last axes. */
+/** The windows over some axes, by default the last: they get the number of windows, and the windows become new last axes. */
 function windowed(
   x: Node,
   window: readonly number[],
   options: { stride?: PerAxis | undefined; padding?: PerAxis | 'same' | undefined; dilation?: PerAxis | undefined },
   fill: ScalarInput,
   where: string,
+  axes: readonly number[] = window.map((_, i) => x.shape.values.length - window.length + i),
 ): Node {
   const count = window.length;
   const shape = x.shape.values;
-  if (count > shape.length) {
+  if (count > shape.length || axes.length !== count) {
     throw new ShapeError({
       code: 'BAD_RANK',
       message: `${where}: a window ${show(window)} over a tensor of shape ${show(shape)}`,
-      fix: 'The window may have at most as many axes as the tensor.',
+      fix: 'Give one size for each windowed axis: [2, 2].',
       where,
     });
   }
-  const first = shape.length - count;
   const sizes = perAxis(window, count, 'the window', 1, where);
   const strides = perAxis(options.stride ?? 1, count, 'stride', 1, where);
   const dilations = perAxis(options.dilation ?? 1, count, 'dilation', 1, where);
@@ -204,23 +224,24 @@ function windowed(
   const sides: [number, number][] = same
     ? reach.map((r) => [Math.floor((r - 1) / 2), Math.ceil((r - 1) / 2)])
     : perAxis((options.padding ?? 0) as PerAxis, count, 'padding', 0, where).map((p) => [p, p]);
-  const widths: [number, number][] = shape.map((_, i) => (i < first ? [0, 0] : sides[i - first]!));
+  const widths: [number, number][] = shape.map((_, i) => sides[axes.indexOf(i)] ?? [0, 0]);
   const padded = bordered(x, widths, fill, where);
   const counts = sizes.map((_, i) => {
-    const length = padded.shape.values[first + i]!;
+    const length = padded.shape.values[axes[i]!]!;
     const n = Math.floor((length - reach[i]!) / strides[i]!) + 1;
     if (n < 1) {
       throw new ShapeError({
         code: 'SHAPE_MISMATCH',
-        message: `${where}: a window of ${sizes[i]} (reaching over ${reach[i]}) does not fit axis ${first + i} of ${show(shape)}`,
+        message: `${where}: a window of ${sizes[i]} (reaching over ${reach[i]}) does not fit axis ${axes[i]} of ${show(shape)}`,
         fix: 'Use a smaller window or more padding.',
         where,
       });
     }
     return n;
   });
-  const rows = sizes.map((size, i) => ({ axis: first + i, size, stride: strides[i]!, dilation: dilations[i]! }));
-  const result = checkCount([...shape.slice(0, first), ...counts, ...sizes], where);
+  const rows = sizes.map((size, i) => ({ axis: axes[i]!, size, stride: strides[i]!, dilation: dilations[i]! }));
+  const kept = shape.map((d, i) => counts[axes.indexOf(i)] ?? d);
+  const result = checkCount([...kept, ...sizes], where);
   return makeNode('window', x.dtype, result, [padded], args.window(rows));
 }
 

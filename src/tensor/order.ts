@@ -5,10 +5,21 @@ import { accumulatorFor, type DType, sumTypeFor } from '../base/dtype.ts';
 import { normalizeAxis, type Shape, show } from '../base/shape.ts';
 import { ArgumentError } from '../errors.ts';
 import { args, type Combine, makeNode, type Node } from '../graph/node.ts';
-import { cast, permute, positionType, tooLong } from './build.ts';
+import { cast, checkDType, permute, positionType, tooLong } from './build.ts';
 import { Reductions } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
-import { sliced } from './views.ts';
+import { padded, sliced } from './views.ts';
+
+export interface ScanOptions {
+  /** From the last element to the first. */
+  readonly reverse?: boolean | undefined;
+  /** Each element stands for the ones before it, without itself: the first is 0 for a sum, 1 for a product. */
+  readonly exclusive?: boolean | undefined;
+  /** The dtype of the result, and on the way. Default: that of `sum`. */
+  readonly dtype?: DType | undefined;
+}
+
+const scanOptions = ['reverse', 'exclusive', 'dtype'];
 
 export interface SortOptions {
   readonly descending?: boolean | undefined;
@@ -18,19 +29,18 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
   /**
    * Running sum along an axis.
    * @example rt.tensor([1, 2, 3]).cumsum(0) // → [1, 3, 6]
+   * @example rt.tensor([1, 2, 3]).cumsum(0, { exclusive: true }) // → [0, 1, 3]
    */
-  cumsum(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
-    checkOptions(options, ['reverse'], 'cumsum');
-    return this.scan('sum', 'cumsum', axis, sumTypeFor(this.dtype), options.reverse);
+  cumsum(axis: number, options: ScanOptions = {}): Tensor {
+    return this.scan('sum', 'cumsum', axis, sumTypeFor(this.dtype), options);
   }
 
   /**
    * Running product along an axis.
    * @example rt.tensor([1, 2, 3]).cumprod(0) // → [1, 2, 6]
    */
-  cumprod(axis: number, options: { readonly reverse?: boolean } = {}): Tensor {
-    checkOptions(options, ['reverse'], 'cumprod');
-    return this.scan('prod', 'cumprod', axis, sumTypeFor(this.dtype), options.reverse);
+  cumprod(axis: number, options: ScanOptions = {}): Tensor {
+    return this.scan('prod', 'cumprod', axis, sumTypeFor(this.dtype), options);
   }
 
   /**
@@ -38,8 +48,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 3, 2]).cummax(0) // → [1, 3, 3]
    */
   cummax(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    checkOptions(options, ['reverse'], 'cummax');
-    return this.scan('max', 'cummax', axis, this.dtype, options.reverse) as Tensor<D>;
+    return this.scan('max', 'cummax', axis, this.dtype, options, ['reverse']) as Tensor<D>;
   }
 
   /**
@@ -47,16 +56,26 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([3, 1, 2]).cummin(0) // → [3, 1, 1]
    */
   cummin(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    checkOptions(options, ['reverse'], 'cummin');
-    return this.scan('min', 'cummin', axis, this.dtype, options.reverse) as Tensor<D>;
+    return this.scan('min', 'cummin', axis, this.dtype, options, ['reverse']) as Tensor<D>;
   }
 
-  private scan(combine: Combine, where: string, axis: number, result: DType, reverse = false): Tensor {
+  private scan(
+    combine: Combine,
+    where: string,
+    axis: number,
+    otherwise: DType,
+    options: ScanOptions,
+    known: readonly string[] = scanOptions,
+  ): Tensor {
+    checkOptions(options, known, where);
+    const { dtype: result = otherwise, reverse = false, exclusive } = options;
+    checkDType(result, where);
     const a = normalizeAxis(axis, this.rank, where);
     const type = result === 'bool' ? 'u8' : accumulatorFor(result);
     const x = cast(this.node, type);
     if (this.size === 0) return this.make(cast(x, result));
-    return this.make(cast(makeNode('scan', type, this.shape, [x], args.scan(combine, a, reverse)), result));
+    const from = exclusive ? shifted(x, a, reverse, combine === 'prod' ? 1 : 0, where) : x;
+    return this.make(cast(makeNode('scan', type, this.shape, [from], args.scan(combine, a, reverse)), result));
   }
 
   /**
@@ -94,6 +113,22 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
     const [top, at] = this.makeAll([values, positions].map((node) => sliced(node(), first, 'topk')));
     return { values: top as Tensor<D>, indices: at as Tensor<'i32'> };
   }
+}
+
+/** Each element one place further along the scan, behind its identity: what a scan without the element itself runs over. */
+function shifted(x: Node, axis: number, reverse: boolean, identity: number, where: string): Node {
+  const { values } = x.shape;
+  const part = sliced(
+    x,
+    values.map((_, i) => (i !== axis ? null : reverse ? [1] : [0, -1])),
+    where,
+  );
+  return padded(
+    part,
+    values.map((_, i) => (i !== axis ? [0, 0] : reverse ? [0, 1] : [1, 0])),
+    identity,
+    where,
+  );
 }
 
 // Devices sort rows: the axis is moved to the end and back.

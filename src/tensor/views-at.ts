@@ -19,7 +19,7 @@ export function slicedAt(x: Node, starts: readonly Position[], sizes: readonly n
   checkShape(sizes, where);
   const misfit = sizes.findIndex((s, a) => s > (shape[a] ?? -1));
   if (starts.length !== sizes.length || misfit >= 0) throw misfitting(where, starts.length, sizes, shape);
-  starts.forEach((s) => checkPosition(s, where));
+  for (const s of starts) checkPosition(s, where);
   // Those that are known first: what is looked up is smaller then.
   let node = strided(
     x,

@@ -56,3 +56,45 @@ describe.each(runtimes)('%s', (name, options, more) => {
     expect(Array.from((await sums.data()) as Float32Array)).toEqual([2485, 9485]);
   });
 });
+
+describe('many large parts on the CPU', () => {
+  let rt: Runtime;
+  beforeAll(async () => {
+    rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 2 } });
+  });
+  afterAll(() => rt.close());
+
+  const rows = Array.from({ length: 40 }, (_, k) => 30 + ((k * k) % 17));
+  const columns = 129;
+  const part = (k: number, dtype: 'u8' | 'f16' | 'f32' | 'f64'): Tensor =>
+    rt
+      .arange(rows[k]! * columns)
+      .mod(251 - k)
+      .cast(dtype)
+      .reshape([rows[k]!, columns])
+      .compute();
+  const right = rows.flatMap((n, k) => Array.from({ length: n * columns }, (_, i) => i % (251 - k)));
+
+  it.each(['u8', 'f16', 'f32', 'f64'] as const)('are joined along the first axis: %s', async (dtype) => {
+    const list = rows.map((_, k) => part(k, dtype));
+    expect(Array.from((await rt.concat(list).data()) as Float32Array)).toEqual(right);
+  });
+
+  it('are joined along with what comes before and after', async () => {
+    const list = rows.map((_, k) => (k % 3 === 0 ? part(k, 'f32').add(2).sub(2) : part(k, 'f32')));
+    const scaled = rt.concat(list).mul(3).add(0.25);
+    expect(Array.from((await scaled.data()) as Float32Array)).toEqual(right.map((v) => 3 * v + 0.25));
+  });
+
+  it('are padded and joined along the last axis', async () => {
+    const list = rows.map((_, k) => rt.full([100, 5 + (k % 3)], k));
+    const wide = rt.concat(list, 1).pad([
+      [1, 1],
+      [0, 0],
+    ]);
+    const line = rows.flatMap((_, k) => new Array<number>(5 + (k % 3)).fill(k));
+    const zeros = line.map(() => 0);
+    const got = Array.from((await wide.data()) as Float32Array);
+    expect(got).toEqual([...zeros, ...new Array(100).fill(line).flat(), ...zeros]);
+  });
+});

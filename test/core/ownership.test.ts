@@ -105,8 +105,13 @@ const works: Readonly<Record<string, readonly Row[]>> = {
   unsqueeze: [one(0)],
   expandDims: [one(0)],
   slice: [one([[1, 5]]), one([])],
+  sliceAt: [
+    one([1], [5]),
+    one([1, -2], [5, 3]),
+    { inputs: () => [matrix(), rt.tensor(Int32Array.of(1, 2))], args: [[5, 3]] },
+  ],
   flip: [one()],
-  roll: [one(1, 0)],
+  roll: [one(1, 0), { inputs: () => [matrix(), rt.tensor(Int32Array.of(3))], args: [1] }],
   pad: [
     one([
       [1, 1],
@@ -145,6 +150,7 @@ const works: Readonly<Record<string, readonly Row[]>> = {
   ],
   conv2d: [{ inputs: () => [image(), image()], args: [{ padding: 2 }] }],
   conv3d: [{ inputs: () => [volume(), volume()] }],
+  windows: [one([2, 2]), one([3], { padding: 1, stride: 2, dilation: 1 })],
   maxPool: [one([2, 2]), one([3], { padding: 1, stride: 2 })],
   avgPool: [one([2, 2])],
   softmax: [one(), one([0, 1])],
@@ -220,8 +226,9 @@ const refused: Readonly<Record<string, readonly Row[]>> = {
   squeeze: [one(0)],
   unsqueeze: [one(9)],
   slice: [one([[0.5]]), one([[0, 1, 0]]), one([null, null, null]), one(3)],
+  sliceAt: [one([0.5], [1]), one([0], [n + 1]), { inputs: () => [matrix(), matrix()], args: [[1, 1]] }],
   flip: [one(4)],
-  roll: [one(0.5, 0), one([1, 2], 0)],
+  roll: [one(0.5, 0), one([1, 2], 0), { inputs: () => [matrix(), row()], args: [0] }],
   pad: [
     one([1, 1]),
     one([
@@ -274,6 +281,7 @@ const refused: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   conv3d: [two()],
+  windows: [one([0]), one([n + 1]), one([2, 2], { padding: -1 }), one(2), one([1, 1, 1]), one([2], { pad: 1 })],
   maxPool: [one([0]), one([n + 1]), one([2, 2], { padding: -1 }), one(2), one([1, 1, 1]), one([2], { pad: 1 })],
   avgPool: [one([n + 1]), one([2], { stride: [1, 2] })],
   softmax: [one(4), one([0, 0])],
@@ -306,6 +314,8 @@ describe('the operands of', () => {
     'refuse',
     'triangle',
     'positions',
+    'startsOf',
+    'waiting',
     'scan',
     'conv',
   ])

@@ -9,8 +9,8 @@ import type { DeviceId } from '../../src/devices/device.ts';
 import type { Profile } from '../../src/governor/routing/profile.ts';
 import { Router } from '../../src/governor/routing/router.ts';
 import type { Decision, KernelClass, OperationType, RouteRequest, WorkItem } from '../../src/governor/routing/types.ts';
+import type { Executable } from '../../src/runtime/executable.ts';
 import { Feedback } from '../../src/runtime/feedback.ts';
-import type { Executable } from '../../src/runtime/programs.ts';
 import { randomFrom } from '../support/routing.ts';
 
 export interface Call {

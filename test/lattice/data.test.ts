@@ -109,7 +109,12 @@ describe('the names of document 002', () => {
     expect(await lattice.xor(transformed.data, transformed.key)).toEqual(data);
     expect([path.length, ms >= 0]).toEqual([37, true]);
     expect(structure).toMatchObject({ vertices: 10_000, edges: 36_000 });
-    expect(typeof lattice.buildLattice).toBe('function');
+    const small = new UnifiedCatalyticLattice(2, 3, { enableGpu: false });
+    const { offsets, neighbors } = await small.buildLattice();
+    expect([...(await offsets.data())]).toEqual([0, 2, 5, 7, 10, 14, 17, 19, 22, 24]);
+    expect([...(await neighbors.data()).subarray(0, 5)]).toEqual([1, 3, 0, 2, 4]);
+    expect(small.built).toBe(true);
+    await small.dispose();
     await lattice.dispose();
   });
 });

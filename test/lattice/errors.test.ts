@@ -60,6 +60,8 @@ describe('options out of range', () => {
       (l) => l.shortestPath(0, 1, { method: 'search' }),
       (l) => l.countWalks(0, 1, 1),
       (l) => l.distanceWithObstacles(0, 1),
+      (l) => l.reach(0, { method: 'bits' }),
+      (l) => l.adjacency(),
     ];
     for (const act of acts) await refused(() => act(huge), L.LatticeTooLargeError);
     expect(huge.device).toBeNull();
@@ -80,6 +82,9 @@ const withVertex: readonly ((l: L.Lattice, v: number) => unknown)[] = [
   (l, v) => l.shortestPaths([[0, v]]),
   (l, v) => l.shortestPaths([[v, 0]]),
   (l, v) => l.distancesFrom(v),
+  (l, v) => l.distancesFrom(v, { method: 'levels' }),
+  (l, v) => l.reach(v),
+  (l, v) => l.reach(v, { method: 'bits' }),
   (l, v) => l.allPaths(v, 0),
   (l, v) => l.allPaths(0, v),
   (l, v) => l.countWalks(v, 0, 2),
@@ -113,6 +118,8 @@ describe('vertices', () => {
       (x) => x.allPaths(0, 8),
     ];
     for (const act of acts) await refused(() => act(split), L.PathNotFoundError);
+    const line = new Lattice({ dimensions: 1, size: 3, runtime, device: 'cpu', blocked: [1], auxMemoryMb: 0.1 });
+    await refused(() => line.distanceWithObstacles(0, 2), L.PathNotFoundError);
     await expect(split.shortestPath(0, 8)).rejects.toMatchObject({ code: '2005' });
     expect(split.countShortestPaths(0, 8)).toBe(0n);
     expect((await split.distancesFrom(0))[8]).toBe(-1);
@@ -126,6 +133,10 @@ describe('other arguments', () => {
     ['maxLength negative', L.InvalidArgumentError, (l) => l.allPaths(0, 1, { maxLength: -1 })],
     ['maxLength not whole', L.InvalidArgumentError, (l) => l.allPaths(0, 1, { maxLength: 1.5 })],
     ['limit 0', L.InvalidArgumentError, (l) => l.allPaths(0, 1, { limit: 0 })],
+    ['within negative', L.InvalidArgumentError, (l) => l.reach(0, { within: -1 })],
+    ['method of reach', L.InvalidArgumentError, (l) => l.reach(0, { method: 'magic' as never })],
+    ['method of analyze', L.InvalidArgumentError, (l) => l.analyze({ method: 'magic' as never })],
+    ['method of centrality', L.InvalidArgumentError, (l) => l.centrality('degree', { method: 'magic' as never })],
     ['search method', L.InvalidArgumentError, (l) => l.shortestPath(0, 1, { method: 'magic' as never })],
     ['pairs', L.InvalidArgumentError, (l) => l.shortestPaths([1] as never)],
     ['key of another length', L.KeyLengthError, (l) => l.xor(new Uint8Array(3), new Uint8Array(2))],
@@ -181,6 +192,9 @@ describe('other arguments', () => {
       () => l.reduce(foreign, 'sum'),
       () => l.transform(foreign, 'scale'),
       () => l.countWalks(0, 1, 1, { buffers: [foreign] }),
+      () => l.distanceWithObstacles(0, 1, { buffers: [foreign] }),
+      () => l.permuteAxes(foreign, [1, 0]),
+      () => l.rotate90(foreign, [0, 1]),
     ])
       await expect(act()).rejects.toMatchObject({ code: 'FOREIGN_TENSOR' });
     await expect(l.rotate90(runtime.ones([2, 3]), [0, 1])).rejects.toThrow(/axis 0 has 2 elements, axis 1 has 3/);

@@ -30,10 +30,10 @@ const close = (found: Float64Array, expected: Float64Array, by: number): void =>
 };
 
 describe('rows grouped by length', () => {
-  it('hold every vertex once, in places enough and not half as many again', () => {
+  it('hold every vertex once, in places enough and not a quarter more', () => {
     for (let length = 0; length < 200; length++) {
       expect(widthFor(length)).toBeGreaterThanOrEqual(length);
-      expect(widthFor(length)).toBeLessThan(Math.max(1, 1.5 * length) + 1);
+      expect(widthFor(length)).toBeLessThanOrEqual(1.25 * length);
     }
     const graph = randomGraph(numbers(71), 300, 900, false).rows;
     const buckets = bucketsOf(graph);

@@ -132,10 +132,8 @@ describe.each(kinds)('second-order automata on %s', (kind) => {
       const [current, previous] = [make(1), make(2)];
       const start = [await current.data(), await previous.data()];
       const automaton = secondOrder(
-        rt,
         (x) => x.at(1).bitwiseAnd(rule[0]!).add(x.at(-1).mul(rule[1]!)).bitwiseXor(x.bitwiseOr(rule[2]!)),
-        { current, previous },
-        { shape },
+        { runtime: rt, shape, current, previous, border: shape.length === 2 ? 'zero' : 'wrap' },
       );
       automaton.step(steps);
       expect(await automaton.state.current.data()).not.toEqual(start[0]);
@@ -146,5 +144,13 @@ describe.each(kinds)('second-order automata on %s', (kind) => {
       expect(await automaton.state.previous.data()).toEqual(start[1]);
       automaton.dispose();
     }
+    const empty = secondOrder((x) => x.add(1), { runtime: rt, shape: [3] });
+    empty.step(2);
+    expect([...(await empty.state.current.data())]).toEqual([2, 2, 2]);
+    empty.dispose();
+    const other = rt.zeros([4], { dtype: 'i32' });
+    expect(() => secondOrder((x) => x, { runtime: rt, shape: [3], previous: other })).toThrow(
+      /the previous state is i32/,
+    );
   });
 });

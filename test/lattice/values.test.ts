@@ -124,7 +124,7 @@ describe('paths', () => {
 describe('around random masks', () => {
   it('distances, paths and counts are those of a plain search', async () => {
     const random = numbers(17);
-    for (let i = 0; i < (all ? 1000 : 300); i++) {
+    for (let i = 0; i < 1000; i++) {
       const [d, n] = [
         [1, 12],
         [2, 6],
@@ -145,8 +145,9 @@ describe('around random masks', () => {
         continue;
       }
       expect([found.length, found.path[0], found.path.at(-1)]).toEqual([expected[t], s, t]);
-      for (let k = 1; k < found.path.length; k++) expect(l.neighbors(found.path[k - 1]!)).toContain(found.path[k]);
+      expect(found.path.every((v, k) => k === 0 || l.neighbors(found.path[k - 1]!).includes(v))).toBe(true);
       expect(l.distance(s, t)).toBe(expected[t]);
+      if (i >= 300 && !all) continue;
       // Every shortest path, enumerated.
       if (expected[t]! < 8) expect(BigInt([...l.allPaths(s, t)].length)).toBe(l.countShortestPaths(s, t));
       // The farthest of all distances, where all can be reached.

@@ -7,6 +7,7 @@ import { byteSize, type DType } from '../../base/dtype.ts';
 import { castValue } from '../../kernel/semantics.ts';
 import type { CpuBuffer } from './buffer.ts';
 import { argsAddress, type CpuMemory, stagingAddress } from './memory.ts';
+import type { Views } from './views.ts';
 
 /** Buffers that one launch can bind. */
 export const maxBuffers = 64;
@@ -14,36 +15,46 @@ export const maxBuffers = 64;
 /** A pointer for each buffer; the first `inputs` of them are copied in where they are small. */
 export function stage(memory: CpuMemory, buffers: readonly CpuBuffer[], inputs: number, pointers: number[]): void {
   let next = stagingAddress;
-  const { u8 } = memory.views;
+  const { views } = memory;
   for (let i = 0; i < buffers.length; i++) {
     const b = buffers[i]!;
     if (!b.small) {
       pointers[i] = b.address;
       continue;
     }
-    const earlier = buffers.indexOf(b);
+    const earlier = i === 0 ? 0 : buffers.indexOf(b);
     if (earlier < i) {
       pointers[i] = pointers[earlier]!;
       continue;
     }
     pointers[i] = next;
-    if (i < inputs) copy(b.small.u8, b.address, u8, next, b.bytes);
+    if (i < inputs) copy(b.small, b.address, views, next, b.bytes);
     next += (b.bytes + 63) & ~63;
   }
 }
 
 /** Brings small outputs back. */
 export function unstage(memory: CpuMemory, buffers: readonly CpuBuffer[], inputs: number, pointers: number[]): void {
-  const { u8 } = memory.views;
+  const { views } = memory;
   for (let i = inputs; i < buffers.length; i++) {
     const b = buffers[i]!;
-    if (b.small) copy(u8, pointers[i]!, b.small.u8, b.address, b.bytes);
+    if (b.small) copy(views, pointers[i]!, b.small, b.address, b.bytes);
   }
 }
 
-function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, bytes: number): void {
-  if (bytes > 128) to.set(from.subarray(at, at + bytes), into);
-  else for (let i = 0; i < bytes; i++) to[into + i] = from[at + i]!;
+/** Bytes up to which a loop over words is faster than a call that copies. */
+const loopBytes = 512;
+
+/** Both addresses are multiples of 8, and so are the stretches that belong to them: the last word may be copied whole. */
+function copy(from: Views, at: number, to: Views, into: number, bytes: number): void {
+  if (bytes > loopBytes) {
+    to.u8.set(from.u8.subarray(at, at + bytes), into);
+    return;
+  }
+  const [source, target] = [from.i32, to.i32];
+  const words = (bytes + 3) >>> 2;
+  const [first, base] = [at >>> 2, into >>> 2];
+  for (let i = 0; i < words; i++) target[base + i] = source[first + i]!;
 }
 
 export function writePointers(memory: CpuMemory, pointers: readonly number[], count: number, scratch: number): void {
@@ -73,9 +84,13 @@ export function writeScalars(
   types: readonly DType[],
   values: readonly number[],
 ): void {
+  const { f32 } = memory.views;
+  const at = (argsAddress + offset) >>> 2;
   for (let i = 0; i < types.length; i++) {
     const type = types[i]!;
-    scalarWriters[type](memory, argsAddress + offset + 8 * i, castValue(values[i]!, 'f64', type));
+    // The most common by far, and stored as what it is rounded to.
+    if (type === 'f32') f32[at + 2 * i] = values[i]!;
+    else scalarWriters[type](memory, argsAddress + offset + 8 * i, castValue(values[i]!, 'f64', type));
   }
 }
 

@@ -9,7 +9,7 @@ import { ArgumentError } from '../../errors.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import { bytesOf, maxBuffers, overlaps, stage, unstage, writePointers, writeScalars } from './arguments.ts';
 import type { CpuBuffer } from './buffer.ts';
-import { nanosecondsOf, WasmCode, type WasmEngine } from './engine.ts';
+import { nanosecondsOf, type SharedWork, WasmCode, type WasmEngine } from './engine.ts';
 import { argsBytes } from './memory.ts';
 import type { CpuProgram } from './program.ts';
 import { argsLayout, type WasmKernel } from './render/module.ts';
@@ -21,6 +21,14 @@ const hotLaunches = 32;
 /** Loop iterations below which WebAssembly cannot win: a launch of it costs as much. */
 const smallWork = 512;
 
+interface Compiled {
+  readonly wasm: WasmKernel;
+  readonly code: WasmCode;
+  /** What is run: where it overwrites an input it cannot be repeated. */
+  readonly once: SharedWork;
+  readonly again: SharedWork;
+}
+
 export class KernelProgram implements CpuProgram {
   readonly name: string;
   readonly needs: readonly number[];
@@ -28,7 +36,7 @@ export class KernelProgram implements CpuProgram {
   readonly #kernel: Kernel;
   readonly #engine: WasmEngine;
   #tiny: TinyKernel | null = null;
-  #compiled: { readonly wasm: WasmKernel; readonly code: WasmCode } | null = null;
+  #compiled: Compiled | null = null;
   readonly #pointers: number[] = [];
   readonly #layout;
   readonly #inputs: number;
@@ -84,29 +92,25 @@ export class KernelProgram implements CpuProgram {
     this.#compiled = null;
   }
 
-  #compile(): { readonly wasm: WasmKernel; readonly code: WasmCode } {
+  #compile(): Compiled {
     if (this.#compiled) return this.#compiled;
     const wasm = renderKernel(this.#kernel, { shared: this.#engine.memory.shared });
     const code = new WasmCode(this.name, wasm.bytes, () => wasm.text);
-    return (this.#compiled = { wasm, code });
+    const { items, grain } = wasm;
+    const once = { code, items, grain, nanoseconds: this.#nanoseconds, finish: wasm.parts > 0, repeatable: false };
+    return (this.#compiled = { wasm, code, once, again: { ...once, repeatable: true } });
   }
 
   #launch(buffers: readonly CpuBuffer[], scalars: readonly number[]): void {
-    const { wasm, code } = this.#compile();
+    const { wasm, once, again } = this.#compile();
     const { memory } = this.#engine;
     const scratch = wasm.scratchBytes > 0 ? memory.take(wasm.scratchBytes, this.name) : null;
     try {
       stage(memory, buffers, this.#inputs, this.#pointers);
       writePointers(memory, this.#pointers, buffers.length, scratch?.address ?? 0);
       if (scalars.length > 0) writeScalars(memory, this.#layout.scalars, this.#kernel.scalars, scalars);
-      this.#engine.run({
-        code,
-        items: wasm.items,
-        grain: wasm.grain,
-        nanoseconds: this.#nanoseconds,
-        finish: wasm.parts > 0,
-        repeatable: this.#kernel.inPlace.length === 0 || !overlaps(buffers, this.#inputs),
-      });
+      const overwrites = this.#kernel.inPlace.length > 0 && overlaps(buffers, this.#inputs);
+      this.#engine.run(overwrites ? once : again);
       unstage(memory, buffers, this.#inputs, this.#pointers);
     } finally {
       if (scratch) this.#engine.release(scratch);

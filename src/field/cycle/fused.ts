@@ -12,7 +12,7 @@ import type { Runtime, Tensor } from '../../index.ts';
 import { dynamicsChannels, totalChannels } from '../layout.ts';
 import { type StreamName, streams } from '../random.ts';
 import { blurWeights, evolved } from './evolution.ts';
-import { imprintOf, inputOf } from './imprint.ts';
+import { imprintOf, inputOf, profileIn } from './imprint.ts';
 import { measure } from './measure.ts';
 import type { CycleParts } from './shape.ts';
 
@@ -40,7 +40,7 @@ export function fusedCycle(rt: Runtime, parts: CycleParts): CycleBody {
       keep: factor,
       diffusion,
       blur,
-      imprint: imprintOf(rt, field, tail, given, strength, parts, blurWeights[blur]),
+      imprint: imprintOf(rt, field, profileIn(tail, shape), given, strength, parts, blurWeights[blur]),
       noise:
         amplitude > 0
           ? rt.random.normal(field.shape, { key: cycleKeys(keys, 'spontaneous', given.cycle) }).mul(amplitude)

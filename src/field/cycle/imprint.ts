@@ -4,7 +4,6 @@
 // the imprint is blurring each of them.
 
 import type { Runtime, Tensor } from '../../index.ts';
-import { totalChannels } from '../layout.ts';
 import { profileStart } from './record.ts';
 import type { CycleParts, FieldShape } from './shape.ts';
 
@@ -29,12 +28,20 @@ export function inputOf(input: Tensor, { sensorDim }: FieldShape): CycleInput {
 }
 
 /** The value that each channel gets: sensor c mod S for content channel c, 0 elsewhere. [N, C] */
-function valuesOf(rt: Runtime, sensors: Tensor, { layout, sensorDim }: FieldShape): Tensor {
-  const channels = totalChannels(layout);
+export function channelValues(
+  rt: Runtime,
+  sensors: Tensor,
+  { layout, sensorDim }: FieldShape,
+  channels: number,
+): Tensor {
   const repeated = sensors.tile([1, Math.ceil(channels / sensorDim)]).slice([null, [0, channels]]);
   const content = rt.iota([1, channels], 1).less(layout.content).broadcastTo(repeated.shape);
   return rt.where(content, repeated, 0);
 }
+
+/** The factors along each axis, [N, edge] each, from the tail of the cycle before. */
+export const profileIn = (tail: Tensor, shape: FieldShape): Tensor[] =>
+  shape.edges.map((n, axis) => tail.slice([null, [profileStart(shape, axis), profileStart(shape, axis) + n]]));
 
 /**
  * The imprint of `strength` [N], and the same blurred. Every factor is spread over the field before it is multiplied: products of
@@ -43,7 +50,7 @@ function valuesOf(rt: Runtime, sensors: Tensor, { layout, sensorDim }: FieldShap
 export function imprintOf(
   rt: Runtime,
   field: Tensor,
-  tail: Tensor,
+  profile: readonly Tensor[],
   { sensors }: CycleInput,
   strength: Tensor,
   { shape, near }: CycleParts,
@@ -51,11 +58,10 @@ export function imprintOf(
 ): { readonly plain: Tensor; readonly blurred: Tensor } {
   const along = (t: Tensor, axis: number): Tensor =>
     t.reshape(field.shape.map((n, a) => (a === 0 || a === axis ? n : 1))).broadcastTo(field.shape);
-  const values = along(valuesOf(rt, sensors, shape), 4);
+  const values = along(channelValues(rt, sensors, shape, field.shape[4]!), 4);
   const scaled = values.mul(along(strength, 0));
   const factors = [0, 1, 2].map((axis) => {
-    const first = profileStart(shape, axis);
-    const w = tail.slice([null, [first, first + shape.edges[axis]!]]);
+    const w = profile[axis]!;
     const smooth = near
       .at(w, 1, -1)
       .add(near.at(w, 1, 1))

@@ -2,6 +2,7 @@
 
 import type { Runtime, Tensor } from '../../index.ts';
 import { rangeOf, totalChannels } from '../layout.ts';
+import { featuresOf } from './features.ts';
 import { sumOf } from './grid.ts';
 import { falloff } from './imprint.ts';
 import { readoutOf } from './readout.ts';
@@ -17,6 +18,7 @@ export interface Planes {
   readonly largest: Tensor;
   readonly sparse: Tensor;
   readonly temporal: Tensor | null;
+  readonly weak: Tensor | null;
 }
 
 export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts): Planes {
@@ -35,6 +37,7 @@ export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts
     squares: own.square().sum({ axis }),
     largest: ownSize.max({ axis }),
     sparse: within(content, size.less(0.01).cast('f32')).sum({ axis }),
+    weak: shape.model === 'full' ? within(content, size.less(0.1).cast('f32')).sum({ axis }) : null,
     temporal: settings.readout === 'slab' ? within(rangeOf(shape.layout, 'temporal'), size).sum({ axis }) : null,
   };
 }
@@ -51,13 +54,30 @@ function apart(planes: Planes): Planes {
 /** Values over all cells: [N]. */
 export type Totals = Readonly<Record<StatisticName, Tensor>>;
 
-/** The tail of a cycle: motors, statistics, and the factors of the next imprint. */
+export interface Measured {
+  /** Motors, statistics, and the factors of the next imprint: [N, ·]. */
+  readonly tail: Tensor;
+  /** Σ |content| per cell: [N, D, H, W]. */
+  readonly activity: Tensor;
+}
+
+/** The tail of a cycle. */
 export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
-  const planes = apart(planesOf(rt, x, parts));
+  const { tail } = measured(rt, x, parts, null);
+  return parts.projection ? rt.concat([tail, featuresOf(rt, x, parts.shape, parts.projection)], 1) : tail;
+}
+
+/** `placeNoise` is added to the activity by which the emptiest cell is chosen. */
+export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: Tensor | null): Measured {
+  const own = planesOf(rt, x, parts);
+  const planes = apart(own);
   const cells = cellsOf(parts.shape);
   const flat = (t: Tensor): Tensor => t.reshape([-1, cells]);
   const total = (t: Tensor): Tensor => flat(t).sum({ axis: 1 });
-  const emptiest = flat(sumOf(parts.near.around(planes.absoluteAll, 1).flat(2))).argmin({ axis: 1 });
+  const around = sumOf(parts.near.around(planes.absoluteAll, 1).flat(2));
+  // Noise is told in mean activity; this is a sum over 27 cells and all channels.
+  const noisy = placeNoise ? around.add(placeNoise.mul(27 * x.shape[4]!)) : around;
+  const emptiest = flat(noisy).argmin({ axis: 1 });
   const [, height, width] = parts.shape.edges;
   const absolute = total(planes.absolute);
   const totals: Totals = {
@@ -68,11 +88,12 @@ export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
     largest: flat(planes.largest).max({ axis: 1 }),
     sparse: total(planes.sparse),
     temporal: planes.temporal ? total(planes.temporal) : rt.zeros([x.shape[0]!]),
+    weak: planes.weak ? total(planes.weak) : rt.zeros([x.shape[0]!]),
     place0: emptiest.floorDivide(height * width).cast('f32'),
     place1: emptiest.floorDivide(width).mod(height).cast('f32'),
     place2: emptiest.mod(width).cast('f32'),
   };
-  return tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts);
+  return { tail: tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts), activity: own.absolute };
 }
 
 /** One tensor [N, ·] of values [N], chosen by position: no part of it is a kernel of its own. */

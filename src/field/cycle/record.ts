@@ -16,6 +16,8 @@ export const statisticNames = [
   'sparse',
   /** Σ |x| over the temporal channels; 0 where no readout needs it. */
   'temporal',
+  /** Number of values with |x| < 0.1; 0 in model `fused`. */
+  'weak',
   /** The cell of the next imprint. */
   'place0',
   'place1',
@@ -28,9 +30,13 @@ export type Statistics = Readonly<Record<StatisticName, number>>;
 /** Values of the record: motors first. */
 export const recordLength = ({ motorDim }: FieldShape): number => motorDim + statisticNames.length;
 
-/** Values of the tensor that holds the record and the profile. */
+/** Values of the tensor that holds the record and the profile; features of the field may follow. */
 export const tailLength = (shape: FieldShape): number =>
   recordLength(shape) + shape.edges[0] + shape.edges[1] + shape.edges[2];
+
+/** Rows of a tail, however long they are. */
+export const tailRow = (tail: Float32Array, row: number, rows: number): Float32Array =>
+  tail.subarray((row * tail.length) / rows, ((row + 1) * tail.length) / rows);
 
 /** Where the profile of an axis begins. */
 export function profileStart(shape: FieldShape, axis: number): number {

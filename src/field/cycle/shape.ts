@@ -1,5 +1,6 @@
 // The sizes of a field, and where things stand in the tensors that go to and come from a cycle.
 
+import type { Tensor } from '../../index.ts';
 import { type ChannelLayout, totalChannels } from '../layout.ts';
 import type { FieldSettings, Model } from '../settings.ts';
 import type { Edges, Neighbours } from './grid.ts';
@@ -21,8 +22,8 @@ export interface CycleParts {
   readonly shape: FieldShape;
   readonly settings: FieldSettings;
   readonly near: Neighbours;
-  /** Whether the features for trained readouts are computed too, and the matrix they are projected by. */
-  readonly features: boolean;
+  /** The matrix that features for trained readouts are projected by; null where none are wanted. */
+  readonly projection: Tensor | null;
 }
 
 /** Behind the sensors in the input of a cycle. */
@@ -32,6 +33,3 @@ export const inputLength = ({ sensorDim }: FieldShape): number => sensorDim + in
 
 /** f32 holds whole numbers up to this exactly: the cycle travels as two of them. */
 export const cycleBase = 2 ** 24;
-
-/** Bits of `flags`. */
-export const imprintFlag = 1;

@@ -7,7 +7,7 @@ import { clock } from '../clock.ts';
 import {
   type Drivers,
   type Gpu,
-  type Host,
+  type HostSystem,
   known,
   MACHINE_SCHEMA,
   type Machine,
@@ -115,7 +115,7 @@ interface Rest {
   readonly probes: readonly Probe[];
 }
 
-function machineOf(host: Host, gpus: readonly Gpu[], drivers: Drivers, rest: Rest): Machine {
+function machineOf(host: HostSystem, gpus: readonly Gpu[], drivers: Drivers, rest: Rest): Machine {
   const partial = rest.probes.some(({ outcome }) => outcome === 'failed' || outcome === 'timeout');
   return { schema: MACHINE_SCHEMA, host, gpus, drivers, ...rest, partial };
 }
@@ -127,7 +127,7 @@ interface Devices {
 
 async function findDevices(
   ports: Ports,
-  host: Host,
+  host: HostSystem,
   tier: number,
   timeoutMs: number,
   probes: Probe[],
@@ -195,7 +195,7 @@ function isNvidia(gpu: Gpu): boolean {
 
 async function askNvidia(
   ports: Ports,
-  host: Host,
+  host: HostSystem,
   state: NvidiaState,
   options: DetectOptions,
   probes: Probe[],
@@ -262,7 +262,7 @@ async function askSmi(
 }
 
 /** Why the driver is not asked at all: this is what spares the ten-second waits of a sick or absent driver. */
-function reasonToSkip(host: Host, state: NvidiaState, options: DetectOptions): string | undefined {
+function reasonToSkip(host: HostSystem, state: NvidiaState, options: DetectOptions): string | undefined {
   const { driver, gpus } = state;
   if ((options.tier ?? 2) < 1) return 'tier 1 was not allowed';
   if (!driver.loaded) return 'the NVIDIA kernel module is not loaded';
@@ -279,7 +279,7 @@ function reasonToSkip(host: Host, state: NvidiaState, options: DetectOptions): s
   return undefined;
 }
 
-function overriddenHost(host: Host, override: Override): Host {
+function overriddenHost(host: HostSystem, override: Override): HostSystem {
   return {
     ...host,
     ...(override.platform ? { platform: override.platform, wsl: 0 as const } : {}),

@@ -1,12 +1,12 @@
 // The machine around the GPUs: operating system, container, WSL, virtual machine, cloud, board. Files only, no network.
 
-import { type Fact, type Host, known, missing } from '../machine.ts';
+import { type Fact, type HostSystem, known, missing } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 
 type Container = 'docker' | 'podman' | 'kubernetes' | 'lxc' | 'other';
 type Cloud = 'aws' | 'gcp' | 'azure' | 'oracle' | 'digitalocean' | 'alibaba';
 
-export function readHost(ports: Ports): Host {
+export function readHost(ports: Ports): HostSystem {
   const { files } = ports;
   const linux = ports.platform === 'linux';
   const release = linux ? osRelease(ports) : {};
@@ -163,7 +163,7 @@ function cloud(dmi: string): Fact<Cloud> {
   return name ? known(name, 'sysfs') : missing('the firmware names no cloud provider');
 }
 
-function board(modelText: string | undefined, ports: Ports): Host['board'] {
+function board(modelText: string | undefined, ports: Ports): HostSystem['board'] {
   const { files } = ports;
   const compatible = files.read('/proc/device-tree/compatible') ?? '';
   const soc = /nvidia,(tegra\d+)/.exec(compatible)?.[1] ?? null;

@@ -1,6 +1,6 @@
 // Intel, tier 0: told apart by PCI id, bound driver, local-memory region and the user-space libraries for compute.
 
-import { type Fact, type Gpu, type Host, type IntelDriver, known, missing, type PciFacts } from '../machine.ts';
+import { type Fact, type Gpu, type HostSystem, type IntelDriver, known, missing, type PciFacts } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { checkNodes } from './access.ts';
 import { renderNode } from './amd.ts';
@@ -14,7 +14,7 @@ export interface IntelTier0 {
   readonly gpus: readonly Gpu[];
 }
 
-export function readIntel(ports: Ports, host: Host, pci: readonly PciFacts[]): IntelTier0 {
+export function readIntel(ports: Ports, host: HostSystem, pci: readonly PciFacts[]): IntelTier0 {
   const cards = pci.filter((device) => device.vendorId === '8086' && device.classCode.startsWith('03'));
   if (cards.length === 0) return { driver: null, gpus: [] };
   const gpus = cards.map((card) => intelCard(ports, host, card));
@@ -30,7 +30,7 @@ function readDriver(ports: Ports, gpus: readonly Gpu[]): IntelDriver {
   };
 }
 
-function intelCard(ports: Ports, host: Host, card: PciFacts): Gpu {
+function intelCard(ports: Ports, host: HostSystem, card: PciFacts): Gpu {
   const product = intelProduct(card.deviceId);
   const bound = pciDriver(ports, card);
   const node = renderNode(ports, card);

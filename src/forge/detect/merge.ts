@@ -1,6 +1,15 @@
 // Joins what a driver library or tool told with what the files told: measured values replace looked-up ones.
 
-import { type Fact, type Gpu, type Host, known, missing, type NvidiaDriver, parseCc, type Source } from '../machine.ts';
+import {
+  type Fact,
+  type Gpu,
+  type HostSystem,
+  known,
+  missing,
+  type NvidiaDriver,
+  parseCc,
+  type Source,
+} from '../machine.ts';
 import type { NvmlDevice } from '../ports.ts';
 import { block, newGpu } from './draft.ts';
 import { cudaFact, systemMemory } from './nvidia.ts';
@@ -18,7 +27,12 @@ export interface NvidiaState {
   readonly gpus: readonly Gpu[];
 }
 
-export function mergeNvidia(state: NvidiaState, answer: DriverAnswer, source: 'nvml' | 'smi', host: Host): NvidiaState {
+export function mergeNvidia(
+  state: NvidiaState,
+  answer: DriverAnswer,
+  source: 'nvml' | 'smi',
+  host: HostSystem,
+): NvidiaState {
   const left = [...answer.devices];
   const gpus = state.gpus.map((gpu) => {
     const at = left.findIndex((device) => isSame(gpu, device, answer.devices.length, state.gpus.length));
@@ -44,7 +58,7 @@ function unseen(gpu: Gpu): Gpu {
   return gpu.usable ? block(gpu, ['the driver does not show it to this process']) : gpu;
 }
 
-function fromDriverOnly(device: NvmlDevice, host: Host): Gpu {
+function fromDriverOnly(device: NvmlDevice, host: HostSystem): Gpu {
   return newGpu({
     id: host.wsl === 2 ? `wsl:${device.index}` : `nvml:${device.index}`,
     vendor: 'nvidia',
@@ -55,7 +69,7 @@ function fromDriverOnly(device: NvmlDevice, host: Host): Gpu {
   });
 }
 
-function enrich(gpu: Gpu, device: NvmlDevice, source: 'nvml' | 'smi', host: Host): Gpu {
+function enrich(gpu: Gpu, device: NvmlDevice, source: 'nvml' | 'smi', host: HostSystem): Gpu {
   const cc = device.computeCapability === null ? undefined : parseCc(device.computeCapability);
   const architecture = cc ? architectureOf(cc) : undefined;
   const integrated = 'source' in gpu.kind && gpu.kind.value === 'integrated';

@@ -3,7 +3,7 @@
 // Covers PCI cards on bare metal and in containers, Tegra boards (the GPU is not on PCI), DGX Spark (on PCI, memory shared)
 // and WSL2 (neither PCI nor /proc/driver/nvidia: only NVML can name the cards).
 
-import { type Fact, type Gpu, type Host, known, missing, type NvidiaDriver, type PciFacts } from '../machine.ts';
+import { type Fact, type Gpu, type HostSystem, known, missing, type NvidiaDriver, type PciFacts } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { checkNodes } from './access.ts';
 import { block, GIB, newGpu, pciDriver } from './draft.ts';
@@ -21,7 +21,7 @@ export interface NvidiaTier0 {
   readonly gpus: readonly Gpu[];
 }
 
-export function readNvidia(ports: Ports, host: Host, pci: readonly PciFacts[]): NvidiaTier0 {
+export function readNvidia(ports: Ports, host: HostSystem, pci: readonly PciFacts[]): NvidiaTier0 {
   const cards = pci.filter((device) => device.vendorId === '10de');
   const soc = 'source' in host.board ? (host.board.value.soc ?? undefined) : undefined;
   const wsl = host.wsl === 2 && ports.files.exists('/dev/dxg');
@@ -86,7 +86,7 @@ function findMismatch(version: Fact<string>, libraries: NvidiaDriver['libraries'
   return other ? `kernel module ${version.value}, ${other.soname} ${other.version} (${other.path})` : null;
 }
 
-function pciCard(ports: Ports, host: Host, card: PciFacts, driver: NvidiaDriver): Gpu {
+function pciCard(ports: Ports, host: HostSystem, card: PciFacts, driver: NvidiaDriver): Gpu {
   const chip = nvidiaChip(card.deviceId);
   const product = nvidiaProduct(card.deviceId);
   const info = parseInformation(ports.files.read(`${PROC}/gpus/${card.address}/information`));
@@ -132,7 +132,7 @@ function cardMemory(card: PciFacts, tableGiB: number | null): Fact<number> {
   return missing('not in sysfs: NVML tells it');
 }
 
-export function systemMemory(host: Host): Fact<number> {
+export function systemMemory(host: HostSystem): Fact<number> {
   return 'source' in host.memoryBytes
     ? known(host.memoryBytes.value, 'os', 'memory is shared with the processor')
     : missing(host.memoryBytes.reason);
@@ -147,7 +147,7 @@ function nodeAccess(ports: Ports, minor: string | undefined, bound: Fact<string>
   return known(checkNodes(ports, nodes), 'file');
 }
 
-function cardBlockers(gpu: Gpu, driver: NvidiaDriver, host: Host): readonly string[] {
+function cardBlockers(gpu: Gpu, driver: NvidiaDriver, host: HostSystem): readonly string[] {
   const bound = 'source' in gpu.boundDriver ? gpu.boundDriver.value : undefined;
   if (bound === 'vfio-pci') return ['bound to vfio-pci: reserved for a virtual machine'];
   if (bound === 'nouveau' || bound === 'nova-core') return [`bound to ${bound}, which has no CUDA`];
@@ -160,7 +160,7 @@ function cardBlockers(gpu: Gpu, driver: NvidiaDriver, host: Host): readonly stri
   return reasons;
 }
 
-function tegraGpu(ports: Ports, host: Host, chip: NvidiaChip): Gpu {
+function tegraGpu(ports: Ports, host: HostSystem, chip: NvidiaChip): Gpu {
   const model = 'source' in host.board ? host.board.value.model : chip.chip;
   const nodes = ['/dev/nvhost-gpu', '/dev/nvgpu/igpu0/ctrl', '/dev/nvhost-ctrl-gpu'];
   const present = nodes.find((node) => ports.files.exists(node));

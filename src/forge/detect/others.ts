@@ -1,10 +1,10 @@
 // The remaining ones: Apple silicon, and display adapters that cannot compute (server management chips, emulated cards).
 
-import { type Gpu, type Host, known, missing, type PciFacts } from '../machine.ts';
+import { type Gpu, type HostSystem, known, missing, type PciFacts } from '../machine.ts';
 import { block, newGpu } from './draft.ts';
 
 /** On Apple silicon the processor's name and the memory are enough to advise; nothing is started. */
-export function readApple(host: Host): readonly Gpu[] {
+export function readApple(host: HostSystem): readonly Gpu[] {
   const cpu = 'source' in host.cpu ? host.cpu.value : '';
   if (host.platform !== 'macos' || (host.arch !== 'arm64' && !host.rosetta)) return [];
   const chip = /Apple (M\d+(?: (?:Pro|Max|Ultra))?)/.exec(cpu)?.[0];

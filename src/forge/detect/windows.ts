@@ -3,7 +3,7 @@
 // No PowerShell (slow) and no wmic (gone from Windows 11 24H2 on). `HardwareInformation.qwMemorySize` is the true size, where
 // the 32-bit field that other tools read stops at 4 GiB.
 
-import { type Fact, type Gpu, type Host, known, missing, type NvidiaDriver, type PciFacts } from '../machine.ts';
+import { type Fact, type Gpu, type HostSystem, known, missing, type NvidiaDriver, type PciFacts } from '../machine.ts';
 import type { Ports, RunResult } from '../ports.ts';
 import { block, newGpu } from './draft.ts';
 import { cudaFact, systemMemory } from './nvidia.ts';
@@ -20,7 +20,7 @@ export interface WindowsResult {
   readonly run: RunResult;
 }
 
-export async function readWindows(ports: Ports, host: Host, timeoutMs: number): Promise<WindowsResult> {
+export async function readWindows(ports: Ports, host: HostSystem, timeoutMs: number): Promise<WindowsResult> {
   const run = await ports.processes.run('reg.exe', ['query', DISPLAY_CLASS, '/s'], { timeoutMs });
   const adapters = parseRegistry(run.stdout);
   const gpus = adapters.flatMap((adapter, index) => toGpu(adapter, index, host) ?? []);
@@ -64,7 +64,7 @@ export function nvidiaVersion(version: string | undefined): Fact<string> {
   return known(`${digits.slice(0, 3)}.${digits.slice(3)}`, 'registry');
 }
 
-function toGpu(adapter: Adapter, index: number, host: Host): Gpu | undefined {
+function toGpu(adapter: Adapter, index: number, host: HostSystem): Gpu | undefined {
   const ids = /ven_([0-9a-f]{4})&dev_([0-9a-f]{4})/i.exec(adapter.MatchingDeviceId ?? '');
   if (!ids) return undefined;
   const vendorId = ids[1]!.toLowerCase();

@@ -4,7 +4,7 @@
 import type { ProcessPort } from '../ports.ts';
 import type { Output } from '../style.ts';
 import { shell } from '../text/quote.ts';
-import type { Explanation, Step } from './types.ts';
+import type { Explanation, RepairStep } from './types.ts';
 
 /** Longest time one step may take: it may download gigabytes. */
 const LIMIT_MS = 30 * 60_000;
@@ -18,7 +18,7 @@ export interface RepairOptions {
   readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
 }
 
-export const automatic = (found: readonly Explanation[]): readonly Step[] =>
+export const automatic = (found: readonly Explanation[]): readonly RepairStep[] =>
   (found[0]?.fix ?? []).filter((step) => step.automatic && !step.needsRoot && step.command !== undefined);
 
 /** True when all steps were done. Only the best explanation is acted on. */

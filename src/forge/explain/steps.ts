@@ -3,21 +3,21 @@
 import type { Framework } from '../data/schemas.ts';
 import { type ComputeCapability, compareCc, compareVersions, factValue, type Platform } from '../machine.ts';
 import { nameOf } from '../resolve/wheels.ts';
-import type { Context, Software, Step } from './types.ts';
+import type { Context, RepairStep, Software } from './types.ts';
 
-export const say = (text: string): Step => ({ text, needsRoot: false, automatic: false });
-export const run = (text: string, ...command: string[]): Step => ({
+export const say = (text: string): RepairStep => ({ text, needsRoot: false, automatic: false });
+export const run = (text: string, ...command: string[]): RepairStep => ({
   text,
   command,
   needsRoot: false,
   automatic: false,
 });
-export const asRoot = (text: string, ...command: string[]): Step =>
+export const asRoot = (text: string, ...command: string[]): RepairStep =>
   command.length > 0
     ? { text, command, needsRoot: true, automatic: false }
     : { text, needsRoot: true, automatic: false };
 /** Safe to automate after a dry run. Holds no placeholder: what stands there is what runs. */
-export const safe = (text: string, ...command: string[]): Step => ({
+export const safe = (text: string, ...command: string[]): RepairStep => ({
   text,
   command,
   needsRoot: false,
@@ -25,7 +25,8 @@ export const safe = (text: string, ...command: string[]): Step => ({
 });
 
 const pip = (...args: string[]): readonly [string, ...string[]] => ['python', '-m', 'pip', 'install', ...args];
-export const install = (text: string, ...packages: string[]): Step => safe(text, ...pip('--upgrade', ...packages));
+export const install = (text: string, ...packages: string[]): RepairStep =>
+  safe(text, ...pip('--upgrade', ...packages));
 
 /** The framework whose build decides; undefined for programs that bring their own. */
 export function frameworkOf(software: Software | undefined): Framework | undefined {
@@ -33,7 +34,7 @@ export function frameworkOf(software: Software | undefined): Framework | undefin
 }
 
 /** Installs the build that fits this machine; without the machine's facts, how to find it. */
-export function reinstall(context: Context, wanted?: Framework): readonly Step[] {
+export function reinstall(context: Context, wanted?: Framework): readonly RepairStep[] {
   const { software } = context;
   if (wanted === undefined && software !== undefined && frameworkOf(software) === undefined) {
     const own = programs[software as keyof typeof programs];
@@ -142,7 +143,7 @@ const programs = {
   numba: (context) => [
     install('Install the CUDA target of Numba with its libraries.', `numba-cuda[cu${cudaMajor(context)}]`),
   ],
-} satisfies Readonly<Record<Exclude<Software, Framework>, (context: Context) => readonly Step[]>>;
+} satisfies Readonly<Record<Exclude<Software, Framework>, (context: Context) => readonly RepairStep[]>>;
 
 const PROBE: Readonly<Record<Framework, string>> = {
   pytorch: 'import torch; print(torch.cuda.is_available())',
@@ -157,19 +158,19 @@ export const probe = (context: Context): readonly string[] => [
   PROBE[frameworkOf(context.software) ?? 'pytorch'],
 ];
 
-export const unset = (context: Context, variable: string, text: string): Step =>
+export const unset = (context: Context, variable: string, text: string): RepairStep =>
   safe(text, 'env', '-u', variable, ...probe(context));
 
-const WATCH: Readonly<Record<string, Step>> = {
+const WATCH: Readonly<Record<string, RepairStep>> = {
   nvidia: run('See what else uses the memory.', 'nvidia-smi'),
   amd: run('See what else uses the memory.', 'rocm-smi', '--showmeminfo', 'vram'),
   intel: run('See what else uses the memory.', 'xpu-smi', 'ps'),
   apple: say('Close other programs: the GPU shares the memory of the Mac (Activity Monitor shows who uses it).'),
 };
-export const watchMemory = ({ vendor }: Context): Step => WATCH[vendor ?? 'nvidia'] ?? WATCH.nvidia!;
+export const watchMemory = ({ vendor }: Context): RepairStep => WATCH[vendor ?? 'nvidia'] ?? WATCH.nvidia!;
 
 /** How a driver gets onto the system of the error. */
-export function installDriver(context: Context): readonly Step[] {
+export function installDriver(context: Context): readonly RepairStep[] {
   if (context.os === 'windows')
     return [
       say('Install the current driver from nvidia.com/drivers, or with the NVIDIA app, then restart.'),
@@ -216,7 +217,7 @@ const LINUX_ONLY = new Set([
 const NOT_ON_MAC = new Set([...LINUX_ONLY, 'nvidia-smi', 'rocm-smi', 'xpu-smi', 'compute-sanitizer']);
 
 /** The steps that can be done on this system, spelled for it. */
-export function fitSteps(steps: readonly Step[], os: Platform | undefined): readonly Step[] {
+export function fitSteps(steps: readonly RepairStep[], os: Platform | undefined): readonly RepairStep[] {
   if (os !== 'windows' && os !== 'macos') return steps;
   const missing = os === 'windows' ? LINUX_ONLY : NOT_ON_MAC;
   const fitting = steps.flatMap((step) => {
@@ -230,7 +231,7 @@ export function fitSteps(steps: readonly Step[], os: Platform | undefined): read
 }
 
 /** `env NAME=value program` and `env -u NAME program`, as PowerShell does them. */
-function onWindows(step: Step): readonly Step[] {
+function onWindows(step: RepairStep): readonly RepairStep[] {
   const words = [...(step.command ?? []).slice(1)];
   const before: string[] = [];
   while (words.length > 0) {

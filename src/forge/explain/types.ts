@@ -8,7 +8,7 @@ export const EXPLAIN_SCHEMA = 'gpuforge.explain/1';
 
 export type Severity = 'critical' | 'error' | 'warning' | 'information';
 
-export interface Step {
+export interface RepairStep {
   readonly text: string;
   /** Arguments, never a shell string: a program runs it without a shell. */
   readonly command?: readonly string[];
@@ -78,7 +78,7 @@ export interface ErrorClass {
   /** False rules the class out on this machine, true confirms it, undefined says nothing. */
   readonly holds?: (facts: Facts) => boolean | undefined;
   readonly cause: (context: Context) => string;
-  readonly fix: (context: Context) => readonly Step[];
+  readonly fix: (context: Context) => readonly RepairStep[];
   readonly links: readonly string[];
 }
 
@@ -93,7 +93,7 @@ export interface Explanation {
     readonly values: Readonly<Record<string, string>>;
     readonly facts: readonly string[];
   };
-  readonly fix: readonly Step[];
+  readonly fix: readonly RepairStep[];
   /** The system that the steps are for; null where neither text nor machine tells. */
   readonly os: Platform | null;
   /** 0 to 1: how specific the match was and whether the machine confirms it. */

@@ -9,6 +9,7 @@ import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
 import { Cleaner, type CleanupReport } from './cleanup.ts';
 import { wholeOf } from './figures.ts';
+import { largestHolders } from './holders.ts';
 import { LeakDetector, type LeakReport } from './leaks.ts';
 import { type PressureLevel, pressureLevels } from './levels.ts';
 import { type MemorySettings, memorySettings } from './options.ts';
@@ -16,6 +17,7 @@ import { Ring } from './ring.ts';
 import { type MemorySnapshot, takeSnapshot } from './snapshot.ts';
 import { type Counters, describeStats, type MemoryStats, type TorchStats, torchStats } from './stats.ts';
 import {
+  type Holder,
   type MemoryView,
   MiB,
   type Noticed,
@@ -180,6 +182,14 @@ export class MemoryMonitor {
   isLowMemory(limitMb = 500, device?: DeviceId): boolean {
     const { availableMb } = this.snapshot(device);
     return availableMb !== null && availableMb < limitMb;
+  }
+
+  /**
+   * The largest live tensors, largest first: where they are, how large, and the line that made each if that is recorded.
+   * @example rt.memory.holders(3).length <= 3 // → true
+   */
+  holders(count = 5, device?: DeviceId): Holder[] {
+    return largestHolders(this.#view.holders(), count, device);
   }
 
   /**

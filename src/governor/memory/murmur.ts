@@ -63,14 +63,16 @@ function spread(x: Lanes): void {
 
 function mixBlocks(x: Lanes, words: Int32Array): void {
   let { h1, h2, h3, h4 } = x;
+  // Names of its own: the engine keeps these in registers, those of the module it loads for every word.
+  const [k1, k2, k3, k4] = [c1, c2, c3, c4];
   for (let i = 0, end = words.length; i < end; i += 4) {
-    h1 ^= Math.imul(rotate(Math.imul(words[i]!, c1), 15), c2);
+    h1 ^= Math.imul(rotate(Math.imul(words[i]!, k1), 15), k2);
     h1 = (Math.imul((rotate(h1, 19) + h2) | 0, 5) + 0x561ccd1b) | 0;
-    h2 ^= Math.imul(rotate(Math.imul(words[i + 1]!, c2), 16), c3);
+    h2 ^= Math.imul(rotate(Math.imul(words[i + 1]!, k2), 16), k3);
     h2 = (Math.imul((rotate(h2, 17) + h3) | 0, 5) + 0x0bcaa747) | 0;
-    h3 ^= Math.imul(rotate(Math.imul(words[i + 2]!, c3), 17), c4);
+    h3 ^= Math.imul(rotate(Math.imul(words[i + 2]!, k3), 17), k4);
     h3 = (Math.imul((rotate(h3, 15) + h4) | 0, 5) + 0x96cd1c35) | 0;
-    h4 ^= Math.imul(rotate(Math.imul(words[i + 3]!, c4), 18), c1);
+    h4 ^= Math.imul(rotate(Math.imul(words[i + 3]!, k4), 18), k1);
     h4 = (Math.imul((rotate(h4, 13) + h1) | 0, 5) + 0x32ac3b17) | 0;
   }
   x.h1 = h1;

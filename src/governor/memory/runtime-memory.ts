@@ -10,7 +10,7 @@ import { lent } from './errors.ts';
 import { MemoryMonitor, type MonitorParts } from './monitor.ts';
 import type { MemorySettings } from './options.ts';
 import { MemoryPool, type PoolOptions } from './pool.ts';
-import type { MemoryView } from './view.ts';
+import { type MemoryView, MiB } from './view.ts';
 
 export class RuntimeMemory extends MemoryMonitor {
   readonly #places: readonly Place[];
@@ -45,6 +45,23 @@ export class RuntimeMemory extends MemoryMonitor {
     const pool = known ?? new MemoryPool(place, options);
     this.#pools.set(place, pool);
     return pool;
+  }
+
+  /** Counts of the pool of a device; null if there is none. Makes none. */
+  poolCounts(device: DeviceId): {
+    readonly hits: number;
+    readonly misses: number;
+    readonly requestedBytes: number;
+    readonly roundedBytes: number;
+    readonly heldBytes: number;
+  } | null {
+    for (const [place, pool] of this.#pools) {
+      if (place.id !== device) continue;
+      const s = pool.stats();
+      const { requestedBytes, roundedBytes } = s;
+      return { hits: s.poolHits, misses: s.poolMisses, requestedBytes, roundedBytes, heldBytes: s.totalSizeMb * MiB };
+    }
+    return null;
   }
 
   /**

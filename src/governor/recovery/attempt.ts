@@ -63,6 +63,8 @@ export interface Retried {
   /** Failures of the call so far. */
   readonly attempt: number;
   readonly error: string;
+  /** The `code` of the error. */
+  readonly code: string;
   readonly reaction: RetryReaction;
   /** ms before the next attempt. */
   readonly waitMs: number;
@@ -267,7 +269,15 @@ class Story<S, W extends Asked> {
     this.#failed.push({ ...last, reaction, waitedMs: waitMs });
     const { what } = this.#work;
     const { attempt } = last;
-    this.#parts.retried?.({ what, device: place.id, attempt, error: firstLine(error), reaction, waitMs });
+    this.#parts.retried?.({
+      what,
+      device: place.id,
+      attempt,
+      error: firstLine(error),
+      code: error.code,
+      reaction,
+      waitMs,
+    });
   }
 
   /** Which place an error speaks of, and what may help. Throws what nothing helps against. */

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { bothProfiles, cpuProfile, request } from '../../../test/support/routing.ts';
 import { ArgumentError, DeviceUnavailable } from '../../errors.ts';
 import type { RoutingOptions } from './options.ts';
@@ -330,8 +330,6 @@ describe('explain', () => {
 });
 
 describe('the shared router', () => {
-  afterEach(() => Router.resetShared());
-
   it('is one object, and refuses other options', () => {
     const first = Router.shared({ mode: 'rules' }, new Map(), { devices: ['cpu'], hosts: ['cpu'] });
     expect(Router.shared({ mode: 'rules' })).toBe(first);

@@ -105,11 +105,6 @@ export class Router {
     return router;
   }
 
-  /** Ends the shared instance, for tests and for programs that reconfigure. */
-  static resetShared(): void {
-    Router.#shared = null;
-  }
-
   get options(): RoutingOptions {
     return this.#options;
   }

@@ -5,9 +5,14 @@ import type { Border, KernelValue, Runtime, Tensor } from '../../index.ts';
 import { invalidArgument, wholeNumber } from '../errors.ts';
 
 export interface SecondOrderOptions {
-  /** Of the two states, which may be of any integer dtype. */
+  readonly runtime: Runtime;
+  /** Of both states. */
   readonly shape: readonly number[];
+  /** What lies beyond the border. Default 'wrap'. */
   readonly border?: Border | undefined;
+  /** The states to begin with, of one integer dtype; copies are made. Zeros of u32 where they are left out. */
+  readonly current?: Tensor | undefined;
+  readonly previous?: Tensor | undefined;
 }
 
 export interface SecondOrder {
@@ -20,24 +25,22 @@ export interface SecondOrder {
   dispose(): void;
 }
 
-/** Begins with copies of two states. `rule` gives the next state from the current one and its neighbours, without the XOR. */
-export function secondOrder(
-  rt: Runtime,
-  rule: (x: KernelValue) => Tensor,
-  start: { readonly current: Tensor; readonly previous: Tensor },
-  o: SecondOrderOptions,
-): SecondOrder {
-  for (const [name, t] of Object.entries(start)) {
-    if (t.shape.join() === o.shape.join() && t.dtype === start.current.dtype) continue;
+/** `rule` gives the next state from the current one and its neighbours, without the XOR. */
+export function secondOrder(rule: (x: KernelValue) => Tensor, o: SecondOrderOptions): SecondOrder {
+  const { runtime: rt, shape, border } = o;
+  const dtype = (o.current ?? o.previous)?.dtype ?? 'u32';
+  const begin = (name: 'current' | 'previous'): Tensor => {
+    const given = o[name];
+    if (!given) return rt.zeros(shape, { dtype }).compute();
+    if (given.shape.join() === shape.join() && given.dtype === dtype) return given.bitwiseXor(0).compute();
     throw invalidArgument({
       where: 'secondOrder',
-      problem: `the ${name} state is ${t.dtype} [${t.shape.join(', ')}], the automaton ${start.current.dtype} [${o.shape.join(', ')}]`,
+      problem: `the ${name} state is ${given.dtype} [${given.shape.join(', ')}], the automaton ${dtype} [${shape.join(', ')}]`,
       fix: 'Give both states with the shape and the dtype of the automaton.',
     });
-  }
-  const { dtype } = start.current;
-  const next = rt.kernel((x, before) => rule(x).cast(dtype).bitwiseXor(before), { border: o.border });
-  let [current, previous] = [start.current, start.previous].map((t) => t.bitwiseXor(0).compute()) as [Tensor, Tensor];
+  };
+  let [current, previous] = [begin('current'), begin('previous')];
+  const next = rt.kernel((x, before) => rule(x).cast(dtype).bitwiseXor(before), { border });
   return {
     step: (n = 1) => {
       wholeNumber('secondOrder', 'steps', n);
@@ -54,6 +57,7 @@ export function secondOrder(
       return { current, previous };
     },
     dispose: () => {
+      next.dispose();
       current.dispose();
       previous.dispose();
     },

@@ -1,7 +1,7 @@
 // Rows of a graph grouped by length, so that each group is a full rectangle with little padding.
 //
-// A rectangle of index tensors is read without looking up where a row begins, and its sums are one kernel. Widths grow by half at
-// most (1, 2, 3, 4, 6, 8, 12 …); a group so small that its padding would not be noticed joins the next wider one.
+// A rectangle of index tensors is read without looking up where a row begins, and its sums are one kernel. Widths grow by a
+// quarter at most (… 8, 10, 12, 14, 16, 20 …); a group so small that its padding would not be noticed joins the next wider one.
 
 import type { Adjacency } from '../adjacency.ts';
 
@@ -14,13 +14,12 @@ export interface Bucket {
 
 /** The width of the group that a row of this length belongs to. */
 export function widthFor(length: number): number {
-  if (length <= 4) return length;
-  const power = 2 ** Math.floor(Math.log2(length - 1));
-  return length <= 1.5 * power ? 1.5 * power : 2 * power;
+  const step = length <= 8 ? 1 : 2 ** (Math.floor(Math.log2(length - 1)) - 2);
+  return step * Math.ceil(length / step);
 }
 
 /** Padding, as a part of all entries, that is worth a kernel of its own. */
-const noticed = 1 / 50;
+const noticed = 1 / 100;
 
 /** Every vertex in exactly one group, narrow groups first. */
 export function bucketsOf({ vertices, offsets, neighbors }: Adjacency): Bucket[] {
@@ -34,15 +33,19 @@ export function bucketsOf({ vertices, offsets, neighbors }: Adjacency): Bucket[]
   const buckets: Bucket[] = [];
   const ascending = [...widths.keys()].sort((a, b) => a - b);
   let waiting: number[] = [];
+  // Places that the waiting ones need by themselves.
+  let places = 0;
   ascending.forEach((width, i) => {
     const members = [...waiting, ...widths.get(width)!];
+    places += width * widths.get(width)!.length;
     const next = ascending[i + 1];
-    const padding = next === undefined ? Number.POSITIVE_INFINITY : members.length * (next - width);
-    if (padding <= noticed * neighbors.length) waiting = members;
-    else {
-      waiting = [];
-      buckets.push({ vertices: Int32Array.from(members).sort(), width });
+    const padding = next === undefined ? Number.POSITIVE_INFINITY : members.length * next - places;
+    if (padding <= noticed * neighbors.length) {
+      waiting = members;
+      return;
     }
+    [waiting, places] = [[], 0];
+    buckets.push({ vertices: Int32Array.from(members).sort(), width });
   });
   return buckets;
 }

@@ -28,6 +28,8 @@ export class DeviceGraph implements Disposable {
   readonly #rt: Runtime;
   readonly #session: Session;
   #rows: DeviceRows | null = null;
+  /** Of the vertices, by row. */
+  #strength: Float64Array | null = null;
 
   constructor(graph: Graph, rt: Runtime, { device = 'auto' }: DeviceGraphOptions) {
     this.#graph = graph;
@@ -53,8 +55,8 @@ export class DeviceGraph implements Disposable {
     return this.#onDevice(
       where,
       async (rows, pinned) => {
-        const strength = toPlaces(rows, strengths(this.#graph.rows));
-        const work = { rows, strength, ...settings, signal: o.signal };
+        this.#strength ??= toPlaces(rows, strengths(this.#graph.rows));
+        const work = { rows, strength: this.#strength, ...settings, signal: o.signal };
         return fromPlaces(rows, (await deviceRank(this.#rt, pinned, work)).rank);
       },
       () => this.#graph.pageRank(o),

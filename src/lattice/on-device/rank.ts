@@ -1,4 +1,5 @@
-// PageRank on a device: each round is a sum over neighbours and two sums over all vertices.
+// PageRank on a device: each round is a sum over neighbours and two sums over all vertices. What each vertex gives is a field of its
+// own, so that along the rows one number is gathered per neighbour, not a rank and a share.
 
 import type { Runtime, Tensor } from '../../index.ts';
 import { type Pinned, release, rounds } from './rounds.ts';
@@ -32,19 +33,24 @@ export async function deviceRank(
     idle: column(strength.map((s) => (s > 0 ? 0 : damping / n))),
     start: {
       rank: rt.full([n + 1, 1], 1 / n, { dtype: 'f64' }).compute(),
+      given: column(strength.map((s) => (s > 0 ? 1 / s / n : 0))),
       change: rt.full([], 1, { dtype: 'f64' }).compute(),
     },
   }));
   try {
     const { fields, count } = await rounds(rt, pinned, {
       start,
-      step: ({ rank }) => {
+      step: ({ rank, given }) => {
         const base = rank
           .mul(idle)
           .sum()
           .add((1 - damping) / n);
-        const next = rows.weightedSum(rank.mul(share)).mul(damping).add(base).cast('f64');
-        return { rank: next, change: next.sub(rank).abs().sum().cast('f64') };
+        const next = rows.weightedSum(given).mul(damping).add(base).cast('f64');
+        return {
+          rank: next,
+          given: next.mul(share).cast('f64'),
+          change: next.sub(rank).abs().sum().cast('f64'),
+        };
       },
       most: maxRounds,
       more: ({ change }) => change.greaterEqual(tolerance),

@@ -80,7 +80,8 @@ export class DeviceRows implements Neighborhood {
 
   #rectangle({ offsets, neighbors, weights }: Adjacency, { vertices, width }: Bucket): Rectangle {
     const rows = vertices.length;
-    const at = new Int32Array(rows * width).fill(this.rows - 1);
+    // Unsigned: there is no sign to be looked at before each load.
+    const at = new Uint32Array(rows * width).fill(this.rows - 1);
     const by = weights ? new Float64Array(rows * width) : null;
     const [step, next] = this.#along === 1 ? [1, width] : [rows, 1];
     vertices.forEach((v, row) => {
@@ -90,8 +91,8 @@ export class DeviceRows implements Neighborhood {
       }
     });
     const shape = this.#along === 1 ? [rows, width] : [width, rows];
-    const tensor = (data: Int32Array | Float64Array, of: number[]): Tensor =>
-      this.#rt.tensor(data, of, { dtype: data instanceof Int32Array ? 'i32' : 'f64' }).compute();
+    const tensor = (data: Uint32Array | Float64Array, of: number[]): Tensor =>
+      this.#rt.tensor(data, of, { dtype: data instanceof Uint32Array ? 'u32' : 'f64' }).compute();
     return {
       rows,
       width,

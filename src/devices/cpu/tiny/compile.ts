@@ -291,7 +291,9 @@ export function compileTiny(kernel: Kernel): TinyKernel {
         offsets[i] = buffer.address / (1 << shifts[i]!);
       }
       for (let i = 0; i < scalarTypes.length; i++) {
-        arrays[scalarAt + i]![0] = castValue(scalars[i]!, 'f64', scalarTypes[i]!) as never;
+        const type = scalarTypes[i]!;
+        // Storing a number in an array of floats rounds it as a cast does.
+        arrays[scalarAt + i]![0] = (type === 'f32' ? scalars[i]! : castValue(scalars[i]!, 'f64', type)) as never;
       }
       for (let i = 0; i < steps.length; i++) {
         const s = steps[i]!;

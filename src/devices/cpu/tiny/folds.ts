@@ -31,6 +31,34 @@ function pairwise(values: TypedArray, at: number, step: number, n: number, combi
   );
 }
 
+// Sums of neighbouring f32 are by far the most common: the same order as `pairwise`, without a call for every element, and with the
+// last two halvings written out.
+
+function pairwise32(values: Float32Array, at: number, n: number): number {
+  const half = n >> 1;
+  if (n > 32) return Math.fround(pairwise32(values, at, half) + pairwise32(values, at + half, n - half));
+  if (n > 16) return Math.fround(halves32(values, at, half) + halves32(values, at + half, n - half));
+  return halves32(values, at, n);
+}
+
+function halves32(values: Float32Array, at: number, n: number): number {
+  if (n <= 8) return row32(values, at, n);
+  const half = n >> 1;
+  return Math.fround(row32(values, at, half) + row32(values, at + half, n - half));
+}
+
+function row32(values: Float32Array, at: number, n: number): number {
+  let acc = values[at]!;
+  const end = at + n;
+  for (let i = at + 1; i < end; i++) acc = Math.fround(acc + values[i]!);
+  return acc;
+}
+
+const sum32: Fold = (values, step, rows, length, out) => {
+  if (step !== 1) return anySum32(values, step, rows, length, out);
+  for (let r = 0; r < rows; r++) out[r] = pairwise32(values as Float32Array, r * length, length);
+};
+
 const combining =
   (op: 'add' | 'mul' | 'max' | 'min') =>
   (type: DType): Fold => {
@@ -39,6 +67,8 @@ const combining =
       for (let r = 0; r < rows; r++) out[r] = pairwise(values, r * length * step, step, length, combine);
     };
   };
+
+const anySum32 = combining('add')('f32');
 
 const logic = (stopsAt: 0 | 1): Fold => {
   return (values, step, rows, length, out) => {
@@ -72,7 +102,7 @@ const position =
   };
 
 export const folds: Readonly<Record<ReduceOp, (type: DType) => Fold>> = {
-  sum: combining('add'),
+  sum: (type) => (type === 'f32' ? sum32 : combining('add')(type)),
   prod: combining('mul'),
   max: combining('max'),
   min: combining('min'),

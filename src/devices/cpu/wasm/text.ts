@@ -46,7 +46,9 @@ export function moduleText(bytes: Uint8Array): string {
         const locals: string[] = [];
         repeat(body, () => locals.push(`${body.unsigned()}×${typeNames.get(body.u8())}`));
         if (locals.length > 0) lines.push(`    (local ${locals.join(' ')})`);
-        lines.push(...indent(instructions(body)), '  )');
+        // One by one: a function may have more instructions than a call takes arguments.
+        for (const line of indent(instructions(body))) lines.push(line);
+        lines.push('  )');
       });
     }
   }

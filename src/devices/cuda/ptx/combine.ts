@@ -99,13 +99,13 @@ export function reload(block: Block, op: string, kind: RegKind, place: string): 
   return block.def('p', 'setp.ne.u32', block.def('r', `${op}.b32`, place), 0);
 }
 
-/** The value another lane of the warp holds: across (lane xor distance) or below (lane - distance, own at the edge). */
+/** The value another lane of the warp holds: across (lane xor distance), below (lane - distance, own at the edge), or lane `distance`. */
 export function shuffle(
   block: Block,
   kind: RegKind,
   value: string,
   distance: number,
-  mode: 'bfly' | 'up' = 'bfly',
+  mode: 'bfly' | 'up' | 'idx' = 'bfly',
 ): string {
   const clamp = mode === 'up' ? 0 : 31;
   const move = (r: string): string => block.def('r', `shfl.sync.${mode}.b32`, r, distance, clamp, '0xffffffff');

@@ -1,14 +1,17 @@
 // Stacks of rows: a block, or a warp, holds a row in registers and passes over it stage by stage.
 //
 // Every thread has the same few places of the row, as vectors where rows allow it. What stages read element by element is loaded
-// once, all of it at the start; what they made of the row is a register in every thread. Places beyond the end of the row read
+// once, all of it at the start, and what several of them compute of an element is computed once; what they made of the row is a
+// register in every thread. Places beyond the end of the row read
 // the row's last elements instead, count as the neutral value, and are not stored.
 
 import { dtypeInfo } from '../../../base/dtype.ts';
-import type { Load } from '../../../kernel/expr.ts';
+import { type Expr, Exprs, type Load } from '../../../kernel/expr.ts';
 import { identityOf } from '../../../kernel/identity.ts';
-import type { Accumulator, Kernel, RowStage, Rows } from '../../../kernel/kernel.ts';
-import { isElementLoad, loadsOf, rowAxes } from '../../../kernel/rows.ts';
+import type { Accumulator, Kernel, Output, Rows } from '../../../kernel/kernel.ts';
+import { rewriter } from '../../../kernel/rewrite.ts';
+import { isFlat } from '../../../kernel/rows.ts';
+import { below } from '../../../kernel/walk.ts';
 import { emitAlu } from '../ptx/alu.ts';
 import { EntryPoint, entryName, moduleText } from '../ptx/code.ts';
 import { fold, resultOf } from '../ptx/combine.ts';
@@ -132,74 +135,97 @@ function render(stack: Rows, layout: Layout, target: Target): EntryPoint {
     return { at, inside };
   }
 
+  const [first] = stack.stages;
+  const { space, reduced } = first!.kernel;
+  const sizes = [...space, ...reduced];
+  const last = sizes.reduce((found, d, i) => (d === 1 ? found : i), 0);
+  const root = PtxScope.root(entry, {
+    inputs: pointers,
+    scalars,
+    readOnly: pointers.map((_, i) => i < stack.inputs.length),
+    bits,
+  });
+  let row = root.extend({ axes: unravel(body, here.row, space, 0, bits) });
+  let elements = here.at.map((at) =>
+    row.extend({
+      axes: unravel(body, at, reduced, space.length, bits),
+      width: vector,
+      laneAxis: vector > 1 ? last : -1,
+    }),
+  );
+  const stages = inOneLanguage(stack);
+  // All at once, before anything waits.
+  for (const scope of elements) for (const load of elementLoads(stages, sizes)) scope.values(load);
   const results: string[] = [];
-  const held = new Map<string, Values>();
-  for (const stage of stack.stages) {
-    const bindings = {
-      inputs: stage.sources.map((source) => ('buffer' in source ? pointers[source.buffer]! : '')),
-      scalars: stage.scalars.map((slot) => scalars[slot]!),
-      readOnly: stage.sources.map(() => true),
-      bits,
-    };
-    const { kernel } = stage;
-    const axes = rowAxes(kernel, rows);
-    const known = new Map<Load, Values>();
-    for (const load of loadsOf(kernel)) {
-      const source = stage.sources[load.slot]!;
-      if ('result' in source) known.set(load, [results[source.result]!]);
+  for (const stage of stages) {
+    if (stage.accumulators.length === 0) {
+      storeElements(stage, elements, here, columns, vector, pointers);
+      continue;
     }
-    const ofRow = unravel(body, here.row, kernel.space.slice(0, axes), 0, bits);
-    const row = PtxScope.root(entry, bindings).extend({ axes: ofRow, known });
-    const scopes = scopesOf(stage, row, axes, here, vector, held);
-    if (kernel.accumulators.length > 0) results.push(...reduce(stage, row, scopes, here, group, pointers));
-    else storeElements(stage, scopes, here, columns, vector, pointers);
+    results.push(...reduce(stage, row, elements, here, group, pointers, results));
+    const accumulators = results.map((r) => [r]);
+    row = row.extend({ accumulators });
+    elements = elements.map((e) => e.extend({ accumulators }));
   }
   body.emit('ret');
   return entry;
 }
 
-/** One scope for each place of this thread, with what was loaded before; loads what was not. */
-function scopesOf(
-  { kernel, sources }: RowStage,
-  row: PtxScope,
-  axes: number,
-  here: Here,
-  vector: number,
-  held: Map<string, Values>,
-): PtxScope[] {
-  const sizes = [...kernel.space, ...kernel.reduced];
-  const last = sizes.reduce((found, d, i) => (d === 1 ? found : i), 0);
-  const elements = loadsOf(kernel).filter((l) => 'buffer' in sources[l.slot]! && isElementLoad(l, kernel));
-  return here.at.map((at, place) => {
-    const key = ({ slot }: Load): string => `${(sources[slot] as { buffer: number }).buffer} ${place}`;
-    const known = new Map<Load, Values>();
-    for (const l of elements) if (held.has(key(l))) known.set(l, held.get(key(l))!);
-    const scope = row.extend({
-      axes: unravel(here.entry.body, at, sizes.slice(axes), axes, here.bits),
-      width: vector,
-      laneAxis: vector > 1 ? last : -1,
-      known,
+/** A stage whose expressions share one builder with those of the others: results of rows are accumulators, buffers the launch's. */
+interface Stage {
+  readonly accumulators: readonly Accumulator[];
+  readonly outputs: readonly Output[];
+  readonly stored: readonly number[];
+  /** The number of its first own accumulator: those below are results. */
+  readonly own: number;
+}
+
+/** What two stages have in common is one expression, and is computed once. A stage's own accumulators come after all results. */
+function inOneLanguage({ stages }: Rows): Stage[] {
+  const b = new Exprs();
+  const results = stages.reduce((n, { kernel }) => n + (kernel.accumulators.length > 0 ? kernel.outputs.length : 0), 0);
+  return stages.map(({ kernel, sources, stored, scalars }) => {
+    const copy = rewriter(b, (e, again) => {
+      if (e.kind === 'scalar') return b.scalar(e.type, scalars[e.slot]!);
+      if (e.kind === 'acc') return b.acc(e.type, results + e.slot);
+      if (e.kind !== 'load') return undefined;
+      const source = sources[e.slot]!;
+      if ('result' in source) return b.acc(e.type, source.result);
+      return b.load(e.type, source.buffer, again(e.index), e.gate && again(e.gate));
     });
-    for (const l of elements) held.set(key(l), scope.values(l));
-    return scope;
+    const rewrite = <T extends { readonly value: Expr }>(o: T): T => ({ ...o, value: copy(o.value) });
+    return {
+      accumulators: kernel.accumulators.map(rewrite),
+      outputs: kernel.outputs.map(rewrite),
+      stored,
+      own: results,
+    };
   });
+}
+
+/** Operands of whole rows. */
+function elementLoads(stages: readonly Stage[], sizes: readonly number[]): Load[] {
+  const values = stages.flatMap((s) => [...s.accumulators, ...s.outputs].map((o) => o.value));
+  return [...below(values)].filter((e): e is Load => e.kind === 'load' && e.gate === null && isFlat(e.index, sizes));
 }
 
 /** Folds each row; the values that the stage makes of it, in every thread. */
 function reduce(
-  { kernel, stored }: RowStage,
+  { accumulators: folded, outputs, stored, own }: Stage,
   row: PtxScope,
-  scopes: readonly PtxScope[],
+  elements: readonly PtxScope[],
   here: Here,
   group: number,
   pointers: readonly string[],
+  before: readonly string[],
 ): string[] {
   const { entry, bits, tid } = here;
   const { body } = entry;
+  const kernel = { accumulators: folded };
   const combining = { kernel, entry, bits, kind: kindOf('index', bits), s: bits === 32 ? 's32' : 's64', tid };
-  const lanes = Array.from({ length: scopes[0]!.width }, () => start(combining));
-  scopes.forEach((scope, place) => {
-    kernel.accumulators.forEach((a, i) => {
+  const lanes = Array.from({ length: elements[0]!.width }, () => start(combining));
+  elements.forEach((scope, place) => {
+    folded.forEach((a, i) => {
       const values = scope.values(a.value);
       lanes.forEach((states, l) => {
         const value = neutralOutside(scope, a, lane(values, l), here.inside[place]!);
@@ -210,23 +236,18 @@ function reduce(
   });
   foldTree(combining, row, lanes);
   combineGroup(combining, row, lanes[0]!, group);
-  const accumulators = kernel.accumulators.map((a, i) => [resultOf(body, a, lanes[0]![i]!, bits)]);
-  const finished = row.extend({ accumulators, width: 1, laneAxis: -1 });
-  const values = kernel.outputs.map((o) => throughMemory(row.context, o.type, finished.value(o.value)));
+  const accumulators: Values[] = Array.from({ length: own }, (_, n) => before.slice(n, n + 1));
+  accumulators.push(...folded.map((a, i) => [resultOf(body, a, lanes[0]![i]!, bits)]));
+  const finished = row.extend({ accumulators });
+  const values = outputs.map((o) => throughMemory(row.context, o.type, finished.value(o.value)));
   if (stored.some((b) => b >= 0)) {
     const skip = entry.label('skip');
     body.emit(`@!${here.leads} bra ${skip}`);
     if (here.real) body.emit(`@!${here.real} bra ${skip}`);
-    kernel.outputs.forEach((o, k) => {
+    outputs.forEach((o, k) => {
       if (stored[k]! < 0) return;
-      emitStore(
-        finished,
-        o.type,
-        [values[k]!],
-        1,
-        address(here, here.row, dtypeInfo[o.type].bytes, pointers[stored[k]!]!),
-        0,
-      );
+      const to = address(here, here.row, dtypeInfo[o.type].bytes, pointers[stored[k]!]!);
+      emitStore(row, o.type, [values[k]!], 1, to, 0);
     });
     body.label(skip);
   }
@@ -244,7 +265,7 @@ function neutralOutside(scope: PtxScope, a: Accumulator, value: string, inside: 
 }
 
 function storeElements(
-  { kernel, stored }: RowStage,
+  { outputs, stored }: Stage,
   scopes: readonly PtxScope[],
   here: Here,
   columns: number,
@@ -253,7 +274,7 @@ function storeElements(
 ): void {
   const { entry, bits } = here;
   const { body } = entry;
-  const all = scopes.map((scope) => kernel.outputs.map((o) => scope.values(o.value)));
+  const all = scopes.map((scope) => outputs.map((o) => scope.values(o.value)));
   const end = entry.label('end');
   if (here.real) body.emit(`@!${here.real} bra ${end}`);
   const kind = kindOf('index', bits);
@@ -262,7 +283,7 @@ function storeElements(
     const inside = here.inside[place];
     if (inside) body.emit(`@!${inside} bra ${end}`);
     const element = body.def(kind, `mad.lo.${s}`, here.row, columns, here.at[place]!);
-    kernel.outputs.forEach((o, k) => {
+    outputs.forEach((o, k) => {
       const to = address(here, element, dtypeInfo[o.type].bytes, pointers[stored[k]!]!);
       emitStore(scope, o.type, all[place]![k]!, vector, to, 0);
     });

@@ -122,12 +122,10 @@ function scanTogether(
   const op = combineOp[combine];
   const kind = kit.kind(type);
   const suffix = bitsSuffix[kind];
-  const bytes = dtypeInfo[type].bytes === 8 ? 8 : 4;
   const identity = kit.constant(type, startOf({ combine }, type));
   const running: string[] = [];
   for (const v of values) running.push(running.length === 0 ? v : kit.alu(op, type, running[running.length - 1]!, v));
   const laneId = b.def('r', 'and.b32', tid, 31);
-  const warp = b.def('r', 'shr.u32', tid, 5);
   const sum = kit.variable(type, running[running.length - 1]!);
   for (let distance = 1; distance < 32; distance *= 2) {
     const below = shuffle(b, kind, sum, distance, 'up');
@@ -136,21 +134,85 @@ function scanTogether(
     b.set(sum, `selp.${suffix}`, both, sum, take);
   }
   const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
-  const slot = b.def('r', 'mad.lo.u32', warp, bytes, shared);
-  kit.when(isLast, () => b.emit(`st.shared.${suffix} [${slot}], ${sum}`));
-  kit.sync();
-  const warpsBefore = kit.variable(type, identity);
-  const total = kit.variable(type, identity);
-  for (let w = 0; w < threads / 32; w++) {
-    const part = b.def(kind, `ld.shared.${suffix}`, `[${shared}+${w * bytes}]`);
-    const isHere = b.def('p', 'setp.eq.u32', warp, w);
-    b.set(warpsBefore, `selp.${suffix}`, total, warpsBefore, isHere);
-    kit.assign(type, total, kit.alu(op, type, total, part));
-  }
+  const { before: warpsBefore, total } = warpsTogether(kit, type, combine, sum, isLast, tid, shared, threads);
   const below = shuffle(b, kind, sum, 1, 'up');
   const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
   const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
   return { running, before: kit.alu(op, type, warpsBefore, lanesBefore), total };
+}
+
+/** In a chunk read four by four: lane l of a warp has elements 4l to 4l + 3 of each 128. */
+const stride = 128;
+
+/**
+ * The same for values that lie so: neighbouring threads read neighbouring memory. A warp has a stretch of its own; `running` are the
+ * elements combined with those before them in the stretch, `before` is what comes before it.
+ */
+function scanStriped(
+  kit: Kit,
+  type: DType,
+  combine: Scan['combine'],
+  values: readonly string[],
+  tid: string,
+  shared: string,
+  threads: number,
+): ChunkResult {
+  const { b } = kit;
+  const op = combineOp[combine];
+  const kind = kit.kind(type);
+  const suffix = bitsSuffix[kind];
+  const identity = kit.constant(type, startOf({ combine }, type));
+  const laneId = b.def('r', 'and.b32', tid, 31);
+  const isFirst = b.def('p', 'setp.eq.u32', laneId, 0);
+  const running: string[] = [];
+  let carry = identity;
+  for (let i = 0; i < values.length; i += 4) {
+    const four: string[] = [];
+    for (const v of values.slice(i, i + 4)) four.push(four.length === 0 ? v : kit.alu(op, type, four.at(-1)!, v));
+    const sum = kit.variable(type, four[3]!);
+    for (let distance = 1; distance < 32; distance *= 2) {
+      const below = shuffle(b, kind, sum, distance, 'up');
+      const take = b.def('p', 'setp.ge.u32', laneId, distance);
+      b.set(sum, `selp.${suffix}`, kit.alu(op, type, below, sum), sum, take);
+    }
+    const below = shuffle(b, kind, sum, 1, 'up');
+    const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
+    const before = kit.alu(op, type, carry, lanesBefore);
+    for (const r of four) running.push(kit.alu(op, type, before, r));
+    carry = kit.alu(op, type, carry, shuffle(b, kind, sum, 31, 'idx'));
+  }
+  return { running, ...warpsTogether(kit, type, combine, carry, isFirst, tid, shared, threads) };
+}
+
+/** What comes before each warp, and everything together. */
+function warpsTogether(
+  kit: Kit,
+  type: DType,
+  combine: Scan['combine'],
+  sum: string,
+  speaks: string,
+  tid: string,
+  shared: string,
+  threads: number,
+): { before: string; total: string } {
+  const { b } = kit;
+  const kind = kit.kind(type);
+  const suffix = bitsSuffix[kind];
+  const bytes = dtypeInfo[type].bytes === 8 ? 8 : 4;
+  const identity = kit.constant(type, startOf({ combine }, type));
+  const warp = b.def('r', 'shr.u32', tid, 5);
+  const slot = b.def('r', 'mad.lo.u32', warp, bytes, shared);
+  kit.when(speaks, () => b.emit(`st.shared.${suffix} [${slot}], ${sum}`));
+  kit.sync();
+  const before = kit.variable(type, identity);
+  const total = kit.variable(type, identity);
+  for (let w = 0; w < threads / 32; w++) {
+    const part = b.def(kind, `ld.shared.${suffix}`, `[${shared}+${w * bytes}]`);
+    const isHere = b.def('p', 'setp.eq.u32', warp, w);
+    b.set(before, `selp.${suffix}`, total, before, isHere);
+    kit.assign(type, total, kit.alu(combineOp[combine], type, total, part));
+  }
+  return { before, total };
 }
 
 /** One chunk per block: either its total alone, or the scan on top of everything before the chunk. */
@@ -179,18 +241,23 @@ function chunkPass(
   const row = kit.wide(rowNumber);
   const c = kit.wide(b.def('r', 'sub.u32', block, b.def('r', 'mul.lo.u32', rowNumber, chunks)));
   const rowStart = b.def('d', 'mul.lo.u64', row, scan.length);
-  const first = b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, b.def('d', 'mul.lo.u64', c, chunkOf(shape)));
+  const chunkStart = b.def('d', 'mul.lo.u64', c, chunkOf(shape));
   const identity = kit.constant(type, startOf(scan, type));
   const shared = kit.shared((threads / 32) * 8);
   const slot = totals ? b.def('d', 'mad.lo.u64', row, chunks, c) : '';
 
   // Groups of four are whole or absent, and can be moved at once, if the rows are a multiple of four long.
   const vector = dtypeInfo[scan.type].bytes === 4 && scan.type === type && scan.length % 4 === 0 && !scan.reverse;
+  const striped = vector && !scan.exclusive;
+  const first = striped
+    ? b.def('d', 'add.u64', chunkStart, kit.wide(stripeStart(kit, tid, perThread)))
+    : b.def('d', 'mad.lo.u64', kit.wide(tid), perThread, chunkStart);
   const values: string[] = [];
   const inside: string[] = [];
   const elements: string[] = [];
   for (let i = 0; i < perThread; i++) {
-    const at = i === 0 ? first : b.def('d', 'add.u64', first, i);
+    const distance = striped ? Math.floor(i / 4) * stride + (i % 4) : i;
+    const at = distance === 0 ? first : b.def('d', 'add.u64', first, distance);
     inside.push(b.def('p', 'setp.lt.u64', at, scan.length));
     elements.push(b.def('d', 'add.u64', rowStart, place(kit, scan, at)));
     values.push(kit.variable(type, identity));
@@ -206,12 +273,15 @@ function chunkPass(
       });
     }
   }
-  const { running, before, total } = scanTogether(kit, type, scan.combine, values, tid, shared, threads);
   if (want === 'totals') {
+    const sum = values.reduce((all, v) => kit.alu(op, type, all, v));
+    const { total } = scanTogether(kit, type, scan.combine, [sum], tid, shared, threads);
     const leader = b.def('p', 'setp.eq.u32', tid, 0);
     kit.when(leader, () => kit.store(type, kept, slot, total));
     return kit.finish([chunks * scan.rows, 1, 1], threads);
   }
+  const together = striped ? scanStriped : scanTogether;
+  const { running, before } = together(kit, type, scan.combine, values, tid, shared, threads);
   const offset = totals ? kit.alu(op, type, kit.load(type, kept, slot), before) : before;
   const results = running.map((r, i) => {
     if (scan.exclusive) return i === 0 ? offset : kit.alu(op, type, offset, running[i - 1]!);
@@ -226,6 +296,14 @@ function chunkPass(
     }
   }
   return kit.finish([chunks * scan.rows, 1, 1], threads);
+}
+
+/** The first element of a thread, from the start of the chunk. */
+function stripeStart(kit: Kit, tid: string, perThread: number): string {
+  const { b } = kit;
+  const lane = b.def('r', 'and.b32', tid, 31);
+  const warp = b.def('r', 'shr.u32', tid, 5);
+  return b.def('r', 'mad.lo.u32', lane, 4, b.def('r', 'mul.lo.u32', warp, 32 * perThread));
 }
 
 /** Turns the totals of each row's chunks into the combination of all chunks before each: one block per row. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Scatter } from '../../../kernel/kernel.ts';
-import { createRuntime } from '../../../runtime/runtime.ts';
+import { createRuntime } from '../../../runtime/create.ts';
 import type { Traits } from '../plan.ts';
 import { renderScatter } from './scatter.ts';
 

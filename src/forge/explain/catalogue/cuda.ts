@@ -2,10 +2,10 @@
 
 import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { asRoot, here, reinstall, run, say, unset } from '../steps.ts';
-import type { Context, ErrorClass, Step } from '../types.ts';
+import type { Context, ErrorClass, RepairStep } from '../types.ts';
 import { CUDA_NOTES, RUNTIME } from './links.ts';
 
-const BLOCKING: Step = run(
+const BLOCKING: RepairStep = run(
   'Run again with blocking launches to get the right line.',
   'env',
   'CUDA_LAUNCH_BLOCKING=1',

@@ -2,10 +2,10 @@
 
 import { capture, code, phrase } from '../patterns.ts';
 import { asRoot, run, say } from '../steps.ts';
-import type { ErrorClass, Step } from '../types.ts';
+import type { ErrorClass, RepairStep } from '../types.ts';
 import { DRIVER } from './links.ts';
 
-const build: readonly Step[] = [
+const build: readonly RepairStep[] = [
   asRoot('Install the headers of the running kernel and a compiler: linux-headers-$(uname -r) and build-essential.'),
   asRoot('Build the module again.', 'dkms', 'autoinstall'),
   asRoot(

@@ -2,7 +2,7 @@
 
 import { capture, phrase, symptom } from '../patterns.ts';
 import { install, run, safe, say } from '../steps.ts';
-import type { Context, ErrorClass, Step } from '../types.ts';
+import type { Context, ErrorClass, RepairStep } from '../types.ts';
 import { EXTENSIONS, FLASH, VLLM } from './links.ts';
 
 export const extensionClasses: readonly ErrorClass[] = [
@@ -246,7 +246,7 @@ export const extensionClasses: readonly ErrorClass[] = [
 ];
 
 /** Only a package that the text names is rebuilt by a command that may run by itself. */
-function rebuild(context: Context): Step {
+function rebuild(context: Context): RepairStep {
   const words = ['python', '-m', 'pip', 'install', '--force-reinstall', '--no-cache-dir', '--no-build-isolation'];
   const name = packageIn(context);
   return name

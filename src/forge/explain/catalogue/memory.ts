@@ -2,12 +2,12 @@
 
 import { capture, code, phrase, symptom, weak } from '../patterns.ts';
 import { asRoot, run, say, watchMemory } from '../steps.ts';
-import type { Context, ErrorClass, Software, Step } from '../types.ts';
+import type { Context, ErrorClass, RepairStep, Software } from '../types.ts';
 import { bytesOf } from '../values.ts';
 import { CUDA_NOTES, OLLAMA, VLLM } from './links.ts';
 
 /** What makes a program smaller, in its own words. */
-const smaller: Readonly<Partial<Record<Software, readonly Step[]>>> = {
+const smaller: Readonly<Partial<Record<Software, readonly RepairStep[]>>> = {
   ollama: [
     say('Take a smaller model or quantisation, or a shorter context: OLLAMA_CONTEXT_LENGTH=4096.'),
     say('Leave some layers to the CPU: /set parameter num_gpu 20; OLLAMA_GPU_OVERHEAD keeps memory free.'),

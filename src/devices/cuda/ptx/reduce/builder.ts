@@ -28,7 +28,9 @@ export interface Builder {
 }
 
 /** What it takes to fold the states of several threads. */
-export type Combining = Pick<Builder, 'kernel' | 'entry' | 'bits' | 'kind' | 's' | 'tid'>;
+export type Combining = Pick<Builder, 'entry' | 'bits' | 'kind' | 's' | 'tid'> & {
+  readonly kernel: Pick<Kernel, 'accumulators'>;
+};
 
 export const slotsOf = (b: Combining): { acc: number; register: number; kind: RegKind }[] =>
   b.kernel.accumulators.flatMap((a, acc) => stateKinds(a, b.bits).map((kind, register) => ({ acc, register, kind })));

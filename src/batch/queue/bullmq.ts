@@ -1,0 +1,175 @@
+// The transport on Redis: BullMQ delivers chunks at least once, Redis commits each result exactly once.
+//
+// BullMQ holds locks of workers and gives chunks of dead ones to others; results, dead letters and totals are our own keys
+// (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
+
+import { checkJob, chunkIdOf, describe } from '../chunk-id.ts';
+import { badArgument } from '../failures.ts';
+import {
+  type Capability,
+  type ChunkDescriptor,
+  type ChunkHandler,
+  type ChunkInput,
+  defaultAttempts,
+  type JobDescriptor,
+  type JobHandle,
+  type JobStatus,
+  mostWaiting,
+  type Transport,
+  type WorkerCaps,
+  type WorkerHandle,
+  type WorkerOptions,
+} from '../transport.ts';
+import { loadPackages, type Packages, type Redis } from './connect.ts';
+import { RedisJob, statusOf } from './job.ts';
+import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
+import { News } from './news.ts';
+import { checkRedisUrl } from './redis-url.ts';
+import { RedisWorker } from './redis-worker.ts';
+
+export interface RedisOptions {
+  /** Begins every key. Default 'gpuforge'. */
+  readonly prefix?: string | undefined;
+  /** How long a worker may be silent before its chunk is given to another, in ms. Default 30,000. */
+  readonly lockMs?: number | undefined;
+  /** How often that is looked at. Default 5000. */
+  readonly checkMs?: number | undefined;
+}
+
+/** What the parts of the transport share. */
+export interface Queue {
+  readonly packages: Packages;
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly steps: Steps;
+  readonly prefix: string;
+  readonly lockMs: number;
+  readonly checkMs: number;
+  readonly news: News;
+  /** A connection of its own, for what blocks. */
+  connect(): Redis;
+  bull(needs: Capability): InstanceType<Packages['bullmq']['Queue']>;
+}
+
+/** Chunks that are added with one call. */
+const bulk = 500;
+
+export async function redisTransport(url: string, options: RedisOptions = {}): Promise<Transport> {
+  checkRedisUrl(url);
+  const packages = await loadPackages();
+  return new RedisTransport(packages, url, options);
+}
+
+class RedisTransport implements Transport {
+  readonly #queue: Queue;
+  readonly #bulls = new Map<string, InstanceType<Packages['bullmq']['Queue']>>();
+  readonly #workers = new Set<RedisWorker>();
+  #closed = false;
+
+  constructor(packages: Packages, url: string, options: RedisOptions) {
+    const { prefix = 'gpuforge', lockMs = 30_000, checkMs = 5000 } = options;
+    const redis = packages.connect(url);
+    this.#queue = {
+      packages,
+      redis,
+      prefix,
+      keys: keysOf(prefix),
+      steps: new Steps(redis, keysOf(prefix)),
+      lockMs,
+      checkMs,
+      news: new News(packages.connect(url), keysOf(prefix).news),
+      connect: () => packages.connect(url),
+      bull: (needs) => this.#bull(needs),
+    };
+  }
+
+  async submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
+    this.#check('submit');
+    const checked = checkJob(job);
+    const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow } = checked;
+    const { redis, keys } = this.#queue;
+    const descriptor = { id, op, needs, attempts, overflow: overflow ? JSON.stringify(overflow) : '' };
+    const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
+    await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
+    let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
+    for await (const input of chunks) {
+      batch.push(describe(checked, index++, input));
+      if (batch.length < bulk) continue;
+      await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+      await redis.hset(keys.job(id), 'submitted', index);
+      batch = [];
+    }
+    await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+    await redis.hset(keys.job(id), { submitted: index, total: index });
+    await redis.publish(keys.news, id);
+    return new RedisJob(this.#queue, id, needs);
+  }
+
+  /** Of a job that was submitted before, the chunks without a result. */
+  async #undone(id: string, chunks: readonly ChunkDescriptor[]): Promise<ChunkDescriptor[]> {
+    if (chunks.length === 0) return [];
+    const { redis, keys } = this.#queue;
+    const results = await redis.hmget(keys.results(id), ...chunks.map((c) => `${c.index}`));
+    return chunks.filter((_, i) => results[i] === null);
+  }
+
+  async #add(needs: Capability, attempts: number, chunks: readonly ChunkDescriptor[]): Promise<void> {
+    if (chunks.length === 0) return;
+    const bull = this.#bull(needs);
+    while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
+    const ids = await Promise.all(chunks.map(chunkIdOf));
+    await bull.addBulk(
+      chunks.map((data, i) => ({
+        name: data.op,
+        data,
+        // The same chunk twice is one job of BullMQ.
+        opts: { jobId: ids[i]!, attempts, backoff: { type: 'exponential', delay: 100 }, removeOnComplete: true },
+      })),
+    );
+  }
+
+  async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
+    this.#check('worker');
+    const worker = await RedisWorker.start(this.#queue, handler, caps, options.concurrency ?? 1);
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  async job(id: string): Promise<JobHandle | null> {
+    const { redis, keys } = this.#queue;
+    const needs = await redis.hget(keys.job(id), 'needs');
+    return needs === null ? null : new RedisJob(this.#queue, id, needs);
+  }
+
+  async jobs(): Promise<readonly JobStatus[]> {
+    const { redis, keys } = this.#queue;
+    const ids = await redis.smembers(keys.jobs);
+    const all = await Promise.all(ids.map((id) => statusOf(this.#queue, id)));
+    return all.filter((s) => s !== null).sort((a, b) => a.createdAt - b.createdAt);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.all([...this.#workers].map((w) => w.close()));
+    await Promise.all([...this.#bulls.values()].map((b) => b.close()));
+    this.#queue.news.close();
+    this.#queue.redis.disconnect();
+  }
+
+  #check(where: string): void {
+    if (this.#closed) throw badArgument(where, 'this transport was closed', 'Open a new one.');
+  }
+
+  #bull(needs: Capability): InstanceType<Packages['bullmq']['Queue']> {
+    const name = queueOf(needs);
+    let bull = this.#bulls.get(name);
+    if (!bull) {
+      const { packages, redis, prefix } = this.#queue;
+      bull = new packages.bullmq.Queue(name, { connection: redis, prefix: `${prefix}:bull` });
+      bull.on('error', () => {});
+      this.#bulls.set(name, bull);
+    }
+    return bull;
+  }
+}

@@ -1,0 +1,74 @@
+// The process in which a worker computes: it opens the GPU, runs operations of the registry, and dies alone.
+//
+// Started by executor.ts with the module of operations, the shared folder and the device. When the worker that started it is gone, it
+// ends: the channel between them closes.
+
+import { createRuntime, type DeviceKind, type Runtime } from '../../index.ts';
+import { handlerOf, opsOf } from '../registry.ts';
+import { PermanentFailure } from '../transport.ts';
+import type { Answer, ChildCaps, Order } from './messages.ts';
+
+interface Start {
+  readonly ops: string;
+  readonly folder: string | null;
+  readonly device: string | null;
+}
+
+/** A worker that is gone is not told anything any more: this process ends with it. */
+const tell = (answer: Answer): void => {
+  process.send?.(answer, undefined, undefined, () => {});
+};
+
+let runtime: Promise<Runtime> | null = null;
+
+function open(device: string | null): Promise<Runtime> {
+  const kind = device?.split(':')[0] as DeviceKind | undefined;
+  runtime ??= createRuntime(kind === undefined ? {} : { devices: kind === 'cpu' ? ['cpu'] : [kind, 'cpu'] });
+  return runtime;
+}
+
+/** The CPU is there without being opened; a GPU is known when it works. */
+async function capsOf(device: string | null): Promise<ChildCaps> {
+  if (device === null || device === 'cpu') return { backend: 'cpu', device: 'cpu', freeMb: null };
+  const rt = await open(device);
+  const found = rt.devices().find((d) => d.open && d.id.startsWith(device));
+  if (!found)
+    throw new Error(
+      `${device} could not be opened: ${rt.devices().find((d) => d.id.startsWith(device))?.reason ?? 'there is none'}`,
+    );
+  const { availableMb } = rt.memory.snapshot(found.id);
+  return { backend: found.id.split(':')[0] as ChildCaps['backend'], device: found.id, freeMb: availableMb };
+}
+
+async function main(): Promise<void> {
+  const start = JSON.parse(process.argv[2] ?? '{}') as Start;
+  process.on('disconnect', () => process.exit(0));
+  const { ops, version } = opsOf((await import(start.ops)) as Record<string, unknown>, 'gpuforge worker');
+  const folder = start.folder ?? undefined;
+  const handler = handlerOf({ ops, version, folder, runtime: () => open(start.device) });
+  const running = new Map<number, AbortController>();
+  process.on('message', (order: Order) => {
+    if (order.kind === 'abort') {
+      running.get(order.id)?.abort();
+      return;
+    }
+    const { id, chunk, chunkId, attempt } = order;
+    const stop = new AbortController();
+    running.set(id, stop);
+    void handler(chunk, { chunkId, attempt, signal: stop.signal })
+      .then(
+        (result) => tell({ kind: 'done', id, result }),
+        (error: unknown) => {
+          const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+          tell({ kind: 'failed', id, message, stack, permanent: error instanceof PermanentFailure });
+        },
+      )
+      .finally(() => running.delete(id));
+  });
+  tell({ kind: 'ready', ops: Object.keys(ops), caps: await capsOf(start.device) });
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`gpuforge worker: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

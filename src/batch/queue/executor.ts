@@ -1,0 +1,159 @@
+// Runs chunks in a child process, so that this one's event loop keeps renewing locks whatever a computation does, and outlives the GPU.
+//
+// A child that dies takes the chunks it was running with it: they fail here, and are tried again by whoever holds them. It is started
+// anew, but not for ever: one that dies three times in ten minutes shows that something is wrong with this machine.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { badArgument } from '../failures.ts';
+import { type ChunkDescriptor, type ChunkHandler, type ChunkResult, PermanentFailure } from '../transport.ts';
+import type { Answer, ChildCaps, Order } from './messages.ts';
+
+export interface ExecutorOptions {
+  /** The module of operations. */
+  readonly ops: string;
+  /** The folder shared by all machines. */
+  readonly folder?: string | undefined;
+  /** 'cuda:0', 'webgpu', 'cpu'. Default: the CPU. */
+  readonly device?: string | undefined;
+  /** Crashes within the window after which it gives up. Default 3 in 600,000 ms. */
+  readonly crashes?: number | undefined;
+  readonly crashWindowMs?: number | undefined;
+  /** Told when it gives up. */
+  readonly onQuarantine?: (() => void) | undefined;
+}
+
+interface Running {
+  readonly resolve: (result: ChunkResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How long a child may take to load its operations and open its device. */
+const startMs = 120_000;
+
+export class Executor {
+  readonly #options: ExecutorOptions;
+  readonly #running = new Map<number, Running>();
+  readonly #crashes: number[] = [];
+  #child: ChildProcess | null = null;
+  #ready: Promise<ChildCaps> | null = null;
+  #next = 0;
+  #closed = false;
+  quarantined = false;
+
+  constructor(options: ExecutorOptions) {
+    if (!existsSync(options.ops))
+      throw badArgument(
+        'gpuforge worker',
+        `there is no file ${options.ops}`,
+        'Give the module of operations with --ops.',
+      );
+    this.#options = options;
+  }
+
+  get crashes(): number {
+    return this.#crashes.length;
+  }
+
+  /** Starts the child; what it found. */
+  start(): Promise<ChildCaps> {
+    return (this.#ready ??= this.#started());
+  }
+
+  readonly handler: ChunkHandler = async (chunk, { chunkId, attempt, signal }) => {
+    if (this.quarantined) throw new Error('this worker is in quarantine: its computing process died again and again');
+    await this.start();
+    return this.#run(chunk, chunkId, attempt, signal);
+  };
+
+  #run(chunk: ChunkDescriptor, chunkId: string, attempt: number, signal: AbortSignal): Promise<ChunkResult> {
+    return new Promise((resolve, reject) => {
+      const id = this.#next++;
+      const abort = (): void => this.#tell({ kind: 'abort', id });
+      const end = (): void => {
+        this.#running.delete(id);
+        signal.removeEventListener('abort', abort);
+      };
+      this.#running.set(id, {
+        resolve: (result) => {
+          end();
+          resolve(result);
+        },
+        reject: (error) => {
+          end();
+          reject(error);
+        },
+      });
+      signal.addEventListener('abort', abort, { once: true });
+      this.#tell({ kind: 'run', id, chunk, chunkId, attempt });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.disconnect();
+    const timer = setTimeout(() => child.kill('SIGKILL'), 2000);
+    await gone;
+    clearTimeout(timer);
+  }
+
+  #tell(order: Order): void {
+    this.#child?.send(order, () => {});
+  }
+
+  #started(): Promise<ChildCaps> {
+    const { ops, folder = null, device = null } = this.#options;
+    const start = JSON.stringify({ ops: pathToFileURL(ops).href, folder, device });
+    // Its output goes to ours; nothing of the queue's address is told to it.
+    const child = fork(childFile(), [start], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.#child = child;
+    return new Promise<ChildCaps>((resolve, reject) => {
+      const slow = setTimeout(() => child.kill('SIGKILL'), startMs);
+      child.on('message', (answer: Answer) => {
+        if (answer.kind === 'ready') {
+          clearTimeout(slow);
+          resolve(answer.caps);
+        } else if (answer.kind === 'done') this.#running.get(answer.id)?.resolve(answer.result);
+        else {
+          const Failure = answer.permanent ? PermanentFailure : Error;
+          const error = new Failure(answer.message);
+          error.stack = answer.stack;
+          this.#running.get(answer.id)?.reject(error);
+        }
+      });
+      child.once('exit', (code, signal) => {
+        clearTimeout(slow);
+        const why = new Error(`the computing process ended with ${signal ?? `code ${code}`}`);
+        reject(why);
+        this.#died(why);
+      });
+    });
+  }
+
+  #died(why: Error): void {
+    this.#child = null;
+    this.#ready = null;
+    if (!this.#closed) {
+      const { crashes = 3, crashWindowMs = 600_000 } = this.#options;
+      const now = Date.now();
+      this.#crashes.push(now);
+      while (now - this.#crashes[0]! > crashWindowMs) this.#crashes.shift();
+      if (this.#crashes.length >= crashes && !this.quarantined) {
+        this.quarantined = true;
+        this.#options.onQuarantine?.();
+      }
+    }
+    for (const { reject } of [...this.#running.values()]) reject(why);
+  }
+}
+
+/** Beside this file where it is built. */
+function childFile(): string {
+  const here = fileURLToPath(new URL('./batch-child.js', import.meta.url));
+  if (existsSync(here)) return here;
+  return fileURLToPath(new URL('../../../dist/batch-child.js', import.meta.url));
+}

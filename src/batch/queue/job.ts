@@ -1,0 +1,170 @@
+// A job in Redis, seen from whoever submitted it or asks for it.
+
+import { aborted } from '../failures.ts';
+import type {
+  Capability,
+  ChunkDescriptor,
+  ChunkOutcome,
+  ChunkResult,
+  DeadLetter,
+  JobHandle,
+  JobStatus,
+} from '../transport.ts';
+import type { Queue } from './bullmq.ts';
+
+/** Results that are fetched with one call. */
+const ahead = 200;
+
+export async function statusOf({ redis, keys }: Queue, id: string): Promise<JobStatus | null> {
+  const answers = await redis.multi().hgetall(keys.job(id)).hlen(keys.results(id)).hlen(keys.dead(id)).exec();
+  const [job, done, dead] = (answers ?? []).map(([, value]) => value) as [Record<string, string>, number, number];
+  if (!job?.op) return null;
+  const total = job.total === undefined ? null : Number(job.total);
+  const ended = total !== null && done + dead >= total;
+  const cancelled = job.cancelled === '1' && !(ended && dead === 0);
+  return {
+    id,
+    op: job.op,
+    state: cancelled ? 'cancelled' : !ended ? 'running' : dead > 0 ? 'failed' : 'done',
+    total,
+    submitted: Number(job.submitted ?? 0),
+    done,
+    dead,
+    duplicates: Number(job.duplicates ?? 0),
+    retries: Number(job.retries ?? 0),
+    createdAt: Number(job.createdAt),
+  };
+}
+
+/** A job that is not there any more counts as cancelled. */
+const removed = (id: string): JobStatus => ({
+  id,
+  op: '',
+  state: 'cancelled',
+  total: null,
+  submitted: 0,
+  done: 0,
+  dead: 0,
+  duplicates: 0,
+  retries: 0,
+  createdAt: 0,
+});
+
+export class RedisJob implements JobHandle {
+  readonly id: string;
+  readonly #queue: Queue;
+  readonly #needs: Capability;
+
+  constructor(queue: Queue, id: string, needs: Capability) {
+    this.id = id;
+    this.#queue = queue;
+    this.#needs = needs;
+  }
+
+  async status(): Promise<JobStatus> {
+    return (await statusOf(this.#queue, this.id)) ?? removed(this.id);
+  }
+
+  async cancel(): Promise<void> {
+    const { redis, keys } = this.#queue;
+    await redis.hset(keys.job(this.id), 'cancelled', '1');
+    await redis.publish(keys.news, this.id);
+  }
+
+  async remove(): Promise<void> {
+    await this.cancel();
+    const { redis, keys } = this.#queue;
+    const bull = this.#queue.bull(this.#needs);
+    const waiting = await bull.getJobs(['waiting', 'delayed', 'failed']);
+    const own = waiting.filter((job) => (job.data as ChunkDescriptor).jobId === this.id);
+    // What a worker has just taken is skipped there: the job is cancelled.
+    await Promise.all(own.map((job) => job.remove().catch(() => 0)));
+    await redis
+      .multi()
+      .srem(keys.jobs, this.id)
+      .del(keys.job(this.id), keys.results(this.id), keys.dead(this.id))
+      .exec();
+  }
+
+  async retry(): Promise<number> {
+    const { redis, keys } = this.#queue;
+    const letters = await this.deadLetters();
+    const bull = this.#queue.bull(this.#needs);
+    let again = 0;
+    for (const job of await bull.getFailed()) {
+      const { jobId, index } = job.data as ChunkDescriptor;
+      if (jobId !== this.id || !letters.some((l) => l.index === index)) continue;
+      await redis.hdel(keys.dead(this.id), `${index}`);
+      await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+      again++;
+    }
+    return again;
+  }
+
+  async deadLetters(): Promise<readonly DeadLetter[]> {
+    const { redis, keys } = this.#queue;
+    const all = Object.values(await redis.hgetall(keys.dead(this.id))).map((text) => JSON.parse(text) as DeadLetter);
+    return all.sort((a, b) => a.index - b.index);
+  }
+
+  async *results(): AsyncGenerator<ChunkOutcome, void> {
+    for (let at = 0; ; ) {
+      const mark = this.#queue.news.mark(this.id);
+      const status = await this.status();
+      const most = status.total ?? status.submitted;
+      const wanted = Array.from({ length: Math.min(ahead, most - at) }, (_, i) => `${at + i}`);
+      const found = await this.#outcomes(wanted);
+      for (const outcome of found) yield outcome;
+      at += found.length;
+      if (status.total !== null && at >= status.total) return;
+      if (found.length > 0) continue;
+      if (status.state === 'cancelled') return;
+      await this.#wait(mark);
+    }
+  }
+
+  /** The outcomes from the first index on, up to the first that is missing. */
+  async #outcomes(wanted: readonly string[]): Promise<ChunkOutcome[]> {
+    if (wanted.length === 0) return [];
+    const { redis, keys } = this.#queue;
+    const [results, dead] = await Promise.all([
+      redis.hmget(keys.results(this.id), ...wanted),
+      redis.hmget(keys.dead(this.id), ...wanted),
+    ]);
+    const found: ChunkOutcome[] = [];
+    for (let i = 0; i < wanted.length; i++) {
+      const index = Number(wanted[i]);
+      if (results[i]) found.push({ index, ok: true, result: JSON.parse(results[i]!) as ChunkResult });
+      else if (dead[i]) found.push({ index, ok: false, dead: JSON.parse(dead[i]!) as DeadLetter });
+      else break;
+    }
+    return found;
+  }
+
+  async finished(signal?: AbortSignal): Promise<JobStatus> {
+    for (;;) {
+      const mark = this.#queue.news.mark(this.id);
+      const status = await this.status();
+      if (status.state !== 'running') return status;
+      await this.#wait(mark, signal);
+      if (signal?.aborted) throw aborted('finished', signal);
+    }
+  }
+
+  async #wait(mark: number, signal?: AbortSignal): Promise<void> {
+    const told = await this.#queue.news.since(this.id, mark, signal);
+    if (!told) await this.#bury();
+  }
+
+  /** Chunks that BullMQ gave up because their workers died again and again: nobody was left to write their dead letter. */
+  async #bury(): Promise<void> {
+    const bull = this.#queue.bull(this.#needs);
+    if ((await bull.getFailedCount()) === 0) return;
+    for (const job of await bull.getFailed(0, 999)) {
+      const { jobId, index } = job.data as ChunkDescriptor;
+      if (jobId !== this.id) continue;
+      const trace = job.stacktrace?.join('\n') ?? '';
+      await this.#queue.steps.bury(jobId, { index, error: job.failedReason, trace, attempts: job.attemptsMade });
+    }
+  }
+}

@@ -1,0 +1,33 @@
+// What a worker and its child process tell each other.
+
+import type { ChunkDescriptor, ChunkResult } from '../transport.ts';
+
+/** To the child: run a chunk, or stop running it. */
+export type Order =
+  | {
+      readonly kind: 'run';
+      readonly id: number;
+      readonly chunk: ChunkDescriptor;
+      readonly chunkId: string;
+      readonly attempt: number;
+    }
+  | { readonly kind: 'abort'; readonly id: number };
+
+/** From the child. */
+export type Answer =
+  | { readonly kind: 'ready'; readonly ops: readonly string[]; readonly caps: ChildCaps }
+  | { readonly kind: 'done'; readonly id: number; readonly result: ChunkResult }
+  | {
+      readonly kind: 'failed';
+      readonly id: number;
+      readonly message: string;
+      readonly stack: string;
+      readonly permanent: boolean;
+    };
+
+/** What the child found out about its device. */
+export interface ChildCaps {
+  readonly backend: 'cuda' | 'webgpu' | 'cpu';
+  readonly device: string;
+  readonly freeMb: number | null;
+}

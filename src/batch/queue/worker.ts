@@ -1,0 +1,57 @@
+// `gpuforge worker`: takes chunks from a queue and computes them in a process of its own, until it is told to stop.
+
+import type { Transport, WorkerCaps, WorkerStats } from '../transport.ts';
+import { type RedisOptions, redisTransport } from './bullmq.ts';
+import { Executor } from './executor.ts';
+
+export interface WorkerSettings extends RedisOptions {
+  readonly redis: string;
+  /** The file of the module with the operations. */
+  readonly ops: string;
+  readonly folder?: string | undefined;
+  readonly device?: string | undefined;
+  readonly concurrency?: number | undefined;
+}
+
+export interface RunningWorker {
+  readonly caps: WorkerCaps;
+  readonly id: string;
+  stats(): WorkerStats & { readonly crashes: number; readonly quarantined: boolean };
+  /** Resolves when it has stopped by itself: its computing process died again and again. */
+  readonly quarantine: Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
+  let quarantined: () => void = () => {};
+  const quarantine = new Promise<void>((resolve) => {
+    quarantined = resolve;
+  });
+  const { ops, folder, device } = settings;
+  const executor = new Executor({ ops, folder, device, onQuarantine: () => quarantined() });
+  let transport: Transport | null = null;
+  try {
+    const found = await executor.start();
+    transport = await redisTransport(settings.redis, settings);
+    const caps: WorkerCaps = { ...found, itemsPerSecond: {} };
+    const worker = await transport.worker(executor.handler, caps, { concurrency: settings.concurrency ?? 1 });
+    const close = async (): Promise<void> => {
+      await worker.close();
+      await transport!.close();
+      await executor.close();
+    };
+    // Chunks of a worker that cannot compute are for others.
+    void quarantine.then(close);
+    return {
+      caps,
+      id: worker.id,
+      quarantine,
+      close,
+      stats: () => ({ ...worker.stats(), crashes: executor.crashes, quarantined: executor.quarantined }),
+    };
+  } catch (error) {
+    await transport?.close();
+    await executor.close();
+    throw error;
+  }
+}

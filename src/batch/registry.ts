@@ -1,0 +1,88 @@
+// Operations on the wire: names in a registry that a worker was started with. A job can name one; it cannot bring code.
+
+import { type DType, dtypes, type Runtime } from '../index.ts';
+import { type HostTensor, readBlob, writeBlob } from './blobs.ts';
+import { badArgument } from './failures.ts';
+import {
+  type BlobRef,
+  type ChunkDescriptor,
+  type ChunkHandler,
+  type ChunkResult,
+  type Json,
+  PermanentFailure,
+  type WorkerContext,
+} from './transport.ts';
+
+/** What an operation is called with. */
+export interface WireCall {
+  /** The data of the chunk, read and checked. */
+  readonly inputs: readonly HostTensor[];
+  readonly params: Json;
+  readonly chunk: ChunkDescriptor;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  /** The runtime of this worker, opened when it is first asked for. */
+  runtime(): Promise<Runtime>;
+}
+
+export interface WireAnswer {
+  readonly value?: Json | undefined;
+  /** Written to the shared folder; the result holds references to them. */
+  readonly outputs?: readonly HostTensor[] | undefined;
+}
+
+export type WireOp = (call: WireCall) => WireAnswer | Promise<WireAnswer>;
+
+export type WireOps = Readonly<Record<string, WireOp>>;
+
+/** The operations a module exports: functions, or an object `ops` of them. */
+export function opsOf(module: Readonly<Record<string, unknown>>, where: string): { ops: WireOps; version: string } {
+  const source =
+    typeof module.ops === 'object' && module.ops !== null ? (module.ops as Record<string, unknown>) : module;
+  const ops = Object.fromEntries(Object.entries(source).filter(([, f]) => typeof f === 'function')) as WireOps;
+  if (Object.keys(ops).length === 0)
+    throw badArgument(where, 'the module exports no function', 'Export functions, or an object `ops` of functions.');
+  return { ops, version: typeof module.version === 'string' ? module.version : '' };
+}
+
+export interface HandlerOptions {
+  readonly ops: WireOps;
+  /** What chunks must have been submitted for; '' for any. */
+  readonly version?: string | undefined;
+  /** The shared folder: inputs are read from within it, outputs are written to it. */
+  readonly folder?: string | undefined;
+  readonly runtime?: (() => Promise<Runtime>) | undefined;
+}
+
+/** Runs chunks with the operations of a registry. */
+export function handlerOf(options: HandlerOptions): ChunkHandler {
+  const { ops, version = '', folder, runtime = noRuntime } = options;
+  return async (chunk: ChunkDescriptor, context: WorkerContext): Promise<ChunkResult> => {
+    const op = Object.hasOwn(ops, chunk.op) ? ops[chunk.op] : undefined;
+    if (!op)
+      throw new PermanentFailure(`there is no operation '${chunk.op}' here; there are ${Object.keys(ops).join(', ')}`);
+    if (version !== '' && chunk.codeVersion !== '' && chunk.codeVersion !== version)
+      throw new PermanentFailure(
+        `the chunk is for version ${chunk.codeVersion} of the code, and this worker has ${version}`,
+      );
+    const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
+    const { attempt, signal } = context;
+    const answer = await op({ inputs, params: chunk.params, chunk, attempt, signal, runtime });
+    return { value: answer?.value ?? null, outputs: await written(answer?.outputs ?? [], folder) };
+  };
+}
+
+const noRuntime = (): Promise<Runtime> =>
+  Promise.reject(new PermanentFailure('this worker has no runtime for its operations'));
+
+function written(outputs: readonly HostTensor[], folder: string | undefined): Promise<BlobRef[]> {
+  if (outputs.length > 0 && folder === undefined)
+    throw new PermanentFailure('the operation gave outputs, and this worker has no shared folder to put them in');
+  return Promise.all(outputs.map((o) => writeBlob(folder!, checkedOutput(o))));
+}
+
+function checkedOutput(o: HostTensor): HostTensor {
+  if (o.bytes instanceof Uint8Array && (dtypes as readonly DType[]).includes(o.dtype) && Array.isArray(o.shape))
+    return o;
+  throw new PermanentFailure('an output of the operation is not { dtype, shape, bytes }');
+}

@@ -1,0 +1,35 @@
+// `gpuforge jobs`: what is in a queue, and what becomes of it.
+
+import type { Command } from 'commander';
+
+export interface JobFlags {
+  readonly redis: string;
+  readonly prefix?: string;
+  readonly json?: boolean;
+  readonly watch?: boolean;
+}
+
+const examples = `
+Examples:
+  gpuforge jobs list                          all jobs, with their progress
+  gpuforge jobs show ID --watch               one job, until it ends
+  gpuforge jobs retry ID                      its dead letters once more
+  gpuforge jobs list --json                   schema gpuforge.jobs/1
+`;
+
+export function register(program: Command): void {
+  program
+    .command('jobs')
+    .description('list, show, cancel, retry or remove the jobs of a queue')
+    .argument('<action>', 'list, show, cancel, retry or remove')
+    .argument('[id]', 'of a job')
+    .option('--redis <url>', 'where the queue is', 'redis://localhost:6379')
+    .option('--prefix <name>', 'what the keys of the queue begin with')
+    .option('--json', 'machine-readable output')
+    .option('--watch', 'show it again and again, until it has ended')
+    .addHelpText('after', examples)
+    .action(async (action: string, id: string | undefined, flags: JobFlags) => {
+      const [{ jobs }, { processOutput }] = await Promise.all([import('./jobs-show.ts'), import('../forge/style.ts')]);
+      process.exitCode = await jobs(action, id, flags, processOutput());
+    });
+}

@@ -1,0 +1,68 @@
+// `gpuforge worker`: computes chunks of a queue until it is told to stop.
+
+import type { Command } from 'commander';
+
+interface Flags {
+  readonly redis: string;
+  readonly ops: string;
+  readonly device?: string;
+  readonly folder?: string;
+  readonly concurrency: string;
+  readonly prefix?: string;
+  readonly lock?: string;
+  readonly check?: string;
+}
+
+const examples = `
+The operations are the functions that the module exports. Jobs can name them; they cannot bring code.
+
+Examples:
+  gpuforge worker --redis redis://localhost:6379 --ops ./ops.mjs
+  gpuforge worker --redis rediss://user:password@host:6380 --ops ./ops.mjs --device cuda:0 --folder /mnt/shared
+`;
+
+export function register(program: Command): void {
+  program
+    .command('worker')
+    .description('compute chunks of a queue, in a process that may die')
+    .requiredOption('--redis <url>', 'where the queue is')
+    .requiredOption('--ops <file>', 'the module whose functions are the operations')
+    .option('--device <id>', 'the device to compute on: cuda:0, webgpu, cpu (the default)')
+    .option('--folder <path>', 'the folder that all machines share: inputs are read from it, outputs written to it')
+    .option('--concurrency <n>', 'chunks at once', '1')
+    .option('--prefix <name>', 'what the keys of the queue begin with')
+    .option('--lock <ms>', 'how long this worker may be silent before its chunk goes to another')
+    .option('--check <ms>', 'how often silent workers are looked for')
+    .addHelpText('after', examples)
+    .action(async (flags: Flags) => {
+      const [{ startWorker }, { resolve }] = await Promise.all([
+        import('../batch/queue/index.ts'),
+        import('node:path'),
+      ]);
+      const number = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+      const worker = await startWorker({
+        redis: flags.redis,
+        ops: resolve(flags.ops),
+        folder: flags.folder === undefined ? undefined : resolve(flags.folder),
+        device: flags.device,
+        concurrency: number(flags.concurrency),
+        prefix: flags.prefix,
+        lockMs: number(flags.lock),
+        checkMs: number(flags.check),
+      });
+      const { backend, device, freeMb } = worker.caps;
+      process.stdout.write(
+        `worker ${worker.id}: ${backend} (${device}${freeMb === null ? '' : `, ${Math.round(freeMb)} MB free`})\n`,
+      );
+      const stopped = new Promise<'stopped'>((end) => {
+        process.once('SIGINT', () => end('stopped'));
+        process.once('SIGTERM', () => end('stopped'));
+      });
+      const why = await Promise.race([stopped, worker.quarantine.then(() => 'quarantined' as const)]);
+      await worker.close();
+      const { done, failed, duplicates } = worker.stats();
+      process.stdout.write(`${why}: ${done} chunks done, ${failed} attempts failed, ${duplicates} discarded\n`);
+      // Connections that wait for a Redis which is gone must not keep it alive.
+      process.exit(why === 'stopped' ? 0 : 1);
+    });
+}

@@ -1,0 +1,60 @@
+// The names of document 003 for what this package calls otherwise. docs/field.md has the table.
+
+import type { MemoryPool, Runtime } from '../index.ts';
+import { quickTest } from './bench.ts';
+import { checkField } from './check.ts';
+import { createField, type Field, type FieldInput } from './field.ts';
+import { extractGradient, fusedEvolution } from './ops.ts';
+import type { FieldOptions } from './options.ts';
+import { type Found, PatternLibrary } from './patterns.ts';
+import type { FieldState } from './state.ts';
+
+/** A field with the method name of document 003. */
+export interface Brain {
+  readonly field: Field;
+  processRobotCycle(input: FieldInput): Promise<[number[], FieldState]>;
+  dispose(): Promise<void>;
+}
+
+type BrainOptions = Omit<FieldOptions, 'sensorDim' | 'device'> & {
+  readonly sensoryDim?: number | undefined;
+  /** Default true. */
+  readonly preferGpu?: boolean | undefined;
+};
+
+const brainOf = (field: Field): Brain => ({
+  field,
+  processRobotCycle: async (input) => {
+    const { motors, state } = await field.step(input);
+    return [[...motors], state];
+  },
+  dispose: () => field.dispose(),
+});
+
+/** createField with device 'auto', or 'cpu' where no GPU is preferred. */
+export async function createBrain({ sensoryDim, preferGpu = true, ...options }: BrainOptions = {}): Promise<Brain> {
+  return brainOf(await createField({ ...options, sensorDim: sensoryDim, device: preferGpu ? 'auto' : 'cpu' }));
+}
+
+export const GPUBrainFactory = {
+  createOptimizedBrain: async ({
+    forceGpu = false,
+    sensoryDim,
+    ...options
+  }: Omit<BrainOptions, 'preferGpu'> & { readonly forceGpu?: boolean } = {}): Promise<Brain> =>
+    brainOf(await createField({ ...options, sensorDim: sensoryDim, forceGPU: forceGpu })),
+};
+
+export const OptimizationChecker = { verifyOptimizations: checkField };
+export const quickPerformanceTest = quickTest;
+export const fusedFieldEvolution = fusedEvolution;
+export const batchedGradientExtraction = extractGradient;
+
+/** The runtime's own pool. */
+export const TensorMemoryPool = { of: (rt: Runtime, device?: string): MemoryPool => rt.memory.pool(device) };
+
+export class GPUPatternLibrary extends PatternLibrary {
+  findBestPattern(context: ArrayLike<number>, fieldState?: ArrayLike<number>): Found {
+    return this.find(context, { k: 1, fieldState });
+  }
+}

@@ -1,0 +1,132 @@
+// .gfield files: a snapshot as bytes. A magic word, a JSON header, then raw little-endian blocks aligned to 64, each with a checksum.
+//
+// Written to a temporary file, flushed, renamed: a file is whole or not there.
+
+import { FieldFileError } from './errors.ts';
+import { type FieldSnapshot, type SavedTensor, snapshotSchema } from './snapshot.ts';
+
+const magic = new Uint8Array([0x47, 0x46, 0x49, 0x45, 0x4c, 0x44, 0, 1]); // "GFIELD\0\1"
+const alignment = 64;
+const mostHeader = 16 << 20;
+
+interface Block {
+  readonly name: string;
+  readonly dtype: SavedTensor['dtype'];
+  readonly shape: readonly number[];
+  readonly offset: number;
+  readonly bytes: number;
+  readonly crc32: number;
+}
+
+const aligned = (n: number): number => Math.ceil(n / alignment) * alignment;
+
+export function encodeSnapshot(snapshot: FieldSnapshot): Uint8Array {
+  const { tensors, ...rest } = snapshot;
+  const blocks: Block[] = [];
+  let size = 0;
+  for (const [name, { dtype, shape, bytes }] of Object.entries(tensors)) {
+    blocks.push({ name, dtype, shape, offset: size, bytes: bytes.byteLength, crc32: crc32(bytes) });
+    size = aligned(size + bytes.byteLength);
+  }
+  const header = new TextEncoder().encode(JSON.stringify({ ...rest, tensors: blocks }, replaceNumbers));
+  const first = aligned(magic.length + 4 + header.length);
+  const last = blocks.at(-1);
+  const file = new Uint8Array(first + (last ? last.offset + last.bytes : 0));
+  file.set(magic);
+  new DataView(file.buffer).setUint32(magic.length, header.length, true);
+  file.set(header, magic.length + 4);
+  for (const { name, offset } of blocks) file.set(tensors[name]!.bytes, first + offset);
+  return file;
+}
+
+/** JSON has no infinity. */
+const replaceNumbers = (_: string, v: unknown): unknown => (v === Number.POSITIVE_INFINITY ? 'Infinity' : v);
+
+export function decodeSnapshot(file: Uint8Array, name: string): FieldSnapshot {
+  const broken = (problem: string): FieldFileError =>
+    new FieldFileError({
+      where: 'load',
+      problem: `${name}: ${problem}`,
+      fix: 'Use a file that save() wrote, or an older copy of it.',
+    });
+  if (file.length < magic.length + 4 || !magic.every((b, i) => file[i] === b)) throw broken('it is no field file');
+  const length = new DataView(file.buffer, file.byteOffset).getUint32(magic.length, true);
+  if (length > mostHeader) throw broken(`its header claims ${length} bytes`);
+  const start = magic.length + 4;
+  if (file.length < start + length) throw broken('it ends within its header');
+  let header: FieldSnapshot & { readonly tensors: readonly Block[] };
+  try {
+    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(file.subarray(start, start + length)));
+  } catch {
+    throw broken('its header is no JSON');
+  }
+  if (header?.schema !== snapshotSchema)
+    throw broken(`its schema is '${String(header?.schema)}', not '${snapshotSchema}'`);
+  if (!Array.isArray(header.tensors) || typeof header.values !== 'object' || typeof header.options !== 'object')
+    throw broken('its header lacks tensors, values or options');
+  const first = aligned(start + length);
+  const tensors: Record<string, SavedTensor> = {};
+  let end = first;
+  for (const b of header.tensors as readonly Block[]) {
+    const whole = [b.offset, b.bytes].every((n) => Number.isSafeInteger(n) && n >= 0);
+    if (!whole || first + b.offset !== aligned(end) || first + b.offset + b.bytes > file.length)
+      throw broken(`tensor '${b.name}' does not lie where the one before it ends, or beyond the end of the file`);
+    end = first + b.offset + b.bytes;
+    const bytes = file.slice(first + b.offset, end);
+    if (crc32(bytes) !== b.crc32) throw broken(`the checksum of tensor '${b.name}' is wrong`);
+    tensors[b.name] = { dtype: b.dtype, shape: b.shape, bytes };
+  }
+  if (file.length !== end) throw broken(`${file.length - end} bytes follow its last tensor`);
+  return { ...header, tensors };
+}
+
+const table = Uint32Array.from({ length: 256 }, (_, n) => {
+  let c = n;
+  for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
+  return c >>> 0;
+});
+
+export function crc32(bytes: Uint8Array): number {
+  let c = 0xffffffff;
+  for (let i = 0; i < bytes.length; i++) c = table[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
+  return (c ^ 0xffffffff) >>> 0;
+}
+
+export async function writeFile(file: string, bytes: Uint8Array): Promise<void> {
+  const { open, rename, unlink } = await import('node:fs/promises');
+  const temporary = `${file}.${process.pid}.${Date.now().toString(36)}.part`;
+  try {
+    const handle = await open(temporary, 'wx');
+    try {
+      await handle.writeFile(bytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, file);
+  } catch (cause) {
+    await unlink(temporary).catch(() => {});
+    throw new FieldFileError({
+      where: 'save',
+      problem: `${file} could not be written: ${(cause as Error).message}`,
+      fix: 'Choose a folder that exists, with room, where files may be written. What was there before is untouched.',
+      cause,
+    });
+  }
+}
+
+export async function readFile(file: string): Promise<Uint8Array> {
+  const fs = await import('node:fs/promises');
+  try {
+    const read = await fs.readFile(file);
+    // A Buffer's slices share its memory; a plain array's do not.
+    return new Uint8Array(read.buffer, read.byteOffset, read.length);
+  } catch (cause) {
+    throw new FieldFileError({
+      where: 'load',
+      problem: `${file} could not be read: ${(cause as Error).message}`,
+      fix: 'Give the name of a file that save() wrote.',
+      cause,
+    });
+  }
+}

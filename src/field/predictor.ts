@@ -1,0 +1,97 @@
+// What a field remembers of its inputs, and what trained readouts make of it: predictions, confidence, motors.
+
+import { projected } from './cycle/features.ts';
+import type { FieldShape } from './cycle/shape.ts';
+import { apply, type Weights } from './linear.ts';
+import type { Carried } from './state.ts';
+
+/** Sensor vectors that are remembered, and those of them that are features. */
+export const remembered = 10;
+export const recentFeatures = 4;
+
+export const featureCount = ({ sensorDim }: FieldShape): number => projected + recentFeatures * sensorDim + 1;
+
+export interface Trained {
+  prediction: Weights | null;
+  motors: Weights | null;
+}
+
+/** The last sensor vectors, the newest first; zeros before there were any. */
+export class Recent {
+  readonly #vectors: Float32Array[] = [];
+
+  get vectors(): readonly Float32Array[] {
+    return this.#vectors;
+  }
+
+  add(sensors: Float32Array): void {
+    this.#vectors.unshift(sensors);
+    if (this.#vectors.length > remembered) this.#vectors.pop();
+  }
+
+  set(vectors: readonly Float32Array[]): void {
+    this.#vectors.splice(0, this.#vectors.length, ...vectors.map((v) => Float32Array.from(v)));
+  }
+}
+
+/** Features of the field, the last sensor vectors, and 1. */
+export function featureVector(fromField: ArrayLike<number>, recent: Recent, shape: FieldShape): Float64Array {
+  const made = new Float64Array(featureCount(shape));
+  made.set(Array.from(fromField).slice(0, projected));
+  for (let k = 0; k < recentFeatures; k++) {
+    const vector = recent.vectors[k];
+    if (vector) made.set(vector, projected + k * shape.sensorDim);
+  }
+  made[made.length - 1] = 1;
+  return made;
+}
+
+export const predictFrom = (weights: Weights, features: Float64Array): Float32Array =>
+  Float32Array.from(apply(weights, features));
+
+/** The original's prediction: it cannot fit even a constant, and is here to compare with. */
+export function legacyPrediction(recent: Recent, meanContent: number, sensorDim: number): Float32Array | null {
+  const [now, before, earlier] = recent.vectors;
+  if (!now) return null;
+  return Float32Array.from({ length: sensorDim }, (_, i) => {
+    const first = now[i]! - (before?.[i] ?? now[i]!);
+    const second = (before?.[i] ?? now[i]!) - (earlier?.[i] ?? before?.[i] ?? now[i]!);
+    const guess = 0.3 * (now[i]! + 0.5 * first + 0.3 * second) + 0.1 * meanContent;
+    return Math.min(1, Math.max(-1, guess));
+  });
+}
+
+/** Confidence after a cycle in which the prediction was off by `error` on the mean, with so many regions. */
+export function nextConfidence(confidence: number, error: number, cycle: number, regions: number): number {
+  const known = Math.min(1, regions / 50);
+  const weight = 1.5 - 0.5 * known;
+  const base = cycle < 50 ? 0.2 * (1 - known) : 0;
+  const raw = Math.max(base, 1 - Math.min(1, error * weight));
+  const keep = 0.9 - Math.min(0.2, cycle / 1000);
+  return keep * confidence + (1 - keep) * raw;
+}
+
+/** How much of the skill's means stays from cycle to cycle. */
+const skillKeep = 0.99;
+
+/** Compares what was predicted with what came; returns the mean absolute error. */
+export function judge(
+  carried: Carried,
+  predicted: Float32Array,
+  sensors: Float32Array,
+  before: Float32Array | undefined,
+  regions: number,
+): number {
+  let [absolute, squared, change] = [0, 0, 0];
+  for (let i = 0; i < sensors.length; i++) {
+    const off = sensors[i]! - predicted[i]!;
+    absolute += Math.abs(off);
+    squared += off * off;
+    change += (sensors[i]! - (before?.[i] ?? 0)) ** 2;
+  }
+  const n = sensors.length;
+  carried.squaredError = skillKeep * carried.squaredError + (1 - skillKeep) * (squared / n);
+  carried.squaredChange = skillKeep * carried.squaredChange + (1 - skillKeep) * (change / n);
+  carried.confidence = nextConfidence(carried.confidence, absolute / n, carried.cycle + 1, regions);
+  return absolute / n;
+}

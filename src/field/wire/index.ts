@@ -1,0 +1,6 @@
+// The field server and client: TCP, for Node. Apart from gpuforge/field, which runs in browsers too.
+
+export { type ClientOptions, FieldClient, FieldWireError } from './client.ts';
+export { errorCodes, magic, type WireErrorName } from './frames.ts';
+export { capabilities, hardware } from './handshake.ts';
+export { type FieldServer, type ServeOptions, serveField } from './server.ts';

@@ -1,0 +1,44 @@
+// A program made ready: its plan, its kernels on one device, and what the router said about it.
+
+import type { Program } from '../devices/device.ts';
+import type { Place } from '../devices/place.ts';
+import type { Decision, WorkItem } from '../governor/routing/types.ts';
+import type { Plan } from '../graph/plan.ts';
+import type { MadeBy } from '../graph/storage.ts';
+
+/** A plan made ready for the device at a place. */
+export interface Executable {
+  /** Its number among the events of the runtime. */
+  readonly id: number;
+  readonly plan: Plan;
+  readonly place: Place;
+  readonly generation: number;
+  readonly programs: readonly Program[];
+  /** Its kernels, as what they make remembers them. */
+  readonly by: MadeBy;
+  /** What it is, for the router's books; null while there is only one place. */
+  readonly entry: Entry;
+  /** What the router said, if it was asked. */
+  decision: Decision | null;
+  /** Times it ran; the router measures some of them. */
+  runs: number;
+}
+
+/** A program, whatever it runs on: its plans, and where it was decided to run. */
+export interface Entry {
+  /** Per place. */
+  readonly plans: (Plan | undefined)[];
+  readonly executables: (Executable | undefined)[];
+  /** By the pattern of where the inputs are. */
+  readonly choices: Map<
+    number,
+    { readonly executable: Executable; readonly epoch: number; readonly decision: Decision | null }
+  >;
+  work: readonly WorkItem[] | null;
+}
+
+/** A program that nothing is known of yet. */
+export const newEntry = (): Entry => ({ plans: [], executables: [], choices: new Map(), work: null });
+
+/** Whether the device it was made ready for is still there. */
+export const usable = (e: Executable): boolean => e.generation === e.place.generation && e.place.alive;

@@ -1,0 +1,106 @@
+// Why a computation cannot run where it is asked to, and what to do about it.
+
+import { dtypeInfo } from '../base/dtype.ts';
+import type { Place } from '../devices/place.ts';
+import { DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
+import type { Node } from '../graph/node.ts';
+import type { Plan } from '../graph/plan.ts';
+import { anywhere, type Want } from './want.ts';
+import { reachable } from './whereabouts.ts';
+
+/** No place can do it. */
+export function noPlace(
+  places: readonly Place[],
+  dtypes: number,
+  want: Want = anywhere,
+  leaves: readonly Node[] = [],
+): Error {
+  const fitting = places.filter((p) => (dtypes & ~p.dtypes) === 0);
+  const [first] = places;
+  if (fitting.length === 0) {
+    const missing = Object.entries(dtypeInfo)
+      .filter(([, info]) => dtypes & (1 << info.id) && !(first!.dtypes & (1 << info.id)))
+      .map(([name]) => name);
+    return new DTypeError({
+      code: 'DTYPE_NOT_ON_DEVICE',
+      message: `${first!.id} has no ${missing.join(', ')}, and no other device is open that has all dtypes of this computation`,
+      fix: "Cast to a dtype the device has (such as 'f32' or 'i32'), or open the CPU device too.",
+      where: first!.id,
+    });
+  }
+  const alive = fitting.filter((p) => p.alive);
+  if (alive.length === 0) {
+    return new DeviceLost({
+      code: 'DEVICE_LOST',
+      message: `${fitting.map((p) => p.id).join(', ')} was lost, and no other device is open that could do the work`,
+      fix: "Open the CPU device too (devices: ['cuda', 'webgpu', 'cpu']), or wait until the device is back.",
+      where: fitting[0]!.id,
+    });
+  }
+  if (want.sync && !alive.some((p) => p.caps.syncRead)) return asyncOnly(alive[0]!.id);
+  const able = alive.filter((p) => !want.sync || p.caps.syncRead);
+  return (able[0] && unreadable(able[0], leaves)) ?? needsAsync(alive[0]!.id, 'the host');
+}
+
+export function pinnedAway(pin: Place, dtypes: number, want: Want = anywhere, leaves: readonly Node[] = []): Error {
+  if (!pin.alive) return lostPin(pin);
+  const missing = Object.entries(dtypeInfo)
+    .filter(([, info]) => dtypes & (1 << info.id) && !(pin.dtypes & (1 << info.id)))
+    .map(([name]) => name);
+  if (missing.length > 0) {
+    return new DTypeError({
+      code: 'DTYPE_NOT_ON_DEVICE',
+      message: `the computation is pinned to ${pin.id}, which has no ${missing.join(', ')}`,
+      fix: 'Cast to a dtype the device has, or pin it to another device.',
+      where: pin.id,
+    });
+  }
+  return unreadable(pin, leaves) ?? needsAsync(pin.id, want.sync ? 'the host' : 'another device');
+}
+
+/** Which input cannot be brought to a place at once, if there is one. */
+function unreadable(to: Place, leaves: readonly Node[]): DeviceUnavailable | null {
+  const far = leaves.find((l) => !reachable([l], to));
+  return far ? needsAsync(far.storage?.place?.id ?? 'another device', to.id) : null;
+}
+
+export const lostPin = (pin: Place): DeviceLost =>
+  new DeviceLost({
+    code: 'DEVICE_LOST',
+    message: `the computation is pinned to ${pin.id}, which was lost`,
+    fix: 'Pin it to another device, or wait until the device is back.',
+    where: pin.id,
+  });
+
+function needsAsync(from: string, to: string): DeviceUnavailable {
+  return new DeviceUnavailable({
+    code: 'NEEDS_ASYNC',
+    message: `data on ${from} is needed on ${to}, and ${from} cannot be read synchronously`,
+    fix: 'Use `await tensor.data()` instead of the synchronous form.',
+    where: to,
+  });
+}
+
+export function asyncOnly(device: string): DeviceUnavailable {
+  return new DeviceUnavailable({
+    code: 'NO_SYNC_READ',
+    message: `${device} cannot be read synchronously`,
+    fix: 'Use `await tensor.data()`.',
+    where: device,
+  });
+}
+
+/** Refuses a plan with a result that is larger than one buffer can be. */
+export function checkSizes(plan: Plan, place: Place): void {
+  for (const { bytes } of plan.made) {
+    if (bytes <= place.caps.maxBufferBytes) continue;
+    throw new OutOfMemory({
+      code: 'BUFFER_TOO_LARGE',
+      message: `${place.id}: a result of ${bytes} bytes is larger than one buffer can be (${place.caps.maxBufferBytes} bytes)`,
+      fix: 'Process the data in parts, or use a device with larger buffers.',
+      where: place.id,
+      requested: bytes,
+      available: place.caps.maxBufferBytes,
+    });
+  }
+}

@@ -1,0 +1,264 @@
+// The backend object that TF.js's engine talks to: data under ids, reference counts, reads.
+//
+// Cheap to make and to dispose of: TF.js makes a new one after every reset of its engine. The runtime and the counts of
+// kernels are the session's, and outlive it. A result is a lazy tensor under a new data id; nothing runs before a read or
+// a flush.
+
+import type { KernelBackend } from '@tensorflow/tfjs-core';
+import { ArgumentError, type DType, type Tensor, type TypedArray } from '../index.ts';
+import { asArray, isNumeric, type NumericType, ours, typeInTfjs } from './convert.ts';
+import type { Pending } from './pending.ts';
+import type { Session } from './session.ts';
+import { type Entry, newEntry } from './store.ts';
+import { type KernelTime, timeOf } from './time.ts';
+import type { BackendValues, ComplexPair, DataId, DataType, TensorInfo } from './types.ts';
+
+/** Host copies up to this many elements stay beside the device's: a read of them, or a routed kernel, then waits for nothing. */
+const keptElements = 1024;
+
+export class ForgeBackend implements KernelBackend {
+  readonly session: Session;
+  readonly pending: Pending;
+  readonly #data: {
+    get(id: DataId): Entry;
+    set(id: DataId, e: Entry): void;
+    has(id: DataId): boolean;
+    delete(id: DataId): boolean;
+    numDataIds(): number;
+  };
+  /** How often the variable whose value was disposed of last had been assigned. */
+  #replaced = 0;
+
+  constructor(session: Session, pending: Pending) {
+    this.session = session;
+    this.pending = pending;
+    const { tf } = session;
+    this.#data = new tf.DataStorage<Entry>(this, tf.engine());
+  }
+
+  // Writing.
+
+  write(values: BackendValues, shape: readonly number[], dtype: DataType): DataId {
+    const id = {};
+    this.move(id, values, shape, dtype, 1);
+    return id;
+  }
+
+  move(id: DataId, values: BackendValues, shape: readonly number[], dtype: DataType, refCount: number): void {
+    if (dtype === 'complex64') {
+      const [real, imag] = halves(values as Float32Array);
+      this.#setComplex(id, this.#written(real, shape), this.#written(imag, shape), refCount);
+    } else this.#data.set(id, newEntry(dtype, { values, refs: refCount }));
+  }
+
+  #written(values: Float32Array, shape: readonly number[]): TensorInfo {
+    return { dataId: this.write(values, shape, 'float32'), shape: [...shape], dtype: 'float32' };
+  }
+
+  #setComplex(id: DataId, real: TensorInfo, imag: TensorInfo, refs: number): void {
+    this.#data.set(id, newEntry('complex64', { parts: { real, imag }, refs }));
+  }
+
+  // Results of kernels.
+
+  /** A tensor of ours under a new id. The backend owns it from here on. */
+  put(tensor: Tensor): TensorInfo {
+    const dtype = typeInTfjs(tensor.dtype);
+    const entry = newEntry(dtype, { tensor: tensor.keep() });
+    const dataId = {};
+    this.#data.set(dataId, entry);
+    if (!tensor.computed) this.pending.add(entry);
+    return { dataId, shape: [...tensor.shape], dtype };
+  }
+
+  /** A complex value under three new ids. */
+  putComplex({ real, imag }: ComplexPair): TensorInfo {
+    const dataId = {};
+    this.#setComplex(dataId, this.put(real), this.put(imag), 1);
+    return { dataId, shape: [...real.shape], dtype: 'complex64' };
+  }
+
+  /** The same data under the same id, for a result of another shape. */
+  share(x: TensorInfo, shape: readonly number[]): TensorInfo {
+    this.#data.get(x.dataId).refs++;
+    return { dataId: x.dataId, shape: [...shape], dtype: x.dtype };
+  }
+
+  // What kernels read.
+
+  /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
+  tensorOf(x: TensorInfo): Tensor {
+    const entry = this.#data.get(x.dataId);
+    entry.tensor ??= this.#upload(entry, x.shape);
+    const { tensor } = entry;
+    return sameShape(tensor.shape, x.shape) ? tensor : tensor.reshape(x.shape);
+  }
+
+  /** The tensor of a float32 input if there is one in the shape the kernel sees. */
+  floats(x: TensorInfo): Tensor | null {
+    const { tensor, dtype } = this.#data.get(x.dataId);
+    return tensor && dtype === 'float32' && sameShape(tensor.shape, x.shape) ? tensor : null;
+  }
+
+  partsOf(x: TensorInfo): ComplexPair {
+    const { parts } = this.#data.get(x.dataId);
+    if (!parts) return { real: this.tensorOf(x), imag: this.session.rt.zeros(x.shape) };
+    return {
+      real: this.tensorOf({ ...parts.real, shape: x.shape }),
+      imag: this.tensorOf({ ...parts.imag, shape: x.shape }),
+    };
+  }
+
+  /** The values of an input if they are in host memory; null if they would have to be read. */
+  hostOf(x: TensorInfo): BackendValues | null {
+    return this.#data.get(x.dataId).values;
+  }
+
+  #upload(entry: Entry, shape: readonly number[]): Tensor {
+    const { rt } = this.session;
+    const dtype = entry.dtype as NumericType;
+    const values = asArray(entry.values!, dtype);
+    const options: { dtype: DType } = { dtype: ours[dtype] };
+    if (values.length > keptElements) entry.values = null;
+    // A single number is an argument of the kernel, not a buffer.
+    const tensor = values.length === 1 ? rt.full(shape, Number(values[0]), options) : rt.tensor(values, shape, options);
+    return tensor.keep();
+  }
+
+  // Reading.
+
+  async read(id: DataId): Promise<BackendValues> {
+    const entry = this.#data.get(id);
+    const { values, parts, dtype } = entry;
+    if (parts) {
+      const [real, imag] = await Promise.all([this.read(parts.real.dataId), this.read(parts.imag.dataId)]);
+      return merged(real as Float32Array, imag as Float32Array);
+    }
+    if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
+    const read = (await entry.tensor!.data()) as BackendValues;
+    // What was waited for once is there when a synchronous call needs it.
+    if (!this.session.synchronous) entry.values = read;
+    return read;
+  }
+
+  readSync(id: DataId): BackendValues {
+    const { values, parts, dtype, tensor } = this.#data.get(id);
+    if (parts) return merged(this.readSync(parts.real.dataId), this.readSync(parts.imag.dataId));
+    if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
+    return this.session.readNow(tensor!) as BackendValues;
+  }
+
+  // Reference counts.
+
+  refCount(id: DataId): number {
+    return this.#data.has(id) ? this.#data.get(id).refs : 0;
+  }
+
+  /** Called by the engine alone, when a variable takes a value. Kernels `share`. */
+  incRef(id: DataId): void {
+    const entry = this.#data.get(id);
+    entry.refs++;
+    entry.variable = true;
+    this.pending.assigned(entry, this.#replaced);
+    this.#replaced = 0;
+  }
+
+  disposeData(id: DataId, force = false): boolean {
+    if (!this.#data.has(id)) return true;
+    const entry = this.#data.get(id);
+    entry.refs--;
+    if (!force && entry.refs > 0) return false;
+    this.#data.delete(id);
+    if (entry.variable) this.#replaced = entry.tensor?.computed ? 0 : entry.age;
+    if (entry.parts) {
+      this.disposeData(entry.parts.real.dataId, true);
+      this.disposeData(entry.parts.imag.dataId, true);
+    }
+    this.pending.delete(entry);
+    entry.tensor?.dispose();
+    return true;
+  }
+
+  numDataIds(): number {
+    return this.#data.numDataIds();
+  }
+
+  // The rest of what TF.js asks.
+
+  memory(): {
+    unreliable: boolean;
+    reasons: string[];
+    numBytesInGPU: number;
+    numBytesInGPUAllocated: number;
+    numBytesInGPUFree: number;
+  } {
+    const mib = 2 ** 20;
+    const { allocatedMb, reservedMb } = this.session.rt.memory.snapshot();
+    const [live, reserved] = [allocatedMb * mib, reservedMb * mib];
+    const reasons = this.pending.size > 0 ? ['Results that were not computed yet take no memory.'] : [];
+    return {
+      unreliable: reasons.length > 0,
+      reasons,
+      numBytesInGPU: live,
+      numBytesInGPUAllocated: reserved,
+      numBytesInGPUFree: Math.max(0, reserved - live),
+    };
+  }
+
+  timerAvailable(): boolean {
+    return true;
+  }
+
+  time(work: () => void): Promise<KernelTime> {
+    return timeOf(this.session.rt, work, () => this.pending.flush());
+  }
+
+  floatPrecision(): 16 | 32 {
+    return 32;
+  }
+
+  epsilon(): number {
+    return 1e-7;
+  }
+
+  readToGPU(): never {
+    throw noInterchange('dataToGPU');
+  }
+
+  createTensorFromGPUData(): never {
+    throw noInterchange('tensor');
+  }
+
+  dispose(): void {
+    this.pending.clear();
+  }
+}
+
+function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Real and imaginary parts out of values that alternate between them. */
+function halves(values: Float32Array): [Float32Array, Float32Array] {
+  const at = (part: number) => Float32Array.from({ length: values.length / 2 }, (_, i) => values[2 * i + part]!);
+  return [at(0), at(1)];
+}
+
+function merged(real: BackendValues, imag: BackendValues): Float32Array {
+  const out = new Float32Array(real.length * 2);
+  for (let i = 0; i < real.length; i++) {
+    out[2 * i] = (real as TypedArray)[i] as number;
+    out[2 * i + 1] = (imag as TypedArray)[i] as number;
+  }
+  return out;
+}
+
+const noInterchange = (where: string): ArgumentError =>
+  new ArgumentError({
+    code: 'NOT_SUPPORTED',
+    message: `${where}: this backend does not exchange raw GPU buffers`,
+    fix: 'Use backend.toTensor(t) and backend.fromTensor(t): they share the data with gpuforge without a copy.',
+    where,
+  });

@@ -1,0 +1,35 @@
+// TF.js's dtypes and host arrays beside ours.
+//
+// float32 is f32, int32 is i32, bool is bool. complex64 is a pair of f32 tensors, string stays in host memory.
+
+import { DTypeError, type TypedArray } from '../index.ts';
+import type { BackendValues, DataType } from './types.ts';
+
+/** The dtypes that live on devices. */
+export type NumericType = 'float32' | 'int32' | 'bool';
+
+export const ours = { float32: 'f32', int32: 'i32', bool: 'bool' } as const;
+export const theirs: Readonly<Record<string, NumericType>> = { f32: 'float32', i32: 'int32', bool: 'bool' };
+
+const arrays = { float32: Float32Array, int32: Int32Array, bool: Uint8Array } as const;
+
+export const isNumeric = (dtype: DataType): dtype is NumericType => Object.hasOwn(ours, dtype);
+
+/** Values as the typed array that TF.js has for a dtype: itself where it is one already. */
+export function asArray(values: BackendValues, dtype: NumericType): TypedArray {
+  const kind = arrays[dtype];
+  if (values instanceof kind) return values;
+  return kind.from(values as ArrayLike<number>);
+}
+
+/** Refuses a tensor of ours whose dtype TF.js does not have. */
+export function typeInTfjs(dtype: string): NumericType {
+  const type = theirs[dtype];
+  if (type) return type;
+  throw new DTypeError({
+    code: 'UNSUPPORTED_DTYPE',
+    message: `tfjs: there is no TF.js dtype for ${dtype}`,
+    fix: "Cast first: x.cast('f32'), x.cast('i32') or x.cast('bool').",
+    where: 'tfjs',
+  });
+}

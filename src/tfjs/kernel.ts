@@ -1,0 +1,91 @@
+// What a native kernel is: a function from the tensors of its inputs to tensors.
+//
+// Kernels are tables of such functions by TF.js's names. A kernel never disposes of anything: what it makes on the way is
+// freed when it returns, and what it returns belongs to the backend.
+
+import type { Runtime, Tensor } from '../index.ts';
+import type { ForgeBackend } from './backend.ts';
+import type { BackendValues, ComplexPair, KernelInputs, TensorInfo, Tf } from './types.ts';
+
+/** One result: a new tensor, a complex value, or an input's data in another shape. */
+export type Out = Tensor | ComplexPair | TensorInfo;
+
+/** A call of a kernel. */
+export class Call {
+  readonly tf: Tf;
+  readonly rt: Runtime;
+  readonly inputs: KernelInputs;
+  readonly #attrs: unknown;
+  readonly #backend: ForgeBackend;
+
+  constructor(backend: ForgeBackend, inputs: KernelInputs, attrs: unknown) {
+    this.#backend = backend;
+    this.tf = backend.session.tf;
+    this.rt = backend.session.rt;
+    this.inputs = inputs;
+    this.#attrs = attrs;
+  }
+
+  /** Whether f64 costs no other device. */
+  get wide(): boolean {
+    return this.#backend.session.wide;
+  }
+
+  /** The attributes, by the type TF.js has for them. */
+  attrs<A>(): A {
+    return this.#attrs as A;
+  }
+
+  info(name: string): TensorInfo {
+    return this.inputs[name]!;
+  }
+
+  has(name: string): boolean {
+    return this.inputs[name] !== undefined && this.inputs[name] !== null;
+  }
+
+  /** An input as a tensor, in its own dtype. */
+  x(name: string): Tensor {
+    return this.#backend.tensorOf(this.inputs[name]!);
+  }
+
+  /** An input as f32. */
+  f(name: string): Tensor {
+    return this.x(name).cast('f32');
+  }
+
+  /** All inputs of a kernel that takes a list. */
+  list(): Tensor[] {
+    return Object.values(this.inputs).map((x) => this.#backend.tensorOf(x!));
+  }
+
+  /** An input as a complex value. */
+  complex(name: string): ComplexPair {
+    return this.#backend.partsOf(this.inputs[name]!);
+  }
+
+  /** The values of an input if no device has to be asked. */
+  host(name: string): ArrayLike<number> | null {
+    const values: BackendValues | null = this.#backend.hostOf(this.inputs[name]!);
+    return values as ArrayLike<number> | null;
+  }
+
+  /** An input's own data, in another shape. */
+  share(name: string, shape: readonly number[]): TensorInfo {
+    return this.#backend.share(this.inputs[name]!, shape);
+  }
+}
+
+/** What to do instead of a native kernel: run TF.js's own on the CPU, for the reason given. */
+export class Reroute {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+export type Native = (c: Call) => Out | Out[] | Reroute;
+
+/** Kernels by name; `complex` names those that take complex64 as well. */
+export type Kernels = Readonly<Record<string, Native>>;

@@ -1,0 +1,103 @@
+// What waits to be computed, and when it is: the flush policy.
+//
+// A lazy program that is never read must neither grow nor stall. Results that wait are computed together
+//   - when more than `results` were made since the last time, also such that are disposed of by now: lazy work that is too
+//     deep would be cut by the runtime value by value, and steps that several values share computed again for each,
+//   - when a variable is assigned again more than `assigns` times without having been computed: a training step is then
+//     one program, cut at the same point every time, so it is planned once,
+//   - when inputs that only wait for this work hold more than a quarter of the memory that is free,
+//   - in a microtask after the last op of a turn.
+// A flush that fails changes nothing: the error comes again where the value is read.
+
+import type { Runtime } from '../index.ts';
+import type { Entry } from './store.ts';
+
+export interface FlushOptions {
+  /** Compute in a microtask after the last op of a turn. Default true. */
+  readonly auto?: boolean | undefined;
+  /** Results that may be made without being computed. Default 128. */
+  readonly results?: number | undefined;
+  /** How often a variable may be assigned without being computed. Default 1. */
+  readonly assigns?: number | undefined;
+}
+
+const defaults = { auto: true, results: 128, assigns: 1 };
+
+/** Of the free memory, what disposed inputs of waiting work may hold. */
+const heldShare = 1 / 4;
+const unknownFree = 1 << 30;
+
+export class Pending {
+  readonly #rt: Runtime;
+  readonly #options: { readonly auto: boolean; readonly results: number; readonly assigns: number };
+  readonly #waiting = new Set<Entry>();
+  #scheduled = false;
+  /** Results since the last flush. */
+  #made = 0;
+  #heldBytes = 0;
+  #heldLimit = 0;
+
+  constructor(rt: Runtime, options: FlushOptions = {}) {
+    this.#rt = rt;
+    this.#options = { ...defaults, ...Object.fromEntries(Object.entries(options).filter(([, v]) => v !== undefined)) };
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  add(entry: Entry): void {
+    this.#waiting.add(entry);
+    if (++this.#made > this.#options.results) this.flush();
+    else if (!this.#scheduled && this.#options.auto) {
+      this.#scheduled = true;
+      queueMicrotask(this.#turnEnded);
+    }
+  }
+
+  /** An entry is gone. Its bytes may be held by what waits. */
+  delete(entry: Entry): void {
+    const waited = this.#waiting.delete(entry);
+    if (waited || this.#waiting.size === 0 || !entry.tensor?.computed) return;
+    this.#heldBytes += entry.tensor.nbytes;
+    this.#heldLimit ||= this.#freeBytes() * heldShare;
+    if (this.#heldBytes > this.#heldLimit) this.flush();
+  }
+
+  /** A variable takes a value, in place of one that had been assigned `age` times in a row without being computed. */
+  assigned(entry: Entry, age: number): void {
+    entry.age = !entry.tensor || entry.tensor.computed ? 0 : age + 1;
+    if (entry.age > this.#options.assigns) this.flush();
+  }
+
+  /** Computes everything that waits, together. */
+  flush(): void {
+    const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
+    this.#rt.compute(...open);
+    this.#waiting.clear();
+    this.#made = 0;
+    this.#heldBytes = 0;
+    this.#heldLimit = 0;
+  }
+
+  /** Forgets what waits without computing it. */
+  clear(): void {
+    this.#waiting.clear();
+  }
+
+  readonly #turnEnded = (): void => {
+    this.#scheduled = false;
+    try {
+      this.flush();
+    } catch {
+      // Whoever reads the value is told; nobody could be told here.
+      this.#waiting.clear();
+    }
+  };
+
+  #freeBytes(): number {
+    const open = this.#rt.devices().find((d) => d.open);
+    const free = open ? this.#rt.device(open.id).memory().free : 0;
+    return free > 0 ? free : unknownFree;
+  }
+}

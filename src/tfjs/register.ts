@@ -1,0 +1,252 @@
+// registerBackend: puts the backend and its kernels into the user's TF.js.
+//
+// The user's own modules are passed in, so there is one copy of TF.js's core, whichever package brought it.
+
+import { ArgumentError, createRuntime, type Runtime, type RuntimeOptions, type Stats, type Tensor } from '../index.ts';
+import { ForgeBackend } from './backend.ts';
+import { dispatch, kernelNames } from './dispatch.ts';
+import { type FlushOptions, Pending } from './pending.ts';
+import { hostKernels, Routed } from './routed.ts';
+import { Session, type TfjsEvents } from './session.ts';
+import type { Tf, TfCpu, TfTensor } from './types.ts';
+
+export interface BackendOptions {
+  /** `@tensorflow/tfjs-backend-cpu`: runs the kernels that have no implementation here. */
+  readonly cpu?: TfCpu | undefined;
+  /** The runtime to use, which stays yours, or options for a new one. */
+  readonly runtime?: Runtime | RuntimeOptions | undefined;
+  /** Default 'gpuforge'. */
+  readonly name?: string | undefined;
+  /** TF.js takes the backend with the highest priority if none is set. Default 10. */
+  readonly priority?: number | undefined;
+  /** When lazy results are computed. */
+  readonly flush?: FlushOptions | undefined;
+}
+
+export interface BackendReport {
+  /** The device that runs the kernels. */
+  readonly device: string;
+  /** Kernels with an implementation of ours. */
+  readonly native: number;
+  /** Those of them that ran, and how often. */
+  readonly ran: Readonly<Record<string, number>>;
+  /** Kernels that ran on TF.js's CPU backend, and how often. */
+  readonly routed: Readonly<Record<string, number>>;
+  /** Kernels that were asked for and that nothing could run. */
+  readonly missing: readonly string[];
+  /** Results that wait to be computed. */
+  readonly pendingOps: number;
+  readonly numDataIds: number;
+  readonly runtime: Stats;
+}
+
+/** The backend as its user holds it. */
+export class TfjsBackend {
+  readonly name: string;
+  readonly #session: Session;
+  readonly #owned: boolean;
+  readonly #current: () => ForgeBackend | null;
+
+  /** Use `registerBackend`. */
+  constructor(session: Session, owned: boolean, current: () => ForgeBackend | null) {
+    this.name = session.name;
+    this.#session = session;
+    this.#owned = owned;
+    this.#current = current;
+  }
+
+  /** The runtime behind it, for ops of gpuforge's own. */
+  get runtime(): Runtime {
+    return this.#session.rt;
+  }
+
+  report(): BackendReport {
+    const { rt, native, routed, missing } = this.#session;
+    const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
+    const current = this.#current();
+    return {
+      device: rt.devices().find((d) => d.open)?.id ?? 'none',
+      native: kernelNames.length,
+      ran: counts(native),
+      routed: counts(routed),
+      missing: [...missing],
+      pendingOps: current?.pending.size ?? 0,
+      numDataIds: current?.numDataIds() ?? 0,
+      runtime: rt.stats(),
+    };
+  }
+
+  /** Listens to `routed` (a kernel ran on TF.js's CPU backend for the first time) and `warning`. */
+  on<K extends keyof TfjsEvents & string>(kind: K, listener: (event: TfjsEvents[K]) => unknown): () => void {
+    return this.#session.events.on(kind, listener);
+  }
+
+  /** The data of a TF.js tensor as a tensor of ours, without a copy. Each is disposed of by itself. */
+  toTensor(t: TfTensor): Tensor {
+    const { tf } = this.#session;
+    if (!(t instanceof tf.Tensor)) throw notATensor(t);
+    return this.#use('toTensor').tensorOf(t).clone().keep();
+  }
+
+  /** A tensor of ours as a TF.js tensor, without a copy. Each is disposed of by itself. */
+  fromTensor(t: Tensor): TfTensor {
+    if (!this.#session.rt.owns(t)) throw foreignTensor(t);
+    const backend = this.#use('fromTensor');
+    return this.#session.tf.engine().makeTensorFromTensorInfo(backend.put(t.clone()), backend);
+  }
+
+  /** Removes the backend from TF.js and closes the runtime, unless you brought it. */
+  async close(): Promise<void> {
+    const { tf, name, rt } = this.#session;
+    if (registered.get(tf.engine())?.get(name)?.backend === this) {
+      registered.get(tf.engine())!.delete(name);
+      tf.removeBackend(name);
+      for (const kernel of tf.getKernelsForBackend(name)) tf.unregisterKernel(kernel.kernelName, name);
+    }
+    if (this.#owned) await rt.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #use(where: string): ForgeBackend {
+    const current = this.#current();
+    if (current) return current;
+    throw new ArgumentError({
+      code: 'BACKEND_NOT_SET',
+      message: `${where}: '${this.name}' is not in use`,
+      fix: `await tf.setBackend('${this.name}') first.`,
+      where,
+    });
+  }
+}
+
+interface Registered {
+  readonly backend: TfjsBackend;
+  readonly options: BackendOptions;
+}
+
+/** Per engine of TF.js: what was registered under which name. */
+const registered = new WeakMap<object, Map<string, Registered>>();
+
+/**
+ * Registers a TF.js backend that runs on gpuforge.
+ *
+ * ```ts
+ * import * as tf from '@tensorflow/tfjs-core';
+ * import * as cpu from '@tensorflow/tfjs-backend-cpu';
+ * import { registerBackend } from 'gpuforge/tfjs';
+ *
+ * await registerBackend(tf, { cpu });
+ * await tf.setBackend('gpuforge');
+ * ```
+ */
+export async function registerBackend(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
+  checkCore(tf);
+  const { cpu, name = 'gpuforge', priority = 10 } = options;
+  checkName(name);
+  const engine = tf.engine();
+  const known = registered.get(engine)?.get(name);
+  if (known) {
+    if (sameOptions(known.options, options)) return known.backend;
+    throw new ArgumentError({
+      code: 'ALREADY_REGISTERED',
+      message: `registerBackend: '${name}' is registered with other options`,
+      fix: 'Close that backend first, or give another name.',
+      where: 'registerBackend',
+    });
+  }
+  const given = options.runtime;
+  const owned = !isRuntime(given);
+  const rt = isRuntime(given) ? given : await createRuntime(given);
+  const session = new Session(tf, cpu ?? null, rt, name);
+  const routed = new Routed(session);
+  let current: ForgeBackend | null = null;
+  const backend = new TfjsBackend(session, owned, () => current);
+  tf.registerBackend(
+    name,
+    () => {
+      current = new ForgeBackend(session, new Pending(rt, options.flush));
+      return current;
+    },
+    priority,
+  );
+  for (const kernelName of new Set([...kernelNames, ...hostKernels, ...routed.names])) {
+    tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, routed) });
+  }
+  if (!registered.has(engine)) registered.set(engine, new Map());
+  registered.get(engine)!.set(name, { backend, options });
+  if (cpu && cpu.version_cpu !== tf.version_core) {
+    session.events.emit('warning', {
+      message: `@tensorflow/tfjs-backend-cpu is ${cpu.version_cpu}, the core is ${tf.version_core}: use one version`,
+    });
+  }
+  return backend;
+}
+
+const isRuntime = (given: BackendOptions['runtime']): given is Runtime => given !== undefined && 'scope' in given;
+
+const optionNames = ['cpu', 'runtime', 'name', 'priority', 'flush'] as const;
+const sameOptions = (a: BackendOptions, b: BackendOptions): boolean => optionNames.every((k) => a[k] === b[k]);
+
+const needed = [
+  'registerBackend',
+  'registerKernel',
+  'getKernelsForBackend',
+  'engine',
+  'DataStorage',
+  'backend_util',
+] as const;
+
+function checkCore(tf: Tf): void {
+  const lacks = needed.filter((key) => !tf || !(key in tf));
+  if (lacks.length > 0) {
+    throw new ArgumentError({
+      code: 'NOT_TFJS',
+      message: `registerBackend: the first argument is not TF.js: it has no ${lacks.join(', ')}`,
+      fix: "import * as tf from '@tensorflow/tfjs-core' (or '@tensorflow/tfjs'), and pass tf.",
+      where: 'registerBackend',
+    });
+  }
+  if (!/^4\./.test(tf.version_core)) {
+    throw new ArgumentError({
+      code: 'TFJS_VERSION',
+      message: `registerBackend: TF.js ${tf.version_core} is not supported`,
+      fix: 'Use @tensorflow/tfjs-core 4.x.',
+      where: 'registerBackend',
+    });
+  }
+}
+
+function checkName(name: string): void {
+  if (typeof name === 'string' && name.length > 0 && !name.includes('_')) return;
+  throw new ArgumentError({
+    code: 'BAD_NAME',
+    message: `registerBackend: '${String(name)}' cannot be the name of a backend`,
+    fix: 'Use a name without an underscore: TF.js splits at it.',
+    where: 'registerBackend',
+  });
+}
+
+const notATensor = (t: unknown): ArgumentError => {
+  const foreign = typeof t === 'object' && t !== null && 'dataId' in t;
+  return new ArgumentError({
+    code: foreign ? 'TWO_CORES' : 'NOT_A_TENSOR',
+    message: foreign
+      ? 'toTensor: this tensor comes from another copy of TF.js than the one the backend is registered in'
+      : 'toTensor: this is not a TF.js tensor',
+    fix: foreign
+      ? 'Import TF.js from one package everywhere (npm ls @tensorflow/tfjs-core shows the copies).'
+      : 'Pass a tf.Tensor.',
+    where: 'toTensor',
+  });
+};
+
+const foreignTensor = (t: Tensor): ArgumentError =>
+  new ArgumentError({
+    code: 'FOREIGN_TENSOR',
+    message: `fromTensor: ${String(t)} belongs to another runtime`,
+    fix: 'Make it with backend.runtime.',
+    where: 'fromTensor',
+  });

@@ -1,0 +1,327 @@
+// One suite for every transport: in this process, and on a real Redis where there is one.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ChunkInput,
+  chunkIdOf,
+  createBatch,
+  handlerOf,
+  localTransport,
+  openTransport,
+  readBlob,
+  type Transport,
+  type WireOps,
+  type WorkerCaps,
+  writeBlob,
+} from '../../src/batch/index.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { within } from '../support/time.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gpuforge-queue-'));
+let redis: TestRedis | null = null;
+beforeAll(async () => {
+  if (noRedis === null) redis = await startRedis();
+});
+afterAll(async () => {
+  await redis?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const cpu: WorkerCaps = { backend: 'cpu', device: 'cpu', freeMb: null, itemsPerSecond: {} };
+const cuda = (freeMb: number): WorkerCaps => ({ backend: 'cuda', device: 'cuda:0', freeMb, itemsPerSecond: {} });
+const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+const params = (n: number): ChunkInput[] => numbers(n).map((i) => ({ params: i }));
+let prefixes = 0;
+
+const kinds: readonly [string, () => Promise<Transport>][] = [
+  ['local', async () => localTransport({ backoffMs: [1] })],
+  ['redis', () => openTransport(redis!.url, { prefix: `t${prefixes++}`, lockMs: 2000, checkMs: 500 })],
+];
+
+async function values(job: { results(): AsyncIterable<unknown> }): Promise<unknown[]> {
+  const out: unknown[] = [];
+  for await (const o of job.results()) {
+    const outcome = o as { ok: boolean; result: { value: unknown }; dead: { error: string } };
+    out.push(outcome.ok ? outcome.result.value : outcome.dead.error);
+  }
+  return out;
+}
+
+describe.each(kinds)('the %s transport', (kind, open) => {
+  let transport: Transport;
+  const missing = kind === 'redis' ? noRedis : null;
+  beforeAll(async () => {
+    if (missing === null) transport = await open();
+  });
+  afterAll(() => transport?.close());
+  const ops = (more: WireOps = {}): WireOps => ({
+    double: ({ params }) => ({ value: 2 * (params as number) }),
+    ...more,
+  });
+  const test = (name: string, body: () => Promise<void>): void => {
+    it(name, async (context) => {
+      if (missing !== null) context.skip(missing);
+      await body();
+    });
+  };
+
+  test('gives the results of 200 chunks in their order, from three workers', async () => {
+    const workers = await Promise.all(
+      numbers(3).map(() => transport.worker(handlerOf({ ops: ops() }), cpu, { concurrency: 4 })),
+    );
+    const job = await transport.submit({ op: 'double' }, params(200));
+    expect(await values(job)).toEqual(numbers(200).map((i) => 2 * i));
+    expect(await job.finished()).toMatchObject({
+      state: 'done',
+      total: 200,
+      submitted: 200,
+      done: 200,
+      dead: 0,
+      duplicates: 0,
+    });
+    expect(workers.reduce((n, w) => n + w.stats().done, 0)).toBe(200);
+    expect((await transport.jobs()).map((j) => j.id)).toContain(job.id);
+    expect(await (await transport.job(job.id))!.status()).toMatchObject({ done: 200 });
+    expect(await transport.job('unknown')).toBeNull();
+    await Promise.all(workers.map((w) => w.close()));
+  });
+
+  test('an empty job is done at once; the same job again repeats nothing', async () => {
+    const empty = await transport.submit({ op: 'double' }, []);
+    expect(await empty.finished()).toMatchObject({ state: 'done', total: 0 });
+    let runs = 0;
+    const counted = ops({ count: () => ({ value: ++runs }) });
+    const worker = await transport.worker(handlerOf({ ops: counted }), cpu);
+    const job = { op: 'count', id: `again-${kind}` };
+    const first = await (await transport.submit(job, params(5))).finished();
+    expect(first.state).toBe('done');
+    const again = await (await transport.submit(job, params(5))).finished();
+    expect(again).toMatchObject({ state: 'done', done: 5 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(runs).toBe(5);
+    const handle = (await transport.job(job.id))!;
+    expect(await handle.status()).toMatchObject({ done: 5, submitted: 5, total: 5 });
+    await handle.remove();
+    expect(await transport.job(job.id)).toBeNull();
+    expect((await transport.jobs()).map((j) => j.id)).not.toContain(job.id);
+    await worker.close();
+  });
+
+  test('retries what fails in passing, and keeps what fails for good as a dead letter with its trace', async () => {
+    const tries = new Map<number, number>();
+    const shaky: WireOps = {
+      shaky: ({ params }) => {
+        const n = params as number;
+        tries.set(n, (tries.get(n) ?? 0) + 1);
+        if (n === 3) throw new RangeError('three is broken');
+        if (n === 5 && tries.get(n)! < 3) throw new Error('not yet');
+        return { value: n };
+      },
+    };
+    const worker = await transport.worker(handlerOf({ ops: shaky }), cpu, { concurrency: 2 });
+    const job = await transport.submit({ op: 'shaky', attempts: 3 }, params(8));
+    expect(await values(job)).toEqual([0, 1, 2, 'three is broken', 4, 5, 6, 7]);
+    expect(await job.finished()).toMatchObject({ state: 'failed', done: 7, dead: 1, retries: 4 });
+    expect([tries.get(3), tries.get(5)]).toEqual([3, 3]);
+    const [letter] = await job.deadLetters();
+    expect(letter).toMatchObject({ index: 3, error: 'three is broken', attempts: 3 });
+    expect(letter!.trace).toContain('RangeError');
+    expect(await job.retry()).toBe(1);
+    expect(await job.finished()).toMatchObject({ state: 'failed', dead: 1 });
+    expect(tries.get(3)).toBe(6);
+    await worker.close();
+  });
+
+  test('a cancelled job starts no further chunk, and its waits end', async () => {
+    let started = 0;
+    const slow: WireOps = {
+      slow: async () => {
+        started++;
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        return {};
+      },
+    };
+    const worker = await transport.worker(handlerOf({ ops: slow }), cpu);
+    const job = await transport.submit({ op: 'slow' }, params(200));
+    for await (const _ of job.results()) break;
+    await job.cancel();
+    expect((await job.finished()).state).toBe('cancelled');
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    const count = started;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(started).toBe(count);
+    expect(started).toBeLessThan(150);
+    await worker.close();
+  });
+
+  test('data by reference: checked, and a file that was changed fails at once with both hashes', async () => {
+    const data = Float32Array.of(1, 2, 3);
+    const ref = await writeBlob(folder, { dtype: 'f32', shape: [3], bytes: new Uint8Array(data.buffer) });
+    const own: WireOps = {
+      twice: ({ inputs }) => {
+        const x = new Float32Array(inputs[0]!.bytes.slice().buffer);
+        return { outputs: [{ dtype: 'f32', shape: [3], bytes: new Uint8Array(x.map((v) => 2 * v).buffer) }] };
+      },
+    };
+    const worker = await transport.worker(handlerOf({ ops: own, folder }), cpu);
+    const job = await transport.submit({ op: 'twice' }, [{ inputs: [ref] }]);
+    for await (const o of job.results()) {
+      expect(o.ok).toBe(true);
+      if (!o.ok) continue;
+      const out = await readBlob(o.result.outputs[0]!, folder);
+      expect([...new Float32Array(out.bytes.slice().buffer)]).toEqual([2, 4, 6]);
+    }
+    writeFileSync(fileURLToPath(ref.uri), new Uint8Array(12));
+    const changed = await transport.submit({ op: 'twice' }, [{ inputs: [ref], params: kind }]);
+    await changed.finished();
+    const [letter] = await changed.deadLetters();
+    expect(letter!.attempts).toBe(1);
+    expect(letter!.error).toContain(ref.sha256);
+    expect(letter!.error).toMatch(/SHA-256 is [0-9a-f]{64}/);
+    const outside = await transport.submit({ op: 'twice' }, [
+      { inputs: [{ ...ref, uri: pathToFileURL('/etc/hostname').href }] },
+    ]);
+    await outside.finished();
+    expect((await outside.deadLetters())[0]!.error).toContain('outside of the shared folder');
+    await worker.close();
+  });
+
+  test('operations are names of a registry: others, other versions and code are refused', async () => {
+    const worker = await transport.worker(handlerOf({ ops: ops(), version: '2' }), cpu);
+    const unknown = await transport.submit({ op: 'constructor' }, [{}]);
+    await unknown.finished();
+    expect((await unknown.deadLetters())[0]!.error).toMatch(/no operation 'constructor'/);
+    const old = await transport.submit({ op: 'double', codeVersion: '1' }, params(1));
+    await old.finished();
+    expect((await old.deadLetters())[0]!.error).toMatch(/version 1/);
+    await expect(transport.submit({ op: '() => 1' }, [])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    const large = [{ params: 'x'.repeat(70_000) }];
+    await expect(transport.submit({ op: 'double' }, large)).rejects.toThrow(/65536/);
+    await worker.close();
+  });
+
+  test('chunks go to workers that can do them; slower ones help when there is too much', async () => {
+    const ran: string[] = [];
+    const named = (name: string, ms: number): WireOps => ({
+      where: async () => {
+        ran.push(name);
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        return { value: name };
+      },
+    });
+    const slow = await transport.worker(handlerOf({ ops: named('cpu', 10) }), cpu);
+    const small = await transport.worker(handlerOf({ ops: named('small', 10) }), cuda(8 * 1024));
+    const large = await transport.worker(handlerOf({ ops: named('large', 10) }), cuda(80 * 1024));
+    const job = await transport.submit({ op: 'where', needs: 'gpu:cuda:>=16g' }, params(5));
+    expect(new Set(await values(job))).toEqual(new Set(['large']));
+    const plain = await transport.submit({ op: 'where', needs: 'cpu' }, params(5));
+    expect(new Set(await values(plain))).toEqual(new Set(['cpu']));
+    await Promise.all([small.close()]);
+    ran.length = 0;
+    const over = { op: 'where', needs: 'gpu:cuda:>=16g', overflow: { to: 'cpu', slowdown: 20 } } as const;
+    const few = await transport.submit(over, params(10));
+    expect(new Set(await values(few))).toEqual(new Set(['large']));
+    const many = await transport.submit(over, params(300));
+    expect(new Set(await values(many))).toEqual(new Set(['large', 'cpu']));
+    await Promise.all([slow.close(), large.close()]);
+  });
+
+  test('a batch runs on it with the same call: results in order, the failing item by its index', async () => {
+    const worker = await transport.worker(
+      handlerOf({
+        ops: {
+          ...ops(),
+          odd: ({ params }) => {
+            if (params === 4) throw new Error('four');
+            return { value: params };
+          },
+        },
+      }),
+      cpu,
+      { concurrency: 2 },
+    );
+    await using batch = createBatch([5, 6, 7], { transport });
+    const told: number[] = [];
+    expect(await batch.executeParallel({ op: 'double' }, { onProgress: (done) => told.push(done) })).toEqual([
+      10, 12, 14,
+    ]);
+    expect(told.at(-1)).toBe(3);
+    expect(batch.stats()).toMatchObject({ parallel: 'queue', totalItemsProcessed: 3 });
+    await using failing = createBatch([3, 4, 5], { transport, attempts: 1 });
+    await expect(failing.executeParallel({ op: 'odd' })).rejects.toMatchObject({
+      index: 1,
+      message: expect.stringContaining('four'),
+    });
+    const all = await failing.executeParallel({ op: 'odd' }, { onError: 'collect' });
+    expect(all.map((o) => o.ok)).toEqual([true, false, true]);
+    await worker.close();
+  });
+});
+
+describe('ids and addresses', () => {
+  const chunk = { jobId: 'j', index: 0, op: 'o', codeVersion: '', inputs: [], params: null, bytes: 0 };
+  it('a chunk is the same as another if all that counts is', async () => {
+    const id = await chunkIdOf(chunk);
+    expect(await chunkIdOf({ ...chunk, bytes: 7 })).toBe(id);
+    for (const other of [{ index: 1 }, { op: 'p' }, { params: 1 }, { codeVersion: '2' }, { jobId: 'k' }])
+      expect(await chunkIdOf({ ...chunk, ...other })).not.toBe(id);
+  });
+  it('a Redis elsewhere needs a password; other addresses are refused', async () => {
+    await expect(openTransport('redis://example.com:6379')).rejects.toThrow(/password/);
+    await expect(openTransport('nats://localhost')).rejects.toThrow(/no transport/);
+    await expect(openTransport('here')).rejects.toThrow(/not an address/);
+  });
+  it('http data is read by range and checked', async () => {
+    const { createServer } = await import('node:http');
+    const bytes = Uint8Array.from({ length: 100 }, (_, i) => i);
+    const server = createServer((request, response) => {
+      const [, from, to] = /bytes=(\d+)-(\d*)/.exec(request.headers.range ?? '') ?? [];
+      if (from === undefined) response.end(bytes);
+      else response.writeHead(206).end(bytes.subarray(Number(from), Number(to) + 1));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const { sha256 } = await import('../../src/batch/chunk-id.ts');
+    const ref = { uri: `http://127.0.0.1:${port}/x`, dtype: 'u8', shape: [8], offset: 16, length: 8 } as const;
+    const got = await readBlob({ ...ref, sha256: await sha256(bytes.slice(16, 24)) });
+    expect([...got.bytes]).toEqual([16, 17, 18, 19, 20, 21, 22, 23]);
+    await expect(readBlob({ ...ref, sha256: '0'.repeat(64) })).rejects.toThrow(/has changed/);
+    server.close();
+  });
+});
+
+it('Redis killed and restarted: nothing that was accepted is lost, nothing is committed twice', async (context) => {
+  if (noRedis !== null) context.skip(noRedis);
+  const own = await startRedis();
+  const transport = await openTransport(own.url, { lockMs: 1000, checkMs: 300 });
+  const seen = new Map<number, number>();
+  const worker = await transport.worker(
+    handlerOf({
+      ops: {
+        wait: async ({ params }) => {
+          seen.set(params as number, (seen.get(params as number) ?? 0) + 1);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          return { value: params };
+        },
+      },
+    }),
+    cpu,
+    { concurrency: 2 },
+  );
+  const job = await transport.submit({ op: 'wait' }, params(150));
+  // Once a second everything is on disk.
+  await new Promise((resolve) => setTimeout(resolve, 1300));
+  await own.kill();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await own.start();
+  const status = await job.finished(AbortSignal.timeout(within(60_000)));
+  expect(status).toMatchObject({ state: 'done', done: 150, dead: 0 });
+  expect((await values(job)).sort((a, b) => Number(a) - Number(b))).toEqual(numbers(150));
+  await worker.close();
+  await transport.close();
+  await own.stop();
+});

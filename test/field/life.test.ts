@@ -1,0 +1,213 @@
+// What a field keeps to from cycle to cycle: the same bits from the same seed, nothing lost by saving, nothing changed by a failure.
+
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createField,
+  Field,
+  FieldConfigError,
+  FieldFileError,
+  FieldInputError,
+  type FieldOptions,
+  FieldStateError,
+} from '../../src/field/index.ts';
+import { closeAll, kinds, runtimeOf } from './devices.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'field-'));
+});
+afterAll(async () => {
+  await closeAll();
+  await rm(folder, { recursive: true });
+});
+
+const small: FieldOptions = { resolution: 5, channels: 24, sensorDim: 4, motorDim: 3, seed: 7 };
+const input = (t: number, n = 4): Float32Array =>
+  Float32Array.from({ length: n }, (_, i) => Math.sin(0.7 * t + i) * 0.5);
+
+async function hashOf(field: Field): Promise<string> {
+  const { tensors, values } = await field.snapshot();
+  const hash = createHash('sha256').update(JSON.stringify(values));
+  for (const name of Object.keys(tensors).sort()) hash.update(tensors[name]!.bytes);
+  return hash.digest('hex');
+}
+
+describe.each(kinds)('a field on %s', (kind) => {
+  const make = async (more: FieldOptions = {}): Promise<Field> =>
+    createField({ runtime: await runtimeOf(kind), device: kind === 'cpu' ? 'cpu' : 'gpu', ...small, ...more });
+
+  it('gives the same bits for the same seed, others for another', async () => {
+    const run = async (seed: number): Promise<string> => {
+      await using field = await make({ seed });
+      for (let t = 0; t < 5; t++) await field.step(input(t));
+      return hashOf(field);
+    };
+    const [a, b, c] = [await run(3), await run(3), await run(4)];
+    expect(a).toBe(b);
+    expect(c).not.toBe(a);
+  });
+
+  it('goes on bit by bit after saving and loading', async () => {
+    await using field = await make();
+    for (let t = 0; t < 4; t++) await field.step([...input(t), t % 2]);
+    const file = join(folder, `${kind}.gfield`);
+    await field.save(file);
+    await using loaded = await Field.load(file, {
+      runtime: await runtimeOf(kind),
+      device: kind === 'cpu' ? 'cpu' : 'gpu',
+    });
+    expect(await hashOf(loaded)).toBe(await hashOf(field));
+    for (let t = 4; t < 12; t++) {
+      const [a, b] = [await field.step(input(t)), await loaded.step(input(t))];
+      expect(b.motors).toEqual(a.motors);
+      expect({ ...b.state, timestamp: 0, cycleTimeMs: 0 }).toEqual({ ...a.state, timestamp: 0, cycleTimeMs: 0 });
+    }
+    expect(await hashOf(loaded)).toBe(await hashOf(field));
+    expect(await readdir(folder).then((f) => f.filter((n) => n.endsWith('.part')))).toEqual([]);
+  });
+
+  it('refuses bad inputs and stays as it is', async () => {
+    await using field = await make();
+    await field.step(input(0));
+    const before = await hashOf(field);
+    const bad = [
+      [1, 2, 3],
+      [1, 2, 3, 4, 5, 6],
+      [0, 0, Number.NaN, 0],
+      [0, Number.POSITIVE_INFINITY, 0, 0],
+      [0, 0, 0, 10.5],
+      [0, 0, 0, 0, -11],
+      'abcd',
+      null,
+      [0, 0, '1', 0],
+    ];
+    for (const values of bad) {
+      await expect(field.step(values as never)).rejects.toThrow(FieldInputError);
+      await expect(Field.stepBatch([field], [values as never])).rejects.toThrow(FieldInputError);
+    }
+    expect(await hashOf(field)).toBe(before);
+    expect(field.cycle).toBe(1);
+    expect((await field.step(input(1))).motors).toHaveLength(3);
+  });
+
+  it('runs with others as it runs alone', async () => {
+    const seeds = [1, 2, 3];
+    const [together, alone] = [
+      await Promise.all(seeds.map((seed) => make({ seed }))),
+      await Promise.all(seeds.map((seed) => make({ seed }))),
+    ];
+    for (let t = 0; t < 4; t++) {
+      // In the third cycle one of them runs by itself, and comes back.
+      const some = t === 2 ? together.slice(1) : together;
+      if (t === 2) await together[0]!.step(input(t));
+      const got = await Field.stepBatch(
+        some,
+        some.map((f) => input(t + 10 * (f.seed - 1))),
+      );
+      const first = t === 2 ? 1 : 0;
+      for (const [i, f] of alone.entries()) {
+        const { motors, state } = await f.step(input(t === 2 && i === 0 ? t : t + 10 * (f.seed - 1)));
+        if (i < first) continue;
+        expect(got[i - first]!.motors).toEqual(motors);
+        expect(got[i - first]!.state.energy).toBe(state.energy);
+      }
+    }
+    for (const [i, f] of together.entries()) expect(await hashOf(f)).toBe(await hashOf(alone[i]!));
+    await expect(Field.stepBatch([together[0]!, together[0]!], [input(0), input(0)])).rejects.toThrow(FieldConfigError);
+    await using other = await make({ resolution: 6 });
+    await expect(Field.stepBatch([together[0]!, other], [input(0), input(0)])).rejects.toThrow(/differs from field 0/);
+    for (const f of [...together, ...alone]) await f.dispose();
+  });
+
+  it('moves one input up and one record down per cycle, and takes no new memory', async () => {
+    const rt = await runtimeOf(kind);
+    await using field = await make();
+    for (let t = 0; t < 6; t++) await field.step(input(t));
+    const seen = { upload: 0, download: 0 };
+    const ends = [rt.on('upload', () => seen.upload++), rt.on('download', () => seen.download++)];
+    const before = rt.memory.snapshot(field.device).reservedMb;
+    for (let t = 0; t < 10; t++) expect((await field.step(input(t))).state.transfers).toEqual({ up: 1, down: 1 });
+    for (const end of ends) end();
+    expect(seen).toEqual({ upload: 10, download: 10 });
+    expect(rt.memory.snapshot(field.device).reservedMb).toBe(before);
+    expect(field.report()).toMatchObject({ cycles: 16, transfers: { up: 16, down: 16 } });
+    if (kind === 'cpu') expect(field.kernels.length).toBeLessThanOrEqual(4);
+  });
+
+  it('throws where a value is no number any more, names the cell, and keeps the field', async () => {
+    await using field = await make({ settings: { spontaneous: 0 } });
+    await field.step(input(0));
+    const saved = await field.snapshot();
+    const bytes = saved.tensors.field!.bytes.slice();
+    new Float32Array(bytes.buffer)[24 * 31 + 5] = Number.NaN;
+    await field.restore({ ...saved, tensors: { ...saved.tensors, field: { ...saved.tensors.field!, bytes } } });
+    const before = await hashOf(field);
+    const error = await field.step(input(1)).then(
+      () => null,
+      (e: unknown) => e,
+    );
+    expect(error).toBeInstanceOf(FieldStateError);
+    if (kind === 'cpu') expect((error as FieldStateError).cell).toHaveLength(4);
+    expect((error as FieldStateError).cycle).toBe(2);
+    expect(await hashOf(field)).toBe(before);
+    await field.restore(saved);
+    await field.step(input(1));
+  });
+});
+
+describe('a field file', () => {
+  it('is refused with the reason if anything in it is wrong', async () => {
+    const rt = await runtimeOf('cpu');
+    await using field = await createField({ runtime: rt, device: 'cpu', ...small });
+    const file = join(folder, 'broken.gfield');
+    await field.save(file);
+    const right = new Uint8Array(await readFile(file));
+    const cases: [RegExp, (bytes: Uint8Array) => Uint8Array][] = [
+      [/no field file/, (b) => b.with(0, 0x48)],
+      [/checksum of tensor 'field'|checksum of tensor/, (b) => b.with(b.length - 3, b[b.length - 3]! ^ 1)],
+      [/bytes follow/, (b) => Uint8Array.from([...b, 1])],
+      [/beyond the end|does not lie/, (b) => b.slice(0, -1)],
+      [/within its header/, (b) => b.slice(0, 100)],
+      [/header claims/, (b) => b.with(11, 0x7f)],
+      [/schema/, (b) => replaced(b, 'gpuforge.field/1', 'gpuforge.field/2')],
+      [/no JSON/, (b) => replaced(b, '{"schema"', '{schema""')],
+    ];
+    for (const [reason, change] of cases) {
+      await writeFile(file, change(right));
+      const error = await Field.load(file, { runtime: rt, device: 'cpu' }).catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(FieldFileError);
+      expect((error as Error).message).toMatch(reason);
+    }
+    await expect(Field.load(join(folder, 'none'), { runtime: rt })).rejects.toThrow(FieldFileError);
+    await expect(field.save(join(folder, 'no', 'where'))).rejects.toThrow(FieldFileError);
+    await using other = await createField({ runtime: rt, device: 'cpu', ...small, resolution: 6 });
+    await expect(other.restore(await field.snapshot())).rejects.toThrow(/another field: shape/);
+  });
+
+  it('has a name for everything a field keeps', async () => {
+    await using field = await createField({ runtime: await runtimeOf('cpu'), device: 'cpu', ...small });
+    const records = Array.from({ length: 12 }, (_, t) => ({ input: input(t), target: input(t + 1) }));
+    await field.train(records, { method: 'ridge', what: 'prediction' });
+    const { tensors, values } = await field.snapshot();
+    expect(Object.keys(tensors).sort()).toEqual([
+      'features',
+      'field',
+      'predicted',
+      'recent',
+      'tail',
+      'trained.prediction',
+    ]);
+    expect(Object.keys(values).sort()).toEqual(['carried', 'features', 'mind', 'statistics']);
+  });
+});
+
+function replaced(bytes: Uint8Array, from: string, to: string): Uint8Array {
+  const at = Buffer.from(bytes).indexOf(from);
+  const made = bytes.slice();
+  made.set(Buffer.from(to), at);
+  return made;
+}

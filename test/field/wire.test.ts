@@ -1,0 +1,255 @@
+// The wire protocol: frames however they are cut, every error by its number, and a server that random bytes do not harm.
+
+import { connect, type Socket } from 'node:net';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createField } from '../../src/field/index.ts';
+import {
+  decodeError,
+  decodeValues,
+  encodeFrame,
+  encodeValues,
+  errorCodes,
+  type Frame,
+  FrameReader,
+  headerBytes,
+  magic,
+} from '../../src/field/wire/frames.ts';
+import { decodeHello, decodeWelcome, encodeHello, encodeWelcome } from '../../src/field/wire/handshake.ts';
+import {
+  FieldClient,
+  type FieldServer,
+  FieldWireError,
+  type ServeOptions,
+  serveField,
+} from '../../src/field/wire/index.ts';
+import { closeAll, runtimeOf } from './devices.ts';
+
+const rt = await runtimeOf('cpu');
+const servers: FieldServer[] = [];
+afterAll(async () => {
+  for (const s of servers) await s.close();
+  await closeAll();
+});
+
+const sizes = { sensors: 3, motors: 2 };
+const field = { runtime: rt, device: 'cpu', resolution: 4, channels: 8 } as const;
+async function serve(more: ServeOptions = {}): Promise<FieldServer> {
+  const server = await serveField({ port: 0, hz: 10_000, field, ...more });
+  servers.push(server);
+  return server;
+}
+
+/** A raw connection that collects frames. */
+class Raw {
+  readonly frames: Frame[] = [];
+  closed = false;
+  readonly #reader = new FrameReader();
+  readonly #waits: (() => void)[] = [];
+
+  private constructor(readonly socket: Socket) {
+    socket.on('data', (b) => {
+      this.frames.push(...this.#reader.push(b).frames);
+      for (const w of this.#waits.splice(0)) w();
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.closed = true;
+      for (const w of this.#waits.splice(0)) w();
+    });
+  }
+
+  static open(port: number): Promise<Raw> {
+    return new Promise((resolve) => {
+      const socket = connect({ port, host: '127.0.0.1' }, () => resolve(new Raw(socket)));
+    });
+  }
+
+  async next(): Promise<Frame | null> {
+    while (this.frames.length === 0 && !this.closed) await new Promise<void>((r) => this.#waits.push(r));
+    return this.frames.shift() ?? null;
+  }
+
+  async errorCode(): Promise<number | null> {
+    const frame = await this.next();
+    return frame?.type === 'error' ? decodeError(frame.payload).code : null;
+  }
+
+  async gone(): Promise<void> {
+    while (!this.closed) await new Promise<void>((r) => this.#waits.push(r));
+  }
+}
+
+const hello = (more: Partial<Parameters<typeof encodeHello>[0]> = {}): Uint8Array =>
+  encodeFrame('handshake', 7, encodeHello({ ...sizes, ...more }));
+const sensors = (values: readonly number[], sequence = 9): Uint8Array =>
+  encodeFrame('sensors', sequence, encodeValues(values));
+
+describe('frames', () => {
+  it('come out as they went in, however the stream is cut', () => {
+    const frames = [
+      encodeFrame('sensors', 1, encodeValues([1.5, -2])),
+      hello({ token: 'tök', field: 'a' }),
+      encodeFrame('ping', 3, new Uint8Array(0)),
+    ];
+    const stream = Uint8Array.from(frames.flatMap((f) => [...f]));
+    for (const piece of [1, 3, 16, 17, 1000]) {
+      const reader = new FrameReader();
+      const got: Frame[] = [];
+      for (let at = 0; at < stream.length; at += piece) got.push(...reader.push(stream.slice(at, at + piece)).frames);
+      expect(got.map((f) => [f.type, f.sequence])).toEqual([
+        ['sensors', 1],
+        ['handshake', 7],
+        ['ping', 3],
+      ]);
+      expect([...decodeValues(got[0]!.payload)]).toEqual([1.5, -2]);
+      expect(decodeHello(got[1]!.payload)).toMatchObject({ ...sizes, token: 'tök', field: 'a' });
+    }
+  });
+
+  it('have the bytes that the protocol says', () => {
+    const bytes = sensors([1], 0x01020304);
+    expect([...bytes]).toEqual([0x47, 0x46, 0x42, 0x31, 1, 0, 0, 0, 4, 3, 2, 1, 1, 0, 0, 0, 0, 0, 0x80, 0x3f]);
+    expect(magic).toBe(0x31424647);
+    const welcome = {
+      protocol: 1,
+      dimensions: [32, 32, 32, 64],
+      sensors: 16,
+      motors: 5,
+      capabilities: 5,
+      hz: 20,
+    } as const;
+    expect(decodeWelcome(encodeWelcome(welcome))).toEqual(welcome);
+    expect(decodeHello(encodeHello(sizes).slice(0, -1))).toBeNull();
+  });
+});
+
+describe('the server', () => {
+  it('gives a client the motors of its field', async () => {
+    const server = await serve({ token: 'secret' });
+    await using client = await FieldClient.connect({ port: server.port, ...sizes, token: 'secret' });
+    await using same = await createField({ ...field, sensorDim: 3, motorDim: 2 });
+    expect(client.welcome).toMatchObject({ dimensions: [4, 4, 4, 8], sensors: 3, motors: 2 });
+    for (let t = 0; t < 5; t++) {
+      const values = [0.1 * t, -0.2, 0.3, ...(t === 2 ? [0.5] : [])];
+      expect(await client.getAction(values)).toEqual((await same.step(Float32Array.from(values))).motors);
+    }
+    expect(await client.ping()).toBeGreaterThan(0);
+    expect(client.latencies).toHaveLength(5);
+    await expect(client.getAction([1, 2])).rejects.toMatchObject({ number: 2003 });
+    await expect(client.getAction([1, 2, Number.NaN])).rejects.toMatchObject({ number: 3001 });
+    await expect(client.getAction([1, 2, 11])).rejects.toMatchObject({ number: 3002 });
+    expect(await client.getAction([0, 0, 0])).toHaveLength(2);
+  });
+
+  it('names every mistake by its number, and closes after those of framing', async () => {
+    const server = await serve({ token: 'secret', receiveMs: 50, shared: {}, connections: 3 });
+    const cases: [number, boolean, readonly Uint8Array[]][] = [
+      [errorCodes.badMagic, true, [sensors([1]).with(0, 0)]],
+      [errorCodes.badVersion, true, [sensors([1]).with(4, 9)]],
+      [errorCodes.unknownType, true, [sensors([1]).with(5, 77)]],
+      [errorCodes.tooLong, true, [sensors([1]).with(13, 0xff)]],
+      [errorCodes.cutShort, true, [sensors([1]).slice(0, headerBytes + 2)]],
+      [errorCodes.handshakeRequired, false, [sensors([1, 2, 3])]],
+      [errorCodes.wrongToken, false, [hello({ token: 'wrong' })]],
+      [errorCodes.unknownField, false, [hello({ token: 'secret', field: 'none' })]],
+      [errorCodes.sensorCount, false, [hello({ token: 'secret', sensors: 0 })]],
+      [errorCodes.motorCount, false, [hello({ token: 'secret', motors: 0 })]],
+      [errorCodes.badVersion, true, [hello({ token: 'secret', least: 2, most: 3 })]],
+      [errorCodes.unknownType, true, [encodeFrame('motors', 1, encodeValues([1]))]],
+    ];
+    for (const [code, closes, frames] of cases) {
+      const raw = await Raw.open(server.port);
+      for (const f of frames) raw.socket.write(f);
+      expect(await raw.errorCode()).toBe(code);
+      if (closes) await raw.gone();
+      else {
+        raw.socket.write(encodeFrame('ping', 5, new Uint8Array(0)));
+        expect((await raw.next())?.type).toBe('ping');
+        raw.socket.destroy();
+      }
+    }
+    const raw = await Raw.open(server.port);
+    raw.socket.write(hello({ token: 'secret' }));
+    expect((await raw.next())?.type).toBe('handshake');
+    raw.socket.write(hello({ token: 'secret' }));
+    expect(await raw.errorCode()).toBe(errorCodes.secondHandshake);
+    await new Promise((r) => setTimeout(r, 150));
+    const others = [await Raw.open(server.port), await Raw.open(server.port)];
+    await new Promise((r) => setTimeout(r, 20));
+    const full = await Raw.open(server.port);
+    expect(await full.errorCode()).toBe(errorCodes.serverFull);
+    for (const r of [raw, full, ...others]) r.socket.destroy();
+  });
+
+  it('refuses a host without a token, and requests above its rate', async () => {
+    await expect(serveField({ host: '0.0.0.0', port: 0 })).rejects.toThrow(/no token/);
+    const server = await serve({ hz: 2 });
+    await using client = await FieldClient.connect({ port: server.port, ...sizes });
+    await client.getAction([0, 0, 0]);
+    await expect(client.getAction([0, 0, 0])).rejects.toMatchObject({ number: 5002 });
+  });
+
+  it('lets clients share a field by name', async () => {
+    await using shared = await createField({ ...field, sensorDim: 3, motorDim: 2 });
+    const server = await serve({ shared: { arm: shared } });
+    await using a = await FieldClient.connect({ port: server.port, ...sizes, field: 'arm' });
+    await using b = await FieldClient.connect({ port: server.port, ...sizes, field: 'arm' });
+    await Promise.all([a.getAction([0.1, 0.2, 0.3]), b.getAction([0.1, 0.2, 0.3])]);
+    expect(shared.cycle).toBe(2);
+  });
+
+  it('tells clients when it ends', async () => {
+    const server = await serve();
+    const client = await FieldClient.connect({ port: server.port, ...sizes, reconnects: 0 });
+    await server.close();
+    await expect(client.getAction([0, 0, 0])).rejects.toThrow(FieldWireError);
+  });
+
+  it('is not harmed by a million random bytes, and serves others meanwhile', async () => {
+    const server = await serve();
+    await using client = await FieldClient.connect({ port: server.port, ...sizes });
+    let seed = 12345;
+    const random = (n: number): number => {
+      seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+      return Math.floor((seed / 2 ** 32) * n);
+    };
+    let [sent, served] = [0, 0];
+    const odd: string[] = [];
+    while (sent < 1_000_000) {
+      const raw = await Raw.open(server.port);
+      // Pure noise, a frame with noise in it, a frame cut short and another one behind it, many frames at once.
+      const kind = random(4);
+      const noise = Uint8Array.from({ length: 1 + random(20_000) }, () => random(256));
+      const frame = hello();
+      const pieces = [
+        [noise],
+        [frame.with(random(frame.length), random(256)), noise],
+        [frame.slice(0, random(frame.length)), frame],
+        Array.from({ length: 30 }, () => encodeFrame('ping', 1, encodeValues([1]))),
+      ][kind]!;
+      for (const p of pieces) {
+        if (!raw.closed) raw.socket.write(p);
+        sent += p.length;
+      }
+      await new Promise((r) => setTimeout(r, 1));
+      for (const f of raw.frames) if (!['error', 'ping', 'handshake'].includes(f.type)) odd.push(f.type);
+      raw.socket.destroy();
+      served += (await client.getAction([0.1, 0.2, 0.3])).length;
+    }
+    expect(odd).toEqual([]);
+    expect(served).toBeGreaterThan(100);
+    await new Promise((r) => setTimeout(r, 300));
+    expect(server.connections).toBe(1);
+  });
+
+  it('does not let a client that never reads hold up another', async () => {
+    const server = await serve();
+    const deaf = await Raw.open(server.port);
+    deaf.socket.pause();
+    deaf.socket.write(hello());
+    for (let i = 0; i < 200; i++) deaf.socket.write(encodeFrame('ping', i, new Uint8Array(4096)));
+    await using client = await FieldClient.connect({ port: server.port, ...sizes });
+    for (let i = 0; i < 5; i++) expect(await client.getAction([0.1, 0, 0])).toHaveLength(2);
+    deaf.socket.destroy();
+  });
+});

@@ -1,0 +1,478 @@
+// The page in headless Chromium, beside a program that routes, spills, loses its device, leaks and recovers: each fact must appear on its
+// page within two seconds, in words, and the program must compute what it computes without a page.
+//
+// GPUFORGE_PICTURES=1 writes the pictures of the documentation.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type BatchProcessor, createBatch } from '../../src/batch/index.ts';
+import { createRuntime } from '../../src/index.ts';
+import { Profiler } from '../../src/profile/index.ts';
+import { files } from '../../src/studio/assets.ts';
+import { type Studio, serveStudio } from '../../src/studio/index.ts';
+import { style } from '../../src/studio/page/style.ts';
+import { startStudio } from '../../src/studio/serve.ts';
+import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
+import { within } from '../support/time.ts';
+import { type Story, startStory } from './story.ts';
+
+const pictures = join(
+  import.meta.dirname,
+  process.env.GPUFORGE_PICTURES ? '../../docs/pictures' : '../../.cache/pictures',
+);
+const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'batch', 'profiles', 'events', 'forge'] as const;
+const soon = within(2000);
+vi.setConfig({ testTimeout: within(18_000), hookTimeout: within(12_000) });
+
+const complaints: string[] = [];
+const foreign: string[] = [];
+let browser: Browser;
+let story: Story;
+let studio: Studio;
+let page: Page;
+let images: BatchProcessor<number>;
+
+needsBrowser();
+
+interface Look {
+  readonly width?: number;
+  readonly height?: number;
+  readonly dark?: boolean;
+}
+
+async function open(of: Studio, { width = 1280, height = 800, dark = false }: Look = {}): Promise<Page> {
+  const opened = await browser.newPage({
+    viewport: { width, height },
+    colorScheme: dark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+  });
+  const { origin } = new URL(of.url);
+  opened.on('console', (m) => complaints.push(`${m.type()}: ${m.text()}`));
+  opened.on('pageerror', (e) => complaints.push(e.message));
+  opened.on('request', (r) => {
+    if (!r.url().startsWith(`${origin}/`) && !/^(data|blob):/.test(r.url())) foreign.push(r.url());
+  });
+  await opened.goto(of.link());
+  await opened.waitForSelector('.card .answer', { timeout: within(4000) });
+  return opened;
+}
+
+/** Runs a test while the program works. */
+async function busily<T>(run: () => Promise<T>): Promise<T> {
+  let busy = true;
+  const working = (async () => {
+    while (busy) await story.work(4);
+  })();
+  try {
+    return await run();
+  } finally {
+    busy = false;
+    await working;
+  }
+}
+
+const go = async (to: (typeof pages)[number], at = page): Promise<void> => {
+  await at.evaluate((id) => {
+    location.hash = `#/${id}`;
+  }, to);
+  await at.waitForSelector(`nav a[href="#/${to}"][aria-current="page"]`, { state: 'attached' });
+};
+
+/** Waits until the page says it. */
+const says = (text: RegExp, at = page): Promise<unknown> =>
+  at.waitForFunction(
+    ([source]) => new RegExp(source!, 's').test(document.querySelector('.content')?.textContent ?? ''),
+    [text.source] as const,
+    { timeout: soon },
+  );
+
+beforeAll(async () => {
+  if (noBrowser) return;
+  mkdirSync(pictures, { recursive: true });
+  [browser, story] = await Promise.all([launch(), startStory()]);
+  images = createBatch(
+    Array.from({ length: 48 }, (_, i) => i),
+    { maxBatchSize: 8 },
+  );
+  studio = await startStudio({ runtimes: [story.rt], allowControl: true, batches: { images } }, { name: 'story.mjs' });
+  page = await open(studio);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await studio?.close();
+  await images?.[Symbol.asyncDispose]();
+  await story?.close();
+});
+
+describe('a program under the eyes of a page', () => {
+  it('that works is well: which device runs, memory has room, nothing failed', async () => {
+    await busily(async () => {
+      await says(/All is well: cpu does the work, memory has room, nothing failed\./);
+      await says(
+        /Which device runs\?.*cpu does the work.*Is memory short\?.*No, there is room.*Did anything fail\?.*No/,
+      );
+    });
+    expect(await page.title()).toBe('Overview · GPUForge Studio');
+    // The link has done its work and is not in the address any more.
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  it('shows where work went and why', async () => {
+    await go('routing');
+    await story.work(30);
+    await says(/Decisions.*cpu/);
+    await says(/Furthest off.*×/);
+    await page.click('text=Ask the router');
+    await says(/It would run on (cpu|reference)\./);
+  });
+
+  it('shows its kernels, and their device times once profiling is on', async () => {
+    await go('work');
+    await says(/matmul_f32_64x64x64/);
+    await page.click('#profiling');
+    await page.waitForFunction(
+      () => document.querySelector('#profiling')?.getAttribute('aria-checked') === 'true',
+      null,
+      { timeout: soon },
+    );
+    await busily(async () => {
+      await page.waitForFunction(
+        () => {
+          const row = [...document.querySelectorAll('tr')].find((r) => r.textContent?.includes('matmul_f32'));
+          return /\d .s/.test(row?.querySelector('[data-label="Device time"]')?.textContent ?? '');
+        },
+        null,
+        { timeout: soon },
+      );
+      expect(await page.locator('canvas.timeline').isVisible()).toBe(true);
+    });
+  });
+
+  it('that runs short of memory spills, and the page says so', async () => {
+    await go('memory');
+    await story.spill();
+    await says(/Moved to the host[1-9]/);
+    await says(/Pressure (high|critical)/);
+    await go('overview');
+    await says(/Yes, it is (getting short|nearly full).*had to move to host memory/);
+    await page.screenshot({ path: join(pictures, 'studio-memory-short.png') });
+  });
+
+  it('that loses its device recovers, and the page says both', async () => {
+    await story.lose();
+    await story.work(5);
+    await says(/cpu is back/);
+    await says(/Did anything fail\?.*Yes, and it was handled.*1 device loss/);
+    await go('devices');
+    await says(/came back/);
+    await says(/was lostthe driver was reset/);
+  });
+
+  it('that leaks is caught, with the line that made it', async () => {
+    story.release();
+    await go('memory');
+    await story.leak(2600);
+    await says(/Growth.*story\.ts:\d+/);
+    await go('overview');
+    await says(/It keeps growing/);
+    await says(/Live memory of cpu keeps growing/);
+  });
+
+  it('tells all of it in the list of events, which can be filtered and paused', async () => {
+    await go('events');
+    await says(/cpu was lost: the driver was reset\. \d+ tensors? had a copy elsewhere/);
+    for (const kind of ['lost', 'reborn', 'spill', 'pressure', 'growth', 'alert']) await says(new RegExp(kind));
+    await page.fill('input[type="search"]', 'driver was reset');
+    await says(/^.*[1-9]\d* of the newest/);
+    await page.fill('input[type="search"]', '');
+    await page.click('text=Pause');
+    story.rt.memory.cleanupMemory();
+    await says(/came since you paused/);
+    await page.click('text=Go on');
+    await says(/A clean-up of cpu/);
+  });
+
+  it('has results that are those of a program without a studio', async () => {
+    const alone = await startStory();
+    const [watched, plain] = [await story.work(8), await alone.work(8)];
+    await alone.close();
+    expect(watched).toEqual(plain);
+  });
+
+  it('is seen the same by two pages', async () => {
+    const other = await open(studio);
+    await go('devices');
+    await go('devices', other);
+    const history = (at: Page): Promise<string[]> =>
+      at.$$eval('section:last-child tbody td[data-label="What"]', (cells) => cells.map((c) => c.textContent ?? ''));
+    await says(/came back/, other);
+    expect(await history(other)).toEqual(await history(page));
+    await other.close();
+  });
+});
+
+describe('batches on the page', () => {
+  it('show items, sizes and failures', async () => {
+    await go('batch');
+    await says(/No batch has run yet/);
+    await images.executeParallel(async (n) => n * n);
+    await expect(
+      images.executeParallel(async (n) => {
+        if (n === 17) throw new Error('bad item');
+        return n;
+      }),
+    ).rejects.toThrow();
+    await says(/images.*Items48|Items\d+in \d+ batches/);
+    await says(/Size and time.*\d/);
+    const failures = await page.$$eval('td[data-label="Failures"]', (cells) => cells.map((c) => Number(c.textContent)));
+    expect(failures.reduce((a, b) => a + b, 0)).toBe(
+      Object.values(images.stats().operations).reduce((n, o) => n + o.failures, 0),
+    );
+  });
+});
+
+describe('a profile on the page', () => {
+  it('says which kernel to improve first, is compared, and opens as a page of its own', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    const profiler = new Profiler({ enabled: true, runtimes: [rt] });
+    await profiler.ready();
+    for (let i = 0; i < 8; i++) {
+      await profiler.profile('features', () => rt.random.normal([256, 256], { seed: i }).tanh().sum().data());
+      await profiler.profile('product', () =>
+        rt
+          .ones([256, 256])
+          .matmul(rt.ones([256, 256]))
+          .sum()
+          .data(),
+      );
+    }
+    const buffer = Buffer.from(await profiler.exportJSON());
+    profiler.dispose();
+    await go('profiles');
+    await says(/There is no profile yet/);
+    const file = (name: string, of: Buffer) => ({ name, mimeType: 'application/json', buffer: of });
+    await page.setInputFiles('input[type=file]', [file('before.json', buffer), file('after.json', buffer)]);
+    await says(/before\.json.*Improve first: .*of all kernel time/);
+    await page.click('text=Compare >> nth=-1');
+    await says(/product.*the same/);
+    await page.setInputFiles('input[type=file]', file('broken.json', buffer.subarray(0, 300)));
+    await says(/broken\.json cannot be shown.*no JSON/);
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400')]);
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.click('main a.button.primary >> nth=0'),
+    ]);
+    opened.on('console', (m) => complaints.push(`${m.type()}: ${m.text()}`));
+    await opened.waitForFunction(() => /features/.test(document.body.textContent ?? ''), null, { timeout: soon });
+    await opened.close();
+  });
+});
+
+describe('forge on the page', () => {
+  it('detects, examines, resolves and previews files, and writes nothing', async () => {
+    await go('forge');
+    const forms = page.locator('main form');
+    await forms.nth(1).locator('button').click();
+    await page.waitForSelector('article.sub', { timeout: within(6000) });
+    await forms.nth(2).locator('[name=for]').fill('RTX 4090');
+    await forms.nth(2).locator('[name=driver]').fill('570');
+    await forms.nth(2).locator('[name=os]').selectOption('linux');
+    await forms.nth(2).locator('button').click();
+    await says(/pytorch \d+\.\d+/);
+    await forms.nth(3).locator('[name=name]').fill('../etc');
+    await forms.nth(3).locator('button').click();
+    await vi.waitFor(() => expect(complaints).toHaveLength(1), { timeout: soon });
+    // The only request that is refused here.
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400')]);
+    await forms.nth(3).locator('[name=name]').fill('demo');
+    await forms.nth(3).locator('[name=for]').fill('RTX 4090');
+    await forms.nth(3).locator('[name=driver]').fill('570');
+    await forms.nth(3).locator('button').click();
+    await says(/pyproject\.toml/);
+  });
+});
+
+describe('every page', () => {
+  it('fits a desktop and a phone without scrolling sideways, light and dark', async () => {
+    const looks = {
+      light: page,
+      dark: await open(studio, { dark: true }),
+      phone: await open(studio, { width: 390, height: 844 }),
+    };
+    await busily(async () => {
+      for (const id of pages) {
+        for (const [name, at] of Object.entries(looks)) {
+          await go(id, at);
+          await at.waitForTimeout(process.env.GPUFORGE_PICTURES ? 1500 : 250);
+          expect(
+            await at.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+            `${id} ${name}`,
+          ).toBeLessThanOrEqual(0);
+          await at.screenshot({ path: join(pictures, `studio-${id}-${name}.png`), fullPage: true });
+        }
+      }
+    });
+    await looks.dark.close();
+    await looks.phone.close();
+  });
+
+  it('can be reached by the keyboard, and says where one is', async () => {
+    await go('overview');
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('nav a[aria-current]:not([href="#/overview"])', { timeout: soon });
+    const unnamed = await page.$$eval('button, input, select, a, canvas', (all) =>
+      all
+        .filter(
+          (e) =>
+            !e.closest('[hidden], [aria-hidden]') &&
+            !(
+              e.getAttribute('aria-label') ||
+              e.textContent?.trim() ||
+              (e as HTMLInputElement).labels?.length ||
+              e.closest('.u-wrap')
+            ),
+        )
+        .map((e) => e.outerHTML.slice(0, 80)),
+    );
+    expect(unnamed).toEqual([]);
+  });
+
+  it('asked no other host for anything, and nothing was refused or thrown', () => {
+    expect(foreign).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe('text from programs', () => {
+  it('is text, wherever it appears: kernels, devices, errors, names', async () => {
+    const markup = '<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>';
+    await using rt = await createRuntime({
+      devices: ['cpu'],
+      cpu: { threads: 1 },
+      wrap: (device) =>
+        new Proxy(device, {
+          get: (t, k) => {
+            if (k === 'caps') return { ...t.caps, name: `GPU ${markup}`, details: { driver: markup } };
+            const v = Reflect.get(t, k, t);
+            return typeof v === 'function' ? v.bind(t) : v;
+          },
+        }),
+    });
+    await using own = await serveStudio({ runtimes: [{ runtime: rt, studioName: markup }] });
+    const at = await open(own);
+    rt.on('launch', () => {
+      throw new Error(markup);
+    });
+    const kernel = rt.kernel((x) => x.mul(2), { name: `bad${markup}` });
+    await (kernel(rt.tensor([1, 2])) as { data(): Promise<unknown> }).data();
+    for (const id of pages) {
+      await go(id, at);
+      await at.waitForTimeout(100);
+      expect(
+        await at.evaluate(() => [
+          document.querySelectorAll('main img, main script').length,
+          (globalThis as { hacked?: number }).hacked,
+        ]),
+        id,
+      ).toEqual([0, undefined]);
+    }
+    await go('work', at);
+    await says(/bad<img src=x onerror/, at);
+    await go('events', at);
+    await says(/threw: <img src=x/, at);
+    await go('devices', at);
+    await says(/GPU <img src=x/, at);
+    await at.close();
+  });
+});
+
+describe('a server that goes away', () => {
+  it('leaves stale values that say so, comes back by itself, and leaves the program alone', async () => {
+    const other = await serveStudio({ runtimes: [story.rt] });
+    const at = await open(other);
+    const { port, token } = other;
+    expect(token).toHaveLength(43);
+    let rounds = 0;
+    let busy = true;
+    const working = (async () => {
+      while (busy) rounds += (await story.work(2)).length;
+    })();
+    await other.close();
+    await says(/Stale since \d\d:\d\d:\d\d: these are old values/, at);
+    expect(await at.evaluate(() => getComputedStyle(document.querySelector('main')!).filter)).toBe('grayscale(1)');
+    const before = rounds;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(rounds).toBeGreaterThan(before);
+    // Another studio at the same place: its sessions are others, and the page says that it is locked.
+    const again = await serveStudio({ runtimes: [story.rt], port });
+    await says(/This page is locked/, at);
+    busy = false;
+    await working;
+    await again.close();
+    await at.close();
+    complaints.splice(0);
+  });
+
+  it('a page that is closed in the middle changes nothing', async () => {
+    const at = await open(studio);
+    const working = story.work(20);
+    await at.close();
+    expect(await working).toEqual(await story.work(20));
+  });
+});
+
+describe('what is sent', () => {
+  it('is under 300 KB gzip in all', () => {
+    const bytes = [...files.values()].reduce((sum, f) => sum + gzipSync(f.body).length, 0);
+    console.log(`gzip: page, script and style ${(bytes / 1000).toFixed(1)} KB`);
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThanOrEqual(300_000);
+  });
+
+  it('has colours that can be told apart from what is behind them, in both themes', () => {
+    const [light, dark] = style.split('@media (prefers-color-scheme: dark)').map(coloursOf);
+    for (const theme of [light!, dark!]) {
+      for (const [text, ground] of [
+        ['text', 'bg'],
+        ['text', 'surface'],
+        ['text', 'raised'],
+        ['muted', 'bg'],
+        ['muted', 'surface'],
+        ['muted', 'raised'],
+        ['accent', 'surface'],
+        ['accent', 'accent-soft'],
+        ['good', 'good-soft'],
+        ['watch', 'watch-soft'],
+        ['bad', 'bad-soft'],
+        ['unknown', 'unknown-soft'],
+        ['good', 'surface'],
+        ['watch', 'surface'],
+        ['bad', 'surface'],
+      ] as const)
+        expect(contrast(theme.get(text)!, theme.get(ground)!), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
+    }
+  });
+});
+
+const coloursOf = (css: string): Map<string, string> =>
+  new Map([...css.matchAll(/--([\w-]+): (#[0-9a-f]{6})/g)].map((m) => [m[1]!, m[2]!]));
+
+/** WCAG 2: the ratio of relative luminances. */
+function contrast(a: string, b: string): number {
+  const luminance = (hex: string): number => {
+    const [r, g, bl] = [1, 3, 5]
+      .map((i) => Number.parseInt(hex.slice(i, i + 2), 16) / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r! + 0.7152 * g! + 0.0722 * bl!;
+  };
+  const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+  return (high! + 0.05) / (low! + 0.05);
+}

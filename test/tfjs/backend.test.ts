@@ -1,0 +1,185 @@
+// The backend as a user of TF.js meets it: registration, laziness, lifetimes, exchange, routing, errors.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createRuntime, ForgeError } from '../../src/index.ts';
+import { registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
+import { cpu, forge, tf } from './support.ts';
+
+const codeOf = async (work: () => unknown): Promise<string> => {
+  try {
+    await work();
+  } catch (e) {
+    return e instanceof ForgeError ? e.code : `not ours: ${String(e)}`;
+  }
+  return 'no error';
+};
+
+describe('registration', () => {
+  it('refuses what is not TF.js, other versions, and names that TF.js would split', async () => {
+    expect(await codeOf(() => registerBackend({} as typeof tf))).toBe('NOT_TFJS');
+    expect(await codeOf(() => registerBackend(null as unknown as typeof tf))).toBe('NOT_TFJS');
+    expect(await codeOf(() => registerBackend({ ...tf, version_core: '3.21.0' } as unknown as typeof tf))).toBe(
+      'TFJS_VERSION',
+    );
+    expect(await codeOf(() => registerBackend(tf, { name: 'my_backend' }))).toBe('BAD_NAME');
+  });
+
+  it('gives the same backend for the same options, and refuses others under the same name', async () => {
+    const runtime = await createRuntime({ devices: ['cpu'] });
+    const first = await registerBackend(tf, { cpu, runtime, name: 'twice' });
+    expect(await registerBackend(tf, { cpu, runtime, name: 'twice' })).toBe(first);
+    expect(await codeOf(() => registerBackend(tf, { cpu, runtime, name: 'twice', priority: 3 }))).toBe(
+      'ALREADY_REGISTERED',
+    );
+    await first.close();
+    // The runtime is the caller's: it stays open.
+    expect(runtime.ones([2]).dataSync()).toEqual(new Float32Array([1, 1]));
+    const again = await registerBackend(tf, { cpu, runtime, name: 'twice', priority: 3 });
+    await again.close();
+    await runtime.close();
+  });
+
+  it('keeps the runtime when TF.js disposes of the backend object', async () => {
+    const backend = await forge({ name: 'removed' });
+    tf.tensor([1, 2]).add(1).dispose();
+    const start = performance.now();
+    tf.engine().reset();
+    expect(performance.now() - start).toBeLessThan(50);
+    await tf.setBackend('removed');
+    expect(tf.tensor([1, 2]).add(1).dataSync()).toEqual(new Float32Array([2, 3]));
+    await backend.close();
+  });
+});
+
+describe('a backend', () => {
+  let backend: TfjsBackend;
+  beforeEach(async () => {
+    backend = await forge({ name: 'forge' });
+  });
+  afterEach(() => backend.close());
+
+  it('computes nothing before a read', () => {
+    const before = backend.report().runtime.launches;
+    const y = tf.tensor([1, 2, 3, 4]).mul(2).add(1).sqrt();
+    expect(backend.report().runtime.launches).toBe(before);
+    expect(backend.report().pendingOps).toBe(3);
+    expect(y.dataSync()[0]).toBeCloseTo(Math.sqrt(3), 6);
+  });
+
+  it('computes in a microtask what a turn left behind', async () => {
+    const y = tf.tensor([1, 2, 3, 4]).add(1);
+    expect(backend.report().pendingOps).toBe(1);
+    await null;
+    await null;
+    expect(backend.report().pendingOps).toBe(0);
+    expect(backend.toTensor(y).computed).toBe(true);
+  });
+
+  it('keeps values right when an input is disposed of while lazy work needs it', () => {
+    const x = tf.tensor([1, 2, 3]);
+    const y = tf.tidy(() => x.mul(10).add(x));
+    x.dispose();
+    expect(Array.from(y.dataSync())).toEqual([11, 22, 33]);
+    expect(() => x.dataSync()).toThrow('Tensor is disposed');
+  });
+
+  it('counts data ids exactly', () => {
+    const before = { ids: backend.report().numDataIds, tensors: tf.memory().numTensors };
+    tf.tidy(() => {
+      const x = tf.tensor2d([
+        [1, 2],
+        [3, 4],
+      ]);
+      const view = x.reshape([4]);
+      expect(backend.report().numDataIds).toBe(before.ids + 1);
+      const z = tf.complex(view, view);
+      // Three ids: the value and its halves.
+      expect(backend.report().numDataIds).toBe(before.ids + 4);
+      tf.spectral.fft(z);
+      tf.variable(x).assign(x.add(1));
+    });
+    tf.disposeVariables();
+    expect(tf.memory().numTensors).toBe(before.tensors);
+    expect(backend.report().numDataIds).toBe(before.ids);
+  });
+
+  it('exchanges tensors without a copy, each disposed of by itself', async () => {
+    const rt = backend.runtime;
+    const t = tf.tensor2d([
+      [1, 2],
+      [3, 4],
+    ]);
+    const ours = backend.toTensor(t);
+    t.dispose();
+    const doubled = ours.mul(2);
+    const theirs = backend.fromTensor(doubled);
+    doubled.dispose();
+    ours.dispose();
+    expect(theirs.shape).toEqual([2, 2]);
+    expect(Array.from(await theirs.add(1).data())).toEqual([3, 5, 7, 9]);
+    theirs.dispose();
+    expect(await codeOf(() => backend.fromTensor(rt.ones([2], { dtype: 'f64' })))).toBe('UNSUPPORTED_DTYPE');
+    expect(
+      await codeOf(() => backend.toTensor({ dataId: {}, shape: [1], dtype: 'float32' } as unknown as tf.Tensor)),
+    ).toBe('TWO_CORES');
+    const other = await createRuntime({ devices: ['cpu'] });
+    expect(await codeOf(() => backend.fromTensor(other.ones([2])))).toBe('FOREIGN_TENSOR');
+    await other.close();
+  });
+
+  it('moves data to another backend and back, ten times', async () => {
+    const x = tf.tensor([1, 2, 3]).square();
+    await tf.setBackend('cpu');
+    const z = tf.complex([1, 2], [3, 4]);
+    await tf.setBackend('forge');
+    // To here alone: TF.js's CPU backend cannot take over a complex value.
+    expect(Array.from(tf.mul(z, z).dataSync())).toEqual([-8, 6, -12, 16]);
+    for (let i = 0; i < 10; i++) {
+      await tf.setBackend(i % 2 === 0 ? 'cpu' : 'forge');
+      expect(Array.from(x.add(i).dataSync())).toEqual([1 + i, 4 + i, 9 + i]);
+    }
+  });
+
+  it("runs kernels that have no implementation on TF.js's CPU backend, counts them and tells", async () => {
+    const told: string[] = [];
+    backend.on('routed', ({ kernel }) => told.push(kernel));
+    for (let i = 0; i < 2; i++) {
+      const { values, indices } = tf.unique(tf.tensor1d([1, 1, 2]).mul(3));
+      expect([Array.from(values.dataSync()), Array.from(indices.dataSync())]).toEqual([
+        [3, 6],
+        [0, 0, 1],
+      ]);
+    }
+    expect(backend.report().routed).toEqual({ Unique: 2 });
+    expect(told).toEqual(['Unique']);
+  });
+
+  it('says which kernel is missing where there is no CPU backend', async () => {
+    const alone = await registerBackend(tf, { runtime: backend.runtime, name: 'alone' });
+    await tf.setBackend('alone');
+    expect(await codeOf(() => tf.unique([1, 1]))).toBe('KERNEL_NOT_AVAILABLE');
+    expect(alone.report().missing).toEqual(['Unique']);
+    await alone.close();
+  });
+
+  it('tells times, profiles and memory', async () => {
+    const x = tf.ones([64, 64]);
+    const time = await tf.time(() => tf.matMul(x, x).dispose());
+    expect(time.wallMs).toBeGreaterThan(0);
+    const profile = await tf.profile(() => tf.matMul(x, x).relu());
+    expect(profile.kernelNames.sort()).toEqual(['BatchMatMul', 'Relu']);
+    const memory = tf.memory() as unknown as Record<string, number>;
+    expect(memory.numBytesInGPU).toBeGreaterThan(0);
+    expect(memory.numBytesInGPUAllocated).toBeGreaterThanOrEqual(memory.numBytesInGPU!);
+    expect(tf.backend().floatPrecision()).toBe(32);
+    expect(tf.backend().epsilon()).toBe(1e-7);
+  });
+
+  it('keeps what was written as TF.js does: strings, bools, numbers beyond 2^31', () => {
+    expect(tf.tensor(['a', 'b']).reshape([2, 1]).dataSync()).toEqual(['a', 'b']);
+    expect(tf.tensor([true, false]).logicalNot().dataSync()).toEqual(new Uint8Array([0, 1]));
+    expect(Array.from(tf.tensor([3e9, -3e9, Number.NaN, 1.9, -1.9]).cast('int32').dataSync())).toEqual([
+      -1294967296, 1294967296, 0, 1, -1,
+    ]);
+  });
+});

@@ -1,0 +1,73 @@
+// TF.js's own test suite on our backend. The suite runs in a process of its own: it changes globals, and wants to be bundled.
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundleTfjs } from '../../scripts/bundle-tfjs.mjs';
+import { kernelNames } from '../../src/tfjs/dispatch.ts';
+import { hostKernels } from '../../src/tfjs/routed.ts';
+import { noWebGpu } from '../support/webgpu.ts';
+import type { Result } from './conformance/result.ts';
+
+// Inside the repository: the bundle imports `koffi` and `webgpu` from there.
+const folder = mkdtempSync(join(process.cwd(), 'node_modules', '.tfjs-suite-'));
+const file = join(folder, 'suite.mjs');
+beforeAll(() => bundleTfjs(file));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(...args: string[]): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      [file, '--json', ...args],
+      { maxBuffer: 1 << 26, cwd: tmpdir() },
+      (error, stdout, stderr) => {
+        const line = stdout.trim().split('\n').at(-1) ?? '';
+        if (line.startsWith('{')) resolve(JSON.parse(line) as Result);
+        else reject(error ?? new Error(`no result: ${stdout}${stderr}`));
+      },
+    );
+  });
+}
+
+/** A quiet machine takes a quarter of a minute for each; a busy one many times that. */
+const patience = 900_000;
+
+describe("TF.js's own test suite", { timeout: patience }, () => {
+  it('passes on the CPU device: 4,225 specs, 5 pending as upstream', async () => {
+    const result = await run();
+    expect(result.failures).toEqual([]);
+    expect(result).toMatchObject({ passed: 4225, failed: 0, pending: 5 });
+    // The page shows what this run gave.
+    const page = readFileSync(new URL('../../docs/tfjs.md', import.meta.url), 'utf8');
+    const routed = Object.keys(result.routed).length;
+    expect(page).toContain(`| cpu | synchronous | 4,225 | 0 | 5 | ${result.native} | ${routed} |`);
+  });
+
+  it("runs every kernel of ours with TF.js's CPU kernels switched off; only kernels that are not ours are missing", async () => {
+    const result = await run('--no-routing');
+    expect(kernelNames.length).toBeGreaterThanOrEqual(150);
+    // The suite has no spec for this one; the values are compared in kernels.test.ts.
+    expect(kernelNames.filter((k) => !Object.hasOwn(result.ran, k))).toEqual(['RotateWithOffset']);
+    // Specs of host kernels that expect an error get the one that says so, or fail on its words.
+    const ofHost = new RegExp(`has no kernel on 'gpuforge'|^(${hostKernels.join('|')})`, 'i');
+    expect(result.failures.filter((f) => !ofHost.test(f))).toEqual([]);
+    expect(result.passed).toBeGreaterThanOrEqual(4000);
+  });
+
+  it.skipIf(noWebGpu !== undefined)(
+    'passes on WebGPU with asynchronous reads',
+    async () => {
+      const all = process.env.GPUFORGE_TEST_ALL === '1';
+      const result = await run('--device', 'webgpu', '--async', ...(all ? ['--jobs', '2'] : ['--part', '0/29']));
+      expect(result.failures).toEqual([]);
+      expect(result.launches['webgpu:0']).toBeGreaterThan(100);
+      expect(result.launches.cpu ?? 0).toBeLessThan(result.launches['webgpu:0']! / 10);
+      if (all) expect(result).toMatchObject({ passed: 4166, failed: 0, pending: 4 });
+      else expect(result.passed).toBeGreaterThan(100);
+    },
+    900_000,
+  );
+});

@@ -1,0 +1,63 @@
+// TF.js with both backends, for tests that compare them.
+
+import * as cpu from '@tensorflow/tfjs-backend-cpu';
+import * as tf from '@tensorflow/tfjs-core';
+import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
+import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.js';
+import type { RuntimeOptions } from '../../src/index.ts';
+import { type BackendOptions, registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
+
+export { seeded } from './numbers.ts';
+export { cpu, tf };
+
+/** Our backend, registered and set. */
+export async function forge(
+  options: Omit<BackendOptions, 'cpu'> & { readonly runtime?: RuntimeOptions } = {},
+): Promise<TfjsBackend> {
+  const backend = await registerBackend(tf, { cpu, runtime: { devices: ['cpu'] }, ...options });
+  await tf.setBackend(backend.name);
+  return backend;
+}
+
+/** What a function of tensors gives on a backend: values, shapes and dtypes of everything it returns, or its error. */
+export interface Outcome {
+  readonly values: readonly {
+    readonly shape: readonly number[];
+    readonly dtype: string;
+    readonly data: ArrayLike<number>;
+  }[];
+  readonly error: string | null;
+}
+
+export async function outcomeOn(name: string, f: () => tf.Tensor | tf.Tensor[]): Promise<Outcome> {
+  await tf.setBackend(name);
+  tf.engine().startScope();
+  try {
+    const values = [];
+    for (const t of [f()].flat()) {
+      values.push({
+        shape: t.shape,
+        dtype: t.dtype,
+        data: Array.from((await t.data()) as unknown as ArrayLike<number>),
+      });
+    }
+    return { values, error: null };
+  } catch (e) {
+    return { values: [], error: e instanceof Error ? `${e.constructor.name}: ${e.message}` : String(e) };
+  } finally {
+    tf.engine().endScope();
+  }
+}
+
+/** The largest difference, relative to the largest value; Infinity where one is NaN or ∞ and the other is not. */
+export function difference(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  if (a.length !== b.length) return Number.POSITIVE_INFINITY;
+  let [worst, scale] = [0, 1];
+  for (let i = 0; i < a.length; i++) if (Number.isFinite(b[i])) scale = Math.max(scale, Math.abs(b[i]!));
+  for (let i = 0; i < a.length; i++) {
+    if (Object.is(a[i], b[i]) || a[i] === b[i]) continue;
+    const d = Math.abs(a[i]! - b[i]!);
+    worst = Math.max(worst, Number.isFinite(d) ? d / scale : Number.POSITIVE_INFINITY);
+  }
+  return worst;
+}
