@@ -1,7 +1,8 @@
 // Detection: files first, the driver's library second, one process last; each tier only for what the one before left open.
 //
 // Never throws for the state of the machine: a probe that fails, hangs or finds nonsense becomes a line in `probes`, and the
-// facts of the other vendors stand. A card that sleeps is left asleep unless `wake` is set. Only a wrong override is an error.
+// facts of the other vendors stand. Where the library would be asked in a second Node, the process (nvidia-smi) comes before it,
+// being quicker than that start. A card that sleeps is left asleep unless `wake` is set. Only a wrong override is an error.
 
 import { clock } from '../clock.ts';
 import {
@@ -238,7 +239,7 @@ const tellsAll = (gpus: readonly Gpu[]): boolean =>
 
 async function askSmi(
   ports: Ports,
-  host: Host,
+  host: HostSystem,
   state: NvidiaState,
   timeoutMs: number,
   tier: number,
