@@ -111,7 +111,7 @@ if (library) {
   );
   addWork('detect, NVML in this process: work', direct, 25);
   const child = repeat(runs, () => inside('const result = await detect(nodePorts(), { cache: false });'));
-  addWork(`detect, NVML in a child: work (${child[0].spawned} process)`, child, 60);
+  addWork(`detect, the driver asked in a child: work (${child[0].spawned} process)`, child, 60);
 }
 inside('const result = await detect(nodePorts());');
 const cached = repeat(runs, () => inside('const result = await detect(nodePorts());'));

@@ -262,6 +262,7 @@ export function findChild(): string | undefined {
 
 function childNvml(processes: ProcessPort, find: () => string | undefined): NvmlPort {
   return {
+    startsNode: true,
     async query(library, timeoutMs): Promise<NvmlAnswer> {
       const script = find();
       if (script === undefined) return { outcome: 'no-ffi', detail: 'nvml-child.js is not beside this program', ms: 0 };

@@ -90,6 +90,8 @@ export type NvmlAnswer =
 export interface NvmlPort {
   /** Asks the driver library in a child process that is ended after `timeoutMs`. Never rejects. */
   query(library: string, timeoutMs: number): Promise<NvmlAnswer>;
+  /** Each question starts a second Node, which takes longer than nvidia-smi needs for its whole answer. */
+  readonly startsNode?: true;
 }
 
 /** A folder of small files for cached results. Nothing throws; what cannot be written is not written. */

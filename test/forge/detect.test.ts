@@ -196,6 +196,45 @@ describe('detection', () => {
     expect(garbage.probes.at(-1)?.detail).toContain('Segmentation fault');
   });
 
+  describe('where NVML would start a second Node', () => {
+    const row = (mig: string) => `0, GPU-1, 00000000:4E:00.0, NVIDIA H200, 580.159.04, 9.0, 143771, 143000, ${mig}\n`;
+    async function withSmi(answer: { status: number; stdout: string } | 'hangs' | undefined) {
+      const fixture = machine('h200');
+      const asked: string[] = [];
+      const tools = { ...fixture.tools, ...(answer === undefined ? {} : { 'nvidia-smi': answer }) };
+      const ports = play({ ...fixture, tools });
+      const nvml = {
+        startsNode: true as const,
+        query: (library: string, timeoutMs: number) => {
+          asked.push(library);
+          return ports.nvml.query(library, timeoutMs);
+        },
+      };
+      const detection = await detect({ ...ports, nvml }, { cache: false });
+      return { asked, gpu: detection.machine.gpus[0]!, probes: detection.machine.probes };
+    }
+
+    it('nvidia-smi answers first, and alone where it tells all', async () => {
+      const { asked, gpu } = await withSmi({ status: 0, stdout: row('Disabled') });
+      expect(asked).toEqual([]);
+      expect(gpu.memoryBytes).toMatchObject({ source: 'smi' });
+    });
+
+    it('a divided card, an nvidia-smi that fails and one that is absent lead to NVML', async () => {
+      for (const answer of [{ status: 0, stdout: row('Enabled') }, { status: 9, stdout: 'no' }, undefined]) {
+        const { asked, gpu } = await withSmi(answer);
+        expect(asked).toHaveLength(1);
+        expect(gpu.memoryBytes).toMatchObject({ source: 'nvml' });
+      }
+    });
+
+    it('a driver that hangs is asked once', async () => {
+      const { asked, probes } = await withSmi('hangs');
+      expect(asked).toEqual([]);
+      expect(probes.at(-1)).toMatchObject({ name: 'nvidia-smi', outcome: 'timeout' });
+    });
+  });
+
   it('asks an old nvidia-smi again without the field it does not know', async () => {
     const { ports } = await on('kepler');
     expect(ports.runs.filter((run) => run.startsWith('nvidia-smi'))).toHaveLength(2);

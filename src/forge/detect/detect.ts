@@ -1,7 +1,8 @@
 // Detection: files first, the driver's library second, one process last; each tier only for what the one before left open.
 //
 // Never throws for the state of the machine: a probe that fails, hangs or finds nonsense becomes a line in `probes`, and the
-// facts of the other vendors stand. A card that sleeps is left asleep unless `wake` is set. Only a wrong override is an error.
+// facts of the other vendors stand. Where the library would be asked in a second Node, the process (nvidia-smi) comes before it,
+// being quicker than that start. A card that sleeps is left asleep unless `wake` is set. Only a wrong override is an error.
 
 import { clock } from '../clock.ts';
 import {
@@ -207,6 +208,9 @@ async function askNvidia(
     probes.push(skipped(1, 'nvml', reason));
     return state;
   }
+  const byProgram = () => askSmi(ports, host, state, timeoutMs, tier, probes);
+  const first = ports.nvml.startsNode && tier >= 2 ? await byProgram() : undefined;
+  if (first?.hung || (first?.state && tellsAll(first.state.gpus))) return first.state ?? state;
   const library = state.driver.libraries.find(({ soname }) => soname === 'libnvidia-ml.so.1' || soname === 'nvml.dll');
   if (library) {
     const answer = await ports.nvml.query(library.path, timeoutMs);
@@ -217,13 +221,33 @@ async function askNvidia(
     const outcome = answer.outcome === 'no-ffi' ? 'skipped' : answer.outcome;
     probes.push({ tier: 1, name: 'nvml', outcome, ms: answer.ms, detail: answer.detail });
     // What hangs the library hangs nvidia-smi, which is that library with a printer.
-    if (answer.outcome === 'timeout') return state;
+    if (answer.outcome === 'timeout') return first?.state ?? state;
   } else {
     probes.push(skipped(1, 'nvml', 'libnvidia-ml.so.1 is not installed'));
   }
+  return (first ?? (await byProgram())).state ?? state;
+}
+
+/** What nvidia-smi tells is all there is to know, but for the parts of a card that is divided. */
+const tellsAll = (gpus: readonly Gpu[]): boolean =>
+  gpus.length > 0 &&
+  gpus.every(
+    ({ computeCapability, memoryBytes, uuid, mig }) =>
+      [computeCapability, memoryBytes, uuid].every((fact) => 'source' in fact) &&
+      !('source' in mig && mig.value.enabled),
+  );
+
+async function askSmi(
+  ports: Ports,
+  host: HostSystem,
+  state: NvidiaState,
+  timeoutMs: number,
+  tier: number,
+  probes: Probe[],
+): Promise<{ readonly state?: NvidiaState; readonly hung?: true }> {
   if (tier < 2) {
     probes.push(skipped(2, 'nvidia-smi', 'tier 2 was not allowed'));
-    return state;
+    return {};
   }
   const program = host.wsl === 2 ? `${WSL_LIBRARIES}/nvidia-smi` : 'nvidia-smi';
   const start = clock();
@@ -231,11 +255,11 @@ async function askNvidia(
   const ms = clock() - start;
   if (answer.outcome === 'ok') {
     probes.push({ tier: 2, name: 'nvidia-smi', outcome: 'ok', ms, detail: `${answer.devices.length} devices` });
-    return mergeNvidia(state, { driver: answer.driver, cuda: null, devices: answer.devices }, 'smi', host);
+    return { state: mergeNvidia(state, { driver: answer.driver, cuda: null, devices: answer.devices }, 'smi', host) };
   }
   const outcome = answer.outcome === 'not-found' ? 'skipped' : answer.outcome;
   probes.push({ tier: 2, name: 'nvidia-smi', outcome, ms, detail: answer.detail });
-  return state;
+  return answer.outcome === 'timeout' ? { hung: true } : {};
 }
 
 /** Why the driver is not asked at all: this is what spares the ten-second waits of a sick or absent driver. */
