@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | profile | report]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | lattice | field | profile | report | gate | batch | studio | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -31,23 +31,37 @@ const parts = {
   memory: 'bench/memory/main.ts',
   isolation: 'bench/isolation/main.ts',
   compute: 'bench/compute/main.ts',
+  batch: 'bench/batch/main.ts',
   lattice: 'bench/lattice/main.ts',
   workloads: 'bench/lattice/workloads.ts',
+  field: 'bench/field/main.ts',
   profile: 'bench/profile/main.ts',
+  report: 'bench/report/main.ts',
   copies: 'bench/copies/main.ts',
   host: 'bench/host/main.ts',
+  studio: 'bench/studio/main.ts',
+  tfjs: 'bench/tfjs/main.ts',
 };
+
+function installPeers() {
+  if (existsSync(`${bench}/node_modules/numpy-ts`)) return;
+  console.error('Installing the libraries of bench/ (first time only) ...');
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
+}
 
 async function part(name, args) {
   // Devices in processes of their own run the built child.
   ensureBuilt();
   const root = fileURLToPath(new URL('..', import.meta.url));
+  if (name === 'tfjs') installPeers();
   const { rolldown } = await import('rolldown');
   const build = await rolldown({
     input: `${root}${parts[name]}`,
     platform: 'node',
     plugins: [pageScript()],
     external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
+    // Node 20 knows no `using`.
+    transform: { target: 'es2022' },
   });
   await build.write({ file: `${root}dist/bench/${name}.mjs`, format: 'esm', codeSplitting: false });
   if (args.includes('--build')) process.exit(0);
@@ -56,15 +70,13 @@ async function part(name, args) {
 }
 
 const rest = process.argv.slice(2);
+if (rest[0] === 'gate') await part('report', ['--gate', ...rest.slice(1)]);
 if (Object.hasOwn(parts, rest[0] ?? '')) await part(rest[0], rest.slice(1));
 if (rest.includes('--gpu')) gpu(rest.filter((a) => a !== '--gpu'));
 ensureBuilt();
 if (rest[0] === 'webgpu') run(process.execPath, ['webgpu/main.mjs', ...rest.slice(1)]);
 if (rest[0] === 'webgpu') process.exit(0);
-if (!existsSync(`${bench}/node_modules/numpy-ts`)) {
-  console.error('Installing the libraries of bench/ (first time only) ...');
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
-}
+installPeers();
 const python = process.env.GPUFORGE_BENCH_PYTHON ?? '/usr/bin/python3';
 if (spawnSync(python, ['-c', 'import numpy']).status !== 0) {
   console.error('NumPy is not there, so its column stays empty. On Debian: apt-get install python3-numpy libopenblas0');

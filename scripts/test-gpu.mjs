@@ -61,6 +61,9 @@ async function bundle() {
   if (existsSync(join(root, 'test', 'tfjs', 'conformance', 'main.ts'))) {
     const { bundleTfjs } = await import('./bundle-tfjs.mjs');
     await bundleTfjs(join(out, 'tfjs.mjs'));
+    // TF.js's WebGPU backend is among the libraries of bench/, if those are installed.
+    const peers = existsSync(join(root, 'bench', 'node_modules', '@tensorflow', 'tfjs-backend-webgpu'));
+    if (peers) await bundleTfjs(join(out, 'tfjs-bench.mjs'), 'bench/tfjs/gpu.ts');
   }
   cpSync(join(root, 'bench', 'gpu', 'everyday_torch.py'), join(out, 'everyday_torch.py'));
   cpSync(join(root, 'test', 'cases', 'data'), join(out, 'data'), { recursive: true });

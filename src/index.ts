@@ -47,6 +47,7 @@ export { createRuntime, type RuntimeOptions } from './runtime/create.ts';
 export type { DeviceKind, DeviceReport } from './runtime/devices.ts';
 export {
   type AllocationEvent,
+  type EventLogger,
   type EventName,
   type Events,
   eventNames,
@@ -59,12 +60,12 @@ export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from
 export type { Stats } from './runtime/ledger.ts';
 export type { LoopOptions, LoopResult, LoopState } from './runtime/loop.ts';
 export { RuntimeMark } from './runtime/mark.ts';
-export type { EventLogger } from './runtime/observers.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
+
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';

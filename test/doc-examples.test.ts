@@ -6,15 +6,22 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import * as tfjsCpu from '@tensorflow/tfjs-backend-cpu';
+import * as tfjsCore from '@tensorflow/tfjs-core';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as batch from '../src/batch/index.ts';
 import * as compute from '../src/compute/index.ts';
 import * as devices from '../src/devices.ts';
+import * as field from '../src/field/index.ts';
 import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
 import * as lattice from '../src/lattice/index.ts';
+import * as profile from '../src/profile/index.ts';
+import * as studio from '../src/studio/index.ts';
 import { TensorCore } from '../src/tensor/core.ts';
+import * as tfjs from '../src/tfjs/index.ts';
 import { openRuntime, targets } from './cases/devices.ts';
 
 interface Example {
@@ -77,8 +84,12 @@ function instrument(code: string): string {
   return lines
     .join('\n')
     .replace(
-      /import\s*\{([^}]*)\}\s*from\s*'gpuforge(?:\/devices|\/io|\/forge|\/compute|\/lattice)?';?/g,
-      (_, names: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __gpuforge;`,
+      /import\s*\{([^}]*)\}\s*from\s*'(gpuforge[\w/]*)';?/g,
+      (_, names: string, from: string) => `const {${names.replace(/\btype\s+\w+,?/g, '')}} = __from('${from}');`,
+    )
+    .replace(
+      /import \* as (\w+) from '(@tensorflow\/[\w-]+)';?/g,
+      (_, name: string, from: string) => `const ${name} = __from('${from}');`,
     );
 }
 
@@ -94,11 +105,45 @@ function compile(code: string): Body {
   const syntax = diagnostics?.map((d) => ts.flattenDiagnosticMessageText(d.messageText, '\n')) ?? [];
   if (syntax.length > 0) throw new SyntaxError(syntax.join('; '));
   const body = `${outputText.replace(/^export \{\};?/m, '')}\nawait example();`;
-  return new AsyncFunction('rt', '__gpuforge', '__check', 'console', ...exported, body);
+  return new AsyncFunction('rt', '__from', '__check', 'console', ...exported, body);
+}
+
+/** What an example may import. */
+const entries: Readonly<Record<string, object>> = {
+  gpuforge,
+  'gpuforge/batch': batch,
+  'gpuforge/compute': compute,
+  'gpuforge/devices': devices,
+  'gpuforge/field': field,
+  'gpuforge/forge': forge,
+  'gpuforge/io': io,
+  'gpuforge/lattice': lattice,
+  'gpuforge/profile': profile,
+  'gpuforge/studio': studio,
+  'gpuforge/tfjs': tfjs,
+  '@tensorflow/tfjs-backend-cpu': tfjsCpu,
+  '@tensorflow/tfjs-core': tfjsCore,
+};
+
+function from(name: string): object {
+  const found = entries[name];
+  if (!found) throw new Error(`an example imports ${name}, which there is not`);
+  return found;
 }
 
 // What an example declares itself shadows these, because its code is in a function of its own.
-const library: Readonly<Record<string, unknown>> = { ...lattice, ...devices, ...compute, ...gpuforge, ...io, ...forge };
+const library: Readonly<Record<string, unknown>> = {
+  ...tfjs,
+  ...studio,
+  ...profile,
+  ...field,
+  ...lattice,
+  ...devices,
+  ...compute,
+  ...gpuforge,
+  ...io,
+  ...forge,
+};
 const exported = Object.keys(library);
 
 /** A result as plain data: tensors and promises are read, typed arrays become arrays. */
@@ -165,7 +210,7 @@ describe('examples of the documentation', () => {
       expectSame(await plain(value), parseExpected(expected));
     };
     const silent = { ...console, log: () => {}, table: () => {} };
-    await body(rt, library, check, silent, ...exported.map((k) => library[k]));
+    await body(rt, from, check, silent, ...exported.map((k) => library[k]));
     expect(checks).toBe(code.split('\n').filter((l) => arrow.test(l)).length);
   });
 });

@@ -9,8 +9,8 @@ const text = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 /** The files that a file names in its imports, dynamic ones, workers' URLs and the code of pages (`?script`) included. */
 const named = (file: string): string[] =>
-  [...text(file).matchAll(/(?:\bfrom|\bimport|new URL)\s*\(?\s*(?:\/\*.*?\*\/\s*)*'(\.[^']+\.ts)(?:\?script)?'/g)].map((m) =>
-    normalize(join(dirname(file), m[1]!)).replaceAll('\\', '/'),
+  [...text(file).matchAll(/(?:\bfrom|\bimport|new URL)\s*\(?\s*(?:\/\*.*?\*\/\s*)*'(\.[^']+\.ts)(?:\?script)?'/g)].map(
+    (m) => normalize(join(dirname(file), m[1]!)).replaceAll('\\', '/'),
   );
 
 function reached(entries: readonly string[]): ReadonlySet<string> {

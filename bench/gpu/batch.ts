@@ -250,13 +250,20 @@ async function mixed(): Promise<void> {
   if (!gpu) return;
   const small = Array.from({ length: 50 }, (_, i) => Int32Array.from({ length: 5 }, (_, j) => i * j));
   const matrices = Array.from({ length: 50 }, (_, i) => values(1024 * 1024, i));
-  const run = async (rt: Runtime): Promise<void> => {
+  /** Milliseconds of the XORs and of the products. */
+  const run = async (rt: Runtime): Promise<[number, number]> => {
+    let [xorMs, productMs] = [0, 0];
     for (let i = 0; i < 50; i++) {
+      const start = performance.now();
       await batchXor([small[i]!], [small[(i + 1) % 50]!], { runtime: rt });
+      const between = performance.now();
       await batchMatmul([matrices[i]!], [matrices[(i + 1) % 50]!], { runtime: rt, shapes: [[1024, 1024, 1024]] });
+      xorMs += between - start;
+      productMs += performance.now() - between;
     }
+    return [xorMs, productMs];
   };
-  const times: Record<string, number> = {};
+  const times: Record<string, [number, number]> = {};
   let counted = '';
   for (const [name, routing] of [
     ['routed', {}],
@@ -275,18 +282,20 @@ async function mixed(): Promise<void> {
       counted = JSON.stringify(launches);
     }
     stop();
-    const start = performance.now();
-    await run(rt);
-    times[name] = performance.now() - start;
+    times[name] = await run(rt);
     await rt.close();
   }
-  const figures = Object.entries(times).map(([name, t]) => `${name} ${t.toFixed(1)} ms`);
-  const best = Math.min(...Object.entries(times).flatMap(([name, t]) => (name === 'routed' ? [] : [t])));
+  const figures = Object.entries(times).map(
+    ([name, [x, p]]) => `${name} ${(x + p).toFixed(1)} ms (XOR ${x.toFixed(2)})`,
+  );
+  const others = Object.entries(times).flatMap(([name, t]) => (name === 'routed' ? [] : [t]));
+  const best = Math.min(...others.map(([x]) => x)) + Math.min(...others.map(([, p]) => p));
+  const routed = times.routed![0] + times.routed![1];
   row(
     'use case B: 50 XOR of 5 + 50 products of 1024²',
-    figures.join(', '),
-    '≤ 1.05 × the best device',
-    times.routed! <= 1.05 * best,
+    `${figures.join(', ')}; best of each call ${best.toFixed(1)} ms`,
+    '≤ 1.05 × the best of each call',
+    routed <= 1.05 * best,
   );
   row('  launches of the routed run', counted, 'XORs on the CPU, products on the GPU', null);
 }
@@ -336,15 +345,15 @@ async function overlapping(): Promise<void> {
   });
   const facade = GPUCompute.create({ devices, owned: true });
   const records = Array.from({ length: 48 }, (_, i) => values(1 << 20, i));
-  // Work that takes the device about as long as a copy of the record.
+  // Work that takes the device about as long as a copy of the record, or longer.
   const op = (x: Tensor): Tensor => {
     let y = x;
-    for (let k = 0; k < 24; k++) y = y.sin().add(0.5);
+    for (let k = 0; k < 100; k++) y = y.sin().add(0.5);
     return y;
   };
-  await facade.processDataset(records.slice(0, 8), { op });
+  await facade.processDataset(records.slice(0, 8), { op, chunkSize: 8 });
   times.on = true;
-  await facade.processDataset(records, { op });
+  await facade.processDataset(records, { op, chunkSize: records.length });
   times.on = false;
   const busy = times.take();
   await facade.dispose();
@@ -365,15 +374,24 @@ const device = rt.devices().find((d) => d.open)!;
 console.log(
   `${device.name} (${device.id}), Node ${process.version}, ${new Date().toISOString()}, medians of ${rounds} rounds`,
 );
-await products(rt);
-await elementwise(rt);
-await xors(rt);
-await overhead(rt);
+/** A part that fails leaves the others their rows. */
+async function part(name: string, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    row(name, error instanceof Error ? error.message.split('\n')[0]! : String(error), 'it runs', false);
+  }
+}
+
+await part('products', () => products(rt));
+await part('elementwise', () => elementwise(rt));
+await part('xors', () => xors(rt));
+await part('overhead', () => overhead(rt));
 await rt.close();
-await concurrent();
-await memory();
-await mixed();
-await overlapping();
+await part('concurrent', concurrent);
+await part('memory', memory);
+await part('mixed', mixed);
+await part('overlap', overlapping);
 const widths = [0, 1, 2, 3].map((c) => Math.max(...rows.map((r) => r[c]!.length)));
 for (const r of rows) console.log(`| ${r.map((cell, c) => cell.padEnd(widths[c]!)).join(' | ')} |`);
 process.exitCode = rows.some((r) => r[3] === 'MISSED') ? 1 : 0;

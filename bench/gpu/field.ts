@@ -1,7 +1,7 @@
 // Fields on a GPU host: values against the CPU, launches, transfers, times. One command, seconds, a short table last.
 //
 //   node scripts/test-gpu.mjs --build      here: bundles dist/gpu/field.mjs (and field_torch.py beside it)
-//   node dist/gpu/field.mjs [--seconds 3] [--no-torch] [--full] [--json FILE]    on the GPU host; about 40 s
+//   node dist/gpu/field.mjs [--seconds 3] [--no-torch] [--no-full] [--json FILE]    on the GPU host; about a minute
 //   node dist/gpu/field.mjs --cpu          the same on the CPU device with small sizes, to see that it runs
 //
 // `step` is from the call to motors on the host, each cycle on its own clock. PyTorch runs after it where python3 has torch: the
@@ -160,6 +160,18 @@ await values(usual);
   const { reserved, state } = field.report().memory;
   await kernelTimes(field);
   await steps(field, name(usual), cycles, { median: 60, p99: 100 });
+  // A long run: nothing grows, every value stays a number.
+  const [before, long] = [field.report().memory.reserved, onCpu ? 100 : 10_000];
+  let finite = true;
+  for (let t = 0; t < long; t++) {
+    const { state, motors } = await field.step(sensors(t));
+    finite &&= Number.isFinite(state.energy) && motors.every(Number.isFinite);
+  }
+  const grown = field.report().memory.reserved - before;
+  say(
+    finite && grown === 0,
+    `${long} cycles: all values are numbers: ${finite}; reserved memory grew by ${grown} bytes`,
+  );
   console.log(
     `      memory: ${(state / 2 ** 20).toFixed(1)} MiB of state, ${(reserved / 2 ** 20).toFixed(1)} MiB reserved on ${device}`,
   );
@@ -212,7 +224,7 @@ if (!onCpu) {
   }
   for (const f of fields) await f.dispose();
 }
-if (has('--full')) {
+if (!has('--no-full')) {
   await values({ ...small, channels: 64, model: 'full' });
   await using field = await make({ ...usual, channels: 64, model: 'full' });
   await counts(field, 16);

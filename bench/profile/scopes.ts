@@ -82,7 +82,7 @@ export async function attaching(rt: Runtime): Promise<Row[]> {
     profiler.enable();
     times.push(performance.now() - start);
     await profiler.ready();
-    profiler.disable();
+    await profiler.disable();
   }
   const value = median(times);
   return [

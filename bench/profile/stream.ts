@@ -57,7 +57,7 @@ export async function streams(rt: Runtime, gpu: boolean): Promise<Row[]> {
       if (r > 0) times[mode].push(ms);
       if (mode === 'on')
         measured = profiler!.toProfile().kernels.filter((k) => k.ms !== null || k.passMs !== null).length;
-      profiler?.disable();
+      await profiler?.disable();
       profiler?.reset();
     }
   }

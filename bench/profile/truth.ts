@@ -49,7 +49,7 @@ export async function truth(rt: Runtime, gpu: boolean): Promise<Row[]> {
       shares.push((ms * times) / wall);
       violations += profile.violations;
       error = profiler.clockError(device);
-      profiler.disable();
+      await profiler.disable();
       profiler.reset();
     }
     x.dispose();

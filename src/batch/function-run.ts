@@ -10,8 +10,8 @@ import { aborted } from './failures.ts';
 import type { Pressure } from './memory-size.ts';
 import type { BatchStatistics } from './stats.ts';
 
-/** Whether items run on worker threads, on a device while this thread goes on, or one after the other. */
-export type Parallel = 'none' | 'device' | 'workers';
+/** Whether items run on worker threads, on a device while this thread goes on, on the workers of a queue, or one after the other. */
+export type Parallel = 'none' | 'device' | 'workers' | 'queue';
 
 export type ItemFunction<T, R> = (item: T, index: number) => R | Promise<R>;
 

@@ -123,7 +123,8 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item): List
       const like = arrays[0]!;
       // Rows of whole words.
       const stride = 4 * Math.ceil(like.byteLength / 4);
-      const words = (bytes: Uint8Array): Uint32Array => new Uint32Array(bytes.buffer, 0, bytes.length >> 2);
+      const words = (bytes: Uint8Array): Uint32Array =>
+        new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
       const rows = (list: readonly TypedArray[]): Uint32Array => words(packBytes(list, stride));
       const own = Array.isArray(keys) ? at.map((i) => keys[i] as TypedArray) : [keys as TypedArray];
       const cycled = own.map((k) => repeated(k, like));

@@ -90,6 +90,9 @@ const smallBytes = 16 * MiB;
 /** Without a limit of items, a chunk has at most so many bytes: more makes nothing faster, and nothing would overlap. */
 const chunkBytes = 64 * MiB;
 
+/** From this size on, arrays on the CPU are computed one by one. */
+const packedBytes = 16 << 10;
+
 export async function runList<R>(
   runtime: Runtime,
   op: ListOp,
@@ -126,6 +129,7 @@ class ListRun implements ChunkWork<Item> {
   readonly #device: DeviceId | undefined;
   readonly #itemMb: number;
   readonly #memory: 'known' | 'assumed';
+  readonly #host: boolean;
   readonly #moved: BatchReport['moved'][number][] = [];
   #where: DeviceId | null = null;
   #launches = 0;
@@ -155,7 +159,8 @@ class ListRun implements ChunkWork<Item> {
     const level = (): 'low' | 'moderate' | 'high' | 'critical' => runtime.memory.snapshot(this.#device).pressure;
     this.#pressure = small ? null : new Pressure(settings.clock, level);
     this.sizer = this.#sizes(small, availableMb, most);
-    this.concurrency = settings.concurrency ?? (isHost(runtime, this.#device) ? 1 : 2);
+    this.#host = isHost(runtime, this.#device);
+    this.concurrency = settings.concurrency ?? (this.#host ? 1 : 2);
   }
 
   /** What fitted is remembered per operation, size of items and device. */
@@ -262,12 +267,18 @@ class ListRun implements ChunkWork<Item> {
       const ran = (t: Tensor): void => {
         this.#where = t.device ?? this.#where;
       };
-      const arrays = this.#op.arrays({ runtime: this.#runtime, run, ran }, at);
-      this.#launches++;
+      const call = { runtime: this.#runtime, run, ran };
+      const arrays = this.#packs(at[0]!) ? this.#op.arrays(call, at) : each(at, (i) => this.#op.arrays(call, [i]));
+      this.#launches += this.#packs(at[0]!) ? 1 : at.length;
       return this.#call.out === 'arrays' ? arrays : arrays.then((list) => this.#uploaded(list, at, run));
     }
     const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
     return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
+  }
+
+  /** Whether items travel as one array: on the CPU there is no copy to the device to save, and large ones are copied for nothing. */
+  #packs(index: number): boolean {
+    return !this.#host || this.#op.bytesOf(index) < packedBytes;
   }
 
   #tensors(at: readonly number[], first: readonly Tensor[], second: readonly Tensor[] | Tensor): Tensor[] {
@@ -327,6 +338,10 @@ class ListRun implements ChunkWork<Item> {
       mbPerItem: { mb: this.#itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
     };
   }
+}
+
+async function each(at: readonly number[], run: (index: number) => Promise<TypedArray[]>): Promise<TypedArray[]> {
+  return (await Promise.all(at.map(run))).flat();
 }
 
 async function joined(parts: readonly Maybe<Item[]>[]): Promise<Item[]> {

@@ -56,7 +56,13 @@ class LocalTransport implements Transport {
     this.#check('submit');
     const checked = checkJob(job);
     const known = this.#jobs.get(checked.id);
-    const record = known ?? new LocalJob(checked, (list) => this.#requeue(list));
+    const record =
+      known ??
+      new LocalJob(
+        checked,
+        (list) => this.#requeue(list),
+        () => this.#jobs.delete(checked.id),
+      );
     this.#jobs.set(checked.id, record);
     const queue = this.#queue(checked.needs ?? 'cpu');
     let index = 0;
@@ -212,15 +218,21 @@ class LocalJob implements JobHandle {
   readonly #accepted = new Set<number>();
   readonly #stop = new AbortController();
   readonly #requeue: (list: readonly Waiting[]) => void;
+  readonly #forget: () => void;
   #total: number | null = null;
   #duplicates = 0;
   retries = 0;
   #changed: (() => void)[] = [];
 
-  constructor(descriptor: JobDescriptor & { readonly id: string }, requeue: (list: readonly Waiting[]) => void) {
+  constructor(
+    descriptor: JobDescriptor & { readonly id: string },
+    requeue: (list: readonly Waiting[]) => void,
+    forget: () => void,
+  ) {
     this.id = descriptor.id;
     this.descriptor = descriptor;
     this.#requeue = requeue;
+    this.#forget = forget;
   }
 
   get cancelled(): boolean {
@@ -284,6 +296,11 @@ class LocalJob implements JobHandle {
   async cancel(): Promise<void> {
     this.#stop.abort();
     this.#tell();
+  }
+
+  async remove(): Promise<void> {
+    await this.cancel();
+    this.#forget();
   }
 
   async retry(): Promise<number> {

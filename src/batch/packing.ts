@@ -8,6 +8,9 @@ type ArrayClass<T> = new (buffer: ArrayBufferLike, offset?: number, length?: num
 
 /** The bytes of all, each at a multiple of `stride` bytes. */
 export function packBytes(arrays: readonly TypedArray[], stride: number): Uint8Array {
+  // A single one is used where it lies, if words can be read there.
+  const [first] = arrays;
+  if (arrays.length === 1 && first!.byteLength === stride && first!.byteOffset % 4 === 0) return bytesOf(first!);
   const all = new Uint8Array(arrays.length * stride);
   for (let i = 0; i < arrays.length; i++) all.set(bytesOf(arrays[i]!), i * stride);
   return all;
@@ -31,6 +34,7 @@ export function unpack<T extends TypedArray>(all: T, count: number): T[] {
 /** Arrays like `like`, of so many bytes each, found at multiples of `stride` bytes. */
 export function unpackBytes<T extends TypedArray>(all: Uint8Array, like: T, count: number, stride: number): T[] {
   const Class = like.constructor as unknown as ArrayClass<T>;
+  if (count === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, like.length)];
   return Array.from({ length: count }, (_, i) => {
     const own = all.slice(i * stride, i * stride + like.byteLength);
     return new Class(own.buffer);

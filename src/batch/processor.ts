@@ -4,38 +4,30 @@
 import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { type ChunkOptions, type Outcome, runChunks } from './chunks.ts';
-import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
-import { badArgument, badList, throwIfAborted } from './failures.ts';
+import type { SizeCurve } from './curve.ts';
+import { badArgument, throwIfAborted } from './failures.ts';
 import { FunctionRun, type ItemFunction, type Parallel } from './function-run.ts';
 import { type ElementwiseName, elementwiseNames, elementwiseOp } from './list-ops.ts';
 import type { BatchResult, ListSettings } from './list-run.ts';
 import { checkItems, type Item } from './lists.ts';
-import { assumedMb, Pressure, sizeFor } from './memory-size.ts';
-import {
-  type BatchOpOptions,
-  batchXorWithNewKeys,
-  checkedMatmul,
-  checkedXor,
-  listOperation,
-  type MatmulOptions,
-} from './operations.ts';
+import { Pressure } from './memory-size.ts';
+import { newKeys } from './new-keys.ts';
+import { type BatchOpOptions, checkedMatmul, checkedXor, listOperation, type MatmulOptions } from './operations.ts';
+import { checkCount, hasPaths, type WithPaths, type Work, workOf } from './parallel-work.ts';
+import { ProcessorSizes, type SizeFacts } from './processor-sizes.ts';
 import { isQueued, type QueuedWork, runQueued } from './queued.ts';
 import { type BatchSettings, checkSettings, defaults } from './settings.ts';
 import { type BatchCounts, type BatchEvent, BatchStatistics } from './stats.ts';
-import { type ModuleFunction, ThreadPool } from './threads.ts';
+import { ThreadPool } from './threads.ts';
 
 export interface ParallelOptions extends ChunkOptions {
   /** Only with `{ module, export }`: functions of this thread cannot be sent to another one. */
   readonly workers?: boolean | undefined;
 }
 
-export interface BatchStats extends BatchCounts {
-  /** How the items of the last `executeParallel` ran: on worker threads, on a device, or one after the other. */
+export interface BatchStats extends BatchCounts, SizeFacts {
+  /** How the items of the last `executeParallel` ran: on worker threads, on a device, through a queue, or one after the other. */
   readonly parallel: Parallel;
-  /** The largest batch that was allowed last, what an item was taken to need, and how that is known. */
-  readonly size: number | null;
-  readonly mbPerItem: { readonly mb: number; readonly source: 'declared' | 'planned' | 'measured' | 'default' } | null;
-  readonly memory: 'known' | 'assumed' | null;
 }
 
 export interface OptimizeOptions {
@@ -43,29 +35,15 @@ export interface OptimizeOptions {
   readonly fresh?: boolean | undefined;
 }
 
-/** What has shortest paths: `Lattice` and `Graph` of gpuforge/lattice. */
-interface WithPaths {
-  shortestPath(start: number, end: number): unknown;
-}
-
-const hasPaths = (item: unknown): item is WithPaths =>
-  typeof item === 'object' && item !== null && typeof (item as Partial<WithPaths>).shortestPath === 'function';
-
-/** What an item of unknown kind is taken to need. */
-const unknownMb = 10;
-const MiB = 2 ** 20;
-
 export class BatchProcessor<T> implements AsyncDisposable {
   readonly items: readonly T[];
   readonly #settings: BatchSettings<T>;
   readonly #clock: Clock;
   readonly #stats: BatchStatistics;
-  readonly #best = new Map<string, number>();
+  readonly #sizes: ProcessorSizes<T>;
   #runtime: Promise<Runtime> | null = null;
   #own = false;
   #parallel: Parallel = 'none';
-  #measuredMb: number | null = null;
-  #last: Pick<BatchStats, 'size' | 'mbPerItem' | 'memory'> = { size: null, mbPerItem: null, memory: null };
   #disposed = false;
 
   constructor(items: readonly T[], settings: BatchSettings<T> = {}) {
@@ -73,6 +51,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
     checkSettings('BatchProcessor', settings as BatchSettings<never>);
     this.items = items;
     this.#settings = settings;
+    this.#sizes = new ProcessorSizes(items, settings);
     this.#clock = settings.clock ?? systemClock;
     this.#stats = settings.statistics ?? new BatchStatistics();
     if (settings.runtime) this.#runtime = Promise.resolve(settings.runtime);
@@ -80,7 +59,8 @@ export class BatchProcessor<T> implements AsyncDisposable {
 
   /**
    * One result per item, in their order. Give one function for all, or one for each; or `{ module, export }`, which runs in
-   * worker threads; or `{ op }`, which runs wherever the transport's workers are. If an item fails, the batches that run are waited for, and the error names it and holds what was made.
+   * worker threads; or `{ op }`, which runs wherever the transport's workers are. If an item fails, the batches that run are
+   * waited for, and the error names it and holds what was made.
    * @example
    * ```ts
    * import { createBatch } from 'gpuforge/batch';
@@ -89,25 +69,27 @@ export class BatchProcessor<T> implements AsyncDisposable {
    * ```
    */
   executeParallel<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction | QueuedWork<T>,
+    fn: Work<T, R> | QueuedWork<T>,
     options?: ParallelOptions & { readonly onError?: 'throw' | undefined },
   ): Promise<readonly R[]>;
   executeParallel<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction | QueuedWork<T>,
+    fn: Work<T, R> | QueuedWork<T>,
     options: ParallelOptions & { readonly onError: 'collect' },
   ): Promise<readonly Outcome<R>[]>;
-  async executeParallel<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction | QueuedWork<T>,
-    options: ParallelOptions = {},
-  ): Promise<readonly unknown[]> {
+  async executeParallel<R>(fn: Work<T, R> | QueuedWork<T>, options: ParallelOptions = {}): Promise<readonly unknown[]> {
     const where = 'executeParallel';
     this.#check(where);
     throwIfAborted(options.signal, where);
     if (isQueued<T>(fn)) {
+      if (this.items.length === 0) return [];
+      this.#parallel = 'queue';
       const { transport, attempts } = this.#settings;
-      return this.items.length === 0 ? [] : runQueued(transport, attempts, this.items, fn, options);
+      const start = this.#clock.now();
+      const made = await runQueued(transport, attempts, this.items, fn, options);
+      this.#stats.done(fn.op, made.length, this.#clock.now() - start);
+      return made;
     }
-    const work = this.#work(fn as Exclude<typeof fn, QueuedWork<T>>, options);
+    const work = workOf<T, R>(this.items, fn as Work<T, R>, options.workers === true);
     if (this.items.length === 0) return [];
     if (!('module' in work)) return this.#functions(work.call, work.parallel, options);
     const pool = await ThreadPool.open(work);
@@ -125,26 +107,11 @@ export class BatchProcessor<T> implements AsyncDisposable {
     options: BatchOpOptions = {},
   ): Promise<{ readonly data: BatchResult<A>; readonly keys: readonly A[] }> {
     this.#check('batchXorTransform');
-    const { items } = this;
-    if (items.length !== data.length)
-      throw badList(
-        'batchXorTransform',
-        'LENGTH_MISMATCH',
-        null,
-        `${items.length} items, but ${data.length} arrays`,
-        'Give as many arrays as there are items.',
-      );
-    const keys = items.every((k) => ArrayBuffer.isView(k)) ? (items as unknown as readonly A[]) : null;
-    const own =
-      keys ??
-      (
-        await batchXorWithNewKeys(
-          data.map((d) => d.slice() as A),
-          { ...options, runtime: await this.#open() },
-        )
-      ).keys;
-    const made = await this.#list(options, data, (o) => checkedXor(data, own as readonly A[], o));
-    return { data: made, keys: own as readonly A[] };
+    checkCount('batchXorTransform', this.items, data, 'arrays', 'Give as many arrays as there are items.');
+    checkItems('batchXorTransform', data, undefined);
+    const keyed = this.items.every((k) => ArrayBuffer.isView(k));
+    const keys = (keyed ? this.items : newKeys(data, undefined, undefined)) as unknown as readonly A[];
+    return { data: await this.#list(options, data, (o) => checkedXor(data, keys, o)), keys };
   }
 
   /** The product of each pair, in batches of this processor's size. */
@@ -172,14 +139,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
   ): Promise<readonly unknown[]> {
     const where = 'batchShortestPaths';
     this.#check(where);
-    if (pairs.length !== this.items.length)
-      throw badList(
-        where,
-        'LENGTH_MISMATCH',
-        null,
-        `${this.items.length} items, but ${pairs.length} pairs`,
-        'Give a pair for each item.',
-      );
+    checkCount(where, this.items, pairs, 'pairs', 'Give a pair for each item.');
     const bad = this.items.findIndex((item) => !hasPaths(item));
     if (bad >= 0)
       throw badArgument(where, `item ${bad} has no shortestPath`, 'Use lattices or graphs of gpuforge/lattice.');
@@ -194,7 +154,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
 
   /**
    * Measures which size of batch is best for an operation on the items, which must be arrays or tensors: one of the elementwise
-   * names, 'xor' or 'matmul' (of each item with itself). Remembered per device.
+   * names, or 'xor'. Remembered per device.
    */
   async optimalBatchSize(op: string, options: OptimizeOptions = {}): Promise<SizeCurve> {
     const where = 'optimalBatchSize';
@@ -207,13 +167,6 @@ export class BatchProcessor<T> implements AsyncDisposable {
     const rt = await this.#open();
     const items = this.items as unknown as readonly Item[];
     checkItems(where, items, rt);
-    const store = new CurveStore(await curveFolder());
-    const key = this.#curveKey(rt, op);
-    const known = options.fresh ? null : await store.get(key);
-    if (known) {
-      this.#best.set(op, known.best);
-      return known;
-    }
     const many = (size: number): Item[] => Array.from({ length: size }, (_, i) => items[i % items.length]!);
     const run = async (size: number): Promise<void> => {
       const list = many(size);
@@ -223,20 +176,12 @@ export class BatchProcessor<T> implements AsyncDisposable {
           : await this.#measured(list, () => elementwiseOp(list, op as ElementwiseName, 2));
       for (const m of made) if (m instanceof Tensor) m.dispose();
     };
-    const curve = await measureCurve(
-      this.#clock,
-      this.#device(rt),
-      this.#settings.maxBatchSize ?? defaults.maxBatchSize,
-      run,
-    );
-    this.#best.set(op, curve.best);
-    await store.set(key, curve);
-    return curve;
+    return this.#sizes.measure(rt, this.#clock, op, options.fresh === true, run);
   }
 
   /** Counters since the start or the last reset. */
   stats(): BatchStats {
-    return { ...this.#stats.counts(), parallel: this.#parallel, ...this.#last };
+    return { ...this.#stats.counts(), parallel: this.#parallel, ...this.#sizes.last };
   }
 
   resetStats(): void {
@@ -268,40 +213,6 @@ export class BatchProcessor<T> implements AsyncDisposable {
     if (this.#disposed) throw badArgument(where, 'this processor was disposed', 'Make a new one: createBatch(items).');
   }
 
-  #work<R>(
-    fn: ItemFunction<T, R> | readonly ItemFunction<T, R>[] | ModuleFunction,
-    options: ParallelOptions,
-  ): ModuleFunction | { readonly call: ItemFunction<T, R>; readonly parallel: Parallel } {
-    const where = 'executeParallel';
-    if (typeof fn === 'object' && fn !== null && 'module' in fn && 'export' in fn) return fn;
-    if (options.workers)
-      throw badArgument(
-        where,
-        'functions cannot be sent to another thread',
-        'Give { module: new URL(…), export: name }: each thread imports the module.',
-      );
-    const list = Array.isArray(fn) ? (fn as readonly ItemFunction<T, R>[]) : null;
-    if (list && list.length !== this.items.length)
-      throw badList(
-        where,
-        'LENGTH_MISMATCH',
-        null,
-        `${this.items.length} items, but ${list.length} functions`,
-        'Give one function for all items, or one for each.',
-      );
-    const bad = (list ?? [fn]).find((f) => typeof f !== 'function');
-    if (bad !== undefined || fn === null)
-      throw badArgument(
-        where,
-        `the work is ${bad === null ? 'null' : typeof bad}`,
-        'Give a function of an item, a list of them, or { module, export }.',
-      );
-    const [first] = this.items;
-    const parallel = first instanceof Tensor || hasPaths(first) ? 'device' : 'none';
-    const call: ItemFunction<T, R> = list ? (item, i) => list[i]!(item, i) : (fn as ItemFunction<T, R>);
-    return { call, parallel };
-  }
-
   async #functions<R>(
     call: ItemFunction<T, R>,
     parallel: Parallel,
@@ -320,12 +231,10 @@ export class BatchProcessor<T> implements AsyncDisposable {
     let before = allocated();
     const sizer = {
       next: (left: number): number => {
-        const best = this.#size(left, runtime, operation);
+        const best = this.#sizes.next(left, runtime, operation);
         return pressure ? pressure.limit(best) : best;
       },
-      failed: (size: number): void => {
-        this.#best.set(operation, Math.max(1, Math.floor(size / 2)));
-      },
+      failed: (size: number): void => this.#sizes.failed(operation, size),
     };
     const run = new FunctionRun<T, R>(this.items, call, {
       operation,
@@ -341,38 +250,11 @@ export class BatchProcessor<T> implements AsyncDisposable {
       signal: options.signal,
       after: (size) => {
         const now = allocated();
-        if (now > before) this.#measuredMb = Math.max(this.#measuredMb ?? 0, (now - before) / size);
+        this.#sizes.took(now - before, size);
         before = now;
       },
     });
     return runChunks(run, options);
-  }
-
-  /** The size of a batch of items, and how it comes about. */
-  #size(left: number, runtime: Runtime | null, operation: string): number {
-    const { maxBatchSize = defaults.maxBatchSize, safetyMargin = defaults.safetyMargin } = this.#settings;
-    const { minBatchSize = Math.min(defaults.minBatchSize, maxBatchSize) } = this.#settings;
-    const mbPerItem = this.#itemMb();
-    const availableMb = runtime?.memory.snapshot(this.#settings.device).availableMb ?? null;
-    const most = Math.min(maxBatchSize, this.#best.get(operation) ?? maxBatchSize);
-    const size = sizeFor(
-      { maxBatchSize: most, minBatchSize: Math.min(minBatchSize, most), safetyMargin },
-      left,
-      availableMb ?? assumedMb,
-      mbPerItem.mb,
-    );
-    this.#last = { size, mbPerItem, memory: availableMb === null ? 'assumed' : 'known' };
-    return size;
-  }
-
-  #itemMb(): NonNullable<BatchStats['mbPerItem']> {
-    const { mbPerItem } = this.#settings;
-    const [first] = this.items;
-    if (typeof mbPerItem === 'number') return { mb: mbPerItem, source: 'declared' };
-    if (typeof mbPerItem === 'function') return { mb: mbPerItem(first as T), source: 'declared' };
-    if (first instanceof Tensor) return { mb: (2 * first.nbytes) / MiB, source: 'planned' };
-    if (this.#measuredMb !== null) return { mb: this.#measuredMb, source: 'measured' };
-    return { mb: unknownMb, source: 'default' };
   }
 
   /** An operation on a list with the settings of this processor. */
@@ -385,7 +267,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
     const runtime = options.runtime ?? (items.length > 0 ? await this.#open() : undefined);
     const o = { ...options, runtime };
     const op = prepare(o);
-    if ((this.#settings.autoOptimize ?? true) && items.length > 0) await this.#remember(runtime!, op.name);
+    if ((this.#settings.autoOptimize ?? true) && items.length > 0) await this.#sizes.remember(runtime!, op.name);
     const made = await listOperation(
       'batch',
       o,
@@ -394,7 +276,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
       () => op,
     );
     const { mbPerItem, memory } = made.report;
-    this.#last = { size: this.#listSettings(op.name).maxBatchSize, mbPerItem, memory };
+    this.#sizes.last = { size: this.#listSettings(op.name).maxBatchSize, mbPerItem, memory };
     return made;
   }
 
@@ -417,14 +299,8 @@ export class BatchProcessor<T> implements AsyncDisposable {
 
   #listSettings(operation: string): ListSettings {
     const s = this.#settings;
-    const maxBatchSize = Math.min(
-      s.maxBatchSize ?? defaults.maxBatchSize,
-      this.#best.get(operation) ?? Number.MAX_SAFE_INTEGER,
-    );
     return {
-      maxBatchSize,
-      minBatchSize: Math.min(s.minBatchSize ?? defaults.minBatchSize, maxBatchSize),
-      safetyMargin: s.safetyMargin ?? defaults.safetyMargin,
+      ...this.#sizes.limits(operation),
       timeoutMs: s.timeoutMs ?? defaults.timeoutMs,
       attempts: s.attempts ?? defaults.attempts,
       concurrency: s.concurrency,
@@ -433,22 +309,6 @@ export class BatchProcessor<T> implements AsyncDisposable {
       stats: this.#stats,
       clock: this.#clock,
     };
-  }
-
-  /** The best size that was measured on this device, by whichever process. */
-  async #remember(rt: Runtime, op: string): Promise<void> {
-    if (this.#best.has(op)) return;
-    const known = await new CurveStore(await curveFolder()).get(this.#curveKey(rt, op));
-    this.#best.set(op, known?.best ?? Number.MAX_SAFE_INTEGER);
-  }
-
-  #curveKey(rt: Runtime, op: string): string {
-    const device = this.#device(rt);
-    return `${rt.device(device).caps.name} ${device} ${op}`;
-  }
-
-  #device(rt: Runtime): string {
-    return this.#settings.device ?? rt.devices().find((d) => d.open)!.id;
   }
 
   #open(): Promise<Runtime> {

@@ -92,6 +92,8 @@ export interface JobHandle {
   /** Puts the dead letters back into the queue, with all attempts; tells how many. */
   retry(): Promise<number>;
   deadLetters(): Promise<readonly DeadLetter[]>;
+  /** Cancels it where it still runs, and forgets it with its results. Files that it wrote stay. */
+  remove(): Promise<void>;
   /** In the order of the chunks, each as soon as it and those before it are there. Ends when the job is cancelled. */
   results(): AsyncIterable<ChunkOutcome>;
   /** Resolves when the job has ended, however it did. */

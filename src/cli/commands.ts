@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { register as calibrate } from './calibrate.ts';
 import { register as explainRoute } from './explain-route.ts';
+import { register as field } from './field.ts';
 import { register as cache } from './forge/cache.ts';
 import { register as completion } from './forge/completion.ts';
 import { register as config } from './forge/config.ts';
@@ -33,6 +34,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   calibrate,
   explainRoute,
   lattice,
+  field,
   worker,
   jobs,
   profile,

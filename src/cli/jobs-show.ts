@@ -13,6 +13,7 @@ const actions: Readonly<Record<string, { readonly needsId: boolean; readonly run
   list: { needsId: false, run: list },
   show: { needsId: true, run: show },
   cancel: { needsId: true, run: (t, id, f, o) => change(t, id, f, o, cancelled) },
+  remove: { needsId: true, run: (t, id, f, o) => change(t, id, f, o, removed) },
   retry: {
     needsId: true,
     run: (t, id, f, o) => change(t, id, f, o, async (job) => `${await job.retry()} chunks once more`),
@@ -84,6 +85,11 @@ function missing(id: string, output: Output): number {
 async function cancelled(job: Handle): Promise<string> {
   await job.cancel();
   return 'cancelled';
+}
+
+async function removed(job: Handle): Promise<string> {
+  await job.remove();
+  return 'removed';
 }
 
 /** `[########--------] 50 %`. Of a job whose size is not known yet, what was submitted counts as all. */

@@ -20,8 +20,8 @@ Examples:
 export function register(program: Command): void {
   program
     .command('jobs')
-    .description('list, show, cancel or retry the jobs of a queue')
-    .argument('<action>', 'list, show, cancel or retry')
+    .description('list, show, cancel, retry or remove the jobs of a queue')
+    .argument('<action>', 'list, show, cancel, retry or remove')
     .argument('[id]', 'of a job')
     .option('--redis <url>', 'where the queue is', 'redis://localhost:6379')
     .option('--prefix <name>', 'what the keys of the queue begin with')

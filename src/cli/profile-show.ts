@@ -1,7 +1,7 @@
 // What `gpuforge profile` does.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -57,12 +57,15 @@ export async function runProfile(
 
 const actions: Readonly<Record<ProfileRun, Action>> = {
   run: async (command, flags, output) => {
-    const status = await runProgram(command, flags);
+    const since = Date.now();
+    const status = await runProgram(command, flags, since);
     const { out = 'profile.json' } = flags;
-    if (existsSync(out))
+    if (existsSync(out) && statSync(out).mtimeMs >= since)
       output.warn(`\n${summary(load(out), 10)}Written to ${out}${flags.html ? ` and ${flags.html}` : ''}.\n`);
     else
-      output.warn('gpuforge profile: the program wrote no profile: it was no Node program, or it was ended at once.\n');
+      output.warn(
+        'gpuforge profile: there is no profile: the program opened no runtime and made no scope, is no Node program, or was killed.\n',
+      );
     return status;
   },
   show: async ([file], flags, output) => {
@@ -180,7 +183,7 @@ function registerUrl(): string {
   });
 }
 
-async function runProgram(command: readonly string[], flags: ProfileFlags): Promise<number> {
+async function runProgram(command: readonly string[], flags: ProfileFlags, since: number): Promise<number> {
   const [program, ...args] = command;
   const child = spawn(program === 'node' ? process.execPath : program!, args, {
     stdio: 'inherit',
@@ -188,6 +191,7 @@ async function runProgram(command: readonly string[], flags: ProfileFlags): Prom
       ...process.env,
       NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import ${registerUrl()}`.trim(),
       GPUFORGE_PROFILE_OUT: resolve(flags.out ?? 'profile.json'),
+      GPUFORGE_PROFILE_SINCE: String(since),
       ...(flags.html && { GPUFORGE_PROFILE_HTML: resolve(flags.html) }),
       ...(flags.detailed && { GPUFORGE_PROFILE_DETAILED: '1' }),
     },

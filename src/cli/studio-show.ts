@@ -13,6 +13,7 @@ export interface StudioFlags {
   readonly port?: string;
   readonly host?: string;
   readonly tokenFile?: string;
+  readonly profile?: readonly string[];
   readonly open?: boolean;
   readonly json?: boolean;
 }
@@ -91,8 +92,9 @@ function pidOf(text: string): number {
   });
 }
 
-function optionsOf({ port, host, tokenFile }: StudioFlags): StudioOptions {
+function optionsOf({ port, host, tokenFile, profile = [] }: StudioFlags): StudioOptions {
   return {
+    profiles: profile,
     ...(port === undefined ? {} : { port: /^\d+$/.test(port) ? Number(port) : Number.NaN }),
     ...(host === undefined ? {} : { host }),
     ...(tokenFile === undefined ? {} : { tokenFile }),

@@ -7,6 +7,7 @@ const examples = `
 Examples:
   $ gpuforge studio                            this machine: devices, memory, forge
   $ gpuforge studio --no-open --port 8080      print the link, open no browser
+  $ gpuforge studio --profile p.json q.json    profiles: open, compare, what to improve first
   $ gpuforge studio attach 4711                a program that was started with GPUFORGE_STUDIO=1
   $ gpuforge studio attach                     all such programs
   $ gpuforge studio --host 0.0.0.0 --token-file ~/.studio-token
@@ -18,6 +19,7 @@ export function register(program: Command): void {
   const studio = options(
     program.command('studio').description('serve a local page that shows devices, memory, work and failures'),
   )
+    .option('--profile <files...>', 'profiles to show, as gpuforge profile run writes them')
     .addHelpText('after', examples)
     .action(async (flags: StudioFlags) => run(null, flags));
   options(

@@ -66,36 +66,49 @@ export class Pipeline {
       held.add(input);
       return input;
     };
-    let [ahead, behind]: [Promise<Tensor> | null, Promise<void>] = [null, Promise.resolve()];
     const canOverlap = this.#site.station.kind === 'gpu';
+    /** Blocks that are on their way to the device, and how many have set out. */
+    const ahead: Promise<Tensor>[] = [];
+    let sent = 0;
+    const send = (most: number): void => {
+      while (ahead.length < most && sent < blocks.length) ahead.push(quietly(bring(blocks[sent++]!)));
+    };
+    let [behind, computed]: [Promise<void>, Promise<void>] = [Promise.resolve(), Promise.resolve()];
+    /** When a block is computed its input goes, and its results set out, behind those of the block before. */
+    const finish = async (computing: Maybe<Tensor>, input: Tensor, block: Block): Promise<void> => {
+      const out = computing instanceof Promise ? await computing : computing;
+      held.add(out);
+      held.delete(input);
+      input.dispose();
+      if (canOverlap && (ahead.length > 0 || downloads > 0)) this.overlapped = true;
+      await behind;
+      behind = quietly(fetch(out, block));
+    };
     try {
       let untold = 0;
-      for (let k = 0; k < blocks.length; k++) {
-        const input: Tensor = await (ahead ?? bring(blocks[k]!));
-        // Where the device computes by itself, the next block travels meanwhile. It sets out first: a copy starts behind the work
-        // that was enqueued before it.
-        const next = blocks[k + 1];
-        ahead = canOverlap && next ? quietly(bring(next)) : null;
-        const computing = this.#compute(input, blocks[k]!);
-        untold += input.nbytes;
+      for (const block of blocks) {
+        // A copy starts behind the work that was enqueued before it. So that it runs beside the work on this block, the next
+        // block sets out before that; the one after it does while the device computes, which hides the time of the host too.
+        send(canOverlap ? 2 : 1);
+        const input = await ahead.shift()!;
+        const computing = this.#compute(input, block);
         if (computing instanceof Promise) quietly(computing);
-        const out = computing instanceof Promise ? await computing : computing;
-        held.add(out);
-        held.delete(input);
-        input.dispose();
-        if (canOverlap && (ahead || downloads > 0)) this.overlapped = true;
-        await behind;
-        behind = quietly(fetch(out, blocks[k]!));
+        if (canOverlap) send(2);
+        untold += input.nbytes;
+        await computed;
+        computed = quietly(finish(computing, input, block));
         // The source of the records, and everybody else, gets a turn between large pieces.
         if (untold >= turnBytes) {
           await this.#ctx.clock.turn();
           untold = 0;
         }
       }
+      await computed;
       await behind;
       return results;
     } finally {
-      await Promise.allSettled([ahead, behind]);
+      await Promise.allSettled([...ahead, computed]);
+      await Promise.allSettled([behind]);
       for (const t of held) t.dispose();
     }
   }

@@ -59,8 +59,9 @@ export class Place {
   allocations = 0;
   releases = 0;
   failures = 0;
-  /** Kernels enqueued. */
+  /** Kernels enqueued, and times the host waited for the device. */
   launches = 0;
+  waits = 0;
   generation = 0;
   #device: Device | null;
 

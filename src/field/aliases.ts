@@ -3,8 +3,7 @@
 import type { MemoryPool, Runtime } from '../index.ts';
 import { quickTest } from './bench.ts';
 import { checkField } from './check.ts';
-import { createField } from './factory.ts';
-import type { Field, FieldInput } from './field.ts';
+import { createField, type Field, type FieldInput } from './field.ts';
 import { extractGradient, fusedEvolution } from './ops.ts';
 import type { FieldOptions } from './options.ts';
 import { type Found, PatternLibrary } from './patterns.ts';

@@ -1,7 +1,6 @@
 // How long cycles take. A failed cycle fails the benchmark: an exception is no result, and its time is no time.
 
-import { createField } from './factory.ts';
-import type { Field } from './field.ts';
+import { createField, type Field } from './field.ts';
 import type { FieldOptions } from './options.ts';
 import type { Model } from './settings.ts';
 
@@ -63,5 +62,5 @@ export async function runBenchmark(field: Field, cycles = 100): Promise<Benchmar
 /** 20 cycles of a field made for it. */
 export async function quickTest(options: FieldOptions = {}): Promise<BenchmarkReport> {
   await using field = await createField(options);
-  return runBenchmark(field, 20);
+  return await runBenchmark(field, 20);
 }

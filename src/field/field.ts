@@ -7,7 +7,6 @@ import { type DeviceId, DisposedError, type Runtime, type Tensor } from '../inde
 import { type Statistics, statisticsOf, tailRow } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldConfigError } from './errors.ts';
-import { fieldFrom } from './factory.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { firstNotFinite } from './finite.ts';
 import type { Store } from './full/attractors.ts';
@@ -17,6 +16,7 @@ import { totalChannels } from './layout.ts';
 import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
 import { type Mind, mindOf, type Thought } from './mind.ts';
 import { finishMotors } from './motors.ts';
+import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
 import type { FieldOptions, ResolvedField } from './options.ts';
 import { featureVector, judge, predictFrom, Recent, type Trained } from './predictor.ts';
 import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
@@ -261,11 +261,8 @@ export class Field implements AsyncDisposable {
   }
 
   /** A field from a file that `save` wrote; `options` say where it lives. */
-  static async load(
-    file: string,
-    options: Pick<FieldOptions, 'device' | 'forceGPU' | 'runtime' | 'quiet'> = {},
-  ): Promise<Field> {
-    return fieldFrom(decodeSnapshot(await readFile(file), file), options);
+  static async load(file: string, options: FieldPlace = {}): Promise<Field> {
+    return fieldFrom(decodeSnapshot(await readFile(file), file), options, makeField);
   }
 
   /** Writes a snapshot to a file, whole or not at all. */
@@ -559,6 +556,19 @@ export class Field implements AsyncDisposable {
     }
   }
 }
+
+const makeField: MakeField = (rt, options, choice, ownsRuntime) => new Field(rt, options, choice, ownsRuntime);
+
+/**
+ * A field on the best device that computes it right.
+ *
+ * ```ts
+ * import { createField } from 'gpuforge/field';
+ * await using field = await createField({ resolution: 32 });
+ * const { motors, state } = await field.step(new Float32Array(16).fill(0.1));
+ * ```
+ */
+export const createField = (options: FieldOptions = {}): Promise<Field> => openField(options, makeField);
 
 function cycleSync(fields: readonly Field[], inputs: readonly CheckedInput[], where: string): StepResult[] {
   const launched = Field.launch(fields, inputs);

@@ -30,7 +30,8 @@ export function checkInput(given: ArrayLike<number>, { sensorDim }: FieldShape, 
     if (!(typeof given[i] === 'number' && size <= inputLimit)) throw badValue(given[i], i, where);
     if (size > largest) largest = size;
   }
-  const sensors = Float32Array.from({ length: sensorDim }, (_, i) => given[i]!);
+  const sensors = new Float32Array(sensorDim);
+  for (let i = 0; i < sensorDim; i++) sensors[i] = given[i]!;
   const reward = length > sensorDim ? Math.min(1, Math.max(-1, given[sensorDim]!)) : 0;
   return { sensors, reward, active: largest > inputThreshold };
 }

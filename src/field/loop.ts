@@ -92,13 +92,15 @@ export async function runLoop(
     await sink(!late || policy === 'repeat' ? last : new Float32Array(motorDim));
     tick++;
     if (!late) continue;
+    missed++;
+    if (policy === 'stop') {
+      ended = 'deadline';
+      break;
+    }
     // The next tick is the first that is still to come.
     const next = Math.max(tick, Math.ceil((clock.now() - start) / period));
-    missed += 1 + (next - tick);
+    missed += next - tick;
     tick = next;
-    if (policy !== 'stop') continue;
-    ended = 'deadline';
-    break;
   }
   const seconds = (clock.now() - start) / 1000;
   return {

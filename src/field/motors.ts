@@ -37,8 +37,6 @@ export function finishMotors(
       motors[i]! += e;
     });
   }
-  motors.forEach((m, i) => {
-    motors[i] = Math.min(1, Math.max(-1, m));
-  });
+  for (let i = 0; i < motors.length; i++) motors[i] = Math.min(1, Math.max(-1, motors[i]!));
   return { motors, exploration };
 }

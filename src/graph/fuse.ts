@@ -175,7 +175,12 @@ export const cheap = (positions: number, cost: number): boolean => positions * c
  * Groups reductions with their epilogues; adds what has to be stored for that to `stored`. Vertices in `apart` are known
  * not to fit behind a reduction.
  */
-export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlySet<Vertex>): Group[] {
+export function reductionGroups(
+  vertices: readonly Vertex[],
+  stored: Set<Vertex>,
+  apart: ReadonlySet<Vertex>,
+  { maxBuffers }: Limits,
+): Group[] {
   const units = new Units();
   const groups = new Set<Group>();
   for (const v of vertices) {
@@ -211,7 +216,34 @@ export function reductionGroups(vertices: readonly Vertex[], stored: Set<Vertex>
     }
     for (const r of group.roots) stored.add(r);
   }
-  return [...groups];
+  return [...groups].flatMap((group) =>
+    group.roots.length + inputsOf(group, stored).size > maxBuffers ? split(group, stored) : [group],
+  );
+}
+
+/** What a kernel reads: stored values and leaves below its members. */
+function inputsOf({ members }: Group, stored: ReadonlySet<Vertex>): Set<Vertex> {
+  const inputs = new Set<Vertex>();
+  // A set is walked with what is added to it on the way.
+  const open = new Set(members);
+  for (const v of open) {
+    for (const s of v.sources) {
+      if (members.has(s)) continue;
+      (s.op === 'leaf' || stored.has(s) ? inputs : open).add(s);
+    }
+  }
+  return inputs;
+}
+
+/**
+ * A kernel that would write and read more buffers than a device has: each reduction by itself. What follows them and is
+ * stored becomes a kernel of its own.
+ */
+function split({ reduces }: Group, stored: Set<Vertex>): Group[] {
+  return reduces.map((r) => {
+    stored.add(r);
+    return { roots: [r], reduces: [r], members: new Set([r]), space: r.shape };
+  });
 }
 
 /** Whether something outside of a group reads one of its members. */

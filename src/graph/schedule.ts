@@ -34,7 +34,7 @@ export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogu
     const stored = requiredStores(live, wanted, limits);
     const single: LoweredGroup[] = [];
     let misfit = false;
-    for (const group of groupsOf(live, stored, apart)) {
+    for (const group of groupsOf(live, stored, apart, limits)) {
       const lowered = known.lower(group, stored);
       if (lowered) single.push(lowered);
       else {
@@ -58,8 +58,10 @@ export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogu
 }
 
 /** What becomes a kernel: reductions with what follows them, and every other value that is stored. */
-function groupsOf(live: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlySet<Vertex>): Group[] {
-  const groups = reductionGroups(live, stored, apart).filter((g) => g.roots.length > 0 && g.reduces[0]!.size > 0);
+function groupsOf(live: readonly Vertex[], stored: Set<Vertex>, apart: ReadonlySet<Vertex>, limits: Limits): Group[] {
+  const groups = reductionGroups(live, stored, apart, limits).filter(
+    (g) => g.roots.length > 0 && g.reduces[0]!.size > 0,
+  );
   const inGroup = new Set(groups.flatMap((g) => g.roots));
   for (const v of live) {
     if (!stored.has(v) || isRoutine(v) || v.op === 'positions' || inGroup.has(v)) continue;

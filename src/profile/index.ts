@@ -54,9 +54,11 @@ export {
 } from './gate/gate.ts';
 export { holm, mannWhitney, medianRatio, type Ratio } from './gate/statistics.ts';
 export { type Judged, judge } from './gate/verdict.ts';
-export { getProfiler, Profiler, type ProfilerOptions, type ScopeInfo, type TrackedFigures } from './profiler.ts';
+export { Profiler } from './profiler.ts';
+export type { ProfilerOptions, ScopeInfo, TrackedFigures } from './profiler-options.ts';
 export type { MemoryPoint } from './record/memory-curve.ts';
 export type { OpenSpan } from './record/span.ts';
 export type { ScopeFigures } from './record/tracked.ts';
 export type { ProfileDecorator, WrapOptions } from './record/wrap.ts';
+export { getProfiler } from './shared-profiler.ts';
 export { type RuleName, type Suggestion, suggest } from './suggest/rules.ts';

@@ -3,7 +3,7 @@
 // While it is off it does nothing but look whether it is on. While it is on it records; figures are computed when somebody
 // asks for them. What was not measured is null.
 
-import { ArgumentError, DisposedError, type Runtime } from '../index.ts';
+import { DisposedError, type Runtime } from '../index.ts';
 import { finish } from './analyse/tree.ts';
 import { type ExportKind, exporters } from './export/kinds.ts';
 import { bottleneckReport, byTotal, textReport } from './export/text.ts';
@@ -14,12 +14,26 @@ import type { Entry, KernelSummary, OperationSummary, ProfileFile } from './file
 import type { Baseline } from './gate/baseline.ts';
 import { type Comparison, compareProfiles } from './gate/compare.ts';
 import { type GateReport, gate } from './gate/gate.ts';
-import { checkOptions, flag, type Rule } from './options.ts';
+import { checkOptions } from './options.ts';
+import {
+  checkCount,
+  checkName,
+  isRuntimes,
+  mostNameLength,
+  noInfo,
+  notARuntime,
+  notEnabled,
+  optionRules,
+  type ProfilerOptions,
+  type ScopeInfo,
+  scopeRules,
+  type TrackedFigures,
+} from './profiler-options.ts';
 import { DeviceLog } from './record/log.ts';
 import { Recorder } from './record/recorder.ts';
 import { noSpan, type OpenSpan, type ProfileSpan } from './record/span.ts';
 import { OpenSpans } from './record/spans.ts';
-import { type ScopeFigures, Tracked } from './record/tracked.ts';
+import { Tracked } from './record/tracked.ts';
 import {
   type AnyFunction,
   checkFunction,
@@ -30,53 +44,11 @@ import {
   type WrapOptions,
   wrap,
 } from './record/wrap.ts';
-import { Shared } from './shared.ts';
 import { attached } from './sources.ts';
 import { type Suggestion, suggest } from './suggest/rules.ts';
 
-export interface ProfilerOptions {
-  /** Default true. */
-  readonly enabled?: boolean | undefined;
-  /** Runtimes whose devices are listened to. */
-  readonly runtimes?: readonly Runtime[] | undefined;
-  /** Measure kernels one by one, also inside compiled functions, and threads of the CPU device. It changes what is measured. Default false. */
-  readonly detailed?: boolean | undefined;
-  /** Entries that are kept. Default 100,000. */
-  readonly capacity?: number | undefined;
-  /** What scopes are said to run on where no device worked for them. */
-  readonly deviceId?: string | undefined;
-}
-
-export interface TrackedFigures extends ScopeFigures {
-  /** Until the devices were done, by the clock of the host. */
-  readonly hostMs: number;
-}
-
-export interface ScopeInfo {
-  /** What it is meant to run on; a device that really worked for it is shown instead. */
-  readonly device?: string | undefined;
-  readonly meta?: Readonly<Record<string, unknown>> | undefined;
-}
-
-const isRuntimes = (v: unknown): boolean => Array.isArray(v) && v.every((r) => typeof r?.on === 'function');
-
-const optionRules: Readonly<Record<keyof ProfilerOptions, Rule>> = {
-  enabled: flag,
-  detailed: flag,
-  runtimes: [isRuntimes, 'a list of runtimes'],
-  capacity: [(v) => Number.isSafeInteger(v) && (v as number) > 0, 'a whole number above 0'],
-  deviceId: [(v) => typeof v === 'string', 'the id of a device'],
-};
-
-const scopeRules: Readonly<Record<keyof ScopeInfo, Rule>> = {
-  device: [(v) => typeof v === 'string', 'the id of a device'],
-  meta: [(v) => typeof v === 'object' && v !== null, 'an object'],
-};
-
-/** Not part of the public surface. */
-const wholeProgram = Symbol('whole program');
-const mostNameLength = 200;
-const noInfo: ScopeInfo = {};
+/** Not part of the public surface: the scope of everything that is in no other. */
+export const wholeProgram = Symbol('whole program');
 
 export class Profiler {
   readonly detailed: boolean;
@@ -133,13 +105,14 @@ export class Profiler {
     for (const rt of this.#runtimes) this.#listen(rt);
   }
 
-  /** Stops to record; what was recorded stays. No listener stays at any runtime. */
-  disable(): void {
+  /** Stops to record; what was recorded stays. No listener stays at any runtime. Resolves when no device measures any more. */
+  async disable(): Promise<void> {
     if (!this.#enabled) return;
     this.#enabled = false;
-    for (const recorder of this.#recorders) this.#end(recorder);
+    const ended = this.#recorders.map((recorder) => this.#end(recorder));
     this.#recorders = [];
     this.#spans.memory(null);
+    await Promise.all(ended);
   }
 
   /** Listens to one more runtime. */
@@ -152,12 +125,13 @@ export class Profiler {
   }
 
   /** Stops to listen to a runtime; what it told stays. */
-  detach(runtime: Runtime): void {
+  async detach(runtime: Runtime): Promise<void> {
     const recorder = this.#recorders.find((r) => r.runtime === runtime);
     if (!recorder) return;
-    this.#end(recorder);
+    const ended = this.#end(recorder);
     this.#recorders = this.#recorders.filter((r) => r !== recorder);
     this.#noteMemory();
+    await ended;
   }
 
   /** Resolves when the clocks of the devices were compared: from then on their times are told. */
@@ -174,8 +148,8 @@ export class Profiler {
   /**
    * Runs a function, sync or async, and records how long it took and what devices did for it. A function that throws is recorded
    * as failed.
-   * @example profiler.profile('sum', () => 1 + 1) // → 2
-   * @example await profiler.profile('load', { meta: { rows: 3 } }, async () => 'done') // → 'done'
+   * @example new Profiler().profile('sum', () => 1 + 1) // → 2
+   * @example await new Profiler().profile('load', { meta: { rows: 3 } }, async () => 'done') // → 'done'
    */
   profile<T>(operation: string, body: (span: OpenSpan) => T): T;
   profile<T>(operation: string, info: ScopeInfo, body: (span: OpenSpan) => T): T;
@@ -224,7 +198,7 @@ export class Profiler {
   /**
    * A function that is measured at each call: same type, `this`, name and length. Generators are measured step by step, classes
    * when they are constructed.
-   * @example profiler.wrap((x: number) => x * 2, { operation: 'double' })(5) // → 10
+   * @example new Profiler().wrap((x: number) => x * 2, { operation: 'double' })(5) // → 10
    */
   wrap<F extends AnyFunction>(fn: F, options: WrapOptions = {}): F {
     checkFunction(fn, 'wrap');
@@ -355,7 +329,7 @@ export class Profiler {
   }
 
   dispose(): void {
-    this.disable();
+    void this.disable();
     void this.#stream?.close();
     this.#disposed = true;
   }
@@ -391,10 +365,10 @@ export class Profiler {
     this.#noteMemory();
   }
 
-  #end(recorder: Recorder): void {
+  #end(recorder: Recorder): Promise<void> {
     this.#slowdown ??= recorder.slowdown;
-    recorder.stop();
     if (attached.get(recorder.runtime) === this) attached.delete(recorder.runtime);
+    return recorder.stop();
   }
 
   #noteMemory(): void {
@@ -428,56 +402,4 @@ export class Profiler {
     if (!this.#disposed) return;
     throw new DisposedError({ message: `${where}: the profiler was disposed`, fix: 'Make a new one.', where });
   }
-}
-
-function checkName(operation: unknown): void {
-  if (typeof operation === 'string' && operation !== '') return;
-  throw new ArgumentError({
-    code: 'BAD_NAME',
-    message: `profile: the name of the operation is ${operation === '' ? 'empty' : String(operation)}`,
-    fix: 'Say in a word or two what is measured.',
-    where: 'profile',
-  });
-}
-
-function checkCount(count: unknown, where: string): void {
-  if (Number.isSafeInteger(count) && (count as number) >= 0) return;
-  throw new ArgumentError({
-    message: `${where}: ${String(count)} is no number of operations`,
-    fix: 'Use a whole number from 0 up.',
-    where,
-  });
-}
-
-const notEnabled = (): ArgumentError =>
-  new ArgumentError({ message: 'track: the profiler is off', fix: 'Call enable() first.', where: 'track' });
-
-const notARuntime = (value: unknown): ArgumentError =>
-  new ArgumentError({
-    message: `attach: ${String(value)} is no runtime`,
-    fix: 'Give what createRuntime() returned.',
-    where: 'attach',
-  });
-
-const shared = new Shared<Profiler, ProfilerOptions>('Profiler', (options) => new Profiler(options), {
-  ask: 'getProfiler',
-  own: 'new Profiler()',
-});
-
-/**
- * The profiler of the whole process, made at the first call. Asking with other options than it was made with is an error.
- * @example getProfiler() === getProfiler() // → true
- */
-export function getProfiler(options?: ProfilerOptions): Profiler {
-  const profiler = shared.get(options);
-  for (const rt of options?.runtimes ?? []) profiler.attach(rt);
-  return profiler;
-}
-
-/** For `gpuforge profile run`: a profiler for the whole program, which is also the shared one. What is in no scope is in `program`. */
-export function profileProgram(options: ProfilerOptions, program: string): Profiler {
-  const profiler = new Profiler(options);
-  profiler[wholeProgram](program);
-  shared.adopt(profiler);
-  return profiler;
 }

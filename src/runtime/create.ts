@@ -10,11 +10,10 @@ import { announce } from './announce.ts';
 import type { DeviceOptions } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
 import { Engine } from './engine.ts';
-import { Emitter } from './events.ts';
+import { Emitter, type EventLogger, eventNames } from './events.ts';
 import { Feedback } from './feedback.ts';
 import { createGovernor } from './governor.ts';
 import { type HostSettings, RuntimeHost } from './host.ts';
-import { attachLogger, type EventLogger, offerToStudio } from './observers.ts';
 import { open } from './opening.ts';
 import { Programs } from './programs.ts';
 import { Runtime } from './runtime.ts';
@@ -79,7 +78,10 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);
   const events = new Emitter();
-  attachLogger(events, options.logger);
+  const { logger } = options;
+  if (logger)
+    for (const kind of logger.kinds ?? eventNames)
+      events.on(kind, typeof logger === 'function' ? (event) => logger(kind, event) : logger);
   const scopes = await createScopeStore();
   const { devices, reports, routed } = await open(options, recovery.timeoutMs);
   const settings: HostSettings = {
@@ -108,9 +110,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     );
     host.attach(engine, governor.recovery, governor.places);
     const seed = options.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]!;
-    const runtime = announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
-    await offerToStudio(runtime);
-    return runtime;
+    return await announce(new Runtime(host, engine, governor, routed, reports, events, spans, seed));
   } catch (e) {
     await Promise.all(devices.map(closeQuietly));
     throw e;

@@ -170,6 +170,13 @@ export interface Events {
 export type EventName = keyof Events;
 export type Listener<K extends EventName> = (event: Events[K]) => unknown;
 
+/** Gets events as they happen; `jsonLines` of gpuforge/studio makes one that writes lines. */
+export interface EventLogger {
+  (kind: EventName, event: Events[EventName]): unknown;
+  /** The events it wants; default: all. Events that nobody wants cost nothing. */
+  readonly kinds?: readonly EventName[] | undefined;
+}
+
 /** A table, so that the compiler sees an event that is missing here. */
 const names: Readonly<Record<EventName, true>> = {
   compile: true,

@@ -30,15 +30,11 @@ export class Ledger {
   programHits = 0;
   waits = 0;
   waitMs = 0;
-  /** Waits by the device that was waited for. */
-  readonly waitsAt = new Map<string, number>();
   readonly #waits = new Map<string, { count: number; ms: number }>();
   readonly #leaks = new Map<string, number>();
 
-  /** `device` is where the data was, or `host`. */
-  waited(device: string, line: string, ms: number): void {
+  waited(line: string, ms: number): void {
     this.waits++;
-    this.waitsAt.set(device, (this.waitsAt.get(device) ?? 0) + 1);
     this.waitMs += ms;
     if (!line) return;
     const known = this.#waits.get(line) ?? { count: 0, ms: 0 };

@@ -221,7 +221,6 @@ export class Runtime extends TensorMaking {
    * @example (() => { const t = rt.ones([2]).add(1); rt.compute(t); return t.computed; })() // → true
    */
   compute(...tensors: readonly Tensor[]): void {
-    this.host.checkOpen('compute');
     if (tensors.length > 0) this.host.compute(tensors.map((t) => t.node));
   }
 
@@ -349,7 +348,6 @@ export class Runtime extends TensorMaking {
       events: this.#events,
       cachedPrograms: this.#engine.programs.size,
       spans: this.#spans,
-      waitsAt: this.host.ledger.waitsAt,
       closed: this.#closed,
     });
   }
@@ -403,7 +401,7 @@ export class Runtime extends TensorMaking {
     this.#closed = true;
     this.host.close();
     // Whoever listens gets the times of the last work too.
-    if (this.#spans.on) await this.#spans.settle();
+    await this.#spans.settle();
     this.#spans.close();
     this.#routed.save();
     const devices = this.#governor.places.flatMap((p) => (p.alive ? [p.device] : []));

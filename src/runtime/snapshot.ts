@@ -151,8 +151,6 @@ export interface SnapshotParts {
   readonly events: Emitter;
   readonly cachedPrograms: number;
   readonly spans: Spans;
-  /** Times the host waited, by device. */
-  readonly waitsAt: ReadonlyMap<string, number>;
   readonly closed: boolean;
 }
 
@@ -201,7 +199,7 @@ export function takeRuntimeSnapshot(parts: SnapshotParts): RuntimeSnapshot {
 
 function deviceSnapshot(
   r: DeviceReport,
-  { governor: { places, health }, spans, waitsAt, closed }: SnapshotParts,
+  { governor: { places, health }, spans, closed }: SnapshotParts,
 ): DeviceSnapshot {
   const place = places.find((p) => p.id === r.id);
   return {
@@ -216,7 +214,7 @@ function deviceSnapshot(
     telemetry: place?.alive && !closed ? telemetrySnapshot(place) : null,
     clockErrorUs: spans.error(r.id),
     launches: place?.launches ?? 0,
-    waits: waitsAt.get(r.id) ?? 0,
+    waits: place?.waits ?? 0,
   };
 }
 

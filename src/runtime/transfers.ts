@@ -139,13 +139,14 @@ export class Transfers {
     const counts = place.mortal || length >= timedBytes;
     if (!counts && !this.#settings.development && !this.#listening) {
       this.#ledger.waits++;
+      place.waits++;
       return (
         device.readTyped?.(buffer, node.dtype, 0, node.size) ?? typed(device.readSync!(buffer, 0, length), node.dtype)
       );
     }
     const start = performance.now();
     const bytes = device.readSync!(buffer, 0, length);
-    this.#waited(device.id, start, this.#settings.development || this.#listening ? callerLine() : '');
+    this.#waited(place, start, this.#line());
     if (this.#events.heard.download) this.#downloaded(place, bytes, start);
     return typed(bytes, node.dtype);
   }
@@ -172,14 +173,14 @@ export class Transfers {
   };
 
   async read(node: Node, want: Want, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
-    const line = this.#settings.development || this.#listening ? callerLine() : '';
+    const line = this.#line();
     const start = performance.now();
     const reading: Reading = { node, signal, into, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     node.uses++;
     try {
       const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
-      const now = this.#waited(reading.place?.id ?? 'host', start, line);
+      const now = this.#waited(reading.place, start, line);
       if (reading.ran) this.#engine.feedback.call(reading.ran, now - start);
       const pause = this.#forgotten.pause(now);
       if (pause) await pause;
@@ -255,10 +256,17 @@ export class Transfers {
     return this.#events.heard.wait || this.#events.heard.download;
   }
 
+  /** The line that reads, if somebody wants to know: finding it takes longer than most reads. */
+  #line(): string {
+    return this.#settings.development || this.#events.heard.wait ? callerLine() : '';
+  }
+
   /** Notes a wait that ends now, and tells when that is. */
-  #waited(device: string, start: number, line: string): number {
+  #waited(place: Place | null, start: number, line: string): number {
     const now = performance.now();
-    this.#ledger.waited(device, line, now - start);
+    this.#ledger.waited(line, now - start);
+    if (place) place.waits++;
+    const device = place?.id ?? 'host';
     if (this.#events.heard.wait) this.#events.emit('wait', { device, start, ms: now - start, line, why: 'read' });
     return now;
   }

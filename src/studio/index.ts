@@ -13,3 +13,4 @@ export {
 export type { NamedRuntime, StudioOptions } from './options.ts';
 export { type Studio, type StudioEvents, serveStudio } from './serve.ts';
 export type * from './types.ts';
+export type { BatchSource } from './watch/batches.ts';

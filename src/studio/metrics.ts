@@ -132,7 +132,12 @@ const families: readonly Family[] = [
     name: 'gpuforge_batch_items_total',
     type: 'counter',
     help: 'Items of batches that were processed.',
-    values: (s) => (s.compute?.device != null ? value({ device: s.compute.device }, s.compute.batch.items) : []),
+    values: (s) => [
+      ...(s.compute?.device != null ? value({ device: s.compute.device }, s.compute.batch.items) : []),
+      ...s.batches.flatMap((b) =>
+        b.operations.map((o): Value => [{ device: o.device ?? 'host', batch: b.name, op: o.operation }, o.items]),
+      ),
+    ],
   },
   {
     name: 'gpuforge_op_duration_seconds',

@@ -5,7 +5,9 @@ import { hostname, networkInterfaces } from 'node:os';
 import { shown } from '../base/arguments.ts';
 import type { GPUCompute } from '../compute/index.ts';
 import { ArgumentError, type Runtime } from '../index.ts';
+import type { Profiler } from '../profile/index.ts';
 import type { AlertRule } from './alerts.ts';
+import type { BatchSource } from './watch/batches.ts';
 
 /** A runtime with the name it has on the page. */
 export interface NamedRuntime {
@@ -18,6 +20,12 @@ export interface StudioOptions {
   readonly runtimes?: readonly (Runtime | NamedRuntime)[] | undefined;
   /** A GPUCompute: its runtime, its pool and its anomalies are watched too. */
   readonly compute?: GPUCompute | undefined;
+  /** Batch processors, by any name: `{ images: processor }`. */
+  readonly batches?: Readonly<Record<string, BatchSource>> | undefined;
+  /** Profilers of the program: their profiles are in the list of the page. */
+  readonly profilers?: readonly Profiler[] | undefined;
+  /** Files of profiles to show. */
+  readonly profiles?: readonly string[] | undefined;
   /** Default 0: any that is free. */
   readonly port?: number | undefined;
   /** Default: 127.0.0.1 and ::1. Any other address needs a `tokenFile`. */
@@ -54,6 +62,9 @@ const leastToken = 32;
 const known = [
   'runtimes',
   'compute',
+  'batches',
+  'profilers',
+  'profiles',
   'port',
   'host',
   'tokenFile',
@@ -75,6 +86,9 @@ export function studioSettings(options: StudioOptions): StudioSettings {
     throw bad(`history is ${shown(history)}`, `Use a whole number of seconds from ${leastHistory} to ${mostHistory}.`);
   if (!Array.isArray(runtimes)) throw bad(`runtimes is ${shown(runtimes)}`, 'Give a list: runtimes: [rt].');
   for (const r of runtimes) checkRuntime(r);
+  for (const [name, source] of Object.entries(options.batches ?? {}))
+    if (typeof source?.stats !== 'function' || typeof source.onBatch !== 'function')
+      throw bad(`batches.${name} is ${shown(source)}`, 'Give a BatchProcessor.');
   for (const rule of alerts)
     if (typeof rule?.when !== 'function' || typeof rule.name !== 'string' || !(rule.forMs >= 0) || !(rule.clearMs >= 0))
       throw bad(`an alert is ${shown(rule?.name)}`, 'Give { name, when: (snapshot) => boolean, forMs, clearMs }.');

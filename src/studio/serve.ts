@@ -12,6 +12,7 @@ import { type Listening, listen } from './http/listen.ts';
 import { type Answer, type ApiRequest, json, problem } from './http/reply.ts';
 import { checkRuntime, type NamedRuntime, type StudioOptions, type StudioSettings, studioSettings } from './options.ts';
 import type { Alert, StudioSnapshot } from './types.ts';
+import { BatchWatch } from './watch/batches.ts';
 import { Hub } from './watch/hub.ts';
 
 export interface StudioEvents extends BusEvents {
@@ -135,6 +136,8 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
   let listening: Listening | null = null;
   const programs = parts.programs ?? [localBackend('self', parts.name ?? programName(), hub)];
   let forge = parts.forge ?? null;
+  const { Profiles } = await import('./profiles.ts');
+  const profiles = new Profiles(options.profiles ?? [], options.profilers ?? []);
   const api = async (request: ApiRequest): Promise<Answer | undefined> => {
     const { path, query } = request;
     if (path === '/api/programs') return json({ programs: programs.map(({ id, name }) => ({ id, name })) });
@@ -144,6 +147,7 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
       forge ??= (await import('./forge-api.ts')).createForgeApi();
       return forge.call(request);
     }
+    if (path.startsWith('/api/profiles') || path.startsWith('/profile/')) return profiles.call(request);
     const id = query.get('program');
     const program = id === null ? programs[0] : programs.find((p) => p.id === id);
     return program ? program.call(request) : problem(404, 'There is no such program.', 'GET /api/programs lists them.');
@@ -168,7 +172,8 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
 function hubOf(options: StudioOptions, settings: StudioSettings, parts: StudioParts): Hub {
   const { compute, alerts = defaultAlerts, allowControl = false } = options;
   const name = parts.name ?? programName();
-  const hub = new Hub({ name, history: settings.history, alerts, control: allowControl, compute });
+  const batches = Object.entries(options.batches ?? {}).map(([of, source]) => new BatchWatch(of, source));
+  const hub = new Hub({ name, history: settings.history, alerts, control: allowControl, compute, batches });
   for (const runtime of options.runtimes ?? []) add(hub, runtime);
   if (compute?.runtime) hub.add(compute.runtime, 'compute');
   return hub;

@@ -2,6 +2,7 @@
 // null, never 0. Times are milliseconds since 1970 unless a name says otherwise.
 
 import type { CleanupReport, Holder, LeakReport, RuntimeSnapshot } from '../index.ts';
+import type { Suggestion } from '../profile/index.ts';
 
 export const studioSchema = 'gpuforge.studio/1';
 
@@ -162,6 +163,43 @@ export interface ComputeView {
   readonly anomalies: readonly { readonly time: number; readonly kind: string; readonly text: string }[];
 }
 
+/** One batch processor. */
+export interface BatchView {
+  readonly name: string;
+  /** Since it was made. */
+  readonly batches: number;
+  readonly items: number;
+  readonly meanSize: number | null;
+  /** The largest batch that was allowed last. */
+  readonly limit: number | null;
+  /** Over the last ten seconds; null if no batch has ended since somebody looks. */
+  readonly itemsPerSecond: number | null;
+  readonly operations: readonly {
+    readonly operation: string;
+    readonly calls: number;
+    readonly items: number;
+    readonly totalMs: number;
+    readonly failures: number;
+    readonly device: string | null;
+  }[];
+  /** Newest first. */
+  readonly recent: readonly {
+    readonly time: number;
+    readonly kind: 'done' | 'failed';
+    readonly operation: string;
+    readonly items: number;
+    readonly ms: number;
+    readonly device: string | null;
+  }[];
+  /** What an item took in batches of each size, since somebody looks. */
+  readonly sizes: readonly {
+    readonly operation: string;
+    readonly items: number;
+    readonly batches: number;
+    readonly msPerItem: number;
+  }[];
+}
+
 /** One point of the history, small enough to keep hundreds. */
 export interface Sample {
   readonly time: number;
@@ -206,7 +244,38 @@ export interface StudioSnapshot {
   readonly lastHour: { readonly anomalies: number; readonly recoveries: number; readonly errors: number };
   readonly runtimes: readonly RuntimeView[];
   readonly compute: ComputeView | null;
+  readonly batches: readonly BatchView[];
   readonly sample: Sample;
   /** The newest event. */
   readonly seq: number;
+}
+
+/** The kernel to improve first. */
+export interface FirstKernel {
+  readonly name: string;
+  readonly device: string;
+  readonly count: number;
+  readonly totalMs: number;
+  /** Of the measured time of all kernels, 0 to 1. */
+  readonly share: number;
+  /** How near it comes to what the device can do, 0 to 1; null if that is not known. */
+  readonly roofline: number | null;
+  readonly bound: 'memory' | 'compute' | 'launch' | null;
+}
+
+/** A profile in the list. */
+export interface ProfileRow {
+  readonly id: string;
+  readonly name: string;
+  readonly from: 'file' | 'upload' | 'profiler';
+  /** Why it cannot be shown. */
+  readonly problem: string | null;
+  readonly createdAt: string | null;
+  readonly wallMs: number | null;
+  readonly devices: readonly string[];
+  readonly operations: number;
+  readonly calls: number;
+  readonly kernels: number;
+  readonly first: FirstKernel | null;
+  readonly suggestions: readonly Suggestion[];
 }

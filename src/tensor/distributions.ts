@@ -125,12 +125,9 @@ function cosOfTurn(v: Node): Node {
 }
 
 /** Of (log(1 + f) - f) / f², by powers of f. */
-const logTail = [
-  -0.4999999480766762, 0.3333365978950734, -0.2500160962170702, 0.19973105881417202, -0.16575048107115012,
-  0.14806459579317524, -0.1425779497072198, 0.09004202126481767,
-];
+const logTail = [-0.49999995, 0.3333366, -0.2500161, 0.19973106, -0.16575048, 0.1480646, -0.14257795, 0.090042021];
 /** Of sin(2πs) / s, by powers of s². */
-const sineOfTurn = [6.283185280261416, -41.341680668063134, 81.6024807428703, -76.58128455955777, 39.760722077962036];
+const sineOfTurn = [6.2831853, -41.341681, 81.602481, -76.581285, 39.760722];
 
 const horner = (x: Node, coefficients: readonly number[]): Node =>
   coefficients.map((c) => constant('f32', c, true)).reduceRight((sum, c) => alu('add', alu('mul', sum, x), c));

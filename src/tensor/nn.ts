@@ -33,7 +33,7 @@ export interface WindowOptions {
   readonly dilation?: PerAxis | undefined;
   /** Zeros on both sides of each windowed axis. */
   readonly padding?: PerAxis | undefined;
-  /** The axes that are windowed, in ascending order. Default: the last ones. */
+  /** The axes that are windowed, as many as the window has sizes. Default: the last ones. */
   readonly axes?: readonly number[] | undefined;
 }
 
@@ -74,8 +74,8 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    */
   windows(window: readonly number[], options: WindowOptions = {}): Tensor<D> {
     checkWindow(window, options, ['stride', 'dilation', 'padding', 'axes'], 'windows');
-    const last = window.map((_, i) => this.rank - window.length + i);
-    return this.make<D>(windowed(this.node, window, options, 0, 'windows', options.axes ?? last));
+    const axes = options.axes && normalizeAxes(options.axes, this.rank, 'windows');
+    return this.make<D>(windowed(this.node, window, options, 0, 'windows', axes));
   }
 
   /**
@@ -208,15 +208,14 @@ function windowed(
 ): Node {
   const count = window.length;
   const shape = x.shape.values;
-  if (count > shape.length) {
+  if (count > shape.length || axes.length !== count) {
     throw new ShapeError({
       code: 'BAD_RANK',
       message: `${where}: a window ${show(window)} over a tensor of shape ${show(shape)}`,
-      fix: 'The window may have at most as many axes as the tensor.',
+      fix: 'Give one size for each windowed axis: [2, 2].',
       where,
     });
   }
-  checkAxes(axes, count, shape, where);
   const sizes = perAxis(window, count, 'the window', 1, where);
   const strides = perAxis(options.stride ?? 1, count, 'stride', 1, where);
   const dilations = perAxis(options.dilation ?? 1, count, 'dilation', 1, where);
@@ -244,18 +243,6 @@ function windowed(
   const kept = shape.map((d, i) => counts[axes.indexOf(i)] ?? d);
   const result = checkCount([...kept, ...sizes], where);
   return makeNode('window', x.dtype, result, [padded], args.window(rows));
-}
-
-function checkAxes(axes: readonly number[], count: number, shape: readonly number[], where: string): void {
-  const fits = (a: unknown, i: number): boolean =>
-    Number.isInteger(a) && (a as number) < shape.length && (a as number) > (i === 0 ? -1 : axes[i - 1]!);
-  if (Array.isArray(axes) && axes.length === count && axes.every(fits)) return;
-  throw new ShapeError({
-    code: 'BAD_AXIS',
-    message: `${where}: axes ${shown(axes)} for ${count} windowed axes of ${show(shape)}`,
-    fix: 'Give one axis for each size of the window, in ascending order.',
-    where,
-  });
 }
 
 // As a matrix product: kernels [groups, O/g, C/g·K] times windows [N, groups, C/g·K, positions].

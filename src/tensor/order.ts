@@ -32,16 +32,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 2, 3]).cumsum(0, { exclusive: true }) // → [0, 1, 3]
    */
   cumsum(axis: number, options: ScanOptions = {}): Tensor {
-    checkOptions(options, scanOptions, 'cumsum');
-    if (options.dtype !== undefined) checkDType(options.dtype, 'cumsum');
-    return this.scan(
-      'sum',
-      'cumsum',
-      axis,
-      options.dtype ?? sumTypeFor(this.dtype),
-      options.reverse,
-      options.exclusive,
-    );
+    return this.scan('sum', 'cumsum', axis, sumTypeFor(this.dtype), options);
   }
 
   /**
@@ -49,16 +40,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 2, 3]).cumprod(0) // → [1, 2, 6]
    */
   cumprod(axis: number, options: ScanOptions = {}): Tensor {
-    checkOptions(options, scanOptions, 'cumprod');
-    if (options.dtype !== undefined) checkDType(options.dtype, 'cumprod');
-    return this.scan(
-      'prod',
-      'cumprod',
-      axis,
-      options.dtype ?? sumTypeFor(this.dtype),
-      options.reverse,
-      options.exclusive,
-    );
+    return this.scan('prod', 'cumprod', axis, sumTypeFor(this.dtype), options);
   }
 
   /**
@@ -66,8 +48,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 3, 2]).cummax(0) // → [1, 3, 3]
    */
   cummax(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    checkOptions(options, ['reverse'], 'cummax');
-    return this.scan('max', 'cummax', axis, this.dtype, options.reverse) as Tensor<D>;
+    return this.scan('max', 'cummax', axis, this.dtype, options, ['reverse']) as Tensor<D>;
   }
 
   /**
@@ -75,18 +56,20 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([3, 1, 2]).cummin(0) // → [3, 1, 1]
    */
   cummin(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    checkOptions(options, ['reverse'], 'cummin');
-    return this.scan('min', 'cummin', axis, this.dtype, options.reverse) as Tensor<D>;
+    return this.scan('min', 'cummin', axis, this.dtype, options, ['reverse']) as Tensor<D>;
   }
 
   private scan(
     combine: Combine,
     where: string,
     axis: number,
-    result: DType,
-    reverse = false,
-    exclusive = false,
+    otherwise: DType,
+    options: ScanOptions,
+    known: readonly string[] = scanOptions,
   ): Tensor {
+    checkOptions(options, known, where);
+    const { dtype: result = otherwise, reverse = false, exclusive } = options;
+    checkDType(result, where);
     const a = normalizeAxis(axis, this.rank, where);
     const type = result === 'bool' ? 'u8' : accumulatorFor(result);
     const x = cast(this.node, type);
@@ -135,16 +118,15 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
 /** Each element one place further along the scan, behind its identity: what a scan without the element itself runs over. */
 function shifted(x: Node, axis: number, reverse: boolean, identity: number, where: string): Node {
   const { values } = x.shape;
-  const side: [number, number] = reverse ? [0, 1] : [1, 0];
-  const grown = padded(
+  const part = sliced(
     x,
-    values.map((_, i) => (i === axis ? side : [0, 0])),
-    identity,
+    values.map((_, i) => (i !== axis ? null : reverse ? [1] : [0, -1])),
     where,
   );
-  return sliced(
-    grown,
-    values.map((d, i) => (i !== axis ? null : reverse ? [1, d + 1] : [0, d])),
+  return padded(
+    part,
+    values.map((_, i) => (i !== axis ? [0, 0] : reverse ? [0, 1] : [1, 0])),
+    identity,
     where,
   );
 }

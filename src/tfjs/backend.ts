@@ -94,6 +94,12 @@ export class ForgeBackend implements KernelBackend {
     return sameShape(tensor.shape, x.shape) ? tensor : tensor.reshape(x.shape);
   }
 
+  /** The tensor of a float32 input if there is one in the shape the kernel sees. */
+  floats(x: TensorInfo): Tensor | null {
+    const { tensor, dtype } = this.#data.get(x.dataId);
+    return tensor && dtype === 'float32' && sameShape(tensor.shape, x.shape) ? tensor : null;
+  }
+
   partsOf(x: TensorInfo): ComplexPair {
     const { parts } = this.#data.get(x.dataId);
     if (!parts) return { real: this.tensorOf(x), imag: this.session.rt.zeros(x.shape) };
@@ -228,8 +234,11 @@ export class ForgeBackend implements KernelBackend {
   }
 }
 
-const sameShape = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((d, i) => d === b[i]);
+function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
 
 /** Real and imaginary parts out of values that alternate between them. */
 function halves(values: Float32Array): [Float32Array, Float32Array] {

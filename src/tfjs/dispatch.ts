@@ -2,8 +2,10 @@
 
 import { Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
-import { Call, type Kernels, type Native, type Out, Reroute } from './kernel.ts';
+import { Call, type Out, Reroute } from './kernel.ts';
 import { complexKernels, kernels, stringKernels } from './kernels/all.ts';
+import { directBinary } from './kernels/binary.ts';
+import { directUnary } from './kernels/unary.ts';
 import type { Routed } from './routed.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
 
@@ -19,8 +21,14 @@ export const kernelNames: readonly string[] = Object.keys(kernels);
 export function dispatch(kernel: string, routed: Routed): (params: Params) => TensorInfo | TensorInfo[] {
   const native = pick(kernels, kernel);
   const byKind = { numeric: native, complex64: pick(complexKernels, kernel), string: pick(stringKernels, kernel) };
+  const [one, two] = [pick(directUnary, kernel), pick(directBinary, kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
+    const made = one ? direct(backend, one, inputs.x!) : two ? direct(backend, two, inputs.a!, inputs.b!) : null;
+    if (made) {
+      backend.session.ranNative(kernel);
+      return backend.put(made);
+    }
     const kind = kindOf(inputs);
     const run = byKind[kind];
     if (!run) return routed.run(kernel, inputs, attrs, backend, native ? `it has ${kind} inputs` : 'no kernel of ours');
@@ -32,7 +40,18 @@ export function dispatch(kernel: string, routed: Routed): (params: Params) => Te
   };
 }
 
-const pick = (table: Kernels, name: string): Native | null => (Object.hasOwn(table, name) ? table[name]! : null);
+/**
+ * A single op on floats that are tensors already makes nothing on the way: no scope has to be opened for it, which takes as
+ * long as the op itself. Null where it must go the long way.
+ */
+function direct(backend: ForgeBackend, f: (...x: Tensor[]) => Tensor, ...inputs: TensorInfo[]): Tensor | null {
+  const [a, b] = [backend.floats(inputs[0]!), inputs.length > 1 ? backend.floats(inputs[1]!) : undefined];
+  if (a === null || b === null) return null;
+  return b ? f(a, b) : f(a);
+}
+
+const pick = <F>(table: Readonly<Record<string, F>>, name: string): F | null =>
+  Object.hasOwn(table, name) ? table[name]! : null;
 
 function kindOf(inputs: KernelInputs): 'numeric' | 'complex64' | 'string' {
   let kind: 'numeric' | 'complex64' = 'numeric';

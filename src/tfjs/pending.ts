@@ -1,7 +1,8 @@
 // What waits to be computed, and when it is: the flush policy.
 //
 // A lazy program that is never read must neither grow nor stall. Results that wait are computed together
-//   - when there are more than `results` of them,
+//   - when more than `results` were made since the last time, also such that are disposed of by now: lazy work that is too
+//     deep would be cut by the runtime value by value, and steps that several values share computed again for each,
 //   - when a variable is assigned again more than `assigns` times without having been computed: a training step is then
 //     one program, cut at the same point every time, so it is planned once,
 //   - when inputs that only wait for this work hold more than a quarter of the memory that is free,
@@ -14,13 +15,13 @@ import type { Entry } from './store.ts';
 export interface FlushOptions {
   /** Compute in a microtask after the last op of a turn. Default true. */
   readonly auto?: boolean | undefined;
-  /** Results that may wait. Default 256. */
+  /** Results that may be made without being computed. Default 128. */
   readonly results?: number | undefined;
   /** How often a variable may be assigned without being computed. Default 1. */
   readonly assigns?: number | undefined;
 }
 
-const defaults = { auto: true, results: 256, assigns: 1 };
+const defaults = { auto: true, results: 128, assigns: 1 };
 
 /** Of the free memory, what disposed inputs of waiting work may hold. */
 const heldShare = 1 / 4;
@@ -31,6 +32,8 @@ export class Pending {
   readonly #options: { readonly auto: boolean; readonly results: number; readonly assigns: number };
   readonly #waiting = new Set<Entry>();
   #scheduled = false;
+  /** Results since the last flush. */
+  #made = 0;
   #heldBytes = 0;
   #heldLimit = 0;
 
@@ -45,7 +48,7 @@ export class Pending {
 
   add(entry: Entry): void {
     this.#waiting.add(entry);
-    if (this.#waiting.size > this.#options.results) this.flush();
+    if (++this.#made > this.#options.results) this.flush();
     else if (!this.#scheduled && this.#options.auto) {
       this.#scheduled = true;
       queueMicrotask(this.#turnEnded);
@@ -72,6 +75,7 @@ export class Pending {
     const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
     this.#rt.compute(...open);
     this.#waiting.clear();
+    this.#made = 0;
     this.#heldBytes = 0;
     this.#heldLimit = 0;
   }

@@ -127,7 +127,7 @@ describe('workers that are killed', () => {
 });
 
 describe('the commands', () => {
-  it('jobs: list, show, retry, cancel, and what is no job', async (context) => {
+  it('jobs: list, show, cancel, remove, and what is no job', async (context) => {
     if (noRedis !== null) context.skip(noRedis);
     await startWorker(2);
     const job = await transport.submit(
@@ -153,6 +153,8 @@ describe('the commands', () => {
     expect((await run('show', 'nobody')).code).toBe(1);
     expect((await run('explode', 'x')).code).toBe(2);
     expect((await run('cancel', 'shown')).text).toContain('cancelled');
+    expect((await run('remove', 'shown')).code).toBe(0);
+    expect((await run('show', 'shown')).code).toBe(1);
     await stopAll();
   });
 });

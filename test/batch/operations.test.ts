@@ -325,6 +325,24 @@ describe('random lists equal the loop over their items', () => {
     await rt.close();
   });
 
+  it('tensors that have nothing to do with each other take few launches on a GPU', async () => {
+    const rt = (await fakeGpu().open({ routing: { device: 'cuda:0' } })) as Runtime;
+    const tensors = Array.from({ length: 64 }, (_, i) => rt.tensor(values(50, i)) as Tensor);
+    const before = rt.stats().launches;
+    const got = await batchElementwise(tensors, 'square', undefined, { runtime: rt });
+    // As many as the device can bind in one: the CPU, which stands for a GPU here, takes 64 buffers.
+    expect(rt.stats().launches - before).toBeLessThanOrEqual(4);
+    expect(got.report.launches).toBe(rt.stats().launches - before);
+    expect(await got[63]!.data()).toEqual(values(50, 63).map((x) => x * x));
+    const products = await batchMatmul(
+      tensors.map((t) => t.reshape([5, 10])),
+      tensors.map((t) => t.reshape([10, 5])),
+      { runtime: rt },
+    );
+    expect(products.report.launches).toBeLessThanOrEqual(12);
+    await rt.close();
+  });
+
   it('on WebGPU', async (context) => {
     const rt = await createRuntime({ devices: ['webgpu'] }).catch((e) => {
       if (e instanceof DeviceUnavailable) return null;

@@ -102,8 +102,12 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     const again = await (await transport.submit(job, params(5))).finished();
     expect(again).toMatchObject({ state: 'done', done: 5 });
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(runs).toBeLessThanOrEqual(kind === 'local' ? 5 : 10);
-    expect((await (await transport.job(job.id))!.status()).done).toBe(5);
+    expect(runs).toBe(5);
+    const handle = (await transport.job(job.id))!;
+    expect(await handle.status()).toMatchObject({ done: 5, submitted: 5, total: 5 });
+    await handle.remove();
+    expect(await transport.job(job.id)).toBeNull();
+    expect((await transport.jobs()).map((j) => j.id)).not.toContain(job.id);
     await worker.close();
   });
 
@@ -246,6 +250,7 @@ describe.each(kinds)('the %s transport', (kind, open) => {
       10, 12, 14,
     ]);
     expect(told.at(-1)).toBe(3);
+    expect(batch.stats()).toMatchObject({ parallel: 'queue', totalItemsProcessed: 3 });
     await using failing = createBatch([3, 4, 5], { transport, attempts: 1 });
     await expect(failing.executeParallel({ op: 'odd' })).rejects.toMatchObject({
       index: 1,

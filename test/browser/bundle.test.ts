@@ -78,4 +78,34 @@ describe('a bundle for browsers', () => {
       ).toEqual([]);
     }
   });
+
+  it('with gpuforge/batch loads nothing of Node, and nothing of the queue', async () => {
+    const files = await bundle({
+      configFile: false,
+      build: {
+        target: 'es2022',
+        minify: true,
+        rolldownOptions: { input: join(import.meta.dirname, 'batch-entry.ts') },
+      },
+      // What the package's `browser` field leaves out.
+      plugins: [
+        {
+          name: 'left-out',
+          enforce: 'pre',
+          load: (id) =>
+            /batch\/queue\/index\.ts$|isolated\/open\.ts$|cuda\/discover\.ts$/.test(id) ? 'export {}' : null,
+        },
+      ],
+    });
+    const all = files.filter((f) => f.type === 'chunk');
+    expect(all.flatMap((c) => c.moduleIds).some((id) => id.endsWith('batch/processor.ts'))).toBe(true);
+    for (const { fileName, code, moduleIds } of all) {
+      expect(code, fileName).not.toMatch(/(from|import)\s*\(?\s*["'`]node:/);
+      expect(code, fileName).not.toMatch(/(from|import)\s*\(?\s*["'`](koffi|webgpu|bullmq|ioredis)["'`]/);
+      expect(
+        moduleIds.filter((id) => /bullmq|ioredis|batch\/queue\/(?!index)|browser-external/.test(id)),
+        fileName,
+      ).toEqual([]);
+    }
+  });
 });

@@ -1,6 +1,7 @@
 // Random numbers: the published ones, the same on every device, and distributed as they should be.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { threefry } from '../../src/field/random.ts';
 import type { Runtime } from '../../src/index.ts';
 import { difference } from './compare.ts';
 import { openRuntime, targets } from './devices.ts';
@@ -63,6 +64,19 @@ describe.each(targets)('random numbers on $name', (target) => {
   it('of normal are those of the reference up to the rounding of its functions', async () => {
     const tolerance = { ulp: 8, absolute: 1e-6 };
     expect(difference(await draw(rt, 'normal', 500), await draw(reference, 'normal', 500), tolerance)).toBeNull();
+  });
+
+  it('of normal are Box and Muller’s transform of their words', async () => {
+    const words = (seed: number, i: number) => threefry(seed, 0, i, 0);
+    const got = (await draw(rt, 'normal', 4000)).data as Float32Array;
+    let most = 0;
+    got.forEach((v, i) => {
+      const [x, y] = words(42, i);
+      const [a, b] = [(x >>> 8) * 2 ** -24, (y >>> 8) * 2 ** -24];
+      const right = Math.sqrt(-2 * Math.log(1 - a)) * Math.cos(2 * Math.PI * b);
+      most = Math.max(most, Math.abs(v - right) / Math.max(1, Math.abs(right)));
+    });
+    expect(most).toBeLessThan(1e-6);
   });
 
   it('do not depend on how many are drawn', async () => {

@@ -175,6 +175,21 @@ describe('random numbers', () => {
     expect(() => rt.random.normal([2], { key: rt.tensor([0.5, 1]) })).toThrow(ArgumentError);
     expect(() => rt.random.normal([2], { key: rt.random.key(1), seed: 2 })).toThrow(/both a seed and a key/);
   });
+
+  it('come from a key for each row', async () => {
+    const rt = await runtime();
+    const seeds = [5, 2 ** 33, 9];
+    const keys = rt.concat(seeds.map((s) => rt.random.key(s).reshape([1, 2])));
+    for (const draw of ['normal', 'uniform'] as const) {
+      const rows = (await rt.random[draw]([3, 4, 2], { key: keys }).reshape([3, 8]).array()) as number[][];
+      for (const [i, seed] of seeds.entries()) expect(rows[i]).toEqual(list(rt.random[draw]([8], { seed })));
+    }
+    expect(list(rt.random.normal([1, 3], { key: rt.random.key(5).reshape([1, 2]) }))).toEqual(
+      list(rt.random.normal([3], { seed: 5 })),
+    );
+    expect(() => rt.random.normal([2, 4], { key: keys })).toThrow(/3 keys for the shape/);
+    expect(() => rt.random.normal([3], { key: keys.slice([null, [0, 1]]) })).toThrow(ArgumentError);
+  });
 });
 
 describe('indices', () => {

@@ -8,6 +8,8 @@ const runtime = fixture();
 
 const kernels = (rt: Runtime, t: Tensor): string[] => rt.explain(t).kernels.map((k) => k.name);
 
+const list = (t: Tensor): number[] => Array.from(t.dataSync() as Float32Array);
+
 async function input(rt: Runtime, shape: readonly number[]): Promise<Tensor> {
   const x = rt.random.normal(shape, { seed: 1 });
   await rt.flush(x);
@@ -25,6 +27,40 @@ describe('kernel counts', () => {
       .add(rt.random.normal(f.shape, { seed: 2 }).mul(0.01))
       .tanh();
     expect(kernels(rt, step)).toHaveLength(1);
+  });
+
+  it('takes one kernel for 27 neighbours and noise', async () => {
+    const rt = await runtime();
+    const f = await input(rt, [8, 8, 8, 16]);
+    const near = [-1, 0, 1].flatMap((i) =>
+      [-1, 0, 1].flatMap((j) => [-1, 0, 1].map((k) => f.roll([i, j, k], [0, 1, 2]))),
+    );
+    const sum = near.reduce((a, b) => a.add(b));
+    expect(kernels(rt, sum.add(rt.random.normal(f.shape, { seed: 2 })))).toHaveLength(1);
+  });
+
+  it('sums several inputs in one loop if one kernel reads the sums', async () => {
+    const rt = await runtime();
+    const inputs = await Promise.all([1, 2, 3].map(() => input(rt, [4096])));
+    const sums = rt.compile((a: Tensor, b: Tensor, c: Tensor) =>
+      rt.stack([a.sum(), b.square().sum(), c.argmin().cast('f32')]),
+    );
+    const got = list(sums(inputs[0]!, inputs[1]!, inputs[2]!));
+    expect(sums.kernels).toHaveLength(2);
+    const data = Array.from(inputs[0]!.dataSync() as Float32Array);
+    expect(got[0]).toBeCloseTo(
+      data.reduce((p, q) => p + q, 0),
+      2,
+    );
+    expect(got[2]).toBe(data.indexOf(Math.min(...data)));
+  });
+
+  it('computes cheap values at every position instead of storing them', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [256, 256]);
+    const row = await input(rt, [1, 256]);
+    const y = x.mul(row.mul(2).add(1).broadcastTo(x.shape)).add(row.roll(1, 1).mul(3).broadcastTo(x.shape));
+    expect(kernels(rt, y)).toHaveLength(1);
   });
 
   it('takes one kernel for a chain of ten elementwise ops', async () => {

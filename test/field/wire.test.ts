@@ -3,9 +3,25 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createField } from '../../src/field/index.ts';
-import { decodeError, decodeValues, encodeFrame, encodeValues, errorCodes, type Frame, FrameReader, headerBytes, magic } from '../../src/field/wire/frames.ts';
+import {
+  decodeError,
+  decodeValues,
+  encodeFrame,
+  encodeValues,
+  errorCodes,
+  type Frame,
+  FrameReader,
+  headerBytes,
+  magic,
+} from '../../src/field/wire/frames.ts';
 import { decodeHello, decodeWelcome, encodeHello, encodeWelcome } from '../../src/field/wire/handshake.ts';
-import { FieldClient, type FieldServer, FieldWireError, type ServeOptions, serveField } from '../../src/field/wire/index.ts';
+import {
+  FieldClient,
+  type FieldServer,
+  FieldWireError,
+  type ServeOptions,
+  serveField,
+} from '../../src/field/wire/index.ts';
 import { closeAll, runtimeOf } from './devices.ts';
 
 const rt = await runtimeOf('cpu');
@@ -63,18 +79,28 @@ class Raw {
   }
 }
 
-const hello = (more: Partial<Parameters<typeof encodeHello>[0]> = {}): Uint8Array => encodeFrame('handshake', 7, encodeHello({ ...sizes, ...more }));
-const sensors = (values: readonly number[], sequence = 9): Uint8Array => encodeFrame('sensors', sequence, encodeValues(values));
+const hello = (more: Partial<Parameters<typeof encodeHello>[0]> = {}): Uint8Array =>
+  encodeFrame('handshake', 7, encodeHello({ ...sizes, ...more }));
+const sensors = (values: readonly number[], sequence = 9): Uint8Array =>
+  encodeFrame('sensors', sequence, encodeValues(values));
 
 describe('frames', () => {
   it('come out as they went in, however the stream is cut', () => {
-    const frames = [encodeFrame('sensors', 1, encodeValues([1.5, -2])), hello({ token: 'tök', field: 'a' }), encodeFrame('ping', 3, new Uint8Array(0))];
+    const frames = [
+      encodeFrame('sensors', 1, encodeValues([1.5, -2])),
+      hello({ token: 'tök', field: 'a' }),
+      encodeFrame('ping', 3, new Uint8Array(0)),
+    ];
     const stream = Uint8Array.from(frames.flatMap((f) => [...f]));
     for (const piece of [1, 3, 16, 17, 1000]) {
       const reader = new FrameReader();
       const got: Frame[] = [];
       for (let at = 0; at < stream.length; at += piece) got.push(...reader.push(stream.slice(at, at + piece)).frames);
-      expect(got.map((f) => [f.type, f.sequence])).toEqual([['sensors', 1], ['handshake', 7], ['ping', 3]]);
+      expect(got.map((f) => [f.type, f.sequence])).toEqual([
+        ['sensors', 1],
+        ['handshake', 7],
+        ['ping', 3],
+      ]);
       expect([...decodeValues(got[0]!.payload)]).toEqual([1.5, -2]);
       expect(decodeHello(got[1]!.payload)).toMatchObject({ ...sizes, token: 'tök', field: 'a' });
     }
@@ -84,7 +110,14 @@ describe('frames', () => {
     const bytes = sensors([1], 0x01020304);
     expect([...bytes]).toEqual([0x47, 0x46, 0x42, 0x31, 1, 0, 0, 0, 4, 3, 2, 1, 1, 0, 0, 0, 0, 0, 0x80, 0x3f]);
     expect(magic).toBe(0x31424647);
-    const welcome = { protocol: 1, dimensions: [32, 32, 32, 64], sensors: 16, motors: 5, capabilities: 5, hz: 20 } as const;
+    const welcome = {
+      protocol: 1,
+      dimensions: [32, 32, 32, 64],
+      sensors: 16,
+      motors: 5,
+      capabilities: 5,
+      hz: 20,
+    } as const;
     expect(decodeWelcome(encodeWelcome(welcome))).toEqual(welcome);
     expect(decodeHello(encodeHello(sizes).slice(0, -1))).toBeNull();
   });
@@ -188,7 +221,12 @@ describe('the server', () => {
       const kind = random(4);
       const noise = Uint8Array.from({ length: 1 + random(20_000) }, () => random(256));
       const frame = hello();
-      const pieces = [[noise], [frame.with(random(frame.length), random(256)), noise], [frame.slice(0, random(frame.length)), frame], Array.from({ length: 30 }, () => encodeFrame('ping', 1, encodeValues([1])))][kind]!;
+      const pieces = [
+        [noise],
+        [frame.with(random(frame.length), random(256)), noise],
+        [frame.slice(0, random(frame.length)), frame],
+        Array.from({ length: 30 }, () => encodeFrame('ping', 1, encodeValues([1]))),
+      ][kind]!;
       for (const p of pieces) {
         if (!raw.closed) raw.socket.write(p);
         sent += p.length;

@@ -1,7 +1,7 @@
 // `gpuforge profile`: programs that were not written for it, files, and exit statuses. Runs what is built.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -77,6 +77,35 @@ describe('profile run', () => {
       expect(entries.find((e) => e.operation === `${name}.mjs`)!.failed).toBe(failed);
       expect(kernels.length).toBeGreaterThan(3);
     }
+  });
+
+  it('is not disturbed by threads and processes that the program starts', () => {
+    const child = program('inner', '');
+    const file = program(
+      'starts',
+      `const { Worker } = await import('node:worker_threads');
+      const { spawnSync } = await import('node:child_process');
+      await new Promise((r) => new Worker('1 + 1', { eval: true }).once('exit', r));
+      spawnSync(process.execPath, ['-e', '1 + 1']);
+      spawnSync(process.execPath, [${JSON.stringify(child)}]);`,
+    );
+    expect(cli('run', '--out', 'starts.json', '--', 'node', file).status).toBe(0);
+    const roots = (name: string) =>
+      read(name)
+        .entries.filter((e) => e.parentId === null)
+        .map((e) => e.operation);
+    expect(roots('starts.json')).toEqual(['starts.mjs']);
+    expect(roots('starts.1.json')).toEqual(['inner.mjs']);
+    expect(readdirSync(folder).filter((f) => f.startsWith('starts.') && f.endsWith('.json')).length).toBe(2);
+  });
+
+  it('says so if there was nothing to measure, and leaves an older profile alone', () => {
+    writeFileSync(at('idle.mjs'), '1 + 1;');
+    writeFileSync(at('older.json'), 'older');
+    const { status, err } = cli('run', '--out', 'older.json', '--', 'node', 'idle.mjs');
+    expect(status).toBe(0);
+    expect(err).toMatch(/there is no profile: the program opened no runtime/);
+    expect(readFileSync(at('older.json'), 'utf8')).toBe('older');
   });
 
   it('writes the profile of a program that is interrupted', async () => {

@@ -138,12 +138,12 @@ describe.each(machines)('on %s', (device, options) => {
       f(x).dispose();
       await rt.flush();
     });
-    const { machine, entries } = await profiler.collect();
+    const { machine, entries, wallMs } = await profiler.collect();
     const time = machine.devices.find((d) => d.id === device)!.time!;
     expect(time.busy + time.idleHost + time.idleTransfer + time.idleUnknown).toBeCloseTo(1, 4);
     expect(time.busy).toBeGreaterThan(0);
     expect(time.busy).toBeLessThan(0.9);
-    expect(time.idleHost).toBeGreaterThan(0.3);
+    expect(time.idleHost * wallMs).toBeGreaterThan(50);
     expect(time.longestGapMs).toBeGreaterThan(50);
     if (isGpu) expect(entries[0]!.gpuUtilization).toBeGreaterThan(0);
   });

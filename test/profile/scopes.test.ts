@@ -2,7 +2,7 @@
 
 import ts from 'typescript';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ArgumentError, createRuntime } from '../../src/index.ts';
+import { ArgumentError, createRuntime, whenRuntimeOpens } from '../../src/index.ts';
 import { getProfiler, Profiler } from '../../src/profile/index.ts';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -384,6 +384,39 @@ describe('an attached runtime', () => {
     expect(listeners).toBe(0);
     await profiler.ready();
     expect(rt.snapshot().devices[0]!.clockErrorUs).toBe(null);
+  });
+
+  it('has no spans on after a profiler that was on for a moment only, and keeps them for another', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    const [brief, other] = [new Profiler({ runtimes: [rt] }), new Profiler({ enabled: false, runtimes: [rt] })];
+    await brief.disable();
+    expect(rt.snapshot().devices[0]!.clockErrorUs).toBe(null);
+    other.enable();
+    brief.enable();
+    await Promise.all([brief.ready(), other.ready()]);
+    await brief.disable();
+    rt.ones([1000]).add(1).compute();
+    const { kernels } = await other.collect();
+    expect(kernels.map((k) => k.ms)).toEqual([expect.any(Number)]);
+    other.dispose();
+  });
+
+  it('is told to tools before its program gets it; a tool that fails or hangs does not keep it', async () => {
+    const seen: unknown[] = [];
+    const complain = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const stops = [
+      whenRuntimeOpens((rt) => seen.push(rt)),
+      whenRuntimeOpens(() => {
+        throw new Error('broken tool');
+      }),
+      whenRuntimeOpens(() => new Promise(() => {})),
+    ];
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    for (const stop of stops) stop();
+    complain.mockRestore();
+    expect(seen).toEqual([rt]);
+    await using next = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    expect(seen).not.toContain(next);
   });
 
   it('is attached within 1 ms', async () => {

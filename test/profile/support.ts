@@ -59,6 +59,7 @@ export const device = (d: Partial<ProfiledDevice> & Pick<ProfiledDevice, 'id'>):
   allocations: 0,
   grown: 0,
   cleanups: 0,
+  telemetry: null,
   time: null,
   ...d,
 });

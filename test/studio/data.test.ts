@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { createBatch } from '../../src/batch/index.ts';
 import { GPUCompute } from '../../src/compute/index.ts';
 import { ArgumentError, createRuntime, eventNames } from '../../src/index.ts';
 import { AlertFile } from '../../src/studio/alert-file.ts';
@@ -198,6 +199,41 @@ describe('the list of events', () => {
       .split('\n')
       .map((l) => JSON.parse(l));
     expect(lines.some((l) => l.kind === 'cleanup' && /^\d{4}-\d\d-\d\dT/.test(l.t))).toBe(true);
+  });
+});
+
+describe('batches', () => {
+  it('are counted by their processor, and watched only while somebody looks', async () => {
+    const batch = createBatch([1, 2, 3, 4, 5, 6], { maxBatchSize: 3 });
+    let listeners = 0;
+    const source = {
+      stats: () => batch.stats(),
+      onBatch: (listener: Parameters<typeof batch.onBatch>[0]) => {
+        listeners++;
+        const stop = batch.onBatch(listener);
+        return () => {
+          listeners--;
+          stop();
+        };
+      },
+    };
+    await using s = await served({ batches: { numbers: source } });
+    expect(listeners).toBe(0);
+    await batch.executeParallel(async (n) => n + 1);
+    const [before] = s.studio.snapshot().batches;
+    expect(before).toMatchObject({ name: 'numbers', items: 6, itemsPerSecond: null, recent: [] });
+    await s.json('/api/snapshot');
+    expect(listeners).toBe(1);
+    await batch.executeParallel(async (n) => n + 1);
+    await wait(150);
+    const [after] = (await s.json<StudioSnapshot>('/api/snapshot')).batches;
+    expect(after!.items).toBe(12);
+    expect(after!.itemsPerSecond).toBeCloseTo(0.6);
+    expect(after!.sizes.reduce((sum, x) => sum + x.items * x.batches, 0)).toBe(6);
+    await s.studio.close();
+    expect(listeners).toBe(0);
+    await batch[Symbol.asyncDispose]();
+    await expect(serveStudio({ batches: { wrong: 3 as never } })).rejects.toThrow(ArgumentError);
   });
 });
 

@@ -8,10 +8,13 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type BatchProcessor, createBatch } from '../../src/batch/index.ts';
 import { createRuntime } from '../../src/index.ts';
+import { Profiler } from '../../src/profile/index.ts';
 import { files } from '../../src/studio/assets.ts';
 import { type Studio, serveStudio } from '../../src/studio/index.ts';
 import { style } from '../../src/studio/page/style.ts';
+import { startStudio } from '../../src/studio/serve.ts';
 import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { within } from '../support/time.ts';
 import { type Story, startStory } from './story.ts';
@@ -20,7 +23,7 @@ const pictures = join(
   import.meta.dirname,
   process.env.GPUFORGE_PICTURES ? '../../docs/pictures' : '../../.cache/pictures',
 );
-const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'events', 'forge'] as const;
+const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'batch', 'profiles', 'events', 'forge'] as const;
 const soon = within(2000);
 vi.setConfig({ testTimeout: within(18_000), hookTimeout: within(12_000) });
 
@@ -30,6 +33,7 @@ let browser: Browser;
 let story: Story;
 let studio: Studio;
 let page: Page;
+let images: BatchProcessor<number>;
 
 needsBrowser();
 
@@ -89,13 +93,18 @@ beforeAll(async () => {
   if (noBrowser) return;
   mkdirSync(pictures, { recursive: true });
   [browser, story] = await Promise.all([launch(), startStory()]);
-  studio = await serveStudio({ runtimes: [{ runtime: story.rt, studioName: 'story' }], allowControl: true });
+  images = createBatch(
+    Array.from({ length: 48 }, (_, i) => i),
+    { maxBatchSize: 8 },
+  );
+  studio = await startStudio({ runtimes: [story.rt], allowControl: true, batches: { images } }, { name: 'story.mjs' });
   page = await open(studio);
 });
 
 afterAll(async () => {
   await browser?.close();
   await studio?.close();
+  await images?.[Symbol.asyncDispose]();
   await story?.close();
 });
 
@@ -206,6 +215,63 @@ describe('a program under the eyes of a page', () => {
   });
 });
 
+describe('batches on the page', () => {
+  it('show items, sizes and failures', async () => {
+    await go('batch');
+    await says(/No batch has run yet/);
+    await images.executeParallel(async (n) => n * n);
+    await expect(
+      images.executeParallel(async (n) => {
+        if (n === 17) throw new Error('bad item');
+        return n;
+      }),
+    ).rejects.toThrow();
+    await says(/images.*Items48|Items\d+in \d+ batches/);
+    await says(/Size and time.*\d/);
+    const failures = await page.$$eval('td[data-label="Failures"]', (cells) => cells.map((c) => Number(c.textContent)));
+    expect(failures.reduce((a, b) => a + b, 0)).toBe(
+      Object.values(images.stats().operations).reduce((n, o) => n + o.failures, 0),
+    );
+  });
+});
+
+describe('a profile on the page', () => {
+  it('says which kernel to improve first, is compared, and opens as a page of its own', async () => {
+    await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+    const profiler = new Profiler({ enabled: true, runtimes: [rt] });
+    await profiler.ready();
+    for (let i = 0; i < 8; i++) {
+      await profiler.profile('features', () => rt.random.normal([256, 256], { seed: i }).tanh().sum().data());
+      await profiler.profile('product', () =>
+        rt
+          .ones([256, 256])
+          .matmul(rt.ones([256, 256]))
+          .sum()
+          .data(),
+      );
+    }
+    const buffer = Buffer.from(await profiler.exportJSON());
+    profiler.dispose();
+    await go('profiles');
+    await says(/There is no profile yet/);
+    const file = (name: string, of: Buffer) => ({ name, mimeType: 'application/json', buffer: of });
+    await page.setInputFiles('input[type=file]', [file('before.json', buffer), file('after.json', buffer)]);
+    await says(/before\.json.*Improve first: .*of all kernel time/);
+    await page.click('text=Compare >> nth=-1');
+    await says(/product.*the same/);
+    await page.setInputFiles('input[type=file]', file('broken.json', buffer.subarray(0, 300)));
+    await says(/broken\.json cannot be shown.*no JSON/);
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400')]);
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.click('main a.button.primary >> nth=0'),
+    ]);
+    opened.on('console', (m) => complaints.push(`${m.type()}: ${m.text()}`));
+    await opened.waitForFunction(() => /features/.test(document.body.textContent ?? ''), null, { timeout: soon });
+    await opened.close();
+  });
+});
+
 describe('forge on the page', () => {
   it('detects, examines, resolves and previews files, and writes nothing', async () => {
     await go('forge');
@@ -219,7 +285,7 @@ describe('forge on the page', () => {
     await says(/pytorch \d+\.\d+/);
     await forms.nth(3).locator('[name=name]').fill('../etc');
     await forms.nth(3).locator('button').click();
-    await says(/small letters|name/);
+    await vi.waitFor(() => expect(complaints).toHaveLength(1), { timeout: soon });
     // The only request that is refused here.
     expect(complaints.splice(0)).toEqual([expect.stringContaining('400')]);
     await forms.nth(3).locator('[name=name]').fill('demo');

@@ -22,7 +22,7 @@ import {
 } from '../transport.ts';
 import { loadPackages, type Packages, type Redis } from './connect.ts';
 import { RedisJob, statusOf } from './job.ts';
-import { type Keys, keysOf, queueOf } from './keys.ts';
+import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
@@ -41,6 +41,7 @@ export interface Queue {
   readonly packages: Packages;
   readonly redis: Redis;
   readonly keys: Keys;
+  readonly steps: Steps;
   readonly prefix: string;
   readonly lockMs: number;
   readonly checkMs: number;
@@ -73,6 +74,7 @@ class RedisTransport implements Transport {
       redis,
       prefix,
       keys: keysOf(prefix),
+      steps: new Steps(redis, keysOf(prefix)),
       lockMs,
       checkMs,
       news: new News(packages.connect(url), keysOf(prefix).news),
@@ -87,28 +89,32 @@ class RedisTransport implements Transport {
     const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow } = checked;
     const { redis, keys } = this.#queue;
     const descriptor = { id, op, needs, attempts, overflow: overflow ? JSON.stringify(overflow) : '' };
-    await redis
-      .multi()
-      .hsetnx(keys.job(id), 'createdAt', Date.now())
-      .hset(keys.job(id), descriptor)
-      .sadd(keys.jobs, id)
-      .exec();
+    const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
+    await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
     for await (const input of chunks) {
       batch.push(describe(checked, index++, input));
       if (batch.length < bulk) continue;
-      await this.#add(needs, attempts, batch);
+      await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+      await redis.hset(keys.job(id), 'submitted', index);
       batch = [];
     }
-    await this.#add(needs, attempts, batch);
-    await redis.hset(keys.job(id), 'total', index);
+    await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+    await redis.hset(keys.job(id), { submitted: index, total: index });
     await redis.publish(keys.news, id);
     return new RedisJob(this.#queue, id, needs);
   }
 
+  /** Of a job that was submitted before, the chunks without a result. */
+  async #undone(id: string, chunks: readonly ChunkDescriptor[]): Promise<ChunkDescriptor[]> {
+    if (chunks.length === 0) return [];
+    const { redis, keys } = this.#queue;
+    const results = await redis.hmget(keys.results(id), ...chunks.map((c) => `${c.index}`));
+    return chunks.filter((_, i) => results[i] === null);
+  }
+
   async #add(needs: Capability, attempts: number, chunks: readonly ChunkDescriptor[]): Promise<void> {
     if (chunks.length === 0) return;
-    const { redis, keys } = this.#queue;
     const bull = this.#bull(needs);
     while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
     const ids = await Promise.all(chunks.map(chunkIdOf));
@@ -120,7 +126,6 @@ class RedisTransport implements Transport {
         opts: { jobId: ids[i]!, attempts, backoff: { type: 'exponential', delay: 100 }, removeOnComplete: true },
       })),
     );
-    await redis.hincrby(keys.job(chunks[0]!.jobId), 'submitted', chunks.length);
   }
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {

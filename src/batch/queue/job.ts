@@ -11,7 +11,6 @@ import type {
   JobStatus,
 } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
-import { deadScript } from './keys.ts';
 
 /** Results that are fetched with one call. */
 const ahead = 200;
@@ -37,6 +36,20 @@ export async function statusOf({ redis, keys }: Queue, id: string): Promise<JobS
   };
 }
 
+/** A job that is not there any more counts as cancelled. */
+const removed = (id: string): JobStatus => ({
+  id,
+  op: '',
+  state: 'cancelled',
+  total: null,
+  submitted: 0,
+  done: 0,
+  dead: 0,
+  duplicates: 0,
+  retries: 0,
+  createdAt: 0,
+});
+
 export class RedisJob implements JobHandle {
   readonly id: string;
   readonly #queue: Queue;
@@ -49,13 +62,28 @@ export class RedisJob implements JobHandle {
   }
 
   async status(): Promise<JobStatus> {
-    return (await statusOf(this.#queue, this.id))!;
+    return (await statusOf(this.#queue, this.id)) ?? removed(this.id);
   }
 
   async cancel(): Promise<void> {
     const { redis, keys } = this.#queue;
     await redis.hset(keys.job(this.id), 'cancelled', '1');
     await redis.publish(keys.news, this.id);
+  }
+
+  async remove(): Promise<void> {
+    await this.cancel();
+    const { redis, keys } = this.#queue;
+    const bull = this.#queue.bull(this.#needs);
+    const waiting = await bull.getJobs(['waiting', 'delayed', 'failed']);
+    const own = waiting.filter((job) => (job.data as ChunkDescriptor).jobId === this.id);
+    // What a worker has just taken is skipped there: the job is cancelled.
+    await Promise.all(own.map((job) => job.remove().catch(() => 0)));
+    await redis
+      .multi()
+      .srem(keys.jobs, this.id)
+      .del(keys.job(this.id), keys.results(this.id), keys.dead(this.id))
+      .exec();
   }
 
   async retry(): Promise<number> {
@@ -81,6 +109,7 @@ export class RedisJob implements JobHandle {
 
   async *results(): AsyncGenerator<ChunkOutcome, void> {
     for (let at = 0; ; ) {
+      const mark = this.#queue.news.mark(this.id);
       const status = await this.status();
       const most = status.total ?? status.submitted;
       const wanted = Array.from({ length: Math.min(ahead, most - at) }, (_, i) => `${at + i}`);
@@ -90,7 +119,7 @@ export class RedisJob implements JobHandle {
       if (status.total !== null && at >= status.total) return;
       if (found.length > 0) continue;
       if (status.state === 'cancelled') return;
-      await this.#wait();
+      await this.#wait(mark);
     }
   }
 
@@ -114,34 +143,28 @@ export class RedisJob implements JobHandle {
 
   async finished(signal?: AbortSignal): Promise<JobStatus> {
     for (;;) {
+      const mark = this.#queue.news.mark(this.id);
       const status = await this.status();
       if (status.state !== 'running') return status;
-      await this.#wait(signal);
+      await this.#wait(mark, signal);
       if (signal?.aborted) throw aborted('finished', signal);
     }
   }
 
-  async #wait(signal?: AbortSignal): Promise<void> {
-    await this.#queue.news.of(this.id, signal);
-    await this.#bury();
+  async #wait(mark: number, signal?: AbortSignal): Promise<void> {
+    const told = await this.#queue.news.since(this.id, mark, signal);
+    if (!told) await this.#bury();
   }
 
   /** Chunks that BullMQ gave up because their workers died again and again: nobody was left to write their dead letter. */
   async #bury(): Promise<void> {
-    const { redis, keys } = this.#queue;
     const bull = this.#queue.bull(this.#needs);
     if ((await bull.getFailedCount()) === 0) return;
     for (const job of await bull.getFailed(0, 999)) {
       const { jobId, index } = job.data as ChunkDescriptor;
       if (jobId !== this.id) continue;
-      const letter = {
-        index,
-        error: job.failedReason,
-        trace: job.stacktrace?.join('\n') ?? '',
-        attempts: job.attemptsMade,
-      };
-      const own = [keys.results(jobId), keys.job(jobId), keys.dead(jobId)];
-      await redis.eval(deadScript, 3, ...own, `${index}`, JSON.stringify(letter), keys.news, jobId);
+      const trace = job.stacktrace?.join('\n') ?? '';
+      await this.#queue.steps.bury(jobId, { index, error: job.failedReason, trace, attempts: job.attemptsMade });
     }
   }
 }

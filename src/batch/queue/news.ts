@@ -3,10 +3,13 @@
 import type { Redis } from './connect.ts';
 
 const lookMs = 2000;
+const crowdMs = 10;
 
 export class News {
   readonly #redis: Redis;
   readonly #waiting = new Map<string, Set<() => void>>();
+  /** Messages by job, of those that somebody looked at. */
+  readonly #told = new Map<string, number>();
   readonly #ready: Promise<unknown>;
 
   constructor(redis: Redis, channel: string) {
@@ -15,24 +18,35 @@ export class News {
     redis.on('message', (_: string, id: string) => this.#tell(id));
   }
 
-  /** Until something may have changed. */
-  async of(id: string, signal?: AbortSignal): Promise<void> {
+  /** How much was told of a job: taken before looking at it, so that nothing is missed between the look and the wait. */
+  mark(id: string): number {
+    const told = this.#told.get(id) ?? 0;
+    this.#told.set(id, told);
+    return told;
+  }
+
+  /** Until something may have changed since a mark; whether that was told. News come in crowds: a few ms of them count as one. */
+  async since(id: string, mark: number, signal?: AbortSignal): Promise<boolean> {
     await this.#ready;
-    if (signal?.aborted) return;
-    await new Promise<void>((resolve) => {
+    if (signal?.aborted) return false;
+    await new Promise((resolve) => setTimeout(resolve, crowdMs));
+    if (this.mark(id) !== mark) return true;
+    return new Promise<boolean>((resolve) => {
       let calls = this.#waiting.get(id);
       if (!calls) this.#waiting.set(id, (calls = new Set()));
       const list = calls;
-      const end = (): void => {
+      const end = (told: boolean): void => {
         clearTimeout(timer);
-        signal?.removeEventListener('abort', end);
-        list.delete(end);
+        signal?.removeEventListener('abort', stop);
+        list.delete(tell);
         if (list.size === 0) this.#waiting.delete(id);
-        resolve();
+        resolve(told);
       };
-      const timer = setTimeout(end, lookMs);
-      signal?.addEventListener('abort', end, { once: true });
-      list.add(end);
+      const tell = (): void => end(true);
+      const stop = (): void => end(false);
+      const timer = setTimeout(stop, lookMs);
+      signal?.addEventListener('abort', stop, { once: true });
+      list.add(tell);
     });
   }
 
@@ -42,6 +56,8 @@ export class News {
   }
 
   #tell(id: string): void {
+    const told = this.#told.get(id);
+    if (told !== undefined) this.#told.set(id, told + 1);
     for (const call of [...(this.#waiting.get(id) ?? [])]) call();
   }
 }

@@ -15,7 +15,8 @@ import {
   type WorkerStats,
 } from '../transport.ts';
 import type { Queue } from './bullmq.ts';
-import { commitScript, deadScript, queueOf } from './keys.ts';
+import type { Redis } from './connect.ts';
+import { queueOf } from './keys.ts';
 
 type BullWorker = import('bullmq').Worker;
 type BullJob = import('bullmq').Job;
@@ -36,6 +37,7 @@ export class RedisWorker implements WorkerHandle {
   readonly #caps: WorkerCaps;
   readonly #concurrency: number;
   readonly #bulls = new Map<Capability, BullWorker>();
+  readonly #connections: Redis[] = [];
   readonly #stop = new AbortController();
   /** Jobs that were looked up; true if cancelled. */
   readonly #cancelled = new Map<string, boolean>();
@@ -66,6 +68,8 @@ export class RedisWorker implements WorkerHandle {
     this.#timer = null;
     this.#stop.abort();
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
+    // BullMQ leaves connections open that it was given.
+    for (const c of this.#connections) c.disconnect();
     await this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0);
   }
 
@@ -119,8 +123,10 @@ export class RedisWorker implements WorkerHandle {
   #serve(needs: Capability): void {
     if (this.#bulls.has(needs)) return;
     const { packages, prefix, lockMs, checkMs } = this.#queue;
+    const connection = this.#queue.connect();
+    this.#connections.push(connection);
     const bull = new packages.bullmq.Worker(queueOf(needs), (job) => this.#run(job), {
-      connection: this.#queue.connect(),
+      connection,
       prefix: `${prefix}:bull`,
       concurrency: this.#concurrency,
       lockDuration: lockMs,
@@ -135,8 +141,7 @@ export class RedisWorker implements WorkerHandle {
 
   async #run(job: BullJob): Promise<void> {
     const chunk = job.data as ChunkDescriptor;
-    const { redis, keys } = this.#queue;
-    const own = [keys.results(chunk.jobId), keys.job(chunk.jobId), keys.dead(chunk.jobId)];
+    const { redis, keys, steps } = this.#queue;
     if (await this.#isCancelled(chunk.jobId)) return;
     const attempt = job.attemptsMade + 1;
     // Somebody had it before: the result may be there.
@@ -145,16 +150,7 @@ export class RedisWorker implements WorkerHandle {
     try {
       const context = { chunkId: job.id!, attempt, signal: this.#stop.signal };
       const result = await this.#handler(chunk, context);
-      const first = await redis.eval(
-        commitScript,
-        3,
-        ...own,
-        `${chunk.index}`,
-        JSON.stringify(result),
-        keys.news,
-        chunk.jobId,
-      );
-      if (first === 1) this.#stats.done++;
+      if (await steps.commit(chunk, result)) this.#stats.done++;
       else this.#stats.duplicates++;
     } catch (error) {
       this.#stats.failed++;
@@ -162,7 +158,7 @@ export class RedisWorker implements WorkerHandle {
       const permanent = error instanceof PermanentFailure;
       if (permanent || attempt >= (job.opts.attempts ?? 1)) {
         const letter = { index: chunk.index, error: message, trace: stack ?? '', attempts: attempt };
-        await redis.eval(deadScript, 3, ...own, `${chunk.index}`, JSON.stringify(letter), keys.news, chunk.jobId);
+        await steps.bury(chunk.jobId, letter);
         throw new this.#queue.packages.bullmq.UnrecoverableError(message);
       }
       await redis.hincrby(keys.job(chunk.jobId), 'retries', 1);

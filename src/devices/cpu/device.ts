@@ -19,6 +19,7 @@ import { WasmEngine } from './engine.ts';
 import { openHost } from './host.ts';
 import { KernelProgram } from './kernel-program.ts';
 import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
+import { asWords } from './moves.ts';
 import { PiecewiseProgram, piecesOf } from './pieces.ts';
 import type { LaneTime, WorkerPool } from './pool/pool.ts';
 import { type CpuProgram, nothing } from './program.ts';
@@ -225,9 +226,10 @@ class Cpu implements CpuDevice {
   }
 
   #make(work: Kernel | Routine): CpuProgram {
-    const full = withoutEmptiness(work);
-    if (!full) return nothing(work.name, needsOf(work), work.kind === 'kernel' ? work.scalars.length : 0);
-    if (full.kind !== 'kernel') return prepareRoutine(full, this.#engine, this.#blas);
+    const left = withoutEmptiness(work);
+    if (!left) return nothing(work.name, needsOf(work), work.kind === 'kernel' ? work.scalars.length : 0);
+    if (left.kind !== 'kernel') return prepareRoutine(left, this.#engine, this.#blas);
+    const full = asWords(left);
     const pieces = piecesOf(full);
     if (!pieces) return new KernelProgram(full, this.#engine, this.#tiny);
     return new PiecewiseProgram(full, needsOf(full), pieces, (k) => this.prepare(k) as CpuProgram);

@@ -7,8 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { DeviceLost, ForgeError } from '../../index.ts';
 import { FieldConfigError, FieldInputError, FieldStateError } from '../errors.ts';
-import { createField } from '../factory.ts';
-import type { Field } from '../field.ts';
+import { createField, type Field } from '../field.ts';
 import type { FieldOptions } from '../options.ts';
 import {
   closesConnection,

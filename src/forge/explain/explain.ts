@@ -20,6 +20,7 @@ import { cudaNumbers, valuesIn } from './values.ts';
 const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase: 0.75, symptom: 0.6, weak: 0.5 };
 const CONFIRMED = 0.08;
 const FURTHER = 0.02;
+const RANK = 0.001;
 
 export interface ExplainOptions {
   /** The machine on which it happened; without it the answer is general. */
@@ -85,6 +86,9 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
 /** From here on a class has words of its own; below it only says that something failed. */
 const SPECIFIC = 0.7;
 
+/** What a family's line alone gives: it names a subject, and explains nothing else. */
+const FAINT = BASE.weak + 3 * FURTHER;
+
 /**
  * Best first. A class that explains another stands in for it, however specific the other's words are; and a line that a
  * class with words of its own has claimed is not told a second time as a mere symptom.
@@ -92,51 +96,71 @@ const SPECIFIC = 0.7;
 function ranked(found: readonly Found[]): readonly Found[] {
   const best = (entry: ErrorClass, score: number, depth = 0): number =>
     found
-      .filter((other) => depth < 4 && entry.explains?.includes(other.entry.code))
+      .filter((other) => depth < 4 && score > FAINT && entry.explains?.includes(other.entry.code))
       .reduce((top, other) => Math.max(top, best(other.entry, other.score, depth + 1) + 0.001), score);
   const rows = found
     .map((row) => ({ ...row, own: row.score, score: Math.min(1, best(row.entry, row.score)) }))
-    .sort((a, b) => b.score - a.score || b.offset - a.offset);
+    .sort((a, b) => echoes(a) - echoes(b) || b.score - a.score || b.offset - a.offset);
   return rows.filter(
     (row, i) =>
       !rows.some(
         (other, at) =>
-          at < i && (other.entry.explains?.includes(row.entry.code) || (row.own < SPECIFIC && other.line === row.line)),
+          at < i &&
+          ((!mere(other) && mere(row)) ||
+            (other.own > FAINT && other.entry.explains?.includes(row.entry.code)) ||
+            (row.own < SPECIFIC && other.line === row.line)),
       ),
   );
 }
 
+/** Tells little by itself: a family's line, or a process that ended. */
+const mere = ({ entry, family }: Found): boolean => family || entry.echo === true;
+
+const echoes = ({ entry }: Found): number => (entry.echo ? 1 : 0);
+
 const carriedHere = (shown: Platform | undefined, machine: Machine): boolean =>
   shown !== undefined && shown !== machine.host.platform && !(shown === 'windows' && machine.host.wsl > 0);
+
+/** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
+const RECORD =
+  /NCCL INFO|level=DEBUG|\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated/;
 
 interface Hit {
   readonly score: number;
   readonly offset: number;
   readonly groups: Readonly<Record<string, string>>;
+  /** Found by a family only. */
+  readonly family: boolean;
 }
 
 function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaNumbers>): Hit | undefined {
   let best: Hit | undefined;
   let further = 0;
   const groups: Record<string, string> = {};
-  const take = (kind: Kind, offset: number, values: Readonly<Record<string, string | undefined>> = {}): boolean => {
-    if (entry.unless?.test(lineAt(text, offset))) return false;
+  const take = (
+    base: number,
+    offset: number,
+    values: Readonly<Record<string, string | undefined>> = {},
+    family = false,
+  ): boolean => {
+    const line = lineAt(text, offset);
+    if (RECORD.test(line) || entry.unless?.test(line)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
-    const score = BASE[kind];
     if (best) further++;
-    if (!best || score > best.score) best = { score, offset, groups };
+    if (!best || base > best.score) best = { score: base, offset, groups, family };
     return true;
   };
-  for (const { kind, re, along } of entry.patterns) {
+  for (const { kind, re, along, rank = 0, family = false } of entry.patterns) {
     if (along && !along.test(text)) continue;
     const hit = re.exec(text);
-    if (!hit || take(kind, hit.index, hit.groups)) continue;
+    const base = BASE[kind] - rank * RANK;
+    if (!hit || take(base, hit.index, hit.groups, family)) continue;
     // The first place belongs to another class; a later one may not.
     for (const again of text.matchAll(new RegExp(re.source, `${re.flags}g`)))
-      if (take(kind, again.index, again.groups)) break;
+      if (take(base, again.index, again.groups, family)) break;
   }
   for (const { number, offset } of numbers)
-    if (entry.cuda?.includes(number)) take('code', offset, { cudaError: String(number) });
+    if (entry.cuda?.includes(number)) take(BASE.code, offset, { cudaError: String(number) });
   return best && { ...best, score: best.score + Math.min(3, further) * FURTHER };
 }
 

@@ -28,6 +28,10 @@ export interface Pattern {
   readonly re: RegExp;
   /** Must occur somewhere in the text as well. */
   readonly along?: RegExp;
+  /** A subject and a trouble, no wording of its own: nothing where any other pattern of the text tells more. */
+  readonly family?: true;
+  /** Among patterns of one kind: the lower comes first. */
+  readonly rank?: number;
 }
 
 export interface Facts {
@@ -67,6 +71,8 @@ export interface ErrorClass {
   readonly cuda?: readonly number[];
   /** A line that fits this belongs to another class. */
   readonly unless?: RegExp;
+  /** Says only that a process ended: any other class that the text shows comes first. */
+  readonly echo?: true;
   /** Classes whose messages are a consequence of this fault: where both match, this one comes first. */
   readonly explains?: readonly string[];
   /** False rules the class out on this machine, true confirms it, undefined says nothing. */

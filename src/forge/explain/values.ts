@@ -61,21 +61,45 @@ export function bytesOf(text: string | undefined): number | undefined {
 
 /**
  * Where a number is a CUDA error: after "CUDA error", from a call of the runtime or the driver API, or in brackets before
- * one. An exit status of a program, even of nvcc under /usr/local/cuda, is none; nor are the old numbers of "cuda runtime
- * error (48)", whose words follow.
+ * one. An exit status of a program, even of nvcc under /usr/local/cuda, is none.
  */
 const CUDA_NUMBERS: readonly RegExp[] = [
-  /(?<![/\\\w])CUDA(?: driver| API)? (?:error|failure)(?: code)?[ :=#(]{0,4}(\d{1,3})\b(?![.\d])(?! *%)/gi,
-  /\b(?:cuda|cu)[A-Z]\w+(?:\([^)\n]{0,60}\))? (?:returned|failed|failed with|results? in|exited with)(?: CUDA)?(?: error)?(?: code)?[ :=#(]{1,4}(\d{1,3})\b(?![.\d])/g,
+  /(?<![/\\\w])CUDA(?: driver| API| initialization)* (?:error|failure)(?: in \w+)?(?: with error)?(?: code)?[ :=#(]{0,4}(\d{1,3})\b(?!\.?\d)(?! *%)/gi,
+  /\b(?:cuda|cu)[A-Z]\w+(?:\([^)\n]{0,60}\))? (?:returned|failed|failed with|results? in|exited with|err(?:or)?)(?: CUDA)?(?: error)?(?: code)?[ :=#(]{1,4}(\d{1,3})\b(?!\.?\d)/g,
   /\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device|initialized)/g,
   /\[(\d{1,3})\] Call to cu[A-Z]\w+ results in/g,
   /\bCUresult[ :=(]{1,3}(\d{1,3})\b/g,
   /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
 ];
 
+/** Programs that print the number of the runtime they were built with: before CUDA 10.1 many had another one. */
+const OLD_NUMBERS: readonly RegExp[] = [
+  /\bcuda runtime error \((\d{1,3})\)/gi,
+  /\bTHCudaCheck FAIL[^\n]{0,160}? error=(\d{1,3})\b/g,
+];
+
+const RENUMBERED: Readonly<Record<number, number>> = {
+  4: 719,
+  6: 702,
+  7: 701,
+  8: 98,
+  10: 101,
+  11: 1,
+  30: 999,
+  38: 100,
+  39: 214,
+  48: 209,
+  59: 710,
+  73: 715,
+  74: 716,
+  77: 700,
+};
+
 /** CUDA error numbers that the text clearly gives as such, with their place. */
 export function cudaNumbers(text: string): readonly { readonly number: number; readonly offset: number }[] {
-  return CUDA_NUMBERS.flatMap((re) =>
-    [...text.matchAll(re)].slice(0, 50).map((match) => ({ number: Number(match[1]), offset: match.index })),
-  );
+  const found = (patterns: readonly RegExp[], read: (number: number) => number) =>
+    patterns.flatMap((re) =>
+      [...text.matchAll(re)].slice(0, 50).map((match) => ({ number: read(Number(match[1])), offset: match.index })),
+    );
+  return [...found(CUDA_NUMBERS, (number) => number), ...found(OLD_NUMBERS, (number) => RENUMBERED[number] ?? number)];
 }

@@ -55,11 +55,13 @@ export class RuntimeMemory extends MemoryMonitor {
     readonly roundedBytes: number;
     readonly heldBytes: number;
   } | null {
-    const place = this.#places.find((p) => p.id === device);
-    const stats = place && this.#pools.get(place)?.stats();
-    if (!stats) return null;
-    const { poolHits, poolMisses, requestedBytes, roundedBytes, totalSizeMb } = stats;
-    return { hits: poolHits, misses: poolMisses, requestedBytes, roundedBytes, heldBytes: totalSizeMb * MiB };
+    for (const [place, pool] of this.#pools) {
+      if (place.id !== device) continue;
+      const s = pool.stats();
+      const { requestedBytes, roundedBytes } = s;
+      return { hits: s.poolHits, misses: s.poolMisses, requestedBytes, roundedBytes, heldBytes: s.totalSizeMb * MiB };
+    }
+    return null;
   }
 
   /**

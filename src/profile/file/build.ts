@@ -234,6 +234,11 @@ function devicesOf(runtimes: readonly Runtime[], log: DeviceLog): Omit<ProfiledD
         allocations: used?.allocations ?? 0,
         grown: used?.grown ?? 0,
         cleanups: used?.cleanups ?? 0,
+        telemetry: d.telemetry && {
+          temperature: d.telemetry.temperature,
+          power: d.telemetry.power,
+          clocks: d.telemetry.clocks,
+        },
       });
     }
   }

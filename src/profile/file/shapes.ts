@@ -126,6 +126,7 @@ export const deviceShape: Shape = {
   allocations: whole,
   grown: whole,
   cleanups: whole,
+  telemetry: orNull(plainObject),
   time: orNull(plainObject),
 };
 

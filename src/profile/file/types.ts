@@ -114,6 +114,12 @@ export interface ProfiledDevice {
   readonly allocations: number;
   readonly grown: number;
   readonly cleanups: number;
+  /** Temperature in °C, power in W and clocks in MHz when the profile was made; null where the device does not tell. */
+  readonly telemetry: {
+    readonly temperature: number | null;
+    readonly power: number | null;
+    readonly clocks: Readonly<Record<string, number>>;
+  } | null;
   /** Where its time went; null if it has no clock or did nothing. */
   readonly time: DeviceTime | null;
 }

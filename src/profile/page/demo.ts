@@ -80,6 +80,7 @@ export function demoProfile(): ProfileFile {
     allocations: 0,
     grown: 0,
     cleanups: 0,
+    telemetry: null,
     time: { ...time, ...gap },
   };
   return {

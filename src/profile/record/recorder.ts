@@ -121,12 +121,12 @@ export class Recorder {
     return false;
   }
 
-  /** Ends it: no listener stays. */
-  stop(): void {
+  /** Ends it: no listener stays. Resolves when its devices measure no longer. */
+  async stop(): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#pending.clear();
     // A runtime that was closed has switched its spans off by itself.
-    wantSpans(this.runtime, this.#detailed, -1).catch(() => {});
+    await wantSpans(this.runtime, this.#detailed, -1).catch(() => {});
   }
 
   #entry(): number {
@@ -268,16 +268,25 @@ export class Recorder {
   }
 }
 
-/** How many recorders of a runtime want its spans, and how many of them in detail. */
-const wanted = new WeakMap<Runtime, { all: number; detailed: number }>();
+interface Wanted {
+  /** Recorders that want spans, and those of them that want details. */
+  all: number;
+  detailed: number;
+  /** Changes are made one after the other: switching takes a moment, and the last wish must win. */
+  changing: Promise<void>;
+}
+
+const wanted = new WeakMap<Runtime, Wanted>();
 
 /** Spans stay on as long as any profiler of a runtime wants them, and in detail as long as one wants that. */
 function wantSpans(runtime: Runtime, detailed: boolean, change: 1 | -1): Promise<void> {
-  const counts = wanted.get(runtime) ?? { all: 0, detailed: 0 };
-  wanted.set(runtime, counts);
-  counts.all += change;
-  if (detailed) counts.detailed += change;
-  return runtime.spans(counts.detailed > 0 ? 'detailed' : counts.all > 0);
+  const w = wanted.get(runtime) ?? { all: 0, detailed: 0, changing: Promise.resolve() };
+  wanted.set(runtime, w);
+  w.all += change;
+  if (detailed) w.detailed += change;
+  const set = (): Promise<void> => runtime.spans(w.detailed > 0 ? 'detailed' : w.all > 0);
+  w.changing = w.changing.then(set, set);
+  return w.changing;
 }
 
 /** A replay by the name of its function, else by what is in it. */

@@ -4,18 +4,20 @@ import { language } from './before.ts';
 import { dropCharts } from './chart.ts';
 import { h, icon, setAttribute, setClass, setIcon, setText, show } from './dom.ts';
 import { clock } from './format.ts';
+import { batch } from './pages/batch.ts';
 import { devices } from './pages/devices.ts';
 import { events } from './pages/events.ts';
 import { forge } from './pages/forge.ts';
 import { memory } from './pages/memory.ts';
 import { overview } from './pages/overview.ts';
 import type { Mounted, Page } from './pages/page.ts';
+import { profiles } from './pages/profiles.ts';
 import { routing } from './pages/routing.ts';
 import { work } from './pages/work.ts';
 import { Store } from './store.ts';
 import { empty } from './widgets.ts';
 
-const pages: readonly Page[] = [overview, devices, memory, routing, work, events, forge];
+const pages: readonly Page[] = [overview, devices, memory, routing, work, batch, profiles, events, forge];
 
 const app = document.getElementById('app')!;
 app.dataset.language = language;

@@ -94,6 +94,11 @@ export class Store {
     return this.#ask<T>(path, {}, { method: 'POST', body: JSON.stringify(body) });
   }
 
+  /** Sends a file; it is kept in the memory of the studio. */
+  async upload<T>(path: string, file: File): Promise<T> {
+    return this.#ask<T>(path, { name: file.name }, { method: 'POST', body: file });
+  }
+
   address(path: string, query: Readonly<Record<string, string>> = {}): string {
     const asked = new URLSearchParams(query);
     if (this.#program !== null) asked.set('program', this.#program);

@@ -118,7 +118,7 @@ nav { display: grid; gap: 2px; }
 .empty pre { margin-top: 8px; color: var(--text); white-space: pre-wrap; overflow-wrap: anywhere; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(210px, 1fr)); gap: 10px 20px; margin-bottom: 16px; }
 .facts dt { color: var(--muted); font-size: 12.5px; } .facts dd { overflow-wrap: anywhere; }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 18px; margin-bottom: 8px; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 18px; margin-bottom: 8px; }
 
 .chart figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; margin-bottom: 4px; font-size: 13px; }
 .chart-title { font-weight: 560; }
@@ -177,6 +177,10 @@ input[type="checkbox"] { accent-color: var(--accent); width: 16px; height: 16px;
 .field { display: grid; gap: 4px; flex: 1 1 150px; max-width: 260px; }
 .field span { font-size: 12.5px; color: var(--muted); }
 .field input, .field select { width: 100%; }
+.drop { display: flex; gap: 12px; align-items: center; padding: 18px 20px; border: 1.5px dashed var(--muted); border-radius: var(--radius); cursor: pointer; background: var(--surface); }
+.drop:hover, .drop:focus-within { border-color: var(--accent); color: var(--accent); }
+.drop .button { margin-left: auto; }
+.suggestions { display: grid; gap: 10px; padding-left: 18px; list-style: disc; }
 .sub { padding: 14px 16px; border: 1px solid var(--border); border-radius: 10px; background: var(--raised); }
 .code { position: relative; margin: 8px 0; }
 .code pre { padding: 12px 14px; border-radius: 8px; border: 1px solid var(--border); background: var(--bg); overflow: auto; max-height: 380px; }
@@ -225,12 +229,15 @@ summary { cursor: pointer; padding: 6px 2px; }
   .event { grid-template-columns: 20px auto minmax(0, 1fr); gap: 2px 10px; }
   .event-text { grid-column: 2 / -1; grid-row: 2; } .event-device { display: none; }
   .field { max-width: none; }
+  .drop { flex-wrap: wrap; } .drop .button { margin-left: 0; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody { display: grid; gap: 10px; }
   tbody tr { display: grid; padding: 8px 12px; border: 1px solid var(--border); border-radius: 10px; background: var(--raised); }
   td, td.number { display: flex; justify-content: space-between; gap: 14px; padding: 4px 0; border: 0; text-align: right; white-space: normal; }
   td::before { content: attr(data-label); color: var(--muted); text-align: left; flex: none; }
   td:first-child, td:last-child { padding-inline: 0; }
+  td:has(> span:empty) { display: none; }
+  .facts { grid-template-columns: repeat(auto-fill, minmax(140px, 1fr)); }
   .cell-bar { display: none; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; scroll-behavior: auto !important; } }

@@ -3,6 +3,7 @@
 
 import { formatBytes } from '../../index.ts';
 import type { Answer, RuntimeView, Standing, StudioHealth } from '../types.ts';
+import { shortSite } from './words.ts';
 
 type Told = Answer & { readonly headline: string };
 
@@ -14,9 +15,6 @@ const worst = <T extends { readonly standing: Standing }>(list: readonly T[]): T
 
 const plural = (n: number, one: string, many = `${one}s`): string =>
   `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
-
-/** The end of a path with its line. */
-const shortSite = (site: string): string => site.replace(/^.*?([^/\\]+[/\\][^/\\]+)$/, '$1');
 
 export function healthOf(runtimes: readonly RuntimeView[]): StudioHealth {
   const open = runtimes.filter((r) => r.closedAt === null);

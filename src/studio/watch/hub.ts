@@ -13,6 +13,7 @@ import {
   type StudioSnapshot,
   studioSchema,
 } from '../types.ts';
+import type { BatchWatch } from './batches.ts';
 import { healthOf } from './health.ts';
 import { History, sampleEveryMs } from './history.ts';
 import { EventRing, Newest } from './ring.ts';
@@ -24,6 +25,7 @@ export interface HubOptions {
   readonly alerts: readonly AlertRule[];
   readonly control: boolean;
   readonly compute?: GPUCompute | null | undefined;
+  readonly batches?: readonly BatchWatch[] | undefined;
 }
 
 /** Somebody who looks. */
@@ -46,6 +48,7 @@ export class Hub {
   readonly ring = new EventRing();
   readonly #options: HubOptions;
   readonly #watches: RuntimeWatch[] = [];
+  readonly #batches: readonly BatchWatch[];
   readonly #history: History;
   readonly #alerts: Alerts;
   readonly #viewers = new Map<Viewer, { due: number }>();
@@ -64,6 +67,7 @@ export class Hub {
 
   constructor(options: HubOptions) {
     this.#options = options;
+    this.#batches = options.batches ?? [];
     this.#history = new History(options.history);
     this.#alerts = new Alerts(options.alerts);
     const { compute } = options;
@@ -180,6 +184,7 @@ export class Hub {
       },
       runtimes,
       compute: this.#compute(),
+      batches: this.#batches.map((b) => b.view(now)),
       sample,
       seq: this.ring.seq,
     } as const;
@@ -250,6 +255,7 @@ export class Hub {
       Date.now(),
     );
     for (const watch of this.#watches) if (watch.closedAt === null) watch.work.start();
+    for (const batch of this.#batches) batch.start();
     this.#timer = setInterval(() => this.#tick(), flushMs);
     this.#timer.unref();
     this.#tick();
@@ -259,6 +265,7 @@ export class Hub {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     for (const watch of this.#watches) watch.rest();
+    for (const batch of this.#batches) batch.stop();
   }
 
   #tick(): void {

@@ -10,7 +10,8 @@ import { WorkWatch } from './work.ts';
 
 /** Walking all tensors for the largest ones takes time in proportion to their number. */
 const holdersEveryMs = 5000;
-const shownHolders = 10;
+/** Equal ones are shown together. */
+const shownHolders = 50;
 const shownReports = 20;
 const shownWorst = 10;
 
@@ -92,6 +93,8 @@ export class RuntimeWatch {
 
   look(): RuntimeSnapshot {
     const snapshot = this.runtime.snapshot();
+    // The clocks of devices are known only while spans are told.
+    this.work.spansTold(snapshot.devices.some((d) => d.clockErrorUs !== null));
     if (snapshot.closed && this.closedAt === null) {
       this.closedAt = Date.now();
       this.work.stop();
@@ -117,13 +120,14 @@ export class RuntimeWatch {
       Math.min(1, ((now.get(id) ?? 0) - (then.get(id) ?? 0)) / ms);
     this.#busy = snapshot.devices
       .filter((d) => d.health !== null)
-      .map(({ id, telemetry, software, launches }): Busy => {
+      .map(({ id, telemetry, software, launches, clockErrorUs }): Busy => {
         const base = {
           device: id,
           launchesPerSecond: before ? (1000 * (launches - (before.launches.get(id) ?? 0))) / ms : null,
         };
         if (telemetry?.utilization != null) return { ...base, share: telemetry.utilization, source: 'device' };
-        if (before && profiling) return { ...base, share: share(spanMs, before.spanMs, id), source: 'spans' };
+        if (before && profiling && clockErrorUs !== null)
+          return { ...base, share: share(spanMs, before.spanMs, id), source: 'spans' };
         if (before && on && software)
           return { ...base, share: share(launchMs, before.launchMs, id), source: 'launches' };
         return { ...base, share: null, source: null };

@@ -33,6 +33,9 @@ const counted = (n: number, one: string, many = `${one}s`): string =>
   `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
 const pressureLevels = { low: 'info', moderate: 'info', high: 'warn', critical: 'error' } as const;
 
+/** The end of a path with its line: enough to find it. */
+export const shortSite = (site: string): string => site.replace(/^.*?([^/\\]+[/\\][^/\\]+)$/, '$1');
+
 export const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 500);
 
@@ -72,7 +75,7 @@ export const notable: { readonly [K in NotableName]: Row<K> } = {
   cleanup: ({ device, freedMb, steps, trigger }) => ({
     level: 'info',
     device,
-    text: `A clean-up of ${device} gave back ${formatBytes(freedMb * MiB)} (${trigger === 'request' ? 'on request' : 'by itself, memory was short'}; ${counted(steps.length, 'step')}).`,
+    text: `A clean-up of ${device} gave back ${freedMb > 0 ? formatBytes(freedMb * MiB) : 'nothing'} (${trigger === 'request' ? 'on request' : 'by itself, memory was short'}; ${counted(steps.length, 'step')}).`,
   }),
   spill: ({ device, bytes }) => ({
     level: 'info',
@@ -82,12 +85,12 @@ export const notable: { readonly [K in NotableName]: Row<K> } = {
   growth: ({ device, fromMb, toMb, mbPerMinute, sites }) => ({
     level: 'warn',
     device,
-    text: `Live memory of ${device} keeps growing: from ${formatBytes(fromMb * MiB)} to ${formatBytes(toMb * MiB)}, ${formatBytes(mbPerMinute * MiB)} a minute${sites[0]?.site ? `, most of it made at ${sites[0].site}` : ''}.`,
+    text: `Live memory of ${device} keeps growing: from ${formatBytes(fromMb * MiB)} to ${formatBytes(toMb * MiB)}, ${formatBytes(mbPerMinute * MiB)} a minute${sites[0]?.site ? `, most of it made at ${shortSite(sites[0].site)}` : ''}.`,
   }),
   leak: ({ shape, dtype, line }) => ({
     level: 'warn',
     device: null,
-    text: `A tensor (${dtype}, [${shape.join(', ')}]) was never disposed${line ? `; it was made at ${line}` : ''}.`,
+    text: `A tensor (${dtype}, [${shape.join(', ')}]) was never disposed${line ? `; it was made at ${shortSite(line)}` : ''}.`,
   }),
   recompute: ({ steps }) => ({
     level: 'info',

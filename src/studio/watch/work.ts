@@ -32,12 +32,11 @@ interface Transfer {
   freshBytes: number;
 }
 
-/** Events that only count: how often per device since the last look. */
-const counted = ['compile', 'wait', 'route', 'alloc', 'free'] as const;
+/** Events that only count: how often per device since the last look. Waits are left out: finding their lines would slow the program down. */
+const counted = ['compile', 'route', 'alloc', 'free'] as const;
 type Counted = (typeof counted)[number];
 const countedTexts: Readonly<Record<Counted, (device: string) => string>> = {
   compile: (d) => `programs prepared for ${d}`,
-  wait: (d) => `the host waited for ${d}`,
   route: (d) => `the router chose ${d}`,
   alloc: (d) => `memory of ${d} taken`,
   free: (d) => `memory of ${d} given back`,
@@ -80,7 +79,9 @@ export class WorkWatch {
   #changed: Kernel[] = [];
   #rows = 0;
   #stops: (() => void)[] = [];
+  /** Spans are told: because we asked for them, or a profiler did. */
   #profiling = false;
+  #asked = false;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -128,7 +129,15 @@ export class WorkWatch {
 
   /** Whether devices are to tell when they were busy. */
   async profile(on: boolean): Promise<void> {
+    // What a profiler of the program switched on is left alone.
+    if (on ? this.#profiling : !this.#asked) return;
     await this.#runtime.spans(on);
+    this.#asked = on;
+    this.spansTold(on);
+  }
+
+  /** Whether spans are told at the moment, whoever asked for them. */
+  spansTold(on: boolean): void {
     this.#profiling = on;
     if (!on) this.#pending.clear();
   }

@@ -106,3 +106,13 @@ export const binary: Kernels = {
   }),
   Sub: arithmetic((a, b) => a.sub(b)),
 };
+
+/** Those that are one op of ours on f32. */
+export const directBinary: Readonly<Record<string, (a: Tensor, b: Tensor) => Tensor>> = {
+  Add: (a, b) => a.add(b),
+  Maximum: (a, b) => a.maximum(b),
+  Minimum: (a, b) => a.minimum(b),
+  Multiply: (a, b) => a.mul(b),
+  RealDiv: (a, b) => a.div(b),
+  Sub: (a, b) => a.sub(b),
+};

@@ -110,3 +110,18 @@ export const unary: Kernels = {
   Tan: tan,
   Tanh: real((x) => x.tanh()),
 };
+
+/** Those that are one op of ours on f32. */
+export const directUnary: Readonly<Record<string, (x: Tensor) => Tensor>> = {
+  Abs: (x) => x.abs(),
+  Cos: (x) => x.cos(),
+  Exp: (x) => x.exp(),
+  Log: (x) => x.log(),
+  Neg: (x) => x.neg(),
+  Relu: (x) => x.relu(),
+  Sigmoid: (x) => x.sigmoid(),
+  Sin: (x) => x.sin(),
+  Sqrt: (x) => x.sqrt(),
+  Square: (x) => x.mul(x),
+  Tanh: (x) => x.tanh(),
+};

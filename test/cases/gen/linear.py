@@ -190,8 +190,30 @@ def layers(w):
             w.add("softmax", [x], make(dtype, (e / e.sum(1, keepdims=True)).astype(np.float64)), [1], acc=(3, 1.0))
 
 
+def windows(w):
+    """All windows over some axes, against NumPy's own view of them."""
+    w.file("windows")
+    cases = [
+        ((7,), [3], None, 1, 1, 0), ((2, 5), [2], None, 2, 1, 0), ((4, 6), [2, 3], [0, 1], 1, 1, 0), ((3, 5, 2), [2], [1], 1, 2, 0),
+        ((2, 5, 6, 3), [3, 2], [1, 2], [2, 1], [1, 2], 0), ((2, 4, 3), [3], [1], 1, 1, 1), ((1, 1), [1], None, 1, 1, 0), ((0, 4), [2], None, 1, 1, 0),
+    ]
+    for dtype in ["f32", "i32", "bool", "f64"]:
+        for shape, window, axes, stride, dilation, padding in cases:
+            x = view(rng_for("windows", dtype, shape, window), dtype, shape, "transposed" if len(shape) == 2 else "plain", "whole")
+            at = axes if axes is not None else list(range(len(shape) - len(window), len(shape)))
+            per = lambda v: v if isinstance(v, list) else [v] * len(window)
+            a = np.pad(x.t.a, [(per(padding)[at.index(i)],) * 2 if i in at else (0, 0) for i in range(len(shape))])
+            reach = [(k - 1) * d + 1 for k, d in zip(window, per(dilation))]
+            r = np.lib.stride_tricks.sliding_window_view(a, reach, axis=at)
+            cut = [slice(None, None, per(stride)[at.index(i)] if i in at else 1) for i in range(len(shape))]
+            r = r[(*cut, *[slice(None, None, d) for d in per(dilation)])]
+            o = {"stride": stride, "dilation": dilation, **({"axes": axes} if axes is not None else {}), **({"padding": padding} if padding else {})}
+            w.add("windows", [x], T(dtype, np.ascontiguousarray(r)), [window, o])
+
+
 def write(w):
     matmuls(w)
+    windows(w)
     einsums(w)
     convolutions(w)
     layers(w)

@@ -259,3 +259,23 @@ def scans(w):
             w.add("cumsum", [x], make(dtype, np.cumsum(x.a.astype(np.float64))), [0])
             w.add("cummax", [x], T(dtype, np.maximum.accumulate(x.a)), [0])
             w.add("cummin", [x], T(dtype, np.minimum.accumulate(x.a)), [0])
+    exclusive(w)
+
+
+def exclusive(w):
+    """Scans without the element itself, from either end, in a dtype that is asked for."""
+    w.file("scans-exclusive")
+    for dtype in ["f32", "f64", "i32", "u8", "f16"]:
+        for op, f, identity in [("cumsum", np.cumsum, 0), ("cumprod", np.cumprod, 1)]:
+            for shape, axis in [((7,), 0), ((3, 4), 0), ((3, 4), 1), ((2, 3, 2), -2), ((0, 3), 0), ((1,), 0)]:
+                for reverse in [False, True]:
+                    for result in [None, "i32"] if dtype in ("i32", "u8") else [None]:
+                        x = sample(rng_for("exclusive", op, dtype, shape, axis, reverse), dtype, shape, "whole")
+                        d = result or sum_type(dtype)
+                        a = np.moveaxis(wide(x) if dtype in FLOATS else cast(x, d).a, axis, 0)
+                        a = a[::-1] if reverse else a
+                        shifted = np.concatenate([np.full_like(a[:1], identity), a[:-1]])
+                        r = f(shifted, 0).astype(shifted.dtype)
+                        r = np.moveaxis(r[::-1] if reverse else r, 0, axis)
+                        options = {"exclusive": True, **({"reverse": True} if reverse else {}), **({"dtype": result} if result else {})}
+                        w.add(op, [x], make(d, r.astype(np.float64)) if dtype in FLOATS else T(d, r), [axis, options])

@@ -25,12 +25,15 @@ export function measure(texts, explain) {
   const missed = [];
   const wrong = [];
   let right = 0;
+  let told = 0;
   for (const row of texts) {
     const got = explain(row.text)[0]?.code;
-    if (got !== undefined && row.accept.includes(got)) right++;
-    else if (got !== undefined) wrong.push({ ...row, got });
+    if (got !== undefined && row.accept.includes(got)) {
+      right++;
+      if (!row.accept.includes('none')) told++;
+    } else if (got !== undefined) wrong.push({ ...row, got });
     else if (!row.accept.includes('none')) missed.push(row);
   }
   const errors = texts.filter((row) => !row.accept.includes('none')).length;
-  return { texts: texts.length, recall: right / errors, precision: right / (right + wrong.length), missed, wrong };
+  return { texts: texts.length, recall: told / errors, precision: right / (right + wrong.length), missed, wrong };
 }

@@ -55,9 +55,15 @@ export function show(result: Result): void {
       .map(([k, n]) => `${k} ${n}`)
       .join(', ')}`,
   );
-  const { passed, failed, pending, native, seconds, programs, launches } = result;
+  const { seconds, programs, launches } = result;
   out(`launches: ${JSON.stringify(launches)}, programs: ${programs}, ${seconds.toFixed(1)} s`);
-  out(
-    `${passed} passed, ${failed} failed, ${pending} pending; ${native} kernels native, ${Object.keys(result.routed).length} routed`,
-  );
+  out(row(result));
+}
+
+/** The run as a row of the table in docs/tfjs.md. */
+export function row({ passed, failed, pending, native, routed, launches }: Result): string {
+  const device = Object.entries(launches).sort((a, b) => b[1] - a[1])[0]?.[0] ?? 'none';
+  const reads = settings.sync ? 'synchronous' : 'asynchronous';
+  const count = (n: number): string => n.toLocaleString('en-US');
+  return `| ${device} | ${reads} | ${count(passed)} | ${failed} | ${pending} | ${native} | ${Object.keys(routed).length} |`;
 }

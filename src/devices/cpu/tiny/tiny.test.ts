@@ -21,6 +21,26 @@ afterAll(async () => {
   await compiled.close();
 });
 
+it('bits of a signalling NaN survive a bitcast, as floats and back', async () => {
+  const bits = Uint32Array.of(0x7f812345, 0xff800001, 0x7fc00000, 1);
+  for (const [from, to] of [
+    ['f32', 'u32'],
+    ['u32', 'f32'],
+  ] as const) {
+    const b = new Exprs();
+    const kernel = makeKernel({
+      space: [4],
+      inputs: [{ type: from, elements: 4 }],
+      outputs: [{ type: to, value: b.bitcast(to, b.load(from, 0, b.axis(0, 4))) }],
+    });
+    const [x, y] = [interpreted.allocate(16), interpreted.allocate(16)];
+    interpreted.write(x, new Uint8Array(bits.buffer));
+    interpreted.launch(interpreted.prepare(kernel), [x, y], []);
+    expect(new Uint32Array((await interpreted.read(y)).slice().buffer)).toEqual(bits);
+    for (const buffer of [x, y]) interpreted.release(buffer);
+  }
+});
+
 const special = [0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, 1e-40, 3e38, -3e38, 65504, Infinity, -Infinity, Number.NaN, 33, -7];
 /** Values of a type that reach its edges. */
 function values(type: DType, n: number, seed: number): TypedArray {

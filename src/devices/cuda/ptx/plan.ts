@@ -27,6 +27,8 @@ export interface ReducePlan {
 }
 
 const threads = 256;
+const heavyOperations = 128;
+const manyAccumulators = 4;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
 
@@ -74,13 +76,18 @@ function rowPlan(kernel: Kernel, target: Target, bytes: number, operations: numb
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
+  // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
+  if (enoughRows && group === 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
   let unroll = unrollFor(vector, operations, stateBytes);
-  while (unroll > 1 && columns < group * vector * unroll) unroll /= 2;
+  const heavy = operations >= heavyOperations;
+  // Work that takes long at each position is spread over all processors before a thread gets a second position.
+  const least = heavy ? target.processors : 1;
+  while (unroll > 1 && columns < group * vector * unroll * (group === threads ? least : 1)) unroll /= 2;
   const step = group * vector * unroll;
   const wanted = Math.floor((target.processors * 4) / rows);
   let chunk = columns;
   if (group === threads && wanted > 1 && columns >= step * 4) {
-    chunk = Math.max(2, Math.ceil(columns / wanted / step)) * step;
+    chunk = Math.max(heavy ? 1 : 2, Math.ceil(columns / wanted / step)) * step;
   }
   return { form: 'row', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
 }

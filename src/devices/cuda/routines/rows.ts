@@ -237,7 +237,7 @@ function reduce(
   foldTree(combining, row, lanes);
   combineGroup(combining, row, lanes[0]!, group);
   const accumulators: Values[] = Array.from({ length: own }, (_, n) => before.slice(n, n + 1));
-  folded.forEach((a, i) => accumulators.push([resultOf(body, a, lanes[0]![i]!, bits)]));
+  accumulators.push(...folded.map((a, i) => [resultOf(body, a, lanes[0]![i]!, bits)]));
   const finished = row.extend({ accumulators });
   const values = outputs.map((o) => throughMemory(row.context, o.type, finished.value(o.value)));
   if (stored.some((b) => b >= 0)) {

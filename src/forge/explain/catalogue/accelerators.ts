@@ -21,7 +21,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch sees no Intel GPU',
     patterns: [
-      phrase(/Failed to initialize XPU devices/i),
+      phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,
       ),

@@ -17,7 +17,7 @@ export const amdClasses: readonly ErrorClass[] = [
     patterns: [
       code(/hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|hipErrorInvalidKernelFile/),
       phrase(
-        /HIP error: (?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
+        /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
       ),
       capture(/no kernel image[^\n]*(?<gfx>gfx[0-9a-f]{3,4})/i),
       capture(
@@ -91,6 +91,7 @@ export const amdClasses: readonly ErrorClass[] = [
       code(
         /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hipblasLt on an unsupported architecture/,
       ),
+      phrase(/rocBLAS warning: No paths matched/i),
     ],
     cause: ({ got }) => `The installed rocBLAS does not support ${got.gfx ?? 'this gfx target'}, or was not found.`,
     fix: (context) => [...reinstall(context), override],

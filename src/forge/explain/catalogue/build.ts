@@ -13,6 +13,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i),
       capture(/PTX version (?<ptx>[\d.]+) does not support target '(?<sm>sm_\w+)'/i),
+      capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
       capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
@@ -85,11 +86,15 @@ export const buildClasses: readonly ErrorClass[] = [
         /detected CUDA version \((?<nvcc>[\d.]+)\)\s+mismatches the version that was used to compile\s+PyTorch \((?<wanted>[\d.]+)\)/i,
       ),
       capture(
+        /\w+ (?:is only supported on|requires) CUDA (?<wanted>[\d.]+) (?:and|or) (?:above|higher|newer)[^\n]*nvcc/i,
+      ),
+      capture(
         /Installed CUDA version (?<nvcc>[\d.]+) does not match the version torch was compiled with (?<wanted>[\d.]+)/i,
       ),
       code(/CUDAMismatchException/),
       phrase(/Cuda extensions are being compiled with a version of Cuda that does not match/i),
     ],
+    unless: /minor version mismatch|shouldn't be a problem/i,
     explains: ['build-failed', 'deepspeed-op', 'nvcc-missing'],
     cause: ({ got }) =>
       `nvcc is of CUDA ${got.nvcc ?? 'another version'}, torch was built with ${got.wanted ?? 'a different one'}.`,
@@ -147,6 +152,11 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
       phrase(/unsupported GNU version!/i),
+      phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
+      capture(
+        /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
+        /nvcc|\.cuh?\b|cuda/i,
+      ),
       phrase(/unsupported (?:Microsoft Visual Studio|clang) version!/i),
       capture(/The current installed version of g\+\+ \((?<have>[\d.]+)\) is (?:greater|less) than/i),
     ],
@@ -194,6 +204,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(
         /could not find ninja|Could not set up the environment for Microsoft Visual Studio|vcvars(?:all|64)\.bat[^\n]*(?:not found|failed)|(?:cl|link|rc)\.exe['"]?[^\n]{0,30}(?:not found|No such file|failed)/i,
       ),
+      phrase(/Unable to find the development tool `(?:cc|gcc|make)`/i),
     ],
     explains: ['build-failed', 'triton-missing'],
     cause: ({ os }) =>
@@ -309,6 +320,9 @@ export const buildClasses: readonly ErrorClass[] = [
       symptom(/CMake Error[^\n]*(?:CUDA|cuda)|CMake Error at [^\n]*(?:llama|ggml|torch)[^\n]*/i),
       symptom(/(?:llama\.cpp|ggml|vllm|flash|xformers|apex|csrc)[^\n]*: (?:fatal )?error: /i),
       symptom(/command ['"][^'"\n]*\b(?:nvcc|hipcc)(?:\.exe)?['"] failed with exit (?:status|code) \d+/i),
+      symptom(
+        /ninja: error: |nvlink (?:error|fatal)|undefined reference to [`'](?:cuda|cublas|cudnn|__cuda|nccl|hip)\w*/,
+      ),
     ],
     cause: ({ got }) =>
       `${got.extension ?? got.package ?? 'The extension'} could not be compiled; the first line with "error:" above this one says why.`,
@@ -329,9 +343,13 @@ export const buildClasses: readonly ErrorClass[] = [
         /deepspeed|op_builder|hardware\/software|async_io|DS_/i,
       ),
       capture(/'(?<op>DeepSpeed\w*Adam|CPUAdam|FusedAdam)' object has no attribute 'ds_opt_adam\w*'/i),
+      capture(/No module named 'deepspeed\.ops\.[\w.]+'/),
+      capture(/(?<op>\w+_adam|\w+_attn|async_io|transformer_inference|quantizer) cuda is missing or is incompatible/i),
       phrase(/async_io requires the dev(?:el)? libaio|please install the libaio-dev/i),
       capture(/deepspeed\/ops[^\n]*(?:No module named|cannot open|undefined symbol)[^\n]*/i),
     ],
+    unless: /sigkill_handler|exits with return code/,
+    explains: ['framework-missing', 'extension-missing'],
     cause: ({ got }) =>
       `${got.op ?? 'An operation'} of DeepSpeed was not built: nvcc, the compiler or libaio is missing, or does not fit torch.`,
     fix: () => [

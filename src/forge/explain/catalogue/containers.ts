@@ -28,6 +28,9 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /no runtime for \\*"nvidia\\*" is configured|RuntimeHandler "nvidia" not supported|runtime handler[^\n]*nvidia[^\n]*not/i,
       ),
+      phrase(
+        /nvidia-docker: command not found|'devices' was unexpected|Additional propert\w+ (?:are not allowed )?[^\n]*devices/i,
+      ),
     ],
     cause: () => 'The NVIDIA container toolkit is not installed or not configured.',
     fix: (context) =>
@@ -156,6 +159,10 @@ export const containerClasses: readonly ErrorClass[] = [
       capture(
         /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified)/i,
       ),
+      capture(
+        /(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]*(?:toolkit|driver|plugin|operator|dcgm|exporter|validator|feature|manager)[\w-]*)\s+\d+\/\d+\s+(?<status>CrashLoopBackOff|Init:\S+|Error|\w*ImagePull\w*|Pending|Unknown|OOMKilled)/i,
+      ),
+      phrase(/If this is a GPU node, did you/i),
       phrase(
         /nvidia-device-plugin[^\n]*(?:error|failed|Incompatible (?:strategy|platform))|Detected non-NVML platform/i,
       ),

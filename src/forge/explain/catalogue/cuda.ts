@@ -14,7 +14,7 @@ const BLOCKING: RepairStep = run(
 );
 
 /** A message of HIP, XPU or Metal is not one of CUDA, even where the words are the same. */
-export const OTHER_GPU = /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|\bXPU\b|level_zero|\bMPS\b/i;
+export const OTHER_GPU = /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|\bXPU\b|level_zero|\bMPS\b/i;
 
 export const cudaClasses: readonly ErrorClass[] = [
   {
@@ -45,9 +45,10 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /GPU architecture[^\n]{0,40} is (?<arch>\w+), which is not compatible with|(?:not compatible|incompatible) with (?:the |this |your )?(?:current )?\w+ (?:installation|build|wheel)[^\n]*(?:arch|sm_|capabilit)/i,
       ),
+      phrase(/PyTorch install supports CUDA capabilities/i),
     ],
     cuda: [98, 209],
-    unless: /\bhip\b|hipError|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
+    unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
     cause: (context) =>
       `The program${context.got.variant ? ` (${context.got.variant})` : ''} holds no kernels for ${context.got.sm ?? (context.got.cc ? `compute capability ${context.got.cc}` : "this GPU's compute capability")}${here(context)}.`,
     fix: (context) => reinstall(context),
@@ -60,9 +61,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       code(/cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE/),
       phrase(/no CUDA-capable device is detected|^No devices were found$|No CUDA GPUs are available/im),
-      capture(
-        /Invalid CUDA 'device=(?<device>[^']*)' requested|No CUDA devices? (?:were |was )?(?:found|detected|available)/i,
-      ),
+      capture(/No CUDA devices? (?:were |was )?(?:found|detected|available)/i),
       phrase(/no supported devices found for platform CUDA/i),
       phrase(/(?:probe failed|nvidia-smi|NVML|GPU)[^\n]{0,30}: ?No devices were found/i),
     ],
@@ -97,6 +96,7 @@ export const cudaClasses: readonly ErrorClass[] = [
         /device (?:>=|index (?:is )?out of range|id (?<device>\d+) is not available)|Invalid device id|Invalid CUDA device/i,
         /cuda|gpu/i,
       ),
+      capture(/Invalid (?:CUDA )?['`]-{0,2}device[ =](?<device>[^'`]*)['`]/i),
     ],
     cuda: [101],
     unless: OTHER_GPU,
@@ -142,7 +142,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'CUDA gives an unknown error',
     patterns: [
       phrase(/CUDA unknown error/i),
-      code(/cudaErrorUnknown\b|CUDA_ERROR_UNKNOWN\b/),
+      code(/cudaErrorUnknown\b|CUDA_ERROR_UNKNOWN\b|\bUNKNOWN_ERROR ?\(999\)/),
       phrase(/\bcuda[^\n]{0,30}error[^\n]{0,12}: unknown error/i),
     ],
     cuda: [999],
@@ -319,7 +319,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/Cannot re-initialize CUDA in forked subprocess/i),
       code(/CUDA_ERROR_NOT_INITIALIZED\b|cudaErrorInitializationError\b/),
-      phrase(/\bCUDA[^\n]{0,20}error[^\n]{0,12}: initialization error/i),
+      phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],
     cause: () => 'A child made by fork inherits a CUDA context that it cannot use.',
@@ -406,7 +406,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     title: 'A CUDA graph could not be recorded',
     patterns: [
       symptom(/Capture (?:CUDA|cuda) graph failed: ?(?<why>[^\n]{0,120})/),
-      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraphExecUpdateFailure/),
+      code(/cudaErrorStreamCapture\w+|CUDA_ERROR_STREAM_CAPTURE_\w+|cudaErrorGraph\w+|CUDA_ERROR_GRAPH\w+/),
       phrase(
         /operation (?:not permitted|would make the legacy stream depend on) [^\n]*captur|Cannot prepare for replay during capturing/i,
       ),

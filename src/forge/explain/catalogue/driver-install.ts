@@ -26,7 +26,12 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(
         /(?:kernel headers|Kernel headers|kernel source)[^\n]{0,60}(?:cannot be found|could not be found|not (?:be )?found|unable to find)/i,
       ),
+      capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
+      capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
+      phrase(
+        /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,
+      ),
       phrase(
         /An error occurred while performing the step: "(?:Building kernel modules|Checking to see whether the nvidia)/i,
       ),
@@ -72,6 +77,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/(?<package>(?:nvidia|libnvidia|cuda|libcuda)[\w.-]*) :? ?Depends:/i),
       capture(/unmet dependencies[^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*\b(?<package>(?:nvidia|libnvidia|cuda)-[\w.-]+)/i),
       capture(/Unable to locate package (?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
+      capture(/held broken packages[^\n]*(?<package>(?:nvidia|cuda|libnvidia)[\w.-]*)/i),
       capture(/dpkg: error processing (?:package|archive) \S*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
       capture(/(?:trying to overwrite|conflicts with)[^\n]*(?<package>(?:nvidia|libnvidia)[\w.-]+)/i),
       code(
@@ -83,6 +89,9 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/dependency problems[^\n]*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
       capture(
         /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
+      ),
+      phrase(
+        /distribution-provided pre-install script failed|NVIDIA Installer (?:cannot continue|failed)|could not find compatible graphics hardware|not compatible with this version of Windows/i,
       ),
     ],
     cause: ({ got }) =>
@@ -104,6 +113,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(
         /(?:loading|Loading) of (?:unsigned module|module with unavailable key) is rejected|Lockdown: \w+: unsigned module loading is restricted/i,
       ),
+      phrase(/Required key not available/i),
     ],
     explains: ['smi-no-comm', 'dkms-build'],
     cause: () => 'The kernel module is not signed with a key that this machine trusts.',
@@ -143,12 +153,15 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The kernel module is of the wrong kind for this GPU',
     patterns: [
-      phrase(/requires use of the NVIDIA open kernel modules/i),
+      phrase(
+        /requires use of the NVIDIA open kernel modules|Open nvidia\.ko is only ready for use|OpenRmEnableUnsupportedGpus/i,
+      ),
       phrase(
         /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),
       capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
       phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
+      capture(/do not appear to have an NVIDIA GPU supported by the (?<branch>[\d.]+)/i),
     ],
     explains: ['smi-no-comm', 'no-devices'],
     cause: ({ got }) =>

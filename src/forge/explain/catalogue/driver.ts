@@ -28,10 +28,12 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(
         /NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver library cannot be found|CUDA driver is not (?:installed|found)/i,
       ),
-      phrase(/kernel driver does not appear to be running on this host/i),
+      phrase(/kernel driver does not appear to be running on this host|CUDA driver initialization failed/i),
+      phrase(/couldn't find libnvidia-ml\.so|nvidia-persistenced failed to initialize/i),
       phrase(/nvml error: driver not loaded|Driver Not Loaded/i),
     ],
-    unless: /is not a symbolic link|nvidia-container-cli|libcuda\.so cannot found/i,
+    unless:
+      /is not a symbolic link|nvidia-container-cli|libcuda\.so cannot found|nvidia-drm module will not be installed|level=/i,
     explains: ['no-devices', 'cuda-lib-missing', 'tf-no-gpu', 'ollama-no-gpu'],
     cause: (context) =>
       context.facts?.driver
@@ -60,6 +62,7 @@ export const driverClasses: readonly ErrorClass[] = [
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
       ),
       phrase(/(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver too old\b/i),
+      phrase(/NVMLError_FunctionNotFound|\bnvml\w*[^\n]{0,60}Function Not Found/i),
     ],
     cuda: [35, 36],
     unless: /nvidia-container-cli|cuda\s*>=/i,
@@ -140,6 +143,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(/\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)/i),
       symptom(/\[nvidia-drm\][^\n]*(?:Failed|ERROR)|nvidia-modeset: ERROR|nvidia-gpu [^\n]*timeout/i),
+      symptom(
+        /\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i,
+      ),
     ],
     unless: /Xid/,
     explains: ['no-devices'],
@@ -182,6 +188,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/'?nvidia-smi'? (?:is not recognized as|: The term 'nvidia-smi' is not recognized)/i),
       phrase(/No such file or directory: ['"]nvidia-smi['"]|exec: "nvidia-smi": executable file not found/i),
       symptom(/(?:nvidia-smi|NVIDIA-SMI)[^\n]{0,40}(?:not installed|could not be found)/i),
+      phrase(
+        /nvidia-smi not found|(?:cannot|could not|can't) find nvidia-smi|exec: \\*"nvidia-smi\\*": executable file not found/i,
+      ),
     ],
     holds: (facts) => facts.nvidia,
     cause: (context) =>

@@ -1,6 +1,6 @@
 // Compiled packages on top of torch: flash-attn, xFormers and other extensions, and what their kernels ask of the GPU.
 
-import { capture, phrase } from '../patterns.ts';
+import { capture, phrase, symptom } from '../patterns.ts';
 import { install, run, safe, say } from '../steps.ts';
 import type { Context, ErrorClass, RepairStep } from '../types.ts';
 import { EXTENSIONS, FLASH, VLLM } from './links.ts';
@@ -16,6 +16,9 @@ export const extensionClasses: readonly ErrorClass[] = [
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),
       capture(/Symbol not found: (?<symbol>__Z\w*(?:c10|2at|5torch)\w*)/),
+      capture(
+        /(?<library>lib(?:torch|c10|shm)\w*\.(?:so|dylib)[.\d]*)['"]?:? [^\n]{0,30}(?:cannot open|no such file|not found)/i,
+      ),
       capture(
         /The specified procedure could not be found[^\n]*(?<package>torchvision|torchaudio|xformers|flash_attn)/i,
       ),
@@ -65,7 +68,9 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(/xFormers can't load C\+\+\/CUDA extensions/i),
       phrase(/xFormers wasn't buil[dt] with CUDA support/i),
       phrase(/Need to compile C\+\+ extensions to (?:use|get)[^\n]*(?:xformers|sparse attention|memory-efficient)/i),
+      phrase(/Please reinstall xformers/i),
     ],
+    unless: /WinError 1314/,
     cause: () => 'Each xFormers wheel fits one version of torch.',
     fix: () => [
       safe('Let pip find the pair.', 'python', '-m', 'pip', 'install', '--force-reinstall', 'xformers'),
@@ -80,6 +85,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/No operator found for `?memory_efficient_attention_\w+`?/i),
       capture(/`(?:cutlass|flshatt|tritonflashatt|smallk|fa[23]|ck)\w*(?:@[^`]*)?` is not supported because/i),
+      symptom(/memory_efficient_attention\.\w+(?:@[\w.]+)?: +unavailable/),
     ],
     cause: () =>
       'No kernel takes this mixture of device, type and shape: the tensors are on the CPU, in float32, or the GPU is too old or too new for the build.',
@@ -134,6 +140,8 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /the package flash_attn seems to be not installed|flash_attn (?:is )?not (?:installed|found|available)|No module named 'flash_attn/i,
       ),
+      capture(/cannot import name '(?<name>\w+)' from '(?:flash_attn|partially initialized module 'flash_attn)/i),
+      phrase(/Torch was not compiled with flash attention/i),
     ],
     cause: () => 'The model wants FlashAttention, a package that is not part of torch.',
     fix: () => [
@@ -152,9 +160,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       phrase(
         /Flash Attention 2\.0 only supports torch\.float16 and torch\.bfloat16|attempting to use Flash Attention 2(?:\.0)? without specifying a torch dtype/i,
       ),
-      phrase(
-        /flash_attn(?:ention)?[^\n]{0,40}requires? (?:CUDA|torch)[^\n]{0,40}(?:and above|or higher|>=)|FlashAttention is only supported on CUDA [\d.]+ and above/i,
-      ),
+      phrase(/flash_attn(?:ention)?[^\n]{0,40}requires? (?:CUDA|torch)[^\n]{0,40}(?:and above|or higher|>=)/i),
       phrase(/Flash Attention 2(?:\.0)? with a model (?:not )?initialized on (?:CPU|GPU)/i),
     ],
     cause: ({ got }) =>
@@ -224,8 +230,10 @@ export const extensionClasses: readonly ErrorClass[] = [
       ),
       capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+)' is not defined/i),
       capture(
-        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*))'|cannot import name '_C' from '(?<other>\w+)/i,
+        /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
+      capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
+      capture(/name '(?<package>str2optimizer\w+|GpuIndex\w+|StandardGpuResources)' is not defined/),
     ],
     cause: ({ got }) =>
       `${got.package ?? got.other ?? 'The package'} was installed without its CUDA part: the wheel is for another torch or Python, or it was built where no nvcc was found.`,

@@ -1,11 +1,18 @@
 // What the frameworks themselves say: a build without the GPU, tensors on two devices, parts that do not fit together.
 
-import { capture, phrase, symptom } from '../patterns.ts';
+import { capture, phrase, symptom, weak } from '../patterns.ts';
 import { frameworkOf, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { JAX, TENSORFLOW, UV } from './links.ts';
 
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
+
+/** Names of programs that crash in GPU code; a crash without one of them may be anything. */
+const GPU_PROGRAM = /torch|cuda|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
+
+/** A crash counts where such a program is named on its line or on one of the three before it. */
+const near = (crash: RegExp) =>
+  symptom(new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'));
 
 export const frameworkClasses: readonly ErrorClass[] = [
   {
@@ -18,7 +25,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
-      phrase(/(?:not|without) (?:compiled|built) (?:with|for) (?:CUDA|GPU) support/i),
+      phrase(
+        /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) support/i,
+      ),
       capture(/Could not run '[\w:.]+' with arguments from the '(?<backend>CUDA|XPU)' backend/i),
       capture(
         /\btorch\S* (?<version>\d+\.\d+\.\d+)\+cpu\b/i,
@@ -49,8 +58,15 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /No CUDA runtime is found|CUDA (?:is )?unavailable|(?:CUDA|cuda) device (?:is )?not (?:found|available)|(?:can(?:not|'t)|could not|unable to) (?:find|detect|use|access) (?:a |an |any |the |your )?(?:usable |compatible |CUDA |NVIDIA )?GPU|\bGPU (?:support )?(?:is )?not (?:found|detected|enabled|supported|usable)/i,
       ),
+      phrase(/Cannot access accelerator device when none is available|No ROCm runtime is found/i),
+      symptom(
+        /\bonly (?:available|runs?|works?) (?:on|with) (?:a )?(?:CUDA|GPU)\b|\bGPU is (?:required|needed|necessary)\b|\b(?:must|can only) (?:be run|run) on (?:a )?(?:CUDA|GPU)/i,
+      ),
+      weak(
+        /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
+      ),
     ],
-    unless: /bitsandbytes|quantization|ollama|level=/i,
+    unless: /bitsandbytes|quantization method|ollama|level=/i,
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';
@@ -89,6 +105,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /can't convert (?:cuda|xpu|mps)(?::\d+)? device type tensor to numpy|Cannot copy between CPU and CUDA tensors/i,
+      ),
+      phrase(
+        /must be on the current device|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i,
       ),
     ],
     cause: ({ got }) =>
@@ -181,6 +200,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(/Unable to register cu(?:DNN|FFT|BLAS) factory/i),
       symptom(/TF-TRT Warning: Could not find TensorRT|Cannot dlopen some TensorRT libraries/i),
       symptom(/successful NUMA node read from SysFS had negative value/i),
+      symptom(/Could not load dynamic library 'libnvinfer/i),
     ],
     cause: () => 'TensorFlow prints it on healthy machines too; it is not the reason for a failure.',
     fix: () => [
@@ -198,9 +218,11 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/jaxlib version [\d.]+ is newer/i),
       capture(/jaxlib is version (?<jaxlib>[\d.]+), but this version of jax requires version >= ?(?<wanted>[\d.]+)/i),
       capture(/JAX plugin (?<plugin>jax_cuda\d+_\w+) version [\d.]+ is installed, but it is not compatible with/i),
-      phrase(/jax requires jaxlib to be installed|module 'jaxlib\.xla_extension' has no attribute/i),
+      phrase(
+        /jax requires jaxlib to be installed|module 'jaxlib[\w.]*' has no attribute|cannot import name '\w+' from 'jaxlib/i,
+      ),
       capture(/Found (?<what>\w+) version (?<have>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)/i),
-      phrase(/jaxlib\.xla_extension' has no attribute|Jax plugin configuration error|but JAX was built against/i),
+      phrase(/Jax plugin configuration error|but JAX was built against/i),
       capture(/Outdated (?<what>\w+) installation found/i),
     ],
     explains: ['jax-no-gpu', 'cudnn-failed'],
@@ -241,6 +263,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/Unknown backend:? '?(?<backend>gpu|cuda)'? requested|Backend '(?<name>cuda|gpu)' failed to initialize/i),
       phrase(/(?:CUDA|GPU|ROCm) backend failed to initialize|Unable to use CUDA because of the following issues/i),
       symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
+      phrase(/\bjax\b[^\n]{0,20}(?:could(?: not|n't)|can(?:not|'t)) (?:find|see|detect|use) (?:a |the |your )?GPU/i),
     ],
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
@@ -278,7 +301,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'XLA could not compile or run the program',
     patterns: [
       symptom(
-        /XlaRuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
+        /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
       symptom(
         /(?:JaxRuntimeError|InternalError|UnknownError|FailedPreconditionError): [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*/,
@@ -297,6 +320,11 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program crashed in compiled code',
     patterns: [
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
+      near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
+      near(
+        /(?:Segmentation fault|free\(\): invalid pointer|double free or corruption|corrupted size vs\. prev_size|Aborted) ?\(?(?:core dumped)?/,
+      ),
       symptom(
         /Fatal Python error: (?:Segmentation fault|Aborted)|Windows fatal exception: (?<status>[\w ]+)/i,
         /torch|cuda|tensorflow|jax|gpu/i,
@@ -304,8 +332,13 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(
         /(?:llama|model|runner|server|worker|engine)\w*[^\n]{0,60}(?:exit(?:ed)?(?: with)?(?: code| status)?:? ?\(?(?:139|134|-11|-6|3221225477|3221226505|0x[cC]0000005|0x[cC]0000409)\b|signal: (?:segmentation fault|aborted))/i,
       ),
+      symptom(
+        /exit (?:status|code):? ?(?<status>3221225477|3221226505|3221225725|3221225786|3221225501)\b|\bBus error \(core dumped\)/i,
+      ),
+      symptom(/Fatal Python error: (?:Bus error|Segmentation fault|Aborted|Illegal instruction)/),
     ],
     unless: /exit code 0\b|Exit code: 0\b|Exit code: 1\)/,
+    echo: true,
     cause: ({ got }) =>
       `A library ended the process${got.status ? ` (${got.status})` : ''} without a message of its own: memory, a driver that does not fit, or a library of another version.`,
     fix: (context) => [

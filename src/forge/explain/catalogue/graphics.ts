@@ -26,7 +26,13 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /loader_scanned_icd_add|loader_icd_scan|terminator_CreateInstance: Failed|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
       ),
       phrase(
-        /setupLoader\w+PhysDevs|Failed to detect any valid GPUs in the current config|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
+        /(?:MESA|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
+      ),
+      phrase(
+        /Vulkan loader error|loader[^\n]{0,40}(?:ICD|libGLX_nvidia)[^\n]{0,40}fail|libEGL warning|egl: failed to create/i,
+      ),
+      phrase(
+        /setupLoader\w+PhysDevs|Failed to detect any valid GPUs(?: in the current config)?|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
       ),
       symptom(
         /\bwgpu_hal::vulkan[^\n]*(?:fail|error)|\bvk[A-Z]\w+ (?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)/i,
@@ -47,7 +53,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'The GPU was reset while it worked',
     patterns: [
       code(
-        /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG|RESET)|\bDEVICE_LOST\b/,
+        /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG|RESET)|\b(?:ERROR_)?DEVICE_LOST\b/,
       ),
       phrase(
         /(?:GPU|WebGPU|Vulkan|D3D\w*|graphics)? ?device (?:was |is |has been )?lost\b|GPU connection lost|GPU process (?:crashed|was terminated)|Device lost:/i,
@@ -55,6 +61,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(/A valid external Instance reference no longer exists|Instance dropped in popErrorScope/i),
       code(/\b887[aA]00(?:05|06|07|20)\b/),
       phrase(/nvlddmkm[^\n]*(?:stopped responding|error)|will not respond to more commands|TDR (?:detected|occurred)/i),
+      phrase(
+        /kIOGPUCommandBufferCallbackError(?:Timeout|Hang|InnocentVictim|SubmissionsIgnored)|Caused GPU (?:Timeout|Hang) Error/,
+      ),
     ],
     unless: /UR_RESULT|PI_ERROR|level_zero/,
     cause: () =>
@@ -81,7 +90,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       capture(
         /Cannot read propert(?:y|ies) of (?:null|undefined)[^\n]*(?:requestDevice|requestAdapter)|requestAdapter[^\n]*(?:returned|resolved to|is) null/i,
       ),
-      phrase(/RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i),
+      phrase(
+        /Unable to (?:instantiate|create) a (?:GPU)?Device\b|RequestDeviceError|request_adapter[^\n]*(?:None|failed)/i,
+      ),
       phrase(
         /suitable graphics adapter (?:or device )?(?:could )?not be found|no (?:suitable |compatible )?(?:graphics |GPU )?(?:adapter|device)s? (?:was |were |could be )?found[^\n]*(?:wgpu|webgpu|vulkan)|NoSuitableAdapter/i,
       ),
@@ -107,6 +118,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?:Buffer|Binding) size[^\n]{0,30}(?:is )?(?:greater|larger) than the (?:maximum|max)|(?:exceeds the max|larger than)[^\n]{0,30}(?:buffer|binding) size/i,
       ),
       phrase(/createBuffer[^\n]*(?:out of memory|failed, size)|Failed to execute 'mapAsync'|GPUOutOfMemoryError/i),
+      phrase(
+        /Adapter does(?: not|n't) support (?:the )?(?:requested|required) |Unsupported (?:feature|limit)s?: |Limit '?\w+'? value \d+ is (?:better|greater|larger) than allowed/i,
+      ),
       capture(/Required limit \(\d+\) is greater than the supported limit|While validating (?<limit>max\w+)/i),
       symptom(
         /WebGPU (?:device )?error(?:\(\d+\))?[^\n]*(?:memory|size|limit|validation)|Out of memory[^\n]*(?:WebGPU|GPUBuffer)/i,
@@ -130,7 +144,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|CommandBuffer)[^\n]*/,
       ),
       symptom(
-        /GPU(?:Validation|Internal|Pipeline)Error|Uncaptured WebGPU error|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
+        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
       ),
     ],
     cause: ({ got }) =>

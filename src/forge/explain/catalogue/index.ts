@@ -9,22 +9,26 @@ import { cudaClasses } from './cuda.ts';
 import { driverClasses } from './driver.ts';
 import { driverInstallClasses } from './driver-install.ts';
 import { extensionClasses } from './extensions.ts';
+import { familiesOf } from './families.ts';
 import { frameworkClasses } from './frameworks.ts';
 import { graphicsClasses } from './graphics.ts';
 import { installClasses } from './install.ts';
+import { kindClasses } from './kinds.ts';
 import { libraryClasses } from './libraries.ts';
 import { memoryClasses } from './memory.ts';
 import { ncclClasses } from './nccl.ts';
+import { sentencesOf } from './sentences.ts';
 import { servingClasses } from './serving.ts';
+import { toolClasses } from './tools.ts';
 
 /** An NVIDIA card in the machine confirms a fault of the NVIDIA stack; its absence proves nothing, the text may come from elsewhere. */
 const onNvidia = (facts: Facts): boolean | undefined => (facts.nvidia ? true : undefined);
 const onAmd = (facts: Facts): boolean | undefined => (facts.amd ? true : undefined);
 
-const confirmed = (rows: readonly ErrorClass[], holds: (facts: Facts) => boolean | undefined): readonly ErrorClass[] =>
-  rows.map((row) => ({ holds, ...row }));
+const confirmed = (of: readonly ErrorClass[], holds: (facts: Facts) => boolean | undefined): readonly ErrorClass[] =>
+  of.map((row) => ({ holds, ...row }));
 
-export const catalogue: readonly ErrorClass[] = [
+const rows: readonly ErrorClass[] = [
   ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...ncclClasses], onNvidia),
   ...confirmed(amdClasses, onAmd),
   ...libraryClasses,
@@ -32,9 +36,16 @@ export const catalogue: readonly ErrorClass[] = [
   ...frameworkClasses,
   ...buildClasses,
   ...extensionClasses,
+  ...kindClasses,
   ...installClasses,
   ...servingClasses,
   ...acceleratorClasses,
   ...containerClasses,
   ...graphicsClasses,
+  ...toolClasses,
 ];
+
+export const catalogue: readonly ErrorClass[] = rows.map((row) => ({
+  ...row,
+  patterns: [...row.patterns, ...(sentencesOf.get(row.code) ?? []), ...(familiesOf.get(row.code) ?? [])],
+}));

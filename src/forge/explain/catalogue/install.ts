@@ -41,6 +41,7 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(/we only found wheels for `(?<package>[\w.-]+)`|`(?<name>[\w.-]+)`[^\n]*only has wheels (?:for|with)/i),
     ],
     cause: ({ got }) =>
       `${got.package ?? got.name ?? 'The package'} has no wheel for this ${got.what ?? 'Python or platform'}${got.python ? ` (Python ${got.python})` : ''}, or the index does not carry it.`,
@@ -82,6 +83,15 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(
+        new RegExp(
+          `Because (?<package>${GPU_PACKAGE.source})\\S* depends on [^\\n]*(?:we can conclude|cannot be used|incompatible)`,
+          'i',
+        ),
+      ),
+      symptom(
+        /we can conclude that your (?:requirements|project's requirements) [^\n]*(?:unsatisfiable|incompatible)/i,
+      ),
       symptom(/pip's dependency resolver does not currently take into account all the packages that are installed/i),
     ],
     cause: ({ got }) =>
@@ -103,6 +113,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         /No module named ['"](?<module>torch\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
       ),
+      capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],
     cause: ({ got }) =>
       `${got.module ?? 'The package'} is missing in the Python that ran: another environment is active, or it was never installed.`,
@@ -147,6 +158,9 @@ export const installClasses: readonly ErrorClass[] = [
       phrase(
         /(?:CondaHTTPError|Failed to fetch: `https:\/\/download\.pytorch|error sending request for url[^\n]*(?:pytorch|pypi))/i,
       ),
+      phrase(
+        /CERTIFICATE_VERIFY_FAILED[^\n]*(?:pytorch|nvidia|pypi|conda|hugging)|(?:pytorch|nvidia|pypi|conda|hugging)[^\n]*CERTIFICATE_VERIFY_FAILED/i,
+      ),
     ],
     cause: () => 'The connection ended too early, or what came is not what was announced.',
     fix: () => [
@@ -175,10 +189,12 @@ export const installClasses: readonly ErrorClass[] = [
     patterns: [
       code(/\b(?:LibMamba)?UnsatisfiableError\b/),
       capture(/nothing provides (?:requested )?(?<what>__cuda\S*)/i),
-      code(/\bPackagesNotFoundError\b/),
+      capture(/nothing provides (?:requested )?(?<what>\S+)[^\n]* needed by \S+/i),
+      code(/\b(?:PackagesNotFoundError|ResolvePackageNotFound|DependencyNeedsBuildingError)\b/),
       capture(
         /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
       ),
+      symptom(/Solving environment: failed/i),
     ],
     cause: ({ got }) =>
       got.what
@@ -237,6 +253,9 @@ export const installClasses: readonly ErrorClass[] = [
       capture(/compiled using NumPy 1\.x cannot be run in\s+NumPy (?<numpy>[\d.]+)/i),
       phrase(/_ARRAY_API not found/),
       phrase(/numpy\.dtype size changed, may indicate binary incompatibility/i),
+      capture(
+        /module 'numpy' has no attribute '(?<name>bool8|float_|complex_|unicode_|string_|NaN|Inf|infty|product|cumproduct|row_stack|in1d|trapz|alltrue|sometrue|round_|asfarray|mat|sctypes)'|`?np\.(?<removed>\w+)`? was removed in the NumPy 2\.0 release/i,
+      ),
       phrase(/numpy\.core\.multiarray failed to import|RuntimeError: Numpy is not available/i),
       capture(
         /(?:needs|requires) NumPy (?<numpy>[\d.]+) or less|numpy[<=]=?(?<wanted>[\d.]+)[^\n]{0,40}(?:but you have|is required)/i,

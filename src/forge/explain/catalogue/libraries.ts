@@ -60,8 +60,12 @@ export const libraryClasses: readonly ErrorClass[] = [
         /(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
       ),
       symptom(/cuDNN error:/i),
+      phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:Backward|Forward)[\w ]* launch failure/i),
+      phrase(
+        /None of the algorithms provided by cuDNN|(?:did not|could not|unable to) find a (?:working|valid|suitable) (?:cudnn|convolution) \w+/i,
+      ),
     ],
-    unless: /CUDNN_STATUS_NOT_INITIALIZED|VERSION_MISMATCH/,
+    unless: /CUDNN_STATUS_NOT_INITIALIZED|VERSION_MISMATCH|nvinfer1::/,
     cause: () =>
       'Usually the GPU has too little memory left for the work space; else cuDNN and driver, or two copies of cuDNN, do not fit.',
     fix: (context) => [
@@ -80,7 +84,11 @@ export const libraryClasses: readonly ErrorClass[] = [
     code: 'cublas-init',
     severity: 'warning',
     title: 'cuBLAS could not start',
-    patterns: [code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/), phrase(/failed to create cublas handle(?!:)/i)],
+    patterns: [
+      code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/),
+      phrase(/failed to create cublas handle(?!:)/i),
+      phrase(/StreamExecutor without BLAS support/i),
+    ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',
     fix: (context) => [
       run('Look at the free memory first.', 'nvidia-smi'),
@@ -100,6 +108,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
       symptom(/\bcu(?:Blas|blas|Solver|solver|Fft|fft|Sparse|sparse)\b[^\n]{0,20}(?:internal )?error/),
+      symptom(/Blas (?:x?GEMM|SGEMM)\w* launch failed|Blas xGEMM/i),
     ],
     cause: () =>
       'The library got sizes or types that it does not take, a kernel before it failed, or its version does not fit the GPU.',
@@ -126,9 +135,11 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/(?:Unable to load|Could not find) (?<library>cu(?:BLAS|SPARSE|SOLVER|FFT|PTI|DART))\b/i),
       capture(/(?<library>cu(?:SPARSE|BLAS|SOLVER|FFT)) library was not found/i),
       capture(/\/usr\/bin\/ld: cannot find -l(?<library>cudart|cublas\w*|cudnn|nvrtc|cusparse|nccl|nvToolsExt)\b/i),
+      capture(/Finding (?<library>cu\w+|nv\w+)\b[^\n]*\n\s*ERROR: (?:can't|cannot|failed to) (?:locate|find)/i),
       phrase(/No libcudart\.so found! Install CUDA or the cudatoolkit package/i),
     ],
-    unless: /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]/,
+    unless:
+      /libcudart\.so['\]]|libcudart\.so not found in any environmental path|bitsandbytes|\[Errno 28\]|dynamic library 'libnvinfer/,
     explains: ['tf-no-gpu', 'ort-provider', 'cupy-broken'],
     cause: (context) =>
       `${context.got.library ?? 'A CUDA library'} is missing or of another major version than the program was built with.`,
@@ -250,6 +261,10 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
       phrase(/Unknown Provider Type: \w+ExecutionProvider/i),
+      phrase(
+        /multiple onnxruntime packages are installed|Require cuDNN \d[\d.*]* and CUDA \d|CUDA_PATH is set but CUDA/i,
+      ),
+      symptom(/get_available_providers\(\)[^\n]*\[?'CPUExecutionProvider'\]?/),
     ],
     cause: ({ got }) =>
       `The ${got.provider ?? 'CUDA'} provider did not load: the CPU package is installed, or the CUDA and cuDNN versions that it was built for are missing.`,
@@ -264,7 +279,9 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CuPy is not correctly installed',
     patterns: [
-      phrase(/CuPy is not correctly installed/i),
+      phrase(
+        /CuPy is not correctly installed|make sure that the (?:version of CuPy|package)[^\n]*matches with the version of CUDA/i,
+      ),
       phrase(/CuPy may not function correctly because multiple CuPy packages are installed/i),
       capture(/(?:No module named '?cupy(?:_backends|\.cuda)|Failed to import CuPy)/i),
     ],
@@ -290,7 +307,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'bitsandbytes does not fit the CUDA version',
     patterns: [
-      phrase(/CUDA Setup failed despite (?:CUDA|GPU) being available/i),
+      phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
       capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
       phrase(
         /bitsandbytes[^\n]{0,60}(?:compiled without GPU support|CUDA (?:binary|version|setup))|Could not find the bitsandbytes/i,

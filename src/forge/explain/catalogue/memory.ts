@@ -46,7 +46,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /\bVK_ERROR_OUT_OF_DEVICE_MEMORY|\bErrorOutOfDeviceMemory|\bE_OUTOFMEMORY\b|kIOGPUCommandBufferCallbackErrorOutOfMemory/,
       ),
       capture(
-        /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*buffers?(?: of size (?<bytes>\d+))?/i,
+        /(?:failed|unable) to allocate (?:(?:the )?(?:CUDA|ROCm|Vulkan|SYCL|Metal|HIP)\d*|buffer for|backend|compute(?: pp)?|KV|kv[ -]cache)[ \w]*(?:buffers?|cache)(?: of size (?<bytes>\d+))?/i,
       ),
       capture(
         /(?:allocation|allocating|Device memory allocation) of (?:size )?\d+[^\n]{0,30} failed/i,
@@ -66,6 +66,10 @@ export const memoryClasses: readonly ErrorClass[] = [
       phrase(
         /out of (?:gpu|device|video|graphics|vram) memory|(?:not enough|insufficient|exceeds? (?:the )?(?:available|free)?) ?(?:VRAM|GPU RAM)|Failed to allocate memory for requested buffer of size|bfc_arena\.cc[^\n]*Failed to allocate/i,
       ),
+      symptom(/Tried to allocate [\d.]+ ?[GMK]i?B/i),
+      code(/\bERROR_OUT_OF_DEVICE_MEMORY\b|VK_ERROR_OUT_OF_(?:HOST|POOL)_MEMORY/),
+      symptom(/failed to (?:create|initialize|init) (?:the |llama_)?context(?: with model)?\b/i),
+      phrase(/No executable batch size found/i),
     ],
     cuda: [2],
     explains: ['ollama-runner', 'vllm-engine', 'nccl', 'cublas-init', 'cudnn-failed', 'ort-provider'],
@@ -186,6 +190,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       phrase(/DataLoader worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/i),
       weak(/^(?:.*: line \d+:\s+\d+ )?Killed(?:\s+(?:python|torchrun|accelerate|uv|pip|jupyter)\b.*)?$/m),
       weak(/(?:exit(?:ed)?(?: with)?(?: code| status)?:? |returned )137\b|exitcode\s*:\s*-9\b/i),
+      symptom(/\[Errno 12\] Cannot allocate memory|Cannot allocate memory \(12\)/),
     ],
     explains: ['ollama-runner', 'build-failed'],
     cause: ({ got }) =>
@@ -237,6 +242,7 @@ export const memoryClasses: readonly ErrorClass[] = [
       capture(
         /No space left on device[^\n]*\/dev\/shm|\/dev\/shm[^\n]*No space left on device|unable to (?:write|mmap|open)[^\n]*<?\/torch_\d+/i,
       ),
+      phrase(/DataLoader worker[^\n]*killed by signal: Bus error/i),
     ],
     explains: ['disk-full', 'nccl', 'host-oom'],
     cause: () => 'DataLoader workers and NCCL pass data through /dev/shm, of which Docker gives 64 MB.',

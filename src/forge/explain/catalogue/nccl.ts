@@ -21,7 +21,9 @@ export const ncclClasses: readonly ErrorClass[] = [
         /Timed out (?:after \d+ ?\w+ )?(?:waiting for (?:clients|rank|recv)|initializing process group)|wait timeout after \d+ms/i,
         /torch|rank|store|process group/i,
       ),
-      phrase(/Heartbeat monitor timed out|Received a dump signal due to a collective timeout/i),
+      phrase(
+        /\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout/i,
+      ),
     ],
     explains: ['nccl', 'nccl-network', 'dist-child'],
     cause: ({ got }) =>
@@ -59,7 +61,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       ),
       code(/ncclRemoteError/),
       capture(
-        /NCCL WARN[^\n]*(?:bind|connect|accept|listen|socket|recv|send)[^\n]*(?:failed|refused|closed|in use|assign|unreach)/i,
+        /NCCL WARN[^\n]*(?:bind|connect|accept|listen|socket|recv|send)[^\n]*(?:failed(?!: Address already)|refused|closed|assign|unreach)/i,
       ),
     ],
     explains: ['nccl'],
@@ -161,6 +163,7 @@ export const ncclClasses: readonly ErrorClass[] = [
       symptom(/torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError/),
       symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
     ],
+    echo: true,
     cause: () =>
       'torchrun reports that a rank ended; the cause is the last traceback before this line, of the rank named as "first observed failure".',
     fix: () => [

@@ -1,6 +1,6 @@
 // Programs that serve language models: Ollama, llama.cpp and vLLM.
 
-import { capture, phrase, symptom } from '../patterns.ts';
+import { capture, phrase, symptom, weak } from '../patterns.ts';
 import { reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { LLAMA, OLLAMA, VLLM } from './links.ts';
@@ -11,9 +11,15 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
-      phrase(/no compatible GPUs were discovered|no nvidia devices detected/i),
       phrase(
-        /unable to load (?:cudart|cuda driver|nvcuda|nvml|oneapi)[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
+        /no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i,
+      ),
+      phrase(
+        /unable to load (?:cudart|cuda|nvcuda|nvml|oneapi|rocm|hip)\b[^\n]*(?:library|management)|error looking up (?:nvidia|CUDART) GPU memory/i,
+      ),
+      phrase(
+        /no GPU detected|GPU (?:not detected|is not used)|falling back to CPU|inference compute[^\n]*library=cpu|100% CPU/i,
+        /ollama|level=|gpu\.go|routes\.go|llm\.go/i,
       ),
       capture(/cuda driver library (?:init failure|failed to (?:initialize|get device context))[: ]*(?<number>\d+)?/i),
       phrase(
@@ -26,7 +32,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(/amdgpu is not supported|amdgpu version file missing|ollama recommends running/i),
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
     ],
-    explains: ['torch-no-gpu'],
+    explains: ['torch-no-gpu', 'cuda-lib-missing'],
     cause: ({ got, facts }) =>
       got.number === '999'
         ? 'The driver is in a bad state, most often after suspend.'
@@ -62,8 +68,12 @@ export const servingClasses: readonly ErrorClass[] = [
       symptom(
         /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
       ),
+      symptom(
+        /model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i,
+      ),
     ],
     explains: ['native-crash', 'cuda-failed'],
+    echo: true,
     cause: ({ got }) =>
       `The process that holds the model crashed${got.status ? ` (${got.status.trim()})` : ''}; the server log tells why, most often memory.`,
     fix: () => [
@@ -119,6 +129,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:missing tensor|wrong number of tensors|check_tensor_dims: tensor) '?(?<tensor>[\w.]+)?|done_getting_tensors: wrong number/i,
       ),
       phrase(/this model (?:is not supported|requires a newer version)|model requires a newer version of Ollama/i),
+      capture(/tensor '(?<tensor>[\w.]+)' has wrong shape/i),
     ],
     explains: ['gguf-file', 'ollama-runner'],
     cause: ({ got }) =>
@@ -148,6 +159,9 @@ export const servingClasses: readonly ErrorClass[] = [
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main): (?:error: )?(?:failed|unable) to load model/i,
       ),
       capture(/gguf_init_from_file\w*: failed to (?:open|read)[^\n]*/i),
+      phrase(
+        /PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
+      ),
     ],
     cause: () => 'The file is cut off, not a GGUF file (an HTML page or a Git LFS pointer), or of an old format.',
     fix: () => [
@@ -164,7 +178,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(
         /no usable GPU found, --gpu-layers option will be ignored|compiled without (?:GPU|CUDA) support|not compiled with GPU offload support|one possible reason is that llama\.cpp was compiled without GPU support/i,
       ),
-      capture(/ggml_cuda_init: failed to initialize (?:CUDA|ROCm): (?<why>[^\n]+)/i),
+      capture(/ggml_cuda_init: failed to initialize (?:CUDA|ROCm): (?!no (?:ROCm|CUDA)-capable)(?<why>[^\n]+)/i),
       phrase(/ggml_vulkan: No devices found|ggml_metal_init: error|ggml_metal: error/i),
     ],
     cause: ({ got }) =>
@@ -195,6 +209,7 @@ export const servingClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/GGML_ASSERT(?:\(|: )(?<check>[^\n]{0,120})/),
       symptom(/ggml[\w/.-]*\.(?:cu|c|cpp|cuh|m):\d+: (?<check>fatal error|not implemented|CUDA error)/i),
+      weak(/ggml_\w+_compute_forward: (?<check>\w+) failed|ggml_abort|ggml_backend_\w+: (?<failed>[^\n]*failed)/i),
     ],
     cause: ({ got }) =>
       `A condition that must hold did not${got.check ? ` (${got.check.trim()})` : ''}: a model or option that this version does not support, or memory that could not be had.`,
@@ -247,13 +262,15 @@ export const servingClasses: readonly ErrorClass[] = [
   {
     code: 'vllm-engine',
     severity: 'error',
-    title: 'The engine of vLLM did not start; its own message stands above',
+    title: 'The engine that serves the model stopped; its own message stands above',
     patterns: [
       symptom(
         /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)/i,
       ),
     ],
-    cause: () => 'vLLM reports that a process ended; the cause is the traceback of that process further up.',
+    echo: true,
+    cause: () =>
+      'The server (vLLM, SGLang) reports that a process of its own ended; the cause is the traceback of that process further up.',
     fix: () => [
       say('Look further up for the first traceback with (EngineCore …) or (Worker …) and explain that.'),
       say('VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager narrow it down.'),

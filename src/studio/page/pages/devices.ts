@@ -17,11 +17,12 @@ interface Curve {
   readonly colour: string;
   readonly format: (v: number) => string;
   readonly top?: number;
+  readonly least?: number;
 }
 
 const curves: readonly Curve[] = [
   { key: 'busy', title: 'Busy', colour: '--c1', format: (v) => percent(v), top: 1 },
-  { key: 'launches', title: 'Kernels per second', colour: '--c2', format: (v) => count(v) },
+  { key: 'launches', title: 'Kernels per second', colour: '--c2', format: (v) => count(v), least: 4 },
   { key: 'temperature', title: 'Temperature', colour: '--c4', format: (v) => `${Math.round(v)} °C` },
   { key: 'power', title: 'Power', colour: '--c3', format: (v) => `${Math.round(v)} W` },
   { key: 'clock', title: 'Clock', colour: '--c5', format: (v) => `${Math.round(v)} MHz` },
@@ -61,6 +62,7 @@ function deviceCard(first: Device): {
       series: [{ label: '', colour: c.colour, fill: true }],
       format: c.format,
       ...(c.top === undefined ? {} : { top: c.top }),
+      ...(c.least === undefined ? {} : { least: c.least }),
     }),
   }));
   const missing = h('p', { class: 'hint' });

@@ -18,6 +18,30 @@ const pressureSigns = {
   critical: ['bad', 'Pressure critical'],
 } as const;
 
+/** Tensors of one kind that one line made. */
+interface Held {
+  readonly device: string;
+  readonly what: string;
+  readonly site: string;
+  bytes: number;
+  count: number;
+  ageMs: number;
+}
+
+function together(holders: RuntimeView['memory']['holders']): Held[] {
+  const found = new Map<string, Held>();
+  for (const o of holders) {
+    const what = `${o.dtype} [${o.shape.join(', ')}]`;
+    const key = `${o.device} ${what} ${o.site}`;
+    const held = found.get(key) ?? { device: o.device, what, site: o.site, bytes: 0, count: 0, ageMs: 0 };
+    held.bytes += o.bytes;
+    held.count++;
+    held.ageMs = Math.max(held.ageMs, o.ageMs);
+    found.set(key, held);
+  }
+  return [...found.values()].sort((a, b) => b.bytes - a.bytes).slice(0, 10);
+}
+
 /** Steps that gave something back. */
 function stepsOf({ steps }: RuntimeView['memory']['cleanups'][number]): string {
   const useful = steps.filter((s) => s.freedMb > 0).map((s) => `${s.name}: ${bytes(s.freedMb * MiB)}`);
@@ -113,18 +137,17 @@ export const memory: Page = {
       hits: figure('Pool hit rate'),
       rounding: figure('Pool: asked / handed out'),
     };
-    type Holder = RuntimeView['memory']['holders'][number];
-    const holders = table<Holder>(
-      'The largest tensors',
+    const holders = table<Held>(
+      'Who holds most',
       [
-        { head: 'Size', text: (o) => bytes(o.bytes), number: true, bar: (o) => o.bytes / largest },
-        { head: 'What', text: (o) => `${o.dtype} [${o.shape.join(', ')}]`, code: true },
+        { head: 'In all', text: (o) => bytes(o.bytes), number: true, bar: (o) => o.bytes / largest },
+        { head: 'Tensors', text: (o) => count(o.count), number: true },
+        { head: 'What', text: (o) => o.what, code: true },
         { head: 'Where', text: (o) => o.device },
         { head: 'Made at', text: (o) => (o.site ? line(o.site) : unknown), code: true, title: (o) => o.site },
-        { head: 'Made', text: (o) => ago(view!.now - o.ageMs, view!.now) },
+        { head: 'Oldest', text: (o) => ago(view!.now - o.ageMs, view!.now) },
       ],
-      (o) =>
-        `${o.device} ${o.shape} ${o.dtype} ${o.site} ${o.lastUse} ${o.bytes} ${Math.round((view!.now - o.ageMs) / 2000)}`,
+      (o) => `${o.device} ${o.what} ${o.site}`,
       empty('No tensors are alive.'),
     );
     let largest = 1;
@@ -188,7 +211,11 @@ export const memory: Page = {
       none,
       h('section', { class: 'figures', 'aria-label': 'Figures' }, ...Object.values(figures).map((f) => f.element)),
       holder,
-      panel('Largest tensors', 'Looked up every five seconds.', holders.element),
+      panel(
+        'Who holds most',
+        'The largest tensors, those of one line together. Looked up every five seconds.',
+        holders.element,
+      ),
       panel('Growth', 'Live memory that rises and does not come down.', leaks.element),
       panel(
         'Forgotten tensors',
@@ -231,8 +258,9 @@ export const memory: Page = {
           requests > 0 ? percent(sum((p) => p.requestedBytes) / sum((p) => p.roundedBytes)) : unknown,
           requests > 0 ? `${bytes(sum((p) => p.heldBytes))} held` : 'how much rounding costs',
         );
-        largest = m.holders[0]?.bytes ?? 1;
-        holders.update(m.holders);
+        const held = together(m.holders);
+        largest = held[0]?.bytes ?? 1;
+        holders.update(held);
         leaks.update(m.leaks);
         forgotten.update(snapshot.leaks.slice(0, 20));
         cleanups.update(m.cleanups);

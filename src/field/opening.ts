@@ -1,54 +1,51 @@
-// createField: options checked, a device chosen by what it computes, a field on it.
+// How a field comes to be: options checked, a device chosen by what it computes, a field made on it.
 
 import { createRuntime, type DeviceId, type Runtime } from '../index.ts';
-import { chooseDevice, type Probe } from './device.ts';
-import { Field } from './field.ts';
+import { chooseDevice, type DeviceChoice, type Probe } from './device.ts';
+import type { Field } from './field.ts';
 import { type FieldOptions, type ResolvedField, resolveField } from './options.ts';
 import { type FieldSettings, settingRows } from './settings.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 
-/**
- * A field on the best device that computes it right.
- *
- * ```ts
- * import { createField } from 'gpuforge/field';
- * await using field = await createField({ resolution: 32 });
- * const { motors, state } = await field.step(new Float32Array(16).fill(0.1));
- * ```
- */
-export async function createField(options: FieldOptions = {}): Promise<Field> {
+/** Makes a field: its class hands itself in. */
+export type MakeField = (rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) => Field;
+
+export async function openField(options: FieldOptions, make: MakeField): Promise<Field> {
   const resolved = resolveField(options);
   const rt = options.runtime ?? (await createRuntime());
   try {
-    const choice = await chooseDevice(rt, options, probeOf(rt, resolved));
+    const choice = await chooseDevice(rt, options, probeOf(rt, resolved, make));
     if (options.quiet === false) console.info(`field on ${choice.device}: ${choice.reason}`);
-    return new Field(rt, resolved, choice, options.runtime === undefined);
+    return make(rt, resolved, choice, options.runtime === undefined);
   } catch (e) {
     if (!options.runtime) await rt.close();
     throw e;
   }
 }
 
+/** Where a field lives. */
+export type FieldPlace = Pick<FieldOptions, 'device' | 'forceGPU' | 'runtime' | 'quiet'>;
+
 /** A field with the options and the state of a snapshot. */
-export async function fieldFrom(
-  snapshot: FieldSnapshot,
-  options: Pick<FieldOptions, 'device' | 'forceGPU' | 'runtime' | 'quiet'>,
-): Promise<Field> {
+export async function fieldFrom(snapshot: FieldSnapshot, options: FieldPlace, make: MakeField): Promise<Field> {
   const { shape, settings, boundary, telemetry } = snapshot.options;
   const { edges, layout, ...sizes } = shape;
   const own = Object.entries(settings).filter(([name]) =>
     settingRows[name as keyof FieldSettings]?.models.includes(shape.model),
   );
-  const field = await createField({
-    ...sizes,
-    resolution: edges,
-    channels: layout,
-    settings: Object.fromEntries(own),
-    boundary,
-    telemetry,
-    seed: snapshot.seed,
-    ...options,
-  });
+  const field = await openField(
+    {
+      ...sizes,
+      resolution: edges,
+      channels: layout,
+      settings: Object.fromEntries(own),
+      boundary,
+      telemetry,
+      seed: snapshot.seed,
+      ...options,
+    },
+    make,
+  );
   try {
     await field.restore(snapshot);
     return field;
@@ -63,11 +60,11 @@ const probeCycles = 2;
 const probeTolerance = 1e-4;
 
 /** A small field of the same kind, on the device and on the CPU of the runtime, where there is one. */
-function probeOf(rt: Runtime, { shape, ...rest }: ResolvedField): Probe {
+function probeOf(rt: Runtime, { shape, ...rest }: ResolvedField, make: MakeField): Probe {
   const cpu = rt.devices().find((d) => d.open && rt.device(d.id).caps.host === true)?.id;
   const small: ResolvedField = { ...rest, shape: { ...shape, edges: [4, 4, 4] } };
   const cycles = async (device: DeviceId): Promise<number[]> => {
-    await using field = new Field(rt, small, { device, reason: 'probe' }, false);
+    await using field = make(rt, small, { device, reason: 'probe' }, false);
     const seen: number[] = [];
     for (let i = 0; i < probeCycles; i++) {
       const { motors, state } = await field.step(new Float32Array(shape.sensorDim).fill(0.3));

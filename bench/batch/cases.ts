@@ -1,0 +1,92 @@
+// The use cases of batches, each with every side in one run; the table shows all, also where one loses.
+
+import { batchMatmul, createBatch } from '../../src/batch/index.ts';
+import { createRuntime, type Runtime } from '../../src/index.ts';
+import { Lattice } from '../../src/lattice/index.ts';
+import { type Row, verdict } from '../compute/report.ts';
+import { values } from '../compute/setup.ts';
+
+const seconds = (ms: number): string => `${ms.toFixed(0)} ms`;
+
+async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
+  const start = performance.now();
+  const value = await work();
+  return [value, performance.now() - start];
+}
+
+/** A: 100 lattices (4, 10), each built, analysed and searched once. */
+export async function lattices(): Promise<Row[]> {
+  const rt = await createRuntime({ devices: ['cpu'], routing: { mode: 'off' } });
+  const one = async (lattice: Lattice): Promise<readonly [number, number]> => {
+    await lattice.build();
+    const { edges } = await lattice.analyze();
+    const { length } = await lattice.shortestPath(0, lattice.vertices - 1, { method: 'search' });
+    await lattice.dispose();
+    return [edges, length];
+  };
+  const make = (): Lattice[] =>
+    Array.from({ length: 100 }, () => new Lattice({ dimensions: 4, size: 10, runtime: rt }));
+  await one(make()[0]!);
+  const [inTurn, sequentialMs] = await timed(async () => {
+    const out: (readonly [number, number])[] = [];
+    for (const lattice of make()) out.push(await one(lattice));
+    return out;
+  });
+  const [batched, batchMs] = await timed(async () => {
+    await using batch = createBatch(make(), { maxBatchSize: 16, runtime: rt });
+    return batch.executeParallel(one);
+  });
+  const module = new URL('../../bench/batch/lattice-work.mjs', import.meta.url);
+  const [threaded, threadsMs] = await timed(async () => {
+    await using batch = createBatch(
+      Array.from({ length: 100 }, () => [4, 10] as const),
+      { maxBatchSize: 16 },
+    );
+    return batch.executeParallel<[number, number]>({ module, export: 'latticeWork' });
+  });
+  await rt.close();
+  const equal =
+    JSON.stringify(inTurn) === JSON.stringify(batched) && JSON.stringify(inTurn) === JSON.stringify(threaded);
+  const best = Math.min(batchMs, threadsMs);
+  return [
+    {
+      id: 'A',
+      what: '100 lattices (4, 10): build, analyse, one search',
+      figures: `in turn ${seconds(sequentialMs)}, batch ${seconds(batchMs)}, worker threads ${seconds(threadsMs)} (their start included), equal: ${equal}`,
+      limit: 'batch or threads ≤ 0.6 × in turn on two cores',
+      verdict: verdict(equal && best <= 0.6 * sequentialMs),
+      data: { sequentialMs, batchMs, threadsMs, equal },
+    },
+  ];
+}
+
+/** C: 64 products whose inputs are three times the budget in all. */
+export async function memory(): Promise<Row[]> {
+  const n = 256;
+  const budget = Math.ceil((2 * 64 * 4 * n * n) / 3);
+  const rt: Runtime = await createRuntime({ devices: ['cpu'], memory: { budget } });
+  const a = Array.from({ length: 64 }, (_, i) => values(n * n, i + 1));
+  const [got, ms] = await timed(() => batchMatmul(a, a, { runtime: rt, shapes: [[n, n, n]] }));
+  const peak = rt.stats().peakBytes;
+  let worst = 0;
+  for (let c = 0; c < n; c += 17) {
+    let [sum, size] = [0, 0];
+    for (let k = 0; k < n; k++) {
+      const p = a[63]![c * n + k]! * a[63]![k * n + c]!;
+      sum += p;
+      size += Math.abs(p);
+    }
+    worst = Math.max(worst, Math.abs(got[63]![c * n + c]! - sum) / size);
+  }
+  await rt.close();
+  return [
+    {
+      id: 'C',
+      what: `64 products of ${n}² whose inputs are 3 × the budget`,
+      figures: `${seconds(ms)}, peak ${(peak / 2 ** 20).toFixed(1)} of ${(budget / 2 ** 20).toFixed(1)} MiB, error ${worst.toExponential(1)}`,
+      limit: 'right, peak ≤ budget',
+      verdict: verdict(peak <= budget && worst <= 2e-7 * Math.sqrt(n)),
+      data: { ms, peak, budget, worst },
+    },
+  ];
+}

@@ -1,0 +1,34 @@
+// npm run bench -- batch: the use cases of gpuforge/batch and the queue, measured on this machine.
+//
+//   --only A,queue    some of it: A, C, queue
+//   --json FILE       default bench/results/batch-cpu.json
+//
+// What needs a GPU (use case B, products, overlap) is bench/gpu/batch.ts: npm run bench -- --gpu builds it into dist/gpu/batch.mjs.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { dirname } from 'node:path';
+import { type Row, show } from '../compute/report.ts';
+import { lattices, memory } from './cases.ts';
+import { queue } from './queue.ts';
+
+const args = process.argv.slice(2);
+const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+const only = option('--only')?.split(',');
+const parts: Readonly<Record<string, () => Promise<Row[]>>> = { A: lattices, C: memory, queue };
+
+const load = loadavg()[0]!;
+console.log(
+  `gpuforge/batch on ${cpus()[0]?.model ?? 'unknown CPU'}, ${cpus().length} cores, load ${load.toFixed(1)}, Node ${process.version}\n`,
+);
+const rows: Row[] = [];
+for (const [id, run] of Object.entries(parts)) if (!only || only.includes(id)) rows.push(...(await run()));
+console.log(show(rows));
+const file = option('--json') ?? 'bench/results/batch-cpu.json';
+mkdirSync(dirname(file), { recursive: true });
+const machine = { cpu: cpus()[0]?.model, cores: cpus().length, load: loadavg(), node: process.version };
+writeFileSync(
+  file,
+  `${JSON.stringify({ command: 'npm run bench -- batch', machine, at: new Date().toISOString(), rows }, null, 1)}\n`,
+);
+process.exitCode = rows.some((r) => r.verdict === 'missed') ? 1 : 0;

@@ -1,0 +1,36 @@
+// On a GPU host: our backend on CUDA beside TF.js's WebGPU backend over Dawn, in one process and one TF.js.
+//
+//   node dist/gpu/tfjs-bench.mjs [--only REGEX] [--rounds N] [--device cuda|webgpu|cpu] [--alone]
+
+import * as cpu from '@tensorflow/tfjs-backend-cpu';
+import * as tf from '@tensorflow/tfjs-core';
+import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
+import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.js';
+import { registerBackend } from '../../src/tfjs/index.ts';
+import { installDawn } from '../webgpu/dawn.mjs';
+import { measure, table } from './measure.ts';
+
+const args = process.argv.slice(2);
+const option = (name: string, otherwise: string): string => args[args.indexOf(`--${name}`) + 1 || -1] ?? otherwise;
+console.warn = () => {};
+const device = option('device', 'cuda') as 'cuda' | 'webgpu' | 'cpu';
+const backends = ['gpuforge'];
+let adapter = 'none';
+if (!args.includes('--alone')) {
+  try {
+    adapter = await installDawn();
+    await import('@tensorflow/tfjs-backend-webgpu');
+    backends.push('webgpu');
+  } catch (e) {
+    adapter = String(e);
+  }
+}
+const backend = await registerBackend(tf, { cpu, runtime: { devices: [device] } });
+const rows = await measure(tf, backends, {
+  rounds: Number(option('rounds', '7')),
+  only: new RegExp(option('only', '')),
+});
+console.log(`${backend.report().device}, node ${process.version}, TF.js ${tf.version_core}, Dawn: ${adapter}\n`);
+console.log(table(rows, backends));
+console.log(`\nrouted kernels: ${JSON.stringify(backend.report().routed)}`);
+process.exit(0);

@@ -1,0 +1,33 @@
+// npm run bench -- tfjs: our backend beside TF.js's cpu and wasm backends, in one process and one TF.js.
+//
+//   --only REGEX     some of the works     --rounds N   samples a backend (default 7)
+//   --threads N      of the wasm backend, which has none in Node unless asked
+
+import { createRequire } from 'node:module';
+import { cpus } from 'node:os';
+import { dirname } from 'node:path';
+import type * as core from '@tensorflow/tfjs-core';
+import { registerBackend } from '../../src/tfjs/index.ts';
+import { measure, table } from './measure.ts';
+
+const args = process.argv.slice(2);
+const option = (name: string, otherwise: string): string => args[args.indexOf(`--${name}`) + 1 || -1] ?? otherwise;
+const require = createRequire(new URL('../../bench/package.json', import.meta.url));
+console.warn = () => {};
+// With the gradients and chained ops of the whole package.
+require('@tensorflow/tfjs');
+const tf = require('@tensorflow/tfjs-core') as typeof core;
+const cpu = require('@tensorflow/tfjs-backend-cpu');
+const wasm = require('@tensorflow/tfjs-backend-wasm');
+wasm.setWasmPaths(`${dirname(require.resolve('@tensorflow/tfjs-backend-wasm'))}/`);
+const backend = await registerBackend(tf, { cpu, runtime: { devices: ['cpu'] } });
+const backends = ['gpuforge', 'wasm', 'cpu'];
+const rows = await measure(tf, backends, {
+  rounds: Number(option('rounds', '7')),
+  only: new RegExp(option('only', '')),
+});
+console.log(`${cpus()[0]!.model}, ${cpus().length} cores, node ${process.version}, TF.js ${tf.version_core}\n`);
+console.log(table(rows, backends));
+console.log(`\nrouted kernels: ${JSON.stringify(backend.report().routed)}`);
+await backend.close();
+process.exit(0);

@@ -1,0 +1,160 @@
+// The page: a field in a control loop with sensors by mouse, and a cart that another, trained field holds.
+
+import { createRuntime, formatBytes } from 'gpuforge';
+import { createField, type Field } from 'gpuforge/field';
+import { type Cart, cartHz, cartRecords, cartSensors, controllers, moveCart, uniform } from './cart.ts';
+import { canvas, drawBars, drawCart, drawHistogram, drawSlice } from './draw.ts';
+
+const size = 16;
+const channels = 32;
+const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+const value = (id: string): number => Number(element<HTMLInputElement>(id).value);
+const say = (id: string, text: string): void => {
+  element(id).textContent = text;
+};
+
+const rt = await createRuntime();
+let field = await fieldWith(0.001);
+say('device', `${size}³ × ${channels} on ${field.device} (${field.choice.reason})`);
+
+function fieldWith(spontaneous: number): Promise<Field> {
+  return createField({
+    runtime: rt,
+    resolution: size,
+    channels,
+    seed: 1,
+    settings: { spontaneous, readout: 'slab', gain: 100 },
+  });
+}
+
+// Sensors by mouse.
+const sensors = new Float32Array(16);
+const pad = canvas('sensors');
+pad.canvas.addEventListener('pointermove', (e) => {
+  if (e.buttons === 0) return;
+  const box = pad.canvas.getBoundingClientRect();
+  const at = ((e.clientX - box.left) / box.width) * 16;
+  const height = 1 - (2 * (e.clientY - box.top)) / box.height;
+  sensors.forEach((_, i) => {
+    sensors[i] = Math.max(-1, Math.min(1, height * Math.exp(-((i + 0.5 - at) ** 2) / 4)));
+  });
+});
+for (const id of ['index', 'channel'])
+  element(id).addEventListener('input', () => say(`${id}-value`, String(value(id))));
+element('noise').addEventListener('change', async () => {
+  const spontaneous = value('noise') / 10_000;
+  say('noise-value', spontaneous.toString());
+  const next = await fieldWith(spontaneous);
+  await next.restore(await field.snapshot());
+  field = next;
+  rate?.abort();
+});
+
+// The control loop: begun anew when the rate changes.
+let rate: AbortController | null = null;
+let latencies: number[] = [];
+let missed = 0;
+element('hz').addEventListener('input', () => {
+  say('hz-value', `${value('hz')} Hz`);
+  rate?.abort();
+});
+
+async function control(): Promise<void> {
+  for (;;) {
+    const hz = value('hz');
+    const own = field;
+    rate = new AbortController();
+    latencies = [];
+    let start = 0;
+    const report = await own.loop({
+      hz,
+      signal: rate.signal,
+      source: () => {
+        start = performance.now();
+        return sensors;
+      },
+      sink: async (motors) => {
+        latencies.push(performance.now() - start);
+        if (latencies.length > 500) latencies.shift();
+        await show(own, motors, 1000 / hz);
+      },
+    });
+    missed += report.missed;
+    if (own !== field) await own.dispose();
+  }
+}
+
+const pictures = { slice: canvas('slice'), motors: canvas('motors'), latency: canvas('latency') };
+let drawn = 0;
+
+/** At most 30 pictures a second, whatever the rate. */
+async function show(own: Field, motors: Float32Array, period: number): Promise<void> {
+  const now = performance.now();
+  if (now - drawn < 33) return;
+  drawn = now;
+  const axis = value('axis') as 0 | 1 | 2;
+  drawSlice(pictures.slice, await own.slice(axis, value('index'), value('channel')), size, size);
+  drawBars(pad, sensors, 'amber');
+  drawBars(pictures.motors, motors, 'teal');
+  const bins = new Array<number>(32).fill(0);
+  for (const l of latencies) bins[Math.min(31, Math.floor((l / (2 * period)) * 32))]!++;
+  drawHistogram(pictures.latency, bins, period);
+  const sorted = [...latencies].sort((a, b) => a - b);
+  const at = (q: number): string => `${sorted[Math.floor(q * (sorted.length - 1))]!.toFixed(1)} ms`;
+  say('median', at(0.5));
+  say('p99', at(0.99));
+  say('missed', String(missed + latencies.filter((l) => l > period).length));
+  say('cycles', String(own.cycle));
+  const { statistics, carried } = own;
+  say('information', carried.information.toFixed(3));
+  say('energy', Math.sqrt(statistics!.squares).toFixed(2));
+  say('mode', carried.information < 0.3 ? 'exploring' : 'balanced');
+  say('memory', formatBytes(own.report().memory.state));
+}
+
+// The cart.
+const cart: Cart = { x: 0.8, v: 0 };
+const trace: number[] = [];
+const track = canvas('cart');
+track.canvas.addEventListener('pointerdown', (e) => {
+  const box = track.canvas.getBoundingClientRect();
+  const at = ((e.clientX - box.left) / box.width - 0.5) * 3.4;
+  cart.v += at > cart.x ? -0.8 : 0.8;
+});
+
+async function driveCart(): Promise<void> {
+  const driver = await createField({
+    runtime: rt,
+    // So small that a GPU would spend its time on being asked.
+    device: 'cpu',
+    resolution: 4,
+    channels: 16,
+    sensorDim: 2,
+    motorDim: 1,
+    settings: { readout: 'trained' },
+  });
+  const report = await driver.train(cartRecords(controllers.PD, 600, 1, 7), {
+    method: 'ridge',
+    what: 'motors',
+    lambda: 1e-6,
+  });
+  say('training', `trained on ${report.samples} records in ${(report.ms / 1000).toFixed(1)} s`);
+  const random = uniform(5);
+  await driver.loop({
+    hz: cartHz,
+    source: () => cartSensors(cart),
+    sink: (motors) => {
+      const chosen = element<HTMLSelectElement>('controller').value as 'field' | keyof typeof controllers;
+      const motor = chosen === 'field' ? motors[0]! : (controllers[chosen](cart) as number);
+      moveCart(cart, motor, random);
+      trace.unshift(cart.x);
+      if (trace.length > 10 * cartHz) trace.pop();
+      drawCart(track, trace, cart.x, motor);
+      const rms = Math.sqrt(trace.reduce((s, x) => s + x * x, 0) / trace.length);
+      say('rms', rms.toFixed(3));
+    },
+  });
+}
+
+void control();
+void driveCart();

@@ -1,0 +1,112 @@
+// The sizes of a processor's batches: from its settings, from memory, and from what was measured on the device.
+
+import { type Runtime, Tensor } from '../index.ts';
+import type { Clock } from '../profile/clock.ts';
+import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
+import type { BatchReport } from './list-run.ts';
+import { assumedMb, sizeFor } from './memory-size.ts';
+import { type BatchSettings, defaults } from './settings.ts';
+
+/** How the last size came about. */
+export interface SizeFacts {
+  /** Items of a batch at most. */
+  readonly size: number | null;
+  /** What an item was taken to need. */
+  readonly mbPerItem: BatchReport['mbPerItem'] | null;
+  /** Whether the device told how much memory there is. */
+  readonly memory: 'known' | 'assumed' | null;
+}
+
+/** What an item of unknown kind is taken to need. */
+const unknownMb = 10;
+const MiB = 2 ** 20;
+
+export class ProcessorSizes<T> {
+  readonly #items: readonly T[];
+  readonly #settings: BatchSettings<T>;
+  /** The best size of each operation, as far as it is known. */
+  readonly #best = new Map<string, number>();
+  #measuredMb: number | null = null;
+  last: SizeFacts = { size: null, mbPerItem: null, memory: null };
+
+  constructor(items: readonly T[], settings: BatchSettings<T>) {
+    this.#items = items;
+    this.#settings = settings;
+  }
+
+  /** The limits of batches of an operation. */
+  limits(operation: string): {
+    readonly maxBatchSize: number;
+    readonly minBatchSize: number;
+    readonly safetyMargin: number;
+  } {
+    const s = this.#settings;
+    const best = this.#best.get(operation) ?? Number.MAX_SAFE_INTEGER;
+    const maxBatchSize = Math.min(s.maxBatchSize ?? defaults.maxBatchSize, best);
+    const minBatchSize = Math.min(s.minBatchSize ?? defaults.minBatchSize, maxBatchSize);
+    return { maxBatchSize, minBatchSize, safetyMargin: s.safetyMargin ?? defaults.safetyMargin };
+  }
+
+  /** The size of the next batch of items. */
+  next(left: number, runtime: Runtime | null, operation: string): number {
+    const mbPerItem = this.#itemMb();
+    const availableMb = runtime?.memory.snapshot(this.#settings.device).availableMb ?? null;
+    const size = sizeFor(this.limits(operation), left, availableMb ?? assumedMb, mbPerItem.mb);
+    this.last = { size, mbPerItem, memory: availableMb === null ? 'assumed' : 'known' };
+    return size;
+  }
+
+  /** A batch of this size did not fit. */
+  failed(operation: string, size: number): void {
+    this.#best.set(operation, Math.max(1, Math.floor(size / 2)));
+  }
+
+  /** A batch of so many items took so much more memory. */
+  took(mb: number, items: number): void {
+    if (mb > 0) this.#measuredMb = Math.max(this.#measuredMb ?? 0, mb / items);
+  }
+
+  /** The best size that was measured on this device, by whichever process. */
+  async remember(rt: Runtime, operation: string): Promise<void> {
+    if (this.#best.has(operation)) return;
+    const known = await new CurveStore(await curveFolder()).get(this.#key(rt, operation));
+    this.#best.set(operation, known?.best ?? Number.MAX_SAFE_INTEGER);
+  }
+
+  /** Measures sizes, unless they are known. */
+  async measure(
+    rt: Runtime,
+    clock: Clock,
+    operation: string,
+    fresh: boolean,
+    run: (size: number) => Promise<void>,
+  ): Promise<SizeCurve> {
+    const store = new CurveStore(await curveFolder());
+    const key = this.#key(rt, operation);
+    const known = fresh ? null : await store.get(key);
+    const most = this.#settings.maxBatchSize ?? defaults.maxBatchSize;
+    const curve = known ?? (await measureCurve(clock, this.#device(rt), most, run));
+    this.#best.set(operation, curve.best);
+    if (!known) await store.set(key, curve);
+    return curve;
+  }
+
+  #itemMb(): BatchReport['mbPerItem'] {
+    const { mbPerItem } = this.#settings;
+    const [first] = this.#items;
+    if (typeof mbPerItem === 'number') return { mb: mbPerItem, source: 'declared' };
+    if (typeof mbPerItem === 'function') return { mb: mbPerItem(first as T), source: 'declared' };
+    if (first instanceof Tensor) return { mb: (2 * first.nbytes) / MiB, source: 'planned' };
+    if (this.#measuredMb !== null) return { mb: this.#measuredMb, source: 'measured' };
+    return { mb: unknownMb, source: 'default' };
+  }
+
+  #key(rt: Runtime, operation: string): string {
+    const device = this.#device(rt);
+    return `${rt.device(device).caps.name} ${device} ${operation}`;
+  }
+
+  #device(rt: Runtime): string {
+    return this.#settings.device ?? rt.devices().find((d) => d.open)!.id;
+  }
+}

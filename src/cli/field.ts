@@ -1,0 +1,48 @@
+// `gpuforge field`: dynamic fields on the command line.
+
+import type { Command } from 'commander';
+import type { FieldFlags } from './field-show.ts';
+
+const examples = `
+Examples:
+  gpuforge field demo                         50 cycles with motors, and what they took
+  gpuforge field bench --model full --json    how long a cycle takes here
+  gpuforge field serve --token secret         a field for each client on port 9999
+`;
+
+export function register(program: Command): void {
+  const field = program
+    .command('field')
+    .description('fields that turn sensor values into motor values, cycle by cycle')
+    .addHelpText('after', examples);
+  const add = (name: string, description: string): Command =>
+    field
+      .command(name)
+      .description(description)
+      .option('--model <model>', 'fused or full', 'fused')
+      .option('-n, --resolution <n>', 'cells along each edge, from 4 on', '32')
+      .option('--channels <n>', 'channels of each cell', '64')
+      .option('--device <device>', 'auto, gpu, cpu or the id of a device', 'auto')
+      .option('--seed <seed>', 'a whole number', '0');
+  const run = async (what: string, flags: FieldFlags): Promise<void> => {
+    const [{ runField }, { processOutput }] = await Promise.all([
+      import('./field-show.ts'),
+      import('../forge/style.ts'),
+    ]);
+    process.exitCode = await runField(what, flags, processOutput());
+  };
+  add('demo', 'a run with its motors')
+    .option('--json', 'machine-readable output, schema gpuforge.field-cli/1')
+    .action((flags: FieldFlags) => run('demo', flags));
+  add('bench', 'measure cycles; any failed cycle fails it')
+    .option('--cycles <n>', 'how many', '100')
+    .option('--json', 'machine-readable output, schema gpuforge.field-cli/1')
+    .action((flags: FieldFlags) => run('bench', flags));
+  add('serve', 'answer sensor values with motors over TCP until interrupted')
+    .option('--port <port>', 'default 9999', '9999')
+    .option('--host <host>', 'the address to listen at; any but loopback needs a token', '127.0.0.1')
+    .option('--token <token>', 'what clients must say')
+    .option('--hz <hz>', 'the most requests per second of a client', '1000')
+    .option('--load <file>', 'share the field of a .gfield file under the name "main"')
+    .action((flags: FieldFlags) => run('serve', flags));
+}
