@@ -3,6 +3,7 @@
 //   --rounds 5        turns that every library gets
 //   --seconds 0.4     how long a turn lasts, at least
 //   --only WORD       works whose name contains it
+//   --clock cpu       times of the processor, of all threads together, instead of the wall: for machines that are busy with other work
 //   --json FILE       default bench/results/lattice-cpu.json
 //
 // One process a library, one at a time. Before anything is timed, results are compared with ours; a library whose result differs is
@@ -24,6 +25,12 @@ const option = (name: string, otherwise: string): string => {
 const rounds = Number(option('rounds', '5'));
 const seconds = Number(option('seconds', '0.4'));
 const only = option('only', '');
+const cpu = option('clock', 'wall') === 'cpu';
+/** Milliseconds. */
+const clock = (): number => {
+  const { user, system } = process.cpuUsage();
+  return cpu ? (user + system) / 1000 : performance.now();
+};
 const file = option('json', 'bench/results/lattice-cpu.json');
 const folder = join(process.cwd(), 'bench', 'lattice');
 const python = process.env.GPUFORGE_BENCH_PYTHON ?? '/usr/bin/python3';
@@ -41,8 +48,10 @@ const peers = new Map<string, Peer>();
 const versions: Record<string, string> = {};
 const offered = new Map<string, ReadonlySet<string>>();
 for (const [name, command, args] of [
-  ['graphology', process.execPath, [join(folder, 'graphology_side.mjs')]],
-  ...['igraph', 'networkx', 'scipy'].map((l) => [l, python, [join(folder, 'python_side.py'), l, rowsFile]] as const),
+  ['graphology', process.execPath, [join(folder, 'graphology_side.mjs'), ...(cpu ? ['--cpu'] : [])]],
+  ...['igraph', 'networkx', 'scipy'].map(
+    (l) => [l, python, [join(folder, 'python_side.py'), l, rowsFile, ...(cpu ? ['--cpu'] : [])]] as const,
+  ),
 ] as const) {
   const peer = new Peer(name, command, args, dirname(folder));
   const opened = (await peer.opened) as { error?: string; version?: string; works?: string[] };
@@ -94,12 +103,12 @@ async function timeOurs(work: Work): Promise<number[]> {
   while (list.length === 0 || performance.now() < end) {
     // Short works are repeated within a sample.
     let count = 0;
-    const start = performance.now();
+    const start = clock();
     do {
       await work.run();
       count++;
-    } while (performance.now() - start < 4);
-    list.push((performance.now() - start) / count);
+    } while (clock() - start < 4);
+    list.push((clock() - start) / count);
   }
   return list;
 }
@@ -145,7 +154,7 @@ for (const r of table) {
   console.log(`| ${r.work} | ${shown(r.ms)} | ${cells.join(' | ')} | ${r.boundText} | ${verdict} |`);
 }
 for (const p of problems) console.log(`DIFFERS ${p}`);
-const machine = `${cpus()[0]!.model}, ${cpus().length} cores, node ${process.version}, load at the start ${load.toFixed(2)}`;
+const machine = `${cpus()[0]!.model}, ${cpus().length} cores, node ${process.version}, load at the start ${load.toFixed(2)}${cpu ? ', times of the processor' : ''}`;
 console.log(
   `${machine}; ${Object.entries(versions)
     .map(([n, v]) => `${n} ${v}`)

@@ -189,8 +189,8 @@ export abstract class LatticeStructure extends LatticePaths {
       this.session.fellBack(where, this.device ?? 'auto', 'host', 'no open device has f64');
       return host();
     }
-    const pinned = this.session.scoped(rt, 'graph_algorithm', where, ['f64']);
     const onDevice = async (): Promise<Float64Array> => {
+      const pinned = this.session.scoped(rt, 'graph_algorithm', where, ['f64']);
       const hood = pinned(() => gridNeighborhood(rt, grid, mask));
       const sums = await deviceDependencies(rt, pinned, {
         hood,

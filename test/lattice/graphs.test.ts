@@ -141,6 +141,9 @@ describe('a device that fails', () => {
       using there = graph.on(runtime);
       close(await onDevice(there), await onHost(), 1e-9);
       expect(there.fallbacks).toMatchObject([{ from: 'reference', to: 'cpu' }]);
+      // The device does not come back; the host goes on.
+      close(await onDevice(there), await onHost(), 1e-9);
+      expect(there.fallbacks.length).toBe(2);
     }
   });
 });

@@ -50,6 +50,7 @@ export class DeviceGraph implements Disposable {
   /** As `Graph.pageRank`. The host looks at the change every eight rounds, so there may be up to seven more. */
   async pageRank(o: PageRankOptions & WorkOptions = {}): Promise<Float64Array> {
     const where = 'pageRank';
+    this.#session.check(where);
     const settings = resolvePageRank(o);
     if (this.#graph.vertices === 0) return new Float64Array(0);
     return this.#onDevice(
@@ -80,12 +81,13 @@ export class DeviceGraph implements Disposable {
   /** As `Graph.centrality('betweenness')`, by steps: graphs with weights are left to the host. */
   async betweenness(o: WorkOptions & { readonly normalized?: boolean | undefined } = {}): Promise<Float64Array> {
     const where = 'betweenness';
+    this.#session.check(where);
     const host = (): Promise<Float64Array> => this.#graph.centrality('betweenness', o);
     if (this.#graph.weighted) {
       this.#session.fellBack(where, 'auto', 'host', 'betweenness by weight is computed on the host');
       return host();
     }
-    const values = await this.#onDevice(
+    return this.#onDevice(
       where,
       async (rows, pinned) => {
         const { offsets, vertices } = this.#graph.rows;
@@ -103,12 +105,10 @@ export class DeviceGraph implements Disposable {
       },
       host,
     );
-    return values;
   }
 
   dispose(): void {
-    this.#rows?.dispose();
-    this.#rows = null;
+    this.#forget();
     void this.#session.close();
   }
 
@@ -127,8 +127,22 @@ export class DeviceGraph implements Disposable {
       this.#session.fellBack(where, 'auto', 'host', 'no open device has f64');
       return host();
     }
-    const pinned = this.#session.scoped(rt, 'graph_algorithm', where, ['f64']);
-    return this.#session.orOnHost(where, async () => body(this.#placed(pinned), pinned), host);
+    const onDevice = async (): Promise<Float64Array> => {
+      const pinned = this.#session.scoped(rt, 'graph_algorithm', where, ['f64']);
+      try {
+        return await body(this.#placed(pinned), pinned);
+      } catch (error) {
+        // The rows may be lost with their device: the next call places them anew.
+        this.#forget();
+        throw error;
+      }
+    };
+    return this.#session.orOnHost(where, onDevice, host);
+  }
+
+  #forget(): void {
+    this.#rows?.dispose();
+    this.#rows = null;
   }
 
   #placed(pinned: Pinned): DeviceRows {
