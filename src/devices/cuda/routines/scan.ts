@@ -108,6 +108,19 @@ interface ChunkResult {
   readonly total: string;
 }
 
+/** A value of each lane, combined with those of the lanes below. */
+function scanWarp(kit: Kit, type: DType, combine: Scan['combine'], value: string, laneId: string): string {
+  const { b } = kit;
+  const kind = kit.kind(type);
+  const sum = kit.variable(type, value);
+  for (let distance = 1; distance < 32; distance *= 2) {
+    const below = shuffle(b, kind, sum, distance, 'up');
+    const take = b.def('p', 'setp.ge.u32', laneId, distance);
+    b.set(sum, `selp.${bitsSuffix[kind]}`, kit.alu(combineOp[combine], type, below, sum), sum, take);
+  }
+  return sum;
+}
+
 /** Scans the values of all threads of a block, a few each in order. The barrier at the end of a loop is the caller's. */
 function scanTogether(
   kit: Kit,
@@ -126,13 +139,7 @@ function scanTogether(
   const running: string[] = [];
   for (const v of values) running.push(running.length === 0 ? v : kit.alu(op, type, running[running.length - 1]!, v));
   const laneId = b.def('r', 'and.b32', tid, 31);
-  const sum = kit.variable(type, running[running.length - 1]!);
-  for (let distance = 1; distance < 32; distance *= 2) {
-    const below = shuffle(b, kind, sum, distance, 'up');
-    const take = b.def('p', 'setp.ge.u32', laneId, distance);
-    const both = kit.alu(op, type, below, sum);
-    b.set(sum, `selp.${suffix}`, both, sum, take);
-  }
+  const sum = scanWarp(kit, type, combine, running[running.length - 1]!, laneId);
   const isLast = b.def('p', 'setp.eq.u32', laneId, 31);
   const { before: warpsBefore, total } = warpsTogether(kit, type, combine, sum, isLast, tid, shared, threads);
   const below = shuffle(b, kind, sum, 1, 'up');
@@ -169,12 +176,7 @@ function scanStriped(
   for (let i = 0; i < values.length; i += 4) {
     const four: string[] = [];
     for (const v of values.slice(i, i + 4)) four.push(four.length === 0 ? v : kit.alu(op, type, four.at(-1)!, v));
-    const sum = kit.variable(type, four[3]!);
-    for (let distance = 1; distance < 32; distance *= 2) {
-      const below = shuffle(b, kind, sum, distance, 'up');
-      const take = b.def('p', 'setp.ge.u32', laneId, distance);
-      b.set(sum, `selp.${suffix}`, kit.alu(op, type, below, sum), sum, take);
-    }
+    const sum = scanWarp(kit, type, combine, four[3]!, laneId);
     const below = shuffle(b, kind, sum, 1, 'up');
     const lanesBefore = b.def(kind, `selp.${suffix}`, identity, below, isFirst);
     const before = kit.alu(op, type, carry, lanesBefore);
