@@ -84,7 +84,7 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
 }
 
 /** From here on a class has words of its own; below it only says that something failed. */
-const SPECIFIC = 0.7;
+const SPECIFIC = 0.745;
 
 /** What a family's line alone gives: it names a subject, and explains nothing else. */
 const FAINT = BASE.weak + 3 * FURTHER;
