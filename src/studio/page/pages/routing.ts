@@ -1,6 +1,6 @@
 // Where work goes and how well the router knows: decisions, predictions beside measurements, and the question "why there?".
 
-import type { Prediction, RouteExplanation } from '../../../index.ts';
+import type { OperationType, Prediction, RouteExplanation } from '../../../index.ts';
 import type { Measured, RuntimeView } from '../../types.ts';
 import { h, setText, show } from '../dom.ts';
 import { ago, count, duration, percent, unknown } from '../format.ts';
@@ -11,18 +11,19 @@ import { noRuntime, type Page } from './page.ts';
 
 type Decision = RuntimeView['snapshot']['routing']['decisions'][number];
 
-const operations = [
-  'matrix_multiply',
-  'matrix_add',
-  'element_wise',
-  'reduction',
-  'transform',
-  'graph_algorithm',
-  'random_generation',
-  'lattice_creation',
-  'path_finding',
-  'unknown',
-];
+/** Every operation that the router knows: one too many or too few does not compile. */
+const operations = Object.keys({
+  matrix_multiply: true,
+  matrix_add: true,
+  element_wise: true,
+  reduction: true,
+  transform: true,
+  graph_algorithm: true,
+  random_generation: true,
+  lattice_creation: true,
+  path_finding: true,
+  unknown: true,
+} satisfies Record<OperationType, true>);
 
 const modes: Readonly<Record<string, string>> = {
   measured: 'by measured costs',
