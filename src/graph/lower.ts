@@ -178,6 +178,7 @@ export class Lowering {
       case 'const':
       case 'reduce':
       case 'matmul':
+      case 'attention':
       case 'scan':
       case 'sort':
       case 'positions':

@@ -7,6 +7,7 @@ import { byteSize, type DType } from '../base/dtype.ts';
 import type { Capabilities } from '../devices/device.ts';
 import { decompose, decomposeEpilogue } from '../kernel/decompose/index.ts';
 import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
+import { fuseAttention } from './attention.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
@@ -49,6 +50,7 @@ export interface Plan {
 
 export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
   const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
+  fuseAttention(graph, caps);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
   const made: Made[] = [];
@@ -126,6 +128,10 @@ function draftStep(
   if (fused && routine.op === 'matmul') {
     const work = { ...routine, epilogue: decomposeEpilogue(fused.epilogue, caps.native) };
     return { work, fused: routine, buffers, outputs: 1, scalars: fused.scalars };
+  }
+  if (routine.op === 'attention') {
+    const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native) };
+    return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
   }
   let outputs = 1;
   if (vertex.op === 'sort') {

@@ -68,6 +68,8 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         ),
       };
     }
+    case 'attention':
+      return v.attention!.routine;
     case 'sort': {
       const columns = v.shape[v.shape.length - 1]!;
       const positions: BufferParam = { type: 'i32', elements: v.size };

@@ -31,6 +31,16 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const result = { type: epilogue?.output.type ?? type, elements: product(m, n, work.batch) };
       return { inputs: [...operands, ...(epilogue?.inputs ?? [])], outputs: [result] };
     }
+    case 'attention': {
+      const { type, queries, keys, depth, width, scores } = work;
+      const operands = [
+        product(work.batchQ, queries, depth),
+        product(work.batchK, keys, depth),
+        product(work.batchV, keys, width),
+      ].map((elements) => ({ type, elements }));
+      const result = { type, elements: product(work.batch, queries, width) };
+      return { inputs: [...operands, ...scores.inputs], outputs: [result] };
+    }
     case 'sort': {
       const values = { type: work.type, elements: product(work.columns, work.rows) };
       return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };

@@ -27,7 +27,8 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
     case 'scatter':
       return renderScatter(work, traits);
     case 'rows':
-      throw new Error(`webgpu: ${work.name}: stacks of rows are not among the capabilities`);
+    case 'attention':
+      throw new Error(`webgpu: ${work.name}: ${work.op} is not among the capabilities`);
     case 'raw':
       return renderRaw(work);
     default:

@@ -29,7 +29,8 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas)
     case 'scatter':
       return prepareScatter(routine, engine);
     case 'rows':
-      throw new Error(`cpu: ${routine.name}: stacks of rows are not among the capabilities`);
+    case 'attention':
+      throw new Error(`cpu: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       throw new DeviceUnavailable({
         code: 'RAW_KERNEL',

@@ -5,6 +5,7 @@ import type { Driver } from '../driver.ts';
 import type { Target } from '../ptx/target.ts';
 import { type ModuleRecipe, rawRecipe } from '../recipe.ts';
 import type { StreamStep } from '../step.ts';
+import { attentionRecipe } from './attention/index.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
@@ -60,6 +61,8 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
   switch (routine.op) {
     case 'matmul':
       return matmulRecipe(routine, target);
+    case 'attention':
+      return attentionRecipe(routine, target);
     case 'sort':
       return sortRecipe(routine, target);
     case 'scan':
