@@ -11,8 +11,8 @@ import { scalarsOf, type Trace } from './trace.ts';
 
 export interface Vertex {
   readonly id: number;
-  /** A node's, or `attention` in place of several (attention.ts). */
-  readonly op: NodeOp | 'attention';
+  /** A node's, or `attention` and `topk` in place of several (attention.ts, topk.ts). */
+  readonly op: NodeOp | 'attention' | 'topk';
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly size: number;

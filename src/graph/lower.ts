@@ -179,6 +179,7 @@ export class Lowering {
       case 'reduce':
       case 'matmul':
       case 'attention':
+      case 'topk':
       case 'scan':
       case 'sort':
       case 'positions':

@@ -15,6 +15,7 @@ import { routineOf, routineSources } from './routines.ts';
 import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
+import { keepFirst } from './topk.ts';
 import type { Trace } from './trace.ts';
 
 export interface LaunchStep {
@@ -51,6 +52,7 @@ export interface Plan {
 export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
   const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
   fuseAttention(graph, caps);
+  keepFirst(graph, caps);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
   const made: Made[] = [];
@@ -134,7 +136,7 @@ function draftStep(
     return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
   }
   let outputs = 1;
-  if (vertex.op === 'sort') {
+  if (vertex.op === 'sort' || vertex.op === 'topk') {
     // Sorting always writes the positions too; a `positions` vertex names them.
     const positions = vertex.users.find((u) => u.op === 'positions');
     if (positions) buffers.push(make(positions, 'i32'));

@@ -84,6 +84,24 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         estimate: estimateRoutine(v.size * Math.ceil(Math.log2(columns + 1)), [param(v)], [param(v), positions]),
       };
     }
+    case 'topk': {
+      const [source] = v.sources as [Vertex];
+      const columns = source.shape[source.shape.length - 1]!;
+      const count = v.shape[v.shape.length - 1]!;
+      const descending = args.sortOf(v);
+      const positions: BufferParam = { type: 'i32', elements: v.size };
+      return {
+        kind: 'routine',
+        op: 'topk',
+        name: `${descending ? 'largest' : 'smallest'}${count}_${v.dtype}_${source.shape.join('x')}`,
+        type: v.dtype,
+        rows: v.size / count,
+        columns,
+        count,
+        descending,
+        estimate: estimateRoutine(4 * source.size, [param(source)], [param(v), positions]),
+      };
+    }
     case 'scan': {
       const { combine, axis, reverse } = args.scanOf(v);
       const inner = stridesOf(v.shape)[axis]!;

@@ -45,6 +45,17 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const values = { type: work.type, elements: product(work.columns, work.rows) };
       return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };
     }
+    case 'topk': {
+      const elements = product(work.count, work.rows);
+      const input = { type: work.type, elements: product(work.columns, work.rows) };
+      return {
+        inputs: [input],
+        outputs: [
+          { type: work.type, elements },
+          { type: 'i32', elements },
+        ],
+      };
+    }
     case 'scan': {
       const values = { type: work.type, elements: product(work.length, work.inner, work.outer) };
       return { inputs: [values], outputs: [values] };

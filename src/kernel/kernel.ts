@@ -116,6 +116,22 @@ export interface Sort {
   readonly estimate: Estimate;
 }
 
+/**
+ * The first `count` of each row as if it were sorted: stable, NaN last. Buffers: input, values, their positions (i32); of the results
+ * each row has `count`.
+ */
+export interface TopK {
+  readonly kind: 'routine';
+  readonly op: 'topk';
+  readonly name: string;
+  readonly type: DType;
+  readonly rows: number;
+  readonly columns: number;
+  readonly count: number;
+  readonly descending: boolean;
+  readonly estimate: Estimate;
+}
+
 /** Inclusive scan along the middle of [outer, length, inner]. Buffers: input, output. */
 export interface Scan {
   readonly kind: 'routine';
@@ -190,5 +206,5 @@ export interface Rows {
   readonly estimate: Estimate;
 }
 
-export type Routine = Matmul | Attention | Sort | Scan | Scatter | Rows | RawKernel;
+export type Routine = Matmul | Attention | Sort | TopK | Scan | Scatter | Rows | RawKernel;
 export type RoutineOp = Routine['op'];

@@ -75,7 +75,7 @@ async function checkRoutines(label: string, d: CudaDevice, cases: readonly Routi
   console.log(`${label}: done after ${seconds()}`);
 }
 const others = (): RoutineCase[] => routineCases().filter((c) => c.routine.op !== 'matmul');
-if (wants('routines')) await checkRoutines('sort, scan, scatter', device, others());
+if (wants('routines')) await checkRoutines('sort, topk, scan, scatter', device, others());
 if (wants('rows')) {
   const given = rowsCases().map((c) => ({ ...c, routine: decomposed(c.routine as Rows, device.caps.native) }));
   await checkRoutines('stacks of rows', device, given);

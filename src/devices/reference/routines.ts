@@ -3,7 +3,18 @@
 import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
 import { Exprs } from '../../kernel/expr.ts';
-import type { Attention, Epilogue, Kernel, Matmul, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import type {
+  Attention,
+  Epilogue,
+  Kernel,
+  Matmul,
+  Routine,
+  Rows,
+  Scan,
+  Scatter,
+  Sort,
+  TopK,
+} from '../../kernel/kernel.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { type Elements, interpret } from './interpret.ts';
 
@@ -85,7 +96,8 @@ function runEpilogue(
 
 const isNaNValue = (v: Value): boolean => typeof v === 'number' && Number.isNaN(v);
 
-const sort: Run<Sort> = (r, buffers) => {
+/** Of each row the first `count` are stored. */
+const sortRows = (r: Sort | TopK, count: number, buffers: readonly Elements[]): void => {
   const [input, values, positions] = buffers as [Elements, Elements, Elements];
   for (let row = 0; row < r.rows; row++) {
     const at = row * r.columns;
@@ -96,9 +108,9 @@ const sort: Run<Sort> = (r, buffers) => {
       if (isNaNValue(x) || isNaNValue(y)) return Number(isNaNValue(x)) - Number(isNaNValue(y)) || i - j;
       return (x < y ? -1 : x > y ? 1 : 0) * (r.descending ? -1 : 1) || i - j;
     });
-    order.forEach((from, to) => {
-      values.set(at + to, input.get(at + from));
-      positions.set(at + to, from);
+    order.slice(0, count).forEach((from, to) => {
+      values.set(row * count + to, input.get(at + from));
+      positions.set(row * count + to, from);
     });
   }
 };
@@ -208,7 +220,10 @@ export function runRoutine(
       attention(routine, buffers, scalars, scratch);
       break;
     case 'sort':
-      sort(routine, buffers, scalars, scratch);
+      sortRows(routine, routine.columns, buffers);
+      break;
+    case 'topk':
+      sortRows(routine, routine.count, buffers);
       break;
     case 'scan':
       scan(routine, buffers, scalars, scratch);

@@ -28,6 +28,7 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
       return renderScatter(work, traits);
     case 'rows':
     case 'attention':
+    case 'topk':
       throw new Error(`webgpu: ${work.name}: ${work.op} is not among the capabilities`);
     case 'raw':
       return renderRaw(work);

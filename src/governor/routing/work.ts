@@ -21,8 +21,11 @@ function itemOf(step: Kernel | Routine): WorkItem {
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
 }
 
-/** A stack of rows is read once, as one reduction is; attention is two products. */
-const classOf = ({ op }: Routine): KernelClass => (op === 'rows' ? 'reduce' : op === 'attention' ? 'matmul' : op);
+/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is two products. */
+const classOf = ({ op }: Routine): KernelClass => {
+  if (op === 'rows' || op === 'topk') return 'reduce';
+  return op === 'attention' ? 'matmul' : op;
+};
 
 /** How many loads have an index that depends on data. */
 function gathersOf(k: Kernel): number {
@@ -50,6 +53,7 @@ function routineElements(r: Routine): number {
     case 'scatter':
       return r.outer * Math.max(r.length, r.count) * r.inner;
     case 'rows':
+    case 'topk':
       return r.rows * r.columns;
     case 'raw':
       return r.outputs.reduce((n, o) => n + o.elements, 0);

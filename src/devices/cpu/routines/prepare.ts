@@ -30,6 +30,7 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas)
       return prepareScatter(routine, engine);
     case 'rows':
     case 'attention':
+    case 'topk':
       throw new Error(`cpu: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       throw new DeviceUnavailable({

@@ -14,6 +14,7 @@ import { scanRecipe } from './scan.ts';
 import { scatterRecipe } from './scatter.ts';
 import { sortRecipe } from './sort.ts';
 import { onTensorCores, tensorRecipe, tensorResultsPerThread } from './tensor.ts';
+import { topkRecipe } from './topk.ts';
 
 /** Libraries of the machine that were found and may be used. */
 export interface Libraries {
@@ -65,6 +66,8 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
       return attentionRecipe(routine, target);
     case 'sort':
       return sortRecipe(routine, target);
+    case 'topk':
+      return topkRecipe(routine, target);
     case 'scan':
       return scanRecipe(routine, target);
     case 'scatter':

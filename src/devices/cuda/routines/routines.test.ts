@@ -20,7 +20,12 @@ function crossSection(): RoutineCase[] {
   return routineCases().filter(({ routine: r }) => {
     if (r.op === 'raw' || r.op === 'rows' || r.op === 'attention' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
       return r.op === 'sort' && r.type === 'bool';
-    const size = r.op === 'matmul' ? `${r.m}x${r.n}` : r.op === 'sort' ? `${r.columns}` : `${r.inner} ${r.length}`;
+    const size =
+      r.op === 'matmul'
+        ? `${r.m}x${r.n}`
+        : r.op === 'sort' || r.op === 'topk'
+          ? `${r.columns}`
+          : `${r.inner} ${r.length}`;
     const key = `${r.op} ${r.type} ${size} ${r.op === 'scatter' || r.op === 'scan' ? r.combine : ''}`;
     taken.set(key, (taken.get(key) ?? 0) + 1);
     const rare =

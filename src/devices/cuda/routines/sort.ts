@@ -1,5 +1,4 @@
-// Stable sort of rows. Short rows are sorted by one block in shared memory (a bitonic network over (key, position), which
-// is stable because positions break ties); long rows by radix.
+// Stable sort of rows. Short rows are sorted by one block in shared memory, long ones by radix.
 //
 // Values become unsigned keys that sort as they do: signed integers with the sign bit turned, floats with all bits turned
 // if negative and the sign bit if not, -0 as 0, NaN above everything in both directions.
@@ -9,6 +8,7 @@ import type { Sort } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
+import { eachOf, sortPairs } from './bitonic.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
 import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
 
@@ -19,7 +19,7 @@ export function sortRecipe(sort: Sort, target: Target): ModuleRecipe {
   return sort.columns <= longestInBlock ? blockSort(sort, target) : radixSort(sort, target);
 }
 
-const keyBytes = (type: DType): 4 | 8 => (dtypeInfo[type].bytes === 8 ? 8 : 4);
+export const keyBytes = (type: DType): 4 | 8 => (dtypeInfo[type].bytes === 8 ? 8 : 4);
 
 /** A value (as its type lives in registers) as an unsigned key. */
 export function sortKey(kit: Kit, type: DType, value: string, descending: boolean): string {
@@ -59,16 +59,7 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
   const keys = kit.shared(size * bytes);
   const places = kit.shared(size * 4);
 
-  const each = (n: number, body: (i: string) => void): void => {
-    const i = b.def('r', 'mov.u32', tid);
-    kit.while(
-      () => b.def('p', 'setp.lt.u32', i, n),
-      () => {
-        body(i);
-        b.set(i, 'add.u32', i, count);
-      },
-    );
-  };
+  const each = (n: number, body: (i: string) => void): void => eachOf(kit, tid, count, n, body);
   const keyAt = (i: string): string => b.def('r', 'mad.lo.u32', i, bytes, keys);
   const placeAt = (i: string): string => b.def('r', 'mad.lo.u32', i, 4, places);
 
@@ -84,45 +75,7 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
     b.emit(`st.shared.u32 [${placeAt(i)}], ${i}`);
   });
   kit.sync();
-  const length = b.def('r', 'mov.u32', 2);
-  kit.while(
-    () => b.def('p', 'setp.le.u32', length, size),
-    () => {
-      const distance = b.def('r', 'shr.u32', length, 1);
-      kit.while(
-        () => b.def('p', 'setp.gt.u32', distance, 0),
-        () => {
-          each(size / 2, (t) => {
-            // Pair t: i has the bit `distance` clear, j has it set.
-            const low = b.def('r', 'and.b32', t, b.def('r', 'sub.u32', distance, 1));
-            const i = b.def('r', 'sub.u32', b.def('r', 'shl.b32', t, 1), low);
-            const j = b.def('r', 'add.u32', i, distance);
-            const [ki, kj, pi, pj] = [keyAt(i), keyAt(j), placeAt(i), placeAt(j)];
-            const a = b.def(kind, `ld.shared.${suffix}`, `[${ki}]`);
-            const c = b.def(kind, `ld.shared.${suffix}`, `[${kj}]`);
-            const pa = b.def('r', 'ld.shared.u32', `[${pi}]`);
-            const pc = b.def('r', 'ld.shared.u32', `[${pj}]`);
-            const u = wide ? 'u64' : 'u32';
-            const greater = b.def('p', `setp.gt.${u}`, a, c);
-            const tie = b.def('p', 'and.pred', b.def('p', `setp.eq.${u}`, a, c), b.def('p', 'setp.gt.u32', pa, pc));
-            const inOrder = b.def('p', 'not.pred', b.def('p', 'or.pred', greater, tie));
-            // Stretches of `length` alternate in direction, except in the last round.
-            const up = b.def('p', 'setp.eq.u32', b.def('r', 'and.b32', i, length), 0);
-            const swap = b.def('p', 'xor.pred', up, inOrder);
-            kit.when(swap, () => {
-              b.emit(`st.shared.${suffix} [${ki}], ${c}`);
-              b.emit(`st.shared.${suffix} [${kj}], ${a}`);
-              b.emit(`st.shared.u32 [${pi}], ${pc}`);
-              b.emit(`st.shared.u32 [${pj}], ${pa}`);
-            });
-          });
-          kit.sync();
-          b.set(distance, 'shr.u32', distance, 1);
-        },
-      );
-      b.set(length, 'shl.b32', length, 1);
-    },
-  );
+  sortPairs(kit, { tid, threads: count, size, keys, places, wide });
   each(sort.columns, (i) => {
     const from = b.def('r', 'ld.shared.u32', `[${placeAt(i)}]`);
     const to = b.def('d', 'add.u64', rowStart, kit.wide(i));

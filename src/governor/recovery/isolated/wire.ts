@@ -148,6 +148,7 @@ export function inputsOf(work: Kernel | Routine): number {
     case 'attention':
       return 3 + work.scores.inputs.length;
     case 'sort':
+    case 'topk':
     case 'scan':
       return 1;
     case 'scatter':
@@ -165,7 +166,7 @@ export function buffersOf(work: Kernel | Routine): number {
   const outputs =
     work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows'
       ? work.outputs.length
-      : work.op === 'sort'
+      : work.op === 'sort' || work.op === 'topk'
         ? 2
         : 1;
   return inputsOf(work) + outputs;

@@ -36,8 +36,7 @@ export function panelCopier(kit: Kit, p: Panels, tid: string, threads: number): 
   const rounds = Math.ceil(count / threads);
   const rowsEven = p.extent % p.rows === 0;
   const padded = pieces * 8 !== p.width;
-  const places = Array.from({ length: rounds }, (_, i) => {
-    const index = i === 0 ? tid : b.def('r', 'add.u32', tid, i * threads);
+  const placeOf = (index: string) => {
     const row = b.def('r', 'div.u32', index, pieces);
     const piece = b.def('r', 'sub.u32', index, b.def('r', 'mul.lo.u32', row, pieces));
     const turned = b.def('r', 'xor.b32', b.def('r', 'and.b32', piece, 7), b.def('r', 'and.b32', row, 7));
@@ -47,27 +46,37 @@ export function panelCopier(kit: Kit, p: Panels, tid: string, threads: number): 
       row,
       shared: b.def('r', 'mad.lo.u32', panel, panelBytes(p.rows), inPanel),
       global: b.def('d', 'mad.wide.u32', row, p.width * 2, kit.wide(b.def('r', 'shl.b32', piece, 4))),
+      inRow: padded ? b.def('p', 'setp.lt.u32', piece, p.width / 8) : null,
+    };
+  };
+  // Where every round has the same pieces of later rows, eights of rows further on, one place serves them all.
+  const step = threads / pieces;
+  const regular = step % 8 === 0;
+  const own = regular ? placeOf(tid) : null;
+  const places = Array.from({ length: rounds }, (_, i) => {
+    const index = i === 0 ? tid : b.def('r', 'add.u32', tid, i * threads);
+    return {
+      ...(own ?? placeOf(index)),
+      further: own ? i * step : 0,
       // Threads beyond the last piece, in the last round.
       takesPart: (i + 1) * threads > count ? b.def('p', 'setp.lt.u32', index, count) : null,
-      inRow: padded ? b.def('p', 'setp.lt.u32', piece, p.width / 8) : null,
     };
   });
   return (first, to) => {
     const base = b.def('d', 'mad.wide.u32', first, p.width * 2, p.from);
-    for (const { row, shared, global, takesPart, inRow } of places) {
-      const gates = [
-        rowsEven ? null : b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', first, row), p.extent),
-        inRow,
-      ].filter((g) => g !== null);
+    for (const { row, shared, global, inRow, further, takesPart } of places) {
+      const rowInside = (): string =>
+        b.def('p', 'setp.lt.u32', b.def('r', 'add.u32', b.def('r', 'add.u32', first, row), further), p.extent);
+      const gates = [rowsEven ? null : rowInside(), inRow].filter((g) => g !== null);
       const inside = gates.length === 2 ? b.def('p', 'and.pred', gates[0]!, gates[1]!) : gates[0];
-      const source = b.def('d', 'add.u64', base, global);
+      const source = b.def('d', 'add.u64', b.def('d', 'add.u64', base, global), further * p.width * 2);
       // Outside places read nothing and write zeros; their address must still be a valid one.
       const [address, bytes] = inside
         ? [b.def('d', 'selp.b64', source, p.from, inside), b.def('r', 'selp.b32', 16, 0, inside)]
         : [source, 16];
       const at = b.def('r', 'add.u32', to, shared);
       const gate = takesPart ? `@${takesPart} ` : '';
-      b.emit(`${gate}cp.async.cg.shared.global [${at}], [${address}], 16, ${bytes}`);
+      b.emit(`${gate}cp.async.cg.shared.global [${at}+${further * rowBytes}], [${address}], 16, ${bytes}`);
     }
   };
 }

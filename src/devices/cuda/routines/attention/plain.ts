@@ -6,10 +6,10 @@
 // values are multiplied the next keys are copied, and the other way round.
 
 import type { Attention } from '../../../../kernel/kernel.ts';
-import { moduleText } from '../../ptx/code.ts';
 import type { Target } from '../../ptx/target.ts';
 import type { ModuleRecipe } from '../../recipe.ts';
 import { blocksFor, Kit } from '../kit.ts';
+import { keysEnd, tileNumber, withFlags } from './range.ts';
 import { scoresOf } from './scores.ts';
 import { acrossLanes, addScores, newRow } from './softmax.ts';
 
@@ -74,7 +74,7 @@ export function plainAttention(r: Attention, target: Target, t: PlainTiles): Mod
     count === 1 ? pointer : b.def('d', 'mad.lo.u64', batch, elements * 4, pointer);
   const scores = scoresOf(kit, r, batch);
   const [rows, keys] = [t.rows * down, t.keys * across];
-  const row0 = b.def('r', 'mul.lo.u32', kit.special('ctaid.x'), rows);
+  const row0 = b.def('r', 'mul.lo.u32', tileNumber(kit, scores, blocksFor(r.queries, rows)), rows);
   const bytes = regions(r, t);
   const atQueries = b.def('r', 'mov.u32', 'dyn');
   const atKeys = b.def('r', 'add.u32', atQueries, bytes.queries);
@@ -184,11 +184,11 @@ export function plainAttention(r: Attention, target: Target, t: PlainTiles): Mod
     });
   };
 
-  const steps = blocksFor(r.keys, keys);
+  const end = keysEnd(kit, r, scores, { batch, row0, rows, keys });
   const first = b.def('r', 'mov.u32', 0);
   const behind = b.def('r', 'mov.u32', 0);
   const more = (then: () => void): void => {
-    kit.when(b.def('p', 'setp.lt.u32', behind, steps * keys), then);
+    kit.when(b.def('p', 'setp.lt.u32', behind, end), then);
     b.emit('cp.async.commit_group');
   };
   copyQueries(row0);
@@ -206,16 +206,12 @@ export function plainAttention(r: Attention, target: Target, t: PlainTiles): Mod
   kit.sync();
   more(() => copyKeys(behind));
   sums.forEach((line, i) => {
-    const change = scores.row(b.def('r', 'add.u32', b.def('r', 'add.u32', row0, ty), i * down));
-    const changed = line.map((s, j) => change(b.def('r', 'add.u32', first, tx), j * across, [s])[0]!);
-    if (r.keys % keys !== 0) {
-      kit.when(b.def('p', 'setp.gt.u32', behind, r.keys), () => {
-        changed.forEach((s, j) => {
-          const column = b.def('r', 'add.u32', b.def('r', 'add.u32', first, tx), j * across);
-          b.set(s, 'selp.f32', '0fFF800000', s, b.def('p', 'setp.ge.u32', column, r.keys));
-        });
-      });
-    }
+    const row = b.def('r', 'add.u32', b.def('r', 'add.u32', row0, ty), i * down);
+    const column = b.def('r', 'add.u32', first, tx);
+    const change = scores.row(row);
+    const changed = line.map((s, j) => change(column, j * across, [s])[0]!);
+    const cells = changed.map((score, j) => ({ row, column, offset: j * across, score }));
+    scores.hide({ row0, first, keys }, cells);
     const { weights, factor } = addScores(kit, states[i]!, changed, lanesOfRow);
     for (const d of results[i]!) b.set(d, 'mul.rn.f32', d, factor);
     const at = b.def('r', 'mad.lo.u32', tx, 4, ownWeights);
@@ -228,7 +224,7 @@ export function plainAttention(r: Attention, target: Target, t: PlainTiles): Mod
   kit.sync();
   more(() => copyValues(behind));
   b.set(first, 'mov.u32', behind);
-  b.emit(`@${b.def('p', 'setp.lt.u32', first, steps * keys)} bra ${again}`);
+  b.emit(`@${b.def('p', 'setp.lt.u32', first, end)} bra ${again}`);
 
   const base = ofBatch(out, r.batch === 1 ? 1 : 2, r.queries * r.width);
   states.forEach(({ sum }, i) => {
@@ -247,13 +243,7 @@ export function plainAttention(r: Attention, target: Target, t: PlainTiles): Mod
   });
   const grid = [blocksFor(r.queries, rows), Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
   const part = kit.finish(grid, threads, plainShared(r, t));
-  return {
-    name: r.name,
-    ptx: moduleText(target, ['.extern .shared .align 16 .b8 dyn[];', part.text]),
-    launches: [part.launch],
-    keptBytes: 0,
-    borrowedBytes: 0,
-  };
+  return withFlags(r, scores, target, { text: part.text, launch: part.launch, align: 16, suffix: '' });
 }
 
 interface RowsTile {

@@ -4,13 +4,13 @@
 // ahead. Products are summed up in f32; the weights of a step, between 0 and 1, are rounded to the operands' type.
 
 import type { Attention } from '../../../../kernel/kernel.ts';
-import { moduleText } from '../../ptx/code.ts';
 import type { Target } from '../../ptx/target.ts';
 import type { ModuleRecipe } from '../../recipe.ts';
 import { blocksFor, Kit } from '../kit.ts';
 import type { AttentionTiles, Fragment, MakeAttentionCore } from './core.ts';
 import { mmaAttention } from './mma.ts';
 import { panelCopier, tileBytes } from './panels.ts';
+import { keysEnd, tileNumber, withFlags } from './range.ts';
 import { scoresOf } from './scores.ts';
 import { acrossLanes, addScores, newRow } from './softmax.ts';
 import { wgmmaAttention } from './wgmma.ts';
@@ -63,7 +63,7 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
   const ofBatch = (pointer: string, count: number, elements: number): string =>
     count === 1 ? pointer : b.def('d', 'mad.lo.u64', batch, elements * 2, pointer);
   const scores = scoresOf(kit, r, batch);
-  const row0 = b.def('r', 'mul.lo.u32', kit.special('ctaid.x'), rows);
+  const row0 = b.def('r', 'mul.lo.u32', tileNumber(kit, scores, blocksFor(r.queries, rows)), rows);
 
   const queries = b.def('r', 'mov.u32', 'dyn');
   const ring = b.def('r', 'add.u32', queries, tileBytes({ width: r.depth, rows }));
@@ -81,7 +81,7 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
   const copyKeys = side(r.depth, ofBatch(k, r.batchK, r.keys * r.depth));
   const copyValues = side(r.width, ofBatch(v, r.batchV, r.keys * r.width));
 
-  const steps = blocksFor(r.keys, keys);
+  const end = keysEnd(kit, r, scores, { batch, row0, rows, keys });
   const lastStage = b.def('r', 'add.u32', ring, (stages - 1) * stageBytes);
   const advance = (stage: string): void => {
     const wrap = b.def('p', 'setp.eq.u32', stage, lastStage);
@@ -90,7 +90,7 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
   const next = b.def('r', 'mov.u32', 0);
   const fill = b.def('r', 'mov.u32', ring);
   const fetch = (): void => {
-    kit.when(b.def('p', 'setp.lt.u32', next, steps * keys), () => {
+    kit.when(b.def('p', 'setp.lt.u32', next, end), () => {
       copyKeys(next, fill);
       copyValues(next, b.def('r', 'add.u32', fill, keyBytes));
     });
@@ -120,22 +120,17 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
     fetch();
     const found = core.scores(use);
     const column = b.def('r', 'add.u32', first, ownColumn);
+    const rows_ = states.map((_, i) => rowAt(i));
     const changed = found.flatMap((line, i) =>
       [0, 1].map((h) => {
-        const change = scores.row(rowAt(2 * i + h));
+        const change = scores.row(rows_[2 * i + h]!);
         return line.map((four, j) => change(column, 8 * j, four.slice(2 * h, 2 * h + 2)));
       }),
     );
-    if (r.keys % keys !== 0) {
-      kit.when(b.def('p', 'setp.gt.u32', b.def('r', 'add.u32', first, keys), r.keys), () => {
-        for (let j = 0; j < keys / 8; j++) {
-          for (const e of [0, 1]) {
-            const outside = b.def('p', 'setp.ge.u32', b.def('r', 'add.u32', column, 8 * j + e), r.keys);
-            for (const line of changed) b.set(line[j]![e]!, 'selp.f32', '0fFF800000', line[j]![e]!, outside);
-          }
-        }
-      });
-    }
+    const cells = changed.flatMap((line, i) =>
+      line.flatMap((two, j) => two.map((score, e) => ({ row: rows_[i]!, column, offset: 8 * j + e, score }))),
+    );
+    scores.hide({ row0, first, keys }, cells);
     const weights: Fragment[][] = Array.from({ length: slabs }, () => []);
     const pair = (low: string, high: string): string => b.def('r', `cvt.rn.${type}x2.f32`, high, low);
     const packed = changed.map((line, i) => {
@@ -160,7 +155,7 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
   const over = kit.entry.label('over');
   b.label(again);
   body();
-  b.emit(`@${b.def('p', 'setp.ge.u32', first, steps * keys)} bra ${over}`);
+  b.emit(`@${b.def('p', 'setp.ge.u32', first, end)} bra ${over}`);
   arrive();
   b.emit(`bra ${again}`);
   b.label(over);
@@ -182,11 +177,10 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
   });
   const grid = [blocksFor(r.queries, rows), Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
   const part = kit.finish(grid, threads, tensorShared(r, tiles), tiles.resident);
-  return {
-    name: r.name,
-    ptx: moduleText(target, ['.extern .shared .align 1024 .b8 dyn[];', part.text], plan.hopper ? 'a' : ''),
-    launches: [part.launch],
-    keptBytes: 0,
-    borrowedBytes: 0,
-  };
+  return withFlags(r, scores, target, {
+    text: part.text,
+    launch: part.launch,
+    align: 1024,
+    suffix: plan.hopper ? 'a' : '',
+  });
 }
