@@ -6,14 +6,15 @@
 import { type DType, dtypeInfo, isFloat, isSigned } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
+import { loadElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import { eachOf, sortPairs } from './bitonic.ts';
-import { blocksFor, Kit, Layout } from './kit.ts';
-import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
+import { Kit, Layout } from './kit.ts';
+import { radixBuffers, radixPasses } from './radix.ts';
+import type { RadixPlan } from './radix-plan.ts';
 
 const longestInBlock = 2048;
-const threads = 256;
 
 export function sortRecipe(sort: Sort, target: Target): ModuleRecipe {
   return sort.columns <= longestInBlock ? blockSort(sort, target) : radixSort(sort, target);
@@ -92,52 +93,62 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
   };
 }
 
+/** The value of a key (as its type lives in registers), and where it may be another with the same key: -0 for 0, any NaN. */
+function fromKey(kit: Kit, type: DType, key: string, descending: boolean): { value: string; unsure: string | null } {
+  const { b } = kit;
+  const wide = keyBytes(type) === 8;
+  const [kind, suffix, bits] = wide ? (['d', 'b64', 64] as const) : (['r', 'b32', 32] as const);
+  const top = wide ? '0x8000000000000000' : '0x80000000';
+  const plain = descending ? b.def(kind, `not.${suffix}`, key) : key;
+  if (type === 'bool') return { value: b.def('p', 'setp.ne.u32', plain, 0), unsure: null };
+  if (!isFloat(type)) return { value: isSigned(type) ? b.def(kind, `xor.${suffix}`, plain, top) : plain, unsure: null };
+  // Positive ones had their sign turned, negative ones every bit.
+  const positive = b.def(kind, `shr.s${bits}`, plain, bits - 1);
+  const mask = b.def(kind, `or.${suffix}`, b.def(kind, `not.${suffix}`, positive), top);
+  const raw = b.def(kind, `xor.${suffix}`, plain, mask);
+  const unsigned = wide ? 'u64' : 'u32';
+  const nan = b.def('p', `setp.eq.${unsigned}`, key, wide ? '0xffffffffffffffff' : '0xffffffff');
+  const unsure = b.def('p', 'or.pred', nan, b.def('p', `setp.eq.${unsigned}`, raw, 0));
+  return { value: b.def(wide ? 'g' : 'f', `mov.${suffix}`, raw), unsure };
+}
+
 function radixSort(sort: Sort, target: Target): ModuleRecipe {
   const bytes = dtypeInfo[sort.type].bytes;
+  const { type, descending } = sort;
   const plan: RadixPlan = {
     name: sort.name,
     rows: sort.rows,
     columns: sort.columns,
-    keyBytes: keyBytes(sort.type),
+    keyBytes: keyBytes(type),
     // Narrow floats are sorted by their f32 keys: their low bits are zero, but NaN and the sign need the top ones.
-    passes: isFloat(sort.type) && bytes === 2 ? 4 : bytes,
+    passes: isFloat(type) && bytes === 2 ? 4 : bytes,
+    source: (kit) => {
+      const input = kit.pointer({ kind: 'buffer', index: 0 });
+      return (element, inside) => {
+        const value = loadElement(kit.c, 'ld.global.nc', type, kit.at(input, element, bytes), 0, inside);
+        return sortKey(kit, type, value, descending);
+      };
+    },
+    sink: (kit) => {
+      const input = kit.pointer({ kind: 'buffer', index: 0 });
+      const values = kit.pointer({ kind: 'buffer', index: 1 });
+      const positions = kit.pointer({ kind: 'buffer', index: 2 });
+      return (key, position, rowStart, element) => {
+        const { value, unsure } = fromKey(kit, type, key, descending);
+        if (unsure) {
+          kit.when(unsure, () => {
+            const from = kit.b.def('d', 'add.u64', rowStart, kit.wide(position));
+            kit.assign(type, value, kit.load(type, input, from));
+          });
+        }
+        kit.store(type, values, element, value);
+        kit.store('i32', positions, element, position);
+      };
+    },
   };
   const layout = new Layout();
   const buffers = radixBuffers(plan, layout);
-  const total = sort.rows * sort.columns;
-
-  const toKeys = new Kit(`${sort.name}_keys`, target);
-  {
-    const kit = toKeys;
-    const input = kit.pointer({ kind: 'buffer', index: 0 });
-    const keys = kit.pointer(buffers.keys[0]);
-    const i = kit.globalThread(threads);
-    kit.exitWhen(kit.b.def('p', 'setp.ge.u64', i, total));
-    const key = sortKey(kit, sort.type, kit.load(sort.type, input, i), sort.descending);
-    kit.store(plan.keyBytes === 8 ? 'u64' : 'u32', keys, i, key);
-  }
-  const out = new Kit(`${sort.name}_out`, target);
-  {
-    const kit = out;
-    const { b } = kit;
-    const input = kit.pointer({ kind: 'buffer', index: 0 });
-    const values = kit.pointer({ kind: 'buffer', index: 1 });
-    const positions = kit.pointer({ kind: 'buffer', index: 2 });
-    const sorted = kit.pointer(buffers.positions[radixResult(plan)]);
-    const i = kit.globalThread(threads);
-    kit.exitWhen(b.def('p', 'setp.ge.u64', i, total));
-    const from = kit.load('i32', sorted, i);
-    const row = b.def('d', 'div.u64', i, sort.columns);
-    const at = b.def('d', 'mad.lo.u64', row, sort.columns, kit.wide(from));
-    kit.store(sort.type, values, i, kit.load(sort.type, input, at));
-    kit.store('i32', positions, i, from);
-  }
-  const grid = [blocksFor(total, threads), 1, 1] as const;
-  const parts = [
-    toKeys.finish(grid, threads),
-    ...radixPasses(plan, buffers, layout, target),
-    out.finish(grid, threads),
-  ];
+  const parts = radixPasses(plan, buffers, target);
   return {
     name: sort.name,
     ptx: moduleText(

@@ -38,23 +38,17 @@ interface Stage extends TopK {
 
 export function topkRecipe(r: TopK, target: Target): ModuleRecipe {
   const layout = new Layout();
-  const parts = partsOf(r, target);
-  const whole: Stage = {
-    ...r,
-    parts: 1,
-    input: { kind: 'buffer', index: 0 },
-    origins: null,
-    values: { kind: 'buffer', index: 1 },
-    positions: { kind: 'buffer', index: 2 },
-  };
-  const stages: Stage[] = [whole];
-  if (parts > 1) {
+  const stages: Stage[] = [];
+  let [columns, input, origins]: [number, Argument, Argument | null] = [r.columns, { kind: 'buffer', index: 0 }, null];
+  for (let parts = partsOf(r, columns, target); parts > 1; parts = partsOf(r, columns, target)) {
     const found = r.rows * parts * r.count;
     const values = layout.add(found * dtypeInfo[r.type].bytes);
     const positions = layout.add(found * 4);
-    stages[0] = { ...whole, name: `${r.name}_parts`, parts, values, positions };
-    stages.push({ ...whole, columns: parts * r.count, input: values, origins: positions });
+    stages.push({ ...r, name: `${r.name}_parts${stages.length}`, columns, parts, input, origins, values, positions });
+    [columns, input, origins] = [parts * r.count, values, positions];
   }
+  const last = { values: { kind: 'buffer', index: 1 }, positions: { kind: 'buffer', index: 2 } } as const;
+  stages.push({ ...r, columns, parts: 1, input, origins, ...last });
   const made = stages.map((s) => select(s, target));
   return {
     name: r.name,
@@ -69,9 +63,9 @@ export function topkRecipe(r: TopK, target: Target): ModuleRecipe {
 }
 
 /** Into how many parts a row is cut so that all multiprocessors have something to do. */
-function partsOf(r: TopK, { processors }: Target): number {
+function partsOf(r: TopK, columns: number, { processors }: Target): number {
   const wanted = Math.floor((4 * processors) / r.rows);
-  const most = Math.floor(r.columns / Math.max(shortestPart, partsOfKept * r.count));
+  const most = Math.floor(columns / Math.max(shortestPart, partsOfKept * r.count));
   return Math.max(1, Math.min(wanted, most));
 }
 
