@@ -5,9 +5,10 @@
 
 import type { CudaBuffer } from './buffer.ts';
 import type { Driver } from './driver.ts';
-import { type EventPool, spinMs, whenDone } from './events.ts';
+import type { EventPool } from './events.ts';
 import type { Stretch } from './stretches.ts';
 import { type PinnedPool, UploadRing } from './transfer.ts';
+import { spinMs, type Waits, whenDone } from './waits.ts';
 
 /** Copies of at least this size go through the copy stream. */
 const largeCopy = 256 * 1024;
@@ -22,12 +23,14 @@ export class Copies {
   readonly #driver: Driver;
   readonly #events: EventPool;
   readonly #streams: Streams;
+  readonly #waits: Waits;
   readonly #small: UploadRing;
   readonly #large: UploadRing;
   /** By stream: the end of the last download that is under way there, which never rejects. */
   readonly #ends = new Map<number, Promise<void>>();
 
-  constructor(driver: Driver, events: EventPool, streams: Streams, pinned: PinnedPool) {
+  constructor(driver: Driver, events: EventPool, streams: Streams, pinned: PinnedPool, waits: Waits) {
+    this.#waits = waits;
     this.#driver = driver;
     this.#events = events;
     this.#streams = streams;
@@ -105,7 +108,7 @@ export class Copies {
     const before = this.#ends.get(stream);
     const done = (async () => {
       await before;
-      await whenDone(this.#driver, event, spin);
+      await whenDone(this.#driver, event, this.#waits, spin);
     })();
     const end: Promise<void> = done
       .catch(() => {})

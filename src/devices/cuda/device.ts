@@ -41,6 +41,7 @@ import { CudaSpans } from './spans.ts';
 import type { Arena } from './split-arena.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
+import { Waits } from './waits.ts';
 
 export interface CudaServices {
   readonly driver: Driver;
@@ -72,7 +73,7 @@ export class CudaDevice implements Device {
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
   readonly #idleMarks: FinalizationRegistry<number>;
-  readonly #waits = { open: 0 };
+  readonly #waits = new Waits();
   readonly telemetry?: () => Telemetry;
   readonly #onLost: (error: DeviceLost) => void;
   /** Null until somebody wants to know, and when nobody does any more. */
@@ -92,7 +93,8 @@ export class CudaDevice implements Device {
     this.#events = new EventPool(driver, false);
     this.#timers = new EventPool(driver, true);
     const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
-    this.#copies = new Copies(driver, this.#events, { compute: this.#compute, copy: this.#copy }, pinned);
+    const streams = { compute: this.#compute, copy: this.#copy };
+    this.#copies = new Copies(driver, this.#events, streams, pinned, this.#waits);
     this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
     this.#libraries = services.libraries;
     this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
