@@ -3,6 +3,7 @@
 import type { Mark } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone, spinMs, whenDone } from './events.ts';
+import type { Progress } from './progress.ts';
 
 export class CudaMark implements Mark {
   readonly event: number;
@@ -11,10 +12,21 @@ export class CudaMark implements Mark {
   readonly #waits: { open: number };
   /** Gives the event back when it is done; null if its time may still be asked for. */
   readonly #recycle: (() => void) | null;
+  readonly #progress: Progress;
+  /** The newest work when it was set. */
+  readonly #number: number;
   #done = false;
 
-  constructor(driver: Driver, event: number, waits: { open: number }, recycle: (() => void) | null) {
+  constructor(
+    driver: Driver,
+    event: number,
+    progress: Progress,
+    waits: { open: number },
+    recycle: (() => void) | null,
+  ) {
     this.#driver = driver;
+    this.#progress = progress;
+    this.#number = progress.enqueued;
     this.event = event;
     this.#waits = waits;
     this.#recycle = recycle;
@@ -28,6 +40,7 @@ export class CudaMark implements Mark {
   #finish(): void {
     if (this.#done) return;
     this.#done = true;
+    this.#progress.seen(this.#number);
     this.#recycle?.();
   }
 
