@@ -31,7 +31,7 @@ import { EventPool, isDone } from './events.ts';
 import { record } from './graphs.ts';
 import { type CudaDeviceInfo, capabilities, openArena } from './info.ts';
 import { CudaMark } from './marks.ts';
-import { buildMatmul } from './product.ts';
+import { buildMatmul, buildProducts } from './product.ts';
 import { buildProgram, type CudaProgram, nothing, ProgramCache, recipeKey } from './program.ts';
 import { Progress } from './progress.ts';
 import type { Target } from './ptx/target.ts';
@@ -173,11 +173,11 @@ export class CudaDevice implements Device {
       const recipe = kernelRecipe(full, this.target);
       return this.#programs.find(work, recipeKey(recipe, needs), () => build(recipe));
     }
-    return this.#programs.find(work, canonical(full), () =>
-      full.op === 'matmul'
-        ? buildMatmul(full, { libraries: this.#libraries, target: this.target, build })
-        : build(routineRecipe(full, this.target)),
-    );
+    const context = { libraries: this.#libraries, target: this.target, build };
+    return this.#programs.find(work, canonical(full), () => {
+      if (full.op === 'matmul') return buildMatmul(full, context);
+      return full.op === 'products' ? buildProducts(full, context) : build(routineRecipe(full, this.target));
+    });
   }
 
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
