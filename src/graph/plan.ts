@@ -10,6 +10,7 @@ import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
+import { joinProducts } from './products.ts';
 import { routineOf, routineSources } from './routines.ts';
 import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
@@ -70,7 +71,8 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
-  const launches = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
+  const stacked = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
+  const launches = caps.routines.has('products') ? joinProducts(stacked, caps.maxBuffers) : stacked;
   const lastUse = new Map<number, number>();
   launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);

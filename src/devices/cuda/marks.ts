@@ -3,6 +3,7 @@
 import type { Mark } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone } from './events.ts';
+import type { Progress } from './progress.ts';
 import { spinMs, type Waits, whenDone } from './waits.ts';
 
 export class CudaMark implements Mark {
@@ -12,10 +13,15 @@ export class CudaMark implements Mark {
   readonly #waits: Waits;
   /** Gives the event back when it is done; null if its time may still be asked for. */
   readonly #recycle: (() => void) | null;
+  readonly #progress: Progress;
+  /** The newest work when it was set. */
+  readonly #number: number;
   #done = false;
 
-  constructor(driver: Driver, event: number, waits: Waits, recycle: (() => void) | null) {
+  constructor(driver: Driver, event: number, progress: Progress, waits: Waits, recycle: (() => void) | null) {
     this.#driver = driver;
+    this.#progress = progress;
+    this.#number = progress.enqueued;
     this.event = event;
     this.#waits = waits;
     this.#recycle = recycle;
@@ -29,6 +35,7 @@ export class CudaMark implements Mark {
   #finish(): void {
     if (this.#done) return;
     this.#done = true;
+    this.#progress.seen(this.#number);
     this.#recycle?.();
   }
 
