@@ -218,6 +218,7 @@ export class CudaDevice implements Device {
           const block = this.allocate(bytes) as CudaBuffer;
           return { address: block.address, giveBack: () => this.release(block) };
         },
+        pinned: this.#copies.pinned,
       },
       steps,
     );
@@ -233,6 +234,12 @@ export class CudaDevice implements Device {
         recording.replay(bindings, scalars);
         this.#spans.end(id);
       },
+      ...(recording.exchange && {
+        exchange: (...given) => {
+          this.#spans?.apart();
+          return recording.exchange!(...given);
+        },
+      }),
       dispose: () => recording.dispose(),
     };
   }
