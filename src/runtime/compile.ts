@@ -89,6 +89,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     return asked.rebuild(tensors) as R;
   };
   abandoned.register(call, signatures, signatures);
+  lastCalls.set(call, () => last);
   return Object.defineProperties(call, {
     dispose: {
       value: () => {
@@ -100,6 +101,11 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     kernels: { get: () => last?.signature.executable?.programs.map((p) => p.name) ?? [] },
   }) as unknown as Compiled<A, R>;
 }
+
+const lastCalls = new WeakMap<object, () => Remembered | null>();
+
+/** What a compiled function learned of its last call; null if there was none. */
+export const lastCall = (compiled: object): Remembered | null => lastCalls.get(compiled)?.() ?? null;
 
 /** Frees what functions hold that nobody can call any more; results that could be computed again with one keep it. */
 const abandoned = new FinalizationRegistry<Signatures>((signatures) => signatures.clear());

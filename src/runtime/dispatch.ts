@@ -42,6 +42,12 @@ export class Dispatch {
     return this.#spans.detailed;
   }
 
+  /** Whether somebody wants to hear of launches, transfers or waits, or of their times. */
+  get heard(): boolean {
+    const { launch, replay, upload, download, wait } = this.#events.heard;
+    return launch || replay || upload || download || wait || this.#spans.on;
+  }
+
   launch(
     place: Place,
     program: Program,

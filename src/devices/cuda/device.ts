@@ -230,6 +230,7 @@ export class CudaDevice implements Device {
           };
           return { address: block.address, giveBack };
         },
+        pinned: this.#copies.pinned,
       },
       steps,
     );
@@ -245,6 +246,12 @@ export class CudaDevice implements Device {
         recording.replay(bindings, scalars);
         this.#spans.end(id);
       },
+      ...(recording.exchange && {
+        exchange: (...given) => {
+          this.#spans?.apart();
+          return recording.exchange!(...given);
+        },
+      }),
       dispose: () => recording.dispose(),
     };
   }
