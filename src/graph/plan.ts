@@ -11,7 +11,7 @@ import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
 import { routineOf, routineSources } from './routines.ts';
-import { stackRows } from './rows.ts';
+import type { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
@@ -47,7 +47,15 @@ export interface Plan {
   readonly estimate: Estimate;
 }
 
-export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
+/** How launches over the same rows become one, where devices keep rows on the chip; null where none does. */
+export type RowStacking = typeof stackRows | null;
+
+export function makePlan(
+  trace: Trace,
+  outputs: readonly Node[],
+  caps: Capabilities,
+  stacking: RowStacking = null,
+): Plan {
   const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
@@ -70,7 +78,7 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
-  const launches = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
+  const launches = stacking && caps.routines.has('rows') ? stacking(draft, lasting) : draft;
   const lastUse = new Map<number, number>();
   launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);

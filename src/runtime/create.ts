@@ -96,7 +96,10 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     const governor = await createGovernor(devices, { memory, recovery, forbids, changed }, host.ledger, events);
     recordSites(host, memory, governor.monitor);
     const choosing = devices.length > 1 ? routed.router : null;
-    const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
+    // No device of browsers keeps rows on the chip: pages do not load this.
+    const stacks = devices.some((d) => d.caps.routines.has('rows'));
+    const stacking = stacks ? (await import('../graph/rows.ts')).stackRows : null;
+    const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events, stacking);
     const spans = new Spans(governor.places, events);
     const dispatch = new Dispatch(events, host.ledger, spans);
     const engine = new Engine(

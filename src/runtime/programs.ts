@@ -8,7 +8,7 @@ import type { Place } from '../devices/place.ts';
 import type { Router } from '../governor/routing/router.ts';
 import type { RouteRequest } from '../governor/routing/types.ts';
 import type { Node } from '../graph/node.ts';
-import { makePlan, type Plan } from '../graph/plan.ts';
+import { makePlan, type Plan, type RowStacking } from '../graph/plan.ts';
 import { KeyedCache, type Trace } from '../graph/trace.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
 import type { Emitter } from './events.ts';
@@ -32,6 +32,7 @@ export class Programs {
   readonly #placement: Placement;
   readonly #ledger: Ledger;
   readonly #events: Emitter;
+  readonly #stacking: RowStacking;
 
   constructor(
     places: readonly Place[],
@@ -39,6 +40,7 @@ export class Programs {
     conditions: Conditions,
     ledger: Ledger,
     events: Emitter,
+    stacking: RowStacking,
   ) {
     this.#places = places;
     this.#awaits = places.length > 1 && places.some((p) => !p.caps.syncRead);
@@ -46,6 +48,7 @@ export class Programs {
     this.#placement = new Placement(places, router, conditions, events);
     this.#ledger = ledger;
     this.#events = events;
+    this.#stacking = stacking;
   }
 
   /** The place a program is being made for; stays when that fails, until the next one is. */
@@ -158,7 +161,7 @@ export class Programs {
   #plan(entry: Entry, t: Trace, outputs: readonly Node[], place: Place): Plan {
     const known = entry.plans[place.index];
     if (known) return known;
-    const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], place.caps);
+    const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], place.caps, this.#stacking);
     entry.plans[place.index] = plan;
     return plan;
   }
