@@ -108,3 +108,10 @@ export function typicalWork(op: OperationType, elements: number): WorkItem {
 }
 
 export const traitsOf = (op: OperationType): Shape => shapeOf[op];
+
+/** Elements of the largest item. */
+export function largest(work: readonly WorkItem[]): number {
+  let most = 0;
+  for (let i = 0; i < work.length; i++) most = Math.max(most, work[i]!.elements);
+  return most;
+}
