@@ -42,6 +42,8 @@ export class PtxScope {
   readonly bindings: Bindings;
   readonly width: number;
   readonly laneAxis: number;
+  /** Elements that loads of whole vectors brought, by where they lie: a neighbouring vector has most of its lanes in common. */
+  readonly elements = new Map<string, string>();
   readonly #axes: ReadonlyMap<number, string>;
   readonly #accumulators: readonly Values[];
   readonly #available: ReadonlySet<number>;
