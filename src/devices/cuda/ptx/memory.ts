@@ -73,7 +73,7 @@ export function emitLoad(scope: PtxScope, e: Load): Values {
     for (let i = 0; i < width; i += chunk) {
       values.push(...loadChunk(scope, op, e.type, chunk, register, offset + i * size, gates && gates[0]!));
     }
-    if (!gates) values.forEach((v, i) => scope.elements.set(nameOf(i), v));
+    if (!gates) for (const [i, v] of values.entries()) scope.elements.set(nameOf(i), v);
     return values;
   }
   return Array.from({ length: width }, (_, i) => {
