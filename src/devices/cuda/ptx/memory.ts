@@ -65,46 +65,46 @@ export function emitLoad(scope: PtxScope, e: Load): Values {
     });
   }
   const { register, offset } = scope.address(pointer, e.index, size);
-  const sameGate = !gates || gates.length === 1 || lanesAgree(e.gate!, laneAxis, width);
+  const sameGate = !gates || gates.every((g) => g === gates[0]);
   const chunk = stride === 1 && sameGate ? Math.min(alignment(e.index, laneAxis, width), 16 / size) : 1;
   const nameOf = (i: number): string => `${e.slot} ${register} ${offset + i * stride * size}`;
+  const gateOf = (i: number): string | null => {
+    const gate = gates && lane(gates, i);
+    return gate === scope.always ? null : gate;
+  };
   if (chunk > 1) {
     const values: string[] = [];
     for (let i = 0; i < width; i += chunk) {
-      values.push(...loadChunk(scope, op, e.type, chunk, register, offset + i * size, gates && gates[0]!));
+      values.push(...loadChunk(scope, op, e.type, chunk, register, offset + i * size, gateOf(0)));
     }
-    if (!gates) for (const [i, v] of values.entries()) scope.elements.set(nameOf(i), v);
+    for (const [i, value] of values.entries()) scope.elements.set(nameOf(i), { value, gate: gateOf(0) });
     return values;
   }
   return Array.from({ length: width }, (_, i) => {
-    const gate = gates && lane(gates, i);
+    const gate = gateOf(i);
     const known = scope.elements.get(nameOf(i));
-    if (known !== undefined) return gate ? orZero(scope, e.type, known, gate) : known;
+    if (known && known.gate === gate) return known.value;
+    if (known?.gate === null) return orZero(scope, e.type, known.value, gate!);
     const value = loadOne(scope, op, e.type, register, offset + i * stride * size, gate);
-    if (!gate) scope.elements.set(nameOf(i), value);
+    scope.elements.set(nameOf(i), { value, gate });
     return value;
   });
 }
 
-/** Whether a load gives a whole vector at once, from an address that is always there. */
+/** Whether a load gives a whole vector at once. */
 export function isWholeVector({ gate, index, type }: Load, laneAxis: number, width: number): boolean {
-  if (gate || width === 1 || strideAlong(index, laneAxis) !== 1) return false;
+  if (width === 1 || strideAlong(index, laneAxis) !== 1 || (gate && !lanesAgree(gate, laneAxis, width))) return false;
   return alignment(index, laneAxis, width) >= Math.min(width, 16 / dtypeInfo[type].bytes);
 }
 
-/** Whether a condition is the same in all lanes, although it depends on their axis: lane 0 lies at a multiple of `width`. */
+/** Whether a condition is the same in all lanes, although it may depend on their axis: lane 0 lies at a multiple of `width`. */
 function lanesAgree(e: Expr, laneAxis: number, width: number): boolean {
   if (!dependencies(e).has(laneAxis)) return true;
-  if (e.kind !== 'alu') return false;
+  if (e.kind !== 'alu' || (e.op !== 'lt' && e.op !== 'le')) return false;
   const [a, b] = e.src as [Expr, Expr];
-  if (a.type === 'bool') return e.src.every((s) => lanesAgree(s, laneAxis, width));
   const isAxis = (x: Expr): boolean => x.kind === 'axis' && x.axis === laneAxis;
-  const [limit, above] =
-    isAxis(a) && b.kind === 'const' ? [b, false] : isAxis(b) && a.kind === 'const' ? [a, true] : [];
-  if (!limit || (e.op !== 'lt' && e.op !== 'le')) return false;
-  // The first position for which the answer differs from that for 0: it must be the start of a vector.
-  const turn = Number(limit.value) + Number((e.op === 'lt') === above);
-  return turn % width === 0;
+  const limit = isAxis(a) ? b : isAxis(b) ? a : null;
+  return limit?.kind === 'const' && (Number(limit.value) + Number((e.op === 'lt') === isAxis(b))) % width === 0;
 }
 
 /** A value that another load has brought already, or zero where the gate is closed. */
