@@ -1,10 +1,12 @@
 // One cycle of one field or of several that are alike: one upload, one run of their program, one download. All of them go on, or none.
 
+import type { Tensor } from '../index.ts';
 import { alike, type Begun, type FieldBody, type StepResult } from './body.ts';
 import { statisticsOf, tailRow } from './cycle/record.ts';
 import { FieldConfigError } from './errors.ts';
 import { firstNotFinite } from './finite.ts';
 import type { CheckedInput } from './input.ts';
+import type { StateTensors } from './program.ts';
 import { type CycleExtras, Stack, type Transfers } from './stack.ts';
 
 /** A cycle that is about to run. */
@@ -55,7 +57,22 @@ function prepare(fields: readonly FieldBody[], inputs: readonly CheckedInput[]):
     f.mind.write(input.subarray(f.row * mind.inputLength), given, f.carried.cycle, thought);
   });
   const stores = fields.flatMap((f, i) => f.storesFor(begun[i]!.thought));
-  return { stack, begun, input, extras: { stores, tensors: {} }, moved: { up: 0, down: 0 }, start };
+  // A field with patterns runs alone: `checkAlike` sees to it.
+  const pattern = begun[0]!.strategy?.pattern;
+  const tensors: StateTensors = pattern ? { pattern: stacked(first, pattern) } : {};
+  return { stack, begun, input, extras: { stores, tensors }, moved: { up: 0, down: 0 }, start };
+}
+
+/** A pattern as a stack of one. */
+function stacked({ rt, device }: FieldBody, pattern: Tensor): Tensor {
+  const made = rt.scope({ device }, () =>
+    pattern
+      .reshape([1, ...pattern.shape])
+      .compute()
+      .keep(),
+  );
+  pattern.dispose();
+  return made;
 }
 
 /** Takes over what a cycle made: the state of all fields at once, or an error and nothing. */
@@ -93,6 +110,9 @@ export function checkAlike(fields: readonly FieldBody[], inputs: number, where: 
   };
   if (fields.length !== inputs) refuse(`${inputs} inputs for ${fields.length} fields`, 'Give one for each field.');
   if (new Set(fields).size !== fields.length) refuse('a field is there twice', 'Give each field once.');
+  const led = fields.findIndex((f) => f.library?.size);
+  if (led >= 0 && fields.length > 1)
+    refuse(`field ${led} has strategic patterns`, 'Run it by itself: a pattern is chosen for each cycle.');
   const other = fields.findIndex((f) => !alike(f, fields[0]!));
   if (other >= 0)
     refuse(
