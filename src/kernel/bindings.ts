@@ -41,6 +41,11 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const result = { type, elements: product(work.batch, queries, width) };
       return { inputs: [...operands, ...scores.inputs], outputs: [result] };
     }
+    case 'products': {
+      const one = bindingsOf(work.product);
+      const each = (of: BufferParam): BufferParam[] => new Array<BufferParam>(work.count).fill(of);
+      return { inputs: one.inputs.flatMap(each), outputs: one.outputs.flatMap(each) };
+    }
     case 'sort': {
       const values = { type: work.type, elements: product(work.columns, work.rows) };
       return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };

@@ -70,6 +70,7 @@ export function canonical(work: Kernel | Routine): string {
     const { scores, ...shape } = rest;
     return epilogueText(scores, JSON.stringify(shape));
   }
+  if (rest.op === 'products') return `${rest.count} × ${canonical(rest.product)}`;
   if (rest.op !== 'matmul' || !rest.epilogue) return JSON.stringify(rest);
   const { epilogue, ...product } = rest;
   return epilogueText(epilogue, JSON.stringify(product));

@@ -80,6 +80,7 @@ function describe(work: Kernel | Routine): string {
     const { batch, queries, keys, depth, width, type } = work;
     return `${batch} × ${queries} queries of ${keys} keys, heads of ${depth} and ${width}, ${type}; scores stay on the chip`;
   }
+  if (work.op === 'products') return `${work.count} × ${describe(work.product)}`;
   return `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
 }
 

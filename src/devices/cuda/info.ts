@@ -35,7 +35,7 @@ export function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabi
     name: info.name,
     dtypes: new Set(dtypes),
     native,
-    routines: new Set(['matmul', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'raw']),
+    routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'raw']),
     attention: attentionHeads(info.target),
     raw: 'ptx',
     matmulEpilogue: true,

@@ -21,11 +21,11 @@ function itemOf(step: Kernel | Routine): WorkItem {
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
 }
 
-/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is two products. */
-const classOf = ({ op }: Routine): KernelClass => {
+/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is products. */
+function classOf({ op }: Routine): WorkItem['class'] {
   if (op === 'rows' || op === 'topk') return 'reduce';
-  return op === 'attention' ? 'matmul' : op;
-};
+  return op === 'products' || op === 'attention' ? 'matmul' : op;
+}
 
 /** How many loads have an index that depends on data. */
 function gathersOf(k: Kernel): number {
@@ -46,6 +46,8 @@ function routineElements(r: Routine): number {
       return r.batchA * r.m * r.k;
     case 'attention':
       return r.batchQ * r.queries * r.depth;
+    case 'products':
+      return r.count * routineElements(r.product);
     case 'sort':
       return r.rows * r.columns;
     case 'scan':
@@ -109,3 +111,10 @@ export function typicalWork(op: OperationType, elements: number): WorkItem {
 }
 
 export const traitsOf = (op: OperationType): Shape => shapeOf[op];
+
+/** Elements of the largest item. */
+export function largest(work: readonly WorkItem[]): number {
+  let most = 0;
+  for (let i = 0; i < work.length; i++) most = Math.max(most, work[i]!.elements);
+  return most;
+}
