@@ -14,7 +14,7 @@ class Token {
 }
 
 /** Tensors that wait until an expression begins, and in any case. */
-const [many, most] = [64, 4096];
+const [many, most] = [256, 4096];
 
 export class Lazies {
   /** Tensors in groups. */
@@ -22,12 +22,15 @@ export class Lazies {
   readonly #registry: FinalizationRegistry<Group>;
   /** For tensors that hold memory of their own by now, or share a node with another one. */
   readonly #watch: (tensor: Handle, node: Node) => void;
+  /** Settles these and those. */
+  readonly #settleAll: () => void;
   #tensors: Handle[] = [];
   #nodes: Node[] = [];
   #scheduled = false;
 
-  constructor(watch: (tensor: Handle, node: Node) => void, release: (group: Group) => void) {
+  constructor(watch: (tensor: Handle, node: Node) => void, settleAll: () => void, release: (group: Group) => void) {
     this.#watch = watch;
+    this.#settleAll = settleAll;
     this.#registry = new FinalizationRegistry((group) => {
       this.count -= group.tensors;
       release(group);
@@ -55,7 +58,7 @@ export class Lazies {
 
   readonly #turned = (): void => {
     this.#scheduled = false;
-    this.settle();
+    this.#settleAll();
   };
 
   /** Makes a group of what waits. */

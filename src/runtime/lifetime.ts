@@ -37,6 +37,7 @@ export class Lifetime {
     this.#events = events;
     this.#lazies = new Lazies(
       (tensor, node) => this.#backstop.add(tensor, node, ''),
+      () => this.settle(),
       (group) => {
         if (!this.#closed) group.release();
       },
