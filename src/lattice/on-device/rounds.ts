@@ -60,7 +60,8 @@ export async function rounds<S extends Fields>(
       if (!more || count >= most) continue;
       const flag = pinned(() => more(fields, count).compute());
       const [any] = await flag.data({ signal });
-      flag.dispose();
+      // It may be one of the fields.
+      if (!Object.values(fields).includes(flag)) flag.dispose();
       if (!any) break;
     }
     return { fields, count };
