@@ -153,6 +153,11 @@ function decode(
 ): { readonly code: readonly Act[]; readonly registers: number; readonly sharedBytes: number } {
   const symbols = new Map<string, number>([['dyn', 0]]);
   let sharedBytes = launch.shared;
+  let parameterBytes = 0;
+  for (const [, name, bytes = '8'] of entry.join('\n').matchAll(/\.param .*?(p\d+)(?:\[(\d+)\])?[,\n]/g)) {
+    symbols.set(name!, parameterBytes);
+    parameterBytes += Number(bytes);
+  }
   const labels = new Map<string, number>();
   const lines: string[] = [];
   for (const raw of entry.slice(entry.indexOf('{') + 1)) {
@@ -219,10 +224,10 @@ function decode(
   /** Instructions that do more than set a register from registers. */
   const others: Readonly<Record<string, (args: readonly string[]) => Act>> = {
     'ld.param.u64': ([to, from]) => {
-      const argument = launch.args[Number(/\d+/.exec(from!)![0])]!;
-      if (argument.kind !== 'buffer') throw new Error(`an argument that is a ${argument.kind}`);
-      const n = register(to!);
+      const [at, n] = [address(from!), register(to!)];
       return (t) => {
+        const argument = launch.args[at(t) / 8];
+        if (argument?.kind !== 'buffer') throw new Error(`${argument ? `a ${argument.kind}` : 'nothing'} at ${at(t)}`);
         t.registers[n] = buffers[argument.index]!.address;
         return undefined;
       };
