@@ -42,6 +42,7 @@ async function bundle() {
     ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
     ['lattice-bench', 'bench/gpu/lattice.ts'],
+    ['lattice-delta', 'bench/lattice/delta.ts'],
     ['lattice-workloads', 'bench/lattice/workloads.ts'],
   ]) {
     if (!existsSync(join(root, input))) continue;

@@ -22,7 +22,7 @@ export async function digests(device: Device, items: readonly Hashable[]): Promi
     const words = wordsOf(items[group[0]!]!);
     const out = device.allocate(4 * sums * group.length);
     try {
-      const program = device.prepare(digestKernel(words, group.length));
+      const program = device.prepare(kernelFor(words, group.length));
       device.launch(program, [...group.map((i) => items[i]!.buffer), out], []);
       return { group, out, read: device.read(out) };
     } catch (error) {
@@ -71,6 +71,19 @@ function groupsOf(items: readonly Hashable[], most: number): number[][] {
     group.push(i);
   });
   return groups;
+}
+
+/** Kernels by what they hash: devices recognise the same object at once, and an equal one only after looking through it. */
+const kernels = new Map<string, Kernel>();
+const mostKernels = 64;
+
+function kernelFor(words: number, items: number): Kernel {
+  const key = `${words} ${items}`;
+  let known = kernels.get(key);
+  if (known) return known;
+  if (kernels.size >= mostKernels) kernels.clear();
+  kernels.set(key, (known = digestKernel(words, items)));
+  return known;
 }
 
 /** [items, sums] over all words of the items. */

@@ -165,7 +165,7 @@ function renderTile(kernel: Kernel, outputs: readonly string[], scope: PtxScope,
   for (const c of copies) storeAll(kernel, outputs, c.scope, c.values, vector, c.at, bits);
 }
 
-function storeAll(
+export function storeAll(
   kernel: Kernel,
   outputs: readonly string[],
   scope: PtxScope,
