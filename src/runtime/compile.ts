@@ -51,7 +51,6 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   { verify, called = { name: body.name, kernel: false } }: CompileSettings = {},
 ): Compiled<A, R> {
   const signatures = new Signatures(host, called);
-  const recurrences = new WeakMap<Remembered, Recurrent>();
   const verified = (...args: A): R => {
     const result = body(...args);
     verify?.(result);
@@ -65,14 +64,8 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     const again = (leaves: readonly Node[]): Node[] => run(asked, scalars, engine, host, leaves, again);
     return (inputs) => again(leavesOf(asked, inputs));
   };
-  const recurrenceOf = (asked: Remembered): Recurrent => {
-    let known = recurrences.get(asked);
-    if (!known) {
-      known = { keeps: false, step: repeat(asked, asked.scalars), onRecompute: host.recomputed };
-      recurrences.set(asked, known);
-    }
-    return known;
-  };
+  const recurrenceOf = (asked: Remembered): Recurrent =>
+    (asked.recurrence ??= { keeps: false, step: repeat(asked, asked.scalars), onRecompute: host.recomputed });
   const call = (...args: A): R => {
     host.checkOpen('compile');
     if (disposed) throw usedAfterDispose();
@@ -91,7 +84,9 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
       outputs = recurrence.step(inputs);
       recipes.advance(recurrence, inputs, outputs);
     }
-    return asked.rebuild(outputs.map((n) => new Tensor(host, n))) as R;
+    const tensors: Tensor[] = [];
+    for (let i = 0; i < outputs.length; i++) tensors.push(new Tensor(host, outputs[i]!));
+    return asked.rebuild(tensors) as R;
   };
   abandoned.register(call, signatures, signatures);
   lastCalls.set(call, () => last);

@@ -5,15 +5,16 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
+import type { Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Together } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
-import { emitStore, firstOf } from './memory.ts';
+import { emitStore, firstOf, isWholeVector } from './memory.ts';
 import type { PtxScope } from './scope.ts';
 import { indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
 import { type IndexBits, kindOf } from './types.ts';
-import { reachable, type Values } from './values.ts';
+import { dependencies, reachable, type Values } from './values.ts';
 
 export interface Rendered {
   /** The entry alone; `moduleText` makes a module of it. */
@@ -161,6 +162,7 @@ function renderTile(near: Together, outputs: readonly string[], scope: PtxScope,
   const { block } = scope;
   const lastAxis = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
   const first = block.def(kind, `mad.lo.${s}`, tid, vector, start);
+  const whole = vectorsFirst(kernel, lastAxis, vector);
   const copies: { scope: PtxScope; values: Values[]; at: string }[] = [];
   for (let u = 0; u < unroll; u++) {
     const at = u === 0 ? first : block.def(kind, `add.${s}`, first, u * threads * vector);
@@ -169,9 +171,18 @@ function renderTile(near: Together, outputs: readonly string[], scope: PtxScope,
       width: vector,
       laneAxis: vector > 1 ? lastAxis : -1,
     });
+    for (const load of whole) copy.values(load);
     copies.push({ scope: copy, values: kernel.outputs.map((o) => [...copy.values(o.value)]), at });
   }
   for (const c of copies) storeAll(near, outputs, c.scope, c.values, vector, c.at, bits);
+}
+
+/** Whole vectors of inputs that are read a place further too: read first of all, they have most of what lies there. */
+function vectorsFirst(kernel: Kernel, laneAxis: number, width: number): Load[] {
+  const loads = reachable(rootsOf(kernel)).filter((e): e is Load => e.kind === 'load');
+  const isWhole = (e: Load): boolean => isWholeVector(e, laneAxis, width);
+  const further = new Set(loads.filter((e) => dependencies(e).has(laneAxis) && !isWhole(e)).map((e) => e.slot));
+  return loads.filter((e) => further.has(e.slot) && isWhole(e));
 }
 
 function storeAll(
