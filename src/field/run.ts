@@ -13,7 +13,6 @@ import { type CycleExtras, Stack, type Transfers } from './stack.ts';
 interface Prepared {
   readonly stack: Stack;
   readonly begun: readonly Begun[];
-  readonly input: Float32Array;
   readonly extras: CycleExtras;
   readonly moved: Transfers;
   readonly start: number;
@@ -21,9 +20,9 @@ interface Prepared {
 
 export function cycleSync(fields: readonly FieldBody[], inputs: readonly CheckedInput[], where: string): StepResult[] {
   const prepared = prepare(fields, inputs);
-  const { stack, input, extras, moved } = prepared;
+  const { stack, extras, moved } = prepared;
   try {
-    return finish(fields, prepared, stack.cycleSync(input, extras, moved), where);
+    return finish(fields, prepared, stack.cycleSync(extras, moved), where);
   } catch (e) {
     stack.reject();
     throw e;
@@ -36,9 +35,9 @@ export async function cycleLater(
   where: string,
 ): Promise<StepResult[]> {
   const prepared = prepare(fields, inputs);
-  const { stack, input, extras, moved } = prepared;
+  const { stack, extras, moved } = prepared;
   try {
-    return finish(fields, prepared, await stack.cycle(input, extras, moved), where);
+    return finish(fields, prepared, await stack.cycle(extras, moved), where);
   } catch (e) {
     stack.reject();
     throw e;
@@ -51,16 +50,15 @@ function prepare(fields: readonly FieldBody[], inputs: readonly CheckedInput[]):
   if (fields.length === 1) first.alone();
   const { stack, mind } = first;
   const begun = fields.map((f, i) => f.begin(inputs[i]!));
-  const input = new Float32Array(mind.inputLength * stack.rows);
   fields.forEach((f, i) => {
-    const { input: given, thought } = begun[i]!;
-    f.mind.write(input.subarray(f.row * mind.inputLength), given, f.carried.cycle, thought);
+    const { input, thought } = begun[i]!;
+    f.mind.write(stack.input, f.row * mind.inputLength, input, f.carried.cycle, thought);
   });
   const stores = fields.flatMap((f, i) => f.storesFor(begun[i]!.thought));
   // A field with patterns runs alone: `checkAlike` sees to it.
   const pattern = begun[0]!.strategy?.pattern;
   const tensors: StateTensors = pattern ? { pattern: stacked(first, pattern) } : {};
-  return { stack, begun, input, extras: { stores, tensors }, moved: { up: 0, down: 0 }, start };
+  return { stack, begun, extras: { stores, tensors }, moved: { up: 0, down: 0 }, start };
 }
 
 /** A pattern as a stack of one. */
