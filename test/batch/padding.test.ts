@@ -65,12 +65,7 @@ describe('results', () => {
       for (const Class of classes) {
         for (let round = 0; round < 6; round++) {
           const data = list(Class, 1 + random(20), 40);
-          const keys = data.map(
-            (d) =>
-              list(Class, 1, 1)
-                .concat(d.slice().reverse() as Float32Array)
-                .at(-1)!,
-          );
+          const keys = data.map((d) => d.slice().reverse());
           const got = await batchXor(data, keys, { runtime, pad: random(90) / 100 });
           got.forEach((g, i) => {
             expect(g.constructor).toBe(Class);
