@@ -3,7 +3,7 @@
 import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
 import { Exprs } from '../../kernel/expr.ts';
-import type { Epilogue, Kernel, Matmul, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import type { Epilogue, Kernel, Matmul, Products, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
 import { combineOp } from '../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { type Elements, interpret } from './interpret.ts';
@@ -154,6 +154,11 @@ const rows: Run<Rows> = (stack, buffers, scalars, scratch) => {
   }
 };
 
+const products: Run<Products> = ({ product, count }, buffers, scalars, scratch) => {
+  for (let i = 0; i < count; i++)
+    matmul(product, [buffers[i]!, buffers[count + i]!, buffers[2 * count + i]!], scalars, scratch);
+};
+
 export function runRoutine(
   routine: Routine,
   buffers: readonly Elements[],
@@ -163,6 +168,9 @@ export function runRoutine(
   switch (routine.op) {
     case 'matmul':
       matmul(routine, buffers, scalars, scratch);
+      break;
+    case 'products':
+      products(routine, buffers, scalars, scratch);
       break;
     case 'sort':
       sort(routine, buffers, scalars, scratch);
