@@ -156,10 +156,10 @@ describe('a page in headless Chromium', () => {
     expect(gzip(list)).toBeLessThanOrEqual(144_000);
   });
 
-  it('computes one op with every device open for at most 196 KB', { timeout: within(20_000) }, async () => {
+  it('computes one op with every device open for at most 197 KB', { timeout: within(20_000) }, async () => {
     const list = await fetched('');
     console.log(`gzip: all devices opened and measured, one op computed ${shown(list)}`);
-    expect(gzip(list)).toBeLessThanOrEqual(196_000);
-    expect(list.length).toBeLessThanOrEqual(10);
+    expect(gzip(list)).toBeLessThanOrEqual(197_000);
+    expect(list.length).toBeLessThanOrEqual(11);
   });
 });
