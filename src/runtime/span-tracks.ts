@@ -12,6 +12,8 @@ import type { SpanMode } from './spans.ts';
 
 /** How often devices are asked what they know, and how often clocks are compared. */
 const collectMs = 20;
+/** How often while somebody waits for all work: what is known meanwhile need not be told at the end of it. */
+const waitingMs = 1;
 const compareMs = 10_000;
 /** A loop of launches lets no timer run: what is known is told on the way, after so many of them, beside the device's work. */
 const collectEvery = 256;
@@ -147,6 +149,17 @@ export class SpanTracks {
       }
       void track.compare(now);
       this.#take(track);
+    }
+  }
+
+  /** Waits for work of the devices, and tells times on the way. */
+  async during(work: Promise<unknown>): Promise<void> {
+    this.collect();
+    const timer = setInterval(() => this.collect(), waitingMs);
+    try {
+      await work;
+    } finally {
+      clearInterval(timer);
     }
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { KernelBuilder } from '../../../test/gpu/build.ts';
 import { MockCuda } from '../../../test/support/cuda-mock.ts';
 import type { RawKernel } from '../../kernel/kernel.ts';
@@ -80,8 +80,14 @@ const raw = (n: number): RawKernel => ({
 });
 
 describe('spans of kernels that note their own times', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
   it('enqueue nothing but the launch, and are told after the clocks were compared', async () => {
     const { ffi, device, clock } = await open();
+    // Host and device go together: what is enqueued comes after the end of what ran before.
+    vi.spyOn(performance, 'now').mockImplementation(() => clock.now);
     const p = device.prepare(negate(64));
     const buffers = [device.allocate(256), device.allocate(256)];
     device.launch(p, buffers, [], 1);
@@ -118,12 +124,10 @@ describe('spans of kernels that note their own times', () => {
     const { device, clock } = await open();
     const p = device.prepare(negate(64));
     const buffers = [device.allocate(256), device.allocate(256)];
+    // The host is far ahead: for it, hardly any time passes.
+    vi.spyOn(performance, 'now').mockImplementation(() => clock.now / 1000);
     device.spans(true);
-    // Loads the module, which takes the host longer than the device's clock knows of.
-    device.launch(p, buffers, [], 0);
     await device.clock();
-    device.takeSpans();
-    clock.now += 5;
     device.launch(p, buffers, [], 1);
     clock.now += 0.003;
     device.launch(p, buffers, [], 2);
@@ -131,7 +135,6 @@ describe('spans of kernels that note their own times', () => {
     device.launch(p, buffers, [], 3);
     const spans = device.takeSpans();
     expect(spans.map((s) => s.id)).toEqual([1, 2, 3]);
-    // The host took less than the 2 ms of a launch to enqueue the next one.
     expect(spans[0]!.end).toBe(spans[1]!.start);
     expect(spans[0]!.end - spans[0]!.start).toBeCloseTo(2.003, 5);
     expect(spans[1]!.end - spans[1]!.start).toBeCloseTo(2, 5);
@@ -203,7 +206,7 @@ describe('spans of kernels that note their own times', () => {
     for (const s of spans) ids.push(s.id);
     expect(ids).toEqual(Array.from({ length: 30_000 }, (_, i) => i));
     for (let i = 1; i < spans.length; i++) expect(spans[i]!.start).toBeGreaterThanOrEqual(spans[i - 1]!.end);
-    expect(ffi.names().filter((n) => n === 'cuEventCreate').length).toBeLessThan(64);
+    expect(ffi.names().filter((n) => n === 'cuEventCreate').length).toBeLessThan(160);
   });
 
   it('are not told while the device is not done, nor if it wrote nothing', async () => {

@@ -13,7 +13,7 @@ import type { KernelStep } from './step.ts';
 
 /** Slots of the ring. The driver lets a host run about 1,024 launches ahead of the device, so there is room for many fences. */
 const slots = 16_384;
-const perFence = 1024;
+const perFence = 128;
 /** By how much the clock may differ between multiprocessors. */
 const skewNs = 1000;
 

@@ -2,13 +2,12 @@
 //
 // An event behind a launch makes the device wait until everything is written before the next launch begins: 1.7 µs on an H200. A
 // stamp is a few instructions of one thread, and nothing waits for it. The first block notes the device's clock in the first word
-// of a slot of 16 bytes when it begins. Blocks raise the second word to the clock when their first thread is done: the last ones,
-// as many as the device can hold at once, and those that ran for long, since one of them may outlive the last. If every block did,
-// they would queue for the slot, and a kernel of 7 µs would take 9. The clock never goes back, so a slot that is used again needs no
-// clearing.
+// of a slot of 16 bytes when it begins. Blocks raise the second word to the clock when their first thread is done: those that begin
+// last, a quarter of what the device can hold at once, and those that ran for long. If every block did, they would queue for the
+// slot, and a kernel of 7 µs would take 9. The clock never goes back, so a slot that is used again needs no clearing.
 //
-// What a stamped launch leaves out is the way to the first block and the writes under way behind the last one, about 1 µs each; and a block
-// that is not among the last ones may outlive them by less than `longNs`.
+// What a stamped launch leaves out is the way to the first block and the writes under way behind the last one, about 1 µs each; and a
+// block that is not among the last ones may outlive them by less than `longNs`.
 
 import type { ModuleRecipe } from '../recipe.ts';
 import { EntryPoint, moduleText } from './code.ts';
@@ -18,8 +17,9 @@ import type { Target } from './target.ts';
 export const slotBytes = 16;
 /** A block that ran for so long notes its end wherever it is in the grid. */
 const longNs = 32_768;
-/** Threads that a multiprocessor holds at once, and blocks. */
+/** Threads that a multiprocessor holds at once, and blocks; and the part of them whose ends are noted. */
 const [mostThreads, mostBlocks] = [2048, 32];
+const lastPart = 1 / 4;
 
 type Grid = readonly [number, number, number];
 
@@ -29,13 +29,13 @@ const firstThread = ['mov.u32 %sr0, %tid.x;', 'setp.ne.u32 %sp0, %sr0, 0;', '@%s
 const registers = '{ .reg .pred %sp<2>; .reg .b32 %sr<4>; .reg .b64 %sd<4>;';
 const lines = (...text: readonly string[]): string => text.map((l) => `  ${l}`).join('\n');
 
-/** `%sb` is when the block began, by the low word of the clock; it lives as long as the kernel. */
-const begin = (long: boolean): string =>
+/** With `timed`, `%sb` is when the block began, by the low word of the clock; it lives as long as the kernel. */
+const begin = (timed: boolean): string =>
   lines(
-    ...(long ? ['.reg .b32 %sb;'] : []),
+    ...(timed ? ['.reg .b32 %sb;'] : []),
     registers,
     ...firstThread,
-    ...(long ? ['mov.u32 %sb, %globaltimer_lo;'] : []),
+    ...(timed ? ['mov.u32 %sb, %globaltimer_lo;'] : []),
     ...['x', 'y', 'z'].flatMap((axis) => [`mov.u32 %sr1, %ctaid.${axis};`, 'or.b32 %sr0, %sr0, %sr1;']),
     'setp.ne.u32 %sp0, %sr0, 0;',
     '@%sp0 bra $stamped;',
@@ -48,16 +48,12 @@ const end = (early: readonly string[]): string =>
   lines(registers, ...firstThread, ...early, ...slot, 'red.global.max.u64 [%sd0+8], %sd1;', '$stamped: ret; }');
 
 /** Lets blocks pass by that are not among the last ones of the grid and did not run for long. */
-const passBy = (isEarly: readonly string[], long: boolean): readonly string[] => [
+const passBy = (isEarly: readonly string[]): readonly string[] => [
   ...isEarly,
-  ...(long
-    ? [
-        'mov.u32 %sr0, %globaltimer_lo;',
-        'sub.u32 %sr0, %sr0, %sb;',
-        `setp.lt.u32 %sp1, %sr0, ${longNs};`,
-        'and.pred %sp0, %sp0, %sp1;',
-      ]
-    : []),
+  'mov.u32 %sr0, %globaltimer_lo;',
+  'sub.u32 %sr0, %sr0, %sb;',
+  `setp.lt.u32 %sp1, %sr0, ${longNs};`,
+  'and.pred %sp0, %sp0, %sp1;',
   '@%sp0 bra $stamped;',
 ];
 
@@ -88,34 +84,28 @@ function isEarly(grids: readonly Grid[], last: number): readonly string[] {
  * The recipe with stamps: each launch has a slot as its last argument. Only for text of ours, whose entries have blocks of one
  * dimension, parameters of 8 bytes, and a line `ret;` at every exit.
  */
-export function stamped(recipe: ModuleRecipe, processors: number, tune = { share: 1, long: true }): ModuleRecipe {
+export function stamped(recipe: ModuleRecipe, processors: number): ModuleRecipe {
   const [header, ...entries] = recipe.ptx.split(/^(?=\.visible \.entry )/m);
   const gridsOf = (entry: string): Grid[] => {
     const name = /^\.visible \.entry (\w+)/.exec(entry)![1]!;
     const grids = recipe.launches.filter((l) => l.entry === name).map((l) => l.grid);
     return [...new Map(grids.map((g) => [g.join(), g])).values()];
   };
-  const ptx = [header!, ...entries.map((e) => stampedEntry(e, gridsOf(e), processors, tune))].join('');
+  const ptx = [header!, ...entries.map((e) => stampedEntry(e, gridsOf(e), processors))].join('');
   const launches = recipe.launches.map((l) => ({ ...l, args: [...l.args, { kind: 'slot' as const }] }));
   return { ...recipe, ptx, launches };
 }
 
-function stampedEntry(
-  entry: string,
-  grids: readonly Grid[],
-  processors: number,
-  tune: { share: number; long: boolean },
-): string {
+function stampedEntry(entry: string, grids: readonly Grid[], processors: number): string {
   const threads = Number(/^\.maxntid (\d+)/m.exec(entry)?.[1] ?? 1);
   const resident = Math.min(mostBlocks, Math.max(1, Math.floor(mostThreads / threads)));
-  const last = processors * Math.ceil(resident / tune.share);
-  // A grid that the device holds at once has no early blocks.
+  const last = processors * Math.ceil(resident * lastPart);
+  // In a small grid all are last.
   const all = grids.every(([x, y, z]) => x * y * z <= last);
-  const long = !all && tune.long;
   return entry
     .replace(/\(([^)]*?)\n\)/, (_, params: string) => `(${params}${params === '' ? '' : ','}\n  .param .u64 stamp\n)`)
-    .replace(/^\{$/m, `{\n${begin(long)}`)
-    .replace(/^ {2}ret;$/gm, end(all ? [] : passBy(isEarly(grids, last), long)));
+    .replace(/^\{$/m, `{\n${begin(!all)}`)
+    .replace(/^ {2}ret;$/gm, end(all ? [] : passBy(isEarly(grids, last))));
 }
 
 /** A launch that does nothing but note the time. */
