@@ -3,7 +3,7 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
-import { type DeviceId, DisposedError, type Runtime, type Tensor } from '../index.ts';
+import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime, type Tensor } from '../index.ts';
 import { type Statistics, statisticsOf, tailRow } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldConfigError } from './errors.ts';
@@ -13,7 +13,7 @@ import type { Store } from './full/attractors.ts';
 import { attractorCapacity } from './full/mind.ts';
 import { type CheckedInput, checkInput } from './input.ts';
 import { totalChannels } from './layout.ts';
-import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
+import { type LoopOptions, type LoopReport, type LoopTick, runLoop } from './loop.ts';
 import { type Mind, mindOf, type Thought } from './mind.ts';
 import { finishMotors } from './motors.ts';
 import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
@@ -55,6 +55,14 @@ export interface StepResult {
 
 export type FieldInput = Float32Array | readonly number[];
 
+/** What a field tells those who listen. Without a listener nothing is built. */
+export interface FieldEvents extends BusEvents {
+  /** A cycle was done. */
+  readonly cycle: { readonly sensors: Float32Array; readonly motors: Float32Array; readonly state: FieldState };
+  /** A tick of a loop has ended. */
+  readonly tick: LoopTick;
+}
+
 /** What lies on the device; everything else of a snapshot is the host's. */
 const tensorNames: ReadonlySet<string> = new Set(['field', 'tail', 'activity', 'positions', 'attractors', 'pattern']);
 
@@ -93,6 +101,7 @@ export class Field implements AsyncDisposable {
   #predicted: Float32Array | null = null;
   #mind: Mind;
   readonly #transfers: Transfers = { up: 0, down: 0 };
+  readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'error'], 'field.on');
 
   /** Use `createField`. */
   constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
@@ -166,7 +175,15 @@ export class Field implements AsyncDisposable {
   /** A control loop at a fixed rate, with deadlines; ends with its ticks or its signal. */
   loop(options: LoopOptions): Promise<LoopReport> {
     this.#check('loop');
-    return runLoop((input) => this.step(input), this.options.shape.motorDim, options);
+    const told = (tick: LoopTick): void => {
+      if (this.#events.heard.tick) this.#events.emit('tick', tick);
+    };
+    return runLoop((input) => this.step(input), this.options.shape.motorDim, options, undefined, told);
+  }
+
+  /** Listens to its cycles and the ticks of its loops; returns what ends it. */
+  on<K extends keyof FieldEvents & string>(kind: K, listener: (event: FieldEvents[K]) => unknown): () => void {
+    return this.#events.on(kind, listener);
   }
 
   /**
@@ -358,6 +375,9 @@ export class Field implements AsyncDisposable {
     if (bad >= 0) throw firstNotFinite(fields[bad]!, next.field!, fields[bad]!.#row, where);
     const results = fields.map((f, i) => f.#advance(rows[i]!, statistics[i]!, begun[i]!, start, moved));
     stack.accept(next);
+    fields.forEach((f, i) => {
+      if (f.#events.heard.cycle) f.#events.emit('cycle', { ...results[i]!, sensors: begun[i]!.input.sensors });
+    });
     return results;
   }
 
