@@ -33,6 +33,7 @@ async function bundle() {
     ['tensors', 'bench/gpu/tensors.ts'],
     ['small', 'bench/gpu/small.ts'],
     ['spans', 'bench/gpu/spans.ts'],
+    ['waits', 'bench/gpu/waits.ts'],
     ['copies', 'bench/copies/main.ts'],
     ['batch', 'bench/gpu/batch.ts'],
     ['field', 'bench/gpu/field.ts'],

@@ -18,12 +18,15 @@ export async function sha256(bytes: Uint8Array): Promise<string> {
   return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)));
 }
 
-/** The same for the same work of the same job, whoever computes it. */
-export function chunkIdOf(chunk: ChunkDescriptor): Promise<string> {
+/** What a chunk's id is the hash of. */
+export function chunkText(chunk: ChunkDescriptor): string {
   const { jobId, index, op, params, codeVersion, inputs } = chunk;
   const hashes = inputs.map((i) => [i.sha256, i.offset ?? 0, i.length ?? -1]);
-  return sha256(encoder.encode(JSON.stringify([jobId, index, op, params, hashes, codeVersion])));
+  return JSON.stringify([jobId, index, op, params, hashes, codeVersion]);
 }
+
+/** The same for the same work of the same job, whoever computes it. */
+export const chunkIdOf = (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk)));
 
 /** The chunk of a job at a place; throws if it carries data instead of references. */
 export function describe(

@@ -27,6 +27,10 @@ function computed({ runtime, run, ran }: ArraysCall, body: () => Tensor): Promis
   );
 }
 
+/** Items that travel together need no copy in host memory: if their device is lost, each is run again by itself. */
+const uploaded = (rt: Runtime, data: TypedArray, shape: Shape, items: number): Tensor =>
+  rt.tensor(data, shape, { keep: items === 1 }) as Tensor;
+
 /** Operands of one item: the item, and what it is combined with. */
 export interface ListOp {
   readonly name: string;
@@ -97,8 +101,11 @@ export function elementwiseOp(data: readonly Item[], op: ElementwiseName, scalar
     bytesOf: (i) => 2 * sizeOf(data[i]!),
     ...sameShape(data),
     arrays: async (call, at) => {
-      const all = pack(at.map((i) => data[i] as TypedArray));
-      const made = await computed(call, () => run(call.runtime.tensor(all, [all.length]) as Tensor));
+      const arrays = at.map((i) => data[i] as TypedArray);
+      const made = await computed(call, () => {
+        const all = pack(call.runtime, arrays);
+        return run(uploaded(call.runtime, all, [all.length], at.length));
+      });
       return unpack(made, at.length);
     },
   };
@@ -125,14 +132,11 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item): List
       const stride = 4 * Math.ceil(like.byteLength / 4);
       const words = (bytes: Uint8Array): Uint32Array =>
         new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
-      const rows = (list: readonly TypedArray[]): Uint32Array => words(packBytes(list, stride));
+      const rows = (list: readonly TypedArray[]): Tensor =>
+        uploaded(rt, words(packBytes(rt, list, stride)), [list.length, stride / 4], list.length);
       const own = Array.isArray(keys) ? at.map((i) => keys[i] as TypedArray) : [keys as TypedArray];
       const cycled = own.map((k) => repeated(k, like));
-      const shape = [at.length, stride / 4];
-      const made = await computed(call, () => {
-        const x = rt.tensor(rows(arrays), shape);
-        return x.bitwiseXor(rt.tensor(rows(cycled), [cycled.length, stride / 4])) as Tensor;
-      });
+      const made = await computed(call, () => rows(arrays).bitwiseXor(rows(cycled)) as Tensor);
       return unpackBytes(bytesOf(made), like, at.length, stride);
     },
   };
@@ -235,9 +239,9 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
       if (deterministic || at.length === 1) return Promise.all(x.map((_, i) => computed(call, () => alone(i))));
       const same = y.every((p) => p === y[0]);
       const made = await computed(call, () => {
-        const left = rt.tensor(pack(x), [at.length, m, k]);
-        const right = rt.tensor(same ? y[0]! : pack(y), same ? [k, n] : [at.length, k, n]);
-        return run(left as Tensor, right as Tensor);
+        const left = uploaded(rt, pack(rt, x), [at.length, m, k], at.length);
+        const right = same ? uploaded(rt, y[0]!, [k, n], 1) : uploaded(rt, pack(rt, y), [at.length, k, n], at.length);
+        return run(left, right);
       });
       return unpack(made, at.length);
     },

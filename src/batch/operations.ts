@@ -12,7 +12,14 @@ import {
   type ProductShape,
   xorOp,
 } from './list-ops.ts';
-import { type BatchReport, type BatchResult, type ListSettings, plainSettings, runList } from './list-run.ts';
+import {
+  type BatchReport,
+  type BatchResult,
+  type ListCall,
+  type ListSettings,
+  plainSettings,
+  runList,
+} from './list-run.ts';
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
 
@@ -126,26 +133,43 @@ export function checkedMatmul(a: readonly Item[], b: readonly Item[], options: M
   return matmulOp(a, b, { shapes, precision, deterministic });
 }
 
-/** Checks, then runs; an empty list opens no device. */
-export async function listOperation<T extends Item>(
+/** Checks, then runs; an empty list opens no device. What is refused rejects. */
+export function listOperation<T extends Item>(
   where: string,
   options: BatchOpOptions,
   settings: () => ListSettings,
   items: readonly T[],
   prepare: () => ListOp,
 ): Promise<BatchResult<T>> {
-  const op = prepare();
-  if (items.length === 0) return Object.defineProperty([], 'report', { value: nothing }) as unknown as BatchResult<T>;
+  try {
+    return started(where, options, settings, items, prepare());
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function started<T extends Item>(
+  where: string,
+  options: BatchOpOptions,
+  settings: () => ListSettings,
+  items: readonly T[],
+  op: ListOp,
+): Promise<BatchResult<T>> {
+  if (items.length === 0)
+    return Promise.resolve(Object.defineProperty([], 'report', { value: nothing }) as unknown as BatchResult<T>);
   const tensors = items[0] instanceof Tensor;
   const { out = 'same', runtime, signal, onProgress } = options;
   const to = out === 'same' ? (tensors ? 'tensors' : 'arrays') : out;
   if (!runtime && (tensors || to === 'tensors'))
     throw badArgument(where, 'tensors need a runtime', 'Pass the runtime that they belong to: { runtime: rt }.');
   const call = { out: to, signal, onProgress } as const;
-  if (runtime) return runList<T>(runtime, op, settings(), call);
-  const own = await createRuntime({ signal });
+  return runtime ? runList<T>(runtime, op, settings(), call) : onItsOwn<T>(op, settings(), call);
+}
+
+async function onItsOwn<T extends Item>(op: ListOp, settings: ListSettings, call: ListCall): Promise<BatchResult<T>> {
+  const own = await createRuntime({ signal: call.signal });
   try {
-    return await runList<T>(own, op, settings(), call);
+    return await runList<T>(own, op, settings, call);
   } finally {
     await own.close();
   }

@@ -64,6 +64,17 @@ export interface Launch {
 export interface Recording {
   /** `id`: measure it as one span, see `Device.spans`. */
   replay(bindings: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void;
+  /**
+   * Fills one binding with bytes, replays, waits, and returns the bytes of another, as one piece of work. They are good until the next
+   * call. Missing where it would not be faster than `write`, `replay` and `readSync`.
+   */
+  exchange?(
+    bindings: readonly DeviceBuffer[],
+    scalars: readonly number[],
+    input: number,
+    bytes: Uint8Array,
+    output: number,
+  ): Uint8Array;
   dispose(): void;
 }
 

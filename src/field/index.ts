@@ -11,8 +11,10 @@ export {
   quickPerformanceTest,
   TensorMemoryPool,
 } from './aliases.ts';
+export type { AutosaveOptions } from './autosave.ts';
 export { type BenchmarkReport, quickTest, runBenchmark } from './bench.ts';
 export { type CheckReport, checkField, type FieldCheck } from './check.ts';
+export type { Attention } from './cycle/attention.ts';
 export type { DeviceChoice } from './device.ts';
 export * from './errors.ts';
 export { createField, Field, type FieldEvents, type FieldInput, type StepResult } from './field.ts';

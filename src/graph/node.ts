@@ -47,7 +47,8 @@ const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<Node
 
 const dtypeBits = 15;
 
-const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
+/** Op and dtype as one number. */
+export const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
 
 /** The code of an op whose result has the dtype of a node. */
 const codeLike = (first: number, node: Node): number => first + (node.code & dtypeBits);

@@ -10,8 +10,8 @@ import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
+import type { Patterns } from './patterns.ts';
 import { routineOf, routineSources } from './routines.ts';
-import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
@@ -47,7 +47,15 @@ export interface Plan {
   readonly estimate: Estimate;
 }
 
-export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
+/** Routines for patterns of several launches: where a device has one of them, plans are made with `patterns.ts`. */
+export const patternRoutines = ['rows', 'products'] as const;
+
+export function makePlan(
+  trace: Trace,
+  outputs: readonly Node[],
+  caps: Capabilities,
+  patterns: Patterns | null = null,
+): Plan {
   const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
@@ -70,7 +78,7 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
-  const launches = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
+  const launches = patterns?.join(draft, lasting, caps) ?? draft;
   const lastUse = new Map<number, number>();
   launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);
@@ -94,7 +102,8 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
 
 const none: Plan['kept'] = [];
 
-type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
+/** A launch before it is known what ends with it. */
+export type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
 
 /** An input that may be overwritten in place: it ends here, is as large as the output, and is read element by element. */
 function reusable(s: Draft, frees: readonly number[], made: readonly Made[], leaves: number): number {

@@ -31,6 +31,11 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const result = { type: epilogue?.output.type ?? type, elements: product(m, n, work.batch) };
       return { inputs: [...operands, ...(epilogue?.inputs ?? [])], outputs: [result] };
     }
+    case 'products': {
+      const one = bindingsOf(work.product);
+      const each = (of: BufferParam): BufferParam[] => new Array<BufferParam>(work.count).fill(of);
+      return { inputs: one.inputs.flatMap(each), outputs: one.outputs.flatMap(each) };
+    }
     case 'sort': {
       const values = { type: work.type, elements: product(work.columns, work.rows) };
       return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };

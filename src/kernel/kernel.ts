@@ -75,6 +75,19 @@ export interface Matmul {
   readonly estimate: Estimate;
 }
 
+/**
+ * Several products of one shape, each with operands and a result of its own. `product` is one of them: no batch, no epilogue, nothing
+ * empty. Buffers: every A, every B, every C.
+ */
+export interface Products {
+  readonly kind: 'routine';
+  readonly op: 'products';
+  readonly name: string;
+  readonly count: number;
+  readonly product: Matmul;
+  readonly estimate: Estimate;
+}
+
 /** Elementwise work fused behind a routine: over axes [batch, m, n], with `acc` 0 as the routine's own result. */
 export interface Epilogue {
   readonly inputs: readonly BufferParam[];
@@ -168,5 +181,5 @@ export interface Rows {
   readonly estimate: Estimate;
 }
 
-export type Routine = Matmul | Sort | Scan | Scatter | Rows | RawKernel;
+export type Routine = Matmul | Products | Sort | Scan | Scatter | Rows | RawKernel;
 export type RoutineOp = Routine['op'];

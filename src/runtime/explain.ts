@@ -76,6 +76,7 @@ function describe(work: Kernel | Routine): string {
     const head = `${work.rows} rows of ${work.columns}, each kept on the chip`;
     return [head, ...work.stages.map((s) => printKernel(s.kernel))].join('\n');
   }
+  if (work.op === 'products') return `${work.count} × ${describe(work.product)}`;
   return `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
 }
 

@@ -73,7 +73,8 @@ async function checkRoutines(label: string, d: CudaDevice, cases: readonly Routi
   }
   console.log(`${label}: done after ${seconds()}`);
 }
-const others = (): RoutineCase[] => routineCases().filter((c) => c.routine.op !== 'matmul');
+const others = (): RoutineCase[] =>
+  routineCases().filter((c) => c.routine.op !== 'matmul' && c.routine.op !== 'products');
 if (wants('routines')) await checkRoutines('sort, scan, scatter', device, others());
 if (wants('rows')) {
   const given = rowsCases().map((c) => ({ ...c, routine: decomposed(c.routine as Rows, device.caps.native) }));

@@ -52,6 +52,18 @@ export function matmul(type: DType, m: number, k: number, n: number, more: Parti
   };
 }
 
+/** As many products of one shape, each with buffers of its own. */
+export function listed(c: RoutineCase, count: number): RoutineCase {
+  const product = c.routine as Matmul;
+  const name = `${product.name}_list_of_${count}`;
+  return {
+    ...c,
+    routine: { kind: 'routine', op: 'products', name, count, product, estimate },
+    buffers: c.buffers.flatMap((b) => new Array<(typeof c.buffers)[number]>(count).fill(b)),
+    outputs: count,
+  };
+}
+
 /** What may follow a product: by name, from the product's element and what is read beside it. */
 const behind: Readonly<Record<string, (b: Exprs, r: Matmul) => { epilogue: Epilogue; scalars: number[] }>> = {
   bias: (b, r) => {
@@ -258,6 +270,12 @@ export function matmulCases(): RoutineCase[] {
     }
   }
   cases.push(matmul('f32', 128, 96, 64, { precision: 'bf16' }));
+  for (const type of dtypes) cases.push(listed(matmul(type, 37, 28, 44), 3));
+  for (const transposeA of [false, true]) {
+    for (const transposeB of [false, true])
+      cases.push(listed(matmul('f32', 100, 68, 36, { transposeA, transposeB }), 10));
+  }
+  cases.push(listed(matmul('f32', 256, 256, 256), 10), listed(matmul('f32', 128, 96, 64, { precision: 'tf32' }), 2));
   return cases;
 }
 

@@ -1,7 +1,7 @@
 // The page: a field in a control loop with sensors by mouse, and a cart that another, trained field holds.
 
 import { createRuntime, formatBytes } from 'gpuforge';
-import { createField, type Field, latencyHistogram } from 'gpuforge/field';
+import { createField, type Field, type FieldState, latencyHistogram } from 'gpuforge/field';
 import { drawBars, drawHistogram, drawSlice } from '../../../src/studio/page/field-pictures.ts';
 import { type Cart, cartHz, cartRecords, cartSensors, controllers, moveCart, uniform } from './cart.ts';
 import { canvas, drawCart, pictureColours } from './draw.ts';
@@ -14,18 +14,24 @@ const say = (id: string, text: string): void => {
   element(id).textContent = text;
 };
 
+/** Of the newest cycle. */
+let state: FieldState | null = null;
 const rt = await createRuntime();
 let field = await fieldWith(0.001);
 say('device', `${size}³ × ${channels} on ${field.device} (${field.choice.reason})`);
 
-function fieldWith(spontaneous: number): Promise<Field> {
-  return createField({
+async function fieldWith(spontaneous: number): Promise<Field> {
+  const made = await createField({
     runtime: rt,
     resolution: size,
     channels,
     seed: 1,
     settings: { spontaneous, readout: 'slab', gain: 100 },
   });
+  made.on('cycle', (cycle) => {
+    state = cycle.state;
+  });
+  return made;
 }
 
 // Sensors by mouse.
@@ -104,10 +110,10 @@ async function show(own: Field, motors: Float32Array, period: number): Promise<v
   say('p99', at(0.99));
   say('missed', String(missed + latencies.filter((l) => l > period).length));
   say('cycles', String(own.cycle));
-  const { statistics, carried } = own;
-  say('information', carried.information.toFixed(3));
-  say('energy', Math.sqrt(statistics!.squares).toFixed(2));
-  say('mode', carried.information < 0.3 ? 'exploring' : 'balanced');
+  if (!state) return;
+  say('information', state.fieldInformation.toFixed(3));
+  say('energy', state.energy.toFixed(2));
+  say('mode', state.mode);
   say('memory', formatBytes(own.report().memory.state));
 }
 

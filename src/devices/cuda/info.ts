@@ -34,7 +34,7 @@ export function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabi
     name: info.name,
     dtypes: new Set(dtypes),
     native,
-    routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'rows', 'raw']),
+    routines: new Set(['matmul', 'products', 'sort', 'scan', 'scatter', 'rows', 'raw']),
     raw: 'ptx',
     matmulEpilogue: true,
     maxBuffers: 128,

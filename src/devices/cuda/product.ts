@@ -4,13 +4,14 @@
 // Our own products apply the epilogue before they store, unless it is too long to be repeated for each result.
 
 import { byteSize } from '../../base/dtype.ts';
-import type { Matmul } from '../../kernel/kernel.ts';
+import type { Matmul, Products } from '../../kernel/kernel.ts';
 import { needsOf } from '../fit.ts';
 import { CudaProgram, once, type ProgramSteps } from './program.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import { apart, outputIndex, rebind } from './routines/epilogue.ts';
-import { type Libraries, libraryProgram, matmulRecipe, takesEpilogue } from './routines/index.ts';
+import { type Libraries, libraryProgram, matmulRecipe, routineRecipe, takesEpilogue } from './routines/index.ts';
+import { onTensorCores } from './routines/tensor.ts';
 import type { Argument, StreamStep } from './step.ts';
 
 export interface ProductContext {
@@ -59,6 +60,26 @@ function inTurn(a: ProgramSteps, b: ProgramSteps): ProgramSteps {
     stamped: first && second && once(() => [...first(), ...second()]),
   };
 }
+
+/** Products of one shape as one launch, with the sums each has alone; what is not multiplied by tiles of ours is launched one by one. */
+export function buildProducts(r: Products, context: ProductContext): CudaProgram {
+  const { product, count } = r;
+  const { libraries, target, build } = context;
+  const needs = needsOf(r);
+  if (!libraryProgram(product, libraries) && !onTensorCores(product, target)) {
+    const { source, make, borrowedBytes, cached } = build(routineRecipe(r, target));
+    return new CudaProgram(r.name, source, make, borrowedBytes, cached, needs);
+  }
+  const one = buildMatmul(product, context);
+  const steps = Array.from({ length: count }, (_, i) => one.steps.map((step) => ofPair(step, i, count)));
+  return new CudaProgram(r.name, one.source, foreign(steps.flat()), one.borrowedBytes, one.cached, needs);
+}
+
+/** A product's step with the buffers of the i-th of several. */
+const ofPair = (step: StreamStep, i: number, count: number): StreamStep => ({
+  run: (stream, buffers, borrowed, scalars) =>
+    step.run(stream, [buffers[i]!, buffers[count + i]!, buffers[2 * count + i]!], borrowed, scalars),
+});
 
 /** Where vectors of any type, and libraries, may read and write. */
 const alignment = 256;

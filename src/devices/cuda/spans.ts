@@ -15,10 +15,11 @@
 import { type ClockSample, clockReadings, compareClocks } from '../clock.ts';
 import type { ClockReading, Span } from '../device.ts';
 import type { Driver } from './driver.ts';
-import { isDone, spinMs, whenDone } from './events.ts';
+import { isDone } from './events.ts';
 import type { CudaProgram } from './program.ts';
 import { Stamps } from './stamps.ts';
 import type { KernelStep } from './step.ts';
+import { spinMs, Waits, whenDone } from './waits.ts';
 
 /** Timed events of a device, at most. */
 const mostEvents = 4096;
@@ -70,6 +71,7 @@ export class CudaSpans {
   /** Null if there is no memory for them: then kernels of ours are measured by events too. */
   readonly #stamps: Stamps | null;
   readonly #probe: () => KernelStep;
+  readonly #waits = new Waits();
   /** What the clock of events shows where that of kernels shows 0, and how well that is known; both in ms. */
   #stampsFrom: { readonly base: number; readonly error: number } | null = null;
   /** The clock of events on the host's. */
@@ -204,7 +206,7 @@ export class CudaSpans {
       probe.stampAt(stamps.probeAt);
       probe.run(this.#stream, [], 0, []);
       const after = this.#record(this.#stream);
-      await whenDone(this.#driver, after, spinMs);
+      await whenDone(this.#driver, after, this.#waits, spinMs);
       if (this.#closed) return;
       const { event, base } = this.#anchor;
       const [from, to] = [base + this.#elapsed(event, before), base + this.#elapsed(event, after)];

@@ -31,7 +31,7 @@ const caps: Capabilities = {
   name: 'reference interpreter',
   dtypes: new Set(dtypes),
   native: Object.fromEntries(dtypes.map((t) => [t, isFloat(t) ? floatOps : exactOps])),
-  routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'rows']),
+  routines: new Set(['matmul', 'products', 'sort', 'scan', 'scatter', 'rows']),
   matmulEpilogue: true,
   maxBuffers: 1024,
   maxBufferBytes: 2 ** 32,

@@ -3,7 +3,8 @@
 import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
 import { Exprs } from '../../kernel/expr.ts';
-import type { Epilogue, Kernel, Matmul, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import type { Epilogue, Kernel, Matmul, Products, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import { combineOp } from '../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { type Elements, interpret } from './interpret.ts';
 
@@ -98,11 +99,9 @@ const sort: Run<Sort> = (r, buffers) => {
   }
 };
 
-const combiners = { sum: 'add', prod: 'mul', max: 'max', min: 'min' } as const;
-
 const scan: Run<Scan> = (r, buffers) => {
   const [input, out] = buffers as [Elements, Elements];
-  const combine = meaning(combiners[r.combine], r.type)!;
+  const combine = meaning(combineOp[r.combine], r.type)!;
   const fix = wrap(r.type);
   for (let o = 0; o < r.outer; o++) {
     for (let n = 0; n < r.inner; n++) {
@@ -123,7 +122,7 @@ const scatter: Run<Scatter> = (r, buffers, _, scratch) => {
   const total = r.outer * r.length * r.inner;
   // Halves are combined in f32 and rounded once, as in all sums of halves.
   const type = accumulatorFor(r.type);
-  const combine = r.combine === 'set' ? (_: Value, v: Value) => v : meaning(combiners[r.combine], type)!;
+  const combine = r.combine === 'set' ? (_: Value, v: Value) => v : meaning(combineOp[r.combine], type)!;
   const sums = type === r.type ? out : scratch(type, total);
   for (let i = 0; i < total; i++) sums.set(i, base.get(i));
   for (let o = 0; o < r.outer; o++) {
@@ -155,6 +154,11 @@ const rows: Run<Rows> = (stack, buffers, scalars, scratch) => {
   }
 };
 
+const products: Run<Products> = ({ product, count }, buffers, scalars, scratch) => {
+  for (let i = 0; i < count; i++)
+    matmul(product, [buffers[i]!, buffers[count + i]!, buffers[2 * count + i]!], scalars, scratch);
+};
+
 export function runRoutine(
   routine: Routine,
   buffers: readonly Elements[],
@@ -164,6 +168,9 @@ export function runRoutine(
   switch (routine.op) {
     case 'matmul':
       matmul(routine, buffers, scalars, scratch);
+      break;
+    case 'products':
+      products(routine, buffers, scalars, scratch);
       break;
     case 'sort':
       sort(routine, buffers, scalars, scratch);

@@ -26,6 +26,8 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
       return renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
+    case 'products':
+      throw new Error(`webgpu: ${work.name}: lists of products are not among the capabilities`);
     case 'rows':
       throw new Error(`webgpu: ${work.name}: stacks of rows are not among the capabilities`);
     case 'raw':

@@ -14,13 +14,17 @@ export const workOf = (steps: readonly (Kernel | Routine)[]): readonly WorkItem[
 function itemOf(step: Kernel | Routine): WorkItem {
   const { flops, bytesRead, bytesWritten } = step.estimate;
   const bytes = bytesRead + bytesWritten;
-  // A stack of rows is read once, as one reduction is.
-  if (step.kind === 'routine')
-    return { class: step.op === 'rows' ? 'reduce' : step.op, flops, bytes, elements: routineElements(step) };
+  if (step.kind === 'routine') return { class: classOf(step), flops, bytes, elements: routineElements(step) };
   const elements = sizeOf(step.space) * sizeOf(step.reduced);
   const gathers = gathersOf(step);
   const cls = step.accumulators.length > 0 ? 'reduce' : flops >= heavyFlops * elements ? 'heavy' : 'map';
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
+}
+
+/** A stack of rows is read once, as one reduction is; products that are launched together are products. */
+function classOf({ op }: Routine): WorkItem['class'] {
+  if (op === 'rows') return 'reduce';
+  return op === 'products' ? 'matmul' : op;
 }
 
 /** How many loads have an index that depends on data. */
@@ -40,6 +44,8 @@ function routineElements(r: Routine): number {
   switch (r.op) {
     case 'matmul':
       return r.batchA * r.m * r.k;
+    case 'products':
+      return r.count * routineElements(r.product);
     case 'sort':
       return r.rows * r.columns;
     case 'scan':
@@ -102,3 +108,10 @@ export function typicalWork(op: OperationType, elements: number): WorkItem {
 }
 
 export const traitsOf = (op: OperationType): Shape => shapeOf[op];
+
+/** Elements of the largest item. */
+export function largest(work: readonly WorkItem[]): number {
+  let most = 0;
+  for (let i = 0; i < work.length; i++) most = Math.max(most, work[i]!.elements);
+  return most;
+}

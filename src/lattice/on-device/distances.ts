@@ -7,7 +7,7 @@ import type { Runtime } from '../../index.ts';
 import { type Pinned, release, rounds } from './rounds.ts';
 import type { DeviceRows } from './rows.ts';
 
-/** Distances from the vertex of a row, by row; Infinity where there is no way. */
+/** Distances from the vertex of a row, by vertex; -1 where there is no way. */
 export async function deviceDistances(
   rt: Runtime,
   pinned: Pinned,
@@ -33,7 +33,12 @@ export async function deviceDistances(
     more: ({ changed }) => changed,
     signal,
   });
-  const distances = (await fields.distance.data({ signal })) as Float64Array;
-  release(fields);
-  return distances;
+  try {
+    using distances = pinned(() =>
+      rt.where(fields.distance.less(Number.POSITIVE_INFINITY), fields.distance, -1).cast('f64').compute(),
+    );
+    return await rows.byVertex(pinned, distances, signal);
+  } finally {
+    release(fields);
+  }
 }

@@ -23,14 +23,16 @@ export interface Rounds<S extends Fields> {
   readonly onRound?: (() => void) | undefined;
 }
 
+/** Rounds that are compiled together: a device that records launches then repeats them with one call. */
+const together = 8;
+
 /** The fields after the last round, which are the caller's, and how many rounds there were. */
 export async function rounds<S extends Fields>(
   rt: Runtime,
   pinned: Pinned,
   { start, step, most, more, every = 16, signal, onRound }: Rounds<S>,
 ): Promise<{ readonly fields: S; readonly count: number }> {
-  const compiled = rt.compile(step as unknown as (fields: Fields) => Fields);
-  const next = compiled as unknown as (fields: S) => S;
+  const compiled = [together, 1].map((times) => ({ times, ...repeated(rt, step, times) }));
   let fields = start;
   try {
     let count = 0;
@@ -39,11 +41,13 @@ export async function rounds<S extends Fields>(
       const until = Math.min(most, count + every);
       // One scope for all of them: entering it takes as long as a launch.
       fields = pinned(() => {
-        for (; count < until; count++) {
-          const old = fields;
-          fields = next(old);
-          release(old);
-          onRound?.();
+        for (const { times, run } of compiled) {
+          for (; count + times <= until; count += times) {
+            const old = fields;
+            fields = run(old);
+            release(old);
+            for (let i = 0; i < times; i++) onRound?.();
+          }
         }
         return fields;
       });
@@ -58,8 +62,23 @@ export async function rounds<S extends Fields>(
     release(fields);
     throw error;
   } finally {
-    compiled.dispose();
+    for (const { dispose } of compiled) dispose();
   }
+}
+
+/** So many rounds as one compiled function. */
+function repeated<S extends Fields>(
+  rt: Runtime,
+  step: (fields: S) => S,
+  times: number,
+): { readonly run: (fields: S) => S; readonly dispose: () => void } {
+  const body = (fields: S): S => {
+    let last = fields;
+    for (let i = 0; i < times; i++) last = step(last);
+    return last;
+  };
+  const compiled = rt.compile(body as unknown as (fields: Fields) => Fields);
+  return { run: compiled as unknown as (fields: S) => S, dispose: () => compiled.dispose() };
 }
 
 export function release(fields: Fields): void {

@@ -28,6 +28,8 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas)
       return prepareScan(routine, engine);
     case 'scatter':
       return prepareScatter(routine, engine);
+    case 'products':
+      throw new Error(`cpu: ${routine.name}: lists of products are not among the capabilities`);
     case 'rows':
       throw new Error(`cpu: ${routine.name}: stacks of rows are not among the capabilities`);
     case 'raw':

@@ -7,7 +7,7 @@ import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { EntryPoint, entryName } from './code.ts';
-import { emitStore } from './memory.ts';
+import { emitStore, isWholeVector } from './memory.ts';
 import type { PtxScope } from './scope.ts';
 import { indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
@@ -149,6 +149,7 @@ function renderTile(kernel: Kernel, outputs: readonly string[], scope: PtxScope,
   const { block } = scope;
   const lastAxis = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
   const first = block.def(kind, `mad.lo.${s}`, tid, vector, start);
+  const whole = reachable(rootsOf(kernel)).filter((e) => e.kind === 'load' && isWholeVector(e, lastAxis, vector));
   const copies: { scope: PtxScope; values: Values[]; at: string }[] = [];
   for (let u = 0; u < unroll; u++) {
     const at = u === 0 ? first : block.def(kind, `add.${s}`, first, u * threads * vector);
@@ -157,6 +158,8 @@ function renderTile(kernel: Kernel, outputs: readonly string[], scope: PtxScope,
       width: vector,
       laneAxis: vector > 1 ? lastAxis : -1,
     });
+    // First of all: what lies a place further is then mostly there.
+    for (const load of whole) copy.values(load);
     copies.push({ scope: copy, values: kernel.outputs.map((o) => [...copy.values(o.value)]), at });
   }
   for (const c of copies) storeAll(kernel, outputs, c.scope, c.values, vector, c.at, bits);

@@ -22,7 +22,10 @@ function recipes(target: Target): ModuleRecipe[] {
     .filter(({ kernel: k }) => fresh(`${k.space.length} ${k.reduced.length} ${k.outputs.length} ${k.scalars.length}`))
     .map(({ kernel, lowered }) => kernelRecipe(lowered ?? kernel, target));
   const routines = routineCases()
-    .filter(({ routine: r }) => r.op !== 'raw' && r.op !== 'rows' && ['f32', 'bf16'].includes(r.type))
+    .filter(
+      ({ routine: r }) =>
+        r.op !== 'raw' && r.op !== 'rows' && (r.op === 'products' || ['f32', 'bf16'].includes(r.type)),
+    )
     .filter(({ routine: r }) => fresh(`${r.op} ${r.op === 'matmul' ? `${r.m} ${r.n} ${r.type}` : ''}`))
     .map(({ routine }) => routineRecipe(routine, target));
   return [...kernels, ...routines, probeRecipe(target)];
@@ -48,7 +51,9 @@ describe('stamps', () => {
         expect(l.args).toEqual([...plain.launches[i]!.args, { kind: 'slot' }]);
         expect(l.block.slice(1)).toEqual([1, 1]);
         const entry = ptx.slice(ptx.indexOf(`.entry ${l.entry}(`));
-        expect(count(entry.slice(0, entry.indexOf(')')), /\.param/g)).toBe(l.args.length);
+        // A parameter may be a table of several arguments.
+        const params = [...entry.slice(0, entry.indexOf(')')).matchAll(/\.param .*?(?:\.u64|\[(\d+)\])/g)];
+        expect(params.reduce((bytes, [, table]) => bytes + Number(table ?? 8), 0)).toBe(8 * l.args.length);
       }
     }
   });

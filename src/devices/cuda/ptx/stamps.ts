@@ -82,7 +82,7 @@ function isEarly(grids: readonly Grid[], last: number): readonly string[] {
 
 /**
  * The recipe with stamps: each launch has a slot as its last argument. Only for text of ours, whose entries have blocks of one
- * dimension, parameters of 8 bytes, and a line `ret;` at every exit.
+ * dimension, parameters of 8 bytes or tables of such, and a line `ret;` at every exit.
  */
 export function stamped(recipe: ModuleRecipe, processors: number): ModuleRecipe {
   const [header, ...entries] = recipe.ptx.split(/^(?=\.visible \.entry )/m);

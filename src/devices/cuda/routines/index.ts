@@ -1,6 +1,6 @@
 // Which recipe or library runs a routine.
 
-import type { Matmul, Routine } from '../../../kernel/kernel.ts';
+import type { Matmul, Products, Routine } from '../../../kernel/kernel.ts';
 import type { Driver } from '../driver.ts';
 import type { Target } from '../ptx/target.ts';
 import { type ModuleRecipe, rawRecipe } from '../recipe.ts';
@@ -56,10 +56,16 @@ export function matmulRecipe(routine: Matmul, target: Target): ModuleRecipe {
   return tensorRecipe(routine, target) ?? planned(routine, target, planFor(routine, target));
 }
 
+/** Each product has the plan, and so the sums, that it has alone. */
+const listRecipe = ({ name, count, product }: Products, target: Target): ModuleRecipe =>
+  planned({ ...product, name }, target, planFor(product, target), count);
+
 export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
   switch (routine.op) {
     case 'matmul':
       return matmulRecipe(routine, target);
+    case 'products':
+      return listRecipe(routine, target);
     case 'sort':
       return sortRecipe(routine, target);
     case 'scan':

@@ -15,6 +15,7 @@ import { matmulRecipe, routineRecipe, takesEpilogue } from './index.ts';
 function crossSection(): RoutineCase[] {
   const taken = new Map<string, number>();
   return routineCases().filter(({ routine: r }) => {
+    if (r.op === 'products') return r.count === 3 && (r.product.type === 'f32' || r.product.type === 'i64');
     if (r.op === 'raw' || r.op === 'rows' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
       return r.op === 'sort' && r.type === 'bool';
     const size = r.op === 'matmul' ? `${r.m}x${r.n}` : r.op === 'sort' ? `${r.columns}` : `${r.inner} ${r.length}`;

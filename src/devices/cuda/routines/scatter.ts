@@ -6,10 +6,11 @@
 
 import type { DType } from '../../../base/dtype.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
+import { combineOp } from '../../../kernel/ops.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
-import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
+import { blocksFor, computeType, Kit, Layout } from './kit.ts';
 import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
 
 const threads = 256;

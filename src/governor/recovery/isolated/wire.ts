@@ -141,6 +141,8 @@ export function inputsOf(work: Kernel | Routine): number {
   switch (work.op) {
     case 'matmul':
       return 2 + (work.epilogue?.inputs.length ?? 0);
+    case 'products':
+      return 2 * work.count;
     case 'sort':
     case 'scan':
       return 1;
@@ -156,13 +158,13 @@ export function inputsOf(work: Kernel | Routine): number {
 
 /** How many buffers a launch takes, inputs and outputs. */
 export function buffersOf(work: Kernel | Routine): number {
-  const outputs =
-    work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows'
-      ? work.outputs.length
-      : work.op === 'sort'
-        ? 2
-        : 1;
-  return inputsOf(work) + outputs;
+  return inputsOf(work) + outputsOf(work);
+}
+
+function outputsOf(work: Kernel | Routine): number {
+  if (work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows') return work.outputs.length;
+  if (work.op === 'products') return work.count;
+  return work.op === 'sort' ? 2 : 1;
 }
 
 export function scalarsOf(work: Kernel | Routine): number {
