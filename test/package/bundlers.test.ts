@@ -5,9 +5,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import nodeResolve from '@rollup/plugin-node-resolve';
+import { rollup } from '@rollup/wasm-node';
 import esbuild from 'esbuild-wasm';
 import type { Browser } from 'playwright-core';
-import { rollup } from 'rollup';
 import { createLogger, type Rolldown, build as vite } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import webpack from 'webpack';
