@@ -391,6 +391,11 @@ export const aluRows = Object.fromEntries(
 
 const [aluCode, constCode] = [opIds.alu * 16, opIds.const * 16];
 
+// By the code, which is shorter than asking for the op.
+const [leafId, constId] = [opIds.leaf, opIds.const];
+export const isLeaf = (node: Node): boolean => node.code >> 4 === leafId;
+export const isConst = (node: Node): boolean => node.code >> 4 === constId;
+
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
 export function aluNode(row: AluRow, sources: readonly Node[]): Node {
   let { shape } = sources[0]!;
