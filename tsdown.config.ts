@@ -2,15 +2,16 @@ import { defineConfig } from 'tsdown';
 import { pageScript } from './scripts/page-script.mjs';
 
 /**
- * What a page fetches together lies in one file: what everything stands on, the runtime, and each device of browsers. A group holds
- * what its files import, too, unless a group above has it. Bundlers keep the files apart: a dozen small ones are a dozen requests,
- * and compress worse.
+ * What is fetched together lies in one file: words that everybody uses (dtypes, shapes, errors; the pools' free lists are none),
+ * the runtime with what all devices need, what several devices take, and WebGPU. A group holds what its files import, too, unless a
+ * group above has it: so a device that shares files with others has none. Bundlers keep files apart, and many small ones are many
+ * requests and compress worse.
  */
 const groups = [
-  { name: 'foundation', test: /src[\\/](errors|(base|kernel|devices)[\\/]([\w-]+|decompose[\\/][\w-]+))\.ts$/ },
-  { name: 'core', test: /src[\\/]runtime[\\/]create\.ts$/ },
+  { name: 'words', test: /src[\\/](errors|base[\\/](?!free-lists)[\w-]+)\.ts$/ },
+  { name: 'core', test: /src[\\/](runtime[\\/]create|devices[\\/]\w+|kernel[\\/]plain)\.ts$/ },
+  { name: 'measured', test: /src[\\/]governor[\\/]routing[\\/]measured\.ts$/ },
   { name: 'webgpu', test: /src[\\/]devices[\\/]webgpu[\\/]open\.ts$/ },
-  { name: 'cpu', test: /src[\\/]devices[\\/]cpu[\\/]device\.ts$/ },
 ];
 
 export default defineConfig({

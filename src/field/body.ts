@@ -4,19 +4,31 @@
 // `run.ts`; who may call when is the field's own business.
 
 import type { DeviceId, Runtime, Tensor } from '../index.ts';
+import { attentionLength, readAttention } from './cycle/attention.ts';
 import type { Statistics } from './cycle/record.ts';
+import { FieldConfigError } from './errors.ts';
 import type { Store } from './full/attractors.ts';
 import { attractorCapacity } from './full/mind.ts';
 import type { CheckedInput } from './input.ts';
 import { type Mind, mindOf, type Thought } from './mind.ts';
 import { finishMotors } from './motors.ts';
 import type { ResolvedField } from './options.ts';
+import { contextLength, PatternLibrary } from './patterns.ts';
 import { featureVector, judge, predictFrom, Recent, type Trained } from './predictor.ts';
 import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
 import { allKeys } from './random.ts';
 import { Stack, type Transfers } from './stack.ts';
 import { startTensors, withTail } from './start.ts';
-import { type Carried, carryEcho, carryOn, contentMeans, type FieldState, startCarried, stateOf } from './state.ts';
+import {
+  type Carried,
+  carryEcho,
+  carryOn,
+  contentMeans,
+  type FieldState,
+  type StateFacts,
+  startCarried,
+  stateOf,
+} from './state.ts';
 
 export interface StepResult {
   /** Always `motorDim` values, each from −1 to 1. */
@@ -31,7 +43,12 @@ export interface Begun {
   readonly input: CheckedInput;
   readonly carried: Carried;
   readonly thought: Thought;
+  /** The strategic pattern of the cycle, if it is another one than that of the cycle before. */
+  readonly strategy: { readonly id: number; readonly pattern: Tensor } | null;
 }
+
+/** Sensor vectors that a strategic pattern is chosen by. */
+const contextVectors = 8;
 
 export class FieldBody {
   readonly rt: Runtime;
@@ -50,6 +67,9 @@ export class FieldBody {
   features: Float64Array | null = null;
   predicted: Float32Array | null = null;
   mind: Mind;
+  /** Strategic patterns, and which of them the field has now; null before there are any. */
+  library: PatternLibrary | null = null;
+  strategy: number | null = null;
   /** Of all cycles so far. */
   readonly transfers: Transfers = { up: 0, down: 0 };
 
@@ -79,14 +99,45 @@ export class FieldBody {
     const carried: Carried = { ...this.carried, echo: [...this.carried.echo] };
     const before = this.recent.vectors[0];
     const error = this.predicted ? judge(carried, this.predicted, input.sensors, before, this.mind.regions) : null;
-    return { input, carried, thought: this.mind.think(input, carried, this.statistics, error) };
+    const thought = this.mind.think(input, carried, this.statistics, error);
+    return { input, carried, thought, strategy: this.#strategy() };
+  }
+
+  /** The library of strategic patterns, made when it is first asked for. */
+  patterns(where: string): PatternLibrary {
+    const { edges, layout, model } = this.options.shape;
+    if (model !== 'full' || layout.temporal === 0)
+      throw new FieldConfigError({
+        where,
+        problem: `model '${model}' with ${layout.temporal} temporal channels has no strategic patterns`,
+        fix: "Use model: 'full' with temporal channels.",
+      });
+    return (this.library ??= new PatternLibrary({
+      runtime: this.rt,
+      device: this.device,
+      shape: [...edges, layout.temporal],
+    }));
+  }
+
+  /** The best pattern for the last sensor vectors, if the field does not have it yet. */
+  #strategy(): Begun['strategy'] {
+    if (!this.library?.size) return null;
+    const vectors = this.recent.vectors.slice(0, contextVectors);
+    const context = vectors.flatMap((v) => [...v]).slice(0, contextLength);
+    // A context of zeros is like nothing: what was chosen stays.
+    if (context.every((v) => v === 0)) return null;
+    const { pattern, parts } = this.library.find(context, { k: 1 });
+    const { id } = parts[0]!;
+    if (id !== this.strategy) return { id, pattern: pattern! };
+    pattern!.dispose();
+    return null;
   }
 
   /** The field goes on from a cycle that succeeded: `row` is its record. */
   advance(
     row: Float32Array,
     statistics: Statistics,
-    { input, carried, thought }: Begun,
+    { input, carried, thought, strategy }: Begun,
     start: number,
     moved: Transfers,
   ): StepResult {
@@ -97,9 +148,13 @@ export class FieldBody {
     this.carried = carried;
     this.statistics = statistics;
     this.recent.add(input.sensors);
+    this.library?.advance();
+    if (strategy) this.strategy = strategy.id;
     this.mind.learn(thought, input, carried, row);
-    const fromField = row.subarray(this.mind.tailLength);
-    this.features = this.program.parts.projection ? featureVector(fromField, this.recent, shape) : null;
+    const { projection, attention } = this.program.parts;
+    const extras = row.subarray(this.mind.tailLength);
+    const fromField = attention ? extras.subarray(attentionLength) : extras;
+    this.features = projection ? featureVector(fromField, this.recent, shape) : null;
     this.think();
     const said = settings.readout === 'trained' && this.trained.motors && this.features;
     const intents = said ? predictFrom(this.trained.motors!, this.features!) : row.subarray(0, shape.motorDim);
@@ -107,7 +162,7 @@ export class FieldBody {
     carryEcho(carried, motors);
     this.transfers.up += moved.up;
     this.transfers.down += moved.down;
-    const state = stateOf({
+    const facts: StateFacts = {
       shape,
       settings,
       device: this.device,
@@ -120,8 +175,10 @@ export class FieldBody {
       saturation: this.mind.saturation,
       transfers: moved,
       milliseconds: performance.now() - start,
-    });
-    return { motors, state, exploration };
+      attention: attention ? readAttention(extras, shape) : null,
+      timestamp: Date.now(),
+    };
+    return resultOf(motors, exploration, facts);
   }
 
   /** What a cycle puts aside before it begins. */
@@ -152,7 +209,7 @@ export class FieldBody {
     this.carried = startCarried();
     this.recent = new Recent();
     this.mind = mindOf(this.options, seed);
-    [this.statistics, this.features, this.predicted] = [null, null, null];
+    [this.statistics, this.features, this.predicted, this.strategy] = [null, null, null, null];
   }
 
   /** A stack of one from tensors, which it takes over; by default for the program of now. */
@@ -193,6 +250,7 @@ export class FieldBody {
   }
 
   dispose(): void {
+    this.library?.dispose();
     this.stack.leave();
     this.program.release();
   }
@@ -202,6 +260,18 @@ export class FieldBody {
       this.stacked(startTensors(this.rt, this.program.parts, this.options, seed), seed),
     );
   }
+}
+
+/** The state is put together when it is looked at: of many fields that run together, few are. */
+function resultOf(motors: Float32Array, exploration: Float32Array | null, facts: StateFacts): StepResult {
+  let state: FieldState | null = null;
+  return {
+    motors,
+    exploration,
+    get state() {
+      return (state ??= stateOf(facts));
+    },
+  };
 }
 
 /** Whether two fields can run together. */

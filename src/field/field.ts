@@ -3,7 +3,8 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
-import { type DeviceId, DisposedError, type Runtime } from '../index.ts';
+import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
+import { Autosave, type AutosaveOptions } from './autosave.ts';
 import { FieldBody, type StepResult } from './body.ts';
 import type { Statistics } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
@@ -11,21 +12,30 @@ import { FieldConfigError } from './errors.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { type CheckedInput, checkInput } from './input.ts';
 import { totalChannels } from './layout.ts';
-import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
+import { type LoopOptions, type LoopReport, type LoopTick, runLoop } from './loop.ts';
 import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
 import type { FieldOptions, ResolvedField } from './options.ts';
+import type { PatternLibrary } from './patterns.ts';
 import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
 import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
-import { echoPlanes } from './state.ts';
+import { echoPlanes, type FieldState } from './state.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
 
 export type { StepResult } from './body.ts';
 
 export type FieldInput = Float32Array | readonly number[];
+
+/** What a field tells those who listen. Without a listener nothing is built. */
+export interface FieldEvents extends BusEvents {
+  /** A cycle was done. */
+  readonly cycle: { readonly sensors: Float32Array; readonly motors: Float32Array; readonly state: FieldState };
+  /** A tick of a loop has ended. */
+  readonly tick: LoopTick;
+}
 
 export class Field implements AsyncDisposable {
   readonly options: ResolvedField;
@@ -37,7 +47,9 @@ export class Field implements AsyncDisposable {
   /** The device is read without waiting for a turn of the event loop. */
   readonly #sync: boolean;
   #turn: Promise<unknown> | null = null;
+  #autosave: Autosave | null = null;
   #disposed = false;
+  readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'error'], 'field.on');
 
   /** Use `createField`. */
   constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
@@ -77,8 +89,10 @@ export class Field implements AsyncDisposable {
     this.#check('step');
     const checked = checkInput(input, this.options.shape, 'step');
     // Where a read need not wait for a turn of the event loop, the promise is fulfilled at once.
-    if (this.#sync) return cycleSync([this.#body], [checked], 'step')[0]!;
-    return (await this.#exclusive([this], () => cycleLater([this.#body], [checked], 'step')))[0]!;
+    const [result] = this.#sync
+      ? cycleSync([this.#body], [checked], 'step')
+      : await this.#exclusive([this], () => cycleLater([this.#body], [checked], 'step'));
+    return this.#done(checked, result!);
   }
 
   /** The same without a promise, where the device can be read synchronously: CPU and CUDA. */
@@ -89,7 +103,9 @@ export class Field implements AsyncDisposable {
     };
     if (this.#turn) refuse('another cycle of this field is under way', 'Await it first.');
     if (!this.#sync) refuse(`${this.device} cannot be read without a promise`, 'Use step().');
-    return cycleSync([this.#body], [checkInput(input, this.options.shape, 'stepSync')], 'stepSync')[0]!;
+    const checked = checkInput(input, this.options.shape, 'stepSync');
+    const [result] = cycleSync([this.#body], [checked], 'stepSync');
+    return this.#done(checked, result!);
   }
 
   /** One cycle of several fields that are alike, together: as many launches as one field takes. */
@@ -103,14 +119,24 @@ export class Field implements AsyncDisposable {
     for (const f of fields) f.#check(where);
     const checked = inputs.map((input, i): CheckedInput => checkInput(input, fields[i]!.options.shape, where));
     share(bodies);
-    if (first.#sync) return cycleSync(bodies, checked, where);
-    return first.#exclusive(fields, () => cycleLater(bodies, checked, where));
+    const results = first.#sync
+      ? cycleSync(bodies, checked, where)
+      : await first.#exclusive(fields, () => cycleLater(bodies, checked, where));
+    return fields.map((f, i) => f.#done(checked[i]!, results[i]!));
   }
 
   /** A control loop at a fixed rate, with deadlines; ends with its ticks or its signal. */
   loop(options: LoopOptions): Promise<LoopReport> {
     this.#check('loop');
-    return runLoop((input) => this.step(input), this.options.shape.motorDim, options);
+    const told = (tick: LoopTick): void => {
+      if (this.#events.heard.tick) this.#events.emit('tick', tick);
+    };
+    return runLoop((input) => this.step(input), this.options.shape.motorDim, options, undefined, told);
+  }
+
+  /** Listens to its cycles and the ticks of its loops; returns what ends it. */
+  on<K extends keyof FieldEvents & string>(kind: K, listener: (event: FieldEvents[K]) => unknown): () => void {
+    return this.#events.on(kind, listener);
   }
 
   /**
@@ -157,6 +183,15 @@ export class Field implements AsyncDisposable {
     return (await part.data()) as Float32Array;
   }
 
+  /**
+   * Strategic patterns of model `full`: [depth, height, width, temporal channels] each, with a context of up to 8 sensor vectors. Once there
+   * are some, every cycle blends in the one that fits the last sensor vectors best.
+   */
+  get patterns(): PatternLibrary {
+    this.#check('patterns');
+    return this.#body.patterns('patterns');
+  }
+
   /** The two planes of the motors' echo, [height, width] each. */
   echo(): Float32Array[] {
     const [, height, width] = this.options.shape.edges;
@@ -187,6 +222,12 @@ export class Field implements AsyncDisposable {
     await writeFile(file, encodeSnapshot(await this.snapshot()));
   }
 
+  /** Saves the field every 1000 cycles and when it is disposed of, and keeps the last 10 files; null ends that. */
+  autosave(options: AutosaveOptions | null): void {
+    this.#check('autosave');
+    this.#autosave = options && new Autosave(options, (file) => this.save(file));
+  }
+
   /** Starts anew, by default from the same seed. What was trained stays. */
   async reset(seed = this.seed): Promise<void> {
     while (this.#turn) await this.#turn;
@@ -201,6 +242,10 @@ export class Field implements AsyncDisposable {
   /** Frees everything. Every later call is refused. */
   async dispose(): Promise<void> {
     while (this.#turn) await this.#turn;
+    if (this.#disposed) return;
+    const saving = this.#autosave;
+    this.#autosave = null;
+    await saving?.end(this.cycle);
     if (this.#disposed) return;
     this.#disposed = true;
     this.#body.dispose();
@@ -230,7 +275,9 @@ export class Field implements AsyncDisposable {
 
   /** What the host tells the device in the next cycle, for tests. */
   thoughtOf(input: FieldInput): unknown {
-    return this.#body.begin(checkInput(input, this.options.shape, 'thoughtOf')).thought;
+    const { thought, strategy } = this.#body.begin(checkInput(input, this.options.shape, 'thoughtOf'));
+    strategy?.pattern.dispose();
+    return thought;
   }
 
   /** One cycle, and the features of the field after it. */
@@ -238,6 +285,13 @@ export class Field implements AsyncDisposable {
     this.#body.withFeatures();
     await this.step(input);
     return this.#body.features!;
+  }
+
+  /** A cycle was done: saves if that is due, and tells who listens. */
+  #done({ sensors }: CheckedInput, result: StepResult): StepResult {
+    this.#autosave?.noted(this.cycle);
+    if (this.#events.heard.cycle) this.#events.emit('cycle', { sensors, motors: result.motors, state: result.state });
+    return result;
   }
 
   #check(where: string): void {

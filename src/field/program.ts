@@ -62,11 +62,12 @@ export function holdProgram(rt: Runtime, device: DeviceId, field: ResolvedField,
   };
 }
 
-const keptParts = (rt: Runtime, { shape, settings, boundary }: ResolvedField, features: boolean): CycleParts => ({
-  shape,
-  settings,
-  near: new Neighbours(rt, shape.edges, boundary),
-  projection: features ? projectionMatrix(rt, shape) : null,
+const keptParts = (rt: Runtime, field: ResolvedField, features: boolean): CycleParts => ({
+  shape: field.shape,
+  settings: field.settings,
+  attention: field.telemetry === 'full',
+  near: new Neighbours(rt, field.shape.edges, field.boundary),
+  projection: features ? projectionMatrix(rt, field.shape) : null,
 });
 
 function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
@@ -82,7 +83,7 @@ function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
 type Body = (state: StateTensors, input: Tensor, ...keys: Tensor[]) => { readonly [name: string]: Tensor };
 
 /** What must be equal for fields to share a program, and to run together. */
-export function programKey({ shape, settings, boundary }: ResolvedField, features: boolean): string {
+export function programKey({ shape, settings, boundary, telemetry }: ResolvedField, features: boolean): string {
   const own = Object.entries(settings).filter(([name]) => !hostSettings.has(name as keyof FieldSettings));
-  return JSON.stringify([shape, own, boundary, features]);
+  return JSON.stringify([shape, own, boundary, features, telemetry === 'full']);
 }

@@ -1,17 +1,18 @@
 // One cycle of one field or of several that are alike: one upload, one run of their program, one download. All of them go on, or none.
 
+import type { Tensor } from '../index.ts';
 import { alike, type Begun, type FieldBody, type StepResult } from './body.ts';
 import { statisticsOf, tailRow } from './cycle/record.ts';
 import { FieldConfigError } from './errors.ts';
 import { firstNotFinite } from './finite.ts';
 import type { CheckedInput } from './input.ts';
+import type { StateTensors } from './program.ts';
 import { type CycleExtras, Stack, type Transfers } from './stack.ts';
 
 /** A cycle that is about to run. */
 interface Prepared {
   readonly stack: Stack;
   readonly begun: readonly Begun[];
-  readonly input: Float32Array;
   readonly extras: CycleExtras;
   readonly moved: Transfers;
   readonly start: number;
@@ -19,9 +20,9 @@ interface Prepared {
 
 export function cycleSync(fields: readonly FieldBody[], inputs: readonly CheckedInput[], where: string): StepResult[] {
   const prepared = prepare(fields, inputs);
-  const { stack, input, extras, moved } = prepared;
+  const { stack, extras, moved } = prepared;
   try {
-    return finish(fields, prepared, stack.cycleSync(input, extras, moved), where);
+    return finish(fields, prepared, stack.cycleSync(extras, moved), where);
   } catch (e) {
     stack.reject();
     throw e;
@@ -34,9 +35,9 @@ export async function cycleLater(
   where: string,
 ): Promise<StepResult[]> {
   const prepared = prepare(fields, inputs);
-  const { stack, input, extras, moved } = prepared;
+  const { stack, extras, moved } = prepared;
   try {
-    return finish(fields, prepared, await stack.cycle(input, extras, moved), where);
+    return finish(fields, prepared, await stack.cycle(extras, moved), where);
   } catch (e) {
     stack.reject();
     throw e;
@@ -49,13 +50,27 @@ function prepare(fields: readonly FieldBody[], inputs: readonly CheckedInput[]):
   if (fields.length === 1) first.alone();
   const { stack, mind } = first;
   const begun = fields.map((f, i) => f.begin(inputs[i]!));
-  const input = new Float32Array(mind.inputLength * stack.rows);
   fields.forEach((f, i) => {
-    const { input: given, thought } = begun[i]!;
-    f.mind.write(input.subarray(f.row * mind.inputLength), given, f.carried.cycle, thought);
+    const { input, thought } = begun[i]!;
+    f.mind.write(stack.input, f.row * mind.inputLength, input, f.carried.cycle, thought);
   });
   const stores = fields.flatMap((f, i) => f.storesFor(begun[i]!.thought));
-  return { stack, begun, input, extras: { stores, tensors: {} }, moved: { up: 0, down: 0 }, start };
+  // A field with patterns runs alone: `checkAlike` sees to it.
+  const pattern = begun[0]!.strategy?.pattern;
+  const tensors: StateTensors = pattern ? { pattern: stacked(first, pattern) } : {};
+  return { stack, begun, extras: { stores, tensors }, moved: { up: 0, down: 0 }, start };
+}
+
+/** A pattern as a stack of one. */
+function stacked({ rt, device }: FieldBody, pattern: Tensor): Tensor {
+  const made = rt.scope({ device }, () =>
+    pattern
+      .reshape([1, ...pattern.shape])
+      .compute()
+      .keep(),
+  );
+  pattern.dispose();
+  return made;
 }
 
 /** Takes over what a cycle made: the state of all fields at once, or an error and nothing. */
@@ -93,6 +108,9 @@ export function checkAlike(fields: readonly FieldBody[], inputs: number, where: 
   };
   if (fields.length !== inputs) refuse(`${inputs} inputs for ${fields.length} fields`, 'Give one for each field.');
   if (new Set(fields).size !== fields.length) refuse('a field is there twice', 'Give each field once.');
+  const led = fields.findIndex((f) => f.library?.size);
+  if (led >= 0 && fields.length > 1)
+    refuse(`field ${led} has strategic patterns`, 'Run it by itself: a pattern is chosen for each cycle.');
   const other = fields.findIndex((f) => !alike(f, fields[0]!));
   if (other >= 0)
     refuse(

@@ -4,6 +4,7 @@
 import type { FieldBody } from './body.ts';
 import type { Statistics } from './cycle/record.ts';
 import { mindOf } from './mind.ts';
+import { contextLength } from './patterns.ts';
 import { holdProgram } from './program.ts';
 import {
   checkFits,
@@ -24,7 +25,8 @@ export async function takeSnapshot(body: FieldBody): Promise<FieldSnapshot> {
   const { values, arrays } = hostState(body);
   const { seed } = body;
   const { cycle } = body.carried;
-  const held = Object.entries(body.tensors).map(([name, t]) => [name, t.clone().keep()] as const);
+  const patterns = (body.library?.entries ?? []).map((e, i) => [`library.${i}`, e.pattern] as const);
+  const held = [...Object.entries(body.tensors), ...patterns].map(([name, t]) => [name, t.clone().keep()] as const);
   const tensors: Record<string, SavedTensor> = { ...arrays };
   try {
     for (const [name, t] of held)
@@ -69,6 +71,12 @@ function hostState(body: FieldBody): { values: Record<string, unknown>; arrays: 
   arrays.recent = savedArray(Float32Array.from(vectors.flatMap((v) => [...v])), [vectors.length, sensorDim]);
   if (body.predicted) arrays.predicted = savedArray(body.predicted);
   if (body.features) arrays.features = savedArray(body.features);
+  const entries = body.library?.entries ?? [];
+  if (entries.length > 0)
+    arrays['library.contexts'] = savedArray(Float32Array.from(entries.flatMap((e) => [...e.context])), [
+      entries.length,
+      contextLength,
+    ]);
   for (const [name, w] of Object.entries({ prediction, motors }))
     if (w) arrays[`trained.${name}`] = savedArray(w.values, [w.outputs, w.inputs]);
   const values = {
@@ -76,6 +84,11 @@ function hostState(body: FieldBody): { values: Record<string, unknown>; arrays: 
     statistics: body.statistics,
     features: body.program.parts.projection !== null,
     mind: mind.values,
+    library: {
+      cycle: body.library?.cycle ?? 0,
+      strategy: body.strategy,
+      entries: entries.map(({ id, score, cycle }) => ({ id, score, cycle })),
+    },
   };
   return { values, arrays };
 }
@@ -96,4 +109,27 @@ function restoreHost(body: FieldBody, { values, tensors, seed }: FieldSnapshot):
   }
   body.mind = mindOf(body.options, seed);
   body.mind.restore(values.mind as Record<string, unknown>, tensors);
+  restoreLibrary(body, values.library as SavedLibrary | undefined, tensors);
+}
+
+interface SavedLibrary {
+  readonly cycle: number;
+  readonly strategy: number | null;
+  readonly entries: readonly { readonly id: number; readonly score: number; readonly cycle: number }[];
+}
+
+function restoreLibrary(body: FieldBody, saved: SavedLibrary | undefined, tensors: FieldSnapshot['tensors']): void {
+  body.strategy = saved?.strategy ?? null;
+  if (!saved?.entries.length) {
+    body.library?.restore([], saved?.cycle ?? 0);
+    return;
+  }
+  const contexts = loadedArray<Float32Array>(tensors['library.contexts']!);
+  const { rt, device } = body;
+  const entries = saved.entries.map((e, i) => {
+    const { bytes, dtype, shape } = tensors[`library.${i}`]!;
+    const pattern = rt.scope({ device }, () => rt.fromBytes(bytes, dtype, shape).keep());
+    return { ...e, pattern, context: contexts.slice(i * contextLength, (i + 1) * contextLength) };
+  });
+  body.patterns(where).restore(entries, saved.cycle);
 }

@@ -170,8 +170,8 @@ export class RuntimeHost implements TensorHost {
     return this.#open.transfers.read(node, this.want(toHost), signal, into);
   }
 
-  upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null): Node {
-    return this.#opened().transfers.upload(bytes, dtype, shape, pin, this.want(anywhere));
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null, keep = true): Node {
+    return this.#opened().transfers.upload(bytes, dtype, shape, { at: pin, keep }, this.want(anywhere));
   }
 
   async move(node: Node, device: string, signal?: AbortSignal): Promise<void> {

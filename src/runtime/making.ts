@@ -23,6 +23,8 @@ export interface TensorOptions<D extends DType = DType> {
 export interface UploadOptions<D extends DType = DType> extends TensorOptions<D> {
   /** The device the tensor and what is computed from it stay on. Default: where it is expected to be used best. */
   readonly device?: DeviceId | undefined;
+  /** False: no copy of a small array stays in host memory. If its device is lost, so is the tensor. For data that you still have. */
+  readonly keep?: boolean | undefined;
 }
 
 export abstract class TensorMaking {
@@ -43,10 +45,10 @@ export abstract class TensorMaking {
     options: UploadOptions<D> = {},
   ): Tensor<D> {
     this.host.checkOpen('tensor');
-    checkOptions(options, ['dtype', 'device'], 'tensor');
+    checkOptions(options, ['dtype', 'device', 'keep'], 'tensor');
     const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
     const pin = options.device === undefined ? null : this.host.place(options.device, 'tensor');
-    return new Tensor<D>(this.host, this.host.upload(bytes, dtype, target, pin));
+    return new Tensor<D>(this.host, this.host.upload(bytes, dtype, target, pin, options.keep !== false));
   }
 
   /**
