@@ -409,6 +409,8 @@ export function aluNode(row: AluRow, sources: readonly Node[]): Node {
 export const floatLike = (node: Node, value: number): Node =>
   new Node('const', node.dtype, noInts, noNodes, noInts, value, codeLike(constCode, node));
 
+const wholes = Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
+
 /** Writing and reading op arguments. */
 export const args = {
   alu: (op: AluOp): Ints => aluRows[op].arg,
@@ -424,6 +426,8 @@ export const args = {
     return { starts: n.arg.values.slice(0, rank), steps: n.arg.values.slice(rank) };
   },
   reduce: (op: ReduceOp, axes: readonly number[]): Ints => internInts([reduceOps.indexOf(op), ...axes]),
+  /** Over all axes. */
+  reduceAll: (op: ReduceOp, rank: number): Ints => (wholes[op][rank] ??= args.reduce(op, [...Array(rank).keys()])),
   reduceOf: (n: { arg: Ints }): { op: ReduceOp; axes: readonly number[] } => ({
     op: reduceOps[n.arg.values[0]!]!,
     axes: n.arg.values.slice(1),
