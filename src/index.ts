@@ -65,6 +65,13 @@ export type { ResetReport } from './runtime/reset.ts';
 export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
+export {
+  createStepper,
+  type Stepper,
+  type StepperFunction,
+  type StepperOptions,
+  type StepperState,
+} from './runtime/stepper.ts';
 
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';

@@ -5,9 +5,7 @@
 
 import { canonical } from '../kernel/canonical.ts';
 import type { Matmul, Products } from '../kernel/kernel.ts';
-import type { LaunchStep } from './plan.ts';
-
-type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
+import type { Draft } from './plan.ts';
 
 /** Multiplications of one product: larger ones fill a device by themselves, and their results should not have to wait for each other. */
 const mostMultiplications = 2 ** 27;

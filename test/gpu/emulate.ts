@@ -60,6 +60,17 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'or.b32': (x, y) => (x | y) >>> 0,
   'xor.b32': (x, y) => (x ^ y) >>> 0,
   'and.pred': (x, y) => x & y,
+  'add.s32': (x, y) => (x + y) | 0,
+  'sub.s32': (x, y) => (x - y) | 0,
+  'mul.lo.s32': (x, y) => Math.imul(x, y),
+  'mad.lo.s32': (x, y, z) => (Math.imul(x, y) + z) | 0,
+  'mad.wide.s32': (x, y, z) => x * y + z,
+  'setp.lt.s32': (x, y) => Number(x < y),
+  'setp.le.s32': (x, y) => Number(x <= y),
+  'setp.ge.s32': (x, y) => Number(x >= y),
+  'setp.ne.u32': (x, y) => Number(x !== y),
+  'setp.ge.u32': (x, y) => Number(x >= y),
+  'selp.f32': (x, y, z) => (z ? x : y),
   'add.u64': (x, y) => x + y,
   'mul.wide.u32': (x, y) => x * y,
   'mad.lo.u64': (x, y, z) => x * y + z,
@@ -70,6 +81,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'selp.b64': (x, y, z) => (z ? x : y),
   'fma.rn.f32': (x, y, z) => Math.fround(x * y + z),
   'add.rn.f32': (x, y) => Math.fround(x + y),
+  'sub.rn.f32': (x, y) => Math.fround(x - y),
 };
 
 const specials: Readonly<Record<string, Read>> = {
@@ -189,7 +201,7 @@ function decode(
     return () => value;
   };
   const address = (text: string): Read => {
-    const [, base, offset = '0'] = /^\[([^+\]]+)(?:\+(\d+))?\]$/.exec(text)!;
+    const [, base, offset = '0'] = /^\[([^+\]]+)(?:\+(-?\d+))?\]$/.exec(text)!;
     const from = read(base!);
     return (t) => from(t) + Number(offset);
   };
@@ -281,7 +293,7 @@ function decode(
           return undefined;
         };
       }
-      if (/^(ld|st)\.(shared|global|global\.nc)(\.v4)?\.f32$/.test(op!)) return memory(op!, args);
+      if (/^(ld|st)\.(shared|global|global\.nc)(\.v[24])?\.f32$/.test(op!)) return memory(op!, args);
       const other = others[op!];
       if (!other) throw new Error(`no such instruction: ${line}`);
       return other(args);

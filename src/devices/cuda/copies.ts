@@ -6,10 +6,11 @@
 
 import type { CudaBuffer } from './buffer.ts';
 import type { Driver } from './driver.ts';
-import { type EventPool, spinMs, whenDone } from './events.ts';
+import type { EventPool } from './events.ts';
 import type { Progress } from './progress.ts';
 import type { Stretch } from './stretches.ts';
 import { type PinnedPool, UploadRing } from './transfer.ts';
+import { spinMs, type Waits, whenDone } from './waits.ts';
 
 /** Copies of at least this size go through a stream of their own. */
 const largeCopy = 256 * 1024;
@@ -26,12 +27,21 @@ export class Copies {
   readonly #events: EventPool;
   readonly #streams: Streams;
   readonly #progress: Progress;
+  readonly #waits: Waits;
   readonly #small: UploadRing;
   readonly #large: UploadRing;
   /** By stream: the end of the last download that is under way there, which never rejects. */
   readonly #ends = new Map<number, Promise<void>>();
 
-  constructor(driver: Driver, events: EventPool, streams: Streams, progress: Progress, pinned: PinnedPool) {
+  constructor(
+    driver: Driver,
+    events: EventPool,
+    streams: Streams,
+    progress: Progress,
+    pinned: PinnedPool,
+    waits: Waits,
+  ) {
+    this.#waits = waits;
     this.#driver = driver;
     this.#events = events;
     this.#streams = streams;
@@ -114,7 +124,7 @@ export class Copies {
     const before = this.#ends.get(stream);
     const done = (async () => {
       await before;
-      await whenDone(this.#driver, event, spin);
+      await whenDone(this.#driver, event, this.#waits, spin);
     })();
     const end: Promise<void> = done
       .catch(() => {})

@@ -34,14 +34,17 @@ import { CudaMark } from './marks.ts';
 import { buildMatmul, buildProducts } from './product.ts';
 import { buildProgram, type CudaProgram, nothing, ProgramCache, recipeKey } from './program.ts';
 import { Progress } from './progress.ts';
+import { probeRecipe } from './ptx/stamps.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import { CudaSpans } from './spans.ts';
 import type { Arena } from './split-arena.ts';
+import type { KernelStep, StreamStep } from './step.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
+import { Waits } from './waits.ts';
 
 export interface CudaServices {
   readonly driver: Driver;
@@ -75,11 +78,13 @@ export class CudaDevice implements Device {
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
   readonly #idleMarks: FinalizationRegistry<number>;
-  readonly #waits = { open: 0 };
+  readonly #waits = new Waits();
   readonly telemetry?: () => Telemetry;
   readonly #onLost: (error: DeviceLost) => void;
   /** Null until somebody wants to know, and when nobody does any more. */
   #spans: CudaSpans | null = null;
+  /** Notes the time, for comparisons of the clocks. */
+  #probe: CudaProgram | null = null;
   #closed = false;
 
   constructor(info: CudaDeviceInfo, services: CudaServices) {
@@ -97,7 +102,7 @@ export class CudaDevice implements Device {
     this.#timers = new EventPool(driver, true);
     const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
     const streams = { compute: this.#compute, up: this.#up, down: this.#down };
-    this.#copies = new Copies(driver, this.#events, streams, this.#progress, pinned);
+    this.#copies = new Copies(driver, this.#events, streams, this.#progress, pinned, this.#waits);
     this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
     this.#libraries = services.libraries;
     this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
@@ -185,21 +190,34 @@ export class CudaDevice implements Device {
     const p = program as CudaProgram;
     const located = buffers as readonly CudaBuffer[];
     this.#settleAll(p.name, p.needs, located);
+    const stamps = id === undefined ? null : (this.#spans?.stampsFor(p) ?? null);
+    if (stamps !== null) {
+      const steps = p.make.stamped!();
+      stamps.place(steps);
+      this.#enqueue(p, steps, located, scalars);
+      stamps.commit(id!, steps.length);
+      return;
+    }
     this.#spans?.begin(id);
-    this.#enqueue(p, located, scalars);
+    this.#enqueue(p, p.steps, located, scalars);
     this.#spans?.end(id);
   }
 
-  #enqueue(p: CudaProgram, located: readonly CudaBuffer[], scalars: readonly number[]): void {
+  #enqueue(
+    p: CudaProgram,
+    steps: readonly StreamStep[],
+    located: readonly CudaBuffer[],
+    scalars: readonly number[],
+  ): void {
     if (p.borrowedBytes === 0) {
-      for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
+      for (const step of steps) step.run(this.#compute, located, 0, scalars);
       return;
     }
     const borrowed = this.allocate(p.borrowedBytes) as CudaBuffer;
     borrowed.used = this.#progress.next();
     // Handed back at once: the next user comes later on the same stream.
     try {
-      for (const step of p.steps) step.run(this.#compute, located, borrowed.address, scalars);
+      for (const step of steps) step.run(this.#compute, located, borrowed.address, scalars);
     } finally {
       this.release(borrowed);
     }
@@ -229,6 +247,7 @@ export class CudaDevice implements Device {
           };
           return { address: block.address, giveBack };
         },
+        pinned: this.#copies.pinned,
       },
       steps,
     );
@@ -244,13 +263,19 @@ export class CudaDevice implements Device {
         recording.replay(bindings, scalars);
         this.#spans.end(id);
       },
+      ...(recording.exchange && {
+        exchange: (...given) => {
+          this.#spans?.apart();
+          return recording.exchange!(...given);
+        },
+      }),
       dispose: () => recording.dispose(),
     };
   }
 
   spans(on: boolean | 'detailed'): void {
     this.#enter();
-    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute);
+    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute, () => this.#lookAtClock());
     else {
       this.#spans?.close();
       this.#spans = null;
@@ -397,16 +422,30 @@ export class CudaDevice implements Device {
     return b;
   }
 
-  #build(recipe: ModuleRecipe, needs: readonly number[]): CudaProgram {
+  #build(recipe: ModuleRecipe, needs: readonly number[], measured = this.#spans !== null): CudaProgram {
     this.#compiler.sweep();
-    return buildProgram(this.#driver, this.#compiler, recipe, needs, (bytes) => {
+    const keep = (bytes: number): number => {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
       const address = this.#driver.u64();
       this.#spans?.apart();
       this.#driver.check(call.cuMemsetD32Async(address, 0, Math.ceil(bytes / 4), this.#compute), 'cuMemsetD32');
       return address;
+    };
+    const { processors } = this.target;
+    return buildProgram(recipe, needs, {
+      driver: this.#driver,
+      compiler: this.#compiler,
+      keep,
+      processors,
+      measured,
     });
+  }
+
+  #lookAtClock(): KernelStep {
+    this.#driver.use(this.#context);
+    this.#probe ??= this.#build(probeRecipe(this.target), [], true);
+    return this.#probe.make.stamped!()[0]!;
   }
 
   /** Takes back blocks whose copies are done, in the order of each stream. */

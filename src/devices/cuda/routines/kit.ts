@@ -153,9 +153,7 @@ export class Kit {
 /** Grids hold at most 2^31-1 blocks in x; every count here is far below. */
 export const blocksFor = (elements: number, perBlock: number): number => Math.max(1, Math.ceil(elements / perBlock));
 
-/** Combining ops of scans and scatters, with the type they compute in. */
-export const combineOp = { sum: 'add', prod: 'mul', max: 'max', min: 'min' } as const;
-
+/** The type in which scans and scatters combine. */
 export const computeType = (type: DType): DType => accumulatorFor(type);
 
 /** Lays out regions of borrowed memory, each aligned to 256 bytes. */
