@@ -84,7 +84,19 @@ async function busySeconds(client: CDPSession): Promise<number> {
   return metrics.find((m) => m.name === 'TaskDuration')!.value;
 }
 
-async function frames(): Promise<{ charts: number; fps: number; slowest: number; busy: number }> {
+/** Frames of each second: what else a machine does comes in bursts, and the median second is the page's own. */
+function perSecond(gaps: readonly number[]): number[] {
+  const counts: number[] = [];
+  let at = 0;
+  for (const gap of gaps) {
+    at += gap;
+    const second = Math.floor(at / 1000);
+    if (second < seconds) counts[second] = (counts[second] ?? 0) + 1;
+  }
+  return counts.sort((a, b) => a - b);
+}
+
+async function frames(): Promise<{ charts: number; fps: number; worst: number; busy: number }> {
   const { page, client } = await open('&every=250', 'devices');
   await client.send('Performance.enable');
   await page.waitForFunction(() => document.querySelectorAll('.uplot').length >= 10, null, { timeout: 60_000 });
@@ -111,7 +123,8 @@ async function frames(): Promise<{ charts: number; fps: number; slowest: number;
   const busy = (await busySeconds(client)) - before;
   await page.close();
   const total = gaps.reduce((a, b) => a + b, 0);
-  return { charts, fps: (1000 * gaps.length) / total, slowest: Math.max(...gaps), busy: (1000 * busy) / total };
+  const counts = perSecond(gaps);
+  return { charts, fps: counts[counts.length >> 1]!, worst: counts[0]!, busy: (1000 * busy) / total };
 }
 
 /** Bytes in use after a collection, of the page and of this program. */
@@ -158,33 +171,34 @@ await studio.close();
 await field.dispose();
 await rt.close();
 
+const verdict = (met: boolean): 'met' | 'missed' => (met ? 'met' : 'missed');
 const rows = [
   {
+    id: 'frames',
     what: `frames a second with ${drawn.charts} charts at 4 Hz`,
-    value: `${drawn.fps.toFixed(1)}, the slowest frame ${drawn.slowest.toFixed(0)} ms`,
-    bound: 'at least 59',
-    met: drawn.fps >= 59,
+    figures: `${drawn.fps} in the median second, ${drawn.worst} in the worst`,
+    limit: 'at least 60',
+    verdict: verdict(drawn.fps >= 60),
   },
   {
+    id: 'frames',
     what: "the page's thread is busy",
-    value: `${(100 * drawn.busy).toFixed(1)} % of the time`,
-    bound: 'shown',
-    met: true,
+    figures: `${(100 * drawn.busy).toFixed(1)} % of the time`,
+    limit: 'shown',
+    verdict: 'not measured',
   },
-  ...(['page', 'program'] as const).map((who) => {
-    const bytes = grown.last[who] - grown.first[who];
-    return {
-      what: `heap of the ${who}, from minute 1 to minute ${minutes}`,
-      value: `${(grown.first[who] / MB).toFixed(2)} → ${(grown.last[who] / MB).toFixed(2)} MB`,
-      bound: 'at most 1 MB more',
-      met: bytes <= MB,
-    };
-  }),
+  ...(['page', 'program'] as const).map((who) => ({
+    id: 'heap',
+    what: `heap of the ${who}, from minute 1 to minute ${minutes}`,
+    figures: `${(grown.first[who] / MB).toFixed(2)} → ${(grown.last[who] / MB).toFixed(2)} MB`,
+    limit: 'at most 1 MB more',
+    verdict: verdict(grown.last[who] - grown.first[who] <= MB),
+  })),
 ];
 const [{ model } = { model: 'CPU' }] = cpus();
 console.log(`${model}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.versions.node}`);
-for (const { what, value, bound, met } of rows)
-  console.log(`${what.padEnd(48)} ${value.padEnd(36)} ${bound.padEnd(18)} ${met ? 'met' : 'missed'}`);
+for (const { what, figures, limit, verdict: said } of rows)
+  console.log(`${what.padEnd(48)} ${figures.padEnd(40)} ${limit.padEnd(18)} ${said}`);
 const at = process.argv.indexOf('--json');
 if (at >= 0)
   writeFileSync(
@@ -203,4 +217,4 @@ if (at >= 0)
       2,
     )}\n`,
   );
-process.exit(rows.every((r) => r.met) ? 0 : 1);
+process.exit(rows.some((r) => r.verdict === 'missed') ? 1 : 0);
