@@ -1,8 +1,8 @@
 // The runtime: it computes, explains and watches; making tensors is below it, opening it is in create.ts.
 
-import { checkOptions } from '../base/arguments.ts';
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
 import { checkShape } from '../base/shape.ts';
+import { checkMethods } from '../base/signatures.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
@@ -12,7 +12,6 @@ import { closeQuietly } from '../governor/recovery/loss.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
 import type { Router } from '../governor/routing/router.ts';
 import { type OperationType, operationTypes } from '../governor/routing/types.ts';
-import { checkDType } from '../tensor/build.ts';
 import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
@@ -32,9 +31,10 @@ import { TensorMaking, type TensorOptions } from './making.ts';
 import { RuntimeMark } from './mark.ts';
 import { lostPin } from './placement-errors.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
-import { notAMode, notAName, notAsked, unknownOperation } from './refusals.ts';
+import { notAName, unknownOperation } from './refusals.ts';
 import type { ResetReport } from './reset.ts';
 import { opaque } from './scope.ts';
+import { makingSignatures, runtimeKinds, runtimeSignatures } from './signatures.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import type { SpanMode, Spans } from './spans.ts';
 import { anywhere } from './want.ts';
@@ -126,7 +126,6 @@ export class Runtime extends TensorMaking {
     options: TensorOptions<D> = {},
   ): HostArrays[D] {
     const dtype = options.dtype ?? 'f32';
-    checkDType(dtype, 'pinned');
     checkShape([count], 'pinned');
     const bytes = count * byteSize(dtype);
     const place = this.#governor.places.find((p) => p.alive && p.device.pinned);
@@ -265,7 +264,6 @@ export class Runtime extends TensorMaking {
   scope<T>(options: ScopeOptions, body: () => T): T;
   scope<T>(first: (() => T) | ScopeOptions, second?: () => T): T {
     if (typeof first === 'function') return this.host.scope(first);
-    checkOptions(first, ['device', 'op', 'name'], 'scope');
     const { device, op, name } = first;
     if (name !== undefined && (typeof name !== 'string' || name === '')) throw notAName(name);
     if (op !== undefined && !operationTypes.includes(op)) throw unknownOperation(op);
@@ -362,7 +360,6 @@ export class Runtime extends TensorMaking {
    */
   async spans(mode: SpanMode): Promise<void> {
     this.host.checkOpen('spans');
-    if (mode !== true && mode !== false && mode !== 'detailed') throw notAMode(mode);
     await this.#spans.set(mode);
   }
 
@@ -374,7 +371,6 @@ export class Runtime extends TensorMaking {
    */
   attribute(current: () => unknown): () => void {
     this.host.checkOpen('attribute');
-    if (typeof current !== 'function') throw notAsked(current);
     return this.host.issuing.ask(current);
   }
 
@@ -412,3 +408,5 @@ export class Runtime extends TensorMaking {
     await this.close();
   }
 }
+
+checkMethods(Runtime.prototype, { ...makingSignatures, ...runtimeSignatures }, runtimeKinds);

@@ -7,6 +7,7 @@ import { accumulatorFor, type DType, floatFor, intRange, isFloat } from '../base
 import { checkCount, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
+import type { FloatOf } from './arithmetic.ts';
 import { filled } from './compact.ts';
 import type { TensorCore } from './core.ts';
 import { Dynamic } from './dynamic.ts';
@@ -52,7 +53,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * The mean of the rows of each segment; NaN for a segment without rows.
    * @example rt.tensor([1, 2, 3]).segmentMean([0, 1, 0], 2) // → [2, 2]
    */
-  segmentMean(ids: Indices, segments: number): Tensor {
+  segmentMean(ids: Indices, segments: number): Tensor<FloatOf<D>> {
     const type = floatFor(numeric(this, 'segmentMean'));
     const wide = accumulatorFor(type);
     using base = this.make(baseOf(this, segments, wide, 0, 'segmentMean'));
@@ -64,7 +65,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
     using ones = this.make(filled(wide, 1, shape));
     using counts = none.scatter(ids, ones, { mode: 'add' });
     using mean = sum.div(counts);
-    return mean.cast(type);
+    return mean.cast(type) as Tensor<FloatOf<D>>;
   }
 }
 
