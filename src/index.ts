@@ -63,9 +63,10 @@ export { RuntimeMark } from './runtime/mark.ts';
 export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
+/** @internal Kinds of arguments, for the layers above. */
+export { runtimeKinds as argumentKinds } from './runtime/signatures.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
-
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';

@@ -26,6 +26,8 @@ export interface Kind {
   readonly error?: new (info: ErrorInfo) => ArgumentError;
   /** What to write here instead of what other libraries take. */
   readonly habit?: Habit;
+  /** The call itself says what is wrong with it, by an error of its own. */
+  readonly own?: boolean;
 }
 
 export type Kinds = Readonly<Record<string, Kind>>;
@@ -71,8 +73,27 @@ export const plainKinds = {
   flag: { is: (v) => typeof v === 'boolean', words: 'true or false' },
   function: { is: (v) => typeof v === 'function', words: 'a function', many: 'functions' },
   object: { is: (v) => isObject(v) && !Array.isArray(v), words: 'an object', many: 'objects' },
+  plain: { is: (v) => isObject(v) && isPlain(v) && !Array.isArray(v), words: 'an object' },
   list: { is: Array.isArray, words: 'an array' },
   null: { is: (v) => v === null, words: 'null' },
+  own: { is: () => true, words: 'a value', own: true },
+  view: { is: (v) => ArrayBuffer.isView(v) && !(v instanceof DataView), words: 'a typed array', many: 'typed arrays' },
+  iterable: {
+    is: (v) => isObject(v) && Symbol.iterator in v && !(v instanceof Map),
+    words: 'an array or another iterable',
+  },
+  texts: {
+    is: (v) =>
+      isText(v) || (Array.isArray(v) ? v.every(isText) : isObject(v) && Symbol.iterator in v && !ArrayBuffer.isView(v)),
+    words: 'an array of texts',
+  },
+  arrayLike: {
+    is: (v) =>
+      Array.isArray(v) ? v.every((x) => typeof x === 'number') : ArrayBuffer.isView(v) && !(v instanceof DataView),
+    words: 'an array of numbers',
+    many: 'arrays of numbers',
+  },
+  path: { is: (v) => isText(v) || v instanceof URL, words: 'a path or a file: URL' },
   bytes: { is: (v) => v instanceof Uint8Array, words: 'a Uint8Array', many: 'Uint8Arrays' },
   signal: {
     is: (v) => isObject(v) && typeof (v as AbortSignal).aborted === 'boolean' && 'addEventListener' in v,
@@ -176,7 +197,7 @@ function optionsOf(options: readonly Parameter[]): Check {
 }
 
 /** An object of no class: one of a class is taken for options only if it has one of them. */
-function isPlain(value: object): boolean {
+export function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
@@ -219,7 +240,7 @@ function misfitAt(form: readonly Parameter[], args: readonly unknown[]): number 
       return -1;
     }
     const value = args[i];
-    if (value === undefined ? !optional : !check.is(value)) return i;
+    if (value === undefined ? !(optional || check.own) : !check.is(value)) return i;
   }
   return args.length > n ? n : -1;
 }
@@ -276,6 +297,11 @@ export function checked<F extends Callable>(where: string, signature: string, ru
     if (known.rejects) return Promise.reject(bad);
     throw bad;
   } as F;
+}
+
+/** A check of the arguments of a constructor, to be called with all of them. */
+export function argumentsOf(where: string, signature: string, kinds: Kinds = plainKinds): (...args: unknown[]) => void {
+  return checked(where, signature, () => {}, kinds);
 }
 
 /** Checks of the methods of a class, its own and those it has from others, by a table: names, separated by spaces, and their signature. */

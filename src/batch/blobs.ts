@@ -4,8 +4,10 @@
 // time, leaves one file.
 
 import { importNode, isNode } from '../base/platform.ts';
+import { checked } from '../base/signatures.ts';
 import { byteSize, type DType } from '../index.ts';
 import { sha256 } from './chunk-id.ts';
+import { arraySignature, batchKinds, blobSignature } from './signatures.ts';
 import { type BlobRef, PermanentFailure } from './transport.ts';
 
 type Files = typeof import('node:fs/promises');
@@ -21,20 +23,25 @@ export interface HostTensor {
 }
 
 /** The bytes of a reference. Bytes that are not what the reference says fail for good. */
-export async function readBlob(ref: BlobRef, folder?: string): Promise<HostTensor> {
-  const bytes = await fetched(ref, folder);
-  const got = await sha256(bytes);
-  if (got !== ref.sha256)
-    throw new PermanentFailure(
-      `${ref.uri}: the data has changed: its SHA-256 is ${got}, and ${ref.sha256} was asked for`,
-    );
-  const expected = ref.shape.reduce((n, d) => n * d, byteSize(ref.dtype));
-  if (bytes.length !== expected)
-    throw new PermanentFailure(
-      `${ref.uri}: ${bytes.length} bytes, and ${ref.dtype} [${ref.shape.join(', ')}] has ${expected}`,
-    );
-  return { dtype: ref.dtype, shape: ref.shape, bytes };
-}
+export const readBlob = checked(
+  'readBlob',
+  `async ref:${blobSignature} folder:text?`,
+  async (ref: BlobRef, folder?: string): Promise<HostTensor> => {
+    const bytes = await fetched(ref, folder);
+    const got = await sha256(bytes);
+    if (got !== ref.sha256)
+      throw new PermanentFailure(
+        `${ref.uri}: the data has changed: its SHA-256 is ${got}, and ${ref.sha256} was asked for`,
+      );
+    const expected = ref.shape.reduce((n, d) => n * d, byteSize(ref.dtype));
+    if (bytes.length !== expected)
+      throw new PermanentFailure(
+        `${ref.uri}: ${bytes.length} bytes, and ${ref.dtype} [${ref.shape.join(', ')}] has ${expected}`,
+      );
+    return { dtype: ref.dtype, shape: ref.shape, bytes };
+  },
+  batchKinds,
+);
 
 async function fetched({ uri, offset = 0, length }: BlobRef, folder: string | undefined): Promise<Uint8Array> {
   const { protocol } = new URL(uri);
@@ -85,17 +92,22 @@ async function fromFile(
 }
 
 /** Writes bytes into a shared folder and gives the reference to them. */
-export async function writeBlob(folder: string, data: HostTensor): Promise<BlobRef> {
-  const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
-  const hash = await sha256(data.bytes);
-  const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
-  const ref = { uri: pathToFileURL(file).href, sha256: hash, dtype: data.dtype, shape: data.shape };
-  await mkdir(path.dirname(file), { recursive: true });
-  const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
-  await writeFile(temporary, data.bytes);
-  await rename(temporary, file);
-  return ref;
-}
+export const writeBlob = checked(
+  'writeBlob',
+  `async folder:text data:${arraySignature}`,
+  async (folder: string, data: HostTensor): Promise<BlobRef> => {
+    const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
+    const hash = await sha256(data.bytes);
+    const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
+    const ref = { uri: pathToFileURL(file).href, sha256: hash, dtype: data.dtype, shape: data.shape };
+    await mkdir(path.dirname(file), { recursive: true });
+    const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
+    await writeFile(temporary, data.bytes);
+    await rename(temporary, file);
+    return ref;
+  },
+  batchKinds,
+);
 
 async function nodeParts(): Promise<[Files, Paths, Urls]> {
   return [

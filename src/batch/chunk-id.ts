@@ -1,6 +1,8 @@
 // What makes a chunk the same as another: job, place, operation, parameters, inputs, code. And which queues a worker serves.
 
+import { checked } from '../base/signatures.ts';
 import { badArgument, badOption } from './failures.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -19,11 +21,16 @@ export async function sha256(bytes: Uint8Array): Promise<string> {
 }
 
 /** The same for the same work of the same job, whoever computes it. */
-export function chunkIdOf(chunk: ChunkDescriptor): Promise<string> {
-  const { jobId, index, op, params, codeVersion, inputs } = chunk;
-  const hashes = inputs.map((i) => [i.sha256, i.offset ?? 0, i.length ?? -1]);
-  return sha256(encoder.encode(JSON.stringify([jobId, index, op, params, hashes, codeVersion])));
-}
+export const chunkIdOf = checked(
+  'chunkIdOf',
+  'async chunk:chunk',
+  (chunk: ChunkDescriptor): Promise<string> => {
+    const { jobId, index, op, params, codeVersion, inputs } = chunk;
+    const hashes = inputs.map((i) => [i.sha256, i.offset ?? 0, i.length ?? -1]);
+    return sha256(encoder.encode(JSON.stringify([jobId, index, op, params, hashes, codeVersion])));
+  },
+  batchKinds,
+);
 
 /** The chunk of a job at a place; throws if it carries data instead of references. */
 export function describe(

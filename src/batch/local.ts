@@ -2,9 +2,11 @@
 //
 // Completed, dead and cancelled jobs stay until the transport closes, with their results.
 
+import { checked } from '../base/signatures.ts';
 import { pause, systemClock } from '../profile/clock.ts';
 import { checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
 import { aborted, badArgument } from './failures.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -37,9 +39,12 @@ export interface LocalOptions {
   readonly backoffMs?: readonly number[] | undefined;
 }
 
-export function localTransport(options: LocalOptions = {}): Transport {
-  return new LocalTransport(options.backoffMs ?? [50, 200]);
-}
+export const localTransport = checked(
+  'localTransport',
+  'options:{backoffMs:numbers}?',
+  (options: LocalOptions = {}): Transport => new LocalTransport(options.backoffMs ?? [50, 200]),
+  batchKinds,
+);
 
 class LocalTransport implements Transport {
   readonly #jobs = new Map<string, LocalJob>();

@@ -3,6 +3,7 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
+import { checked, checkMethods } from '../base/signatures.ts';
 import { type DeviceId, DisposedError, type Runtime, type Tensor } from '../index.ts';
 import { type Statistics, statisticsOf, tailRow } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
@@ -22,6 +23,7 @@ import { featureVector, judge, predictFrom, Recent, type Trained } from './predi
 import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
 import { allKeys } from './random.ts';
 import { type FieldReport, reportOf } from './report.ts';
+import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
 import {
   checkFits,
   type FieldSnapshot,
@@ -53,7 +55,7 @@ export interface StepResult {
   readonly exploration: Float32Array | null;
 }
 
-export type FieldInput = Float32Array | readonly number[];
+export type FieldInput = ArrayLike<number>;
 
 /** What lies on the device; everything else of a snapshot is the host's. */
 const tensorNames: ReadonlySet<string> = new Set(['field', 'tail', 'activity', 'positions', 'attractors', 'pattern']);
@@ -322,14 +324,14 @@ export class Field implements AsyncDisposable {
     return this.#transfers;
   }
 
-  /** One cycle, and the features of the field after it. */
+  /** @internal One cycle, and the features of the field after it. */
   async featuresAfter(input: Float32Array): Promise<Float64Array> {
     if (!this.#program.parts.projection) this.#withFeatures();
     await this.step(input);
     return this.#features!;
   }
 
-  /** Enqueues a cycle of fields that share a stack. */
+  /** @internal Enqueues a cycle of fields that share a stack. */
   static launch(fields: readonly Field[], inputs: readonly CheckedInput[]): Launched {
     const start = performance.now();
     const [first] = fields as [Field, ...Field[]];
@@ -345,7 +347,7 @@ export class Field implements AsyncDisposable {
     return { stack, next: stack.launch(first.#program.run, input, moved, stores), moved, begun, start };
   }
 
-  /** Takes over what a cycle made: the state of all fields at once, or an error and nothing. */
+  /** @internal Takes over what a cycle made: the state of all fields at once, or an error and nothing. */
   static finish(
     fields: readonly Field[],
     { stack, next, moved, begun, start }: Launched,
@@ -361,6 +363,7 @@ export class Field implements AsyncDisposable {
     return results;
   }
 
+  /** @internal Whether two fields can share a stack. */
   static alike(a: Field, b: Field): boolean {
     return a.#program.key === b.#program.key && a.runtime === b.runtime;
   }
@@ -568,7 +571,12 @@ const makeField: MakeField = (rt, options, choice, ownsRuntime) => new Field(rt,
  * const { motors, state } = await field.step(new Float32Array(16).fill(0.1));
  * ```
  */
-export const createField = (options: FieldOptions = {}): Promise<Field> => openField(options, makeField);
+export const createField = checked(
+  'createField',
+  fieldOptions,
+  (options: FieldOptions = {}): Promise<Field> => openField(options, makeField),
+  fieldKinds,
+);
 
 function cycleSync(fields: readonly Field[], inputs: readonly CheckedInput[], where: string): StepResult[] {
   const launched = Field.launch(fields, inputs);
@@ -608,3 +616,6 @@ function checkAlike(fields: readonly Field[], inputs: readonly FieldInput[], whe
       'Make fields that run together with the same options and one runtime; seeds may differ.',
     );
 }
+
+checkMethods(Field.prototype, fieldSignatures, fieldKinds);
+checkMethods(Field, fieldMakers, fieldKinds);

@@ -5,7 +5,7 @@ import { checkShape } from '../base/shape.ts';
 import { checkMethods } from '../base/signatures.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
+import { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Health } from '../governor/recovery/health.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
@@ -34,7 +34,7 @@ import { type RawOptions, rawKernel } from './raw.ts';
 import { notAName, unknownOperation } from './refusals.ts';
 import type { ResetReport } from './reset.ts';
 import { opaque } from './scope.ts';
-import { makingSignatures, runtimeKinds, runtimeSignatures } from './signatures.ts';
+import { makingSignatures, memorySignatures, runtimeKinds, runtimeSignatures } from './signatures.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import type { SpanMode, Spans } from './spans.ts';
 import { anywhere } from './want.ts';
@@ -410,3 +410,5 @@ export class Runtime extends TensorMaking {
 }
 
 checkMethods(Runtime.prototype, { ...makingSignatures, ...runtimeSignatures }, runtimeKinds);
+checkMethods(RuntimeMemory.prototype, memorySignatures, runtimeKinds);
+checkMethods(RuntimeMark.prototype, { done: '', whenDone: 'async options:{signal:signal}?' });

@@ -5,15 +5,25 @@ import { tensorKinds } from '../tensor/signatures.ts';
 
 const isPiece = (v: unknown): boolean => typeof v === 'object' && v !== null && 'dtype' in v && 'shape' in v;
 
+/** The kinds of arguments that there are, for this and the layers above. */
 export const runtimeKinds = {
   ...tensorKinds,
   data: {
-    is: (v: unknown) => tensorKinds.scalar!.is(v) || Array.isArray(v) || ArrayBuffer.isView(v),
+    is: (v: unknown) => tensorKinds.scalar.is(v) || Array.isArray(v) || ArrayBuffer.isView(v),
     words: 'numbers, arrays of numbers or a typed array',
   },
   layouts: {
     is: (v: unknown) => Array.isArray(v) && v.every(isPiece),
     words: 'an array of { dtype, shape }',
+  },
+  steps: {
+    is: (v: unknown) => Array.isArray(v) && v.every((s) => typeof (s as { do?: unknown } | null)?.do === 'function'),
+    words: 'an array of { do, undo }',
+  },
+  runtime: {
+    is: (v: unknown) => plainKinds.object.is(v) && typeof (v as { fromBytes?: unknown }).fromBytes === 'function',
+    words: 'a runtime',
+    many: 'runtimes',
   },
   mode: { is: (v: unknown) => v === true || v === false || v === 'detailed', words: "true, false or 'detailed'" },
   device: {
@@ -73,3 +83,18 @@ export const createSignature =
   'programs:number,patience:number},cuda:object,webgpu:{gpu:object,powerPreference:text,memoryBytes:number,' +
   "plans:'gpu'|'software',timestamps:flag,dawnToggles:text[]},wrap:function,isolation:text|text[],development:flag," +
   'seed:number,routing:object,memory:object,recovery:object,signal:signal,logger:function|object}?';
+
+const device = 'device:text?';
+
+export const memorySignatures: Readonly<Record<string, string>> = {
+  'snapshots resetStats': '',
+  pool: `${device} options:{maxBytes:number,idleMs:number,rounding:'none'|'fine'|'table',now:function}?`,
+  borrow:
+    "async tensors:tensor[] program:steps|function options:{signal:signal,restore:'program'|'guard',plain:function}?",
+  'snapshot recordSnapshot cleanupMemory stats memoryStats': device,
+  'getSnapshotHistory holders': `count:number? ${device}`,
+  onPressure: "level:'low'|'moderate'|'high'|'critical'|'any' callback:function",
+  'onCleanup onLeak registerCleanupCallback': 'callback:function',
+  canAllocate: `sizeMb:number margin:number? ${device}`,
+  isLowMemory: `limitMb:number? ${device}`,
+};

@@ -46,7 +46,7 @@ const ownName: Habit = (v) => {
   return Object.hasOwn(dtypeInfo, short) ? `Write '${short}'.` : undefined;
 };
 
-export const tensorKinds: Kinds = {
+export const tensorKinds = {
   ...plainKinds,
   tensor: { is: isTensor, words: 'a tensor', many: 'tensors', code: 'NOT_AN_OPERAND', habit: asTensor },
   scalar: { is: isScalar, words: 'a number', code: 'NOT_AN_OPERAND' },
@@ -94,7 +94,7 @@ export const tensorKinds: Kinds = {
   },
   pair: { is: (v) => everyNumber(v) && (v as unknown[]).length === 2, words: 'two numbers: [low, high]' },
   indices: { is: (v) => isTensor(v) || isNumber(v) || Array.isArray(v), words: 'an integer tensor or whole numbers' },
-};
+} satisfies Kinds;
 
 const wait = '{signal:signal}?';
 const reduce = 'axis:number|numbers,keepdims:flag';

@@ -48,7 +48,7 @@ export class RuntimeMemory extends MemoryMonitor {
     return pool;
   }
 
-  /** Counts of the pool of a device; null if there is none. Makes none. */
+  /** @internal Counts of the pool of a device; null if there is none. Makes none. */
   poolCounts(device: DeviceId): {
     readonly hits: number;
     readonly misses: number;

@@ -1,0 +1,31 @@
+// The kinds of arguments that functions of files take. How signatures are written: base/signatures.ts.
+
+import { argumentKinds, Tensor } from '../index.ts';
+
+const isRecord = (v: unknown): boolean => argumentKinds.object.is(v) && !ArrayBuffer.isView(v);
+const plain = (v: unknown): v is object =>
+  isRecord(v) && Object.getPrototypeOf(Object.getPrototypeOf(v) ?? {}) === null;
+
+export const fileKinds = {
+  ...argumentKinds,
+  source: {
+    is: (v: unknown) => v instanceof Uint8Array || v instanceof ArrayBuffer || argumentKinds.path.is(v),
+    words: 'bytes of a file, or its path',
+  },
+  tensors: {
+    is: (v: unknown) => plain(v) && Object.values(v).every((t) => t instanceof Tensor),
+    words: 'an object of tensors by name',
+  },
+  texts: {
+    is: (v: unknown) => plain(v) && Object.values(v).every((t) => typeof t === 'string'),
+    words: 'an object of texts by name',
+  },
+  entries: {
+    is: (v: unknown) =>
+      argumentKinds.iterable.is(v) &&
+      [...(v as Iterable<unknown>)].every((e) => Array.isArray(e) && typeof e[0] === 'string' && isRecord(e[1])),
+    words: 'pairs of a name and { dtype, shape, bytes }',
+  },
+};
+
+export const recordSignature = '{dtype:dtype!,shape:numbers!,bytes:bytes!}';
