@@ -64,8 +64,11 @@ interface Signature {
 const isText = (v: unknown): v is string => typeof v === 'string';
 const isObject = (v: unknown): v is object => typeof v === 'object' && v !== null;
 
+/** A table of kinds whose names the compiler knows. */
+export const kindTable = <N extends string>(kinds: Readonly<Record<N, Kind>>): Readonly<Record<N, Kind>> => kinds;
+
 /** Kinds that every layer knows. */
-export const plainKinds = {
+export const plainKinds = kindTable({
   any: { is: () => true, words: 'a value' },
   number: { is: (v) => typeof v === 'number', words: 'a number', many: 'numbers' },
   bigint: { is: (v) => typeof v === 'bigint', words: 'a bigint', many: 'bigints' },
@@ -100,7 +103,7 @@ export const plainKinds = {
     words: 'an AbortSignal: controller.signal, or AbortSignal.timeout(ms)',
     code: 'BAD_SIGNAL',
   },
-} satisfies Kinds;
+});
 
 // Reading signatures. They are read with the first call.
 
@@ -188,13 +191,20 @@ function optionsOf(options: readonly Parameter[]): Check {
         return { code: 'BAD_OPTIONS', message: `${where}: the options are ${shown(v)}, not an object`, fix, where };
       }
       const option = known.get(key);
-      if (option) return refused(option.check, (v as Record<string, unknown>)[key], key, call);
+      if (option)
+        return {
+          code: 'BAD_OPTION',
+          ...defined(refused(option.check, (v as Record<string, unknown>)[key], key, call)),
+        };
       const meant = meantBy(key, known);
       const fix = meant ? `Write ${meant} instead. There are ${names}.` : `Use any of ${names}.`;
       return { code: 'UNKNOWN_OPTION', message: `${where}: there is no option '${key}'`, fix, where };
     },
   };
 }
+
+/** Without a code that is not known: another stands for it. */
+const defined = ({ code, ...rest }: Refused): Refused => (code === undefined ? rest : { code, ...rest });
 
 /** An object of no class: one of a class is taken for options only if it has one of them. */
 export function isPlain(value: object): boolean {

@@ -27,7 +27,7 @@ export const batchKinds = {
 };
 
 const common = "runtime:runtime,out:'same'|'tensors'|'arrays',signal:signal,onProgress:function";
-const elementwise = "op:'add'|'multiply'|'square'|'sqrt'|'exp' scalar:number?";
+const elementwise = 'op:text scalar:number?';
 const matrices = "a:items b:items options:{shapes:numbers[],precision:'exact'|'tf32'|'bf16',deterministic:flag,";
 const parallel = "workers:flag,signal:signal,onProgress:function,onError:'throw'|'collect'";
 

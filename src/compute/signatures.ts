@@ -48,7 +48,7 @@ export const computeSignatures: Table = {
   batchCounts: '',
   deviceOf: 'tensor:tensor',
   'resetDevice dispose': 'async',
-  on: 'event:text listener:function',
+  on: 'event:own listener:own',
 };
 export const computeMakers: Table = {
   getInstance: one(compute),
@@ -60,7 +60,7 @@ export const managerSignatures: Table = {
   getActiveDevice: '',
   'cleanup dispose': 'async',
   onDeviceLost: 'callback:function',
-  on: 'event:text listener:function',
+  on: 'event:own listener:own',
   onGrowth: 'listener:function',
   reset: 'async cause:text',
 };

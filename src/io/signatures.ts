@@ -3,8 +3,9 @@
 import { argumentKinds, Tensor } from '../index.ts';
 
 const isRecord = (v: unknown): boolean => argumentKinds.object.is(v) && !ArrayBuffer.isView(v);
-const plain = (v: unknown): v is object =>
-  isRecord(v) && Object.getPrototypeOf(Object.getPrototypeOf(v) ?? {}) === null;
+const plain = (v: unknown): v is object => argumentKinds.plain.is(v);
+
+const isEntry = (e: unknown): boolean => Array.isArray(e) && typeof e[0] === 'string' && isRecord(e[1]);
 
 export const fileKinds = {
   ...argumentKinds,
@@ -21,9 +22,11 @@ export const fileKinds = {
     words: 'an object of texts by name',
   },
   entries: {
+    // One that can be gone through only once is looked at on the way.
     is: (v: unknown) =>
-      argumentKinds.iterable.is(v) &&
-      [...(v as Iterable<unknown>)].every((e) => Array.isArray(e) && typeof e[0] === 'string' && isRecord(e[1])),
+      v instanceof Map || Array.isArray(v)
+        ? [...v].every(isEntry)
+        : argumentKinds.iterable.is(v) && !ArrayBuffer.isView(v),
     words: 'pairs of a name and { dtype, shape, bytes }',
   },
 };

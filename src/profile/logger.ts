@@ -119,7 +119,7 @@ export class PerformanceLogger {
   }
 
   /** The records, oldest first. */
-  toJSON(): readonly LoggedRecord[] {
+  toJSON(_key?: string): readonly LoggedRecord[] {
     if (this.#ring.length < this.#capacity) return [...this.#ring];
     return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)];
   }
@@ -154,7 +154,11 @@ function summarize(values: number[]): FieldSummary {
   return { count, mean, median, p95, p99, min, max };
 }
 
-checkMethods(PerformanceLogger.prototype, { 'getAverages clear toJSON dispose': '', logMetrics: 'metrics:object' });
+checkMethods(PerformanceLogger.prototype, {
+  'getAverages clear dispose': '',
+  toJSON: 'key:text?',
+  logMetrics: 'metrics:object',
+});
 checkMethods(
   PerformanceLogger,
   {

@@ -1,12 +1,12 @@
 // What the methods of a runtime take. How signatures are written: base/signatures.ts.
 
-import { plainKinds } from '../base/signatures.ts';
+import { kindTable, plainKinds } from '../base/signatures.ts';
 import { tensorKinds } from '../tensor/signatures.ts';
 
 const isPiece = (v: unknown): boolean => typeof v === 'object' && v !== null && 'dtype' in v && 'shape' in v;
 
 /** The kinds of arguments that there are, for this and the layers above. */
-export const runtimeKinds = {
+export const runtimeKinds = kindTable({
   ...tensorKinds,
   data: {
     is: (v: unknown) => tensorKinds.scalar.is(v) || Array.isArray(v) || ArrayBuffer.isView(v),
@@ -31,7 +31,7 @@ export const runtimeKinds = {
     words: 'a kind of device or a device of your own',
     many: 'kinds of devices or devices of your own',
   },
-};
+});
 
 const upload = '{dtype:dtype,device:text}';
 const made = 'options:{dtype:dtype}?';
@@ -75,7 +75,7 @@ export const runtimeSignatures: Readonly<Record<string, string>> = {
   'owns explain': 'tensor:tensor',
   spans: 'async mode:mode',
   attribute: 'current:function',
-  on: 'event:text listener:function',
+  on: 'event:own listener:own',
 };
 
 export const createSignature =

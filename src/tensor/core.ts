@@ -4,12 +4,12 @@
 // made by the million.
 
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
-import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { addHandle, addUse, dropHandle, dropUse, type Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
 import type { TensorHost } from './host.ts';
+import { toHostArray, typed, widen } from './host-array.ts';
 import { jsonNumber, printed } from './print.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -271,7 +271,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * infinities, and whole numbers beyond 2⁵³.
    * @example JSON.stringify(rt.tensor([1, 2])) // → '{"dtype":"f32","shape":[2],"data":[1,2]}'
    */
-  toJSON(): { readonly dtype: D; readonly shape: Shape; readonly data: readonly (number | string)[] } {
+  toJSON(_key?: string): { readonly dtype: D; readonly shape: Shape; readonly data: readonly (number | string)[] } {
     const data = Array.from<number | bigint, number | string>(this.dataSync(), jsonNumber);
     return { dtype: this.dtype, shape: this.shape, data };
   }
@@ -285,18 +285,6 @@ export abstract class TensorCore<D extends DType = DType> {
 export function named(t: TensorCore): string {
   const state = t.disposed ? ', disposed' : t.computed ? '' : t.lost ? ', lost' : ', not computed';
   return `Tensor(${t.dtype} ${show(t.shape)}${state})`;
-}
-
-const widen: Readonly<Partial<Record<DType, (bits: number) => number>>> = { f16: f16ToNumber, bf16: bf16ToNumber };
-
-/** Bytes as the array that stores the dtype. */
-export function typed(bytes: Uint8Array, dtype: DType): TypedArray {
-  return new dtypeInfo[dtype].storage(bytes.buffer, bytes.byteOffset, bytes.byteLength / dtypeInfo[dtype].bytes);
-}
-
-export function toHostArray(raw: TypedArray, dtype: DType): HostArrays[DType] {
-  const half = widen[dtype];
-  return half ? Float32Array.from(raw as Uint16Array, half) : (raw as HostArrays[DType]);
 }
 
 /** Refuses an array that cannot hold the elements of a node, and nothing else, as they are. */

@@ -8,8 +8,8 @@ import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { roundTo } from '../kernel/semantics.ts';
 import { cast } from './build.ts';
-import { typed } from './core.ts';
 import type { TensorHost } from './host.ts';
+import { typed } from './host-array.ts';
 import type { Tensor } from './tensor.ts';
 
 export interface HistogramOptions {

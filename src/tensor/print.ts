@@ -3,7 +3,7 @@
 import { byteSize, type DType } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { Node } from '../graph/node.ts';
-import { toHostArray, typed } from './core.ts';
+import { toHostArray, typed } from './host-array.ts';
 
 /** Tensors of more elements are shown by their first and last ones. */
 const mostShown = 100;

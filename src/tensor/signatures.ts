@@ -2,7 +2,7 @@
 
 import { shown } from '../base/arguments.ts';
 import { dtypeInfo } from '../base/dtype.ts';
-import { type Habit, type Kinds, plainKinds } from '../base/signatures.ts';
+import { type Habit, kindTable, plainKinds } from '../base/signatures.ts';
 import { DTypeError, ShapeError } from '../errors.ts';
 import { TensorCore } from './core.ts';
 
@@ -46,7 +46,7 @@ const ownName: Habit = (v) => {
   return Object.hasOwn(dtypeInfo, short) ? `Write '${short}'.` : undefined;
 };
 
-export const tensorKinds = {
+export const tensorKinds = kindTable({
   ...plainKinds,
   tensor: { is: isTensor, words: 'a tensor', many: 'tensors', code: 'NOT_AN_OPERAND', habit: asTensor },
   scalar: { is: isScalar, words: 'a number', code: 'NOT_AN_OPERAND' },
@@ -94,7 +94,7 @@ export const tensorKinds = {
   },
   pair: { is: (v) => everyNumber(v) && (v as unknown[]).length === 2, words: 'two numbers: [low, high]' },
   indices: { is: (v) => isTensor(v) || isNumber(v) || Array.isArray(v), words: 'an integer tensor or whole numbers' },
-} satisfies Kinds;
+});
 
 const wait = '{signal:signal}?';
 const reduce = 'axis:number|numbers,keepdims:flag';
@@ -113,7 +113,8 @@ const unary =
 
 export const tensorSignatures: Readonly<Record<string, string>> = {
   [binary]: 'other:operand',
-  [`${unary} flatten ravel clone keep dispose dataSync item compute toString toJSON`]: '',
+  [`${unary} flatten ravel clone keep dispose dataSync item compute toString`]: '',
+  toJSON: 'key:text?',
   'nonzero unique': 'async',
   clip: 'lo:operand|null hi:operand|null?',
   'cast astype bitcast': 'dtype:dtype',

@@ -263,6 +263,6 @@ const foreignTensor = (t: Tensor): ArgumentError =>
 
 checkMethods(
   TfjsBackend.prototype,
-  { report: '', close: 'async', on: 'event:text listener:function', toTensor: 't:own', fromTensor: 't:tensor' },
+  { report: '', close: 'async', on: 'event:own listener:own', toTensor: 't:own', fromTensor: 't:tensor' },
   argumentKinds,
 );

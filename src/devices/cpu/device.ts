@@ -45,12 +45,21 @@ export interface CpuOptions {
   readonly patience?: number;
 }
 
+/** Worker threads as tests and reports see them. */
+interface Workers {
+  readonly size: number;
+  readonly ready: number;
+  readonly settled: boolean;
+  injectFault(kind: 1 | 2 | 3): void;
+  terminateOne(): Promise<void>;
+}
+
 export interface CpuDevice extends Device {
   readSync(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
   /** Elements as an array of the type that stores them (f16 and bf16 as 16 bits), without a detour through bytes. */
   readTyped(src: DeviceBuffer, type: DType, first?: number, count?: number): TypedArray;
-  /** The workers, for tests and reports; null until a launch has started them. */
-  readonly workers: WorkerPool | null;
+  /** @internal The workers, for tests and reports; null until a launch has started them. */
+  readonly workers: Workers | null;
 }
 
 const whole = (v: number, name: string, least: number, most: number): number => {
