@@ -262,7 +262,8 @@ function refusal(where: string, { forms, hint }: Signature, args: readonly unkno
   for (const form of forms) {
     const at = misfitAt(form, args);
     if (at < 0) return null;
-    if (at > furthest) [furthest, nearest] = [at, form];
+    // Of forms that fit as far, the one with as many parameters.
+    if (at > furthest || (at === furthest && form.length === args.length)) [furthest, nearest] = [at, form];
   }
   const call = { where, args };
   const usage = `Call it as ${forms.map((f) => `${where}(${f.map(shownParameter).join(', ')})`).join(' or ')}.`;
