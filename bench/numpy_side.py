@@ -95,7 +95,25 @@ def matmul256x10():
     return Job(lambda: [a @ xs[10] for a in xs[:10]], lambda out: out[9])
 
 
+def matmul64():
+    a, b = (floats(64 * 64, seed).reshape(64, 64) for seed in (0, 1))
+    return Job(lambda: a @ b)
+
+
+def ops200():
+    x = floats(64)
+
+    def run():
+        y = x
+        for _ in range(100):
+            y = y * F(0.99) + x
+        return y
+
+    return Job(run)
+
+
 TABLE = {
+    "matmul64": lambda _: matmul64(), "ops200": lambda _: ops200(),
     "add5": lambda _: add5(), "xor16m": lambda _: xor16m(), "chain4m": lambda _: chain_of(2**22), "field": lambda _: field(),
     "sum16m": lambda _: sum_of(2**24), "matmul1024": lambda _: matmul1024(), "matmul256x10": lambda _: matmul256x10(),
     **{f"chain{n}": lambda _, n=n: chain_of(n) for n in (100, 1000, 4096, 16384)},

@@ -19,7 +19,8 @@ function newest(folder) {
 /** Makes sure that dist/ is up to date; says so when it has to build. */
 export function ensureBuilt({ quiet = false } = {}) {
   const target = join(root, 'dist', 'cli.js');
-  if (existsSync(target) && statSync(target).mtimeMs >= newest(join(root, 'src'))) return;
+  const sources = Math.max(newest(join(root, 'src')), statSync(join(root, 'tsdown.config.ts')).mtimeMs);
+  if (existsSync(target) && statSync(target).mtimeMs >= sources) return;
   if (!quiet) process.stderr.write('Building dist/ from src/ (once, and again when src/ changes) ...\n');
   const tsdown = fileURLToPath(new URL('../node_modules/tsdown/dist/run.mjs', import.meta.url));
   const run = spawnSync(process.execPath, [tsdown, '--logLevel', 'error'], {

@@ -67,6 +67,14 @@ export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runt
 export { runtimeKinds as argumentKinds } from './runtime/signatures.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
+export {
+  createStepper,
+  type Stepper,
+  type StepperFunction,
+  type StepperOptions,
+  type StepperState,
+} from './runtime/stepper.ts';
+
 export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';

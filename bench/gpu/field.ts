@@ -13,7 +13,6 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createField, extractGradient, Field, type FieldOptions, fusedEvolution } from '../../src/field/index.ts';
-import { checkInput } from '../../src/field/input.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 
 const flags = process.argv.slice(2);
@@ -131,20 +130,6 @@ async function steps(field: Field, label: string, n: number, most?: { median?: n
     us.push((performance.now() - start) * 1000);
   }
   row(`step ${label}`, us, most);
-  // Where the time goes on the host: until everything is enqueued, then until the motors are there.
-  const [enqueued, read]: number[][] = [[], []];
-  for (let t = 0; t < Math.min(200, n); t++) {
-    const input = checkInput(sensors(t), field.options.shape, 'bench');
-    const start = performance.now();
-    const launched = Field.launch([field], [input]);
-    const between = performance.now();
-    Field.finish([field], launched, launched.stack.readSync(launched.next, launched.moved), 'bench');
-    enqueued!.push((between - start) * 1000);
-    read!.push((performance.now() - between) * 1000);
-  }
-  console.log(
-    `      ${label}: enqueued after ${quantile(enqueued!, 0.5).toFixed(1)} µs, then ${quantile(read!, 0.5).toFixed(1)} µs until read and finished`,
-  );
 }
 
 const small: FieldOptions = { resolution: 16, channels: 32 };

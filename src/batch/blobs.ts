@@ -1,14 +1,15 @@
-// Data by reference: files in a shared folder or behind http(s), checked by their hash when they are read.
+// Data by reference: files in a shared folder, objects of S3 or what lies behind http(s), checked by their hash when they are read.
 //
-// Blobs that are written here are named by their content, under a temporary name first: writing the same bytes twice, or at the same
-// time, leaves one file.
+// Blobs that are written here are named by their content, files under a temporary name first: writing the same bytes twice, or at the
+// same time, leaves one of them. The shared folder may be a part of a bucket: `s3://bucket/prefix`.
 
 import { importNode, isNode } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
 import { byteSize, type DType } from '../index.ts';
 import { sha256 } from './chunk-id.ts';
+import { isS3, readS3, writeS3 } from './s3.ts';
 import { arraySignature, batchKinds, blobSignature } from './signatures.ts';
-import { type BlobRef, PermanentFailure } from './transport.ts';
+import { answerMs, type BlobRef, PermanentFailure } from './transport.ts';
 
 type Files = typeof import('node:fs/promises');
 type Paths = typeof import('node:path');
@@ -44,13 +45,18 @@ export const readBlob = checked(
 );
 
 async function fetched({ uri, offset = 0, length }: BlobRef, folder: string | undefined): Promise<Uint8Array> {
+  if (isS3(uri)) {
+    if (folder !== undefined && isS3(folder) && !uri.startsWith(`${trimmed(folder)}/`))
+      throw new PermanentFailure(`${uri}: outside of the shared folder ${folder}`);
+    return readS3(uri, offset, length);
+  }
   const { protocol } = new URL(uri);
   if (protocol === 'file:') return fromFile(uri, offset, length, folder);
   if (protocol !== 'http:' && protocol !== 'https:')
-    throw new PermanentFailure(`${uri}: data is read from file:, http: and https:, not from ${protocol}`);
+    throw new PermanentFailure(`${uri}: data is read from file:, s3:, http: and https:, not from ${protocol}`);
   const whole = offset === 0 && length === undefined;
   const range = `bytes=${offset}-${length === undefined ? '' : offset + length - 1}`;
-  const answer = await fetch(uri, whole ? {} : { headers: { range } });
+  const answer = await fetch(uri, { headers: whole ? {} : { range }, signal: AbortSignal.timeout(answerMs) });
   if (!answer.ok) throw new Error(`${uri}: the server answered ${answer.status}`);
   const bytes = new Uint8Array(await answer.arrayBuffer());
   // A server that does not know ranges sends everything.
@@ -66,6 +72,8 @@ async function fromFile(
   folder: string | undefined,
 ): Promise<Uint8Array> {
   if (!isNode()) throw new PermanentFailure(`${uri}: there are no files here`);
+  if (folder !== undefined && isS3(folder))
+    throw new PermanentFailure(`${uri}: a file, and the shared folder is ${folder}`);
   const [{ open, realpath }, path, { fileURLToPath }] = await nodeParts();
   const file = fileURLToPath(uri);
   if (folder !== undefined) {
@@ -91,15 +99,21 @@ async function fromFile(
   }
 }
 
-/** Writes bytes into a shared folder and gives the reference to them. */
+/** Writes bytes into a shared folder, or below an address of S3, and gives the reference to them. */
 export const writeBlob = checked(
   'writeBlob',
   `async folder:text data:${arraySignature}`,
   async (folder: string, data: HostTensor): Promise<BlobRef> => {
-    const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
     const hash = await sha256(data.bytes);
+    const about = { sha256: hash, dtype: data.dtype, shape: data.shape };
+    if (isS3(folder)) {
+      const uri = `${trimmed(folder)}/blobs/${hash.slice(0, 2)}/${hash}`;
+      await writeS3(uri, data.bytes);
+      return { uri, ...about };
+    }
+    const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
     const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
-    const ref = { uri: pathToFileURL(file).href, sha256: hash, dtype: data.dtype, shape: data.shape };
+    const ref = { uri: pathToFileURL(file).href, ...about };
     await mkdir(path.dirname(file), { recursive: true });
     const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
     await writeFile(temporary, data.bytes);
@@ -108,6 +122,8 @@ export const writeBlob = checked(
   },
   batchKinds,
 );
+
+const trimmed = (folder: string): string => folder.replace(/\/+$/, '');
 
 async function nodeParts(): Promise<[Files, Paths, Urls]> {
   return [

@@ -20,15 +20,18 @@ export async function sha256(bytes: Uint8Array): Promise<string> {
   return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)));
 }
 
+/** What a chunk's id is the hash of. */
+export function chunkText(chunk: ChunkDescriptor): string {
+  const { jobId, index, op, params, codeVersion, inputs } = chunk;
+  const hashes = inputs.map((i) => [i.sha256, i.offset ?? 0, i.length ?? -1]);
+  return JSON.stringify([jobId, index, op, params, hashes, codeVersion]);
+}
+
 /** The same for the same work of the same job, whoever computes it. */
 export const chunkIdOf = checked(
   'chunkIdOf',
   'async chunk:chunk',
-  (chunk: ChunkDescriptor): Promise<string> => {
-    const { jobId, index, op, params, codeVersion, inputs } = chunk;
-    const hashes = inputs.map((i) => [i.sha256, i.offset ?? 0, i.length ?? -1]);
-    return sha256(encoder.encode(JSON.stringify([jobId, index, op, params, hashes, codeVersion])));
-  },
+  (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk))),
   batchKinds,
 );
 

@@ -21,7 +21,20 @@ export interface ChunkOptions {
 export interface ChunkDone<T> {
   readonly value: readonly T[];
   readonly ms: number;
+  /** The device is still busy with it up to here; null or missing if it is not. */
+  readonly until?: Until | null;
 }
+
+/** A point on a device's timeline. */
+export interface Until {
+  done(): boolean;
+  whenDone(): Promise<void>;
+}
+
+/** A kernel of a few µs is done before the event loop has turned; waiting for it by promises takes as long again. */
+const spinMs = 0.03;
+/** Chunks of all batches that are waited for: of many only one is spun for. */
+let waits = 0;
 
 /** How many items a chunk has. */
 export interface Sizes {
@@ -84,6 +97,13 @@ interface Chunk {
   readonly tries: number;
 }
 
+interface Enqueued<T> {
+  readonly chunk: Chunk;
+  readonly done: ChunkDone<T>;
+  readonly start: number;
+  readonly until: Until;
+}
+
 class ChunkRun<T> {
   readonly #work: ChunkWork<T>;
   readonly #options: ChunkOptions;
@@ -92,6 +112,8 @@ class ChunkRun<T> {
   /** What is to be done, the next last. */
   readonly #ranges: Range[];
   readonly #inFlight = new Set<Promise<void>>();
+  /** Chunks that the device has, and nobody waits for yet. */
+  #enqueued: Enqueued<T>[] = [];
   #done = 0;
   /** What ends the batch. */
   #end: { readonly error: unknown; readonly index: number } | null = null;
@@ -116,7 +138,12 @@ class ChunkRun<T> {
           if (ready) await ready;
           const running = this.#start(this.#take());
           if (running) this.#track(running);
-          else break;
+          else if (this.#enqueued.length === 0) break;
+        }
+        if (this.#enqueued.length > 0) {
+          // Whoever started several batches at once has started the others after this.
+          await undefined;
+          for (const one of this.#enqueued.splice(0)) this.#await(one);
         }
         if (this.#inFlight.size > 0) await this.#anyOf(signal);
         if (this.#end && this.#inFlight.size === 0) throw this.#end.error;
@@ -138,7 +165,47 @@ class ChunkRun<T> {
   }
 
   #mayStart(): boolean {
-    return !this.#end && this.#ranges.length > 0 && this.#inFlight.size < (this.#work.concurrency ?? 1);
+    const inFlight = this.#inFlight.size + this.#enqueued.length;
+    return !this.#end && this.#ranges.length > 0 && inFlight < (this.#work.concurrency ?? 1);
+  }
+
+  /** Spins for what is nearly done; anything else is in flight from now on. */
+  #await(one: Enqueued<T>): void {
+    const { chunk, done, start, until } = one;
+    try {
+      if (this.#spun(until)) {
+        const rest = this.#succeeded(chunk, done, start);
+        if (rest) this.#track(rest);
+        return;
+      }
+    } catch (error) {
+      for (const v of done.value) this.#work.free(v);
+      const again = this.#failed(error, chunk);
+      if (again) this.#track(again);
+      return;
+    }
+    waits++;
+    const ends = until.whenDone().then(
+      () => done,
+      (error) => {
+        for (const v of done.value) this.#work.free(v);
+        throw error;
+      },
+    );
+    this.#track(
+      this.#finish(
+        chunk,
+        ends.finally(() => waits--),
+        start,
+      ),
+    );
+  }
+
+  #spun(until: Until): boolean {
+    const end = waits === 0 ? performance.now() + spinMs : 0;
+    do if (until.done()) return true;
+    while (performance.now() < end);
+    return false;
   }
 
   /** Until something that is in flight has ended, or the caller has given up. */
@@ -177,21 +244,26 @@ class ChunkRun<T> {
 
   /** A promise while it runs, null if it is done. */
   #start(chunk: Chunk): Promise<void> | null {
-    const { clock, timeoutMs = Number.POSITIVE_INFINITY } = this.#work;
-    const start = clock.now();
+    const start = this.#work.clock.now();
     try {
       const running = this.#work.run(chunk.at, chunk.size);
-      if (running instanceof Promise) {
-        const ends = timeoutMs === Number.POSITIVE_INFINITY ? running : this.#within(running, timeoutMs);
-        return ends.then(
-          (done) => this.#succeeded(chunk, done, start) ?? undefined,
-          (error) => this.#failed(error, chunk) ?? undefined,
-        );
-      }
-      return this.#succeeded(chunk, running, start);
+      if (running instanceof Promise) return this.#finish(chunk, running, start);
+      const { until } = running;
+      if (!until) return this.#succeeded(chunk, running, start);
+      this.#enqueued.push({ chunk, done: running, start, until });
+      return null;
     } catch (error) {
       return this.#failed(error, chunk);
     }
+  }
+
+  #finish(chunk: Chunk, running: Promise<ChunkDone<T>>, start: number): Promise<void> {
+    const { timeoutMs = Number.POSITIVE_INFINITY } = this.#work;
+    const ends = timeoutMs === Number.POSITIVE_INFINITY ? running : this.#within(running, timeoutMs);
+    return ends.then(
+      (done) => this.#succeeded(chunk, done, start) ?? undefined,
+      (error) => this.#failed(error, chunk) ?? undefined,
+    );
   }
 
   /** What ends after its time is freed. */

@@ -2,8 +2,8 @@
 //
 // Elementwise work on tensors that have nothing to do with each other stays apart in a plan: kernels are merged only if they read
 // something together. So every item also reads one flag, which is true. What an item computes is the same for any size of
-// group, bit for bit. Products are stacked: that is another kernel than the one of a single product. Where there is no GPU, items are
-// computed one by one.
+// group, bit for bit. Products are launched together where the device takes lists of them, with the sums each has alone; elsewhere
+// they are stacked, which is another kernel than the one of a single product. Where there is no GPU, items are computed one by one.
 
 import type { Compiled, Runtime, Tensor } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';
@@ -64,12 +64,16 @@ export class Fused {
   #flag: Tensor | null = null;
   launches = 0;
   readonly #inTurn: boolean;
+  /** The device multiplies lists of pairs in one launch: nothing has to be stacked for it. */
+  readonly #lists: boolean;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
     this.#groups = new GroupCache(runtime);
+    const caps = runtime.devices().flatMap((d) => (d.open ? [runtime.device(d.id).caps] : []));
+    this.#lists = caps.some((c) => c.host !== true && c.routines.has('products'));
     // What computes when it is called gains nothing from groups: there is no launch to save.
-    this.#inTurn = runtime.devices().every((d) => !d.open || runtime.device(d.id).caps.host === true);
+    this.#inTurn = caps.every((c) => c.host === true);
   }
 
   /** One result per item, in their order. `kind` names shapes and dtypes of the operands. */
@@ -86,7 +90,7 @@ export class Fused {
         return results;
       }
       let at = 0;
-      for (const size of op.join === 'stack' ? stackSizes(first.length) : groupsOf(first.length)) {
+      for (const size of op.join === 'merge' ? groupsOf(first.length) : stackSizes(first.length)) {
         const end = at + size;
         const part = { first: first.slice(at, end), second: Array.isArray(second) ? second.slice(at, end) : second };
         for (const t of this.#group(op, kind, part as Operands)) results.push(t);
@@ -103,8 +107,9 @@ export class Fused {
     const n = first.length;
     const all = Array.isArray(second);
     const seconds: readonly Tensor[] = second === undefined ? [] : all ? second : [second as Tensor];
-    const merged = n > 1 && op.join !== 'apart';
-    const key = `${op.key} ${op.join} ${n} ${all ? 'each' : seconds.length} ${kind}`;
+    const join = op.join === 'stack' && this.#lists ? 'apart' : op.join;
+    const merged = n > 1 && join !== 'apart';
+    const key = `${op.key} ${join} ${n} ${all ? 'each' : seconds.length} ${kind}`;
     const compiled = this.#groups.of(key, merged ? this.#body(op, n, all) : apartBody(op, n, all));
     const made = merged ? compiled(this.#on(), ...first, ...seconds) : compiled(...first, ...seconds);
     this.launches += compiled.kernels.length;

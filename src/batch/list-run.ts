@@ -8,7 +8,7 @@ import { type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray } from
 import { Bounded } from '../profile/bounded.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { sizeClass } from '../profile/statistics.ts';
-import { type ChunkDone, type ChunkWork, runChunks, type Sizes } from './chunks.ts';
+import { type ChunkDone, type ChunkWork, runChunks, type Sizes, type Until } from './chunks.ts';
 import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
 import type { ListOp } from './list-ops.ts';
@@ -93,7 +93,8 @@ const chunkBytes = 64 * MiB;
 /** From this size on, arrays on the CPU are computed one by one. */
 const packedBytes = 16 << 10;
 
-export async function runList<R>(
+/** Not an async function: passing a promise on through one takes as long as a short batch. */
+export function runList<R>(
   runtime: Runtime,
   op: ListOp,
   settings: ListSettings,
@@ -102,10 +103,11 @@ export async function runList<R>(
   throwIfAborted(call.signal, op.name);
   const run = new ListRun(runtime, op, settings, call);
   const start = settings.clock.now();
-  const made = (await runChunks(run, { signal: call.signal, onProgress: call.onProgress })) as Item[];
-  const results = run.inOrder(made);
-  const report = run.report(settings.clock.now() - start);
-  return Object.defineProperty(results, 'report', { value: report }) as unknown as BatchResult<R>;
+  return runChunks(run, call).then((made) => {
+    const results = run.inOrder(made as Item[]);
+    const report = run.report(settings.clock.now() - start);
+    return Object.defineProperty(results, 'report', { value: report }) as unknown as BatchResult<R>;
+  });
 }
 
 class ListRun implements ChunkWork<Item> {
@@ -218,7 +220,8 @@ class ListRun implements ChunkWork<Item> {
         ? attempt(null, outside)
         : this.#runtime.attempt<Item[]>(policy, ({ device, run }) => attempt(device, run));
     const told = (value: Item[]): ChunkDone<Item> => ({ value, ms: this.clock.now() - start });
-    return done instanceof Promise ? done.then(told) : told(done);
+    if (done instanceof Promise) return done.then(told);
+    return { ...told(done), until: this.#device === undefined ? this.#until(done) : null };
   }
 
   #ranOn(device: DeviceId | null, items: Item[]): Item[] {
@@ -273,7 +276,9 @@ class ListRun implements ChunkWork<Item> {
       return this.#call.out === 'arrays' ? arrays : arrays.then((list) => this.#uploaded(list, at, run));
     }
     const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
-    return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
+    if (this.#call.out === 'arrays') return read(tensors);
+    // An attempt has ended when the device has: only then is it known to have worked.
+    return this.#device === undefined ? tensors : this.#settled(tensors);
   }
 
   /** Whether items travel as one array: on the CPU there is no copy to the device to save, and large ones are copied for nothing. */
@@ -294,13 +299,18 @@ class ListRun implements ChunkWork<Item> {
     return made;
   }
 
-  /** Waits until the device has done it: only then is it known to have worked. */
   #settled(tensors: Tensor[]): Maybe<Item[]> {
-    const device = tensors[0]?.device;
-    if (!device) return tensors;
+    const until = this.#until(tensors);
+    return until ? until.whenDone().then(() => tensors) : tensors;
+  }
+
+  /** When the device has done it; null if it has. */
+  #until(items: readonly Item[]): Until | null {
+    const [first] = items;
+    const device = first instanceof Tensor ? first.device : null;
+    if (!device) return null;
     const mark = this.#runtime.device(device).mark(false);
-    if (mark.done()) return tensors;
-    return mark.whenDone().then(() => tensors);
+    return mark.done() ? null : mark;
   }
 
   #uploaded(list: readonly TypedArray[], at: readonly number[], run: Run): Tensor[] {

@@ -13,9 +13,17 @@ import {
   type ProductShape,
   xorOp,
 } from './list-ops.ts';
-import { type BatchReport, type BatchResult, type ListSettings, plainSettings, runList } from './list-run.ts';
+import {
+  type BatchReport,
+  type BatchResult,
+  type ListCall,
+  type ListSettings,
+  plainSettings,
+  runList,
+} from './list-run.ts';
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
+import type { Padding } from './padding.ts';
 import { batchKinds, batchSignatures } from './signatures.ts';
 
 export interface BatchOpOptions {
@@ -27,7 +35,16 @@ export interface BatchOpOptions {
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
-export interface XorOptions extends BatchOpOptions {
+/** Of operations that combine element by element. */
+export interface PadOptions {
+  /**
+   * Arrays of nearly equal length may share a copy and a launch, filled up with zeros: the share of that padding in a group, such as
+   * 0.25. Default: only arrays of equal length do.
+   */
+  readonly pad?: Padding | undefined;
+}
+
+export interface XorOptions extends BatchOpOptions, PadOptions {
   /** A key of any length repeats. A key of one element always does. */
   readonly cycle?: boolean | undefined;
 }
@@ -108,11 +125,11 @@ export const batchElementwise = checked(
     data: readonly T[],
     op: ElementwiseName,
     scalar?: number,
-    options: BatchOpOptions = {},
+    options: BatchOpOptions & PadOptions = {},
   ): Promise<BatchResult<T>> =>
     listOperation('batchElementwise', options, plainSettings, data, () => {
       checkItems('batchElementwise', data, options.runtime);
-      return elementwiseOp(data, op, scalar);
+      return elementwiseOp(data, op, scalar, options.pad);
     }),
   batchKinds,
 );
@@ -125,7 +142,7 @@ export function checkedXor(data: readonly Item[], keys: readonly Item[] | Item, 
     checkItems(where, keys, options.runtime, 'key');
   } else checkItems(where, [keys], options.runtime, 'the key');
   checkKeys(where, data, keys, options.cycle === true);
-  return xorOp(data, keys);
+  return xorOp(data, keys, options.pad);
 }
 
 export function checkedMatmul(a: readonly Item[], b: readonly Item[], options: MatmulOptions): ListOp {
@@ -137,26 +154,43 @@ export function checkedMatmul(a: readonly Item[], b: readonly Item[], options: M
   return matmulOp(a, b, { shapes, precision, deterministic });
 }
 
-/** Checks, then runs; an empty list opens no device. */
-export async function listOperation<T extends Item>(
+/** Checks, then runs; an empty list opens no device. What is refused rejects. */
+export function listOperation<T extends Item>(
   where: string,
   options: BatchOpOptions,
   settings: () => ListSettings,
   items: readonly T[],
   prepare: () => ListOp,
 ): Promise<BatchResult<T>> {
-  const op = prepare();
-  if (items.length === 0) return Object.defineProperty([], 'report', { value: nothing }) as unknown as BatchResult<T>;
+  try {
+    return started(where, options, settings, items, prepare());
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function started<T extends Item>(
+  where: string,
+  options: BatchOpOptions,
+  settings: () => ListSettings,
+  items: readonly T[],
+  op: ListOp,
+): Promise<BatchResult<T>> {
+  if (items.length === 0)
+    return Promise.resolve(Object.defineProperty([], 'report', { value: nothing }) as unknown as BatchResult<T>);
   const tensors = items[0] instanceof Tensor;
   const { out = 'same', runtime, signal, onProgress } = options;
   const to = out === 'same' ? (tensors ? 'tensors' : 'arrays') : out;
   if (!runtime && (tensors || to === 'tensors'))
     throw badArgument(where, 'tensors need a runtime', 'Pass the runtime that they belong to: { runtime: rt }.');
   const call = { out: to, signal, onProgress } as const;
-  if (runtime) return runList<T>(runtime, op, settings(), call);
-  const own = await createRuntime({ signal });
+  return runtime ? runList<T>(runtime, op, settings(), call) : onItsOwn<T>(op, settings(), call);
+}
+
+async function onItsOwn<T extends Item>(op: ListOp, settings: ListSettings, call: ListCall): Promise<BatchResult<T>> {
+  const own = await createRuntime({ signal: call.signal });
   try {
-    return await runList<T>(own, op, settings(), call);
+    return await runList<T>(own, op, settings, call);
   } finally {
     await own.close();
   }

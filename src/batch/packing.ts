@@ -1,42 +1,93 @@
 // Host arrays of equal length as one array, and back: one copy to the device instead of one for each.
+//
+// They are packed into memory that a runtime uses again and again, from which uploads are fastest: an upload has read it when it returns.
 
-import type { TypedArray } from '../index.ts';
+import type { Runtime, TypedArray } from '../index.ts';
 
 export const bytesOf = (a: TypedArray): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 
-type ArrayClass<T> = new (buffer: ArrayBufferLike, offset?: number, length?: number) => T;
+interface ArrayClass<T> {
+  new (length: number): T;
+  new (buffer: ArrayBufferLike, offset?: number, length?: number): T;
+}
 
-/** The bytes of all, each at a multiple of `stride` bytes. */
-export function packBytes(arrays: readonly TypedArray[], stride: number): Uint8Array {
+const classOf = <T extends TypedArray>(like: T): ArrayClass<T> => like.constructor as unknown as ArrayClass<T>;
+
+/** What is larger gets memory of its own. */
+const mostStaged = 8 << 20;
+const staged = new WeakMap<Runtime, Uint8Array>();
+
+/** Room for so many bytes, for the next upload. What it held before is still there. */
+function roomFor(runtime: Runtime, bytes: number): Uint8Array {
+  if (bytes > mostStaged) return new Uint8Array(bytes);
+  let room = staged.get(runtime);
+  if (!room || room.length < bytes) {
+    room = runtime.pinned(2 ** Math.ceil(Math.log2(Math.max(bytes, 1 << 16))), { dtype: 'u8' });
+    staged.set(runtime, room);
+  }
+  return room.subarray(0, bytes);
+}
+
+/** The bytes of all, each at a multiple of `stride` bytes with zeros behind it, for the next upload. */
+export function packBytes(runtime: Runtime, arrays: readonly TypedArray[], stride: number): Uint8Array {
   // A single one is used where it lies, if words can be read there.
   const [first] = arrays;
   if (arrays.length === 1 && first!.byteLength === stride && first!.byteOffset % 4 === 0) return bytesOf(first!);
-  const all = new Uint8Array(arrays.length * stride);
-  for (let i = 0; i < arrays.length; i++) all.set(bytesOf(arrays[i]!), i * stride);
+  const all = roomFor(runtime, arrays.length * stride);
+  const size = first!.BYTES_PER_ELEMENT;
+  if (stride % size === 0) fill(all, arrays, stride / size);
+  else {
+    for (let i = 0; i < arrays.length; i++) {
+      const { byteLength } = arrays[i]!;
+      all.set(bytesOf(arrays[i]!), i * stride);
+      all.fill(0, i * stride + byteLength, (i + 1) * stride);
+    }
+  }
   return all;
 }
 
-/** Arrays of one class, one behind the other. A single one is used as it is. */
-export function pack<T extends TypedArray>(arrays: readonly T[]): T {
-  if (arrays.length === 1) return arrays[0]!;
+/** Arrays of one class at multiples of `stride` elements, for the next upload. A single one is used as it is. */
+export function pack<T extends TypedArray>(runtime: Runtime, arrays: readonly T[], stride: number): T {
   const [first] = arrays;
-  const bytes = packBytes(arrays, first!.byteLength);
-  return new (first!.constructor as unknown as ArrayClass<T>)(bytes.buffer);
+  if (arrays.length === 1 && first!.length === stride) return first!;
+  return fill(roomFor(runtime, arrays.length * stride * first!.BYTES_PER_ELEMENT), arrays, stride);
 }
 
-/** Arrays of `length` elements, each with memory of its own. */
-export function unpack<T extends TypedArray>(all: T, count: number): T[] {
-  if (count === 1) return [all];
-  const length = all.length / count;
-  return Array.from({ length: count }, (_, i) => all.slice(i * length, (i + 1) * length) as T);
+/** What all classes have in common, for the compiler: elements of one class are copied bit by bit, and sooner than their bytes. */
+type AnyArray = Uint8Array;
+
+function fill<T extends TypedArray>(room: Uint8Array, arrays: readonly T[], stride: number): T {
+  const made = new (classOf(arrays[0]!))(room.buffer, room.byteOffset, arrays.length * stride);
+  const all = made as unknown as AnyArray;
+  const zero = (made instanceof BigInt64Array || made instanceof BigUint64Array ? 0n : 0) as number;
+  for (let i = 0; i < arrays.length; i++) {
+    const { length } = arrays[i]!;
+    all.set(arrays[i] as unknown as AnyArray, i * stride);
+    if (length < stride) all.fill(zero, i * stride + length, (i + 1) * stride);
+  }
+  return made;
 }
 
-/** Arrays like `like`, of so many bytes each, found at multiples of `stride` bytes. */
-export function unpackBytes<T extends TypedArray>(all: Uint8Array, like: T, count: number, stride: number): T[] {
-  const Class = like.constructor as unknown as ArrayClass<T>;
-  if (count === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, like.length)];
-  return Array.from({ length: count }, (_, i) => {
-    const own = all.slice(i * stride, i * stride + like.byteLength);
-    return new Class(own.buffer);
+/** Arrays of these lengths, found at equal distances, each with memory of its own. */
+export function unpack<T extends TypedArray>(all: T, lengths: readonly number[]): T[] {
+  const count = lengths.length;
+  if (count === 1 && lengths[0] === all.length) return [all];
+  const stride = all.length / count;
+  const Class = classOf(all);
+  return lengths.map((length, i) => {
+    const own = new Class(length);
+    (own as unknown as AnyArray).set(all.subarray(i * stride, i * stride + length) as unknown as AnyArray);
+    return own;
+  });
+}
+
+/** Arrays like these, found at multiples of `stride` bytes. */
+export function unpackBytes<T extends TypedArray>(all: Uint8Array, likes: readonly T[], stride: number): T[] {
+  const Class = classOf(likes[0]!);
+  if (likes.length === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, likes[0]!.length)];
+  return likes.map(({ length, byteLength }, i) => {
+    const own = new Class(length);
+    bytesOf(own).set(all.subarray(i * stride, i * stride + byteLength));
+    return own;
   });
 }

@@ -13,7 +13,14 @@ import type { BatchResult, ListSettings } from './list-run.ts';
 import { checkItems, type Item } from './lists.ts';
 import { Pressure } from './memory-size.ts';
 import { newKeys } from './new-keys.ts';
-import { type BatchOpOptions, checkedMatmul, checkedXor, listOperation, type MatmulOptions } from './operations.ts';
+import {
+  type BatchOpOptions,
+  checkedMatmul,
+  checkedXor,
+  listOperation,
+  type MatmulOptions,
+  type PadOptions,
+} from './operations.ts';
 import { checkCount, hasPaths, type WithPaths, type Work, workOf } from './parallel-work.ts';
 import { ProcessorSizes, type SizeFacts } from './processor-sizes.ts';
 import { isQueued, type QueuedWork, runQueued } from './queued.ts';
@@ -128,11 +135,11 @@ export class BatchProcessor<T> implements AsyncDisposable {
     data: readonly A[],
     op: ElementwiseName,
     scalar?: number,
-    options: BatchOpOptions = {},
+    options: BatchOpOptions & PadOptions = {},
   ): Promise<BatchResult<A>> {
     return this.#list(options, data, (o) => {
       checkItems('batchElementwise', data, o.runtime);
-      return elementwiseOp(data, op, scalar);
+      return elementwiseOp(data, op, scalar, options.pad);
     });
   }
 

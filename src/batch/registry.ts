@@ -51,7 +51,7 @@ export interface HandlerOptions {
   readonly ops: WireOps;
   /** What chunks must have been submitted for; '' for any. */
   readonly version?: string | undefined;
-  /** The shared folder: inputs are read from within it, outputs are written to it. */
+  /** The shared folder, or `s3://bucket/prefix`: inputs are read from within it, outputs are written to it. */
   readonly folder?: string | undefined;
   readonly runtime?: (() => Promise<Runtime>) | undefined;
 }

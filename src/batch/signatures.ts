@@ -32,9 +32,9 @@ const matrices = "a:items b:items options:{shapes:numbers[],precision:'exact'|'t
 const parallel = "workers:flag,signal:signal,onProgress:function,onError:'throw'|'collect'";
 
 export const batchSignatures = {
-  elementwise: `async data:items ${elementwise} options:{${common}}?`,
+  elementwise: `async data:items ${elementwise} options:{${common},pad:number|text}?`,
   matmul: `async ${matrices}${common}}?`,
-  xor: `async data:items keys:any options:{cycle:flag,${common}}?`,
+  xor: `async data:items keys:any options:{cycle:flag,${common},pad:number|text}?`,
   newKeys: `async data:items options:{${common},seed:number}?`,
 };
 

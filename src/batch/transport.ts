@@ -9,7 +9,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 
 /** Bytes that are somewhere else, and what they must be. */
 export interface BlobRef {
-  /** `file:` in a folder that all machines share, or `http(s):`. */
+  /** `file:` in a folder that all machines share, `s3://bucket/key`, or `http(s):`. */
   readonly uri: string;
   readonly sha256: string;
   readonly dtype: DType;
@@ -154,3 +154,5 @@ export const mostWaiting = 10_000;
 /** A descriptor carries references, not data. */
 export const mostDescriptorBytes = 64 << 10;
 export const defaultAttempts = 3;
+/** How long a server may take to send data, in ms; then the attempt at the chunk has failed. */
+export const answerMs = 120_000;

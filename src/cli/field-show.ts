@@ -8,7 +8,7 @@ import {
   type Model,
   runBenchmark,
 } from '../field/index.ts';
-import { serveField } from '../field/wire/index.ts';
+import { serveField, serveTelemetry } from '../field/wire/index.ts';
 import { columns, describeError, type Output } from '../forge/style.ts';
 import { ForgeError, formatBytes } from '../index.ts';
 
@@ -25,6 +25,8 @@ export interface FieldFlags {
   readonly token?: string;
   readonly hz?: string;
   readonly load?: string;
+  readonly telemetry?: string;
+  readonly save?: string;
 }
 
 const number = (text: string | undefined): number | undefined =>
@@ -98,6 +100,7 @@ const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, sign
   serve: async (flags, output, signal) => {
     const { resolution, channels, model, device, seed } = optionsOf(flags);
     const loaded = flags.load ? await Field.load(flags.load, { device }) : null;
+    if (flags.save) loaded?.autosave({ folder: flags.save, onError: (e) => output.warn(`${e.message}\n`) });
     const server = await serveField({
       port: number(flags.port),
       host: flags.host,
@@ -106,12 +109,15 @@ const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, sign
       field: { resolution, channels, model, device, seed },
       shared: loaded ? { main: loaded } : undefined,
     });
+    const telemetry = flags.telemetry ? await serveTelemetry(server, { port: number(flags.telemetry) }) : null;
+    if (telemetry) output.write(`telemetry at http://127.0.0.1:${telemetry.port}/field/active\n`);
     output.write(`fields at ${server.host}:${server.port}${flags.token ? ', with a token' : ''}; end with Ctrl+C\n`);
     await new Promise<void>((resolve) => {
       signal?.addEventListener('abort', () => resolve());
       process.once('SIGINT', () => resolve());
       process.once('SIGTERM', () => resolve());
     });
+    await telemetry?.close();
     await server.close();
     await loaded?.dispose();
     output.write(`${server.cycles} cycles served\n`);

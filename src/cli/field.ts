@@ -43,6 +43,8 @@ export function register(program: Command): void {
     .option('--host <host>', 'the address to listen at; any but loopback needs a token', '127.0.0.1')
     .option('--token <token>', 'what clients must say')
     .option('--hz <hz>', 'the most requests per second of a client', '1000')
+    .option('--telemetry <port>', 'tell what is served as JSON on this port of this machine (0: a free one)')
+    .option('--save <folder>', 'with --load: save the field there every 1000 cycles and at the end')
     .option('--load <file>', 'share the field of a .gfield file under the name "main"')
     .action((flags: FieldFlags) => run('serve', flags));
 }

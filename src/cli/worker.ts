@@ -28,7 +28,10 @@ export function register(program: Command): void {
     .requiredOption('--redis <url>', 'where the queue is')
     .requiredOption('--ops <file>', 'the module whose functions are the operations')
     .option('--device <id>', 'the device to compute on: cuda:0, webgpu, cpu (the default)')
-    .option('--folder <path>', 'the folder that all machines share: inputs are read from it, outputs written to it')
+    .option(
+      '--folder <path>',
+      'the folder that all machines share, or s3://bucket/prefix: inputs are read from it, outputs written to it',
+    )
     .option('--concurrency <n>', 'chunks at once', '1')
     .option('--prefix <name>', 'what the keys of the queue begin with')
     .option('--lock <ms>', 'how long this worker may be silent before its chunk goes to another')
@@ -43,7 +46,7 @@ export function register(program: Command): void {
       const worker = await startWorker({
         redis: flags.redis,
         ops: resolve(flags.ops),
-        folder: flags.folder === undefined ? undefined : resolve(flags.folder),
+        folder: flags.folder === undefined || flags.folder.startsWith('s3://') ? flags.folder : resolve(flags.folder),
         device: flags.device,
         concurrency: number(flags.concurrency),
         prefix: flags.prefix,

@@ -22,6 +22,8 @@ export interface Capabilities {
   readonly raw?: 'ptx' | 'wgsl' | 'wasm';
   /** Whether matmul takes an epilogue: elementwise work on its result, applied before that is stored. */
   readonly matmulEpilogue: boolean;
+  /** Where `attention` is among the routines: the largest depth and width of heads in each type. They are multiples of 8. */
+  readonly attention?: Readonly<Partial<Record<DType, number>>>;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;
   /** Largest single buffer, in bytes. */
@@ -64,6 +66,17 @@ export interface Launch {
 export interface Recording {
   /** `id`: measure it as one span, see `Device.spans`. */
   replay(bindings: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void;
+  /**
+   * Fills one binding with bytes, replays, waits, and returns the bytes of another, as one piece of work. They are good until the next
+   * call. Missing where it would not be faster than `write`, `replay` and `readSync`.
+   */
+  exchange?(
+    bindings: readonly DeviceBuffer[],
+    scalars: readonly number[],
+    input: number,
+    bytes: Uint8Array,
+    output: number,
+  ): Uint8Array;
   dispose(): void;
 }
 

@@ -4,75 +4,39 @@
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
 import { checked, checkMethods } from '../base/signatures.ts';
-import { type DeviceId, DisposedError, type Runtime, type Tensor } from '../index.ts';
-import { type Statistics, statisticsOf, tailRow } from './cycle/record.ts';
+import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
+import { Autosave, type AutosaveOptions } from './autosave.ts';
+import { FieldBody, type StepResult } from './body.ts';
+import type { Statistics } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldConfigError } from './errors.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
-import { firstNotFinite } from './finite.ts';
-import type { Store } from './full/attractors.ts';
-import { attractorCapacity } from './full/mind.ts';
 import { type CheckedInput, checkInput } from './input.ts';
 import { totalChannels } from './layout.ts';
-import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
-import { type Mind, mindOf, type Thought } from './mind.ts';
-import { finishMotors } from './motors.ts';
+import { type LoopOptions, type LoopReport, type LoopTick, runLoop } from './loop.ts';
 import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
 import type { FieldOptions, ResolvedField } from './options.ts';
-import { featureVector, judge, predictFrom, Recent, type Trained } from './predictor.ts';
-import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
-import { allKeys } from './random.ts';
+import type { PatternLibrary } from './patterns.ts';
+import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
+import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
+import { restoreSnapshot, takeSnapshot } from './saved.ts';
 import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
-import {
-  checkFits,
-  type FieldSnapshot,
-  loadedArray,
-  type SavedTensor,
-  savedArray,
-  savedTensor,
-  snapshotSchema,
-} from './snapshot.ts';
-import { Stack, type Transfers } from './stack.ts';
-import { startTensors, withTail } from './start.ts';
-import {
-  type Carried,
-  carryEcho,
-  carryOn,
-  contentMeans,
-  echoPlanes,
-  type FieldState,
-  startCarried,
-  stateOf,
-} from './state.ts';
+import type { FieldSnapshot } from './snapshot.ts';
+import type { Transfers } from './stack.ts';
+import { echoPlanes, type FieldState } from './state.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
 
-export interface StepResult {
-  /** Always `motorDim` values, each from −1 to 1. */
-  readonly motors: Float32Array;
-  readonly state: FieldState;
-  /** The part of the motors that is noise; null unless `settings.exploration` asks for some. */
-  readonly exploration: Float32Array | null;
-}
+export type { StepResult } from './body.ts';
 
 export type FieldInput = ArrayLike<number>;
 
-/** What lies on the device; everything else of a snapshot is the host's. */
-const tensorNames: ReadonlySet<string> = new Set(['field', 'tail', 'activity', 'positions', 'attractors', 'pattern']);
-
-/** A cycle that has begun: what the field will carry if it succeeds. */
-interface Begun {
-  readonly input: CheckedInput;
-  readonly carried: Carried;
-  readonly thought: Thought;
-}
-
-interface Launched {
-  readonly stack: Stack;
-  readonly next: StateTensors;
-  readonly moved: Transfers;
-  readonly begun: readonly Begun[];
-  readonly start: number;
+/** What a field tells those who listen. Without a listener nothing is built. */
+export interface FieldEvents extends BusEvents {
+  /** A cycle was done. */
+  readonly cycle: { readonly sensors: Float32Array; readonly motors: Float32Array; readonly state: FieldState };
+  /** A tick of a loop has ended. */
+  readonly tick: LoopTick;
 }
 
 export class Field implements AsyncDisposable {
@@ -81,20 +45,13 @@ export class Field implements AsyncDisposable {
   readonly choice: DeviceChoice;
   readonly runtime: Runtime;
   readonly #ownsRuntime: boolean;
-  #program: HeldProgram;
-  #stack: Stack;
-  #row = 0;
-  #carried: Carried = startCarried();
-  #statistics: Statistics | null = null;
+  readonly #body: FieldBody;
+  /** The device is read without waiting for a turn of the event loop. */
+  readonly #sync: boolean;
   #turn: Promise<unknown> | null = null;
-  #seed: number;
+  #autosave: Autosave | null = null;
   #disposed = false;
-  #recent = new Recent();
-  #trained: Trained = { prediction: null, motors: null };
-  #features: Float64Array | null = null;
-  #predicted: Float32Array | null = null;
-  #mind: Mind;
-  readonly #transfers: Transfers = { up: 0, down: 0 };
+  readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'error'], 'field.on');
 
   /** Use `createField`. */
   constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
@@ -102,10 +59,8 @@ export class Field implements AsyncDisposable {
     this.options = options;
     this.choice = choice;
     this.#ownsRuntime = ownsRuntime;
-    this.#seed = options.seed;
-    this.#mind = mindOf(options, options.seed);
-    this.#program = holdProgram(rt, choice.device, options, options.settings.readout === 'trained');
-    this.#stack = this.#fresh(options.seed);
+    this.#sync = rt.device(choice.device).caps.syncRead;
+    this.#body = new FieldBody(rt, choice.device, options);
   }
 
   get device(): DeviceId {
@@ -114,11 +69,11 @@ export class Field implements AsyncDisposable {
 
   /** Cycles that were done. */
   get cycle(): number {
-    return this.#carried.cycle;
+    return this.#body.carried.cycle;
   }
 
   get seed(): number {
-    return this.#seed;
+    return this.#body.seed;
   }
 
   get disposed(): boolean {
@@ -127,7 +82,7 @@ export class Field implements AsyncDisposable {
 
   /** The kernels of a cycle, in order; empty before the first one. */
   get kernels(): readonly string[] {
-    return this.#program.run.kernels;
+    return this.#body.program.run.kernels;
   }
 
   /** One cycle: sensor values in, optionally with a reward behind them; motors and state out. */
@@ -136,8 +91,10 @@ export class Field implements AsyncDisposable {
     this.#check('step');
     const checked = checkInput(input, this.options.shape, 'step');
     // Where a read need not wait for a turn of the event loop, the promise is fulfilled at once.
-    if (this.#canRunSync) return cycleSync([this], [checked], 'step')[0]!;
-    return (await this.#exclusive([this], () => cycleLater([this], [checked], 'step')))[0]!;
+    const [result] = this.#sync
+      ? cycleSync([this.#body], [checked], 'step')
+      : await this.#exclusive([this], () => cycleLater([this.#body], [checked], 'step'));
+    return this.#done(checked, result!);
   }
 
   /** The same without a promise, where the device can be read synchronously: CPU and CUDA. */
@@ -147,28 +104,41 @@ export class Field implements AsyncDisposable {
       throw new FieldConfigError({ where: 'stepSync', problem, fix });
     };
     if (this.#turn) refuse('another cycle of this field is under way', 'Await it first.');
-    if (!this.#canRunSync) refuse(`${this.device} cannot be read without a promise`, 'Use step().');
-    return cycleSync([this], [checkInput(input, this.options.shape, 'stepSync')], 'stepSync')[0]!;
+    if (!this.#sync) refuse(`${this.device} cannot be read without a promise`, 'Use step().');
+    const checked = checkInput(input, this.options.shape, 'stepSync');
+    const [result] = cycleSync([this.#body], [checked], 'stepSync');
+    return this.#done(checked, result!);
   }
 
   /** One cycle of several fields that are alike, together: as many launches as one field takes. */
   static async stepBatch(fields: readonly Field[], inputs: readonly FieldInput[]): Promise<StepResult[]> {
     const where = 'stepBatch';
     const [first] = fields;
-    checkAlike(fields, inputs, where);
+    const bodies = fields.map((f) => f.#body);
+    checkAlike(bodies, inputs.length, where);
     if (!first) return [];
     for (let busy = fields.find((f) => f.#turn); busy; busy = fields.find((f) => f.#turn)) await busy.#turn;
     for (const f of fields) f.#check(where);
-    const checked = inputs.map((input, i) => checkInput(input, fields[i]!.options.shape, where));
-    Field.#share(fields);
-    if (first.#canRunSync) return cycleSync(fields, checked, where);
-    return first.#exclusive(fields, () => cycleLater(fields, checked, where));
+    const checked = inputs.map((input, i): CheckedInput => checkInput(input, fields[i]!.options.shape, where));
+    share(bodies);
+    const results = first.#sync
+      ? cycleSync(bodies, checked, where)
+      : await first.#exclusive(fields, () => cycleLater(bodies, checked, where));
+    return fields.map((f, i) => f.#done(checked[i]!, results[i]!));
   }
 
   /** A control loop at a fixed rate, with deadlines; ends with its ticks or its signal. */
   loop(options: LoopOptions): Promise<LoopReport> {
     this.#check('loop');
-    return runLoop((input) => this.step(input), this.options.shape.motorDim, options);
+    const told = (tick: LoopTick): void => {
+      if (this.#events.heard.tick) this.#events.emit('tick', tick);
+    };
+    return runLoop((input) => this.step(input), this.options.shape.motorDim, options, undefined, told);
+  }
+
+  /** Listens to its cycles and the ticks of its loops; returns what ends it. */
+  on<K extends keyof FieldEvents & string>(kind: K, listener: (event: FieldEvents[K]) => unknown): () => void {
+    return this.#events.on(kind, listener);
   }
 
   /**
@@ -177,9 +147,10 @@ export class Field implements AsyncDisposable {
    */
   async train(records: readonly TrainRecord[], options: TrainOptions): Promise<TrainReport> {
     this.#check('train');
-    const { weights, report } = await train(this, records, options, this.#trained[options.what] ?? null);
-    this.#trained[options.what] = weights;
-    this.#think();
+    const { trained } = this.#body;
+    const { weights, report } = await train(this, records, options, trained[options.what] ?? null);
+    trained[options.what] = weights;
+    this.#body.think();
     return report;
   }
 
@@ -187,7 +158,8 @@ export class Field implements AsyncDisposable {
   async predict(): Promise<Float32Array | null> {
     while (this.#turn) await this.#turn;
     this.#check('predict');
-    return this.#predicted ? Float32Array.from(this.#predicted) : null;
+    const { predicted } = this.#body;
+    return predicted ? Float32Array.from(predicted) : null;
   }
 
   /** Values of one channel on a slice across an axis: row-major over the other two axes. */
@@ -213,53 +185,33 @@ export class Field implements AsyncDisposable {
     return (await part.data()) as Float32Array;
   }
 
+  /**
+   * Strategic patterns of model `full`: [depth, height, width, temporal channels] each, with a context of up to 8 sensor vectors. Once there
+   * are some, every cycle blends in the one that fits the last sensor vectors best.
+   */
+  get patterns(): PatternLibrary {
+    this.#check('patterns');
+    return this.#body.patterns('patterns');
+  }
+
   /** The two planes of the motors' echo, [height, width] each. */
   echo(): Float32Array[] {
     const [, height, width] = this.options.shape.edges;
-    return echoPlanes(this.#carried.echo, height, width);
+    return echoPlanes(this.#body.carried.echo, height, width);
   }
 
   /** Everything the field is, between two cycles. Cycles may go on while the bytes are read. */
   async snapshot(): Promise<FieldSnapshot> {
     while (this.#turn) await this.#turn;
     this.#check('snapshot');
-    const { values, arrays } = this.#hostState();
-    const { cycle } = this.#carried;
-    // Tensors never change: holding them is enough.
-    const held = Object.entries(this.tensors).map(([name, t]) => [name, t.clone().keep()] as const);
-    const tensors: Record<string, SavedTensor> = { ...arrays };
-    try {
-      for (const [name, t] of held)
-        tensors[name] = { dtype: t.dtype, shape: [...t.shape], bytes: Uint8Array.from(await t.bytes()) };
-    } finally {
-      for (const [, t] of held) t.dispose();
-    }
-    return { schema: snapshotSchema, options: this.options, seed: this.#seed, cycle, values, tensors };
+    return takeSnapshot(this.#body);
   }
 
   /** Takes over a snapshot of a field of the same sizes; on an error the field stays as it is. */
   async restore(snapshot: FieldSnapshot): Promise<void> {
     while (this.#turn) await this.#turn;
     this.#check('restore');
-    checkFits(snapshot, this.options, 'restore');
-    const features = snapshot.values.features === true;
-    const program = holdProgram(this.runtime, this.device, this.options, features);
-    try {
-      const made = this.runtime.scope({ device: this.device }, () => {
-        const names = Object.keys(snapshot.tensors).filter((name) => tensorNames.has(name));
-        for (const name of Object.keys(this.tensors)) if (name !== 'attractors') savedTensor(snapshot, name, 'restore');
-        const state = names.map((name) => {
-          const saved = savedTensor(snapshot, name, 'restore');
-          return [name, this.runtime.fromBytes(saved.bytes, saved.dtype, saved.shape).keep()] as const;
-        });
-        return new Stack(this.runtime, this.device, Object.fromEntries(state), this.#keys(snapshot.seed));
-      });
-      this.#replace(made, snapshot.seed, program);
-    } catch (e) {
-      program.release();
-      throw e;
-    }
-    this.#restoreHost(snapshot);
+    restoreSnapshot(this.#body, snapshot);
   }
 
   /** A field from a file that `save` wrote; `options` say where it lives. */
@@ -272,28 +224,33 @@ export class Field implements AsyncDisposable {
     await writeFile(file, encodeSnapshot(await this.snapshot()));
   }
 
+  /** Saves the field every 1000 cycles and when it is disposed of, and keeps the last 10 files; null ends that. */
+  autosave(options: AutosaveOptions | null): void {
+    this.#check('autosave');
+    this.#autosave = options && new Autosave(options, (file) => this.save(file));
+  }
+
   /** Starts anew, by default from the same seed. What was trained stays. */
-  async reset(seed = this.#seed): Promise<void> {
+  async reset(seed = this.seed): Promise<void> {
     while (this.#turn) await this.#turn;
     this.#check('reset');
-    this.#replace(this.#fresh(seed), seed, null);
-    this.#carried = startCarried();
-    this.#recent = new Recent();
-    this.#mind = mindOf(this.options, seed);
-    [this.#statistics, this.#features, this.#predicted] = [null, null, null];
+    this.#body.reset(seed);
   }
 
   report(): FieldReport {
-    return reportOf(this);
+    return reportOf(this, this.#body.bytes);
   }
 
   /** Frees everything. Every later call is refused. */
   async dispose(): Promise<void> {
     while (this.#turn) await this.#turn;
     if (this.#disposed) return;
+    const saving = this.#autosave;
+    this.#autosave = null;
+    await saving?.end(this.cycle);
+    if (this.#disposed) return;
     this.#disposed = true;
-    this.#stack.leave();
-    this.#program.release();
+    this.#body.dispose();
     if (this.#ownsRuntime) await this.runtime.close();
   }
 
@@ -303,236 +260,40 @@ export class Field implements AsyncDisposable {
 
   // For the other parts of the package.
 
-  /** The tensors of this field, as a stack of one. */
+  /** The tensors of this field, as a stack of one. They change hands with the next cycle: clone what is to stay. */
   get tensors(): StateTensors {
-    this.#alone();
-    return this.#stack.state;
-  }
-
-  /** Numbers that the host carries from cycle to cycle. */
-  get carried(): Readonly<Carried> {
-    return this.#carried;
+    return this.#body.tensors;
   }
 
   /** The sums of the last cycle; null before the first one. */
   get statistics(): Statistics | null {
-    return this.#statistics;
+    return this.#body.statistics;
   }
 
   /** Uploads and downloads of all cycles so far. */
   get transfers(): Readonly<Transfers> {
-    return this.#transfers;
+    return this.#body.transfers;
+  }
+
+  /** @internal What the host tells the device in the next cycle, for tests. */
+  thoughtOf(input: FieldInput): unknown {
+    const { thought, strategy } = this.#body.begin(checkInput(input, this.options.shape, 'thoughtOf'));
+    strategy?.pattern.dispose();
+    return thought;
   }
 
   /** @internal One cycle, and the features of the field after it. */
   async featuresAfter(input: Float32Array): Promise<Float64Array> {
-    if (!this.#program.parts.projection) this.#withFeatures();
+    this.#body.withFeatures();
     await this.step(input);
-    return this.#features!;
+    return this.#body.features!;
   }
 
-  /** @internal Enqueues a cycle of fields that share a stack. */
-  static launch(fields: readonly Field[], inputs: readonly CheckedInput[]): Launched {
-    const start = performance.now();
-    const [first] = fields as [Field, ...Field[]];
-    if (fields.length === 1) first.#alone();
-    const stack = first.#stack;
-    const begun = fields.map((f, i) => f.#begin(inputs[i]!));
-    const input = new Float32Array(first.#mind.inputLength * stack.rows);
-    fields.forEach((f, i) => {
-      f.#mind.write(input.subarray(f.#row * f.#mind.inputLength), begun[i]!.input, f.#carried.cycle, begun[i]!.thought);
-    });
-    const moved: Transfers = { up: 0, down: 0 };
-    const stores = fields.flatMap((f, i) => f.#storesFor(begun[i]!.thought));
-    return { stack, next: stack.launch(first.#program.run, input, moved, stores), moved, begun, start };
-  }
-
-  /** @internal Takes over what a cycle made: the state of all fields at once, or an error and nothing. */
-  static finish(
-    fields: readonly Field[],
-    { stack, next, moved, begun, start }: Launched,
-    tail: Float32Array,
-    where: string,
-  ): StepResult[] {
-    const rows = fields.map((f) => tailRow(tail, f.#row, stack.rows));
-    const statistics = rows.map((row) => statisticsOf(row, fields[0]!.options.shape));
-    const bad = statistics.findIndex((s) => !Number.isFinite(s.absoluteAll));
-    if (bad >= 0) throw firstNotFinite(fields[bad]!, next.field!, fields[bad]!.#row, where);
-    const results = fields.map((f, i) => f.#advance(rows[i]!, statistics[i]!, begun[i]!, start, moved));
-    stack.accept(next);
-    return results;
-  }
-
-  /** @internal Whether two fields can share a stack. */
-  static alike(a: Field, b: Field): boolean {
-    return a.#program.key === b.#program.key && a.runtime === b.runtime;
-  }
-
-  get #canRunSync(): boolean {
-    return this.runtime.device(this.device).caps.syncRead;
-  }
-
-  /** What the host knows before a cycle: how good the last prediction was, and what the model makes of it. */
-  #begin(input: CheckedInput): Begun {
-    const carried: Carried = { ...this.#carried, echo: [...this.#carried.echo] };
-    const before = this.#recent.vectors[0];
-    const error = this.#predicted ? judge(carried, this.#predicted, input.sensors, before, this.#mind.regions) : null;
-    return { input, carried, thought: this.#mind.think(input, carried, this.#statistics, error) };
-  }
-
-  #advance(
-    row: Float32Array,
-    statistics: Statistics,
-    { input, carried, thought }: Begun,
-    start: number,
-    moved: Transfers,
-  ): StepResult {
-    const { shape, settings } = this.options;
-    const means = contentMeans(statistics, shape);
-    carried.cycle++;
-    carryOn(carried, means, input.active);
-    this.#carried = carried;
-    this.#statistics = statistics;
-    this.#recent.add(input.sensors);
-    this.#mind.learn(thought, input, carried, row);
-    const fromField = row.subarray(this.#mind.tailLength);
-    this.#features = this.#program.parts.projection ? featureVector(fromField, this.#recent, shape) : null;
-    this.#think();
-    const said = settings.readout === 'trained' && this.#trained.motors && this.#features;
-    const intents = said ? predictFrom(this.#trained.motors!, this.#features!) : row.subarray(0, shape.motorDim);
-    const { motors, exploration } = finishMotors(intents, this.#seed, carried, settings);
-    carryEcho(carried, motors);
-    this.#transfers.up += moved.up;
-    this.#transfers.down += moved.down;
-    const state = stateOf({
-      shape,
-      settings,
-      device: this.device,
-      statistics,
-      means,
-      carried,
-      predicts: this.#predicted !== null,
-      active: input.active,
-      regions: this.#mind.regions,
-      saturation: this.#mind.saturation,
-      transfers: moved,
-      milliseconds: performance.now() - start,
-    });
-    return { motors, state, exploration };
-  }
-
-  /** What a cycle puts aside before it begins. */
-  #storesFor({ store }: Thought): Store[] {
-    if (store < 0) return [];
-    return [
-      {
-        row: this.#row,
-        slot: store,
-        content: this.options.shape.layout.content,
-        slots: attractorCapacity(this.options),
-      },
-    ];
-  }
-
-  /** What the readouts say of the field as it is now. */
-  #think(): void {
-    const { prediction } = this.#trained;
-    this.#predicted =
-      prediction && this.#features
-        ? predictFrom(prediction, this.#features)
-        : this.#mind.predict(this.#recent, this.#statistics);
-  }
-
-  #keys(seed: number): Tensor {
-    const words = allKeys(seed);
-    return this.runtime.tensor(words, [1, words.length]).keep();
-  }
-
-  #fresh(seed: number): Stack {
-    return this.runtime.scope({ device: this.device }, () => {
-      const state = startTensors(this.runtime, this.#program.parts, this.options, seed);
-      return new Stack(this.runtime, this.device, state, this.#keys(seed));
-    });
-  }
-
-  #replace(stack: Stack, seed: number, program: HeldProgram | null): void {
-    this.#stack.leave();
-    [this.#stack, this.#row, this.#seed] = [stack, 0, seed];
-    if (!program) return;
-    this.#program.release();
-    this.#program = program;
-  }
-
-  /** From now on cycles bring features along. */
-  #withFeatures(): void {
-    const program = holdProgram(this.runtime, this.device, this.options, true);
-    const made = this.runtime.scope({ device: this.device }, () => {
-      const { field, tail: _, ...others } = this.tensors;
-      const kept = Object.entries(others).map(([name, t]) => [name, t.clone().keep()] as const);
-      const state = { ...Object.fromEntries(kept), ...withTail(this.runtime, field!.clone(), program.parts) };
-      return new Stack(this.runtime, this.device, state, this.#keys(this.#seed));
-    });
-    this.#replace(made, this.#seed, program);
-  }
-
-  /** Takes the field out of a stack that it shares with others. */
-  #alone(): void {
-    if (this.#stack.rows === 1) return;
-    const own = this.#stack.take(this.#row);
-    this.#stack.leave();
-    [this.#stack, this.#row] = [own, 0];
-  }
-
-  /** Moves fields into one stack, if they do not share one. */
-  static #share(fields: readonly Field[]): void {
-    const [first] = fields as [Field, ...Field[]];
-    const shared = fields.every((f, i) => f.#stack === first.#stack && f.#row === i);
-    if (shared && first.#stack.rows === fields.length) return;
-    const parts = fields.map((f) => ({ stack: f.#stack, row: f.#row }));
-    const joined = Stack.join(first.runtime, first.device, parts);
-    fields.forEach((f, i) => {
-      f.#stack.leave();
-      [f.#stack, f.#row] = [joined, i];
-    });
-  }
-
-  /** The host's part of the state. A test lists these names. */
-  #hostState(): { values: Record<string, unknown>; arrays: Record<string, SavedTensor> } {
-    const { prediction, motors } = this.#trained;
-    const mind = this.#mind.save();
-    const arrays: Record<string, SavedTensor> = { ...mind.arrays };
-    const { sensorDim } = this.options.shape;
-    const vectors = this.#recent.vectors;
-    arrays.recent = savedArray(Float32Array.from(vectors.flatMap((v) => [...v])), [vectors.length, sensorDim]);
-    if (this.#predicted) arrays.predicted = savedArray(this.#predicted);
-    if (this.#features) arrays.features = savedArray(this.#features);
-    for (const [name, w] of Object.entries({ prediction, motors }))
-      if (w) arrays[`trained.${name}`] = savedArray(w.values, [w.outputs, w.inputs]);
-    const values = {
-      carried: structuredClone(this.#carried),
-      statistics: this.#statistics,
-      features: this.#program.parts.projection !== null,
-      mind: mind.values,
-    };
-    return { values, arrays };
-  }
-
-  #restoreHost({ values, tensors, seed }: FieldSnapshot): void {
-    this.#carried = structuredClone(values.carried) as Carried;
-    this.#statistics = values.statistics as Statistics | null;
-    this.#predicted = tensors.predicted ? loadedArray<Float32Array>(tensors.predicted) : null;
-    this.#features = tensors.features ? loadedArray<Float64Array>(tensors.features) : null;
-    const { recent } = tensors;
-    const flat = loadedArray<Float32Array>(recent!);
-    const [count, width] = recent!.shape as [number, number];
-    this.#recent.set(Array.from({ length: count }, (_, i) => flat.slice(i * width, (i + 1) * width)));
-    for (const what of ['prediction', 'motors'] as const) {
-      const saved = tensors[`trained.${what}`];
-      const [outputs, inputs] = (saved?.shape ?? []) as [number, number];
-      this.#trained[what] = saved ? { inputs, outputs, values: loadedArray<Float64Array>(saved) } : null;
-    }
-    this.#mind = mindOf(this.options, seed);
-    this.#mind.restore(values.mind as Record<string, unknown>, tensors);
+  /** A cycle was done: saves if that is due, and tells who listens. */
+  #done({ sensors }: CheckedInput, result: StepResult): StepResult {
+    this.#autosave?.noted(this.cycle);
+    if (this.#events.heard.cycle) this.#events.emit('cycle', { sensors, motors: result.motors, state: result.state });
+    return result;
   }
 
   #check(where: string): void {
@@ -577,45 +338,6 @@ export const createField = checked(
   (options: FieldOptions = {}): Promise<Field> => openField(options, makeField),
   fieldKinds,
 );
-
-function cycleSync(fields: readonly Field[], inputs: readonly CheckedInput[], where: string): StepResult[] {
-  const launched = Field.launch(fields, inputs);
-  try {
-    return Field.finish(fields, launched, launched.stack.readSync(launched.next, launched.moved), where);
-  } catch (e) {
-    launched.stack.reject(launched.next);
-    throw e;
-  }
-}
-
-async function cycleLater(
-  fields: readonly Field[],
-  inputs: readonly CheckedInput[],
-  where: string,
-): Promise<StepResult[]> {
-  const launched = Field.launch(fields, inputs);
-  try {
-    return Field.finish(fields, launched, await launched.stack.read(launched.next, launched.moved), where);
-  } catch (e) {
-    launched.stack.reject(launched.next);
-    throw e;
-  }
-}
-
-function checkAlike(fields: readonly Field[], inputs: readonly FieldInput[], where: string): void {
-  const refuse = (problem: string, fix: string): never => {
-    throw new FieldConfigError({ where, problem, fix });
-  };
-  if (fields.length !== inputs.length)
-    refuse(`${inputs.length} inputs for ${fields.length} fields`, 'Give one for each field.');
-  if (new Set(fields).size !== fields.length) refuse('a field is there twice', 'Give each field once.');
-  const other = fields.findIndex((f) => !Field.alike(f, fields[0]!));
-  if (other >= 0)
-    refuse(
-      `field ${other} differs from field 0 in size, settings, device or runtime`,
-      'Make fields that run together with the same options and one runtime; seeds may differ.',
-    );
-}
 
 checkMethods(Field.prototype, fieldSignatures, fieldKinds);
 checkMethods(Field, fieldMakers, fieldKinds);

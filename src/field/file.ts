@@ -130,3 +130,8 @@ export async function readFile(file: string): Promise<Uint8Array> {
     });
   }
 }
+
+export const listFiles = async (folder: string): Promise<string[]> =>
+  (await import('node:fs/promises')).readdir(folder);
+
+export const removeFile = async (file: string): Promise<void> => (await import('node:fs/promises')).unlink(file);

@@ -1,12 +1,12 @@
 // Where a value stopped being a number: looked for only once a cycle has failed.
 
 import type { Tensor } from '../index.ts';
+import type { FieldBody } from './body.ts';
 import { FieldStateError } from './errors.ts';
-import type { Field } from './field.ts';
 
-export function firstNotFinite(field: Field, made: Tensor, row: number, where: string): FieldStateError {
-  const { runtime, device } = field;
-  const cycle = field.cycle + 1;
+export function firstNotFinite(field: FieldBody, made: Tensor, where: string): FieldStateError {
+  const { rt: runtime, device, row } = field;
+  const cycle = field.carried.cycle + 1;
   let cell: number[] = [];
   if (runtime.device(device).caps.syncRead) {
     using position = runtime.scope({ device }, () =>

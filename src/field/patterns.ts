@@ -14,6 +14,8 @@ export interface PatternOptions {
   readonly capacity?: number | undefined;
   /** Which one goes when the library is full. Default 'oldest'. */
   readonly replace?: 'oldest' | 'weakest' | undefined;
+  /** The shape that patterns must have; by default that of the first. */
+  readonly shape?: readonly number[] | undefined;
 }
 
 export interface FindOptions {
@@ -27,14 +29,17 @@ export interface Found {
   readonly empty: boolean;
   /** Yours to dispose of; null if the library is empty. With k = 1 it is the stored pattern, bit by bit. */
   readonly pattern: Tensor | null;
-  /** Which patterns took part, the best first, and how much of each. */
-  readonly parts: readonly { readonly index: number; readonly share: number }[];
+  /** Which patterns took part, the best first, and how much of each. `id` stays a pattern's own, whatever comes and goes. */
+  readonly parts: readonly { readonly index: number; readonly id: number; readonly share: number }[];
 }
 
-interface Entry {
+/** A pattern of a library. */
+export interface PatternEntry {
+  readonly id: number;
   readonly pattern: Tensor;
   readonly context: Float32Array;
   readonly score: number;
+  /** When it was added. */
   readonly cycle: number;
 }
 
@@ -46,8 +51,9 @@ const fading = 10;
 
 export class PatternLibrary {
   readonly #options: PatternOptions;
-  readonly #entries: Entry[] = [];
+  readonly #entries: PatternEntry[] = [];
   #cycle = 0;
+  #added = 0;
 
   constructor(options: PatternOptions) {
     // biome-ignore lint/complexity/noArguments: one too many is refused as well.
@@ -60,6 +66,16 @@ export class PatternLibrary {
 
   get size(): number {
     return this.#entries.length;
+  }
+
+  /** What it holds, in the order in which it came; the tensors stay the library's. */
+  get entries(): readonly PatternEntry[] {
+    return this.#entries;
+  }
+
+  /** The cycle that ages are counted from. */
+  get cycle(): number {
+    return this.#cycle;
   }
 
   /** Bytes on the device. */
@@ -75,22 +91,19 @@ export class PatternLibrary {
   /** Keeps a copy of a pattern under a context of up to 128 numbers. */
   add(pattern: Tensor, context: ArrayLike<number>, score = 1): void {
     const { runtime, device, capacity = 30, replace = 'oldest' } = this.#options;
-    const [first] = this.#entries;
-    if (first && String(first.pattern.shape) !== String(pattern.shape))
-      throw refused(
-        `a pattern of [${pattern.shape}] among patterns of [${first.pattern.shape}]`,
-        'Use patterns of one shape.',
-      );
+    const shape = this.#options.shape ?? this.#entries[0]?.pattern.shape;
+    if (shape && String(shape) !== String(pattern.shape))
+      throw refused(`a pattern of [${pattern.shape}] among patterns of [${shape}]`, 'Use patterns of one shape.');
     if (!(score > 0 && Number.isFinite(score))) throw refused(`score is ${String(score)}`, 'Use a number above 0.');
     const kept = contextOf(context);
     const copy = runtime.scope({ device }, () => pattern.cast('f32').add(0).compute().keep());
     if (this.#entries.length >= capacity) {
-      const worth = (e: Entry): number =>
+      const worth = (e: PatternEntry): number =>
         replace === 'oldest' ? e.cycle : e.score * Math.exp((e.cycle - this.#cycle) / fading);
       const least = this.#entries.reduce((at, e, i) => (worth(e) < worth(this.#entries[at]!) ? i : at), 0);
       this.#entries.splice(least, 1)[0]!.pattern.dispose();
     }
-    this.#entries.push({ pattern: copy, context: kept, score, cycle: this.#cycle });
+    this.#entries.push({ id: ++this.#added, pattern: copy, context: kept, score, cycle: this.#cycle });
   }
 
   /** The patterns that fit a context best, blended: weight = cosine · score · exp(−age / 10). */
@@ -108,7 +121,7 @@ export class PatternLibrary {
     const top = best[0]!.weight;
     const raw = best.map((b) => Math.exp(sharpness * (b.weight - top)));
     const total = raw.reduce((a, b) => a + b, 0);
-    const parts = best.map(({ index }, i) => ({ index, share: raw[i]! / total }));
+    const parts = best.map(({ index }, i) => ({ index, id: this.#entries[index]!.id, share: raw[i]! / total }));
     const { runtime, device } = this.#options;
     const pattern = runtime.scope({ device }, () => {
       if (parts.length === 1) return this.#entries[parts[0]!.index]!.pattern.clone().keep();
@@ -119,6 +132,14 @@ export class PatternLibrary {
         .keep();
     });
     return { empty: false, pattern, parts };
+  }
+
+  /** @internal Takes over what another library held: tensors, and the time. */
+  restore(entries: readonly PatternEntry[], cycle: number): void {
+    this.dispose();
+    this.#entries.push(...entries);
+    this.#cycle = cycle;
+    this.#added = Math.max(0, ...entries.map((e) => e.id));
   }
 
   dispose(): void {

@@ -1,6 +1,6 @@
 // The compiled cycle of fields: one program for all fields of a runtime that are alike, however many run together.
 
-import type { Compiled, DeviceId, Runtime, Tensor } from '../index.ts';
+import type { DeviceId, Runtime, StepperFunction, Tensor } from '../index.ts';
 import { projectionMatrix } from './cycle/features.ts';
 import { fusedCycle } from './cycle/fused.ts';
 import { Neighbours } from './cycle/grid.ts';
@@ -15,7 +15,7 @@ export type StateTensors = Readonly<Record<string, Tensor>>;
 /** Settings that the host alone applies: they need no program of their own. */
 const hostSettings: ReadonlySet<keyof FieldSettings> = new Set(['exploration', 'confidenceGain', 'prediction']);
 
-export type CycleProgram = Compiled<[StateTensors, Tensor, Tensor], { readonly [name: string]: Tensor }>;
+export type CycleProgram = StepperFunction;
 
 interface Shared {
   readonly program: CycleProgram;
@@ -62,23 +62,28 @@ export function holdProgram(rt: Runtime, device: DeviceId, field: ResolvedField,
   };
 }
 
-const keptParts = (rt: Runtime, { shape, settings, boundary }: ResolvedField, features: boolean): CycleParts => ({
-  shape,
-  settings,
-  near: new Neighbours(rt, shape.edges, boundary),
-  projection: features ? projectionMatrix(rt, shape) : null,
+const keptParts = (rt: Runtime, field: ResolvedField, features: boolean): CycleParts => ({
+  shape: field.shape,
+  settings: field.settings,
+  attention: field.telemetry === 'full',
+  near: new Neighbours(rt, field.shape.edges, field.boundary),
+  projection: features ? projectionMatrix(rt, field.shape) : null,
 });
 
 function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
-  if (parts.shape.model === 'full') return rt.compile(fullCycle(rt, parts));
+  if (parts.shape.model === 'full') return rt.compile(fullCycle(rt, parts) as Body);
   const cycle = fusedCycle(rt, parts);
-  return rt.compile((state: StateTensors, input: Tensor, keys: Tensor) => ({
+  const body = (state: StateTensors, input: Tensor, keys: Tensor) => ({
     ...cycle(state.field!, state.tail!, input, keys),
-  }));
+  });
+  return rt.compile(body as Body);
 }
 
+/** A cycle takes its keys behind its input. */
+type Body = (state: StateTensors, input: Tensor, ...keys: Tensor[]) => { readonly [name: string]: Tensor };
+
 /** What must be equal for fields to share a program, and to run together. */
-export function programKey({ shape, settings, boundary }: ResolvedField, features: boolean): string {
+export function programKey({ shape, settings, boundary, telemetry }: ResolvedField, features: boolean): string {
   const own = Object.entries(settings).filter(([name]) => !hostSettings.has(name as keyof FieldSettings));
-  return JSON.stringify([shape, own, boundary, features]);
+  return JSON.stringify([shape, own, boundary, features, telemetry === 'full']);
 }

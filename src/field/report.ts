@@ -20,9 +20,9 @@ export interface FieldReport {
   };
 }
 
-export function reportOf(field: Field): FieldReport {
+/** `state`: bytes of the field's tensors. */
+export function reportOf(field: Field, state: number): FieldReport {
   const reserved = Math.round(field.runtime.memory.snapshot(field.device).reservedMb * 2 ** 20);
-  const state = Object.values(field.tensors).reduce((n, t) => n + t.size * (t.dtype === 'f16' ? 2 : 4), 0);
   return {
     device: field.device,
     reason: field.choice.reason,

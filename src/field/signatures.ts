@@ -38,6 +38,8 @@ export const fieldSignatures: Readonly<Record<string, string>> = {
   'predict snapshot dispose': 'async',
   slice: 'async axis:own index:own channel:own',
   'echo report': '',
+  on: 'event:own listener:own',
+  autosave: 'options:{folder:text!,every:number,keep:number,onError:function}|null',
   restore: 'async snapshot:snapshot',
   save: 'async file:text',
   reset: 'async seed:number?',
@@ -48,7 +50,8 @@ export const fieldMakers: Readonly<Record<string, string>> = {
   load: 'async file:text options:{device:text,forceGPU:flag,runtime:runtime,quiet:flag}?',
 };
 
-export const patternOptions = "options:{runtime:runtime!,device:text!,capacity:number,replace:'oldest'|'weakest'}";
+export const patternOptions =
+  "options:{runtime:runtime!,device:text!,capacity:number,replace:'oldest'|'weakest',shape:numbers}";
 
 export const patternSignatures: Readonly<Record<string, string>> = {
   advance: 'cycles:number?',

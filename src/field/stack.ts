@@ -1,10 +1,10 @@
 // Fields that run together: their tensors stacked along a first axis, so that one launch serves all of them. A field that runs
 // alone is a stack of one.
 //
-// A cycle makes new tensors and leaves the old ones until what came of it was read and looked at: a cycle that fails changes
-// nothing.
+// The state stays on the device, in a stepper. What a cycle makes counts only once it was read, looked at and accepted: a cycle that fails
+// changes nothing.
 
-import type { DeviceId, Runtime, Tensor } from '../index.ts';
+import { createStepper, type DeviceId, type Runtime, type Stepper, type Tensor } from '../index.ts';
 import { type Store, withAttractors } from './full/attractors.ts';
 import type { CycleProgram, StateTensors } from './program.ts';
 
@@ -13,77 +13,96 @@ export interface Transfers {
   down: number;
 }
 
+/** What all stacks of a kind of field have in common. */
+export interface StackKind {
+  readonly rt: Runtime;
+  readonly device: DeviceId;
+  readonly program: CycleProgram;
+  /** Values that a cycle of one field is given. */
+  readonly inputLength: number;
+}
+
+/** What a cycle is given beside its input: contents to be kept, and tensors that take the place of others. */
+export interface CycleExtras {
+  readonly stores: readonly Store[];
+  readonly tensors: StateTensors;
+}
+
 export class Stack {
   readonly rows: number;
+  readonly #kind: StackKind;
+  readonly #stepper: Stepper;
+  readonly #keys: Tensor;
+  /** What a cycle is given, filled anew for each. */
+  readonly input: Float32Array;
   /** Fields that still live here; the tensors go with the last one. */
   #members: number;
-  #state: StateTensors;
-  readonly #keys: Tensor;
-  readonly #rt: Runtime;
-  readonly #device: DeviceId;
-  #disposed = false;
 
-  constructor(rt: Runtime, device: DeviceId, state: StateTensors, keys: Tensor) {
-    this.#rt = rt;
-    this.#device = device;
-    this.#state = state;
+  /** Takes the tensors over. */
+  constructor(kind: StackKind, state: StateTensors, keys: Tensor) {
+    this.#kind = kind;
     this.#keys = keys;
     this.rows = keys.shape[0]!;
     this.#members = this.rows;
+    this.input = new Float32Array(this.rows * kind.inputLength);
+    this.#stepper = createStepper(kind.rt, kind.program, {
+      state,
+      fixed: [keys],
+      input: { shape: [this.rows, kind.inputLength] },
+      reads: 'tail',
+      device: kind.device,
+    });
   }
 
   get state(): StateTensors {
-    return this.#state;
+    return this.#stepper.state;
   }
 
   get keys(): Tensor {
     return this.#keys;
   }
 
-  /** Enqueues a cycle; the tensors that it changes. They count only once `accept` is called. */
-  launch(program: CycleProgram, input: Float32Array, transfers: Transfers, stores: readonly Store[]): StateTensors {
-    return this.#rt.scope({ device: this.#device }, () => {
-      const given = this.#rt.tensor(input, [this.rows, input.length / this.rows]);
-      transfers.up++;
-      const attractors = stores.length > 0 ? withAttractors(this.#rt, this.#state, stores) : null;
-      const state = attractors ? { ...this.#state, attractors } : this.#state;
-      // A cycle may return what it needs stored on the way; it ends with this scope.
-      const { diffused: _, ...made } = program(state, given, this.#keys);
-      return attractors ? { ...made, attractors } : made;
-    });
+  /** What the last cycle made, until it is accepted. */
+  get made(): StateTensors {
+    return this.#stepper.pending ?? this.#stepper.state;
   }
 
-  /** The record of all rows, without a promise. */
-  readSync(next: StateTensors, transfers: Transfers): Float32Array {
+  /** One cycle of all rows on `input`: the record of each, good until the next one. Without a promise, where the device can. */
+  cycleSync(extras: CycleExtras, transfers: Transfers): Float32Array {
+    transfers.up++;
     transfers.down++;
-    return next.tail!.dataSync() as Float32Array;
+    return this.#stepper.runSync(this.input, this.#replaced(extras)) as Float32Array;
   }
 
-  async read(next: StateTensors, transfers: Transfers): Promise<Float32Array> {
+  async cycle(extras: CycleExtras, transfers: Transfers): Promise<Float32Array> {
+    transfers.up++;
     transfers.down++;
-    return (await next.tail!.data()) as Float32Array;
+    return (await this.#stepper.run(this.input, this.#replaced(extras))) as Float32Array;
   }
 
-  accept(next: StateTensors): void {
-    for (const name of Object.keys(next)) this.#state[name]?.dispose();
-    this.#state = { ...this.#state, ...next };
+  /** What the last cycle made is the state from now on. */
+  accept(): void {
+    this.#stepper.accept();
   }
 
-  reject(next: StateTensors): void {
-    disposeAll(next);
+  reject(): void {
+    this.#stepper.drop();
   }
 
   /** The tensors of one row, as a stack of its own. */
   take(row: number): Stack {
     const part = (t: Tensor): Tensor => t.slice([[row, row + 1]]).compute();
-    return this.#rt.scope({ device: this.#device }, () => {
-      const state = Object.fromEntries(Object.entries(this.#state).map(([name, t]) => [name, part(t).keep()]));
-      return new Stack(this.#rt, this.#device, state, part(this.#keys).keep());
+    const { rt, device } = this.#kind;
+    return rt.scope({ device }, () => {
+      const state = Object.fromEntries(Object.entries(this.state).map(([name, t]) => [name, part(t).keep()]));
+      return new Stack(this.#kind, state, part(this.#keys).keep());
     });
   }
 
   /** Rows of several stacks, one below the other. */
-  static join(rt: Runtime, device: DeviceId, parts: readonly { readonly stack: Stack; readonly row: number }[]): Stack {
+  static join(parts: readonly { readonly stack: Stack; readonly row: number }[]): Stack {
+    const kind = parts[0]!.stack.#kind;
+    const { rt, device } = kind;
     return rt.scope({ device }, () => {
       // A tensor that a field lacks has one row for all of them.
       const part = (t: Tensor, row: number): Tensor =>
@@ -98,8 +117,7 @@ export class Stack {
       const names = Object.keys(like.state);
       const state = Object.fromEntries(names.map((name) => [name, rows((s) => s.state[name] ?? empty(name))]));
       return new Stack(
-        rt,
-        device,
+        kind,
         state,
         rows((s) => s.keys),
       );
@@ -108,13 +126,15 @@ export class Stack {
 
   /** One field less lives here. */
   leave(): void {
-    if (--this.#members > 0 || this.#disposed) return;
-    this.#disposed = true;
-    disposeAll(this.#state);
+    if (--this.#members > 0) return;
+    this.#stepper.dispose();
     this.#keys.dispose();
   }
-}
 
-function disposeAll(state: StateTensors): void {
-  for (const t of Object.values(state)) t.dispose();
+  #replaced({ stores, tensors }: CycleExtras): StateTensors {
+    if (stores.length === 0) return tensors;
+    const { rt, device } = this.#kind;
+    const attractors = rt.scope({ device }, () => withAttractors(rt, this.state, stores).keep());
+    return { ...tensors, attractors };
+  }
 }

@@ -1,6 +1,7 @@
 // The state of a field before its first cycle.
 
 import type { Runtime, Tensor } from '../index.ts';
+import { attentionLength } from './cycle/attention.ts';
 import { projected } from './cycle/features.ts';
 import { measure } from './cycle/measure.ts';
 import type { CycleParts } from './cycle/shape.ts';
@@ -49,8 +50,8 @@ export function withTail(rt: Runtime, field: Tensor, parts: CycleParts): StateTe
 }
 
 /** The tail of model `full` is longer; a cycle reads nothing but the record of the one before. */
-function padded(rt: Runtime, tail: Tensor, { shape, projection }: CycleParts): Tensor {
+function padded(rt: Runtime, tail: Tensor, { shape, projection, attention }: CycleParts): Tensor {
   if (shape.model === 'fused') return tail;
-  const length = tablesOf(shape).tailLength + (projection ? projected : 0);
+  const length = tablesOf(shape).tailLength + (attention ? attentionLength : 0) + (projection ? projected : 0);
   return rt.concat([tail, rt.zeros([tail.shape[0]!, length - tail.shape[1]!])], 1);
 }

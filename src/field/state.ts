@@ -2,6 +2,7 @@
 // Every key of `FieldState` has one definition, for both models.
 
 import type { DeviceId } from '../index.ts';
+import type { Attention } from './cycle/attention.ts';
 import type { Statistics } from './cycle/record.ts';
 import { cellsOf, type FieldShape } from './cycle/shape.ts';
 import { totalChannels } from './layout.ts';
@@ -42,6 +43,8 @@ export interface FieldState {
   readonly halfLifeCycles: number;
   /** What this cycle moved between host and device. */
   readonly transfers: { readonly up: number; readonly down: number };
+  /** What stands out in the field; null unless `telemetry` is 'full'. */
+  readonly attention: Attention | null;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
@@ -144,6 +147,8 @@ export interface StateFacts {
   readonly saturation: number;
   readonly transfers: { readonly up: number; readonly down: number };
   readonly milliseconds: number;
+  readonly attention: Attention | null;
+  readonly timestamp: number;
 }
 
 export function stateOf(f: StateFacts): FieldState {
@@ -169,6 +174,7 @@ export function stateOf(f: StateFacts): FieldState {
     sparsity: means.sparsity,
     halfLifeCycles: halfLife(f.settings.keep),
     transfers: f.transfers,
-    timestamp: Date.now(),
+    attention: f.attention,
+    timestamp: f.timestamp,
   };
 }

@@ -17,7 +17,7 @@ export interface Group {
   space: readonly number[];
 }
 
-const routines = new Set<Vertex['op']>(['matmul', 'scan', 'sort', 'scatter']);
+const routines = new Set<Vertex['op']>(['matmul', 'attention', 'scan', 'sort', 'topk', 'scatter']);
 export const isRoutine = (v: Vertex): boolean => routines.has(v.op);
 
 export interface Limits {
@@ -82,13 +82,30 @@ const joins = (v: Vertex, stored: ReadonlySet<Vertex>): boolean => {
   return computed > 1;
 };
 
-/** The parts of a concatenation that are better stored than computed at every position of the whole. */
-const costlyParts = (v: Vertex, regions: Regions, stored: ReadonlySet<Vertex>): Vertex[] =>
-  [...new Set(v.sources)].filter((s) => {
+/**
+ * The parts of a concatenation that are better stored than computed at every position of the whole. Views of one value, such as the
+ * inside of a field and its border, stay views: the value itself is stored, once.
+ */
+function costlyParts(v: Vertex, regions: Regions, stored: ReadonlySet<Vertex>): Vertex[] {
+  const parts = [...new Set(v.sources)];
+  const costly = parts.filter((s) => {
     if (s.op === 'leaf' || stored.has(s)) return false;
     const cost = regions.costOf(s);
     return cost >= storeCost && worthStoring(s, v.size, cost);
   });
+  if (costly.length === 0) return costly;
+  const seen = parts.map(viewed);
+  return [...new Set(costly.map((s) => (seen.filter((w) => w === viewed(s)).length > 1 ? viewed(s) : s)))];
+}
+
+const views = new Set<Vertex['op']>(['slice', 'expand', 'reshape', 'permute', 'roll']);
+
+/** What a view shows elements of. */
+function viewed(v: Vertex): Vertex {
+  let seen = v;
+  while (views.has(seen.op)) seen = seen.sources[0]!;
+  return seen;
+}
 
 /** The sources that take the most room in the kernel of `v`: as few as must be stored for the rest to fit. */
 function heaviest(v: Vertex, regions: Regions, mostInputs: number): Vertex[] {

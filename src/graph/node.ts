@@ -13,6 +13,7 @@ import { type DType, dtypeInfo } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { aluOps, type ReduceOp } from '../kernel/ops.ts';
+import type { Group } from './group.ts';
 import { type Ints, internInts, noInts } from './intern.ts';
 import type { Site, Storage } from './storage.ts';
 
@@ -47,7 +48,8 @@ const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<Node
 
 const dtypeBits = 15;
 
-const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
+/** Op and dtype as one number. */
+export const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
 
 /** The code of an op whose result has the dtype of a node. */
 const codeLike = (first: number, node: Node): number => first + (node.code & dtypeBits);
@@ -112,6 +114,9 @@ export class Node {
   uses = 0;
   /** Somebody has held it: it counts as a use of its sources. */
   rooted = false;
+  /** The lazy nodes that are watched together with it, and how many of its uses are theirs. */
+  group: Group | null = null;
+  usedInGroup = 0;
   /** Scratch of the current trace. */
   mark = 0;
   number = 0;
@@ -209,6 +214,7 @@ export function settle(node: Node, storage: Storage): void {
     storage.shape = node.shape.values;
     storage.site = node.site;
   }
+  if (node.group !== null) outOfGroup(node, node.group);
   node.storage = storage;
   if (node.issuedIn !== null) node.issuedIn = null;
   node.tracked = storage.tracked;
@@ -242,14 +248,37 @@ export function remember(node: Node, lineage: readonly Node[] | Replay, reach: n
   node.reach = cut ? 0 : reach;
 }
 
+/** A lazy node is to be computed or freed: its group knows nothing of it any more. */
+function outOfGroup(node: Node, group: Group): void {
+  if (group.released) beyondGroup(node);
+  else group.remove(node);
+}
+
+/** Somebody takes hold of a lazy node that was watched with others. */
+function takeOut(node: Node, group: Group): void {
+  if (group.released) beyondGroup(node);
+  else group.leave(node);
+}
+
+/** The tensors of its group are gone and its sources given back: it is a node as if new, which a lineage remembers. */
+function beyondGroup(node: Node): void {
+  node.group = null;
+  node.usedInGroup = 0;
+  node.handles = 0;
+  node.uses = 0;
+  node.rooted = false;
+}
+
 /** A tensor holds the node from now on. */
 export function addHandle(node: Node): void {
+  if (node.group !== null) takeOut(node, node.group);
   node.handles++;
   if (!node.rooted) root(node);
 }
 
 /** Something that is no tensor holds the node from now on. */
 export function addUse(node: Node): void {
+  if (node.group !== null) takeOut(node, node.group);
   node.uses++;
   if (!node.rooted) root(node);
 }
@@ -274,6 +303,7 @@ function rootAll(pending: Node[]): void {
 
 /** Adds a use. A node that nobody held joins the list of those whose sources are held next. */
 function hold(node: Node, pending: Node[] | null): Node[] | null {
+  if (node.group !== null) takeOut(node, node.group);
   node.uses++;
   if (node.rooted) return pending;
   node.rooted = true;
@@ -293,6 +323,12 @@ export function dropUse(node: Node): void {
   if (node.handles <= 0 && node.uses <= 0) free(node);
 }
 
+/** As `dropUse`, several times. */
+export function dropUses(node: Node, times: number): void {
+  node.uses -= times;
+  if (node.handles <= 0 && node.uses <= 0) free(node);
+}
+
 /** Nobody holds the node: it lets go of its bytes and its sources, and these of theirs. */
 function free(node: Node): void {
   // A list, not recursion: chains of lazy nodes can be long.
@@ -302,6 +338,7 @@ function free(node: Node): void {
       n.onFree();
       n.onFree = null;
     }
+    if (n.group !== null) outOfGroup(n, n.group);
     dropCheck(n);
     n.storage?.disown();
     n.storage = null;

@@ -10,8 +10,8 @@ import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
+import type { Patterns } from './patterns.ts';
 import { routineOf, routineSources } from './routines.ts';
-import { stackRows } from './rows.ts';
 import { type ScheduledWork, schedule } from './schedule.ts';
 import { storedAs } from './stored-as.ts';
 import type { Trace } from './trace.ts';
@@ -47,8 +47,17 @@ export interface Plan {
   readonly estimate: Estimate;
 }
 
-export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilities): Plan {
+/** Routines for patterns of several ops or launches: where a device has one of them, plans are made with `patterns.ts`. */
+export const patternRoutines = ['rows', 'products', 'attention', 'topk'] as const;
+
+export function makePlan(
+  trace: Trace,
+  outputs: readonly Node[],
+  caps: Capabilities,
+  patterns: Patterns | null = null,
+): Plan {
   const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
+  patterns?.fuse(graph, caps);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
   const made: Made[] = [];
@@ -70,7 +79,7 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
     return v.numbers.filter((n) => !asked.has(n)).map((number) => ({ number, buffer }));
   });
   const lasting = new Set([...results, ...kept.map((k) => k.buffer)]);
-  const launches = caps.routines.has('rows') ? stackRows(draft, lasting) : draft;
+  const launches = patterns?.join(draft, lasting, caps) ?? draft;
   const lastUse = new Map<number, number>();
   launches.forEach((s, i) => {
     for (const b of s.buffers) lastUse.set(b, i);
@@ -94,7 +103,8 @@ export function makePlan(trace: Trace, outputs: readonly Node[], caps: Capabilit
 
 const none: Plan['kept'] = [];
 
-type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
+/** A launch before it is known what ends with it. */
+export type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
 
 /** An input that may be overwritten in place: it ends here, is as large as the output, and is read element by element. */
 function reusable(s: Draft, frees: readonly number[], made: readonly Made[], leaves: number): number {
@@ -127,8 +137,12 @@ function draftStep(
     const work = { ...routine, epilogue: decomposeEpilogue(fused.epilogue, caps.native) };
     return { work, fused: routine, buffers, outputs: 1, scalars: fused.scalars };
   }
+  if (routine.op === 'attention') {
+    const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native) };
+    return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
+  }
   let outputs = 1;
-  if (vertex.op === 'sort') {
+  if (vertex.op === 'sort' || vertex.op === 'topk') {
     // Sorting always writes the positions too; a `positions` vertex names them.
     const positions = vertex.users.find((u) => u.op === 'positions');
     if (positions) buffers.push(make(positions, 'i32'));

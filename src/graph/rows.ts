@@ -7,9 +7,7 @@ import { byteSize } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
 import type { Kernel, RowStage, Rows } from '../kernel/kernel.ts';
 import { isElementLoad, isRowLoad, loadsOf } from '../kernel/rows.ts';
-import type { LaunchStep } from './plan.ts';
-
-type Draft = Omit<LaunchStep, 'frees' | 'reuse'>;
+import type { Draft } from './plan.ts';
 
 /** Too few rows do not fill a device; too short ones are faster many at a time. */
 const fewest = 128;

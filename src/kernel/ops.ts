@@ -87,3 +87,13 @@ export const aluOps: Readonly<Record<keyof typeof table, AluInfo>> = table;
 
 /** How an accumulator combines values. `argmax`/`argmin` give the first position of the extreme (of the first NaN if any), as i32. */
 export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'any' | 'all' | 'argmax' | 'argmin';
+
+/** What puts two values together, in reductions that keep a value and no position. */
+export const combineOp = {
+  sum: 'add',
+  prod: 'mul',
+  max: 'max',
+  min: 'min',
+  any: 'or',
+  all: 'and',
+} as const satisfies Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, AluOp>;

@@ -175,6 +175,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     no('where', p, x('f32'), x('f32', 1)),
   ],
   'where-same': [yes('where', [p, x('f32'), x('f32')], x('f32')), no('where', p, k('f32', 0), k('f32', -0))],
+  'where-gated': [
+    yes('where', [p, b.load('f32', 3, i, p), k('f32', 0)], b.load('f32', 3, i, p)),
+    yes('where', [p, b.load('u64', 3, i, b.alu('and', q, p)), k('u64', 0n)], b.load('u64', 3, i, b.alu('and', q, p))),
+    // A closed gate gives zero, not what is chosen here.
+    no('where', p, b.load('f32', 3, i, p), k('f32', -0)),
+    no('where', p, b.load('f32', 3, i, p), k('f32', 1)),
+    no('where', p, b.load('f32', 3, i, q), k('f32', 0)),
+    no('where', p, b.load('f32', 3, i, b.alu('or', p, q)), k('f32', 0)),
+    no('where', p, x('f32'), k('f32', 0)),
+  ],
   'where-not': [
     yes('where', [b.alu('not', p), x('f32'), x('f32', 1)], b.raw('where', [p, x('f32', 1), x('f32')])),
     no('where', q, x('f32'), x('f32', 1)),

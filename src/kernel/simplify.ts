@@ -53,6 +53,10 @@ const exactFloatOps = new Set<AluOp>([
   'sqrt',
 ]);
 
+/** Whether a condition holds only where `c` does: it is that, or that and more. */
+const needs = (condition: Expr, c: Expr): boolean =>
+  condition === c || (condition.kind === 'alu' && condition.op === 'and' && condition.src.some((s) => needs(s, c)));
+
 export const rules: readonly Rule[] = [
   {
     name: 'fold-constants',
@@ -131,6 +135,12 @@ export const rules: readonly Rule[] = [
     apply: (_, [c, x, y]) => (c.kind === 'const' ? (c.value ? x : y) : undefined),
   },
   { name: 'where-same', op: 'where', apply: (_, [, x, y]) => (x === y ? x : undefined) },
+  {
+    // A load whose gate is closed is zero already: so is the border of a field that is padded with zeros.
+    name: 'where-gated',
+    op: 'where',
+    apply: (_, [c, x, y]) => (x.kind === 'load' && x.gate && isConst(y, 0) && needs(x.gate, c) ? x : undefined),
+  },
   {
     // where(not c, x, y) = where(c, y, x)
     name: 'where-not',

@@ -1,12 +1,14 @@
 // The adjacency of a grid as tensors: computed where the device is a GPU, uploaded where it is the CPU.
 //
-// On a device every vertex has 2d places for neighbours, in ascending order. Where each row begins is a formula, or with a mask a
-// running sum over the neighbours that exist; one scatter puts each neighbour where it belongs.
+// Without a mask both arrays are formulas of their positions: entry e belongs to a vertex and is its j-th neighbour, so each array is
+// one kernel. With a mask every vertex has 2d places for neighbours, in ascending order; a running sum over those that exist says where
+// each row begins, and one scatter puts each neighbour where it belongs.
 
 import type { Runtime, Tensor } from '../index.ts';
 import type { Adjacency } from './adjacency.ts';
 import type { Grid } from './grid.ts';
 import type { Mask } from './mask.ts';
+import { kept } from './on-device/kept.ts';
 
 /** Compressed sparse rows: the neighbours of v are neighbors[offsets[v] … offsets[v+1]-1], ascending. */
 export interface Csr {
@@ -23,29 +25,69 @@ export function uploadCsr(rt: Runtime, { offsets, neighbors }: Adjacency): Csr {
 
 /** By arithmetic on the device. `entries`: how many neighbours there are in all. */
 export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: number): Csr {
+  if (mask) return maskedCsr(rt, grid, mask, entries);
+  const whole = kept(rt, `build ${grid}`, () =>
+    rt.compile(() => ({
+      offsets: rowStarts(rt.iota([grid.vertices + 1], 0), grid).cast('i32'),
+      neighbors: neighborAt(rt, rt.iota([entries], 0).cast('u32'), grid).cast('i32'),
+    })),
+  );
+  return whole();
+}
+
+/**
+ * The neighbour that an entry of the whole grid holds. The slabs of an axis follow each other, and how many entries each has is known:
+ * `deg` per vertex along the axes before and this one, two less a border along those behind. So the entry's place along each axis
+ * is a division; what remains in the end is which of the vertex's neighbours it is.
+ */
+function neighborAt(rt: Runtime, entry: Tensor, { size: n, strides, dimensions: d }: Grid): Tensor {
+  let [rest, degree, vertex]: [Tensor, Tensor, Tensor] = [entry, entry.mul(0), entry.mul(0)];
+  const inFront: { readonly exists: Tensor; readonly stride: number }[] = [];
+  const behind: typeof inFront = [];
+  strides.forEach((stride, k) => {
+    const axes = d - 1 - k;
+    const slab = (deg: Tensor): Tensor => deg.mul(n ** axes).add(axes === 0 ? 0 : 2 * axes * (n - 1) * n ** (axes - 1));
+    const [border, inner] = [slab(degree.add(1)), slab(degree.add(2))];
+    const beyond = rest.greaterEqual(border);
+    // The last slab is a border too, and no larger than an inner one.
+    const whole = rest.sub(border).floorDivide(inner);
+    const x = rt.where(beyond, whole.add(1), 0);
+    rest = rt.where(beyond, rest.sub(border).sub(whole.mul(inner)), rest);
+    const last = x.equal(n - 1);
+    degree = degree.add(2).sub(beyond.logicalNot().logicalOr(last).cast('u32'));
+    vertex = vertex.add(x.mul(stride));
+    inFront.push({ exists: beyond, stride: -stride });
+    behind.unshift({ exists: last.logicalNot(), stride });
+  });
+  let before: Tensor = rest.mul(0);
+  let offset: Tensor = rest.mul(0).cast('i32');
+  for (const { exists, stride } of [...inFront, ...behind]) {
+    offset = rt.where(exists.logicalAnd(before.equal(rest)), stride, offset);
+    before = before.add(exists.cast('u32'));
+  }
+  return vertex.cast('i32').add(offset);
+}
+
+function maskedCsr(rt: Runtime, grid: Grid, mask: Mask, entries: number): Csr {
   const { shape, size, strides, vertices, dimensions: d } = grid;
   const index = rt.iota([vertices], 0).reshape(shape);
-  const free = mask
-    ? rt.tensor(
-        mask.bytes.map((b) => 1 - b),
-        shape,
-        { dtype: 'u8' },
-      )
-    : null;
+  const free = rt.tensor(
+    mask.bytes.map((b) => 1 - b),
+    shape,
+    { dtype: 'u8' },
+  );
   const coordinate = strides.map((_, k) => rt.iota(shape, k));
   const place = (k: number, by: 1 | -1): { readonly exists: Tensor; readonly vertex: Tensor } => {
     const inside = by === 1 ? coordinate[k]!.less(size - 1) : coordinate[k]!.greater(0);
-    const vertex = index.add(by * strides[k]!);
-    if (!free) return { exists: inside, vertex };
     const near = free.roll(-by, k).notEqual(0);
-    return { exists: inside.logicalAnd(near).logicalAnd(free.notEqual(0)), vertex };
+    return { exists: inside.logicalAnd(near).logicalAnd(free.notEqual(0)), vertex: index.add(by * strides[k]!) };
   };
   const axes = strides.map((_, k) => k);
   const places = [...axes.map((k) => place(k, -1)), ...axes.reverse().map((k) => place(k, 1))];
   const exists = places.map((p) => p.exists.cast('i32').reshape([vertices]));
   const degree = exists.reduce((a, b) => a.add(b));
-  const ends = mask ? runningSum(degree) : null;
-  const starts = ends ? ends.sub(degree) : rowStarts(rt.iota([vertices], 0), grid);
+  const ends = runningSum(degree);
+  const starts = ends.sub(degree);
   // What does not exist goes to one place behind the last, which is cut off.
   const at = exists.map((e, j) =>
     rt.where(
@@ -66,9 +108,7 @@ export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: 
     .zeros([entries + 1], { dtype: 'i32' })
     .scatter(flat(at), flat(places.map((p) => p.vertex)))
     .slice([[0, entries]]);
-  const offsets = ends
-    ? rt.concat([rt.zeros([1], { dtype: 'i32' }), ends], 0)
-    : rowStarts(rt.iota([vertices + 1], 0), grid);
+  const offsets = rt.concat([rt.zeros([1], { dtype: 'i32' }), ends], 0);
   return { offsets: offsets.cast('i32').compute(), neighbors: neighbors.cast('i32').compute() };
 }
 

@@ -1,9 +1,10 @@
 // Diffusion: x ← x + rate · Σ (neighbour − x), one fused kernel per step, on a field of any shape.
 
 import { checked } from '../base/signatures.ts';
-import type { Border, KernelValue, Runtime, Tensor, UserKernel } from '../index.ts';
+import type { Border, KernelValue, Runtime, Tensor } from '../index.ts';
 import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
+import { kept } from './on-device/kept.ts';
 import { latticeKinds } from './signatures.ts';
 import { neighborSum } from './stencil.ts';
 
@@ -78,37 +79,62 @@ export function diffuse(
 ): Tensor {
   const spread = blocked
     ? aroundBlocked(rt, field, axes, blocked, rate, boundary)
-    : everywhere(rt, field.rank, axes, rate, borders[boundary]);
+    : kept(rt, `diffuse ${field.rank} ${axes} ${rate} ${boundary}`, () =>
+        everywhere(rt, field.rank, axes, rate, boundary),
+      );
   let x = field;
-  for (let i = 0; i < steps; i++) {
+  for (let left = steps; left > 0; ) {
     const old = x;
-    x = spread(old);
+    const taken = left >= together ? together : 1;
+    x = (taken === 1 ? spread.one : spread.many)(old);
+    left -= taken;
     if (old !== field) old.dispose();
   }
-  spread.dispose();
+  if (blocked) spread.dispose();
   return x;
+}
+
+/** Steps that are compiled together: a device that records launches then repeats them with one call. */
+const together = 15;
+
+/** One step, and `together` of them. */
+interface Spread {
+  readonly one: (x: Tensor) => Tensor;
+  readonly many: (x: Tensor) => Tensor;
+  dispose(): void;
+}
+
+function spreadBy(rt: Runtime, one: { (x: Tensor): Tensor; dispose(): void }): Spread {
+  const many = rt.compile((x: Tensor): Tensor => {
+    let last = x;
+    for (let i = 0; i < together; i++) last = one(last);
+    return last;
+  });
+  return {
+    one,
+    many,
+    dispose: () => {
+      many.dispose();
+      one.dispose();
+    },
+  };
 }
 
 /** A neighbour beyond the border that nothing is exchanged with is the vertex itself. */
 const borders: Readonly<Record<Diffusion['boundary'], Border>> = { insulated: 'clamp', periodic: 'wrap', zero: 'zero' };
 
-function everywhere(
-  rt: Runtime,
-  rank: number,
-  axes: number,
-  rate: number,
-  border: Border,
-): UserKernel<[KernelValue], Tensor> {
+function everywhere(rt: Runtime, rank: number, axes: number, rate: number, boundary: Diffusion['boundary']): Spread {
   const offsets = Array.from({ length: axes }, (_, axis) =>
     [-1, 1].map((by) => Array.from({ length: rank }, (_, k) => (k === axis ? by : 0))),
   ).flat();
-  return rt.kernel(
+  const kernel = rt.kernel(
     (x: KernelValue): Tensor => {
       const sum = offsets.map((o) => x.at(...o)).reduce((a, b) => a.add(b));
       return x.add(sum.sub(x.mul(offsets.length)).mul(rate)).cast(x.dtype);
     },
-    { border },
+    { border: borders[boundary] },
   );
+  return spreadBy(rt, kernel as unknown as { (x: Tensor): Tensor; dispose(): void });
 }
 
 function aroundBlocked(
@@ -118,7 +144,7 @@ function aroundBlocked(
   blocked: Uint8Array,
   rate: number,
   boundary: Diffusion['boundary'],
-): { (x: Tensor): Tensor; dispose(): void } {
+): Spread {
   const edge = boundary === 'periodic' ? 'wrap' : 'zero';
   const free = rt
     .tensor(
@@ -138,5 +164,5 @@ function aroundBlocked(
     const change = neighborSum(x.mul(free), edge, axes).sub(degree.mul(x)).mul(rate);
     return x.add(change.mul(free)).cast(dtype);
   });
-  return step;
+  return spreadBy(rt, step);
 }

@@ -1,95 +1,69 @@
 // Errors of the lattice and of graphs: one class per reaction, each with a code and a sentence that says what to do.
 
 import { shown } from '../base/arguments.ts';
-import { ArgumentError, type ErrorInfo, ForgeError } from '../index.ts';
+import { invalidArgument, RefusedArgumentError, type RefusedCall, RefusedCallError } from '../base/refused-call.ts';
 
 /** Any other argument that cannot be used. */
 export { ArgumentError as InvalidArgumentError } from '../index.ts';
-
-export interface Refusal {
-  /** The method that refused. */
-  readonly where: string;
-  /** What happened; the method's name is put before it. */
-  readonly problem: string;
-  readonly fix: string;
-}
-
-const told = ({ where, problem, fix }: Refusal): ErrorInfo => ({ where, fix, message: `${where}: ${problem}` });
-
-export const invalidArgument = (refusal: Refusal): ArgumentError => new ArgumentError(told(refusal));
-
-/** An argument of a lattice that cannot be used; the classes say which. */
-export abstract class LatticeArgumentError extends ArgumentError {
-  constructor(refusal: Refusal) {
-    super(told(refusal));
-  }
-}
+export { invalidArgument };
 
 /** An option of the constructor outside its range. */
-export class LatticeConfigError extends LatticeArgumentError {
+export class LatticeConfigError extends RefusedArgumentError {
   override name = 'LatticeConfigError';
   static override readonly code: string = 'LATTICE_CONFIG';
 }
 
 /** More vertices, bytes or work than can be had; nothing was allocated. */
-export class LatticeTooLargeError extends ForgeError {
+export class LatticeTooLargeError extends RefusedCallError {
   override name = 'LatticeTooLargeError';
   static override readonly code: string = 'LATTICE_TOO_LARGE';
-
-  constructor(refusal: Refusal) {
-    super(told(refusal));
-  }
 }
 
 /** A vertex that is no whole number, is negative, or lies beyond the last one. */
-export class VertexRangeError extends LatticeArgumentError {
+export class VertexRangeError extends RefusedArgumentError {
   override name = 'VertexRangeError';
   static override readonly code: string = 'VERTEX_RANGE';
 }
 
 /** A vertex that the mask blocks. */
-export class VertexBlockedError extends LatticeArgumentError {
+export class VertexBlockedError extends RefusedArgumentError {
   override name = 'VertexBlockedError';
   static override readonly code: string = 'VERTEX_BLOCKED';
 }
 
 /** There is no path between two vertices. On a lattice only a mask can cause this. */
-export class PathNotFoundError extends ForgeError {
+export class PathNotFoundError extends RefusedCallError {
   override name = 'PathNotFoundError';
   static override readonly code: string = '2005';
-
-  constructor(refusal: Refusal) {
-    super(told(refusal));
-  }
 }
 
 /** Coordinates of the wrong number or out of range. */
-export class CoordinateError extends LatticeArgumentError {
+export class CoordinateError extends RefusedArgumentError {
   override name = 'CoordinateError';
   static override readonly code: string = 'COORDINATE';
 }
 
 /** A key that does not fit the data. */
-export class KeyLengthError extends LatticeArgumentError {
+export class KeyLengthError extends RefusedArgumentError {
   override name = 'KeyLengthError';
   static override readonly code: string = 'KEY_LENGTH';
 }
 
 /** A number that does not fit a byte. */
-export class ValueRangeError extends LatticeArgumentError {
+export class ValueRangeError extends RefusedArgumentError {
   override name = 'ValueRangeError';
   static override readonly code: string = 'VALUE_RANGE';
 }
 
 /** A step of a register program that could not be undone. */
-export class NotReversibleError extends LatticeArgumentError {
+export class NotReversibleError extends RefusedArgumentError {
   override name = 'NotReversibleError';
   static override readonly code: string = 'NOT_REVERSIBLE';
   readonly step: number;
 
-  constructor(refusal: Refusal & { readonly step: number }) {
-    super(refusal);
-    this.step = refusal.step;
+  constructor(call: RefusedCall & { readonly step: number }) {
+    super(call);
+    this.step = call.step;
   }
 }
 

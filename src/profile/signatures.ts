@@ -9,7 +9,7 @@ export const profileKinds = {
   baseline: { is: isBaseline, words: 'a baseline: of readBaseline(text) or updateBaseline(profile, null)' },
 };
 
-const scope = 'device:text,meta:object';
+const scope = 'device:text,meta:plain';
 const file = 'async file:text?';
 
 export const profilerOptions = 'options:{enabled:flag,runtimes:runtime[],detailed:flag,capacity:number,deviceId:text}?';

@@ -51,7 +51,6 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   { verify, called = { name: body.name, kernel: false } }: CompileSettings = {},
 ): Compiled<A, R> {
   const signatures = new Signatures(host, called);
-  const recurrences = new WeakMap<Remembered, Recurrent>();
   const verified = (...args: A): R => {
     const result = body(...args);
     verify?.(result);
@@ -65,14 +64,8 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     const again = (leaves: readonly Node[]): Node[] => run(asked, scalars, engine, host, leaves, again);
     return (inputs) => again(leavesOf(asked, inputs));
   };
-  const recurrenceOf = (asked: Remembered): Recurrent => {
-    let known = recurrences.get(asked);
-    if (!known) {
-      known = { keeps: false, step: repeat(asked, asked.scalars), onRecompute: host.recomputed };
-      recurrences.set(asked, known);
-    }
-    return known;
-  };
+  const recurrenceOf = (asked: Remembered): Recurrent =>
+    (asked.recurrence ??= { keeps: false, step: repeat(asked, asked.scalars), onRecompute: host.recomputed });
   const call = (...args: A): R => {
     host.checkOpen('compile');
     if (disposed) throw usedAfterDispose();
@@ -91,9 +84,12 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
       outputs = recurrence.step(inputs);
       recipes.advance(recurrence, inputs, outputs);
     }
-    return asked.rebuild(outputs.map((n) => new Tensor(host, n))) as R;
+    const tensors: Tensor[] = [];
+    for (let i = 0; i < outputs.length; i++) tensors.push(new Tensor(host, outputs[i]!));
+    return asked.rebuild(tensors) as R;
   };
   abandoned.register(call, signatures, signatures);
+  lastCalls.set(call, () => last);
   return Object.defineProperties(call, {
     dispose: {
       value: () => {
@@ -105,6 +101,11 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     kernels: { get: () => last?.signature.executable?.programs.map((p) => p.name) ?? [] },
   }) as unknown as Compiled<A, R>;
 }
+
+const lastCalls = new WeakMap<object, () => Remembered | null>();
+
+/** What a compiled function learned of its last call; null if there was none. */
+export const lastCall = (compiled: object): Remembered | null => lastCalls.get(compiled)?.() ?? null;
 
 /** Frees what functions hold that nobody can call any more; results that could be computed again with one keep it. */
 const abandoned = new FinalizationRegistry<Signatures>((signatures) => signatures.clear());

@@ -6,6 +6,7 @@ import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import { type RecoveryOptions, resolveRecovery } from '../governor/recovery/options.ts';
 import { covers, type RoutingOptions, resolveRouting } from '../governor/routing/options.ts';
+import { patternRoutines } from '../graph/plan.ts';
 import { announce } from './announce.ts';
 import type { DeviceOptions } from './devices.ts';
 import { Dispatch } from './dispatch.ts';
@@ -79,7 +80,9 @@ async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
     const governor = await createGovernor(devices, { memory, recovery, forbids, changed }, host.ledger, events);
     recordSites(host, memory, governor.monitor);
     const choosing = devices.length > 1 ? routed.router : null;
-    const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events);
+    const joins = devices.some((d) => patternRoutines.some((r) => d.caps.routines.has(r)));
+    const patterns = joins ? (await import('../graph/patterns.ts')).patterns : null;
+    const programs = new Programs(governor.places, choosing, governor.conditions, host.ledger, events, patterns);
     const spans = new Spans(governor.places, events);
     const dispatch = new Dispatch(events, host.ledger, spans);
     const engine = new Engine(

@@ -5,7 +5,9 @@
 import type { DeviceBuffer, Program, Recording } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Estimate } from '../kernel/kernel.ts';
+import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
+import type { Executable } from './executable.ts';
 import { nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
 import type { Called } from './signature.ts';
@@ -38,6 +40,12 @@ export class Dispatch {
   /** Whether launches are to be measured one by one: then compiled functions are not replayed as a whole. */
   get detailed(): boolean {
     return this.#spans.detailed;
+  }
+
+  /** Whether somebody wants to hear of launches, transfers or waits, or of their times. */
+  get heard(): boolean {
+    const { launch, replay, upload, download, wait } = this.#events.heard;
+    return launch || replay || upload || download || wait || this.#spans.on;
   }
 
   launch(
@@ -78,16 +86,22 @@ export class Dispatch {
     });
   }
 
-  /** A call of a compiled function whose steps `run` launches one by one. */
-  stepwise<T>(executable: Numbered, called: Called, run: () => T): T {
+  /** A call of a compiled function whose steps the engine launches one by one, on buffers that become its own. */
+  stepwise(
+    executable: Executable,
+    called: Called,
+    engine: Engine,
+    buffers: (DeviceBuffer | undefined)[],
+    scalars: readonly number[],
+  ): (DeviceBuffer | undefined)[] {
     const { heard } = this.#events;
-    if (!heard.replay && !heard.launch) return run();
+    if (!heard.replay && !heard.launch) return engine.launch(executable, buffers, scalars);
     return this.#told(executable, called, false, (id) => {
       const [replay, name] = [this.#replay, this.#name];
       this.#replay = id;
       this.#name = called.kernel ? called.name : null;
       try {
-        return run();
+        return engine.launch(executable, buffers, scalars);
       } finally {
         this.#replay = replay;
         this.#name = name;

@@ -1,7 +1,8 @@
 // The eager path: a single op on computed operands and constants, like the last one of its kind, runs without being traced.
 //
-// Whether it is like that one is decided by what the key of a trace and the choice of a place hold: op, shapes, dtypes,
-// which constants are part of the program, where the operands are, and what is asked of the place.
+// Whether it is like that one is decided by what the key of a trace and the choice of a place hold: op, argument, shapes, dtypes,
+// which constants are part of the program, where the operands are, and what is asked of the place. Ops of one kind share a place
+// in a small table, and the last one has it.
 
 import type { DType } from '../base/dtype.ts';
 import type { DeviceBuffer } from '../devices/device.ts';
@@ -16,6 +17,7 @@ import { anywhere, type Want } from './want.ts';
 /** A program of one op. */
 interface EagerProgram {
   readonly code: number;
+  readonly arg: Ints;
   readonly shape: Ints;
   readonly shapes: readonly Ints[];
   readonly dtypes: readonly DType[];
@@ -48,9 +50,13 @@ const suits = (want: Want, place: Place): boolean =>
 
 const none: readonly number[] = [];
 
+/** Kinds of ops that are remembered; a power of two. */
+const kinds = 256;
+const slotOf = ({ code, arg, shape }: Node): number =>
+  (Math.imul(arg.id, 31) + Math.imul(shape.id, 7) + code) & (kinds - 1);
+
 export class EagerPrograms {
-  /** By the op's argument: the last program of its kind. */
-  readonly #last: EagerProgram[] = [];
+  readonly #last = new Array<EagerProgram | null>(kinds).fill(null);
   /** What the op that was found last is launched with, and how far back the longest lineage of its operands goes. */
   buffers: (DeviceBuffer | undefined)[] = [];
   scalars: readonly number[] = none;
@@ -58,15 +64,16 @@ export class EagerPrograms {
 
   /** The program of a node if it is like the last of its kind; its operands count as used `now`. */
   find(node: Node, want: Want, epoch: number, now: number): Executable | null {
-    const last = node.op === 'alu' ? this.#last[node.arg.id] : undefined;
-    if (last?.code !== node.code || last.shape !== node.shape) return null;
+    const last = this.#last[slotOf(node)]!;
+    if (last === null || last.code !== node.code || last.arg !== node.arg || last.shape !== node.shape) return null;
     const { sources } = node;
     const { executable } = last;
     const { place } = executable;
+    if (sources.length !== last.kinds.length || node.check !== null) return null;
     if (last.epoch !== epoch || executable.generation !== place.generation) return null;
     if (last.wanted !== want.wanted || last.op !== want.op || (want !== anywhere && !suits(want, place))) return null;
     const buffers: (DeviceBuffer | undefined)[] = [];
-    let scalars = none;
+    let scalars: number[] | null = null;
     let reach = 0;
     for (let i = 0; i < sources.length; i++) {
       const source = sources[i]!;
@@ -74,7 +81,9 @@ export class EagerPrograms {
       if (source.shape !== last.shapes[i] || source.dtype !== last.dtypes[i] || kindOf(source) !== last.kinds[i])
         return null;
       if (!storage) {
-        if (last.kinds[i] === launchScalar) scalars = [...scalars, Number(source.value)];
+        if (last.kinds[i] !== launchScalar) continue;
+        scalars ??= [];
+        scalars.push(Number(source.value));
         continue;
       }
       if (storage.mask !== last.masks[i] || storage.place !== place) return null;
@@ -83,11 +92,11 @@ export class EagerPrograms {
       if (source.reach > reach) reach = source.reach;
       buffers.push(storage.buffer!);
     }
-    if (sources.length === 2 && last.twice !== (sources[0] === sources[1])) return null;
+    if (last.twice !== (sources.length === 2 && sources[0] === sources[1])) return null;
     if (last.twice) buffers.pop();
     executable.decision = last.decision;
     this.buffers = buffers;
-    this.scalars = scalars;
+    this.scalars = scalars ?? none;
     this.reach = reach;
     return executable;
   }
@@ -95,15 +104,17 @@ export class EagerPrograms {
   /** A node was computed from sources that were where it ran. `epoch`: when that place was chosen; the run itself may have changed it. */
   remember(node: Node, sources: readonly Node[], want: Want, executable: Executable, epoch: number): void {
     const { plan } = executable;
-    if (node.op !== 'alu' || plan.steps.length !== 1 || plan.kept.length > 0) return;
+    // What is read from many tensors at once is no small work.
+    if (plan.steps.length !== 1 || plan.kept.length > 0 || plan.outputs.length !== 1 || sources.length > 3) return;
     for (let i = 0; i < sources.length; i++) if (kindOf(sources[i]!) === lazy) return;
     const twice = sources.length === 2 && sources[0] === sources[1];
     const leaves = new Set(sources.filter((s) => s.storage)).size;
     // What stands twice is one argument of the launch: only the common case of it is worth remembering.
     const distinct = twice || new Set(sources).size === sources.length;
-    if (!distinct || leaves === 0 || plan.leaves !== leaves) return;
-    this.#last[node.arg.id] = {
+    if (!distinct || leaves === 0 || plan.leaves !== leaves || plan.outputs[0]! < leaves) return;
+    this.#last[slotOf(node)] = {
       code: node.code,
+      arg: node.arg,
       shape: node.shape,
       shapes: sources.map((s) => s.shape),
       dtypes: sources.map((s) => s.dtype),

@@ -8,7 +8,7 @@ import type { DeviceBuffer, Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Blame, Maybe, Work } from '../governor/recovery/attempt.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
-import type { Node } from '../graph/node.ts';
+import { type Node, noNodes } from '../graph/node.ts';
 import type { LaunchStep } from '../graph/plan.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { type Trace, trace } from '../graph/trace.ts';
@@ -386,8 +386,10 @@ function valuesOf(slots: readonly number[], scalars: readonly number[]): readonl
 }
 
 /** Those that have no bytes yet, each once: what is asked for twice is attached once. */
-const uncomputed = (nodes: readonly Node[]): readonly Node[] =>
-  nodes.length === 1 && !nodes[0]!.storage ? nodes : [...new Set(nodes)].filter((n) => !n.storage);
+function uncomputed(nodes: readonly Node[]): readonly Node[] {
+  if (nodes.length === 1) return nodes[0]!.storage ? noNodes : nodes;
+  return [...new Set(nodes)].filter((n) => !n.storage);
+}
 
 /** Whether a leaf can only be brought elsewhere by waiting for its device. */
 const mustAwait = ({ storage }: Node): boolean =>

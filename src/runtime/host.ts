@@ -29,6 +29,7 @@ export type HostSettings = TransferSettings;
 /** What there is while devices are open. */
 interface Open {
   readonly engine: Engine;
+  readonly recovery: Recovery;
   readonly transfers: Transfers;
 }
 
@@ -59,7 +60,7 @@ export class RuntimeHost implements TensorHost {
   attach(engine: Engine, recovery: Recovery, places: readonly Place[]): void {
     const forgotten = new Forgotten(this.ledger.storages, () => this.lifetime.settle());
     const parts = { recovery, settings: this.#settings, ledger: this.ledger, events: this.#events, forgotten };
-    this.#open = { engine, transfers: new Transfers(engine, parts) };
+    this.#open = { engine, recovery, transfers: new Transfers(engine, parts) };
     this.#places = places;
     this.lifetime.opened(places);
   }
@@ -85,6 +86,11 @@ export class RuntimeHost implements TensorHost {
     if (!this.#open) throw closed(where);
   }
 
+  /** For what launches by itself. */
+  opened(): Pick<Open, 'engine' | 'recovery'> {
+    return this.#opened();
+  }
+
   #opened(): Open {
     return this.#open ?? closedNow();
   }
@@ -95,8 +101,8 @@ export class RuntimeHost implements TensorHost {
     this.lifetime.adopt(tensor, node);
   }
 
-  forget(tensor: Handle): void {
-    this.lifetime.forget(tensor);
+  forget(tensor: Handle, node: Node): void {
+    this.lifetime.forget(tensor, node);
   }
 
   keep(tensor: Handle): void {
@@ -164,8 +170,8 @@ export class RuntimeHost implements TensorHost {
     return this.#open.transfers.read(node, this.want(toHost), signal, into);
   }
 
-  upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null): Node {
-    return this.#opened().transfers.upload(bytes, dtype, shape, pin, this.want(anywhere));
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape, pin: Place | null = null, keep = true): Node {
+    return this.#opened().transfers.upload(bytes, dtype, shape, { at: pin, keep }, this.want(anywhere));
   }
 
   async move(node: Node, device: string, signal?: AbortSignal): Promise<void> {

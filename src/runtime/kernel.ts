@@ -12,7 +12,7 @@ import type { DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
-import { constant } from '../tensor/build.ts';
+import { alu, constant } from '../tensor/build.ts';
 import { TensorCore } from '../tensor/core.ts';
 import type { TensorHost } from '../tensor/host.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -164,6 +164,13 @@ export function stencilInput(host: TensorHost, node: Node, border: Border): Kern
   return Object.assign(tensor, { at }) as KernelValue;
 }
 
+/** Positions 0 … n-1 moved by `o`, held within them. Unsigned: there is no sign to be looked at before a load. */
+function held(n: number, o: number): Node {
+  const number = (value: number): Node => constant('u32', value, true);
+  const [here, away] = [makeNode('iota', 'u32', [n], [], args.axis(0)), number(Math.min(Math.abs(o), n))];
+  return o > 0 ? alu('min', alu('add', here, away), number(n - 1)) : alu('sub', alu('max', here, away), away);
+}
+
 const borders: Readonly<Record<Border, (x: Node, offsets: readonly number[]) => Node>> = {
   wrap: (x, offsets) => {
     const { values } = x.shape;
@@ -187,14 +194,20 @@ const borders: Readonly<Record<Border, (x: Node, offsets: readonly number[]) => 
       ),
     );
   },
-  // Moves only, so that the body stays one kernel: what is left of the axis, and its last slice as often as it takes.
+  // Moves only, so that the body stays one kernel. Along the last axis, where neighbours are loaded together: what is left of the
+  // axis, and its last slice as often as it takes. Along the others each position reads one place, wherever that is.
   clamp: (x, offsets) => {
     let node = x;
+    const last = x.shape.values.reduce((found, d, i) => (d === 1 ? found : i), -1);
     offsets.forEach((o, axis) => {
       const { values } = node.shape;
       const n = values[axis]!;
       const missing = Math.min(Math.abs(o), n);
       if (missing === 0) return;
+      if (axis !== last) {
+        node = makeNode('gather', node.dtype, values, [node, held(n, o)], args.axis(axis));
+        return;
+      }
       const part = (start: number, size: number): Node => {
         const starts = values.map((_, i) => (i === axis ? start : 0));
         const steps = values.map(() => 1);

@@ -23,6 +23,8 @@ export interface TensorOptions<D extends DType = DType> {
 export interface UploadOptions<D extends DType = DType> extends TensorOptions<D> {
   /** The device the tensor and what is computed from it stay on. Default: where it is expected to be used best. */
   readonly device?: DeviceId | undefined;
+  /** False: no copy of a small array stays in host memory. If its device is lost, so is the tensor. For data that you still have. */
+  readonly keep?: boolean | undefined;
 }
 
 /** Options that name a dtype. */
@@ -46,16 +48,19 @@ export abstract class TensorMaking {
    */
   tensor<D extends DType>(data: TensorInput, shape: Shape | undefined, options: UploadAs<D>): Tensor<D>;
   tensor<D extends DType>(data: TensorInput, options: UploadAs<D>): Tensor<D>;
-  tensor<T extends TensorInput>(data: T, options: { readonly device: DeviceId }): Tensor<DTypeOf<T>>;
-  tensor<T extends TensorInput>(data: T, shape?: Shape, options?: { readonly device?: DeviceId }): Tensor<DTypeOf<T>>;
+  tensor<T extends TensorInput>(
+    data: T,
+    options: { readonly device: DeviceId; readonly keep?: boolean },
+  ): Tensor<DTypeOf<T>>;
+  tensor<T extends TensorInput>(data: T, shape?: Shape, options?: Omit<UploadOptions, 'dtype'>): Tensor<DTypeOf<T>>;
   tensor(data: TensorInput, shape?: Shape | UploadOptions, options?: UploadOptions): Tensor;
   tensor(data: TensorInput, second?: Shape | UploadOptions, third?: UploadOptions): Tensor {
     this.host.checkOpen('tensor');
     const shape = Array.isArray(second) ? (second as Shape) : undefined;
-    const { dtype: wanted, device } = third ?? (shape ? {} : ((second ?? {}) as UploadOptions));
+    const { dtype: wanted, device, keep } = third ?? (shape ? {} : ((second ?? {}) as UploadOptions));
     const { bytes, dtype, shape: target } = encode(data, shape, wanted);
     const pin = device === undefined ? null : this.host.place(device, 'tensor');
-    return new Tensor(this.host, this.host.upload(bytes, dtype, target, pin));
+    return new Tensor(this.host, this.host.upload(bytes, dtype, target, pin, keep !== false));
   }
 
   /**

@@ -8,6 +8,7 @@ import type { Place } from '../devices/place.ts';
 import type { Router } from '../governor/routing/router.ts';
 import type { RouteRequest } from '../governor/routing/types.ts';
 import type { Node } from '../graph/node.ts';
+import type { Patterns } from '../graph/patterns.ts';
 import { makePlan, type Plan } from '../graph/plan.ts';
 import { KeyedCache, type Trace } from '../graph/trace.ts';
 import type { Kernel, Routine } from '../kernel/kernel.ts';
@@ -32,6 +33,7 @@ export class Programs {
   readonly #placement: Placement;
   readonly #ledger: Ledger;
   readonly #events: Emitter;
+  readonly #patterns: Patterns | null;
 
   constructor(
     places: readonly Place[],
@@ -39,6 +41,7 @@ export class Programs {
     conditions: Conditions,
     ledger: Ledger,
     events: Emitter,
+    patterns: Patterns | null,
   ) {
     this.#places = places;
     this.#awaits = places.length > 1 && places.some((p) => !p.caps.syncRead);
@@ -46,6 +49,7 @@ export class Programs {
     this.#placement = new Placement(places, router, conditions, events);
     this.#ledger = ledger;
     this.#events = events;
+    this.#patterns = patterns;
   }
 
   /** The place a program is being made for; stays when that fails, until the next one is. */
@@ -158,7 +162,7 @@ export class Programs {
   #plan(entry: Entry, t: Trace, outputs: readonly Node[], place: Place): Plan {
     const known = entry.plans[place.index];
     if (known) return known;
-    const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], place.caps);
+    const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], place.caps, this.#patterns);
     entry.plans[place.index] = plan;
     return plan;
   }

@@ -5,7 +5,7 @@ import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { TensorLost } from '../governor/recovery/errors.ts';
 import { noInts } from '../graph/intern.ts';
-import { Node } from '../graph/node.ts';
+import { Node, noNodes } from '../graph/node.ts';
 import type { DeferredCheck } from '../graph/storage.ts';
 import { trace } from '../graph/trace.ts';
 import { withInherited } from './checks.ts';
@@ -13,12 +13,18 @@ import type { Engine } from './engine.ts';
 import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
 import { releaseMade } from './results.ts';
-import type { Remembered, Signature } from './signature.ts';
+import type { Recorded, Remembered, Signature } from './signature.ts';
 import { anywhere, type Want } from './want.ts';
 
 /** What a call reads: its arguments, and tensors from outside. */
-export const leavesOf = ({ leaves }: Remembered, inputs: readonly Node[]): Node[] =>
-  leaves.map((leaf) => (typeof leaf === 'number' ? inputs[leaf]! : leaf));
+export function leavesOf({ leaves }: Remembered, inputs: readonly Node[]): Node[] {
+  const found: Node[] = [];
+  for (let i = 0; i < leaves.length; i++) {
+    const leaf = leaves[i]!;
+    found.push(typeof leaf === 'number' ? inputs[leaf]! : leaf);
+  }
+  return found;
+}
 
 /** One run; if it fails, again or elsewhere as the engine's recovery says. `again` would repeat it after a loss. */
 export function run(
@@ -41,19 +47,23 @@ export function run(
     const bound: DeviceBuffer[] = [];
     let reach = 0;
     for (let i = 0; i < leaves.length; i++) {
-      bound.push(engine.residency.bring(leaves[i]!, place));
-      reach = Math.max(reach, leaves[i]!.reach);
+      const leaf = leaves[i]!;
+      bound.push(engine.residency.bring(leaf, place));
+      if (leaf.reach > reach) reach = leaf.reach;
     }
     engine.issues();
     const buffers = replay(signature, executable, engine, bound, scalars);
     const checks = checksOf(signature, executable, engine, leaves, buffers);
-    const nodes = signature.outputs.map((o) => new Node('leaf', o.dtype, o.shape, [], noInts));
+    const { outputs, called } = signature;
+    const nodes: Node[] = [];
+    for (let i = 0; i < outputs.length; i++) {
+      const { dtype, shape, code } = outputs[i]!;
+      nodes.push(new Node('leaf', dtype, shape, noNodes, noInts, 0, code));
+    }
     const ids = signature.checks.length > 0 ? plan.outputs.slice(0, nodes.length) : plan.outputs;
-    const by = signature.called.kernel ? { name: signature.called.name, steps: plan.steps } : executable.by;
-    engine.results.attach({ place, leaves, buffers, checks, by }, nodes, ids, {
-      reach,
-      call: { inputs: leaves, run: again },
-    });
+    const by = called.kernel ? { name: called.name, steps: plan.steps } : executable.by;
+    const call = { inputs: leaves, run: again };
+    engine.results.attach({ place, leaves, buffers, checks, by }, nodes, ids, { reach, call });
     return nodes;
   });
 }
@@ -112,44 +122,49 @@ function allAt(leaves: readonly Node[], place: Place): boolean {
   return true;
 }
 
-/** Devices that can record get the whole plan as one recording; the others launch step by step. */
+/** Devices that can record get the whole plan as one recording; the others launch step by step. Takes over the list of leaves. */
 function replay(
-  { recordings, called }: Signature,
+  signature: Signature,
   executable: Executable,
   engine: Engine,
-  leaves: readonly DeviceBuffer[],
+  leaves: DeviceBuffer[],
   scalars: readonly number[],
 ): (DeviceBuffer | undefined)[] {
-  const { place, plan, programs } = executable;
-  const { device } = place;
+  const { place, plan } = executable;
+  const { called } = signature;
   // A single launch is cheaper than replaying a recording of one.
-  if (!device.record || plan.steps.length < 2 || engine.dispatch.detailed)
-    return engine.dispatch.stepwise(executable, called, () => engine.launch(executable, [...leaves], scalars));
-  let recording = recordings.get(executable);
-  if (!recording) {
-    // Those of a device that was lost went with it.
-    for (const e of recordings.keys()) if (e.generation !== e.place.generation) recordings.delete(e);
-    recording = device.record(
-      plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars })),
-    );
-    recordings.set(executable, recording);
-  }
-  const buffers: (DeviceBuffer | undefined)[] = [...leaves];
+  if (!place.device.record || plan.steps.length < 2 || engine.dispatch.detailed)
+    return engine.dispatch.stepwise(executable, called, engine, leaves, scalars);
+  const { recording, temporaries } = recordedFor(signature, executable);
+  const buffers: (DeviceBuffer | undefined)[] = leaves;
   try {
     for (let i = 0; i < plan.made.length; i++) buffers.push(place.allocate(plan.made[i]!.bytes));
     // A copy: a recording may keep what it was bound to, and temporaries leave this list below.
-    engine.dispatch.replay(executable, called, recording, [...buffers] as DeviceBuffer[], scalars);
+    engine.dispatch.replay(executable, called, recording, buffers.slice() as DeviceBuffer[], scalars);
   } catch (e) {
-    for (const b of buffers.slice(leaves.length)) place.release(b!);
+    for (let b = plan.leaves; b < buffers.length; b++) place.release(buffers[b]!);
     throw e;
   }
-  const lasting = new Set(plan.outputs);
-  for (let b = plan.leaves; b < buffers.length; b++) {
-    if (lasting.has(b)) continue;
+  for (let i = 0; i < temporaries.length; i++) {
+    const b = temporaries[i]!;
     place.release(buffers[b]!);
     buffers[b] = undefined;
   }
   return buffers;
+}
+
+function recordedFor({ recordings }: Signature, executable: Executable): Recorded {
+  const known = recordings.get(executable);
+  if (known) return known;
+  // Those of a device that was lost went with it.
+  for (const e of recordings.keys()) if (e.generation !== e.place.generation) recordings.delete(e);
+  const { place, plan, programs } = executable;
+  const steps = plan.steps.map((s, i) => ({ program: programs[i]!, buffers: s.buffers, scalars: s.scalars }));
+  const recording = place.device.record!(steps);
+  const temporaries = plan.made.map((_, i) => plan.leaves + i).filter((b) => !plan.outputs.includes(b));
+  const recorded = { recording, temporaries };
+  recordings.set(executable, recorded);
+  return recorded;
 }
 
 function notKept({ outputs }: Signature): TensorLost {

@@ -15,6 +15,8 @@ interface Disposable {
 export interface ScopeStore {
   run<T>(scope: Scope, body: () => T): T;
   current(): Scope | undefined;
+  /** No scope is in progress: what follows asynchronous calls is not paid for until the next one. */
+  rest?(): void;
 }
 
 /** What a scope asks of everything inside. */
@@ -124,7 +126,11 @@ export async function createScopeStore(): Promise<ScopeStore> {
   if (isNode()) {
     const { AsyncLocalStorage } = (await importNode('async_hooks')) as typeof import('node:async_hooks');
     const storage = new AsyncLocalStorage<Scope>();
-    return { run: (scope, body) => storage.run(scope, body), current: () => storage.getStore() };
+    return {
+      run: (scope, body) => storage.run(scope, body),
+      current: () => storage.getStore(),
+      rest: () => storage.disable(),
+    };
   }
   let current: Scope | undefined;
   return {

@@ -1,5 +1,9 @@
 // The scopes in progress: which one is current, and what it asks of everything that is computed inside.
+//
+// Where a scope follows asynchronous calls, every promise of the process takes three times as long, scope or no scope. So the store rests
+// once no scope is in progress, in the next turn of the event loop: a loop of scopes does not wake it again and again.
 
+import { nextTurn } from '../base/turn.ts';
 import type { Handle } from '../tensor/host.ts';
 import { Scope, type ScopePlaces, type ScopeStore } from './scope.ts';
 import type { Want } from './want.ts';
@@ -12,6 +16,8 @@ export class Scopes {
   #pins = 0;
   /** Those of them that have a name. */
   named = 0;
+  /** The store is about to rest. */
+  #resting = false;
 
   constructor(store: ScopeStore) {
     this.#store = store;
@@ -31,6 +37,11 @@ export class Scopes {
     return this.#pins > 0 ? (this.#store.current()?.want(base) ?? base) : base;
   }
 
+  readonly #rest = (): void => {
+    this.#resting = false;
+    if (this.active === 0) this.#store.rest?.();
+  };
+
   /** Runs a body in a scope; works for plain and for async bodies. */
   run<T>(body: () => T, places: ScopePlaces = {}): T {
     const scope = new Scope(this.#store.current(), places);
@@ -44,6 +55,10 @@ export class Scopes {
       this.#pins -= pins;
       this.named -= names;
       scope.end(result);
+      if (this.active === 0 && !this.#resting) {
+        this.#resting = true;
+        nextTurn(this.#rest);
+      }
     };
     let result: T;
     try {

@@ -9,12 +9,13 @@ import type { DType } from '../base/dtype.ts';
 import type { Recording } from '../devices/device.ts';
 import { ArgumentError } from '../errors.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
-import { type IndexCheck, Node } from '../graph/node.ts';
+import { addHandle, codeOf, type IndexCheck, Node } from '../graph/node.ts';
 import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
+import type { Recurrent } from './recipe.ts';
 import { branches, flatten, regrow } from './tree.ts';
 import type { Want } from './want.ts';
 
@@ -23,7 +24,8 @@ export interface Signature {
   /** The graph that was traced: lazy nodes above placeholders. Planned anew for each place it runs at. */
   readonly graph: readonly Node[];
   readonly opened: ReadonlySet<number>;
-  readonly outputs: readonly { readonly dtype: DType; readonly shape: Ints }[];
+  /** What the results are like, with the codes of their nodes. */
+  readonly outputs: readonly { readonly dtype: DType; readonly shape: Ints; readonly code: number }[];
   readonly checks: readonly IndexCheck[];
   /** Scalars that are drawn anew for each call, in the order in which the body asked for them. */
   readonly draws: readonly number[];
@@ -32,10 +34,17 @@ export interface Signature {
   epoch: number;
   /** What the last call was said to be. */
   op: Want['op'];
-  readonly recordings: Map<Executable, Recording>;
+  readonly recordings: Map<Executable, Recorded>;
   readonly called: Called;
   /** It is not kept any more, and cannot be run. */
   gone: boolean;
+}
+
+/** A plan as a device recorded it. */
+export interface Recorded {
+  readonly recording: Recording;
+  /** Plan buffers that nobody needs once it was replayed. */
+  readonly temporaries: readonly number[];
 }
 
 /** What a compiled function is called. */
@@ -53,6 +62,8 @@ export interface Remembered {
   /** Per leaf of the plan: the number of the tensor argument it stands for, or a tensor from outside. */
   readonly leaves: readonly (number | Node)[];
   readonly rebuild: (tensors: readonly unknown[]) => unknown;
+  /** The call as the step of a recurrence; null until it was called. */
+  recurrence: Recurrent | null;
 }
 
 /** A tensor of a dtype and shape, a value, or arrays and objects of them. */
@@ -70,7 +81,8 @@ export function fits(pattern: readonly Pattern[], args: readonly unknown[], inpu
 
 function fitsOne(pattern: Pattern, arg: unknown, inputs: Node[]): boolean {
   if (pattern.kind === 'tensor') {
-    if (!(arg instanceof TensorCore)) return false;
+    // The class itself, not the first of those it extends: that is found a dozen steps sooner.
+    if (!(arg instanceof Tensor)) return false;
     const { node } = arg;
     if (node.shape !== pattern.shape || node.dtype !== pattern.dtype) return false;
     inputs.push(node);
@@ -182,7 +194,7 @@ export class Signatures {
         const flat = flatten(result, (v): v is Tensor => v instanceof TensorCore, 'compile', 'the result');
         graph = flat.values.map((t) => t.node);
         rebuild = flat.rebuild;
-        for (const n of graph) n.handles++;
+        for (const n of graph) addHandle(n);
       });
       if (graph.length === 0) throw noResult();
       const placeholders = symbols.tensors.map((t) => t.node);
@@ -206,12 +218,13 @@ export class Signatures {
       const position = positions.get(leaf);
       if (position !== undefined) return position;
       // A tensor from outside, or made in the body: it stays as it is for as long as the call is remembered.
-      leaf.handles++;
+      addHandle(leaf);
       return leaf;
     });
     const { signature, told } = this.#family(all, graph);
     if (signature.graph !== graph) for (const n of graph) this.#host.dropHandle(n);
-    const made: Remembered = { pattern, signature, scalars: told.map((i) => all.scalars[i]!), leaves, rebuild };
+    const scalars = told.map((i) => all.scalars[i]!);
+    const made: Remembered = { pattern, signature, scalars, leaves, rebuild, recurrence: null };
     this.#remembered.unshift(made);
     if (this.#remembered.length > mostRemembered) this.#drop(this.#remembered.pop()!);
     return made;
@@ -263,7 +276,7 @@ export class Signatures {
       signature: {
         graph,
         opened,
-        outputs: graph.map((n) => ({ dtype: n.dtype, shape: n.shape })),
+        outputs: graph.map((n) => ({ dtype: n.dtype, shape: n.shape, code: codeOf('leaf', n.dtype) })),
         checks: t.checks,
         draws: [...t.draws].sort((p, q) => t.scalars[p]! - t.scalars[q]!),
         executable: null,
@@ -287,7 +300,7 @@ export class Signatures {
     }
     for (const n of signature.graph) this.#host.dropHandle(n);
     signature.gone = true;
-    for (const recording of signature.recordings.values()) recording.dispose();
+    for (const { recording } of signature.recordings.values()) recording.dispose();
     signature.recordings.clear();
   }
 

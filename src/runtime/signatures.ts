@@ -33,7 +33,7 @@ export const runtimeKinds = kindTable({
   },
 });
 
-const upload = '{dtype:dtype,device:text}';
+const upload = '{dtype:dtype,device:text,keep:flag}';
 const made = 'options:{dtype:dtype}?';
 const kernel = "options:{border:'wrap'|'zero'|'clamp',name:text,inPlace:number}?";
 const matrix = `rows:number columns:number? k:number? ${made}`;

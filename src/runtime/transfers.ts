@@ -14,7 +14,7 @@ import type { Maybe, Work } from '../governor/recovery/attempt.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { internInts, noInts } from '../graph/intern.ts';
-import { dropUse, Node, settle } from '../graph/node.ts';
+import { addUse, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { callerLine } from '../tensor/core.ts';
 import { typed } from '../tensor/host-array.ts';
@@ -67,6 +67,8 @@ interface Upload {
   readonly node: Node;
   /** Where the tensor stays; null if anywhere. */
   readonly at: Place | null;
+  /** Whether its bytes may stay in host memory too. */
+  readonly keep: boolean;
   readonly now: number;
   place: Place | null;
 }
@@ -178,7 +180,7 @@ export class Transfers {
     const start = performance.now();
     const reading: Reading = { node, signal, into, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
-    node.uses++;
+    addUse(node);
     try {
       const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
       const now = this.#waited(reading.place, start, line);
@@ -282,7 +284,7 @@ export class Transfers {
   readonly #uploading: Work<Upload, Want, Node> = {
     what: 'upload',
     run: (upload, want) => {
-      const { bytes, node, at } = upload;
+      const { bytes, node, at, keep } = upload;
       upload.place = null;
       const place = this.#engine.programs.home(1 << dtypeInfo[node.dtype].id, bytes.byteLength, want);
       upload.place = place;
@@ -296,7 +298,7 @@ export class Transfers {
       const storage = new Storage(place, buffer, this.#ledger.storages);
       if (at) storage.pin = at;
       storage.lastUse = upload.now;
-      if (place.mortal) this.#keep(node, storage, bytes);
+      if (place.mortal && keep) this.#keep(node, storage, bytes);
       settle(node, storage);
       return node;
     },
@@ -304,10 +306,10 @@ export class Transfers {
   };
 
   /** A computed node from bytes, which are copied: at a place if one is given, where it then stays, else where it suits. */
-  upload(bytes: Uint8Array, dtype: DType, shape: Shape, at: Place | null, want: Want): Node {
+  upload(bytes: Uint8Array, dtype: DType, shape: Shape, { at, keep }: Pick<Upload, 'at' | 'keep'>, want: Want): Node {
     const node = new Node('leaf', dtype, internInts(shape), [], noInts);
     const now = ++this.#ledger.storages.now;
-    const upload: Upload = { bytes, node, at, now, place: null };
+    const upload: Upload = { bytes, node, at, keep, now, place: null };
     const there = at ? { ...want, pin: at, pinned: true } : want;
     return this.#recovery.attempts.run(this.#uploading, upload, there);
   }

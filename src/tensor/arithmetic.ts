@@ -233,16 +233,16 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
   private arithmetic<E extends DType>(name: keyof typeof binaryOps, other: TensorCore | ScalarInput): Tensor<E> {
     const a = this.node;
     const row = binaryOps[name];
-    if (other instanceof TensorCore) {
+    // The two common cases, kept short: a number, which takes the dtype of a float tensor,
+    if (typeof other === 'number') {
+      if ((row.plain & floatBits & dtypeBit(a)) !== 0) return this.make<E>(aluNode(row.op!, [a, floatLike(a, other)]));
+    } else if (other instanceof TensorCore) {
       const b = this.sibling(other, name).node;
-      // The common case, kept short: equal dtypes that need no conversion and equal shapes.
+      // and equal dtypes that need no conversion, with equal shapes.
       if (a.dtype === b.dtype && a.shape === b.shape && (row.plain & dtypeBit(a)) !== 0)
         return this.make<E>(aluNode(row.op!, [a, b]));
       return this.make<E>(row.build(a, b, name));
     }
-    // As common: a number, which takes the dtype of a float tensor.
-    if (typeof other === 'number' && (row.plain & floatBits & dtypeBit(a)) !== 0)
-      return this.make<E>(aluNode(row.op!, [a, floatLike(a, other)]));
     return this.make<E>(row.build(a, other, name));
   }
 

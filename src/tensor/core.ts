@@ -161,7 +161,7 @@ export abstract class TensorCore<D extends DType = DType> {
   dispose(): void {
     if (this.#disposed !== false) return;
     this.#disposed = this.#host.development ? callerLine() : true;
-    this.#host.forget(this);
+    this.#host.forget(this, this.#node);
     dropHandle(this.#node);
   }
 

@@ -101,41 +101,26 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
     const size = this.shape[a]!;
     if (positionType(size) !== 'i32') throw tooLong('scatter', this.shape, a);
     const at = this.positions(indices, size, 'scatter', options.bounds);
-    const where = at.shape;
-    const target = (count: number) => this.shape.map((d, i) => (i === a ? count : d));
-    const perElement = where.length === this.rank && where.length > 1;
-    const shape = target(perElement ? where[a]! : (where[0] ?? 1));
-    const fits = perElement ? sameShape(where, shape) : where.length <= 1;
-    if (!fits || !sameShape(broadcast(updates.shape, shape, 'scatter'), shape)) {
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `scatter: indices ${show(where)} and updates ${show(updates.shape)} into ${show(this.shape)} along axis ${a}`,
-        fix: `Indices of rank 1 need updates of shape ${show(target(where[0] ?? 1))}; else both need one shape that fits the target.`,
-        where: 'scatter',
-      });
-    }
-    const values = expand(cast(updates.node, this.dtype), shape);
-    if (this.size === 0 || values.size === 0) return this.make<D>(this.node);
-    const wrapped = wrapNegative(cast(at.node(), 'i32'), size);
-    const node = makeNode(
-      'scatter',
-      this.dtype,
-      this.shape,
-      [this.node, wrapped, values],
-      args.scatter(combine, a, perElement),
-    );
-    node.check = at.check();
-    return this.make<D>(node);
+    return this.make<D>(scattered(this.node, at, updates.node, a, combine, 'scatter'));
   }
 
-  /** Indices as they are used: an uploaded list holds memory, so it is made when everything else was checked. */
-  private positions(indices: Indices, size: number, where: string, mode: IndexMode = 'check'): Positions {
+  /**
+   * Indices as they are used on an axis of `whole`. An uploaded list holds memory, so it is made when everything else was checked,
+   * and once.
+   */
+  protected positions(
+    indices: Indices,
+    size: number,
+    where: string,
+    mode: IndexMode = 'check',
+    whole: Shape = this.shape,
+  ): Positions {
     if (indices instanceof TensorCore) {
       const node = this.sibling(indices, where).node;
       checkIndexDType(node, where);
       const { values } = node.shape;
       if (mode === 'clip' && size > 0) return { shape: values, node: () => clipped(node, size), check: () => null };
-      return { shape: values, node: () => node, check: () => rangeCheck(node, size, where, this.shape) };
+      return { shape: values, node: () => node, check: () => rangeCheck(node, size, where, whole) };
     }
     const { flat, shape } = flattenIndices(indices, where);
     if (mode === 'clip' && size > 0)
@@ -143,15 +128,15 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
         if (Number.isInteger(v)) flat[i] = Math.min(Math.max(v, 0), size - 1);
       });
     for (const v of flat) {
-      if (!Number.isInteger(v) || v < -size || v >= size)
-        throw outOfRange(where, `index ${shown(v)}`, size, this.shape);
+      if (!Number.isInteger(v) || v < -size || v >= size) throw outOfRange(where, `index ${shown(v)}`, size, whole);
     }
     const dtype = positionType(size);
+    let uploaded: Node | null = null;
     const upload = (): Node => {
       const list = dtype === 'i32' ? Int32Array.from(flat) : BigInt64Array.from(flat, BigInt);
       return this.host.upload(new Uint8Array(list.buffer), dtype, shape);
     };
-    return { shape, node: upload, check: () => null };
+    return { shape, node: () => (uploaded ??= upload()), check: () => null };
   }
 }
 
@@ -163,8 +148,46 @@ function clipped(indices: Node, size: number): Node {
   return alu('min', low, constant(dtype, size - 1, true));
 }
 
+/** `base` with `updates` at positions of an axis. */
+export function scattered(
+  base: Node,
+  at: Positions,
+  updates: Node,
+  axis: number,
+  combine: Combine,
+  where: string,
+): Node {
+  const { dtype, shape: whole, size } = base;
+  const { shape: indexed } = at;
+  const target = (count: number): Shape => whole.values.map((d, i) => (i === axis ? count : d));
+  const perElement = indexed.length === whole.values.length && indexed.length > 1;
+  const shape = target(perElement ? indexed[axis]! : (indexed[0] ?? 1));
+  const fits = perElement ? sameShape(indexed, shape) : indexed.length <= 1;
+  const given = updates.shape.values;
+  if (!fits || !sameShape(broadcast(given, shape, where), shape)) {
+    throw new ShapeError({
+      code: 'SHAPE_MISMATCH',
+      message: `${where}: indices ${show(indexed)} and updates ${show(given)} into ${show(whole.values)} along axis ${axis}`,
+      fix: `Indices of rank 1 need updates of shape ${show(target(indexed[0] ?? 1))}; else both need one shape that fits the target.`,
+      where,
+    });
+  }
+  const values = expand(cast(updates, dtype), shape);
+  if (size === 0 || values.size === 0) return base;
+  const wrapped = wrapNegative(cast(at.node(), 'i32'), whole.values[axis]!);
+  const node = makeNode(
+    'scatter',
+    dtype,
+    whole.values,
+    [base, wrapped, values],
+    args.scatter(combine, axis, perElement),
+  );
+  node.check = at.check();
+  return node;
+}
+
 /** Indices of a call, with the node and the check of their range made on demand. */
-interface Positions {
+export interface Positions {
   readonly shape: Shape;
   node(): Node;
   check(): IndexCheck | null;

@@ -75,6 +75,14 @@ export function matmulNode(a: Node, b: Node, precision: Precision, where = 'matm
     const counts = matmulNode(cast(a, 'i32'), cast(b, 'i32'), precision, where);
     return alu('ne', counts, constant('i32', 0));
   }
+  if (p.length === 2 && q.length === 2 && p[1] === q[0] && a.size > 0 && b.size > 0)
+    return makeNode(
+      'matmul',
+      dtype,
+      checkCount([p[0]!, q[1]!], where),
+      [cast(a, dtype), cast(b, dtype)],
+      args.matmul(precision),
+    );
   const x = p.length === 1 ? reshape(a, [1, p[0]!]) : a;
   const y = q.length === 1 ? reshape(b, [q[0]!, 1]) : b;
   const [xs, ys] = [x.shape.values, y.shape.values];

@@ -201,15 +201,20 @@ function shapes(shape: Shape, axes: readonly number[]): { kept: Shape; dropped: 
   return { kept, dropped: shape.filter((_, i) => !axes.includes(i)) };
 }
 
+const noAxes: Shape = Object.freeze([]);
+
 const identities: Readonly<Record<'sum' | 'prod' | 'any' | 'all', number>> = { sum: 0, prod: 1, any: 0, all: 1 };
 
 /** A reduction of a node in its own dtype; an empty one gives the identity, or an error where there is none. */
 export function reduce(op: ReduceOp, x: Node, options: ReduceOptions, where: string): Node {
   const { values: shape } = x.shape;
   const axes = normalizeAxes(options.axis, shape.length, where);
+  const dtype: DType = op === 'argmax' || op === 'argmin' ? 'i32' : x.dtype;
+  // All of it to one number is by far the most common: no shapes are made for that.
+  if (axes.length === shape.length && x.size > 0 && shape.length > 0 && !options.keepdims)
+    return makeNode('reduce', dtype, noAxes, [x], args.reduce(op, axes));
   const { kept, dropped } = shapes(shape, axes);
   const target = options.keepdims ? kept : dropped;
-  const dtype: DType = op === 'argmax' || op === 'argmin' ? 'i32' : x.dtype;
   if (axes.length === 0 && op !== 'argmax' && op !== 'argmin') return x;
   if (sizeOf(axes.map((a) => shape[a]!)) === 0) {
     if (!(op in identities)) {

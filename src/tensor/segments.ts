@@ -3,15 +3,18 @@
 // How many segments there are is given, so nothing waits. Segments need not be sorted. Numbers are checked as indices are.
 
 import { shown } from '../base/arguments.ts';
-import { accumulatorFor, type DType, floatFor, intRange, isFloat } from '../base/dtype.ts';
+import { accumulatorFor, type DType, floatFor } from '../base/dtype.ts';
 import { checkCount, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
+import { highest, lowest } from '../kernel/identity.ts';
+import type { Value } from '../kernel/semantics.ts';
 import type { FloatOf } from './arithmetic.ts';
+import { alu, cast, expand, positionType, tooLong } from './build.ts';
 import { filled } from './compact.ts';
 import type { TensorCore } from './core.ts';
 import { Dynamic } from './dynamic.ts';
-import type { Indices } from './indexing.ts';
+import { type Indices, type Positions, scattered } from './indexing.ts';
 import type { Tensor } from './tensor.ts';
 
 export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
@@ -21,10 +24,9 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    */
   segmentSum(ids: Indices, segments: number): Tensor<D> {
     const type = accumulatorFor(numeric(this, 'segmentSum'));
-    using base = this.make(baseOf(this, segments, type, 0, 'segmentSum'));
-    using rows = this.cast(type);
-    using sum = base.scatter(ids, rows as Tensor, { mode: 'add' });
-    return sum.cast(this.dtype) as Tensor<D>;
+    const base = baseOf(this, segments, type, 0, 'segmentSum');
+    const sum = scattered(base, this.#segmentsOf(ids, base, 'segmentSum'), this.node, 0, 'sum', 'segmentSum');
+    return this.make<D>(cast(sum, this.dtype));
   }
 
   /**
@@ -32,10 +34,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMax([0, 1, 0], 2) // → [3, 2]
    */
   segmentMax(ids: Indices, segments: number): Tensor<D> {
-    const type = numeric(this, 'segmentMax');
-    const least = isFloat(type) ? Number.NEGATIVE_INFINITY : intRange[type as keyof typeof intRange][0];
-    using base = this.make<D>(baseOf(this, segments, type, least, 'segmentMax'));
-    return base.scatter(ids, this as unknown as Tensor, { mode: 'max' });
+    return this.#extreme(ids, segments, 'max', lowest, 'segmentMax');
   }
 
   /**
@@ -43,10 +42,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMin([0, 1, 0], 2) // → [1, 2]
    */
   segmentMin(ids: Indices, segments: number): Tensor<D> {
-    const type = numeric(this, 'segmentMin');
-    const most = isFloat(type) ? Number.POSITIVE_INFINITY : intRange[type as keyof typeof intRange][1];
-    using base = this.make<D>(baseOf(this, segments, type, most, 'segmentMin'));
-    return base.scatter(ids, this as unknown as Tensor, { mode: 'min' });
+    return this.#extreme(ids, segments, 'min', highest, 'segmentMin');
   }
 
   /**
@@ -56,21 +52,38 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
   segmentMean(ids: Indices, segments: number): Tensor<FloatOf<D>> {
     const type = floatFor(numeric(this, 'segmentMean'));
     const wide = accumulatorFor(type);
-    using base = this.make(baseOf(this, segments, wide, 0, 'segmentMean'));
-    using rows = this.cast(wide);
-    using sum = base.scatter(ids, rows as Tensor, { mode: 'add' });
+    const base = baseOf(this, segments, wide, 0, 'segmentMean');
     // One count for all elements of a row.
-    const shape = this.shape.map((d, axis) => (axis === 0 ? d : 1));
-    using none = this.make(filled(wide, 0, [segments, ...shape.slice(1)]));
-    using ones = this.make(filled(wide, 1, shape));
-    using counts = none.scatter(ids, ones, { mode: 'add' });
-    using mean = sum.div(counts);
-    return mean.cast(type) as Tensor<FloatOf<D>>;
+    const one = this.shape.map((d, axis) => (axis === 0 ? d : 1));
+    const none = filled(wide, 0, [segments, ...one.slice(1)]);
+    const at = this.#segmentsOf(ids, base, 'segmentMean');
+    const sum = scattered(base, at, this.node, 0, 'sum', 'segmentMean');
+    const counts = scattered(none, at, filled(wide, 1, one), 0, 'sum', 'segmentMean');
+    return this.make(cast(alu('div', sum, expand(counts, base.shape.values)), type));
+  }
+
+  #extreme(
+    ids: Indices,
+    segments: number,
+    combine: 'max' | 'min',
+    empty: Readonly<Record<DType, Value>>,
+    where: string,
+  ): Tensor<D> {
+    const type = numeric(this, where);
+    const base = baseOf(this, segments, type, empty[type], where);
+    return this.make<D>(scattered(base, this.#segmentsOf(ids, base, where), this.node, 0, combine, where));
+  }
+
+  /** The segment of each row, as positions on the first axis of what the rows are put together with. */
+  #segmentsOf(ids: Indices, base: Node, where: string): Positions {
+    const { values } = base.shape;
+    if (positionType(values[0]!) !== 'i32') throw tooLong(where, values, 0);
+    return this.positions(ids, values[0]!, where, 'check', values);
   }
 }
 
 /** What rows are put together with: one row for each segment, as it is without any. */
-function baseOf(x: TensorCore, segments: number, type: DType, empty: number | bigint, where: string): Node {
+function baseOf(x: TensorCore, segments: number, type: DType, empty: Value, where: string): Node {
   if (!Number.isSafeInteger(segments) || segments < 0 || x.rank === 0) {
     throw new ArgumentError({
       code: 'BAD_SEGMENTS',

@@ -24,7 +24,7 @@ export function dispatch(kernel: string, routed: Routed): (params: Params) => Te
   const [one, two] = [pick(directUnary, kernel), pick(directBinary, kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
-    const made = one ? direct(backend, one, inputs.x!) : two ? direct(backend, two, inputs.a!, inputs.b!) : null;
+    const made = one ? directOne(backend, one, inputs.x!) : two ? directTwo(backend, two, inputs.a!, inputs.b!) : null;
     if (made) {
       backend.session.ranNative(kernel);
       return backend.put(made);
@@ -40,14 +40,19 @@ export function dispatch(kernel: string, routed: Routed): (params: Params) => Te
   };
 }
 
-/**
- * A single op on floats that are tensors already makes nothing on the way: no scope has to be opened for it, which takes as
- * long as the op itself. Null where it must go the long way.
- */
-function direct(backend: ForgeBackend, f: (...x: Tensor[]) => Tensor, ...inputs: TensorInfo[]): Tensor | null {
-  const [a, b] = [backend.floats(inputs[0]!), inputs.length > 1 ? backend.floats(inputs[1]!) : undefined];
-  if (a === null || b === null) return null;
-  return b ? f(a, b) : f(a);
+// A single op on floats that are tensors already makes nothing on the way: no scope has to be opened for it, which takes as long as the
+// op itself. Null where it must go the long way.
+
+function directOne(backend: ForgeBackend, f: (x: Tensor) => Tensor, x: TensorInfo): Tensor | null {
+  const tensor = backend.floats(x);
+  return tensor === null ? null : f(tensor);
+}
+
+type Two = (a: Tensor, b: Tensor) => Tensor;
+
+function directTwo(backend: ForgeBackend, f: Two, a: TensorInfo, b: TensorInfo): Tensor | null {
+  const [p, q] = [backend.floats(a), backend.floats(b)];
+  return p === null || q === null ? null : f(p, q);
 }
 
 const pick = <F>(table: Readonly<Record<string, F>>, name: string): F | null =>

@@ -21,6 +21,7 @@ export interface FlushOptions {
   readonly assigns?: number | undefined;
 }
 
+const now = Promise.resolve();
 const defaults = { auto: true, results: 128, assigns: 1 };
 
 /** Of the free memory, what disposed inputs of waiting work may hold. */
@@ -51,7 +52,8 @@ export class Pending {
     if (++this.#made > this.#options.results) this.flush();
     else if (!this.#scheduled && this.#options.auto) {
       this.#scheduled = true;
-      queueMicrotask(this.#turnEnded);
+      // As a microtask of its own, at half the price.
+      now.then(this.#turnEnded);
     }
   }
 
@@ -72,9 +74,11 @@ export class Pending {
 
   /** Computes everything that waits, together. */
   flush(): void {
-    const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
-    this.#rt.compute(...open);
-    this.#waiting.clear();
+    if (this.#waiting.size > 0) {
+      const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
+      this.#rt.compute(...open);
+      this.#waiting.clear();
+    }
     this.#made = 0;
     this.#heldBytes = 0;
     this.#heldLimit = 0;

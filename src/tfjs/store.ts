@@ -18,13 +18,15 @@ export interface Entry {
   age: number;
 }
 
-export const newEntry = (dtype: DataType, from: Partial<Entry>): Entry => ({
+export const newEntry = (
+  dtype: DataType,
+  from: Pick<Partial<Entry>, 'refs' | 'values' | 'tensor' | 'parts'>,
+): Entry => ({
   dtype,
-  refs: 1,
-  values: null,
-  tensor: null,
-  parts: null,
+  refs: from.refs ?? 1,
+  values: from.values ?? null,
+  tensor: from.tensor ?? null,
+  parts: from.parts ?? null,
   variable: false,
   age: 0,
-  ...from,
 });

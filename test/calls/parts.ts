@@ -29,7 +29,7 @@ export const parts: readonly Part[] = [
   {
     part: 'runtime',
     targets: ['rt', 'rt.random', 'rt.memory', 'rt.memory.pool()', 'rt.mark()'],
-    functions: ['gpuforge.createRuntime', 'gpuforge.formatBytes', 'gpuforge.whenRuntimeOpens'],
+    functions: ['createRuntime', 'createStepper', 'formatBytes', 'whenRuntimeOpens'].map((n) => `gpuforge.${n}`),
     leftOut: ['rt.mark().then'],
   },
   { part: 'io', targets: [], functions: functionsOf('io', io) },

@@ -24,6 +24,15 @@ describe('ops whose shapes depend on the data', () => {
     expect(await waited(async () => x.segmentSum([0, 1, 0, 1], 2))).toBe(0);
   });
 
+  it('a mean of segments uploads a list of ids once', async () => {
+    await using rt = await createRuntime(cpu);
+    const x = rt.tensor([1, 2, 6]);
+    const uploads: number[] = [];
+    rt.on('upload', (e) => uploads.push(e.bytes));
+    expect(await x.segmentMean([1, 0, 1], 2).data()).toEqual(Float32Array.of(2, 3.5));
+    expect(uploads).toEqual([12]);
+  });
+
   it('give back what they used on the way', async () => {
     await using rt = await createRuntime(cpu);
     const n = 1 << 14;
@@ -98,6 +107,8 @@ describe('ops whose shapes depend on the data', () => {
     expect(() => x.segmentSum([0, 1, 2], 2)).toThrow(IndexError);
     expect(() => x.segmentMax([0, 1], 2)).toThrow(ShapeError);
     expect(() => x.greater(1).segmentSum([0, 1, 0], 2)).toThrow(DTypeError);
+    expect(() => x.segmentMean([0, 1, 2], 2)).toThrow(/^segmentMean: index 2 is out of range for an axis of size 2/);
+    expect(() => x.segmentMin([0, 1], 2)).toThrow(/^segmentMin: shapes \[3\] and \[2\] do not broadcast/);
     await using other = await createRuntime(cpu);
     await expect(x.mask(other.ones([3]).greater(0))).rejects.toThrow(/different runtimes/);
   });

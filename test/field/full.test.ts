@@ -196,9 +196,8 @@ describe.each(kinds)('model full on %s', (kind) => {
         using drawn = rt.random.normal([4, 6, 8, content], { key });
         const noise = (await drawn.data()) as Float32Array;
         const checked = checkInput(input(t), field.options.shape, 'test');
-        const launched = Field.launch([field], [checked]);
-        const expected = await plainCycle(field, checked.sensors, launched.begun[0]!.thought as FullThought, noise);
-        Field.finish([field], launched, await launched.stack.read(launched.next, launched.moved), 'test');
+        const expected = await plainCycle(field, checked.sensors, field.thoughtOf(input(t)) as FullThought, noise);
+        await field.step(input(t));
         const got = (await field.tensors.field!.data()) as Float32Array;
         const off = got.reduce((most, g, i) => Math.max(most, Math.abs(g - expected[i]!)), 0);
         expect(off, `cycle ${t}`).toBeLessThan(1e-5);
@@ -264,6 +263,52 @@ describe('model full', () => {
       expect(b.state.predictionConfidence).toBe(a.state.predictionConfidence);
     }
     expect((await two.snapshot()).tensors.field!.bytes).toEqual((await one.snapshot()).tensors.field!.bytes);
+  });
+
+  it('blends in the pattern that fits the last sensor values, and keeps its library when saved', async () => {
+    const rt = await runtimeOf('cpu');
+    const make = (): Promise<Field> =>
+      createField({ ...options, runtime: rt, device: 'cpu', settings: { spontaneous: 0 } });
+    await using plain = await make();
+    await using led = await make();
+    const { layout } = led.options.shape;
+    const shape = [4, 6, 8, layout.temporal];
+    expect(led.patterns.size).toBe(0);
+    expect(() => led.patterns.add(rt.ones([2, 2]), [1])).toThrow(/a pattern of \[2,2\]/);
+    const context = (x: number): number[] => [x, x, x];
+    led.patterns.add(rt.full(shape, 1), context(0.5));
+    led.patterns.add(rt.full(shape, -1), [...context(0.5).slice(0, 2), -0.9]);
+    // In the first cycle there is nothing to choose a pattern by.
+    const first = [await plain.step(context(0.5)), await led.step(context(0.5))];
+    expect(first[1]!.motors).toEqual(first[0]!.motors);
+    const temporal = async (f: Field): Promise<number> => {
+      const t = (await f.tensors.field!.data()) as Float32Array;
+      const [from, end] = rangeOf(layout, 'temporal');
+      const own = t.filter((_, i) => i % 30 >= from && i % 30 < end);
+      return own.reduce((a, b) => a + b, 0) / own.length;
+    };
+    const before = await temporal(led);
+    await led.step(context(0.5));
+    await plain.step(context(0.5));
+    // 0.7 of what is there and 0.3 of the pattern of ones.
+    const unled = await temporal(plain);
+    expect(await temporal(led)).toBeCloseTo(0.7 * unled + 0.3, 4);
+    expect(before).not.toBeCloseTo(0.7 * unled + 0.3, 2);
+    // Other sensor values, the other pattern.
+    for (let t = 0; t < 8; t++) await led.step([0.5, 0.5, -0.9]);
+    expect(await temporal(led)).toBeLessThan(-0.5);
+    await using two = await make();
+    const saved = await led.snapshot();
+    await two.restore(saved);
+    expect(two.patterns.size).toBe(2);
+    for (let t = 0; t < 12; t++) {
+      const [a, b] = [await led.step(context(0.5)), await two.step(context(0.5))];
+      expect(b.motors).toEqual(a.motors);
+    }
+    expect((await two.snapshot()).tensors.field!.bytes).toEqual((await led.snapshot()).tensors.field!.bytes);
+    await expect(Field.stepBatch([led, plain], [context(0.5), context(0.5)])).rejects.toThrow(/strategic patterns/);
+    await using fused = await createField({ runtime: rt, device: 'cpu', resolution: 4, channels: 16, sensorDim: 3 });
+    expect(() => fused.patterns).toThrow(/model 'fused'/);
   });
 
   it('is drawn to what was rewarded and away from what was punished', async () => {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   createField,
   Field,
@@ -201,7 +201,7 @@ describe('a field file', () => {
       'tail',
       'trained.prediction',
     ]);
-    expect(Object.keys(values).sort()).toEqual(['carried', 'features', 'mind', 'statistics']);
+    expect(Object.keys(values).sort()).toEqual(['carried', 'features', 'library', 'mind', 'statistics']);
   });
 });
 
@@ -211,3 +211,65 @@ function replaced(bytes: Uint8Array, from: string, to: string): Uint8Array {
   made.set(Buffer.from(to), at);
   return made;
 }
+
+describe('saving by itself', () => {
+  it('saves every so many cycles and at the end, keeps the last files, and tells of failures', async () => {
+    const rt = await runtimeOf('cpu');
+    const own = await mkdtemp(join(tmpdir(), 'gfield-auto-'));
+    try {
+      const field = await createField({ runtime: rt, device: 'cpu', ...small });
+      field.autosave({ folder: own, every: 2, keep: 3 });
+      for (let t = 0; t < 9; t++) {
+        await field.step(input(t));
+        // Saves go on beside cycles; waiting for each, none is left out.
+        const name = `cycle-00000000${t + 1}.gfield`;
+        if (t % 2 === 1) await vi.waitFor(async () => expect(await readdir(own)).toContain(name));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      const { motors } = await field.step(input(9));
+      await field.dispose();
+      const names = (await readdir(own)).sort();
+      expect(names).toEqual(['cycle-000000006.gfield', 'cycle-000000008.gfield', 'cycle-000000010.gfield']);
+      await using again = await Field.load(join(own, names[1]!), { runtime: rt, device: 'cpu' });
+      await again.step(input(8));
+      expect((await again.step(input(9))).motors).toEqual(motors);
+      const errors: string[] = [];
+      again.autosave({ folder: join(own, 'none'), every: 1, onError: (e) => errors.push(e.message) });
+      await again.step(input(0));
+      again.autosave(null);
+      await vi.waitFor(() => expect(errors[0]).toMatch(/could not be written/));
+      expect(() => again.autosave({ folder: own, keep: 0 })).toThrow(/keep is 0/);
+    } finally {
+      await rm(own, { recursive: true });
+    }
+  });
+});
+
+describe('attention', () => {
+  it('is measured where telemetry asks for it, and changes nothing else', async () => {
+    const rt = await runtimeOf('cpu');
+    for (const model of ['fused', 'full'] as const) {
+      const options = { runtime: rt, device: 'cpu', model, resolution: [4, 5, 6] as const, channels: 24, sensorDim: 4 };
+      await using looks = await createField({ ...options, telemetry: 'full' });
+      await using plain = await createField(options);
+      for (let t = 0; t < 5; t++) {
+        const [a, b] = [await looks.step(input(t)), await plain.step(input(t))];
+        expect(a.motors).toEqual(b.motors);
+        expect(b.state.attention).toBeNull();
+        const { cell, strength, centre } = a.state.attention!;
+        const values = (await looks.tensors.field!.data()) as Float32Array;
+        const { content } = looks.options.shape.layout;
+        const sizes = Array.from({ length: 120 }, (_, i) =>
+          values.subarray(i * 24, i * 24 + content).reduce((sum, v) => sum + Math.abs(v), 0),
+        );
+        const at = sizes.indexOf(Math.max(...sizes));
+        expect(cell).toEqual([Math.floor(at / 30), Math.floor(at / 6) % 5, at % 6]);
+        expect(strength).toBeCloseTo(sizes[at]! / content, 5);
+        const total = sizes.reduce((sum, v) => sum + v, 0);
+        expect(centre[2]).toBeCloseTo(sizes.reduce((sum, v, i) => sum + v * (i % 6), 0) / total, 4);
+      }
+      await looks.train([{ input: input(0), target: input(1) }], { method: 'ridge', what: 'prediction' });
+      expect((await looks.step(input(9))).state.attention!.strength).toBeGreaterThan(0);
+    }
+  });
+});

@@ -60,6 +60,17 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'or.b32': (x, y) => (x | y) >>> 0,
   'xor.b32': (x, y) => (x ^ y) >>> 0,
   'and.pred': (x, y) => x & y,
+  'add.s32': (x, y) => (x + y) | 0,
+  'sub.s32': (x, y) => (x - y) | 0,
+  'mul.lo.s32': (x, y) => Math.imul(x, y),
+  'mad.lo.s32': (x, y, z) => (Math.imul(x, y) + z) | 0,
+  'mad.wide.s32': (x, y, z) => x * y + z,
+  'setp.lt.s32': (x, y) => Number(x < y),
+  'setp.le.s32': (x, y) => Number(x <= y),
+  'setp.ge.s32': (x, y) => Number(x >= y),
+  'setp.ne.u32': (x, y) => Number(x !== y),
+  'setp.ge.u32': (x, y) => Number(x >= y),
+  'selp.f32': (x, y, z) => (z ? x : y),
   'add.u64': (x, y) => x + y,
   'mul.wide.u32': (x, y) => x * y,
   'mad.lo.u64': (x, y, z) => x * y + z,
@@ -70,6 +81,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'selp.b64': (x, y, z) => (z ? x : y),
   'fma.rn.f32': (x, y, z) => Math.fround(x * y + z),
   'add.rn.f32': (x, y) => Math.fround(x + y),
+  'sub.rn.f32': (x, y) => Math.fround(x - y),
 };
 
 const specials: Readonly<Record<string, Read>> = {
@@ -142,6 +154,11 @@ function decode(
 ): { readonly code: readonly Act[]; readonly registers: number; readonly sharedBytes: number } {
   const symbols = new Map<string, number>([['dyn', 0]]);
   let sharedBytes = launch.shared;
+  let parameterBytes = 0;
+  for (const [, name, bytes = '8'] of entry.join('\n').matchAll(/\.param .*?(p\d+)(?:\[(\d+)\])?[,\n]/g)) {
+    symbols.set(name!, parameterBytes);
+    parameterBytes += Number(bytes);
+  }
   const labels = new Map<string, number>();
   const lines: string[] = [];
   for (const raw of entry.slice(entry.indexOf('{') + 1)) {
@@ -184,7 +201,7 @@ function decode(
     return () => value;
   };
   const address = (text: string): Read => {
-    const [, base, offset = '0'] = /^\[([^+\]]+)(?:\+(\d+))?\]$/.exec(text)!;
+    const [, base, offset = '0'] = /^\[([^+\]]+)(?:\+(-?\d+))?\]$/.exec(text)!;
     const from = read(base!);
     return (t) => from(t) + Number(offset);
   };
@@ -208,10 +225,10 @@ function decode(
   /** Instructions that do more than set a register from registers. */
   const others: Readonly<Record<string, (args: readonly string[]) => Act>> = {
     'ld.param.u64': ([to, from]) => {
-      const argument = launch.args[Number(/\d+/.exec(from!)![0])]!;
-      if (argument.kind !== 'buffer') throw new Error(`an argument that is a ${argument.kind}`);
-      const n = register(to!);
+      const [at, n] = [address(from!), register(to!)];
       return (t) => {
+        const argument = launch.args[at(t) / 8];
+        if (argument?.kind !== 'buffer') throw new Error(`${argument ? `a ${argument.kind}` : 'nothing'} at ${at(t)}`);
         t.registers[n] = buffers[argument.index]!.address;
         return undefined;
       };
@@ -276,7 +293,7 @@ function decode(
           return undefined;
         };
       }
-      if (/^(ld|st)\.(shared|global|global\.nc)(\.v4)?\.f32$/.test(op!)) return memory(op!, args);
+      if (/^(ld|st)\.(shared|global|global\.nc)(\.v[24])?\.f32$/.test(op!)) return memory(op!, args);
       const other = others[op!];
       if (!other) throw new Error(`no such instruction: ${line}`);
       return other(args);

@@ -1,7 +1,8 @@
 // The shared suites through the runtime, on the GPU: the case suite and the fuzzer's random graphs.
 //
-//   node dist/gpu/suite.mjs [--part I/N] [--unpooled] [cases] [fuzz [RUNS [SEED]]] [streams [SECONDS]]
+//   node dist/gpu/suite.mjs [--device D] [--part I/N] [--unpooled] [cases] [fuzz [RUNS [SEED]]] [streams [SECONDS]]
 //
+// `--device`: another device than `cuda`; a GPU host has many cores, on which the fuzzer finds what is wrong with the CPU's code, too.
 // `streams`: many runtimes, many streams of work at once. `--unpooled`: every buffer an allocation of its own, for memory checkers.
 // Most of the time goes into assembling kernels, on one core: `--part I/N` takes every N-th case and graph, so that N
 // processes share the work. Data of the cases lie in `data/` beside the bundle. Exits non-zero if anything failed or there is no GPU.
@@ -18,10 +19,12 @@ import { streams } from './streams.ts';
 const args = process.argv.slice(2);
 const partAt = args.indexOf('--part');
 const [part, parts] = (partAt >= 0 ? args.splice(partAt, 2)[1]! : '0/1').split('/').map(Number) as [number, number];
+const deviceAt = args.indexOf('--device');
+const wanted = deviceAt >= 0 ? args.splice(deviceAt, 2)[1]! : 'cuda';
 const pooled = !args.includes('--unpooled');
 if (!pooled) args.splice(args.indexOf('--unpooled'), 1);
-const rt = await createRuntime({ devices: ['cuda'], seed: 1, cuda: { pooled } }).catch((e: Error) => {
-  console.error(`no CUDA device: nothing was tested\n${e.message}`);
+const rt = await createRuntime({ devices: [wanted as 'cuda'], seed: 1, cuda: { pooled } }).catch((e: Error) => {
+  console.error(`no ${wanted} device: nothing was tested\n${e.message}`);
   process.exit(1);
 });
 const device = rt.devices().find((d) => d.open)!;

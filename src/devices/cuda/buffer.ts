@@ -10,12 +10,17 @@ export class CudaBuffer implements DeviceBuffer, Located {
   readonly block: Stretch | null;
   /** Below zero once released. */
   address: number;
-  /** An event on the copy stream that the next kernel must wait for; 0 if none. */
+  /** The end of a copy that the next kernel must wait for, as an event; 0 if there is none. */
   fence = 0;
+  /** The stream of that copy. */
+  fencedOn = 0;
+  /** The last work on the compute stream that used these bytes, of this buffer or of one before it, as a number of `Progress`. */
+  used: number;
 
   constructor(bytes: number, block: Stretch | null) {
     this.bytes = bytes;
     this.block = block;
     this.address = block ? block.address : 0;
+    this.used = block ? block.used : 0;
   }
 }

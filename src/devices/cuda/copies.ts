@@ -1,20 +1,24 @@
 // Copies between the host and one GPU, in order with its kernels.
 //
-// Small ones run on the compute stream itself. Large ones run on a second stream: they start after the work enqueued before
-// them, and a buffer remembers the copy (its fence) that the next kernel on it has to wait for.
+// Small ones run on the compute stream itself. Large ones run on streams of their own, one for each direction: they start after the
+// work that used their bytes, beside any other (progress.ts), and a buffer remembers the copy (its fence) that the next kernel on
+// it has to wait for, and the next copy the other way.
 
 import type { CudaBuffer } from './buffer.ts';
 import type { Driver } from './driver.ts';
-import { type EventPool, spinMs, whenDone } from './events.ts';
+import type { EventPool } from './events.ts';
+import type { Progress } from './progress.ts';
 import type { Stretch } from './stretches.ts';
 import { type PinnedPool, UploadRing } from './transfer.ts';
+import { spinMs, type Waits, whenDone } from './waits.ts';
 
-/** Copies of at least this size go through the copy stream. */
+/** Copies of at least this size go through a stream of their own. */
 const largeCopy = 256 * 1024;
 
 export interface Streams {
   readonly compute: number;
-  readonly copy: number;
+  readonly up: number;
+  readonly down: number;
 }
 
 export class Copies {
@@ -22,18 +26,29 @@ export class Copies {
   readonly #driver: Driver;
   readonly #events: EventPool;
   readonly #streams: Streams;
+  readonly #progress: Progress;
+  readonly #waits: Waits;
   readonly #small: UploadRing;
   readonly #large: UploadRing;
   /** By stream: the end of the last download that is under way there, which never rejects. */
   readonly #ends = new Map<number, Promise<void>>();
 
-  constructor(driver: Driver, events: EventPool, streams: Streams, pinned: PinnedPool) {
+  constructor(
+    driver: Driver,
+    events: EventPool,
+    streams: Streams,
+    progress: Progress,
+    pinned: PinnedPool,
+    waits: Waits,
+  ) {
+    this.#waits = waits;
     this.#driver = driver;
     this.#events = events;
     this.#streams = streams;
+    this.#progress = progress;
     this.pinned = pinned;
     this.#small = new UploadRing(driver, events, streams.compute, 256 * 1024, 4);
-    this.#large = new UploadRing(driver, events, streams.copy, 2 * 2 ** 20, 4);
+    this.#large = new UploadRing(driver, events, streams.up, 2 * 2 ** 20, 4);
   }
 
   /** The bytes may be changed as soon as this returns. */
@@ -42,20 +57,21 @@ export class Copies {
     const pinned = this.pinned.addressOf(bytes);
     if (pinned === undefined && bytes.length < largeCopy) {
       this.settle(b);
+      b.used = this.#progress.next();
       this.#small.upload(target, bytes);
       return;
     }
-    this.#copyAfterCompute();
+    const { up } = this.#streams;
+    this.#goBehind(b, up);
     if (pinned === undefined) {
       this.#large.upload(target, bytes);
-      this.#setFence(b);
+      this.#setFence(b, up);
       return;
     }
     // Fetched where it lies, and it has to have been fetched when this returns.
     const { call } = this.#driver;
-    const { copy } = this.#streams;
-    this.#driver.check(call.cuMemcpyHtoDAsync_v2(target, pinned, bytes.length, copy), 'upload from pinned memory');
-    this.#driver.check(call.cuStreamSynchronize(copy), 'upload from pinned memory');
+    this.#driver.check(call.cuMemcpyHtoDAsync_v2(target, pinned, bytes.length, up), 'upload from pinned memory');
+    this.#driver.check(call.cuStreamSynchronize(up), 'upload from pinned memory');
   }
 
   /** The bytes in `into`, straight if that is pinned; without it in an array of its own. */
@@ -64,8 +80,10 @@ export class Copies {
     const block = straight ? null : this.pinned.take(length);
     const stream = this.#enqueue(b, offset, length, block, straight ?? block!.address);
     const event = this.#events.record(stream);
+    const { used } = b;
     try {
       await this.#inTurn(stream, event, length < largeCopy ? spinMs : 0);
+      this.#progress.seen(used);
     } finally {
       this.#events.recycle(event);
     }
@@ -76,6 +94,7 @@ export class Copies {
     const block = this.pinned.take(length);
     const stream = this.#enqueue(b, offset, length, block, block.address);
     this.#driver.check(this.#driver.call.cuStreamSynchronize(stream), `read of ${length} bytes`);
+    this.#progress.seen(b.used);
     return this.#result(block, length, null);
   }
 
@@ -105,7 +124,7 @@ export class Copies {
     const before = this.#ends.get(stream);
     const done = (async () => {
       await before;
-      await whenDone(this.#driver, event, spin);
+      await whenDone(this.#driver, event, this.#waits, spin);
     })();
     const end: Promise<void> = done
       .catch(() => {})
@@ -116,15 +135,20 @@ export class Copies {
     return done;
   }
 
-  #setFence(b: CudaBuffer): void {
+  #setFence(b: CudaBuffer, stream: number): void {
     if (b.fence !== 0) this.#events.recycle(b.fence);
-    b.fence = this.#events.record(this.#streams.copy);
+    b.fence = this.#events.record(stream);
+    b.fencedOn = stream;
   }
 
-  /** The copy stream goes on only after everything enqueued for computing so far. */
-  #copyAfterCompute(): void {
+  /** A copy stream goes on only after what used a buffer's bytes before: the copy the other way, and work on the compute stream. */
+  #goBehind(b: CudaBuffer, stream: number): void {
+    const { call } = this.#driver;
+    if (b.fence !== 0 && b.fencedOn !== stream)
+      this.#driver.check(call.cuStreamWaitEvent(stream, b.fence, 0), 'cuStreamWaitEvent');
+    if (b.used <= this.#progress.done) return;
     const event = this.#events.record(this.#streams.compute);
-    this.#driver.check(this.#driver.call.cuStreamWaitEvent(this.#streams.copy, event, 0), 'cuStreamWaitEvent');
+    this.#driver.check(call.cuStreamWaitEvent(stream, event, 0), 'cuStreamWaitEvent');
     // A wait refers to the recording it saw, so the event can be used again.
     this.#events.recycle(event);
   }
@@ -132,15 +156,18 @@ export class Copies {
   /** Enqueues the copy to an address in host memory, of a block that is given back if that fails; returns its stream. */
   #enqueue(b: CudaBuffer, offset: number, length: number, block: Stretch | null, to: number): number {
     const large = length >= largeCopy;
-    if (large) this.#copyAfterCompute();
-    else this.settle(b);
-    const stream = large ? this.#streams.copy : this.#streams.compute;
+    const stream = large ? this.#streams.down : this.#streams.compute;
+    if (large) this.#goBehind(b, stream);
+    else {
+      this.settle(b);
+      b.used = this.#progress.next();
+    }
     const code = this.#driver.call.cuMemcpyDtoHAsync_v2(to, b.address + offset, length, stream);
     if (code !== 0) {
       if (block) this.pinned.release(block);
       throw this.#driver.error(code, `read of ${length} bytes`);
     }
-    if (large) this.#setFence(b);
+    if (large) this.#setFence(b, stream);
     return stream;
   }
 

@@ -343,6 +343,50 @@ describe('the CUDA device over a recording driver', () => {
     expect(ffi.names().filter((n) => n === 'cuGraphExecDestroy')).toHaveLength(2);
   });
 
+  it('exchanges bytes with a recording by one launch of a graph and one wait', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar(1000));
+    const [x, y, z] = [device.allocate(4000), device.allocate(4000), device.allocate(4000)];
+    const both = device.record([
+      { program: p, buffers: [0, 1], scalars: [0] },
+      { program: p, buffers: [1, 2], scalars: [0] },
+    ]);
+    const [first, other] = [
+      [x, y, z],
+      [x, z, y],
+    ];
+    const given = pattern(4000);
+    ffi.calls.length = 0;
+    both.exchange!(first!, [1], 0, given, 2);
+    // Captured once: the upload, both kernels, the download.
+    expect(ffi.names(['cuCtxSetCurrent'])).toEqual([
+      'cuMemHostAlloc',
+      'cuStreamBeginCapture_v2',
+      'cuMemcpyHtoDAsync_v2',
+      'cuLaunchKernel',
+      'cuLaunchKernel',
+      'cuMemcpyDtoHAsync_v2',
+      'cuStreamEndCapture',
+      'cuGraphInstantiateWithFlags',
+      'cuGraphLaunch',
+      'cuStreamSynchronize',
+    ]);
+    expect(ffi.calls.find((c) => c.name === 'cuMemcpyHtoDAsync_v2')!.args[0]).toBe(located(x));
+    expect(ffi.calls.find((c) => c.name === 'cuMemcpyDtoHAsync_v2')!.args[1]).toBe(located(z));
+    // Two states that take turns cost one call and one wait each.
+    both.exchange!(other!, [1], 0, given, 2);
+    ffi.calls.length = 0;
+    for (const bindings of [first, other, first, other]) both.exchange!(bindings!, [1], 0, given, 2);
+    expect(ffi.names()).toEqual(Array.from({ length: 4 }, () => ['cuGraphLaunch', 'cuStreamSynchronize']).flat());
+    // Other numbers are another graph; the ones used longest ago go.
+    for (let k = 0; k < 6; k++) both.exchange!(first!, [k + 2], 0, given, 2);
+    expect(ffi.names().filter((n) => n === 'cuGraphExecDestroy')).toHaveLength(4);
+    ffi.handlers.set('cuStreamSynchronize', () => 700);
+    expect(() => both.exchange!(first!, [7], 0, given, 2)).toThrow(DeviceLost);
+    both.dispose();
+    expect(ffi.names().filter((n) => n === 'cuGraphExecDestroy')).toHaveLength(8);
+  });
+
   it('shows the line the assembler complained about', async () => {
     const { ffi, device } = await open();
     ffi.handlers.set('cuLinkAddData_v2', () => 218);

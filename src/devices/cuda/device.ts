@@ -1,8 +1,8 @@
 // One NVIDIA GPU as a Device.
 //
-// Kernels run on one compute stream, in the order of the calls; copies keep to that order (`copies.ts`). A released block can be handed
-// out again at once, since whatever uses it next comes later on the same stream; one that the copy stream is still busy with
-// waits until that is done, or until there is no other room.
+// Kernels run on one compute stream, in the order of the calls; copies keep to the order of what uses their bytes (`copies.ts`). A
+// released block can be handed out again at once, since whatever uses it next comes later on the same stream, or waits for that;
+// one that a copy stream is still busy with waits until that is done, or until there is no other room.
 
 import { type DeviceLost, DisposedError, OutOfMemory } from '../../errors.ts';
 import { canonical } from '../../kernel/canonical.ts';
@@ -31,16 +31,20 @@ import { EventPool, isDone } from './events.ts';
 import { record } from './graphs.ts';
 import { type CudaDeviceInfo, capabilities, openArena } from './info.ts';
 import { CudaMark } from './marks.ts';
-import { buildMatmul } from './product.ts';
+import { buildMatmul, buildProducts } from './product.ts';
 import { buildProgram, type CudaProgram, nothing, ProgramCache, recipeKey } from './program.ts';
+import { Progress } from './progress.ts';
+import { probeRecipe } from './ptx/stamps.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import { CudaSpans } from './spans.ts';
 import type { Arena } from './split-arena.ts';
+import type { KernelStep, StreamStep } from './step.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
+import { Waits } from './waits.ts';
 
 export interface CudaServices {
   readonly driver: Driver;
@@ -61,10 +65,12 @@ export class CudaDevice implements Device {
   readonly #driver: Driver;
   readonly #context: number;
   readonly #compute: number;
-  readonly #copy: number;
+  readonly #up: number;
+  readonly #down: number;
+  readonly #progress = new Progress();
   readonly #pool: Arena;
   /** Released, but a copy is still under way. */
-  readonly #cooling: { readonly block: Stretch; readonly fence: number }[] = [];
+  #cooling: { readonly block: Stretch; readonly fence: number; readonly on: number }[] = [];
   readonly #copies: Copies;
   readonly #events: EventPool;
   readonly #timers: EventPool;
@@ -72,11 +78,13 @@ export class CudaDevice implements Device {
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
   readonly #idleMarks: FinalizationRegistry<number>;
-  readonly #waits = { open: 0 };
+  readonly #waits = new Waits();
   readonly telemetry?: () => Telemetry;
   readonly #onLost: (error: DeviceLost) => void;
   /** Null until somebody wants to know, and when nobody does any more. */
   #spans: CudaSpans | null = null;
+  /** Notes the time, for comparisons of the clocks. */
+  #probe: CudaProgram | null = null;
   #closed = false;
 
   constructor(info: CudaDeviceInfo, services: CudaServices) {
@@ -87,12 +95,14 @@ export class CudaDevice implements Device {
     this.#context = info.context;
     driver.use(info.context);
     this.#compute = this.#stream();
-    this.#copy = this.#stream();
+    this.#up = this.#stream();
+    this.#down = this.#stream();
     this.#pool = openArena(driver, info);
     this.#events = new EventPool(driver, false);
     this.#timers = new EventPool(driver, true);
     const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
-    this.#copies = new Copies(driver, this.#events, { compute: this.#compute, copy: this.#copy }, pinned);
+    const streams = { compute: this.#compute, up: this.#up, down: this.#down };
+    this.#copies = new Copies(driver, this.#events, streams, this.#progress, pinned, this.#waits);
     this.#compiler = new Compiler(driver, services.store, `${info.id} (${info.name}, sm_${info.target.sm})`);
     this.#libraries = services.libraries;
     this.#idleMarks = new FinalizationRegistry((event) => this.#timers.recycle(event));
@@ -128,8 +138,9 @@ export class CudaDevice implements Device {
     if (b.address < 0) return;
     b.address = -1;
     if (!b.block) return;
+    b.block.used = b.used;
     if (b.fence === 0) this.#pool.release(b.block);
-    else this.#cooling.push({ block: b.block, fence: b.fence });
+    else this.#cooling.push({ block: b.block, fence: b.fence, on: b.fencedOn });
   }
 
   write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
@@ -167,11 +178,11 @@ export class CudaDevice implements Device {
       const recipe = kernelRecipe(full, this.target);
       return this.#programs.find(work, recipeKey(recipe, needs), () => build(recipe));
     }
-    return this.#programs.find(work, canonical(full), () =>
-      full.op === 'matmul'
-        ? buildMatmul(full, { libraries: this.#libraries, target: this.target, build })
-        : build(routineRecipe(full, this.target)),
-    );
+    const context = { libraries: this.#libraries, target: this.target, build };
+    return this.#programs.find(work, canonical(full), () => {
+      if (full.op === 'matmul') return buildMatmul(full, context);
+      return full.op === 'products' ? buildProducts(full, context) : build(routineRecipe(full, this.target));
+    });
   }
 
   launch(program: Program, buffers: readonly DeviceBuffer[], scalars: readonly number[], id?: number): void {
@@ -179,20 +190,34 @@ export class CudaDevice implements Device {
     const p = program as CudaProgram;
     const located = buffers as readonly CudaBuffer[];
     this.#settleAll(p.name, p.needs, located);
+    const stamps = id === undefined ? null : (this.#spans?.stampsFor(p) ?? null);
+    if (stamps !== null) {
+      const steps = p.make.stamped!();
+      stamps.place(steps);
+      this.#enqueue(p, steps, located, scalars);
+      stamps.commit(id!, steps.length);
+      return;
+    }
     this.#spans?.begin(id);
-    this.#enqueue(p, located, scalars);
+    this.#enqueue(p, p.steps, located, scalars);
     this.#spans?.end(id);
   }
 
-  #enqueue(p: CudaProgram, located: readonly CudaBuffer[], scalars: readonly number[]): void {
+  #enqueue(
+    p: CudaProgram,
+    steps: readonly StreamStep[],
+    located: readonly CudaBuffer[],
+    scalars: readonly number[],
+  ): void {
     if (p.borrowedBytes === 0) {
-      for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
+      for (const step of steps) step.run(this.#compute, located, 0, scalars);
       return;
     }
     const borrowed = this.allocate(p.borrowedBytes) as CudaBuffer;
+    borrowed.used = this.#progress.next();
     // Handed back at once: the next user comes later on the same stream.
     try {
-      for (const step of p.steps) step.run(this.#compute, located, borrowed.address, scalars);
+      for (const step of steps) step.run(this.#compute, located, borrowed.address, scalars);
     } finally {
       this.release(borrowed);
     }
@@ -216,8 +241,13 @@ export class CudaDevice implements Device {
         },
         borrow: (bytes) => {
           const block = this.allocate(bytes) as CudaBuffer;
-          return { address: block.address, giveBack: () => this.release(block) };
+          const giveBack = (): void => {
+            block.used = this.#progress.enqueued;
+            this.release(block);
+          };
+          return { address: block.address, giveBack };
         },
+        pinned: this.#copies.pinned,
       },
       steps,
     );
@@ -233,13 +263,19 @@ export class CudaDevice implements Device {
         recording.replay(bindings, scalars);
         this.#spans.end(id);
       },
+      ...(recording.exchange && {
+        exchange: (...given) => {
+          this.#spans?.apart();
+          return recording.exchange!(...given);
+        },
+      }),
       dispose: () => recording.dispose(),
     };
   }
 
   spans(on: boolean | 'detailed'): void {
     this.#enter();
-    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute);
+    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute, () => this.#lookAtClock());
     else {
       this.#spans?.close();
       this.#spans = null;
@@ -263,9 +299,9 @@ export class CudaDevice implements Device {
     if (!timed) {
       // Events without times are told sooner: tens of µs were seen. Nobody asks for this one again once it is done.
       const event = this.#events.record(this.#compute);
-      return new CudaMark(this.#driver, event, this.#waits, () => this.#events.recycle(event));
+      return new CudaMark(this.#driver, event, this.#progress, this.#waits, () => this.#events.recycle(event));
     }
-    const mark = new CudaMark(this.#driver, this.#timers.record(this.#compute), this.#waits, null);
+    const mark = new CudaMark(this.#driver, this.#timers.record(this.#compute), this.#progress, this.#waits, null);
     this.#idleMarks.register(mark, mark.event);
     return mark;
   }
@@ -303,8 +339,7 @@ export class CudaDevice implements Device {
     this.#spans?.close();
     this.#events.close();
     this.#timers.close();
-    call.cuStreamDestroy_v2(this.#compute);
-    call.cuStreamDestroy_v2(this.#copy);
+    for (const stream of [this.#compute, this.#up, this.#down]) call.cuStreamDestroy_v2(stream);
     // The primary context stays: pinned arrays that users still hold live in it.
   }
 
@@ -352,9 +387,11 @@ export class CudaDevice implements Device {
     this.#driver.check(code, 'copy between devices');
     // The source must not be overwritten before the copy has read it.
     const done = this.#events.record(this.#compute);
+    to.used = this.#progress.next();
     other.#enter();
     this.#driver.check(call.cuStreamWaitEvent(other.#compute, done, 0), 'copy between devices');
     this.#events.recycle(done);
+    from.used = other.#progress.next();
   }
 
   /** What the pools and caches hold, for tests and `stats`. */
@@ -385,36 +422,56 @@ export class CudaDevice implements Device {
     return b;
   }
 
-  #build(recipe: ModuleRecipe, needs: readonly number[]): CudaProgram {
+  #build(recipe: ModuleRecipe, needs: readonly number[], measured = this.#spans !== null): CudaProgram {
     this.#compiler.sweep();
-    return buildProgram(this.#driver, this.#compiler, recipe, needs, (bytes) => {
+    const keep = (bytes: number): number => {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
       const address = this.#driver.u64();
       this.#spans?.apart();
       this.#driver.check(call.cuMemsetD32Async(address, 0, Math.ceil(bytes / 4), this.#compute), 'cuMemsetD32');
       return address;
+    };
+    const { processors } = this.target;
+    return buildProgram(recipe, needs, {
+      driver: this.#driver,
+      compiler: this.#compiler,
+      keep,
+      processors,
+      measured,
     });
   }
 
-  /** Takes back blocks whose copies are done, in the order of the copy stream. */
+  #lookAtClock(): KernelStep {
+    this.#driver.use(this.#context);
+    this.#probe ??= this.#build(probeRecipe(this.target), [], true);
+    return this.#probe.make.stamped!()[0]!;
+  }
+
+  /** Takes back blocks whose copies are done, in the order of each stream. */
   #collect(): void {
-    let done = 0;
-    for (const { block, fence } of this.#cooling) {
-      if (!isDone(this.#driver, fence)) break;
+    const busy = new Set<number>();
+    this.#cooling = this.#cooling.filter(({ block, fence, on }) => {
+      if (busy.has(on)) return true;
+      if (!isDone(this.#driver, fence)) {
+        busy.add(on);
+        return true;
+      }
       this.#events.recycle(fence);
       this.#pool.release(block);
-      done++;
-    }
-    this.#cooling.splice(0, done);
+      return false;
+    });
   }
 
   /** Lets the compute stream wait for the copies under way, so that their blocks can be reused; then tries again. */
   #afterCopies(bytes: number): Stretch | null {
     if (this.#cooling.length === 0) return null;
     this.#spans?.apart();
+    // Copies into them have to wait for that wait.
+    const number = this.#progress.next();
     for (const { block, fence } of this.#cooling.splice(0)) {
       this.#copies.await(fence);
+      block.used = number;
       this.#pool.release(block);
     }
     return bytes > 0 ? this.#pool.allocate(bytes) : null;
@@ -422,8 +479,10 @@ export class CudaDevice implements Device {
 
   /** Buffers of a launch: there, large enough, and not being copied. What is too small would be read past its end. */
   #settleAll(name: string, needs: readonly number[], buffers: readonly CudaBuffer[]): void {
+    const number = this.#progress.next();
     for (let i = 0; i < buffers.length; i++) {
       const b = buffers[i]!;
+      b.used = number;
       if (b.address < 0) this.#live(b);
       if (b.bytes < (needs[i] ?? 0)) throw tooSmall(this.id, name, i, b.bytes, needs[i]!);
       if (b.fence === 0) continue;

@@ -7,9 +7,12 @@
 // they are captured once per set of buffers that comes back.
 
 import type { Launch, Recording } from '../device.ts';
+import type { CudaBuffer } from './buffer.ts';
 import type { Driver } from './driver.ts';
+import { Exchange } from './exchange.ts';
 import type { CudaProgram } from './program.ts';
 import { KernelStep, type Located, type StreamStep } from './step.ts';
+import type { Stretch } from './stretches.ts';
 
 export interface RecordingHost {
   readonly driver: Driver;
@@ -17,6 +20,8 @@ export interface RecordingHost {
   /** Makes the compute stream wait for copies of these buffers that are under way. */
   settle(buffers: readonly Located[]): void;
   borrow(bytes: number): { readonly address: number; giveBack(): void };
+  /** Pinned host memory, taken and given back. */
+  readonly pinned: { take(bytes: number): Stretch; release(block: Stretch): void };
 }
 
 export function record(host: RecordingHost, launches: readonly Launch[]): Recording {
@@ -30,19 +35,66 @@ export function record(host: RecordingHost, launches: readonly Launch[]): Record
       )
     : new CapturePlayer(host, borrowed.address, steps);
   let live = true;
+  let exchange: Exchange | null = null;
+  const exchangeFor = (bindings: readonly CudaBuffer[], input: number, output: number): Exchange => {
+    if (exchange?.serves(bindings, input, output)) return exchange;
+    exchange?.close();
+    exchange = null;
+    exchange = new Exchange(
+      {
+        driver: host.driver,
+        stream: host.stream,
+        take: (size) => host.pinned.take(size),
+        giveBack: (block) => host.pinned.release(block),
+        launch: (buffers, scalars) => runAll(steps, host.stream, buffers, borrowed.address, scalars),
+      },
+      bindings,
+      input,
+      output,
+    );
+    return exchange;
+  };
   return {
     replay: (bindings, scalars) => {
       const located = bindings as readonly unknown[] as readonly Located[];
       host.settle(located);
       player.play(located, scalars);
     },
+    // A library may choose and allocate while it is captured: that is left to `CapturePlayer`.
+    ...(ours && {
+      exchange: (bindings, scalars, input, bytes, output) => {
+        const located = bindings as readonly CudaBuffer[];
+        host.settle(located);
+        return exchangeFor(located, input, output).run(located, scalars, bytes);
+      },
+    }),
     dispose: () => {
       if (!live) return;
       live = false;
       player.close();
+      exchange?.close();
       borrowed.giveBack();
     },
   };
+}
+
+type RecordedStep = { readonly step: StreamStep; readonly launch: Launch };
+
+function runAll(
+  steps: readonly RecordedStep[],
+  stream: number,
+  buffers: readonly Located[],
+  borrowed: number,
+  scalars: readonly number[],
+): void {
+  for (const { step, launch } of steps) {
+    step.run(
+      stream,
+      launch.buffers.map((i) => buffers[i]!),
+      borrowed,
+      launch.scalars.map((i) => scalars[i]!),
+    );
+  }
 }
 
 interface Player {
@@ -167,10 +219,10 @@ const mostCaptures = 4;
 class CapturePlayer implements Player {
   readonly #host: RecordingHost;
   readonly #borrowed: number;
-  readonly #steps: readonly { readonly step: StreamStep; readonly launch: Launch }[];
+  readonly #steps: readonly RecordedStep[];
   readonly #captures = new Map<string, { graph: number; exec: number } | null>();
 
-  constructor(host: RecordingHost, borrowed: number, steps: readonly { step: StreamStep; launch: Launch }[]) {
+  constructor(host: RecordingHost, borrowed: number, steps: readonly RecordedStep[]) {
     this.#host = host;
     this.#borrowed = borrowed;
     this.#steps = steps;
@@ -217,14 +269,7 @@ class CapturePlayer implements Player {
   }
 
   #run(stream: number, buffers: readonly Located[], scalars: readonly number[]): void {
-    for (const { step, launch } of this.#steps) {
-      step.run(
-        stream,
-        launch.buffers.map((i) => buffers[i]!),
-        this.#borrowed,
-        launch.scalars.map((i) => scalars[i]!),
-      );
-    }
+    runAll(this.#steps, stream, buffers, this.#borrowed, scalars);
   }
 
   #capture(buffers: readonly Located[], scalars: readonly number[]): { graph: number; exec: number } {

@@ -2,19 +2,26 @@
 
 import type { Mark } from '../device.ts';
 import type { Driver } from './driver.ts';
-import { isDone, spinMs, whenDone } from './events.ts';
+import { isDone } from './events.ts';
+import type { Progress } from './progress.ts';
+import { spinMs, type Waits, whenDone } from './waits.ts';
 
 export class CudaMark implements Mark {
   readonly event: number;
   readonly #driver: Driver;
   /** Of all marks of a device together. */
-  readonly #waits: { open: number };
+  readonly #waits: Waits;
   /** Gives the event back when it is done; null if its time may still be asked for. */
   readonly #recycle: (() => void) | null;
+  readonly #progress: Progress;
+  /** The newest work when it was set. */
+  readonly #number: number;
   #done = false;
 
-  constructor(driver: Driver, event: number, waits: { open: number }, recycle: (() => void) | null) {
+  constructor(driver: Driver, event: number, progress: Progress, waits: Waits, recycle: (() => void) | null) {
     this.#driver = driver;
+    this.#progress = progress;
+    this.#number = progress.enqueued;
     this.event = event;
     this.#waits = waits;
     this.#recycle = recycle;
@@ -28,6 +35,7 @@ export class CudaMark implements Mark {
   #finish(): void {
     if (this.#done) return;
     this.#done = true;
+    this.#progress.seen(this.#number);
     this.#recycle?.();
   }
 
@@ -38,7 +46,7 @@ export class CudaMark implements Mark {
     try {
       await undefined;
       // Somebody else may have seen its end meanwhile, and its event may be another mark's.
-      if (!this.#done) await whenDone(this.#driver, this.event, spin);
+      if (!this.#done) await whenDone(this.#driver, this.event, this.#waits, spin);
       this.#finish();
     } finally {
       this.#waits.open--;

@@ -18,6 +18,8 @@ export class Stretch {
   state: State;
   /** When it was given back, as a count of such events. */
   since = 0;
+  /** The last work of a stream that used any of it, as a number of `Progress`. */
+  used = 0;
   /** Neighbours in the region. */
   before: Stretch | null = null;
   after: Stretch | null = null;
@@ -113,6 +115,7 @@ export class Stretches {
 
   #cut(s: Stretch, units: number): Stretch {
     const rest = new Stretch(s.address + units * unit, s.units - units, 'used');
+    rest.used = s.used;
     rest.before = s;
     rest.after = s.after;
     if (rest.after) rest.after.before = rest;
@@ -150,6 +153,7 @@ export class Stretches {
   #absorb(into: Stretch, gone: Stretch): void {
     into.units += gone.units;
     into.since = Math.max(into.since, gone.since);
+    into.used = Math.max(into.used, gone.used);
     into.after = gone.after;
     if (gone.after) gone.after.before = into;
   }

@@ -2,8 +2,8 @@
 
 import type { Runtime, Tensor } from '../../index.ts';
 import { rangeOf, totalChannels } from '../layout.ts';
+import { attentionOf } from './attention.ts';
 import { featuresOf } from './features.ts';
-import { sumOf } from './grid.ts';
 import { falloff } from './imprint.ts';
 import { readoutOf } from './readout.ts';
 import { profileStart, type StatisticName, statisticNames, tailLength } from './record.ts';
@@ -63,8 +63,22 @@ export interface Measured {
 
 /** The tail of a cycle. */
 export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
-  const { tail } = measured(rt, x, parts, null);
-  return parts.projection ? rt.concat([tail, featuresOf(rt, x, parts.shape, parts.projection)], 1) : tail;
+  const { tail, activity } = measured(rt, x, parts, null);
+  const extras = extrasOf(rt, x, activity, parts);
+  return extras.length > 0 ? rt.concat([tail, ...extras], 1) : tail;
+}
+
+/** What is behind the record and the profile, where it is wanted: attention, features. */
+export function extrasOf(
+  rt: Runtime,
+  x: Tensor,
+  activity: Tensor,
+  { shape, attention, projection }: CycleParts,
+): Tensor[] {
+  const made: Tensor[] = [];
+  if (attention) made.push(attentionOf(rt, activity, shape));
+  if (projection) made.push(featuresOf(rt, x, shape, projection));
+  return made;
 }
 
 /** `placeNoise` is added to the activity by which the emptiest cell is chosen. */
@@ -74,7 +88,7 @@ export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: 
   const cells = cellsOf(parts.shape);
   const flat = (t: Tensor): Tensor => t.reshape([-1, cells]);
   const total = (t: Tensor): Tensor => flat(t).sum({ axis: 1 });
-  const around = sumOf(parts.near.around(planes.absoluteAll, 1).flat(2));
+  const around = parts.near.sumAround(planes.absoluteAll, 1);
   // Noise is told in mean activity; this is a sum over 27 cells and all channels.
   const noisy = placeNoise ? around.add(placeNoise.mul(27 * x.shape[4]!)) : around;
   const emptiest = flat(noisy).argmin({ axis: 1 });

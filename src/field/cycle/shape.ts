@@ -24,6 +24,8 @@ export interface CycleParts {
   readonly near: Neighbours;
   /** The matrix that features for trained readouts are projected by; null where none are wanted. */
   readonly projection: Tensor | null;
+  /** Whether attention is measured too. */
+  readonly attention: boolean;
 }
 
 /** Behind the sensors in the input of a cycle. */

@@ -10,11 +10,10 @@
 // Content, temporal channels and dynamics are computed apart and put together once.
 
 import type { Runtime, Tensor } from '../../index.ts';
-import { featuresOf } from '../cycle/features.ts';
 import { cycleKeys } from '../cycle/fused.ts';
 import { sumOf } from '../cycle/grid.ts';
 import { channelValues, falloff, inputOf } from '../cycle/imprint.ts';
-import { measured } from '../cycle/measure.ts';
+import { extrasOf, measured } from '../cycle/measure.ts';
 import { statisticNames } from '../cycle/record.ts';
 import { type CycleParts, cellsOf } from '../cycle/shape.ts';
 import { type ChannelLayout, rangeOf } from '../layout.ts';
@@ -93,7 +92,7 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
 
     // Coupling and the limiter.
     const signal = diffused.mul(dyn('plasticity', 0).sigmoid()).tanh().mul(0.1);
-    const others = sumOf(near.around(signal, 1).flat(2)).sub(signal);
+    const others = near.sumAround(signal, 1).sub(signal);
     const strongly = sumOf([0, 1, 2, 3].map((k) => dyn('coupling', k))).mul(0.25);
     const couples = strongly.mul(dyn('plasticity', 1).sigmoid());
     const limited = diffused.add(others.mul(couples)).mul(0.5).tanh().mul(2);
@@ -155,7 +154,7 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
     const extra = [...place.cell, place.peak].map((t) => t.reshape([rows, 1]));
     const blocks = blockMeans(activity.reshape(cells).mul(1 / layout.content), tables.blocks);
     const record = [tail, ...extra, samples, blocks, blockMeans(body, tables.blocks)];
-    if (parts.projection) record.push(featuresOf(rt, stored, shape, parts.projection));
+    record.push(...extrasOf(rt, stored, activity, parts));
     // `diffused` is a result so that it is stored: coupling reads it once, and what it is made of 27 times otherwise.
     return { field: next, activity, tail: rt.concat(record, 1), diffused };
   };

@@ -4,3 +4,11 @@ export { type ClientOptions, FieldClient, FieldWireError } from './client.ts';
 export { errorCodes, magic, type WireErrorName } from './frames.ts';
 export { capabilities, hardware } from './handshake.ts';
 export { type FieldServer, type ServeOptions, serveField } from './server.ts';
+export {
+  answerTelemetry,
+  serveTelemetry,
+  type TelemetryOptions,
+  type TelemetryServer,
+  telemetryRequests,
+} from './telemetry.ts';
+export type { ClientInfo, CyclePerformance, ServerView, WatchedField } from './watch.ts';

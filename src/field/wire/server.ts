@@ -22,6 +22,7 @@ import {
   type WireErrorName,
 } from './frames.ts';
 import { capabilities, decodeHello, encodeWelcome } from './handshake.ts';
+import { type ClientInfo, type ServerView, WatchedField } from './watch.ts';
 
 export interface ServeOptions {
   /** Default 9999; 0 takes a free one. */
@@ -47,7 +48,21 @@ export interface FieldServer {
   readonly connections: number;
   /** Cycles done for all clients. */
   readonly cycles: number;
+  /** Fields, clients and connections as they are now; `serveTelemetry` tells of them. */
+  view(): ServerView;
   close(): Promise<void>;
+}
+
+/** What all connections of a server count together. */
+interface Served {
+  cycles: number;
+  closing: boolean;
+  accepted: number;
+  refused: number;
+  bytesIn: number;
+  bytesOut: number;
+  readonly errors: Record<string, number>;
+  readonly shared: ReadonlyMap<string, WatchedField>;
 }
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -65,10 +80,26 @@ export async function serveField(options: ServeOptions = {}): Promise<FieldServe
       fix: 'Give a token, or leave the host out.',
     });
   const open = new Set<Connection>();
-  const state = { cycles: 0, closing: false };
+  const shared = Object.entries(options.shared ?? {}).map(
+    ([name, field]) => [name, new WatchedField(name, field)] as const,
+  );
+  const state: Served = {
+    cycles: 0,
+    closing: false,
+    accepted: 0,
+    refused: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    errors: {},
+    shared: new Map(shared),
+  };
+  const most = options.connections ?? 64;
   const server: Server = createServer({ noDelay: true }, (socket) => {
-    const connection = new Connection(socket, options, state, () => open.delete(connection));
-    if (open.size >= (options.connections ?? 64)) {
+    const connection = new Connection(`client-${++state.accepted}`, socket, options, state, () =>
+      open.delete(connection),
+    );
+    if (open.size >= most) {
+      state.refused++;
       connection.fail('serverFull', `${open.size} connections are open`, 0);
       connection.end();
       return;
@@ -89,6 +120,15 @@ export async function serveField(options: ServeOptions = {}): Promise<FieldServe
     get cycles() {
       return state.cycles;
     },
+    view: () => {
+      const own = [...open].flatMap((c) => (c.own ? [c.own] : []));
+      const { accepted, refused, bytesIn, bytesOut, errors } = state;
+      return {
+        fields: [...state.shared.values(), ...own],
+        clients: [...open].flatMap((c) => (c.info ? [c.info] : [])),
+        connections: { open: open.size, most, accepted, refused, bytesIn, bytesOut, errors: { ...errors } },
+      };
+    },
     close: async () => {
       state.closing = true;
       for (const c of open) c.fail('shuttingDown', 'the server ends', 0);
@@ -102,11 +142,14 @@ export async function serveField(options: ServeOptions = {}): Promise<FieldServe
 class Connection {
   readonly #socket: Socket;
   readonly #options: ServeOptions;
-  readonly #state: { cycles: number; closing: boolean };
+  readonly #state: Served;
+  readonly #id: string;
   readonly #gone: () => void;
   readonly #reader = new FrameReader();
-  #field: Field | null = null;
+  #watched: WatchedField | null = null;
   #ownsField = false;
+  #info: Omit<ClientInfo, 'cycles'> | null = null;
+  #cycles = 0;
   #waiting: Frame[] = [];
   #busy = false;
   #shook = false;
@@ -115,7 +158,8 @@ class Connection {
   /** When the request before came, by `performance.now()`. */
   #last = Number.NEGATIVE_INFINITY;
 
-  constructor(socket: Socket, options: ServeOptions, state: { cycles: number; closing: boolean }, gone: () => void) {
+  constructor(id: string, socket: Socket, options: ServeOptions, state: Served, gone: () => void) {
+    this.#id = id;
     this.#socket = socket;
     this.#options = options;
     this.#state = state;
@@ -125,7 +169,19 @@ class Connection {
     socket.on('close', () => void this.end());
   }
 
+  /** The field of this connection alone; null if there is none. */
+  get own(): WatchedField | null {
+    return this.#ownsField ? this.#watched : null;
+  }
+
+  /** Who is at the other end; null before the handshake. */
+  get info(): ClientInfo | null {
+    return this.#info && { ...this.#info, cycles: this.#cycles };
+  }
+
   fail(name: WireErrorName, text: string, sequence: number): void {
+    const code = String(errorCodes[name]);
+    this.#state.errors[code] = (this.#state.errors[code] ?? 0) + 1;
     this.#send(encodeFrame('error', sequence, encodeError(errorCodes[name], text)));
     if (closesConnection(name)) void this.end();
   }
@@ -143,18 +199,21 @@ class Connection {
     // What was written may still go out; a client that does not read it is not waited for.
     const timer = setTimeout(() => this.#socket.destroy(), 100);
     timer.unref();
-    if (this.#field && this.#ownsField) await this.#field.dispose();
-    this.#field = null;
+    const own = this.own;
+    this.#watched = null;
+    await own?.field.dispose();
   }
 
   #send(bytes: Uint8Array): void {
     if (this.#ended || this.#socket.destroyed) return;
     this.#socket.write(bytes);
+    this.#state.bytesOut += bytes.length;
     if (this.#socket.writableLength > mostUnread) this.#socket.destroy();
   }
 
   #receive(bytes: Uint8Array): void {
     if (this.#ended) return;
+    this.#state.bytesIn += bytes.length;
     const { frames, error } = this.#reader.push(bytes);
     for (const frame of frames) this.#take(frame);
     if (error) this.fail(error.name, error.text, error.sequence);
@@ -232,10 +291,21 @@ class Connection {
       if (!known) await made.dispose();
       return;
     }
-    [this.#field, this.#ownsField, this.#shook] = [made, !known, true];
+    this.#watched = known ? this.#state.shared.get(hello.field)! : new WatchedField(this.#id, made);
+    [this.#ownsField, this.#shook] = [!known, true];
+    this.#info = {
+      id: this.#id,
+      address: this.#socket.remoteAddress ?? '',
+      hardware: hello.hardware,
+      sensors: hello.sensors,
+      motors: hello.motors,
+      field: this.#watched.name,
+      since: Date.now(),
+    };
     const { edges, layout } = made.options.shape;
     const channels = Object.values(layout).reduce((a, b) => a + b, 0);
-    const offers = capabilities.reward | (Object.keys(shared).length > 0 ? capabilities.sharedField : 0);
+    const offers =
+      capabilities.reward | capabilities.telemetry | (Object.keys(shared).length > 0 ? capabilities.sharedField : 0);
     const welcome = {
       protocol: version,
       dimensions: [...edges, channels] as [number, number, number, number],
@@ -248,21 +318,24 @@ class Connection {
   }
 
   async #cycle({ payload, sequence }: Frame): Promise<void> {
-    const field = this.#field;
-    if (!field) return this.fail('handshakeRequired', 'sensors came before the handshake', sequence);
+    const watched = this.#watched;
+    if (!watched) return this.fail('handshakeRequired', 'sensors came before the handshake', sequence);
     const now = performance.now();
     const { hz = 1000 } = this.#options;
     // A tenth of slack: clocks and networks are not exact.
     if (now - this.#last < 900 / hz)
       return this.fail('tooFast', `requests come faster than ${hz} per second`, sequence);
     this.#last = now;
+    const { field } = watched;
     const { sensorDim } = field.options.shape;
     const values = decodeValues(payload);
     if (values.length !== sensorDim && values.length !== sensorDim + 1)
       return this.fail('sensorCount', `${values.length} values for ${sensorDim} sensors`, sequence);
-    const { motors } = await field.step(values);
+    const result = await field.step(values);
     this.#state.cycles++;
-    this.#send(encodeFrame('motors', sequence, encodeValues(motors)));
+    this.#cycles++;
+    this.#send(encodeFrame('motors', sequence, encodeValues(result.motors)));
+    watched.done(result, performance.now() - now);
   }
 }
 

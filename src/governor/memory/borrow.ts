@@ -8,7 +8,7 @@
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
 import { BorrowViolation } from './errors.ts';
-import { aheadBytes, fingerprints } from './fingerprint.ts';
+import { fingerprints, pieceBytes } from './fingerprint.ts';
 
 /** Memory that can be lent: the runtime makes one of a tensor, `lendLease` one of a pool's lease. */
 export interface Lendable {
@@ -209,7 +209,7 @@ class Loan {
       buffers: this.#items.length,
       bytes,
       cleanBytes: this.#declared + this.#taken,
-      hashBytes: Math.min(aheadBytes, bytes),
+      hashBytes: Math.min(pieceBytes, bytes),
       steps: this.#steps,
       ms: this.#ms,
       hashMs: this.#hashMs,

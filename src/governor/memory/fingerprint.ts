@@ -1,7 +1,8 @@
-// Hashes of buffers. A few pieces are read ahead, so that the device is never waited for piece by piece. They land in a few slots of
-// host memory that are used again and again: small enough to stay in its caches, whatever is hashed.
+// Hashes of buffers. A device of its own computes them where they lie (digest.ts). The memory of the CPU is read piece by piece, into
+// one piece of host memory that is used again and again: small enough to stay in its caches, whatever is hashed.
 
 import type { Device, DeviceBuffer } from '../../devices/device.ts';
+import { digests } from './digest.ts';
 import { Murmur } from './murmur.ts';
 
 export interface Hashable {
@@ -10,42 +11,37 @@ export interface Hashable {
   readonly bytes: number;
 }
 
-/** Read at once, at most. */
-export const pieceBytes = 128 * 2 ** 10;
-const slots = 8;
-/** Held at once, at most. */
-export const aheadBytes = slots * pieceBytes;
+/** Read and held at once, at most. A multiple of 16. */
+export const pieceBytes = 64 * 2 ** 10;
 
-interface Piece {
-  readonly item: number;
-  readonly at: number;
-  readonly bytes: number;
-}
-
+/** One hash for each, in their order. */
 export async function fingerprints(items: readonly Hashable[]): Promise<string[]> {
-  const hashes = items.map(() => new Murmur());
-  const pieces = items.flatMap(({ bytes }, item) => split(item, bytes));
-  const room = new Uint8Array(Math.min(slots, pieces.length) * pieceBytes);
-  const begin = (i: number): Promise<Uint8Array> => {
-    const { item, at, bytes } = pieces[i]!;
-    const slot = (i % slots) * pieceBytes;
-    const read = items[item]!.device.read(items[item]!.buffer, at, bytes, room.subarray(slot, slot + bytes));
-    // One that fails while others are waited for is met in its turn.
-    read.catch(() => {});
-    return read;
-  };
-  const reads = pieces.slice(0, slots).map((_, i) => begin(i));
-  for (let i = 0; i < pieces.length; i++) {
-    hashes[pieces[i]!.item]!.update(await reads[i]!);
-    if (i + slots < pieces.length) reads.push(begin(i + slots));
+  const found = new Map<Hashable, string>();
+  for (const device of new Set(items.map((i) => i.device))) {
+    const there = items.filter((i) => i.device === device);
+    const hashes = await (device.caps.host ? readAndHashed(there) : digests(device, there));
+    there.forEach((item, i) => {
+      found.set(item, hashes[i]!);
+    });
   }
-  return hashes.map((h) => h.digest());
+  return items.map((item) => found.get(item)!);
 }
 
-function split(item: number, bytes: number): Piece[] {
-  return Array.from({ length: Math.ceil(bytes / pieceBytes) }, (_, i) => ({
-    item,
-    at: i * pieceBytes,
-    bytes: Math.min(pieceBytes, bytes - i * pieceBytes),
-  }));
+/** Memory that is new costs as much as hashing it: what was used last is kept for the next call. */
+let idle: Uint8Array | null = null;
+
+async function readAndHashed(items: readonly Hashable[]): Promise<string[]> {
+  const room = idle ?? new Uint8Array(pieceBytes);
+  idle = null;
+  const hashes: string[] = [];
+  for (const { device, buffer, bytes } of items) {
+    const hash = new Murmur();
+    for (let at = 0; at < bytes; at += pieceBytes) {
+      const length = Math.min(pieceBytes, bytes - at);
+      hash.update(await device.read(buffer, at, length, room.subarray(0, length)));
+    }
+    hashes.push(hash.digest());
+  }
+  idle = room;
+  return hashes;
 }

@@ -66,7 +66,7 @@ export class CostModel {
   #kernels0 = 0;
   #transfer0 = 0;
 
-  constructor(profiles: ReadonlyMap<DeviceId, Profile>) {
+  constructor(profiles: ReadonlyMap<DeviceId, Profile> = new Map()) {
     for (const [id, profile] of profiles) this.add(id, profile);
   }
 

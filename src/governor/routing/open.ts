@@ -5,7 +5,8 @@ import type { CalibrateOptions } from './calibrate.ts';
 import { covers, type RoutingOptions, resolveRouting } from './options.ts';
 import { disturbed, levelled } from './plausible.ts';
 import type { Profile } from './profile.ts';
-import { Router, type RouterSetup } from './router.ts';
+import type { Router } from './router.ts';
+import { type RouterSetup, RuleRouter } from './rule-router.ts';
 import { type Known, loadAll, openProfileStore, type ProfileStore } from './store.ts';
 
 export interface OpenRouter {
@@ -56,11 +57,12 @@ export async function openRouter(
     const p = fresh.get(d.id) ?? known.get(d.id)?.profile;
     if (p) profiles.set(d.id, p);
   }
-  const router = new Router(options, levelled(profiles, left), {
+  const setup: RouterSetup = {
     ...more,
     devices: left.map((d) => d.id),
     hosts: left.filter((d) => d.caps.host).map((d) => d.id),
-  });
+  };
+  const router = await newRouter(options, levelled(profiles, left), setup);
   for (const [id, k] of known) if (k.learned) router.relearn(new Map([[id, k.learned]]));
   return {
     router,
@@ -69,7 +71,8 @@ export async function openRouter(
     calibrate: async (list, how = {}) => {
       for (const d of list) byId.set(d.id, d);
       const result = await measure(store, byId, list, how);
-      router.calibrated(result);
+      const { Costs } = await import('./measured.ts');
+      router.calibrated(result, Costs);
       return result;
     },
     save: () => {
@@ -84,6 +87,17 @@ export async function openRouter(
   };
 }
 
+/** With one device, which nobody has measured, there are no costs to compare: what compares them is not loaded. */
+async function newRouter(
+  options: RoutingOptions,
+  profiles: ReadonlyMap<DeviceId, Profile>,
+  setup: RouterSetup,
+): Promise<Router> {
+  if (profiles.size === 0 && setup.devices!.length === 1) return new RuleRouter(options, setup);
+  const { Router } = await import('./measured.ts');
+  return new Router(options, profiles, setup);
+}
+
 async function measure(
   store: ProfileStore,
   byId: ReadonlyMap<DeviceId, Device>,
@@ -91,7 +105,7 @@ async function measure(
   options: CalibrateOptions,
 ): Promise<Map<DeviceId, Profile>> {
   if (devices.length === 0) return new Map();
-  const { calibrate } = await import('./calibrate.ts');
+  const { calibrate } = await import('./measured.ts');
   const profiles = await calibrate(devices, options);
   for (const [id, profile] of profiles)
     if (!disturbed(profile)) store.save(byId.get(id)!, { profile, learned: null, measuredAt: Date.now() });

@@ -14,13 +14,17 @@ export const workOf = (steps: readonly (Kernel | Routine)[]): readonly WorkItem[
 function itemOf(step: Kernel | Routine): WorkItem {
   const { flops, bytesRead, bytesWritten } = step.estimate;
   const bytes = bytesRead + bytesWritten;
-  // A stack of rows is read once, as one reduction is.
-  if (step.kind === 'routine')
-    return { class: step.op === 'rows' ? 'reduce' : step.op, flops, bytes, elements: routineElements(step) };
+  if (step.kind === 'routine') return { class: classOf(step), flops, bytes, elements: routineElements(step) };
   const elements = sizeOf(step.space) * sizeOf(step.reduced);
   const gathers = gathersOf(step);
   const cls = step.accumulators.length > 0 ? 'reduce' : flops >= heavyFlops * elements ? 'heavy' : 'map';
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
+}
+
+/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is products. */
+function classOf({ op }: Routine): WorkItem['class'] {
+  if (op === 'rows' || op === 'topk') return 'reduce';
+  return op === 'products' || op === 'attention' ? 'matmul' : op;
 }
 
 /** How many loads have an index that depends on data. */
@@ -40,6 +44,10 @@ function routineElements(r: Routine): number {
   switch (r.op) {
     case 'matmul':
       return r.batchA * r.m * r.k;
+    case 'attention':
+      return r.batchQ * r.queries * r.depth;
+    case 'products':
+      return r.count * routineElements(r.product);
     case 'sort':
       return r.rows * r.columns;
     case 'scan':
@@ -47,6 +55,7 @@ function routineElements(r: Routine): number {
     case 'scatter':
       return r.outer * Math.max(r.length, r.count) * r.inner;
     case 'rows':
+    case 'topk':
       return r.rows * r.columns;
     case 'raw':
       return r.outputs.reduce((n, o) => n + o.elements, 0);
@@ -102,3 +111,10 @@ export function typicalWork(op: OperationType, elements: number): WorkItem {
 }
 
 export const traitsOf = (op: OperationType): Shape => shapeOf[op];
+
+/** Elements of the largest item. */
+export function largest(work: readonly WorkItem[]): number {
+  let most = 0;
+  for (let i = 0; i < work.length; i++) most = Math.max(most, work[i]!.elements);
+  return most;
+}

@@ -138,6 +138,11 @@ export class Float {
     return this.mul(this.mul(x, this.fromBits(this.iadd(rest, one))), this.fromBits(this.iadd(half, one)));
   }
 
+  /** Bits of a value. */
+  get width(): 32 | 64 {
+    return this.type === 'f32' ? 32 : 64;
+  }
+
   /** The integer with only the sign bit set. */
   get signBit(): bigint {
     return this.type === 'f32' ? -(1n << 31n) : -(1n << 63n);

@@ -84,7 +84,7 @@ function multiplyWindow(w: Words, m: Expr, window: readonly Expr[]): readonly [E
 function fromProduct(f: Float, x: Expr, high: Expr, low: Expr): Remainder {
   const { int } = f.format;
   const w = new Words(f.b, f.format.uint);
-  const width = f.type === 'f32' ? 32 : 64;
+  const { width } = f;
   // Read as signed, the fraction lies in -½ … ½, and the quadrant counts one more for negative ones.
   const fraction = f.b.bitcast(int, w.or(w.shl(high, 2), w.shr(low, width - 2)));
   const quadrant = w.shr(w.add(high, w.const(1n << BigInt(width - 3))), width - 2);

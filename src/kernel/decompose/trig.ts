@@ -56,7 +56,9 @@ function reduce(f: Float, x: Expr): Reduced {
   const last = f.mul(n, p3);
   const r = f.sub(head, last);
   const low = f.sub(f.sub(head, r), last);
-  const far = largeReduction(f, x);
+  // Infinities have no remainder; NaN is never large, and stays NaN by itself.
+  const { q, low: lost, r: remainder } = largeReduction(f, x);
+  const far = { q, low: lost, r: f.where(f.eq(f.abs(x), Number.POSITIVE_INFINITY), Number.NaN, remainder) };
   return { q: f.where(large, far.q, bits), r: f.where(large, far.r, r), low: f.where(large, far.low, low) };
 }
 
@@ -69,7 +71,7 @@ interface Values {
 /** Sine and cosine of the reduced argument, and its quadrant. NaN for infinities and NaN. */
 function values(f: Float, x: Expr): Values {
   const t = tables[f.type];
-  const { q, r, low } = reduce(f, f.where(f.lt(f.abs(x), Number.POSITIVE_INFINITY), x, Number.NaN));
+  const { q, r, low } = reduce(f, x);
   const z = f.mul(r, r);
   // sin(r + low) = sin r + low·cos r, and cos(r + low) = cos r - low·sin r, to the precision that matters.
   const sin = f.add(f.add(f.mul(f.mul(r, z), f.poly(z, t.sin)), low), r);
@@ -80,25 +82,28 @@ function values(f: Float, x: Expr): Values {
   return { q, sin, cos };
 }
 
-const bit = (f: Float, q: Expr, mask: number): Expr => f.b.alu('ne', f.iand(q, f.int(mask)), f.int(0));
+/** Whether the quadrant is odd: its last bit, moved to where the sign is. */
+const odd = (f: Float, q: Expr): Expr => f.b.alu('lt', f.shl(q, f.width - 1), f.int(0));
+
+/** Turns the sign of a value where the quadrant's second bit is set. */
+function turned(f: Float, x: Expr, q: Expr): Expr {
+  const sign = f.iand(f.shl(q, f.width - 2), f.int(f.signBit));
+  return f.fromBits(f.b.alu('xor', f.bits(x), sign));
+}
 
 export function sin(f: Float, x: Expr): Expr {
   const v = values(f, x);
-  const magnitude = f.where(bit(f, v.q, 1), v.cos, v.sin);
-  const result = f.where(bit(f, v.q, 2), f.neg(magnitude), magnitude);
-  return f.where(f.eq(x, 0), x, result);
+  return f.where(f.eq(x, 0), x, turned(f, f.where(odd(f, v.q), v.cos, v.sin), v.q));
 }
 
 export function cos(f: Float, x: Expr): Expr {
   const v = values(f, x);
-  const next = f.iadd(v.q, f.int(1));
-  const magnitude = f.where(bit(f, v.q, 1), v.sin, v.cos);
-  return f.where(bit(f, next, 2), f.neg(magnitude), magnitude);
+  return turned(f, f.where(odd(f, v.q), v.sin, v.cos), f.iadd(v.q, f.int(1)));
 }
 
 export function tan(f: Float, x: Expr): Expr {
   const v = values(f, x);
-  const odd = bit(f, v.q, 1);
-  const result = f.div(f.where(odd, f.neg(v.cos), v.sin), f.where(odd, v.sin, v.cos));
+  const cot = odd(f, v.q);
+  const result = f.div(f.where(cot, f.neg(v.cos), v.sin), f.where(cot, v.sin, v.cos));
   return f.where(f.eq(x, 0), x, result);
 }

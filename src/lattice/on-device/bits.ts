@@ -1,8 +1,8 @@
 // Frontier search with one bit per vertex, in words of 32: for lattices whose distances would not fit.
 //
 // The last axes are packed together into whole words (a block), the others stay axes of the field. A level is one kernel: a step along
-// an outer axis is a shifted load of words; a step along a packed axis shifts bits within the block, and a constant mask takes away
-// what crossed a border.
+// an outer axis is a shifted load of words; a step along a packed axis shifts bits within the block, and constant masks take away
+// what crossed a border or left the block.
 
 import type { Runtime, Tensor } from '../../index.ts';
 import type { Grid } from '../grid.ts';
@@ -10,8 +10,11 @@ import type { Mask } from '../mask.ts';
 import { moved, shifted } from '../stencil.ts';
 import type { Pinned } from './rounds.ts';
 
-/** Vertices that a block should have at least: its last word is padded. */
+/** Vertices that a block should have at least: its last words are padded. */
 const leastBlock = 512;
+
+/** Words that a device loads at once: blocks are whole numbers of them where that costs little. */
+const wordsAtOnce = 4;
 
 export interface BitLayout {
   /** Axes within a block, and vertices of one. */
@@ -24,11 +27,12 @@ export interface BitLayout {
   readonly shape: readonly number[];
 }
 
-export function bitLayout({ dimensions: d, size: n }: Grid): BitLayout {
+export function bitLayout({ dimensions: d, size: n }: Grid, least = leastBlock): BitLayout {
   let packed = 1;
-  while (packed < d && n ** packed < leastBlock) packed++;
+  while (packed < d && n ** packed < least) packed++;
   const block = n ** packed;
-  const width = Math.ceil(block / 32);
+  const words = Math.ceil(block / 32);
+  const width = words < wordsAtOnce ? words : wordsAtOnce * Math.ceil(words / wordsAtOnce);
   const shape = [...new Array<number>(d - packed).fill(n), width];
   return { packed, block, width, words: n ** (d - packed) * width, shape };
 }
@@ -48,6 +52,7 @@ export interface BitSearch {
   readonly most: number;
   readonly signal?: AbortSignal | undefined;
   readonly onLevel?: (() => void) | undefined;
+  readonly layout?: BitLayout | undefined;
 }
 
 /** Levels between two questions to the device. */
@@ -55,17 +60,25 @@ const levelsPerWait = 16;
 
 export async function searchBits(rt: Runtime, pinned: Pinned, search: BitSearch): Promise<Reach> {
   const { grid, mask, source, most, signal, onLevel } = search;
-  const layout = bitLayout(grid);
+  const layout = search.layout ?? bitLayout(grid);
   const { start, free, borders } = pinned(() => ({
     start: startField(rt, layout, source),
-    free: mask && rt.tensor(freeWords(layout, mask), layout.shape, { dtype: 'u32' }).compute(),
+    free: mask
+      ? rt.tensor(freeWords(layout, mask), layout.shape, { dtype: 'u32' }).compute()
+      : rt
+          .tensor(
+            bitsWhere(layout, () => true),
+            [layout.width],
+            { dtype: 'u32' },
+          )
+          .compute(),
     borders: borderMasks(grid, layout).map((m) => rt.tensor(m, [layout.width], { dtype: 'u32' }).compute()),
   }));
   const step = rt.compile((x: Tensor) => {
     const near = spread(grid, layout, x, borders);
-    return x.bitwiseOr(free ? near.bitwiseAnd(free) : near);
+    return x.bitwiseOr(near.bitwiseAnd(free));
   });
-  const held = new Set<Tensor>([start, ...borders, ...(free ? [free] : [])]);
+  const held = new Set<Tensor>([start, free, ...borders]);
   const drop = (t: Tensor): void => {
     held.delete(t);
     t.dispose();
@@ -123,7 +136,9 @@ function spread(grid: Grid, { packed, shape }: BitLayout, x: Tensor, borders: re
   for (let k = 0; k < packed; k++) {
     const stride = grid.size ** (packed - 1 - k);
     [1, -1].forEach((sign, i) => {
-      steps.push(movedBits(x, outer, sign * stride).bitwiseAnd(borders[2 * k + i]!));
+      const near = movedBits(x, outer, sign * stride);
+      // Along the first of them what crosses a border leaves the block.
+      steps.push(k === 0 ? near : near.bitwiseAnd(borders[2 * k - 2 + i]!));
     });
   }
   return steps.reduce((a, b) => a.bitwiseOr(b) as Tensor);
@@ -143,16 +158,20 @@ function movedBits(x: Tensor, axis: number, by: number): Tensor {
   ) as Tensor;
 }
 
-/** Per packed axis: the bits that something below may have come to, then those from above. */
-function borderMasks({ size }: Grid, { packed, block, width }: BitLayout): Uint32Array[] {
-  return Array.from({ length: 2 * packed }, (_, i) => {
-    const stride = size ** (packed - 1 - (i >> 1));
+/** Per packed axis but the first: the bits that something below may have come to, then those from above. */
+function borderMasks({ size }: Grid, layout: BitLayout): Uint32Array[] {
+  return Array.from({ length: 2 * (layout.packed - 1) }, (_, i) => {
+    const stride = size ** (layout.packed - 2 - (i >> 1));
     const border = i % 2 === 0 ? 0 : size - 1;
-    const mask = new Uint32Array(width);
-    for (let v = 0; v < block; v++)
-      if (Math.floor(v / stride) % size !== border) mask[v >> 5] = mask[v >> 5]! | (1 << (v & 31));
-    return mask;
+    return bitsWhere(layout, (v) => Math.floor(v / stride) % size !== border);
   });
+}
+
+/** A block with ones at some of its vertices, and none in the padding. */
+function bitsWhere({ block, width }: BitLayout, has: (v: number) => boolean): Uint32Array {
+  const words = new Uint32Array(width);
+  for (let v = 0; v < block; v++) if (has(v)) words[v >> 5] = words[v >> 5]! | (1 << (v & 31));
+  return words;
 }
 
 /** One bit, made on the device: an array of the host may be too small for all words. */

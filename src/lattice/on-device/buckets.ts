@@ -1,7 +1,8 @@
 // Rows of a graph grouped by length, so that each group is a full rectangle with little padding.
 //
-// A rectangle of index tensors is read without looking up where a row begins, and its sums are one kernel. Widths grow by a
-// quarter at most (… 8, 10, 12, 14, 16, 20 …); a group so small that its padding would not be noticed joins the next wider one.
+// A rectangle of index tensors is read without looking up where a row begins, and its sums are one kernel. On a GPU widths grow by a
+// quarter at most (… 8, 10, 12, 14, 16, 20 …). A CPU adds eight at a time: there, widths above eight are multiples of it, and what
+// pads them is always in its caches. A group so small that its padding would not be noticed joins the next wider one.
 
 import type { Adjacency } from '../adjacency.ts';
 
@@ -13,19 +14,22 @@ export interface Bucket {
 }
 
 /** The width of the group that a row of this length belongs to. */
-export function widthFor(length: number): number {
-  const step = length <= 8 ? 1 : 2 ** (Math.floor(Math.log2(length - 1)) - 2);
+export function widthFor(length: number, host: boolean): number {
+  const step = length <= 8 ? 1 : host ? Math.max(8, quarter(length)) : quarter(length);
   return step * Math.ceil(length / step);
 }
+
+/** A power of two that divides the widths about a length into steps of a quarter at most. */
+const quarter = (length: number): number => 2 ** (Math.floor(Math.log2(length - 1)) - 2);
 
 /** Padding, as a part of all entries, that is worth a kernel of its own. */
 const noticed = 1 / 100;
 
-/** Every vertex in exactly one group, narrow groups first. */
-export function bucketsOf({ vertices, offsets, neighbors }: Adjacency): Bucket[] {
+/** Every vertex in exactly one group, narrow groups first. `host`: for a CPU. */
+export function bucketsOf({ vertices, offsets, neighbors }: Adjacency, host: boolean): Bucket[] {
   const widths = new Map<number, number[]>();
   for (let v = 0; v < vertices; v++) {
-    const width = widthFor(offsets[v + 1]! - offsets[v]!);
+    const width = widthFor(offsets[v + 1]! - offsets[v]!, host);
     const members = widths.get(width);
     if (members) members.push(v);
     else widths.set(width, [v]);

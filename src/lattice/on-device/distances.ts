@@ -1,5 +1,6 @@
-// Shortest distances on a device, by rounds: every round relaxes all edges at once. That is delta stepping with one bucket for all
-// vertices; on whole arrays a round costs the same however few vertices are in a bucket, so smaller buckets only add rounds.
+// Shortest distances on a device, by the rounds of Bellman and Ford: each relaxes all edges at once. Delta stepping would let only
+// vertices of one bucket of distances take part in a round; on whole arrays a round costs the same however few do, so its buckets
+// only add rounds (bench/lattice/delta.ts measures both).
 //
 // Sums of weights are rounded as Dijkstra's algorithm rounds them (outwards from the source), so the results are its bits.
 
@@ -7,7 +8,7 @@ import type { Runtime } from '../../index.ts';
 import { type Pinned, release, rounds } from './rounds.ts';
 import type { DeviceRows } from './rows.ts';
 
-/** Distances from the vertex of a row, by row; Infinity where there is no way. */
+/** Distances from the vertex of a row, by vertex; -1 where there is no way. */
 export async function deviceDistances(
   rt: Runtime,
   pinned: Pinned,
@@ -33,7 +34,12 @@ export async function deviceDistances(
     more: ({ changed }) => changed,
     signal,
   });
-  const distances = (await fields.distance.data({ signal })) as Float64Array;
-  release(fields);
-  return distances;
+  try {
+    using distances = pinned(() =>
+      rt.where(fields.distance.less(Number.POSITIVE_INFINITY), fields.distance, -1).cast('f64').compute(),
+    );
+    return await rows.byVertex(pinned, distances, signal);
+  } finally {
+    release(fields);
+  }
 }

@@ -12,7 +12,7 @@ import { deviceGraphSignatures, latticeKinds } from '../signatures.ts';
 import { deviceDependencies } from './brandes.ts';
 import { columnsFor } from './columns.ts';
 import { deviceDistances } from './distances.ts';
-import { deviceRank } from './rank.ts';
+import { deviceRank, type Giving, giving } from './rank.ts';
 import type { Pinned } from './rounds.ts';
 import { DeviceRows } from './rows.ts';
 
@@ -30,8 +30,7 @@ export class DeviceGraph implements Disposable {
   readonly #rt: Runtime;
   readonly #session: Session;
   #rows: DeviceRows | null = null;
-  /** Of the vertices, by row. */
-  #strength: Float64Array | null = null;
+  #giving: Giving | null = null;
 
   constructor(graph: Graph, rt: Runtime, { device = 'auto' }: DeviceGraphOptions) {
     this.#graph = graph;
@@ -58,9 +57,9 @@ export class DeviceGraph implements Disposable {
     return this.#onDevice(
       where,
       async (rows, pinned) => {
-        this.#strength ??= toPlaces(rows, strengths(this.#graph.rows));
-        const work = { rows, strength: this.#strength, ...settings, signal: o.signal };
-        return fromPlaces(rows, (await deviceRank(this.#rt, pinned, work)).rank);
+        this.#giving ??= pinned(() => giving(this.#rt, rows, strengths(this.#graph.rows)));
+        const work = { rows, giving: this.#giving, ...settings, signal: o.signal };
+        return (await deviceRank(this.#rt, pinned, work)).rank;
       },
       () => this.#graph.pageRank(o),
     );
@@ -72,10 +71,7 @@ export class DeviceGraph implements Disposable {
     this.#graph.checkVertex(s, where);
     return this.#onDevice(
       where,
-      async (rows, pinned) => {
-        const found = await deviceDistances(this.#rt, pinned, rows, rows.places[s]!, o.signal);
-        return fromPlaces(rows, found).map((d) => (d === Number.POSITIVE_INFINITY ? -1 : d));
-      },
+      (rows, pinned) => deviceDistances(this.#rt, pinned, rows, rows.places[s]!, o.signal),
       () => this.#graph.distancesFrom(s),
     );
   }
@@ -103,7 +99,8 @@ export class DeviceGraph implements Disposable {
           signal: o.signal,
         };
         const divisor = 2 * (o.normalized ? betweennessDivisor(vertices) || 1 : 1);
-        return fromPlaces(rows, await deviceDependencies(this.#rt, pinned, work)).map((x) => x / divisor);
+        const found = await deviceDependencies(this.#rt, pinned, work);
+        return Float64Array.from({ length: vertices }, (_, v) => found[rows.places[v]!]! / divisor);
       },
       host,
     );
@@ -145,6 +142,9 @@ export class DeviceGraph implements Disposable {
   #forget(): void {
     this.#rows?.dispose();
     this.#rows = null;
+    this.#giving?.share.dispose();
+    this.#giving?.idle?.dispose();
+    this.#giving = null;
   }
 
   #placed(pinned: Pinned): DeviceRows {
@@ -154,16 +154,5 @@ export class DeviceGraph implements Disposable {
     return this.#rows;
   }
 }
-
-const toPlaces = ({ places }: DeviceRows, values: Float64Array): Float64Array => {
-  const moved = new Float64Array(values.length);
-  places.forEach((at, v) => {
-    moved[at] = values[v]!;
-  });
-  return moved;
-};
-
-const fromPlaces = ({ places }: DeviceRows, values: Float64Array): Float64Array =>
-  Float64Array.from(places, (at) => values[at]!);
 
 checkMethods(DeviceGraph.prototype, deviceGraphSignatures, latticeKinds);

@@ -7,6 +7,7 @@ import type { Runtime, Tensor } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
 import { type Bucket, bucketsOf } from './buckets.ts';
 import type { Neighborhood } from './neighborhood.ts';
+import type { Pinned } from './rounds.ts';
 
 interface Rectangle {
   readonly rows: number;
@@ -19,8 +20,11 @@ interface Rectangle {
 export class DeviceRows implements Neighborhood {
   /** One more than there are vertices. */
   readonly rows: number;
+  readonly vertices: number;
   /** The row of each vertex. */
   readonly places: Int32Array;
+  /** The same on the device. */
+  readonly at: Tensor;
   readonly free = null;
   readonly #rt: Runtime;
   /** Seen from outside, so that a scope in which this is made keeps them. */
@@ -30,14 +34,29 @@ export class DeviceRows implements Neighborhood {
 
   /** `host`: the device is the CPU. */
   constructor(rt: Runtime, graph: Adjacency, host: boolean) {
+    this.vertices = graph.vertices;
     this.rows = graph.vertices + 1;
     this.#rt = rt;
     this.#along = host ? 1 : 0;
-    const buckets = bucketsOf(graph);
+    const buckets = bucketsOf(graph, host);
     this.places = new Int32Array(graph.vertices);
     let next = 0;
     for (const { vertices } of buckets) for (const v of vertices) this.places[v] = next++;
+    this.at = rt.tensor(Uint32Array.from(this.places), [graph.vertices], { dtype: 'u32' }).compute();
     this.rectangles = buckets.map((b) => this.#rectangle(graph, b));
+  }
+
+  /** Values of the vertices by row, and one for the row behind them: [rows, 1]. */
+  placed(values: Float64Array, last: number): Tensor {
+    const moved = new Float64Array(this.rows).fill(last);
+    for (let v = 0; v < values.length; v++) moved[this.places[v]!] = values[v]!;
+    return this.#rt.tensor(moved, [this.rows, 1], { dtype: 'f64' });
+  }
+
+  /** Values by row, read by vertex. The device puts them in order: it takes a fraction of the host's time. */
+  async byVertex(pinned: Pinned, x: Tensor, signal: AbortSignal | undefined): Promise<Float64Array> {
+    using ordered = pinned(() => x.reshape([this.rows]).gather(this.at, 0, { mode: 'clip' }).compute());
+    return (await ordered.data({ signal })) as Float64Array;
   }
 
   sum(x: Tensor): Tensor {
@@ -55,6 +74,7 @@ export class DeviceRows implements Neighborhood {
   }
 
   dispose(): void {
+    this.at.dispose();
     for (const { at, weights } of this.rectangles) for (const t of [at, weights]) t?.dispose();
   }
 
@@ -100,11 +120,4 @@ export class DeviceRows implements Neighborhood {
       weights: by ? tensor(by, [...shape, 1]) : null,
     };
   }
-}
-
-/** Values of the vertices, and one for the row behind them. */
-export function withLast(values: Float64Array, last: number): Float64Array {
-  const longer = new Float64Array(values.length + 1).fill(last);
-  longer.set(values);
-  return longer;
 }

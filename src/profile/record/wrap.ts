@@ -1,6 +1,6 @@
 // Functions that are measured whenever they are called: wrapped by hand, or by a decorator.
 
-import { ArgumentError } from '../../index.ts';
+import { ArgumentError, type Maybe } from '../../index.ts';
 import type { ProfileSpan } from './span.ts';
 import type { OpenSpans } from './spans.ts';
 
@@ -23,27 +23,30 @@ export type AnyFunction = (...args: any[]) => unknown;
 
 /** Runs a body inside a span and ends it with the body: at once, or with its promise. What fails is marked and thrown on. */
 export function measure<T>(spans: OpenSpans, span: ProfileSpan, body: () => T): T {
+  return following(
+    () => spans.run(span, body),
+    () => spans.end(span, false),
+    () => spans.end(span, true),
+  );
+}
+
+/** Tells how a body ended, at once or with its promise, and gives or throws what the body does. */
+function following<T>(body: () => T, succeeded: (value: Awaited<T>) => void, failed: () => void): T {
+  const refused = (error: unknown): never => {
+    failed();
+    throw error;
+  };
   let result: T;
   try {
-    result = spans.run(span, body);
+    result = body();
   } catch (error) {
-    spans.end(span, true);
-    throw error;
+    return refused(error);
   }
-  if (!(result instanceof Promise)) {
-    spans.end(span, false);
-    return result;
-  }
-  return result.then(
-    (value) => {
-      spans.end(span, false);
-      return value;
-    },
-    (error) => {
-      spans.end(span, true);
-      throw error;
-    },
-  ) as T;
+  const given = (value: Awaited<T>): Awaited<T> => {
+    succeeded(value);
+    return value;
+  };
+  return result instanceof Promise ? (result.then(given, refused) as T) : given(result as Awaited<T>);
 }
 
 type Kind = 'plain' | 'generator' | 'async-generator' | 'class';
@@ -80,8 +83,7 @@ export function wrap<F extends AnyFunction>(
   const calls: Readonly<Record<Exclude<Kind, 'class'>, (self: unknown, args: unknown[]) => unknown>> = {
     plain: (self, args) => measure(m.spans, begin(self, args), () => Reflect.apply(fn, self, args)),
     generator: (self, args) => steps(m, begin, self, args, Reflect.apply(fn, self, args) as Generator),
-    'async-generator': (self, args) =>
-      asyncSteps(m, begin, self, args, Reflect.apply(fn, self, args) as AsyncGenerator),
+    'async-generator': (self, args) => steps(m, begin, self, args, Reflect.apply(fn, self, args) as AsyncGenerator),
   };
   const call = calls[kind];
   const wrapped = function (this: unknown, ...args: unknown[]): unknown {
@@ -105,49 +107,30 @@ function addStep(span: ProfileSpan, start: number, end: number): void {
 type Begin = (self: unknown, args: readonly unknown[]) => ProfileSpan;
 type StepName = 'next' | 'return' | 'throw';
 
-/** One entry for the whole life of a generator, whose time is that of its steps. */
-function steps(m: Measuring, begin: Begin, self: unknown, args: unknown[], inner: Generator): Generator {
+/**
+ * A generator that is one entry for its whole life, whose time is that of its steps: from the call of each until its result is
+ * there, at once or with its promise.
+ */
+function steps<G extends Generator | AsyncGenerator>(
+  m: Measuring,
+  begin: Begin,
+  self: unknown,
+  args: unknown[],
+  inner: G,
+): G {
   let span: ProfileSpan | null = null;
-  const step = (kind: StepName, value: unknown): IteratorResult<unknown> => {
-    span ??= begin(self, args);
-    const open = span;
+  const step = (kind: StepName, value: unknown): unknown => {
+    const open = (span ??= begin(self, args));
     const start = performance.now();
-    let failed = true;
-    let done = true;
-    try {
-      const result = m.spans.run(open, () => inner[kind](value as never));
-      failed = false;
-      done = result.done === true;
-      return result;
-    } finally {
+    const over = (failed: boolean, done: boolean): void => {
       addStep(open, start, performance.now());
       if (done) m.spans.end(open, failed);
-    }
-  };
-  return stepping(inner, {
-    next: (value: unknown) => step('next', value),
-    return: (value: unknown) => step('return', value),
-    throw: (error: unknown) => step('throw', error),
-  });
-}
-
-function asyncSteps(m: Measuring, begin: Begin, self: unknown, args: unknown[], inner: AsyncGenerator): AsyncGenerator {
-  let span: ProfileSpan | null = null;
-  const step = async (kind: StepName, value: unknown): Promise<IteratorResult<unknown>> => {
-    span ??= begin(self, args);
-    const open = span;
-    const start = performance.now();
-    let failed = true;
-    let done = true;
-    try {
-      const result = await m.spans.run(open, () => inner[kind](value as never));
-      failed = false;
-      done = result.done === true;
-      return result;
-    } finally {
-      addStep(open, start, performance.now());
-      if (done) m.spans.end(open, failed);
-    }
+    };
+    return following(
+      () => m.spans.run(open, () => inner[kind](value as never) as Maybe<IteratorResult<unknown>>),
+      (result) => over(false, result.done === true),
+      () => over(true, true),
+    );
   };
   return stepping(inner, {
     next: (value: unknown) => step('next', value),

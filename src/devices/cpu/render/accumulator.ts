@@ -10,7 +10,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
-import type { AluOp, ReduceOp } from '../../../kernel/ops.ts';
+import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import type { Code } from '../wasm/code.ts';
 import type { Emitter } from './emitter.ts';
 import { isHalf, roundHalf } from './half.ts';
@@ -42,15 +42,6 @@ export function formOf(acc: Accumulator, blocked: boolean): StateForm {
 /** The value an accumulator takes in, in the type its state combines. */
 export const taken = (b: Exprs, form: StateForm, value: Expr): Expr =>
   form.kind === 'arg' && form.lane === 'i32' ? b.cast('i32', value) : value;
-
-const combining: Readonly<Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, AluOp>> = {
-  sum: 'add',
-  prod: 'mul',
-  max: 'max',
-  min: 'min',
-  any: 'or',
-  all: 'and',
-};
 
 const ranges: Readonly<Record<LaneType, readonly [number | bigint, number | bigint]>> = {
   u8: [0, 255],
@@ -95,7 +86,7 @@ export interface Registers {
 
 /** Pushes op(x, y) of two vector locals. */
 export function combine(em: Emitter, c: Code, form: StateForm, lane: LaneType | null, x: number, y: number): void {
-  const op = combining[form.op as keyof typeof combining];
+  const op = combineOp[form.op as keyof typeof combineOp];
   if (!lane) {
     c.get(x)
       .get(y)

@@ -11,6 +11,7 @@ import { operands } from '../../../kernel/walk.ts';
 import type { ValType } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
 import type { PlainOp } from '../wasm/ops.ts';
+import { type Arms, costlyArms } from './arms.ts';
 import { emitCast, emitToBool } from './casts.ts';
 import { partsFor, shapes, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import { emitLoad, emitLoadMask } from './load.ts';
@@ -54,6 +55,8 @@ export class Emitter {
   readonly #pinned = new Set<Expr>();
   readonly #uses = new Map<Expr, number>();
   readonly #widths = new Map<Expr, Width>();
+  readonly #roots: Expr[] = [];
+  #arms: ReadonlyMap<Expr, Arms> | null = null;
 
   constructor(options: EmitterOptions) {
     this.func = options.func;
@@ -103,6 +106,24 @@ export class Emitter {
       for (const s of operands(e)) visit(s);
     };
     for (const r of roots) visit(r);
+    this.#roots.push(...roots);
+    this.#arms = null;
+  }
+
+  /** Computes the costly arms of choices by a condition, for part `p`, if any lane takes them. */
+  computeArms(condition: Expr, p: number, s: WasmScope): void {
+    this.#arms ??= costlyArms(this.#roots);
+    const arms = this.#arms.get(condition);
+    const key = `b${condition.id}.${p}`;
+    if (!arms || !this.info(condition).varying || s.memo.has(key)) return;
+    this.mask(condition, p, this.naturalWidth(condition), s);
+    s.code.op('v128.any_true').if();
+    const branch = s.branch();
+    const values = arms.values.map((arm) => [arm, this.vecLocal(arm, p, branch)] as const);
+    s.code.append(branch.code).end();
+    // Where the branch was not taken they hold anything: no lane chooses them.
+    for (const [arm, local] of values) if (this.info(arm).varying) s.memo.set(`v${arm.id}.${p}`, local);
+    s.memo.set(key, -1);
   }
 
   local(type: ValType): number {

@@ -3,8 +3,8 @@
 import { axesOf, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { aluOps } from '../../../kernel/ops.ts';
 import { operands } from '../../../kernel/walk.ts';
+import { costlyArms, ownCost } from './arms.ts';
 import { storedWidth, widthOf } from './lanes.ts';
 
 /** Loop over an axis of the kernel. */
@@ -16,7 +16,7 @@ export interface AxisLoop {
 /** What the expressions of a kernel need, gathered once. */
 export interface Survey {
   readonly loads: readonly Extract<Expr, { kind: 'load' }>[];
-  /** Estimated work of one element, in units of one addition. */
+  /** Estimated work of one element, in units of one addition, without what is rarely done. */
   readonly cost: number;
   readonly widest: number;
   readonly narrowest: number;
@@ -33,15 +33,14 @@ export function survey(roots: readonly Expr[]): Survey {
     seen.add(e);
     if (e.kind === 'load') {
       loads.push(e);
-      cost += 1;
       narrowest = Math.min(narrowest, storedWidth(e.type));
     }
-    if (e.kind === 'alu' && e.type !== 'index') cost += aluOps[e.op].cost;
-    if (e.kind === 'cast') cost += 2;
+    cost += ownCost(e);
     if (e.kind !== 'const' && e.type !== 'bool' && axesOf(e).size > 0) widest = Math.max(widest, widthOf(e.type));
     for (const s of operands(e)) visit(s);
   };
   roots.forEach(visit);
+  for (const arms of costlyArms(roots).values()) cost -= arms.cost;
   return { loads, cost, widest, narrowest };
 }
 

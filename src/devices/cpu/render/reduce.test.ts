@@ -120,4 +120,29 @@ describe('reductions', () => {
       }
     }
   });
+
+  it('find the first extreme of a row: NaN before all, equal ones, both zeros, infinities', () => {
+    const [nan, inf] = [Number.NaN, Number.POSITIVE_INFINITY];
+    const random = randomSource(11);
+    for (const type of ['f32', 'f64', 'f16'] as const) {
+      for (const size of [1, 3, 4, 5, 16, 17, 31, 64, 100, 200]) {
+        const row = (special: readonly number[]): number[] =>
+          Array.from({ length: size }, () => special[Math.floor(random() * special.length)]!);
+        const rows = [
+          row([-inf]),
+          row([inf, -inf]),
+          row([nan]),
+          row([0, -0]),
+          row([0, -0, -1]),
+          row([...Array(size).fill(1), nan]),
+          row([1, 2, 3, nan, inf]),
+          row([1, 2, 3]),
+        ];
+        for (const op of ['argmax', 'argmin'] as const) {
+          expectReduced(reduction(op, type, [rows.length, size], [1], rows.flat()), `${op} ${type} ${size}`);
+          for (const one of rows) expectReduced(reduction(op, type, [size], [0], one), `${op} ${type} ${size}`);
+        }
+      }
+    }
+  });
 });

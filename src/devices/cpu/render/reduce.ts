@@ -18,6 +18,7 @@ import { type Counted, countedLoop, emitCase, itemLoops, type Range, vectorLoop 
 import { bodiesNeeded, grainOf } from './plan.ts';
 import { planReduction, type ReductionPlan, sliceAxis } from './reduce-plan.ts';
 import { epilogueDepth, WasmScope } from './scope.ts';
+import { isSearched, searchRow } from './search.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { loadStates, storeStates } from './states.ts';
 import { emitStores, type Target } from './store.ts';
@@ -162,6 +163,23 @@ class Reduction {
     em.count(outputs);
     const whole = cases.kind === 'loop' && (plan.slices === 1 || plan.sliced !== v.axis) ? v.size : null;
     const bodies = bodiesNeeded(plan.bodies, whole);
+    const [form] = this.#forms as [StateForm];
+    if (cases.kind === 'loop' && this.#forms.length === 1 && isSearched(form, plan)) {
+      const found = searchRow(
+        em,
+        {
+          form,
+          value: cases.roots[0]!,
+          position: em.positions.get(v.axis)!,
+          range: this.#range(v.axis, v.size, inner),
+          bodies,
+          scope: (lanes) => new WasmScope(this.#vectorDepth, row, lanes),
+        },
+        inner,
+      );
+      this.#conclude([found], outputs, scopes[0]!, inner);
+      return;
+    }
     const states = bodies.map((lanes) => this.#forms.map((form) => new State(em, form, lanes)));
     const flush = (out: Code): void => {
       for (const list of states) for (const state of list) state.flush(out);

@@ -19,6 +19,13 @@ export class WasmScope {
     this.lanes = lanes;
   }
 
+  /** Code that runs only sometimes: it knows what is known here, and nothing that it computes is known after it. */
+  branch(): WasmScope {
+    const s = new WasmScope(this.depth, this.parent, this.lanes);
+    for (const [key, local] of this.memo) s.memo.set(key, local);
+    return s;
+  }
+
   /** The scope in which something of this depth is computed. */
   at(depth: number): WasmScope {
     let s: WasmScope = this;

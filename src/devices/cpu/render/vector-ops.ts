@@ -62,6 +62,7 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const [a, b] = e.src as [Expr, Expr, Expr];
   if (e.op === 'where') {
     const w = widthOf(e.type);
+    em.computeArms(a, p, s);
     em.vec(b, p, s);
     em.vec(e.src[2]!, p, s);
     em.mask(a, p, w, s);

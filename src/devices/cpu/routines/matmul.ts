@@ -40,7 +40,7 @@ const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly mach
   bool: { type: 'i32', machine: 'i32' },
 };
 
-export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): CpuProgram {
+export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | null): CpuProgram {
   const { type } = computeTypes[routine.type];
   if (type !== routine.type) {
     const wide: Matmul = { ...routine, type };
@@ -49,7 +49,7 @@ export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): 
   if (routine.batch * routine.m * routine.n * routine.k <= tinyProducts) {
     return new TinyMatmul(routine, engine);
   }
-  if ((type === 'f32' || type === 'f64') && blas.serves({ ...routine, type })) {
+  if ((type === 'f32' || type === 'f64') && blas?.serves({ ...routine, type })) {
     return new BlasMatmul(routine, type, engine, blas);
   }
   return builtIn(routine, engine);
@@ -151,8 +151,7 @@ class BlasMatmul implements CpuProgram {
   readonly source: string;
   readonly needs: readonly number[];
   readonly scalars = 0;
-  readonly #routine: Matmul;
-  readonly #type: 'f32' | 'f64';
+  readonly #routine: Matmul & { readonly type: 'f32' | 'f64' };
   readonly #engine: WasmEngine;
   readonly #blas: Blas;
   readonly #pointers: number[] = [];
@@ -160,8 +159,7 @@ class BlasMatmul implements CpuProgram {
   constructor(routine: Matmul, type: 'f32' | 'f64', engine: WasmEngine, blas: Blas) {
     this.name = routine.name;
     this.needs = sizes(routine);
-    this.#routine = routine;
-    this.#type = type;
+    this.#routine = { ...routine, type };
     this.#engine = engine;
     this.#blas = blas;
     this.source = `;; ${type === 'f32' ? 'cblas_sgemm' : 'cblas_dgemm'} of ${blas.name}\n`;
@@ -172,12 +170,12 @@ class BlasMatmul implements CpuProgram {
     const { memory } = this.#engine;
     stage(memory, buffers, 2, this.#pointers);
     const [a, b, c] = this.#pointers as [number, number, number];
-    const size = byteSize(this.#type);
+    const size = byteSize(r.type);
     // OpenBLAS asks for no alignment beyond the element's; views say where an operand ends.
     const view = (at: number, elements: number): Uint8Array => new Uint8Array(memory.views.buffer, at, elements * size);
     for (let batch = 0; batch < r.batch; batch++) {
       this.#blas.run(
-        { ...r, type: this.#type },
+        r,
         view(a + (r.batchA === 1 ? 0 : batch * r.m * r.k * size), r.m * r.k),
         view(b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n),
         view(c + batch * r.m * r.n * size, r.m * r.n),

@@ -1,7 +1,7 @@
 // Reductions of the tiny-kernel interpreter: `rows` results, each from `length` neighbouring values.
 //
 // Float sums and products are pairwise and rounded at every step, as a device computes them; the order depends on the
-// length only. Positions of extremes are the first, and the first NaN wins.
+// length, the type and whether the values lie side by side, and on nothing else. Positions of extremes are the first, and the first NaN wins.
 
 import { type DType, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
@@ -31,32 +31,45 @@ function pairwise(values: TypedArray, at: number, step: number, n: number, combi
   );
 }
 
-// Sums of neighbouring f32 are by far the most common: the same order as `pairwise`, without a call for every element, and with the
-// last two halvings written out.
+// Sums of neighbouring f32 are by far the most common. They have NumPy's order: up to 128 elements in eight sums side by side, which do
+// not wait for each other, and halves of more.
 
-function pairwise32(values: Float32Array, at: number, n: number): number {
-  const half = n >> 1;
-  if (n > 32) return Math.fround(pairwise32(values, at, half) + pairwise32(values, at + half, n - half));
-  if (n > 16) return Math.fround(halves32(values, at, half) + halves32(values, at + half, n - half));
-  return halves32(values, at, n);
-}
+const { fround } = Math;
 
-function halves32(values: Float32Array, at: number, n: number): number {
-  if (n <= 8) return row32(values, at, n);
-  const half = n >> 1;
-  return Math.fround(row32(values, at, half) + row32(values, at + half, n - half));
-}
-
-function row32(values: Float32Array, at: number, n: number): number {
-  let acc = values[at]!;
+function neighbours32(v: Float32Array, at: number, n: number): number {
+  if (n > 128) {
+    const half = (n >> 1) & ~7;
+    return fround(neighbours32(v, at, half) + neighbours32(v, at + half, n - half));
+  }
   const end = at + n;
-  for (let i = at + 1; i < end; i++) acc = Math.fround(acc + values[i]!);
-  return acc;
+  if (n < 8) return onwards32(v, at + 1, end, v[at]!);
+  let [a, b, c, d] = [v[at]!, v[at + 1]!, v[at + 2]!, v[at + 3]!];
+  let [e, f, g, h] = [v[at + 4]!, v[at + 5]!, v[at + 6]!, v[at + 7]!];
+  const whole = at + (n & ~7);
+  for (let i = at + 8; i < whole; i += 8) {
+    a = fround(a + v[i]!);
+    b = fround(b + v[i + 1]!);
+    c = fround(c + v[i + 2]!);
+    d = fround(d + v[i + 3]!);
+    e = fround(e + v[i + 4]!);
+    f = fround(f + v[i + 5]!);
+    g = fround(g + v[i + 6]!);
+    h = fround(h + v[i + 7]!);
+  }
+  const [first, second] = [fround(fround(a + b) + fround(c + d)), fround(fround(e + f) + fround(g + h))];
+  return onwards32(v, whole, end, fround(first + second));
+}
+
+/** One after the other. */
+function onwards32(v: Float32Array, from: number, end: number, start: number): number {
+  let sum = start;
+  for (let i = from; i < end; i++) sum = fround(sum + v[i]!);
+  return sum;
 }
 
 const sum32: Fold = (values, step, rows, length, out) => {
   if (step !== 1) return anySum32(values, step, rows, length, out);
-  for (let r = 0; r < rows; r++) out[r] = pairwise32(values as Float32Array, r * length, length);
+  for (let r = 0; r < rows; r++) out[r] = neighbours32(values as Float32Array, r * length, length);
 };
 
 const combining =

@@ -53,6 +53,13 @@ export class EntryPoint {
     return name;
   }
 
+  /** So many of them side by side, as one parameter that may be read at any place. */
+  paramList(count: number): string {
+    const name = `p${this.params.length}`;
+    this.params.push(`.param .align 8 .b8 ${name}[${8 * count}]`);
+    return name;
+  }
+
   sharedArray(bytes: number, align = 16): string {
     const name = `s${this.shared.length}`;
     this.shared.push({ name: `.shared .align ${align} .b8 ${name}[${bytes}]`, bytes });

@@ -7,7 +7,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
-import type { AluOp, ReduceOp } from '../../../kernel/ops.ts';
+import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import { type AluContext, emitAlu } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
 import { bitsSuffix, type IndexBits, isFloatType, kindOf, literal, suffixOf } from './types.ts';
@@ -15,15 +15,6 @@ import { bitsSuffix, type IndexBits, isFloatType, kindOf, literal, suffixOf } fr
 export type State = readonly string[];
 
 const isArg = (op: ReduceOp): op is 'argmax' | 'argmin' => op === 'argmax' || op === 'argmin';
-
-const opOf: Readonly<Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, AluOp>> = {
-  sum: 'add',
-  prod: 'mul',
-  max: 'max',
-  min: 'min',
-  any: 'or',
-  all: 'and',
-};
 
 /** The register kinds of an accumulator's state. */
 export function stateKinds(acc: Accumulator, bits: IndexBits): readonly RegKind[] {
@@ -48,7 +39,7 @@ export function fold(c: AluContext, acc: Accumulator, state: State, other: State
   const [value, position] = state as [string, string];
   const kind = kindOf(acc.type, c.bits);
   if (!isArg(acc.op)) {
-    block.set(value, `mov.${bitsSuffix[kind]}`, emitAlu(c, opOf[acc.op], acc.type, [value, other[0]!]));
+    block.set(value, `mov.${bitsSuffix[kind]}`, emitAlu(c, combineOp[acc.op], acc.type, [value, other[0]!]));
     return;
   }
   const better = isBetter(c, acc.op, acc.type, state, other);

@@ -3,10 +3,11 @@
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
 import { linear, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr, Load } from '../../../kernel/expr.ts';
-import { type AluContext, narrow, widen } from './alu.ts';
+import type { Together } from '../../../kernel/together.ts';
+import { type AluContext, emitAlu, narrow, widen } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
 import type { PtxScope } from './scope.ts';
-import { memorySuffix } from './types.ts';
+import { type IndexBits, literal, memorySuffix } from './types.ts';
 import { dependencies, lane, type Values } from './values.ts';
 
 const gcd = (a: number, b: number): number => (b === 0 ? Math.abs(a) : gcd(b, a % b));
@@ -42,6 +43,17 @@ function alignment(index: Expr, laneAxis: number, width: number): number {
   return common & -common;
 }
 
+/** Where the first of the neighbours that are computed together lies in an output, from their common position. */
+export function firstOf(block: Block, { count, stride }: Together, position: string, bits: IndexBits): string {
+  if (count === 1) return position;
+  const [s, unsigned] = bits === 32 ? ['s32', 'u32'] : ['s64', 'u64'];
+  const kind = bits === 32 ? 'r' : 'd';
+  if (stride === 1) return block.def(kind, `mul.lo.${s}`, position, count);
+  // position = outer · stride + inner lies at outer · count · stride + inner.
+  const outer = block.def(kind, `div.${unsigned}`, position, stride);
+  return block.def(kind, `mad.lo.${s}`, outer, (count - 1) * stride, position);
+}
+
 /** The elements a load gives to each lane. */
 export function emitLoad(scope: PtxScope, e: Load): Values {
   const { bindings, width, laneAxis } = scope;
@@ -65,18 +77,51 @@ export function emitLoad(scope: PtxScope, e: Load): Values {
     });
   }
   const { register, offset } = scope.address(pointer, e.index, size);
-  const sameGate = !gates || gates.length === 1;
+  const sameGate = !gates || gates.every((g) => g === gates[0]);
   const chunk = stride === 1 && sameGate ? Math.min(alignment(e.index, laneAxis, width), 16 / size) : 1;
+  const nameOf = (i: number): string => `${e.slot} ${register} ${offset + i * stride * size}`;
+  const gateOf = (i: number): string | null => {
+    const gate = gates && lane(gates, i);
+    return gate === scope.always ? null : gate;
+  };
   if (chunk > 1) {
     const values: string[] = [];
     for (let i = 0; i < width; i += chunk) {
-      values.push(...loadChunk(scope, op, e.type, chunk, register, offset + i * size, gates && gates[0]!));
+      values.push(...loadChunk(scope, op, e.type, chunk, register, offset + i * size, gateOf(0)));
     }
+    for (const [i, value] of values.entries()) scope.elements.set(nameOf(i), { value, gate: gateOf(0) });
     return values;
   }
-  return Array.from({ length: width }, (_, i) =>
-    loadOne(scope, op, e.type, register, offset + i * stride * size, gates && lane(gates, i)),
-  );
+  return Array.from({ length: width }, (_, i) => {
+    const gate = gateOf(i);
+    const known = scope.elements.get(nameOf(i));
+    if (known && known.gate === gate) return known.value;
+    if (known?.gate === null) return orZero(scope, e.type, known.value, gate!);
+    const value = loadOne(scope, op, e.type, register, offset + i * stride * size, gate);
+    scope.elements.set(nameOf(i), { value, gate });
+    return value;
+  });
+}
+
+/** Whether a load gives a whole vector at once. */
+export function isWholeVector({ gate, index, type }: Load, laneAxis: number, width: number): boolean {
+  if (width === 1 || strideAlong(index, laneAxis) !== 1 || (gate && !lanesAgree(gate, laneAxis, width))) return false;
+  return alignment(index, laneAxis, width) >= Math.min(width, 16 / dtypeInfo[type].bytes);
+}
+
+/** Whether a condition is the same in all lanes, although it may depend on their axis: lane 0 lies at a multiple of `width`. */
+function lanesAgree(e: Expr, laneAxis: number, width: number): boolean {
+  if (!dependencies(e).has(laneAxis)) return true;
+  if (e.kind !== 'alu' || (e.op !== 'lt' && e.op !== 'le')) return false;
+  const [a, b] = e.src as [Expr, Expr];
+  const isAxis = (x: Expr): boolean => x.kind === 'axis' && x.axis === laneAxis;
+  const limit = isAxis(a) ? b : isAxis(b) ? a : null;
+  return limit?.kind === 'const' && (Number(limit.value) + Number((e.op === 'lt') === isAxis(b))) % width === 0;
+}
+
+/** A value that another load has brought already, or zero where the gate is closed. */
+function orZero(scope: PtxScope, type: DType, value: string, gate: string): string {
+  return emitAlu(scope.context, 'where', type, [gate, value, literal(scope.block, type, 0)]);
 }
 
 function plainAddress(scope: PtxScope, pointer: string, index: string, size: number): string {

@@ -8,7 +8,7 @@
 // lane, or of one register where all lanes agree.
 
 import { linear } from '../../../kernel/bounds.ts';
-import type { Expr } from '../../../kernel/expr.ts';
+import type { Alu, Expr } from '../../../kernel/expr.ts';
 import { type AluContext, emitAlu } from './alu.ts';
 import { emitBitcast, emitCast } from './cast.ts';
 import type { Block, EntryPoint } from './code.ts';
@@ -42,6 +42,8 @@ export class PtxScope {
   readonly bindings: Bindings;
   readonly width: number;
   readonly laneAxis: number;
+  /** Elements that were loaded, by where they lie, and the gate behind which: a neighbouring vector has most of its lanes in common. */
+  readonly elements = new Map<string, { readonly value: string; readonly gate: string | null }>();
   readonly #axes: ReadonlyMap<number, string>;
   readonly #accumulators: readonly Values[];
   readonly #available: ReadonlySet<number>;
@@ -169,6 +171,8 @@ export class PtxScope {
       case 'load':
         return emitLoad(this, e);
       case 'alu': {
+        const agreed = this.#alongLanes(e);
+        if (agreed) return agreed;
         const src = e.src.map((s) => this.values(s));
         const type = e.src[e.src.length - 1]!.type;
         return this.#lanes(src, (args) => emitAlu(this.context, e.op, type, args));
@@ -181,6 +185,38 @@ export class PtxScope {
       default:
         return e satisfies never;
     }
+  }
+
+  /**
+   * A comparison of the lanes' axis with a number. Lane 0 lies at a multiple of the width, so it decides for all lanes between two
+   * of these: conditions of different lanes, and of different comparisons, become one register.
+   */
+  #alongLanes({ op, src }: Alu): Values | null {
+    if (this.width === 1 || (op !== 'lt' && op !== 'le')) return null;
+    const [a, b] = src as [Expr, Expr];
+    const isAxis = (x: Expr): boolean => x.kind === 'axis' && x.axis === this.laneAxis;
+    const above = isAxis(b);
+    const [axis, limit] = above ? [b, a] : [a, b];
+    if (!isAxis(axis) || axis.kind !== 'axis' || limit.kind !== 'const') return null;
+    // Above: the first position for which it holds. Below: the first for which it does not.
+    const first = Number(limit.value) + Number((op === 'lt') === above);
+    const suffix = this.bindings.bits === 32 ? 's32' : 's64';
+    return Array.from({ length: this.width }, (_, i) => {
+      const turn = Math.ceil((first - i) / this.width) * this.width;
+      const fixed = turn <= 0 ? above : turn >= axis.size ? !above : null;
+      const key = `${axis.axis} ${fixed ?? `${above ? 'ge' : 'lt'} ${turn}`}`;
+      const [register] = this.once(key, dependencies(axis), (home) => [
+        fixed === null
+          ? home.block.def('p', `setp.${above ? 'ge' : 'lt'}.${suffix}`, home.position(axis.axis), turn)
+          : literal(home.block, 'bool', Number(fixed)),
+      ]);
+      return register!;
+    });
+  }
+
+  /** The register that a condition has where it always holds; see `alongLanes`. */
+  get always(): string | null {
+    return this.#memo.get(`${this.laneAxis} true`)?.[0] ?? null;
   }
 
   #lanes(src: readonly Values[], make: (args: readonly string[]) => string): Values {

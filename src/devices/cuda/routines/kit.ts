@@ -34,6 +34,16 @@ export class Kit {
     return this.b.def('d', 'cvta.to.global.u64', p);
   }
 
+  /** Pointers side by side: gives the one at `first` + `at`, a number that threads know (64 bits). */
+  pointers(list: readonly Argument[]): (first: number, at: string) => string {
+    this.args.push(...list);
+    const base = this.b.def('d', 'mov.u64', this.entry.paramList(list.length));
+    return (first, at) => {
+      const p = this.b.def('d', 'ld.param.u64', `[${this.b.def('d', 'mad.lo.u64', at, 8, base)}+${8 * first}]`);
+      return this.b.def('d', 'cvta.to.global.u64', p);
+    };
+  }
+
   /** A scalar parameter: its name, for `ld.param`. */
   scalar(argument: Argument): string {
     this.args.push(argument);
@@ -143,9 +153,7 @@ export class Kit {
 /** Grids hold at most 2^31-1 blocks in x; every count here is far below. */
 export const blocksFor = (elements: number, perBlock: number): number => Math.max(1, Math.ceil(elements / perBlock));
 
-/** Combining ops of scans and scatters, with the type they compute in. */
-export const combineOp = { sum: 'add', prod: 'mul', max: 'max', min: 'min' } as const;
-
+/** The type in which scans and scatters combine. */
 export const computeType = (type: DType): DType => accumulatorFor(type);
 
 /** Lays out regions of borrowed memory, each aligned to 256 bytes. */

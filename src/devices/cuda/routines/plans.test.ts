@@ -50,6 +50,23 @@ describe('a plan of a product', () => {
     }
   });
 
+  it.each(names)('%s multiplies a list of products, each with the bits it has alone', (name) => {
+    const r = matmul('f32', 36, 196, 76, { transposeB: true }).routine as Matmul;
+    const floats = (n: number, seed: number) => new Float32Array(fill('f32', n, seed, true).buffer as ArrayBuffer);
+    const pairs = [1, 2, 3].map((i) => [floats(r.m * r.k, i), floats(r.k * r.n, 10 + i)] as const);
+    const place = (data: Float32Array, i: number) => ({ address: (i + 1) * 2 ** 33, data });
+    const result = () => new Float32Array(r.m * r.n).fill(Number.NaN);
+    const alone = pairs.map(([a, b]) => {
+      const got = result();
+      emulate(recipeBy(name, r), [a, b, got].map(place), 'late', new Random(3));
+      return got;
+    });
+    const together = pairs.map(result);
+    const buffers = [...pairs.map(([a]) => a), ...pairs.map(([, b]) => b), ...together];
+    emulate(planned(r, hopper, plans[name], pairs.length), buffers.map(place), 'late', new Random(5));
+    expect(together).toEqual(alone);
+  });
+
   it.each(names)('%s divides its work without rest', (name) => {
     const plan = plans[name];
     expect(threadsOf(plan) % 32).toBe(0);

@@ -50,8 +50,9 @@ export function planFor(r: Matmul, target: Target): ProductPlan {
   return plans[usual.find((u) => u.when(blocks, target, wide) && takes(r, target, plans[u.plan]))!.plan];
 }
 
-export const planned = (r: Matmul, target: Target, p: ProductPlan): ModuleRecipe =>
-  p.kind === 'tiled' ? tiledRecipe(r, target, p) : slicedRecipe(r, target, p);
+/** `count`: as many products with operands and results of their own. */
+export const planned = (r: Matmul, target: Target, p: ProductPlan, count = 1): ModuleRecipe =>
+  p.kind === 'tiled' ? tiledRecipe(r, target, p, count) : slicedRecipe(r, target, p, count);
 
 /** How many results a thread stores. */
 export const resultsPerThread = (p: ProductPlan): number =>

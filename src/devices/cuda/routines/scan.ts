@@ -6,13 +6,14 @@
 import { type DType, dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
+import { combineOp } from '../../../kernel/ops.ts';
 import { moduleText } from '../ptx/code.ts';
 import { shuffle } from '../ptx/combine.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
-import { blocksFor, combineOp, computeType, Kit, Layout } from './kit.ts';
+import { blocksFor, computeType, Kit, Layout } from './kit.ts';
 
 /** Threads that walk columns, each its own. */
 const walkers = 256;

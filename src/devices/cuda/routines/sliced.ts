@@ -11,7 +11,8 @@ import { moduleText } from '../ptx/code.ts';
 import { storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
-import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
+import { basesOf } from './bases.ts';
+import { inlineEpilogue, outputType } from './epilogue.ts';
 import { Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
 import { loadFour, perThread, side } from './operand.ts';
@@ -43,12 +44,10 @@ export function takesSliced(r: Matmul, target: Target): boolean {
 /** Sums of a row in shared memory lie so that neighbouring rows fall on different banks. */
 const pitchOf = (t: SlicedTiles): number => 4 * t.columns + 64;
 
-export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleRecipe {
+export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 1): ModuleRecipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
-  const a = kit.pointer({ kind: 'buffer', index: 0 });
-  const bm = kit.pointer({ kind: 'buffer', index: 1 });
-  const c = kit.pointer({ kind: 'buffer', index: outputIndex(r) });
+  const bases = basesOf(kit, r, count);
   const finish = r.epilogue && inlineEpilogue(kit, r.epilogue);
   const tid = kit.special('tid.x');
   const group = perSlice(t);
@@ -65,8 +64,6 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleR
   const n0 = b.def('r', 'mul.lo.u32', columnBlock, t.columns);
   const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, kit.special('ctaid.y')));
   if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
-  const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * r.k * 4, a);
-  const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.k * r.n * 4, bm);
 
   // Parts of the depth are dealt out in turn, a stage's worth at a time.
   const stride = t.depth * t.slices;
@@ -76,7 +73,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleR
   const shared = { thread, group, k, stride, depth: r.k, stageDepth: t.depth };
   const sideA = side(kit, {
     ...shared,
-    base: baseA,
+    base: bases.a(batch),
     start: m0,
     extent: r.m,
     tile: t.rows,
@@ -85,7 +82,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleR
   });
   const sideB = side(kit, {
     ...shared,
-    base: baseB,
+    base: bases.b(batch),
     start: n0,
     extent: r.n,
     tile: t.columns,
@@ -180,7 +177,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleR
   });
 
   const storedBytes = dtypeInfo[outputType(r)].bytes;
-  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
+  const baseC = bases.c(batch);
   const resultColumn = b.def('r', 'mad.lo.u32', quad, 4, n0);
   totals.forEach((four, round) => {
     const resultRow = b.def('r', 'add.u32', b.def('r', 'add.u32', m0, top), round * linesPerRound);
@@ -212,7 +209,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles): ModuleR
     });
   });
 
-  const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  const grid = [acrossM * acrossN, Math.min(r.batch * count, 65535), Math.ceil((r.batch * count) / 65535)] as const;
   const bytes = t.slices * Math.max(t.stages * stageBytes, sumBytes);
   const part = kit.finish(grid, threads, bytes, t.resident);
   return {

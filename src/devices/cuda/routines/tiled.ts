@@ -10,7 +10,8 @@ import { loadElement, storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { ModuleRecipe } from '../recipe.ts';
-import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
+import { basesOf } from './bases.ts';
+import { inlineEpilogue, outputType } from './epilogue.ts';
 import { computeType, Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
 
@@ -27,15 +28,14 @@ export const sumType = (type: DType): DType => (type === 'bool' || type === 'u8'
 
 export const tiledThreads = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
 
-export function tiledRecipe(r: Matmul, target: Target, t: Tiles): ModuleRecipe {
+/** `count`: as many products with operands and results of their own. */
+export function tiledRecipe(r: Matmul, target: Target, t: Tiles, count = 1): ModuleRecipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
   const sum = sumType(r.type);
   const kind = kit.kind(sum);
   const bytes = dtypeInfo[sum].bytes as 4 | 8;
-  const a = kit.pointer({ kind: 'buffer', index: 0 });
-  const bm = kit.pointer({ kind: 'buffer', index: 1 });
-  const c = kit.pointer({ kind: 'buffer', index: outputIndex(r) });
+  const bases = basesOf(kit, r, count);
   const finish = r.epilogue && inlineEpilogue(kit, r.epilogue);
   const tid = kit.special('tid.x');
   const [cx, cy, cz] = [kit.special('ctaid.x'), kit.special('ctaid.y'), kit.special('ctaid.z')];
@@ -50,10 +50,8 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles): ModuleRecipe {
 
   const elementBytes = dtypeInfo[r.type].bytes;
   if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
-  const baseA = r.batchA === 1 ? a : b.def('d', 'mad.lo.u64', batch, r.m * r.k * elementBytes, a);
-  const baseB = r.batchB === 1 ? bm : b.def('d', 'mad.lo.u64', batch, r.k * r.n * elementBytes, bm);
   const storedBytes = dtypeInfo[outputType(r)].bytes;
-  const baseC = b.def('d', 'mad.lo.u64', batch, r.m * r.n * storedBytes, c);
+  const baseC = bases.c(batch);
 
   // Rows of shared memory are padded by one vector against bank conflicts of the transposing stores.
   const strideA = (t.rows + 4) * bytes;
@@ -61,7 +59,7 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles): ModuleRecipe {
   const sharedA = kit.shared(2 * t.depth * strideA);
   const sharedB = kit.shared(2 * t.depth * strideB);
   const loaderA = loader(kit, r.type, sum, {
-    base: baseA,
+    base: bases.a(batch),
     tid,
     start: m0,
     extent: r.m,
@@ -74,7 +72,7 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles): ModuleRecipe {
     threads: tiledThreads(t),
   });
   const loaderB = loader(kit, r.type, sum, {
-    base: baseB,
+    base: bases.b(batch),
     tid,
     start: n0,
     extent: r.n,
@@ -188,7 +186,7 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles): ModuleRecipe {
       });
     }
   }
-  const grid = [acrossM * acrossN, Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  const grid = [acrossM * acrossN, Math.min(r.batch * count, 65535), Math.ceil((r.batch * count) / 65535)] as const;
   const part = kit.finish(grid, tiledThreads(t));
   return {
     name: r.name,

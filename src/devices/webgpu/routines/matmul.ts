@@ -4,6 +4,7 @@
 // are stored at columns that share words, in tiles into scratch with the epilogue as a pass of its own.
 
 import { accumulatorFor, type DType } from '../../../base/dtype.ts';
+import { behind } from '../../../kernel/behind.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { BufferParam, Kernel, Matmul, Output } from '../../../kernel/kernel.ts';
 import type { Pass, PassPlan, Traits } from '../plan.ts';
@@ -13,7 +14,6 @@ import { renderReduction } from '../wgsl/reduce.ts';
 import { isPacked } from '../wgsl/types.ts';
 import { isReduction, tilesFor } from './matmul-config.ts';
 import { renderTiles } from './matmul-tiles.ts';
-import { rebuild } from './rebuild.ts';
 
 /** The type in which a scratch buffer keeps a result of this type: one word an element. */
 const wordType = (t: DType): DType => (t === 'u8' || t === 'bool' ? 'u32' : t === 'f16' ? 'f32' : t);
@@ -48,7 +48,7 @@ const elementsOf = (w: Matmul): { a: number; b: number; c: number } => ({
 function outputOf(b: Exprs, w: Matmul, product: Expr, firstExtra: number): Output {
   if (!w.epilogue) return { type: w.type, value: product };
   const { type, value } = w.epilogue.output;
-  return { type, value: rebuild(b, value, { slot: (s) => s + firstExtra, acc: () => product }) };
+  return { type, value: behind(b, value, product, firstExtra) };
 }
 
 function asReduction(w: Matmul): Kernel {

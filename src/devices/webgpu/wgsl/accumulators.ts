@@ -5,7 +5,7 @@
 
 import type { DType } from '../../../base/dtype.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
-import type { ReduceOp } from '../../../kernel/ops.ts';
+import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import type { HelperName } from './helpers.ts';
 import { literal } from './literals.ts';
 import type { Module } from './module.ts';
@@ -42,17 +42,6 @@ const identities: Readonly<Record<ReduceOp, Identity>> = {
 };
 
 const isArg = (op: ReduceOp): boolean => op === 'argmax' || op === 'argmin';
-
-// max of f16 is that of f32, which is exact; max of bool is or.
-const combines: Readonly<Record<Exclude<ReduceOp, 'argmax' | 'argmin'>, 'add' | 'mul' | 'max' | 'min' | 'or' | 'and'>> =
-  {
-    sum: 'add',
-    prod: 'mul',
-    max: 'max',
-    min: 'min',
-    any: 'or',
-    all: 'and',
-  };
 
 export class AccumulatorText {
   readonly #module: Module;
@@ -105,7 +94,8 @@ export class AccumulatorText {
 
   /** Two values as one (not for argmax). */
   combined(a: string, b: string, width: Width): string {
-    const op = combines[this.#op as keyof typeof combines];
+    // max of f16 is that of f32, which is exact; max of bool is or.
+    const op = combineOp[this.#op as keyof typeof combineOp];
     const wide = {
       use: (n: HelperName) => this.#module.use(n, width),
       byte: `${vectorOf('u32', width)}(255u)`,

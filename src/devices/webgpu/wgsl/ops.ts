@@ -61,17 +61,24 @@ const f32: Rows = {
 
 const bits: Rows = { and: infix('&'), or: infix('|'), xor: infix('^') };
 
-const i32: Rows = {
+const whole = (type: 'i32' | 'u32'): Rows => ({
   ...compare,
-  ...bits,
   add: infix('+'),
   sub: infix('-'),
   mul: infix('*'),
-  idiv: helper2('idiv_i32'),
-  imod: helper2('imod_i32'),
+  idiv: helper2(`idiv_${type}`),
+  imod: helper2(`imod_${type}`),
   max: call2('max'),
   min: call2('min'),
   where,
+});
+
+// Positions: idiv and imod by constants are the renderer's, which knows the sign.
+const index = whole('i32');
+
+const i32: Rows = {
+  ...index,
+  ...bits,
   neg: (_, a) => `(-${a})`,
   abs: call('abs'),
   not: (_, a) => `(~${a})`,
@@ -80,16 +87,8 @@ const i32: Rows = {
 };
 
 const u32: Rows = {
-  ...compare,
+  ...whole('u32'),
   ...bits,
-  add: infix('+'),
-  sub: infix('-'),
-  mul: infix('*'),
-  idiv: helper2('idiv_u32'),
-  imod: helper2('imod_u32'),
-  max: call2('max'),
-  min: call2('min'),
-  where,
   neg: (_, a) => `(~${a} + 1u)`,
   abs: (_, a) => a,
   not: (_, a) => `(~${a})`,
@@ -125,19 +124,6 @@ const bool: Rows = {
 };
 
 const f16: Rows = { where, neg: f32.neg!, abs: f32.abs! };
-
-// Positions: idiv and imod by constants are the renderer's, which knows the sign.
-const index: Rows = {
-  ...compare,
-  add: infix('+'),
-  sub: infix('-'),
-  mul: infix('*'),
-  idiv: helper2('idiv_i32'),
-  imod: helper2('imod_i32'),
-  max: call2('max'),
-  min: call2('min'),
-  where,
-};
 
 export const rows: Readonly<Partial<Record<ScalarType, Rows>>> = { f32, f16, i32, u32, u8, bool, index };
 

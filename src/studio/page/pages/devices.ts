@@ -4,8 +4,8 @@ import type { RuntimeView } from '../../types.ts';
 import { type Chart, timeChart } from '../chart.ts';
 import { h, keyed, setText, show } from '../dom.ts';
 import { ago, bytes, count, percent, unknown } from '../format.ts';
-import type { View } from '../store.ts';
 import { badge, empty, panel, standingOfState, table } from '../widgets.ts';
+import { type DeviceCard, deviceCards } from './device-cards.ts';
 import { noRuntime, type Page } from './page.ts';
 
 type Device = RuntimeView['snapshot']['devices'][number];
@@ -47,10 +47,7 @@ const kinds: Readonly<Record<string, string>> = {
   quarantined: 'was quarantined',
 };
 
-function deviceCard(first: Device): {
-  readonly element: HTMLElement;
-  update(device: Device, runtime: RuntimeView, view: View): void;
-} {
+function deviceCard(first: Device): DeviceCard<Device> {
   const sign = badge();
   const facts = h('dl', { class: 'facts' });
   const reason = h('p', { class: 'note' });
@@ -160,17 +157,8 @@ export const devices: Page = {
   about: 'What computes here, and how each device does.',
   icon: 'devices',
   mount: () => {
-    const none = empty('No runtime is watched. Give the studio one:', noRuntime);
-    const holder = h('div', { class: 'stack' });
-    let view: View | null = null;
-    const cards = keyed<Device>(
-      holder,
-      (d) => `${view?.runtime?.name} ${d.id}`,
-      (d) => {
-        const card = deviceCard(d);
-        return { element: card.element, update: (device) => card.update(device, view!.runtime!, view!) };
-      },
-    );
+    const none = noRuntime();
+    const cards = deviceCards<Device>((d) => d.id, deviceCard);
     let clock = { time: 0, at: 0 };
     const history = table<HealthEvent>(
       'What happened to the devices',
@@ -187,17 +175,18 @@ export const devices: Page = {
       'div',
       { class: 'stack' },
       none,
-      holder,
+      cards.element,
       panel('History', 'Failures, losses and recoveries, newest first.', history.element),
     );
     return {
       element,
-      update: (next) => {
-        view = next;
-        const { runtime } = next;
+      update: (view) => {
+        const { runtime } = view;
         show(none, runtime === null);
-        if (!runtime) return cards([]);
-        cards([...runtime.snapshot.devices].sort((a, b) => Number(b.health !== null) - Number(a.health !== null)));
+        cards.update(view, ({ snapshot }) =>
+          [...snapshot.devices].sort((a, b) => Number(b.health !== null) - Number(a.health !== null)),
+        );
+        if (!runtime) return;
         clock = { time: runtime.snapshot.time, at: runtime.snapshot.clock };
         history.update([...runtime.snapshot.recovery.history].reverse().slice(0, 50));
       },

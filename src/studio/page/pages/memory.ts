@@ -2,10 +2,11 @@
 
 import type { RuntimeView } from '../../types.ts';
 import { type Chart, timeChart } from '../chart.ts';
-import { h, keyed, setText, show } from '../dom.ts';
+import { h, setText, show } from '../dom.ts';
 import { ago, bytes, count, line, percent, unknown } from '../format.ts';
 import type { View } from '../store.ts';
 import { badge, empty, figure, panel, table } from '../widgets.ts';
+import { type DeviceCard, deviceCards } from './device-cards.ts';
 import { noRuntime, type Page } from './page.ts';
 
 type Place = RuntimeView['snapshot']['memory']['places'][number];
@@ -48,10 +49,7 @@ function stepsOf({ steps }: RuntimeView['memory']['cleanups'][number]): string {
   return useful.join(', ') || 'there was nothing to give back';
 }
 
-function placeCard(first: Place): {
-  readonly element: HTMLElement;
-  update(place: Place, runtime: RuntimeView, view: View): void;
-} {
+function placeCard(first: Place): DeviceCard<Place> {
   const sign = badge();
   const total = h('p', { class: 'hint' });
   const chart: Chart = timeChart({
@@ -119,17 +117,9 @@ export const memory: Page = {
   about: 'How much room there is, and who takes it.',
   icon: 'memory',
   mount: () => {
-    const none = empty('No runtime is watched. Give the studio one:', noRuntime);
-    const holder = h('div', { class: 'stack' });
+    const none = noRuntime();
     let view: View | null = null;
-    const cards = keyed<Place>(
-      holder,
-      (p) => `${view?.runtime?.name} ${p.device}`,
-      (p) => {
-        const card = placeCard(p);
-        return { element: card.element, update: (place) => card.update(place, view!.runtime!, view!) };
-      },
-    );
+    const cards = deviceCards<Place>((p) => p.device, placeCard);
     const figures = {
       tensors: figure('Live tensors'),
       spills: figure('Moved to the host'),
@@ -210,7 +200,7 @@ export const memory: Page = {
       { class: 'stack' },
       none,
       h('section', { class: 'figures', 'aria-label': 'Figures' }, ...Object.values(figures).map((f) => f.element)),
-      holder,
+      cards.element,
       panel(
         'Who holds most',
         'The largest tensors, those of one line together. Looked up every five seconds.',
@@ -230,9 +220,9 @@ export const memory: Page = {
         view = next;
         const { runtime } = next;
         show(none, runtime === null);
-        if (!runtime) return cards([]);
+        cards.update(next, ({ snapshot }) => snapshot.memory.places);
+        if (!runtime) return;
         const { snapshot, memory: m } = runtime;
-        cards(snapshot.memory.places);
         figures.tensors.set(
           count(snapshot.counters.tensors),
           `${bytes(snapshot.counters.bytes)}; at most ${bytes(snapshot.counters.peakBytes)}`,

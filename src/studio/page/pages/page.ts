@@ -2,6 +2,7 @@
 
 import type { IconName } from '../dom.ts';
 import type { Store, View } from '../store.ts';
+import { empty } from '../widgets.ts';
 
 export interface Mounted {
   readonly element: HTMLElement;
@@ -17,4 +18,6 @@ export interface Page {
   mount(store: Store): Mounted;
 }
 
-export const noRuntime = 'serveStudio({ runtimes: [rt] })';
+/** What pages about a runtime show while none is watched. */
+export const noRuntime = (): HTMLElement =>
+  empty('No runtime is watched. Give the studio one:', 'serveStudio({ runtimes: [rt] })');

@@ -116,7 +116,7 @@ export const routing: Page = {
   icon: 'routing',
   mount: (store) => {
     let view: View | null = null;
-    const none = empty('No runtime is watched. Give the studio one:', noRuntime);
+    const none = noRuntime();
     const figures = {
       mode: figure('Decisions are made'),
       calibrated: figure('Measured devices'),

@@ -23,7 +23,7 @@ export const work: Page = {
     let view: View | null = null;
     let total = 1;
     let hostTotal = 1;
-    const none = empty('No runtime is watched. Give the studio one:', noRuntime);
+    const none = noRuntime();
     const figures = {
       launches: figure('Kernels started'),
       programs: figure('Programs'),

@@ -1,0 +1,80 @@
+// Costly arms of `where`, which are computed only if a lane takes them.
+//
+// Vector code computes both arms and chooses. Where one arm is long and rarely taken, as the remainder of huge arguments in
+// sin and cos, a branch around it pays: it is skipped when the condition holds in no lane. The arms of all choices by one
+// condition go behind one branch, since they share most of their work.
+
+import type { Alu, Expr } from '../../../kernel/expr.ts';
+import { aluOps } from '../../../kernel/ops.ts';
+import { below, operands } from '../../../kernel/walk.ts';
+import { widthOf } from './lanes.ts';
+
+/** Work behind a branch, in units of one addition, from which on a branch pays even if it is guessed wrong at times. */
+const worthBranch = 60;
+
+/** What is computed only where a condition holds. */
+export interface Arms {
+  /** First arms of choices by the condition. */
+  readonly values: readonly Expr[];
+  /** The work that nothing else needs. */
+  readonly cost: number;
+}
+
+/** The arms below these roots that are worth a branch, by their condition. */
+export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
+  const choices = new Map<Expr, Set<Expr>>();
+  for (const e of below(roots)) {
+    if (!isChoice(e)) continue;
+    const [condition, arm] = e.src as [Expr, Expr];
+    const arms = choices.get(condition);
+    if (arms) arms.add(arm);
+    else choices.set(condition, new Set([arm]));
+  }
+  const found = new Map<Expr, Arms>();
+  for (const [condition, arms] of choices) {
+    if (costOf(below([...arms])) < worthBranch) continue;
+    const always = without(roots, condition, arms);
+    const values = [...arms].filter((arm) => !always.has(arm));
+    const cost = costOf(filter(below(values), (e) => !always.has(e)));
+    if (cost >= worthBranch) found.set(condition, { values, cost });
+  }
+  return found;
+}
+
+/** A choice of numbers by a comparison of numbers that are as wide: mask and arms then have the same parts. */
+function isChoice(e: Expr): e is Alu {
+  if (e.kind !== 'alu' || e.op !== 'where' || e.type === 'bool' || e.type === 'index') return false;
+  const compared = e.src[0]!.kind === 'alu' ? e.src[0]!.src[0]! : null;
+  return compared !== null && compared.type !== 'bool' && widthOf(compared.type) === widthOf(e.type);
+}
+
+/** What is reached without the arms of the choices by a condition. */
+function without(roots: readonly Expr[], condition: Expr, arms: ReadonlySet<Expr>): Set<Expr> {
+  const seen = new Set<Expr>();
+  const stack = [...roots];
+  for (let e = stack.pop(); e; e = stack.pop()) {
+    if (seen.has(e)) continue;
+    seen.add(e);
+    const skips = isChoice(e) && e.src[0] === condition && arms.has(e.src[1]!);
+    stack.push(...operands(e).filter((_, i) => !skips || i !== 1));
+  }
+  return seen;
+}
+
+function* filter(exprs: Iterable<Expr>, keeps: (e: Expr) => boolean): Generator<Expr, void> {
+  for (const e of exprs) if (keeps(e)) yield e;
+}
+
+/** The work of expressions, in units of one addition. */
+function costOf(exprs: Iterable<Expr>): number {
+  let cost = 0;
+  for (const e of exprs) cost += ownCost(e);
+  return cost;
+}
+
+/** The work of an expression without its operands. */
+export function ownCost(e: Expr): number {
+  if (e.kind === 'load') return 1;
+  if (e.kind === 'cast') return 2;
+  return e.kind === 'alu' && e.type !== 'index' ? aluOps[e.op].cost : 0;
+}

@@ -1,0 +1,128 @@
+// argmax and argmin of a row in two passes: its extreme first, then the first position that holds it.
+//
+// Keeping a position beside every lane's best value takes four times as many instructions as the best value alone, and the
+// second pass ends where it finds what it looks for. It reads the row again, so this is for values that cost little.
+
+import type { Expr } from '../../../kernel/expr.ts';
+import type { Code } from '../wasm/code.ts';
+import { fold, identityBytes, mergeInto, type Registers, type StateForm } from './accumulator.ts';
+import type { Emitter } from './emitter.ts';
+import { partsFor, shapeOf, shuffleOf, splatBytes } from './lanes.ts';
+import { type Range, vectorLoop } from './nest.ts';
+import type { ReductionPlan } from './reduce-plan.ts';
+import type { WasmScope } from './scope.ts';
+
+/** The most work of a value that is computed twice. */
+const mostWork = 6;
+
+/** Whether a row is searched in two passes. */
+export function isSearched(form: StateForm, plan: ReductionPlan): boolean {
+  const known = form.lane === 'f32' || form.lane === 'f64' || form.lane === 'i32' || form.lane === 'u32';
+  return form.kind === 'arg' && known && plan.reduced.length === 0 && plan.cost <= mostWork;
+}
+
+export interface Row {
+  readonly form: StateForm;
+  readonly value: Expr;
+  /** The local that counts along the row. */
+  readonly position: number;
+  readonly range: Range;
+  /** Elements of the bodies of the loop, largest first. */
+  readonly bodies: readonly number[];
+  readonly scope: (lanes: number) => WasmScope;
+}
+
+/** Emits both passes; the extreme and its position are left as a fold would leave them. */
+export function searchRow(em: Emitter, row: Row, out: Code): Registers {
+  const { form, range, position, bodies } = row;
+  const extreme = firstPass(em, row, out);
+  const best = em.temp();
+  out
+    .get(extreme.values[0]!)
+    .get(extreme.values[0]!)
+    .shuffle(shuffleOf(form.width, [0, 0, 0, 0].slice(0, 128 / form.width)));
+  out.set(best);
+
+  // The long body finds the block, the shorter ones the place in it.
+  const found = em.local('i32');
+  const vector = 128 / form.width;
+  const lengths = [...new Set([bodies[0]!, Math.min(vector, bodies[0]!), 1])];
+  out.get(range.lo).set(position);
+  const done = out.block();
+  for (const lanes of lengths) {
+    const s = row.scope(lanes);
+    const parts = partsFor(lanes, form.width);
+    for (let p = 0; p < parts; p++) {
+      holds(em, row, p, best, s);
+      if (p > 0) s.code.op('v128.or');
+    }
+    const passed = out.block();
+    const top = out.loop();
+    out.get(range.hi).get(position).op('i32.sub').i32(lanes).op('i32.lt_u').brIf(passed);
+    out.append(s.code);
+    if (lanes > vector) out.op('v128.any_true').brIf(passed);
+    else {
+      out
+        .op(form.width === 64 ? 'i64x2.bitmask' : 'i32x4.bitmask')
+        .i32(2 ** lanes - 1)
+        .op('i32.and')
+        .tee(found)
+        .if();
+      out.get(position).get(found).op('i32.ctz').op('i32.add').set(found).br(done);
+      out.end();
+    }
+    out.get(position).i32(lanes).op('i32.add').set(position).br(top);
+    out.end().end();
+  }
+  out.end();
+  const at = em.temp();
+  out.get(found);
+  if (form.width === 64) out.op('i64.extend_i32_u').op('i64x2.splat');
+  else out.op('i32x4.splat');
+  out.set(at);
+  return { ...extreme, positions: [at] };
+}
+
+/** Pushes the lanes of part `p` that hold the extreme: it, or the first NaN if there is one, since nothing equals NaN. */
+function holds(em: Emitter, { form, value }: Row, p: number, best: number, s: WasmScope): void {
+  const shape = shapeOf[form.lane!] as 'f32x4' | 'f64x2' | 'i32x4';
+  const v = em.vecLocal(value, p, s);
+  s.code.get(v).get(best).op(`${shape}.eq`);
+  if (shape !== 'i32x4') s.code.get(v).get(v).op(`${shape}.ne`).op('v128.or');
+}
+
+/** The extreme of the row in lane 0; NaN if there is one. */
+function firstPass(em: Emitter, row: Row, out: Code): Registers {
+  const { form, value, range, position } = row;
+  const lane = form.lane as 'f32' | 'f64' | 'i32' | 'u32';
+  const whole: StateForm = { ...form, kind: 'plain', op: form.op === 'argmax' ? 'max' : 'min' };
+  const { op, nan } = steps[lane][whole.op as 'max' | 'min'];
+  out.get(range.lo).set(position);
+  const folded = row.bodies.map((lanes) => {
+    const values = Array.from({ length: partsFor(lanes, form.width) }, () => em.local('v128'));
+    const nans = em.local('v128');
+    for (const v of values) out.v128(identityBytes(form)).set(v);
+    out.v128(splatBytes('u8', 0)).set(nans);
+    const s = row.scope(lanes);
+    values.forEach((best, p) => {
+      const v = em.vecLocal(value, p, s);
+      s.code.get(best).get(v).op(op).set(best);
+      if (nan) s.code.get(nans).get(v).get(v).op(nan).op('v128.or').set(nans);
+    });
+    vectorLoop(position, range.hi, lanes, s.code, out);
+    // A lane that met a NaN becomes one: all bits set.
+    if (nan) out.get(values[0]!).get(nans).op('v128.or').set(values[0]!);
+    return fold(em, out, whole, { lane, width: form.width, lanes, values, positions: [] });
+  });
+  const [first, ...others] = folded as [Registers, ...Registers[]];
+  for (const other of others) mergeInto(em, out, whole, first, other);
+  return first;
+}
+
+/** How a lane takes in a value: floats by a comparison that is false for NaN, which is noted apart. */
+const steps = {
+  f32: { max: { op: 'f32x4.pmax', nan: 'f32x4.ne' }, min: { op: 'f32x4.pmin', nan: 'f32x4.ne' } },
+  f64: { max: { op: 'f64x2.pmax', nan: 'f64x2.ne' }, min: { op: 'f64x2.pmin', nan: 'f64x2.ne' } },
+  i32: { max: { op: 'i32x4.max_s', nan: null }, min: { op: 'i32x4.min_s', nan: null } },
+  u32: { max: { op: 'i32x4.max_u', nan: null }, min: { op: 'i32x4.min_u', nan: null } },
+} as const;

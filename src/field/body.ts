@@ -1,0 +1,278 @@
+// What a field is between two cycles, and what one cycle does to it: the tensors on the device, and the numbers that the host carries.
+//
+// `begin` says what a cycle is told and changes nothing; `advance` takes over what came of it. Who runs the cycle in between is in
+// `run.ts`; who may call when is the field's own business.
+
+import type { DeviceId, Runtime, Tensor } from '../index.ts';
+import { attentionLength, readAttention } from './cycle/attention.ts';
+import type { Statistics } from './cycle/record.ts';
+import { FieldConfigError } from './errors.ts';
+import type { Store } from './full/attractors.ts';
+import { attractorCapacity } from './full/mind.ts';
+import type { CheckedInput } from './input.ts';
+import { type Mind, mindOf, type Thought } from './mind.ts';
+import { finishMotors } from './motors.ts';
+import type { ResolvedField } from './options.ts';
+import { contextLength, PatternLibrary } from './patterns.ts';
+import { featureVector, judge, predictFrom, Recent, type Trained } from './predictor.ts';
+import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
+import { allKeys } from './random.ts';
+import { Stack, type Transfers } from './stack.ts';
+import { startTensors, withTail } from './start.ts';
+import {
+  type Carried,
+  carryEcho,
+  carryOn,
+  contentMeans,
+  type FieldState,
+  type StateFacts,
+  startCarried,
+  stateOf,
+} from './state.ts';
+
+export interface StepResult {
+  /** Always `motorDim` values, each from −1 to 1. */
+  readonly motors: Float32Array;
+  readonly state: FieldState;
+  /** The part of the motors that is noise; null unless `settings.exploration` asks for some. */
+  readonly exploration: Float32Array | null;
+}
+
+/** A cycle that has begun: what the field will carry if it succeeds. */
+export interface Begun {
+  readonly input: CheckedInput;
+  readonly carried: Carried;
+  readonly thought: Thought;
+  /** The strategic pattern of the cycle, if it is another one than that of the cycle before. */
+  readonly strategy: { readonly id: number; readonly pattern: Tensor } | null;
+}
+
+/** Sensor vectors that a strategic pattern is chosen by. */
+const contextVectors = 8;
+
+export class FieldBody {
+  readonly rt: Runtime;
+  readonly device: DeviceId;
+  readonly options: ResolvedField;
+  program: HeldProgram;
+  stack: Stack;
+  /** Its row of the stack. */
+  row = 0;
+  seed: number;
+  carried: Carried = startCarried();
+  /** The sums of the last cycle; null before the first one. */
+  statistics: Statistics | null = null;
+  recent = new Recent();
+  trained: Trained = { prediction: null, motors: null };
+  features: Float64Array | null = null;
+  predicted: Float32Array | null = null;
+  mind: Mind;
+  /** Strategic patterns, and which of them the field has now; null before there are any. */
+  library: PatternLibrary | null = null;
+  strategy: number | null = null;
+  /** Of all cycles so far. */
+  readonly transfers: Transfers = { up: 0, down: 0 };
+
+  constructor(rt: Runtime, device: DeviceId, options: ResolvedField) {
+    this.rt = rt;
+    this.device = device;
+    this.options = options;
+    this.seed = options.seed;
+    this.mind = mindOf(options, options.seed);
+    this.program = holdProgram(rt, device, options, options.settings.readout === 'trained');
+    this.stack = this.#fresh(options.seed);
+  }
+
+  /** The tensors of this field, as a stack of one. */
+  get tensors(): StateTensors {
+    this.alone();
+    return this.stack.state;
+  }
+
+  /** Bytes of its tensors. */
+  get bytes(): number {
+    return Object.values(this.stack.state).reduce((n, t) => n + t.nbytes / t.shape[0]!, 0);
+  }
+
+  /** What the host knows before a cycle: how good the last prediction was, and what the model makes of it. */
+  begin(input: CheckedInput): Begun {
+    const carried: Carried = { ...this.carried, echo: [...this.carried.echo] };
+    const before = this.recent.vectors[0];
+    const error = this.predicted ? judge(carried, this.predicted, input.sensors, before, this.mind.regions) : null;
+    const thought = this.mind.think(input, carried, this.statistics, error);
+    return { input, carried, thought, strategy: this.#strategy() };
+  }
+
+  /** The library of strategic patterns, made when it is first asked for. */
+  patterns(where: string): PatternLibrary {
+    const { edges, layout, model } = this.options.shape;
+    if (model !== 'full' || layout.temporal === 0)
+      throw new FieldConfigError({
+        where,
+        problem: `model '${model}' with ${layout.temporal} temporal channels has no strategic patterns`,
+        fix: "Use model: 'full' with temporal channels.",
+      });
+    return (this.library ??= new PatternLibrary({
+      runtime: this.rt,
+      device: this.device,
+      shape: [...edges, layout.temporal],
+    }));
+  }
+
+  /** The best pattern for the last sensor vectors, if the field does not have it yet. */
+  #strategy(): Begun['strategy'] {
+    if (!this.library?.size) return null;
+    const vectors = this.recent.vectors.slice(0, contextVectors);
+    const context = vectors.flatMap((v) => [...v]).slice(0, contextLength);
+    // A context of zeros is like nothing: what was chosen stays.
+    if (context.every((v) => v === 0)) return null;
+    const { pattern, parts } = this.library.find(context, { k: 1 });
+    const { id } = parts[0]!;
+    if (id !== this.strategy) return { id, pattern: pattern! };
+    pattern!.dispose();
+    return null;
+  }
+
+  /** The field goes on from a cycle that succeeded: `row` is its record. */
+  advance(
+    row: Float32Array,
+    statistics: Statistics,
+    { input, carried, thought, strategy }: Begun,
+    start: number,
+    moved: Transfers,
+  ): StepResult {
+    const { shape, settings } = this.options;
+    const means = contentMeans(statistics, shape);
+    carried.cycle++;
+    carryOn(carried, means, input.active);
+    this.carried = carried;
+    this.statistics = statistics;
+    this.recent.add(input.sensors);
+    this.library?.advance();
+    if (strategy) this.strategy = strategy.id;
+    this.mind.learn(thought, input, carried, row);
+    const { projection, attention } = this.program.parts;
+    const extras = row.subarray(this.mind.tailLength);
+    const fromField = attention ? extras.subarray(attentionLength) : extras;
+    this.features = projection ? featureVector(fromField, this.recent, shape) : null;
+    this.think();
+    const said = settings.readout === 'trained' && this.trained.motors && this.features;
+    const intents = said ? predictFrom(this.trained.motors!, this.features!) : row.subarray(0, shape.motorDim);
+    const { motors, exploration } = finishMotors(intents, this.seed, carried, settings);
+    carryEcho(carried, motors);
+    this.transfers.up += moved.up;
+    this.transfers.down += moved.down;
+    const facts: StateFacts = {
+      shape,
+      settings,
+      device: this.device,
+      statistics,
+      means,
+      carried,
+      predicts: this.predicted !== null,
+      active: input.active,
+      regions: this.mind.regions,
+      saturation: this.mind.saturation,
+      transfers: moved,
+      milliseconds: performance.now() - start,
+      attention: attention ? readAttention(extras, shape) : null,
+      timestamp: Date.now(),
+    };
+    return resultOf(motors, exploration, facts);
+  }
+
+  /** What a cycle puts aside before it begins. */
+  storesFor({ store }: Thought): Store[] {
+    if (store < 0) return [];
+    return [
+      {
+        row: this.row,
+        slot: store,
+        content: this.options.shape.layout.content,
+        slots: attractorCapacity(this.options),
+      },
+    ];
+  }
+
+  /** What the readouts say of the field as it is now. */
+  think(): void {
+    const { prediction } = this.trained;
+    this.predicted =
+      prediction && this.features
+        ? predictFrom(prediction, this.features)
+        : this.mind.predict(this.recent, this.statistics);
+  }
+
+  /** Starts anew. What was trained stays. */
+  reset(seed: number): void {
+    this.replace(this.#fresh(seed), seed, null);
+    this.carried = startCarried();
+    this.recent = new Recent();
+    this.mind = mindOf(this.options, seed);
+    [this.statistics, this.features, this.predicted, this.strategy] = [null, null, null, null];
+  }
+
+  /** A stack of one from tensors, which it takes over; by default for the program of now. */
+  stacked(state: StateTensors, seed: number, program = this.program): Stack {
+    const { rt, device } = this;
+    const words = allKeys(seed);
+    const keys: Tensor = rt.tensor(words, [1, words.length]).keep();
+    return new Stack({ rt, device, program: program.run, inputLength: this.mind.inputLength }, state, keys);
+  }
+
+  replace(stack: Stack, seed: number, program: HeldProgram | null): void {
+    this.stack.leave();
+    [this.stack, this.row, this.seed] = [stack, 0, seed];
+    if (!program) return;
+    this.program.release();
+    this.program = program;
+  }
+
+  /** From now on cycles bring features along. */
+  withFeatures(): void {
+    if (this.program.parts.projection) return;
+    const program = holdProgram(this.rt, this.device, this.options, true);
+    const made = this.rt.scope({ device: this.device }, () => {
+      const { field, tail: _, ...others } = this.tensors;
+      const kept = Object.entries(others).map(([name, t]) => [name, t.clone().keep()] as const);
+      const state = { ...Object.fromEntries(kept), ...withTail(this.rt, field!.clone(), program.parts) };
+      return this.stacked(state, this.seed, program);
+    });
+    this.replace(made, this.seed, program);
+  }
+
+  /** Takes the field out of a stack that it shares with others. */
+  alone(): void {
+    if (this.stack.rows === 1) return;
+    const own = this.stack.take(this.row);
+    this.stack.leave();
+    [this.stack, this.row] = [own, 0];
+  }
+
+  dispose(): void {
+    this.library?.dispose();
+    this.stack.leave();
+    this.program.release();
+  }
+
+  #fresh(seed: number): Stack {
+    return this.rt.scope({ device: this.device }, () =>
+      this.stacked(startTensors(this.rt, this.program.parts, this.options, seed), seed),
+    );
+  }
+}
+
+/** The state is put together when it is looked at: of many fields that run together, few are. */
+function resultOf(motors: Float32Array, exploration: Float32Array | null, facts: StateFacts): StepResult {
+  let state: FieldState | null = null;
+  return {
+    motors,
+    exploration,
+    get state() {
+      return (state ??= stateOf(facts));
+    },
+  };
+}
+
+/** Whether two fields can run together. */
+export const alike = (a: FieldBody, b: FieldBody): boolean => a.program.key === b.program.key && a.rt === b.rt;
