@@ -46,7 +46,7 @@ export function fuseAttention(graph: Graph, { attention: heads }: Pick<Capabilit
 
 function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): FusedAttention | null {
   const within = new Set<Vertex>();
-  const weights = softmaxBelow(o.sources[0]!, within);
+  const weights = softmaxBelow(o.sources[0]!, o.dtype, within);
   if (!weights) return null;
   const product = scoresBelow(weights.scores, o.dtype, within);
   if (!product) return null;
@@ -99,10 +99,18 @@ const exponential = 8;
 
 const isAlu = (v: Vertex, op: string): boolean => v.op === 'alu' && args.aluOf(v) === op;
 
-/** Follows casts and other shapes with the same last axis downwards; what is passed goes into `within`. */
-function through(v: Vertex, within: Set<Vertex>): Vertex {
+/**
+ * Follows the cast of a softmax to its type, and other shapes with the same last axis, downwards; what is passed goes into
+ * `within`. Other casts round, and are not seen through.
+ */
+function through(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): Vertex {
   const last = v.shape.at(-1);
-  while (v.op === 'cast' || (v.op === 'reshape' && v.sources[0]!.shape.at(-1) === last)) {
+  const passes = (): boolean => {
+    const [source] = v.sources as [Vertex];
+    if (v.op === 'cast') return v.dtype === type && source.dtype === 'f32';
+    return v.op === 'reshape' && source.shape.at(-1) === last;
+  };
+  while (passes()) {
     within.add(v);
     v = v.sources[0]!;
   }
@@ -119,8 +127,8 @@ function ofRows(v: Vertex, within: Set<Vertex>): Vertex {
 }
 
 /** exp(x − top) / sum(exp(x − top)) along the last axis, with the largest x of each row as its top: x. */
-function softmaxBelow(v: Vertex, within: Set<Vertex>): { scores: Vertex } | null {
-  const quotient = through(v, within);
+function softmaxBelow(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): { scores: Vertex } | null {
+  const quotient = through(v, type, within);
   if (!isAlu(quotient, 'div') || quotient.dtype !== 'f32') return null;
   const [powers, divisor] = quotient.sources as [Vertex, Vertex];
   const sum = ofRows(divisor, within);
@@ -201,7 +209,7 @@ function functionOf(
     const own = lowering.inputs.indexOf(product);
     if (whole && own < 0) return null;
     const here = lowering.linear(lowering.spacePosition(), product.shape);
-    const value = whole ? widened(inProduct(whole, product, own, here)) : new Exprs().acc('f32', 0);
+    const value = whole ? widened(inProduct(whole, product, own, here), product.dtype) : new Exprs().acc('f32', 0);
     const inputs = lowering.inputs.filter((v) => v !== product);
     return {
       inputs,
@@ -244,10 +252,10 @@ function besides(top: Vertex, product: Vertex): Vertex[] {
   return found;
 }
 
-const isNarrow = (type: Expr['type']): boolean => type === 'f16' || type === 'bf16';
-
-/** The same function with f32 in place of narrower floats, so that no step of it rounds to those. */
-function widened(whole: Expr): Expr {
+/** The same function with f32 in place of the operands' own type, so that no step of it rounds to that. */
+function widened(whole: Expr, type: Vertex['dtype']): Expr {
+  if (type === 'f32') return whole;
+  const isNarrow = (of: Expr['type']): boolean => of === type;
   const b = new Exprs();
   const wide = (e: Expr): Expr => b.cast('f32', e);
   return rewriter(b, (e, copy) => {

@@ -146,6 +146,16 @@ it('gives NaN for rows without a key, as a softmax of −∞ is, and for those o
   expect(await difference(make(rt), make(cpu))).toBeLessThan(2e-6);
 });
 
+it('scores that are rounded on the way stay rounded', async () => {
+  const make = (on: Runtime): Tensor => {
+    const [q, k, v] = operands(on, usual);
+    return q.matmul(turned(k)).mul(0.3).cast('bf16').cast('f32').softmax(-1).matmul(v);
+  };
+  const y = make(rt);
+  expect(rt.explain(y).kernels).toHaveLength(1);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
 it('takes a softmax that is written out', async () => {
   const make = (on: Runtime): Tensor => {
     const [q, k, v] = operands(on, usual);
@@ -206,6 +216,14 @@ const refusals: Readonly<Record<string, (on: Runtime) => readonly Tensor[]>> = {
   'of doubles': (on) => {
     const [q, k, v] = operands(on, usual, 'f64');
     return [q.matmul(turned(k)).softmax(-1).matmul(v)];
+  },
+  'whose weights are rounded': (on) => {
+    const [q, k, v] = operands(on, usual);
+    return [q.matmul(turned(k)).softmax(-1).mul(8).cast('i32').cast('f32').matmul(v)];
+  },
+  'whose weights go through a narrow type': (on) => {
+    const [q, k, v] = operands(on, usual);
+    return [q.matmul(turned(k)).softmax(-1).cast('bf16').cast('f32').matmul(v)];
   },
   'whose scores are turned': (on) => {
     const [q, k] = operands(on, usual);

@@ -14,6 +14,8 @@ export interface RoutineCase {
   readonly tolerance: number;
   readonly mild: boolean;
   readonly scalars?: readonly number[];
+  /** Elements that are infinite: buffer and place. */
+  readonly infinite?: readonly (readonly [buffer: number, element: number])[];
 }
 
 const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
