@@ -3,7 +3,7 @@
 // A block has a row, or a part of one where there are too few rows: then the parts' own first ones are selected from once more. Every
 // pass counts the next digit of those keys that agree with what is known of the last one so far, and ends the search where
 // all of them belong to the result. If keys alone do not say which, because some are equal, the places of those are counted the
-// same way. What is found is sorted in shared memory.
+// same way. What is found is sorted in shared memory. A few of short rows are found by a warp (topk-warp.ts).
 
 import { dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import type { TopK } from '../../../kernel/kernel.ts';
@@ -15,6 +15,7 @@ import type { Argument } from '../step.ts';
 import { eachOf, sortPairs } from './bitonic.ts';
 import { Kit, Layout } from './kit.ts';
 import { keyBytes, sortKey } from './sort.ts';
+import { fitsWarp, warpRecipe } from './topk-warp.ts';
 
 /** How a block searches: so many threads, and so many bits of a key at a time. */
 interface Shape {
@@ -42,6 +43,7 @@ interface Stage extends TopK {
 }
 
 export function topkRecipe(r: TopK, target: Target): ModuleRecipe {
+  if (fitsWarp(r)) return warpRecipe(r, target);
   const layout = new Layout();
   const stages: Stage[] = [];
   let [columns, input, origins]: [number, Argument, Argument | null] = [r.columns, { kind: 'buffer', index: 0 }, null];
