@@ -64,9 +64,8 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
   if (!right!.transposed || left!.transposed || values.transposed) return null;
   if (Math.max(depth, width) > widest || depth % 8 !== 0 || width % 8 !== 0) return null;
   const batch = product.size / (queries * keys);
-  const batchOf = (v: Vertex, size: number): number => v.size / size;
-  // A shared operand of the second product only: the first one's results would have to be repeated.
-  if (o.size !== batch * queries * width) return null;
+  // The weights' rows may have been dealt out anew, or be shared by more values than there are scores.
+  if (o.shape.at(-2) !== queries || o.size !== batch * queries * width) return null;
   const found = functionOf(weights.scores, product);
   if (!found) return null;
   const { inputs, scalars, scores } = found;
@@ -80,9 +79,9 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
     name,
     type: o.dtype,
     batch,
-    batchQ: batchOf(product.sources[0]!, queries * depth),
-    batchK: batchOf(product.sources[1]!, keys * depth),
-    batchV: batchOf(o.sources[1]!, keys * width),
+    batchQ: product.sources[0]!.size / (queries * depth),
+    batchK: product.sources[1]!.size / (keys * depth),
+    batchV: o.sources[1]!.size / (keys * width),
     ...shape,
     scores,
     estimate: estimateRoutine(
@@ -117,13 +116,19 @@ function through(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): Vertex 
   return v;
 }
 
-/** A value for each row, spread along the last axis: the row's value. */
-function ofRows(v: Vertex, within: Set<Vertex>): Vertex {
-  while (v.op === 'expand' || v.op === 'reshape') {
-    within.add(v);
-    v = v.sources[0]!;
-  }
+/** Values of rows in any shape, which keeps their order: as they were computed. */
+function unshaped(v: Vertex, within: Set<Vertex>): Vertex {
+  for (; v.op === 'reshape'; v = v.sources[0]!) within.add(v);
   return v;
+}
+
+/** A value for each row of a shape, spread along its last axis: the rows' values, or null if it is anything else. */
+function ofRows(v: Vertex, shape: readonly number[], within: Set<Vertex>): Vertex | null {
+  const last = shape.length - 1;
+  const rows = v.op === 'expand' ? v.sources[0]! : v;
+  if (rows.shape.length !== shape.length || rows.shape.some((d, i) => d !== (i === last ? 1 : shape[i]))) return null;
+  within.add(v);
+  return unshaped(rows, within);
 }
 
 /** exp(x − top) / sum(exp(x − top)) along the last axis, with the largest x of each row as its top: x. */
@@ -131,12 +136,13 @@ function softmaxBelow(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): { 
   const quotient = through(v, type, within);
   if (!isAlu(quotient, 'div') || quotient.dtype !== 'f32') return null;
   const [powers, divisor] = quotient.sources as [Vertex, Vertex];
-  const sum = ofRows(divisor, within);
-  if (!isAlu(powers, 'exp') || !reducesRows(sum, 'sum', powers)) return null;
+  const sum = ofRows(divisor, quotient.shape, within);
+  if (!sum || !isAlu(powers, 'exp') || !reducesRows(sum, 'sum', powers)) return null;
   const shifted = powers.sources[0]!;
   if (!isAlu(shifted, 'sub')) return null;
   const [scores, spread] = shifted.sources as [Vertex, Vertex];
-  const top = topOf(ofRows(spread, within), scores, within);
+  const rows = ofRows(spread, shifted.shape, within);
+  const top = rows && topOf(rows, scores, within);
   if (!top) return null;
   for (const w of [quotient, powers, sum, shifted, top]) within.add(w);
   return { scores };
@@ -154,7 +160,7 @@ function topOf(v: Vertex, scores: Vertex, within: Set<Vertex>): Vertex | null {
   // where(|m| < ∞, m, where(m = m, 0, m)), as the tensor's own softmax says it.
   if (!isAlu(v, 'where')) return null;
   const [ok, top, other] = v.sources as [Vertex, Vertex, Vertex];
-  const largest = ofRows(top, within);
+  const largest = unshaped(top, within);
   if (!reducesRows(largest, 'max', scores) || !isAlu(ok, 'lt') || !isAlu(other, 'where')) return null;
   const magnitude = ok.sources[0]!;
   if (!isAlu(magnitude, 'abs') || magnitude.sources[0] !== top || other.sources[2] !== top) return null;
