@@ -2,7 +2,7 @@
 
 import type { DType } from '../base/dtype.ts';
 import { aluNode, dtypeBit, floatLike, type Node } from '../graph/node.ts';
-import { binaryOps, floatBits } from './binary.ts';
+import { type BinaryOp, binaryOps, floatBits } from './binary.ts';
 import { checkScalar, type ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
 import type { Tensor } from './tensor.ts';
@@ -23,7 +23,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).add(1) // → [2, 3]
    */
   add<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('add', other);
+    return this.arithmetic('add', binaryOps.add, other);
   }
 
   /**
@@ -31,7 +31,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([3, 4]).sub(rt.tensor([1])) // → [2, 3]
    */
   sub<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('sub', other);
+    return this.arithmetic('sub', binaryOps.sub, other);
   }
 
   /**
@@ -39,7 +39,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).mul(3) // → [3, 6]
    */
   mul<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('mul', other);
+    return this.arithmetic('mul', binaryOps.mul, other);
   }
 
   /**
@@ -47,7 +47,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 5]).maximum(3) // → [3, 5]
    */
   maximum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('maximum', other);
+    return this.arithmetic('maximum', binaryOps.maximum, other);
   }
 
   /**
@@ -55,7 +55,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 5]).minimum(3) // → [1, 3]
    */
   minimum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('minimum', other);
+    return this.arithmetic('minimum', binaryOps.minimum, other);
   }
 
   /**
@@ -63,7 +63,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([7, -7]).floorDivide(2) // → [3, -4]
    */
   floorDivide<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('floorDivide', other);
+    return this.arithmetic('floorDivide', binaryOps.floorDivide, other);
   }
 
   /**
@@ -71,7 +71,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([7, -7]).mod(3) // → [1, 2]
    */
   mod<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('mod', other);
+    return this.arithmetic('mod', binaryOps.mod, other);
   }
 
   /**
@@ -79,7 +79,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([2, 3]).pow(2) // → [4, 9]
    */
   pow<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('pow', other);
+    return this.arithmetic('pow', binaryOps.pow, other);
   }
 
   /**
@@ -87,7 +87,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).div(4) // → [0.25, 0.5]
    */
   div<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
-    return this.arithmetic('div', other);
+    return this.arithmetic('div', binaryOps.div, other);
   }
 
   /**
@@ -95,7 +95,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0]).atan2(1) // → [0]
    */
   atan2<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
-    return this.arithmetic('atan2', other);
+    return this.arithmetic('atan2', binaryOps.atan2, other);
   }
 
   /**
@@ -103,7 +103,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([3]).hypot(4) // → [5]
    */
   hypot<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
-    return this.arithmetic('hypot', other);
+    return this.arithmetic('hypot', binaryOps.hypot, other);
   }
 
   /**
@@ -111,7 +111,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseAnd(3) // → [2]
    */
   bitwiseAnd<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('bitwiseAnd', other);
+    return this.arithmetic('bitwiseAnd', binaryOps.bitwiseAnd, other);
   }
 
   /**
@@ -119,7 +119,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseOr(3) // → [7]
    */
   bitwiseOr<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('bitwiseOr', other);
+    return this.arithmetic('bitwiseOr', binaryOps.bitwiseOr, other);
   }
 
   /**
@@ -127,7 +127,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseXor(3) // → [5]
    */
   bitwiseXor<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('bitwiseXor', other);
+    return this.arithmetic('bitwiseXor', binaryOps.bitwiseXor, other);
   }
 
   /**
@@ -135,7 +135,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([3], [1], { dtype: 'i32' }).leftShift(2) // → [12]
    */
   leftShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('leftShift', other);
+    return this.arithmetic('leftShift', binaryOps.leftShift, other);
   }
 
   /**
@@ -143,7 +143,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([-8], [1], { dtype: 'i32' }).rightShift(1) // → [-4]
    */
   rightShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
-    return this.arithmetic('rightShift', other);
+    return this.arithmetic('rightShift', binaryOps.rightShift, other);
   }
 
   /**
@@ -151,7 +151,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0, 2]).logicalAnd(1) // → [false, true]
    */
   logicalAnd(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('logicalAnd', other);
+    return this.arithmetic('logicalAnd', binaryOps.logicalAnd, other);
   }
 
   /**
@@ -159,7 +159,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0, 2]).logicalOr(0) // → [false, true]
    */
   logicalOr(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('logicalOr', other);
+    return this.arithmetic('logicalOr', binaryOps.logicalOr, other);
   }
 
   /**
@@ -167,7 +167,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0, 2]).logicalXor(1) // → [true, false]
    */
   logicalXor(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('logicalXor', other);
+    return this.arithmetic('logicalXor', binaryOps.logicalXor, other);
   }
 
   /**
@@ -175,7 +175,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).equal(2) // → [false, true]
    */
   equal(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('equal', other);
+    return this.arithmetic('equal', binaryOps.equal, other);
   }
 
   /**
@@ -183,7 +183,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).notEqual(2) // → [true, false]
    */
   notEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('notEqual', other);
+    return this.arithmetic('notEqual', binaryOps.notEqual, other);
   }
 
   /**
@@ -191,7 +191,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).less(2) // → [true, false]
    */
   less(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('less', other);
+    return this.arithmetic('less', binaryOps.less, other);
   }
 
   /**
@@ -199,7 +199,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 3]).lessEqual(2) // → [true, false]
    */
   lessEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('lessEqual', other);
+    return this.arithmetic('lessEqual', binaryOps.lessEqual, other);
   }
 
   /**
@@ -207,7 +207,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 3]).greater(2) // → [false, true]
    */
   greater(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('greater', other);
+    return this.arithmetic('greater', binaryOps.greater, other);
   }
 
   /**
@@ -215,27 +215,26 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).greaterEqual(2) // → [false, true]
    */
   greaterEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
-    return this.arithmetic('greaterEqual', other);
+    return this.arithmetic('greaterEqual', binaryOps.greaterEqual, other);
   }
 
-  private arithmetic<E extends DType>(name: keyof typeof binaryOps, other: TensorCore | ScalarInput): Tensor<E> {
+  private arithmetic<E extends DType>(name: string, row: BinaryOp, other: TensorCore | ScalarInput): Tensor<E> {
     const a = this.node;
-    const row = binaryOps[name];
     // The two common cases, kept short: a number, which takes the dtype of a float tensor,
     if (typeof other === 'number') {
       if ((row.plain & floatBits & dtypeBit(a)) !== 0) return this.make<E>(aluNode(row.op!, [a, floatLike(a, other)]));
-    } else if (other instanceof TensorCore) {
-      const b = this.sibling(other, name).node;
-      // and equal dtypes that need no conversion, with equal shapes.
-      if (a.dtype === b.dtype && a.shape === b.shape && (row.plain & dtypeBit(a)) !== 0)
-        return this.make<E>(aluNode(row.op!, [a, b]));
-      return this.make<E>(row.build(a, b, name));
+      return this.make<E>(row.build(a, other, name));
     }
-    return this.make<E>(row.build(a, checkScalar(other, name), name));
+    const b = this.own(other);
+    if (b === null) return this.make<E>(row.build(a, this.operand(other, name), name));
+    // and equal dtypes that need no conversion, with equal shapes.
+    if (a.shape === b.shape && dtypeBit(a) === dtypeBit(b) && (row.plain & dtypeBit(a)) !== 0)
+      return this.make<E>(aluNode(row.op!, [a, b]));
+    return this.make<E>(row.build(a, b, name));
   }
 
   /** An operand of a call: the node of a tensor of the same runtime, or a scalar. */
-  protected operand(other: Tensor | ScalarInput, where: string): Node | ScalarInput {
+  protected operand(other: TensorCore | ScalarInput, where: string): Node | ScalarInput {
     return other instanceof TensorCore ? this.sibling(other, where).node : checkScalar(other, where);
   }
 }
