@@ -148,6 +148,12 @@ export abstract class TensorCore<D extends DType = DType> {
     }
   }
 
+  /** The node of another tensor of the same runtime; null for everything else. */
+  protected own(other: unknown): Node | null {
+    if (typeof other !== 'object' || other === null || !(#host in other)) return null;
+    return other.#host === this.#host ? other.node : null;
+  }
+
   /** Another operand, checked to belong to the same runtime. */
   protected sibling<T extends TensorCore>(other: T, where: string): T {
     if (other.host === this.#host) return other;
