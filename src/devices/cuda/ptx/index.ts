@@ -1,6 +1,7 @@
 // Kernel to PTX.
 
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { alone } from '../../../kernel/together.ts';
 import { moduleText } from './code.ts';
 import { crossingOf, renderCrossing } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
@@ -13,7 +14,7 @@ export type { Rendered } from './elementwise.ts';
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
   const crossing = kernel.accumulators.length > 0 ? null : crossingOf(kernel, target);
   if (crossing) return renderCrossing(kernel, crossing, target);
-  const near = neighboursOf(kernel, target) ?? { kernel, count: 1, stride: 0 };
+  const near = neighboursOf(kernel, target) ?? alone(kernel);
   return kernel.accumulators.length > 0 ? renderReduction(near, target) : renderElementwise(near, target);
 }
 
