@@ -224,7 +224,10 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
   const where = 'batchMatmul';
   checkDTypes(where, a);
   checkDTypes(where, b);
-  const shapes = shapesOf(where, a, b, options.shapes);
+  const alike = a.length > 0 && a[0] instanceof Tensor && allEqual(a) && allEqual(b);
+  const shapes = alike
+    ? new Array<ProductShape>(a.length).fill(pairShape(where, 0, a[0] as Tensor, b[0] as Tensor))
+    : shapesOf(where, a, b, options.shapes);
   const { precision, deterministic } = options;
   const how = precision === undefined ? {} : { precision };
   const run = (x: Tensor, y: Tensor | undefined): Tensor => x.matmul(y!, how);
@@ -235,7 +238,7 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
     item: { key: `matmul ${precision}`, run, join: deterministic ? 'apart' : 'stack' },
     first: a,
     second: shared ? b[0] : b,
-    uniform: allEqual(a) && allEqual(b) && shapes.every((s) => s.every((d, k) => d === shapes[0]![k])),
+    uniform: alike || (allEqual(a) && allEqual(b) && shapes.every((s) => s.every((d, k) => d === shapes[0]![k]))),
     keyOf: (i) => `${signatureOf(a[i]!)} ${signatureOf(b[i]!)} ${shapes[i]!.join()}`,
     bytesOf: (i) => {
       const [m, , n] = shapes[i]!;
@@ -285,17 +288,19 @@ function shapesOf(
     );
   return a.map((x, i) => {
     const y = b[i]!;
-    if (x instanceof Tensor && y instanceof Tensor) {
-      if (x.rank !== 2 || y.rank !== 2 || x.shape[1] !== y.shape[0])
-        throw badShapes(where, i, `[${x.shape.join(', ')}] × [${y.shape.join(', ')}]`);
-      return [x.shape[0]!, x.shape[1]!, y.shape[1]!];
-    }
+    if (x instanceof Tensor && y instanceof Tensor) return pairShape(where, i, x, y);
     const shape = given!.length === 1 ? given![0]! : given![i]!;
     const [m, k, n] = shape;
     if (!shape.every((d) => Number.isSafeInteger(d) && d >= 0) || lengthOf(x) !== m * k || lengthOf(y) !== k * n)
       throw badShapes(where, i, `[${m}, ${k}] × [${k}, ${n}] with ${lengthOf(x)} and ${lengthOf(y)} elements`);
     return shape;
   });
+}
+
+function pairShape(where: string, i: number, x: Tensor, y: Tensor): ProductShape {
+  if (x.rank !== 2 || y.rank !== 2 || x.shape[1] !== y.shape[0])
+    throw badShapes(where, i, `[${x.shape.join(', ')}] × [${y.shape.join(', ')}]`);
+  return [x.shape[0]!, x.shape[1]!, y.shape[1]!];
 }
 
 const badShapes = (where: string, i: number, shapes: string) =>

@@ -65,6 +65,9 @@ export interface ListCall {
   readonly onProgress: ((done: number, total: number) => void) | undefined;
 }
 
+/** Of calls without a processor: nobody asks for them. */
+const unseen = new BatchStatistics();
+
 /** Of calls without a processor: as many items as memory allows. */
 export const plainSettings = (): ListSettings => ({
   maxBatchSize: Number.MAX_SAFE_INTEGER,
@@ -75,7 +78,7 @@ export const plainSettings = (): ListSettings => ({
   concurrency: undefined,
   device: undefined,
   mbPerItem: undefined,
-  stats: new BatchStatistics(),
+  stats: unseen,
   clock: systemClock,
 });
 
