@@ -11,7 +11,7 @@ import { sizeClass } from '../profile/statistics.ts';
 import { type ChunkDone, type ChunkWork, runChunks, type Sizes, type Until } from './chunks.ts';
 import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
-import type { ListOp } from './list-ops.ts';
+import type { ListOp } from './list-op.ts';
 import { groupBy, type Item } from './lists.ts';
 import { Pressure, sizeFor } from './memory-size.ts';
 import { defaults } from './settings.ts';

@@ -1,17 +1,9 @@
 // Operations on lists: lists in, lists out, in as few launches as the shapes allow.
 
 import { createRuntime, type Runtime, Tensor } from '../index.ts';
+import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
 import { badArgument } from './failures.ts';
-import {
-  checkKeys,
-  type ElementwiseName,
-  elementwiseOp,
-  type ListOp,
-  matmulOp,
-  type Precision,
-  type ProductShape,
-  xorOp,
-} from './list-ops.ts';
+import type { ListOp } from './list-op.ts';
 import {
   type BatchReport,
   type BatchResult,
@@ -23,6 +15,8 @@ import {
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
 import type { Padding } from './padding.ts';
+import { matmulOp, type Precision, type ProductShape } from './products.ts';
+import { checkKeys, xorOp } from './xor.ts';
 
 export interface BatchOpOptions {
   /** Default: one that is made and closed for the call. Tensors need theirs. */
