@@ -95,7 +95,7 @@ export function diffuse(
 }
 
 /** Steps that are compiled together: a device that records launches then repeats them with one call. */
-const together = 15;
+const together = 30;
 
 /** One step, and `together` of them. */
 interface Spread {

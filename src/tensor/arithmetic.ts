@@ -2,7 +2,7 @@
 
 import type { DType } from '../base/dtype.ts';
 import { aluNode, dtypeBit, floatLike, type Node } from '../graph/node.ts';
-import { binaryOps, floatBits } from './binary.ts';
+import { type BinaryOp, binaryOps, floatBits } from './binary.ts';
 import type { ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
 import type { Tensor } from './tensor.ts';
@@ -35,7 +35,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).add(1) // → [2, 3]
    */
   add<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('add', other);
+    return this.arithmetic('add', binaryOps.add, other);
   }
 
   /**
@@ -43,7 +43,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([3, 4]).sub(rt.tensor([1])) // → [2, 3]
    */
   sub<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('sub', other);
+    return this.arithmetic('sub', binaryOps.sub, other);
   }
 
   /**
@@ -51,7 +51,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).mul(3) // → [3, 6]
    */
   mul<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('mul', other);
+    return this.arithmetic('mul', binaryOps.mul, other);
   }
 
   /**
@@ -59,7 +59,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 5]).maximum(3) // → [3, 5]
    */
   maximum<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('maximum', other);
+    return this.arithmetic('maximum', binaryOps.maximum, other);
   }
 
   /**
@@ -67,7 +67,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 5]).minimum(3) // → [1, 3]
    */
   minimum<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('minimum', other);
+    return this.arithmetic('minimum', binaryOps.minimum, other);
   }
 
   /**
@@ -75,7 +75,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([7, -7]).floorDivide(2) // → [3, -4]
    */
   floorDivide<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('floorDivide', other);
+    return this.arithmetic('floorDivide', binaryOps.floorDivide, other);
   }
 
   /**
@@ -83,7 +83,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([7, -7]).mod(3) // → [1, 2]
    */
   mod<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('mod', other);
+    return this.arithmetic('mod', binaryOps.mod, other);
   }
 
   /**
@@ -91,7 +91,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([2, 3]).pow(2) // → [4, 9]
    */
   pow<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('pow', other);
+    return this.arithmetic('pow', binaryOps.pow, other);
   }
 
   /**
@@ -99,7 +99,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).div(4) // → [0.25, 0.5]
    */
   div<O extends Operand>(other: O): Tensor<FloatOf<With<D, O>>> {
-    return this.arithmetic('div', other);
+    return this.arithmetic('div', binaryOps.div, other);
   }
 
   /**
@@ -107,7 +107,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0]).atan2(1) // → [0]
    */
   atan2<O extends Operand>(other: O): Tensor<FloatOf<With<D, O>>> {
-    return this.arithmetic('atan2', other);
+    return this.arithmetic('atan2', binaryOps.atan2, other);
   }
 
   /**
@@ -115,7 +115,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([3]).hypot(4) // → [5]
    */
   hypot<O extends Operand>(other: O): Tensor<FloatOf<With<D, O>>> {
-    return this.arithmetic('hypot', other);
+    return this.arithmetic('hypot', binaryOps.hypot, other);
   }
 
   /**
@@ -123,7 +123,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseAnd(3) // → [2]
    */
   bitwiseAnd<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('bitwiseAnd', other);
+    return this.arithmetic('bitwiseAnd', binaryOps.bitwiseAnd, other);
   }
 
   /**
@@ -131,7 +131,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseOr(3) // → [7]
    */
   bitwiseOr<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('bitwiseOr', other);
+    return this.arithmetic('bitwiseOr', binaryOps.bitwiseOr, other);
   }
 
   /**
@@ -139,7 +139,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseXor(3) // → [5]
    */
   bitwiseXor<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('bitwiseXor', other);
+    return this.arithmetic('bitwiseXor', binaryOps.bitwiseXor, other);
   }
 
   /**
@@ -147,7 +147,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([3], [1], { dtype: 'i32' }).leftShift(2) // → [12]
    */
   leftShift<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('leftShift', other);
+    return this.arithmetic('leftShift', binaryOps.leftShift, other);
   }
 
   /**
@@ -155,7 +155,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([-8], [1], { dtype: 'i32' }).rightShift(1) // → [-4]
    */
   rightShift<O extends Operand>(other: O): Tensor<With<D, O>> {
-    return this.arithmetic('rightShift', other);
+    return this.arithmetic('rightShift', binaryOps.rightShift, other);
   }
 
   /**
@@ -163,7 +163,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0, 2]).logicalAnd(1) // → [false, true]
    */
   logicalAnd(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('logicalAnd', other);
+    return this.arithmetic('logicalAnd', binaryOps.logicalAnd, other);
   }
 
   /**
@@ -171,7 +171,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0, 2]).logicalOr(0) // → [false, true]
    */
   logicalOr(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('logicalOr', other);
+    return this.arithmetic('logicalOr', binaryOps.logicalOr, other);
   }
 
   /**
@@ -179,7 +179,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([0, 2]).logicalXor(1) // → [true, false]
    */
   logicalXor(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('logicalXor', other);
+    return this.arithmetic('logicalXor', binaryOps.logicalXor, other);
   }
 
   /**
@@ -187,7 +187,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).equal(2) // → [false, true]
    */
   equal(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('equal', other);
+    return this.arithmetic('equal', binaryOps.equal, other);
   }
 
   /**
@@ -195,7 +195,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).notEqual(2) // → [true, false]
    */
   notEqual(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('notEqual', other);
+    return this.arithmetic('notEqual', binaryOps.notEqual, other);
   }
 
   /**
@@ -203,7 +203,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).less(2) // → [true, false]
    */
   less(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('less', other);
+    return this.arithmetic('less', binaryOps.less, other);
   }
 
   /**
@@ -211,7 +211,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 3]).lessEqual(2) // → [true, false]
    */
   lessEqual(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('lessEqual', other);
+    return this.arithmetic('lessEqual', binaryOps.lessEqual, other);
   }
 
   /**
@@ -219,7 +219,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 3]).greater(2) // → [false, true]
    */
   greater(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('greater', other);
+    return this.arithmetic('greater', binaryOps.greater, other);
   }
 
   /**
@@ -227,23 +227,22 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * @example rt.tensor([1, 2]).greaterEqual(2) // → [false, true]
    */
   greaterEqual(other: Operand): Tensor<'bool'> {
-    return this.arithmetic('greaterEqual', other);
+    return this.arithmetic('greaterEqual', binaryOps.greaterEqual, other);
   }
 
-  private arithmetic<E extends DType>(name: keyof typeof binaryOps, other: TensorCore | ScalarInput): Tensor<E> {
+  private arithmetic<E extends DType>(name: string, row: BinaryOp, other: Operand): Tensor<E> {
     const a = this.node;
-    const row = binaryOps[name];
     // The two common cases, kept short: a number, which takes the dtype of a float tensor,
     if (typeof other === 'number') {
       if ((row.plain & floatBits & dtypeBit(a)) !== 0) return this.make<E>(aluNode(row.op!, [a, floatLike(a, other)]));
-    } else if (other instanceof TensorCore) {
-      const b = this.sibling(other, name).node;
-      // and equal dtypes that need no conversion, with equal shapes.
-      if (a.dtype === b.dtype && a.shape === b.shape && (row.plain & dtypeBit(a)) !== 0)
-        return this.make<E>(aluNode(row.op!, [a, b]));
-      return this.make<E>(row.build(a, b, name));
+      return this.make<E>(row.build(a, other, name));
     }
-    return this.make<E>(row.build(a, other, name));
+    const b = this.own(other);
+    if (b === null) return this.make<E>(row.build(a, this.operand(other, name), name));
+    // and equal dtypes that need no conversion, with equal shapes.
+    if (a.shape === b.shape && dtypeBit(a) === dtypeBit(b) && (row.plain & dtypeBit(a)) !== 0)
+      return this.make<E>(aluNode(row.op!, [a, b]));
+    return this.make<E>(row.build(a, b, name));
   }
 
   /** An operand of a call: the node of a tensor of the same runtime, or a scalar. */

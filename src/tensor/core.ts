@@ -44,7 +44,7 @@ export abstract class TensorCore<D extends DType = DType> {
     this.#node = node;
     addHandle(node);
     host.adopt(this, node);
-    if (node.depth > host.maxDepth) this.#cut();
+    if (node.depth > host.maxDepth) this.cut();
   }
 
   /** Whether a value is a tensor, of any runtime. For the library's own layers. */
@@ -53,7 +53,7 @@ export abstract class TensorCore<D extends DType = DType> {
   }
 
   /** Computes what has piled up. If that fails nobody gets to hold this tensor. */
-  #cut(): void {
+  private cut(): void {
     try {
       this.#host.compute([this.#node]);
     } catch (e) {
@@ -146,6 +146,12 @@ export abstract class TensorCore<D extends DType = DType> {
     } finally {
       for (const n of nodes) dropUse(n);
     }
+  }
+
+  /** The node of another tensor of the same runtime; null for everything else. */
+  protected own(other: unknown): Node | null {
+    if (typeof other !== 'object' || other === null || !(#host in other)) return null;
+    return other.#host === this.#host ? other.node : null;
   }
 
   /** Another operand, checked to belong to the same runtime. */

@@ -322,6 +322,8 @@ describe('the operands of', () => {
     'waiting',
     'scan',
     'conv',
+    'extremes',
+    'segmentsOf',
   ])
     methods.delete(helper);
 

@@ -72,6 +72,8 @@ export interface KernelCall {
   readonly issuedIn: number | null;
   /** Kernels in it. */
   readonly kernels: number;
+  /** The line of the program that made it run; null unless the profile is detailed. */
+  readonly line: string | null;
 }
 
 export interface Transfer {
