@@ -169,6 +169,8 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (() => { const t = rt.tensor([1]); t.dispose(); return t.disposed; })() // → true
    */
   dispose(): void {
+    // biome-ignore lint/complexity/noArguments: called for every tensor, so it is checked here and not around it.
+    if (arguments.length > 0) throw tooMany();
     if (this.#disposed !== false) return;
     this.#disposed = this.#host.development ? callerLine() : true;
     this.#host.forget(this, this.#node);
@@ -347,6 +349,15 @@ export function siteLine(site: Site): string {
   const lines = site.stack?.split('\n').slice(1) ?? [];
   const outside = lines.find((l) => !l.includes(library) && !l.includes('node:internal'));
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
+}
+
+function tooMany(): ArgumentError {
+  return new ArgumentError({
+    code: 'TOO_MANY_ARGUMENTS',
+    message: 'dispose: it takes no arguments',
+    fix: 'Call it as dispose().',
+    where: 'dispose',
+  });
 }
 
 /** Refuses an operand that another runtime made. */
