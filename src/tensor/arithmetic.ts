@@ -3,12 +3,24 @@
 import type { DType } from '../base/dtype.ts';
 import { aluNode, dtypeBit, floatLike, type Node } from '../graph/node.ts';
 import { type BinaryOp, binaryOps, floatBits } from './binary.ts';
-import { checkScalar, type ScalarInput } from './build.ts';
+import type { ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
 import type { Tensor } from './tensor.ts';
 
 /** The dtype of two operands of one dtype; known only at run time if they differ. */
 export type Joined<A extends DType, B extends DType> = [A] extends [B] ? ([B] extends [A] ? A : DType) : DType;
+
+/** What arithmetic takes besides the tensor itself. */
+export type Operand = Tensor | ScalarInput;
+
+/** The dtype of a tensor and an operand: numbers take that of the tensor. */
+export type With<D extends DType, O> = O extends { readonly dtype: infer E extends DType } ? Joined<D, E> : D;
+
+/** The dtype of several tensors of one dtype; known only at run time if they differ. */
+export type Common<D extends DType> =
+  Joined<D, D> extends infer J ? (IsUnion<D> extends true ? DType : J & DType) : never;
+
+type IsUnion<D, All = D> = D extends unknown ? ([All] extends [D] ? false : true) : never;
 
 /** The dtype of true division and of functions. */
 export type FloatOf<D extends DType> = D extends 'f16' | 'bf16' | 'f32' | 'f64'
@@ -22,7 +34,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Sum, with broadcasting; `or` for bool.
    * @example rt.tensor([1, 2]).add(1) // → [2, 3]
    */
-  add<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  add<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('add', binaryOps.add, other);
   }
 
@@ -30,7 +42,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Difference, with broadcasting.
    * @example rt.tensor([3, 4]).sub(rt.tensor([1])) // → [2, 3]
    */
-  sub<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  sub<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('sub', binaryOps.sub, other);
   }
 
@@ -38,7 +50,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Product, with broadcasting; `and` for bool.
    * @example rt.tensor([1, 2]).mul(3) // → [3, 6]
    */
-  mul<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  mul<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('mul', binaryOps.mul, other);
   }
 
@@ -46,7 +58,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * The larger of two values; NaN if either is NaN.
    * @example rt.tensor([1, 5]).maximum(3) // → [3, 5]
    */
-  maximum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  maximum<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('maximum', binaryOps.maximum, other);
   }
 
@@ -54,7 +66,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * The smaller of two values; NaN if either is NaN.
    * @example rt.tensor([1, 5]).minimum(3) // → [1, 3]
    */
-  minimum<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  minimum<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('minimum', binaryOps.minimum, other);
   }
 
@@ -62,7 +74,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Quotient rounded towards minus infinity; integers divided by zero give 0.
    * @example rt.tensor([7, -7]).floorDivide(2) // → [3, -4]
    */
-  floorDivide<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  floorDivide<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('floorDivide', binaryOps.floorDivide, other);
   }
 
@@ -70,7 +82,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Remainder with the sign of the divisor.
    * @example rt.tensor([7, -7]).mod(3) // → [1, 2]
    */
-  mod<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  mod<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('mod', binaryOps.mod, other);
   }
 
@@ -78,7 +90,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Power. Integer powers wrap around.
    * @example rt.tensor([2, 3]).pow(2) // → [4, 9]
    */
-  pow<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  pow<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('pow', binaryOps.pow, other);
   }
 
@@ -86,7 +98,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * True quotient; integers give floats.
    * @example rt.tensor([1, 2]).div(4) // → [0.25, 0.5]
    */
-  div<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
+  div<O extends Operand>(other: O): Tensor<FloatOf<With<D, O>>> {
     return this.arithmetic('div', binaryOps.div, other);
   }
 
@@ -94,7 +106,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * The angle of the point (other, this).
    * @example rt.tensor([0]).atan2(1) // → [0]
    */
-  atan2<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
+  atan2<O extends Operand>(other: O): Tensor<FloatOf<With<D, O>>> {
     return this.arithmetic('atan2', binaryOps.atan2, other);
   }
 
@@ -102,7 +114,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * `sqrt(this² + other²)` without overflow on the way.
    * @example rt.tensor([3]).hypot(4) // → [5]
    */
-  hypot<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<FloatOf<Joined<D, E>>> {
+  hypot<O extends Operand>(other: O): Tensor<FloatOf<With<D, O>>> {
     return this.arithmetic('hypot', binaryOps.hypot, other);
   }
 
@@ -110,7 +122,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Bitwise and of integers or bools.
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseAnd(3) // → [2]
    */
-  bitwiseAnd<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  bitwiseAnd<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('bitwiseAnd', binaryOps.bitwiseAnd, other);
   }
 
@@ -118,7 +130,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Bitwise or of integers or bools.
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseOr(3) // → [7]
    */
-  bitwiseOr<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  bitwiseOr<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('bitwiseOr', binaryOps.bitwiseOr, other);
   }
 
@@ -126,7 +138,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Bitwise exclusive or of integers or bools.
    * @example rt.tensor([6], [1], { dtype: 'i32' }).bitwiseXor(3) // → [5]
    */
-  bitwiseXor<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  bitwiseXor<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('bitwiseXor', binaryOps.bitwiseXor, other);
   }
 
@@ -134,7 +146,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Bits moved up; counts of the width or more give 0.
    * @example rt.tensor([3], [1], { dtype: 'i32' }).leftShift(2) // → [12]
    */
-  leftShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  leftShift<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('leftShift', binaryOps.leftShift, other);
   }
 
@@ -142,7 +154,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Bits moved down, keeping the sign of signed types.
    * @example rt.tensor([-8], [1], { dtype: 'i32' }).rightShift(1) // → [-4]
    */
-  rightShift<E extends DType = D>(other: Tensor<E> | ScalarInput): Tensor<Joined<D, E>> {
+  rightShift<O extends Operand>(other: O): Tensor<With<D, O>> {
     return this.arithmetic('rightShift', binaryOps.rightShift, other);
   }
 
@@ -150,7 +162,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Both are not zero.
    * @example rt.tensor([0, 2]).logicalAnd(1) // → [false, true]
    */
-  logicalAnd(other: Tensor | ScalarInput): Tensor<'bool'> {
+  logicalAnd(other: Operand): Tensor<'bool'> {
     return this.arithmetic('logicalAnd', binaryOps.logicalAnd, other);
   }
 
@@ -158,7 +170,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Either is not zero.
    * @example rt.tensor([0, 2]).logicalOr(0) // → [false, true]
    */
-  logicalOr(other: Tensor | ScalarInput): Tensor<'bool'> {
+  logicalOr(other: Operand): Tensor<'bool'> {
     return this.arithmetic('logicalOr', binaryOps.logicalOr, other);
   }
 
@@ -166,7 +178,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Exactly one is not zero.
    * @example rt.tensor([0, 2]).logicalXor(1) // → [true, false]
    */
-  logicalXor(other: Tensor | ScalarInput): Tensor<'bool'> {
+  logicalXor(other: Operand): Tensor<'bool'> {
     return this.arithmetic('logicalXor', binaryOps.logicalXor, other);
   }
 
@@ -174,7 +186,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Whether the values are equal; NaN is equal to nothing.
    * @example rt.tensor([1, 2]).equal(2) // → [false, true]
    */
-  equal(other: Tensor | ScalarInput): Tensor<'bool'> {
+  equal(other: Operand): Tensor<'bool'> {
     return this.arithmetic('equal', binaryOps.equal, other);
   }
 
@@ -182,7 +194,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * Whether the values differ.
    * @example rt.tensor([1, 2]).notEqual(2) // → [true, false]
    */
-  notEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
+  notEqual(other: Operand): Tensor<'bool'> {
     return this.arithmetic('notEqual', binaryOps.notEqual, other);
   }
 
@@ -190,7 +202,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * this < other
    * @example rt.tensor([1, 2]).less(2) // → [true, false]
    */
-  less(other: Tensor | ScalarInput): Tensor<'bool'> {
+  less(other: Operand): Tensor<'bool'> {
     return this.arithmetic('less', binaryOps.less, other);
   }
 
@@ -198,7 +210,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * this ≤ other
    * @example rt.tensor([1, 3]).lessEqual(2) // → [true, false]
    */
-  lessEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
+  lessEqual(other: Operand): Tensor<'bool'> {
     return this.arithmetic('lessEqual', binaryOps.lessEqual, other);
   }
 
@@ -206,7 +218,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * this > other
    * @example rt.tensor([1, 3]).greater(2) // → [false, true]
    */
-  greater(other: Tensor | ScalarInput): Tensor<'bool'> {
+  greater(other: Operand): Tensor<'bool'> {
     return this.arithmetic('greater', binaryOps.greater, other);
   }
 
@@ -214,11 +226,11 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
    * this ≥ other
    * @example rt.tensor([1, 2]).greaterEqual(2) // → [false, true]
    */
-  greaterEqual(other: Tensor | ScalarInput): Tensor<'bool'> {
+  greaterEqual(other: Operand): Tensor<'bool'> {
     return this.arithmetic('greaterEqual', binaryOps.greaterEqual, other);
   }
 
-  private arithmetic<E extends DType>(name: string, row: BinaryOp, other: TensorCore | ScalarInput): Tensor<E> {
+  private arithmetic<E extends DType>(name: string, row: BinaryOp, other: Operand): Tensor<E> {
     const a = this.node;
     // The two common cases, kept short: a number, which takes the dtype of a float tensor,
     if (typeof other === 'number') {
@@ -234,7 +246,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
   }
 
   /** An operand of a call: the node of a tensor of the same runtime, or a scalar. */
-  protected operand(other: TensorCore | ScalarInput, where: string): Node | ScalarInput {
-    return other instanceof TensorCore ? this.sibling(other, where).node : checkScalar(other, where);
+  protected operand(other: Operand, where: string): Node | ScalarInput {
+    return other instanceof TensorCore ? this.sibling(other, where).node : other;
   }
 }
