@@ -8,6 +8,7 @@ import { turn } from '../base/turn.ts';
 import type { ClockReading, Device, DeviceId, Span } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Emitter } from './events.ts';
+import { Owed } from './owed.ts';
 import type { SpanMode } from './spans.ts';
 
 /** How often devices are asked what they know, and how often clocks are compared. */
@@ -31,7 +32,7 @@ class Track {
   /** Measured before the clocks were compared. */
   early: Span[] = [];
   /** Launches whose times are not known yet, and when the host enqueued them. */
-  readonly waiting = new Map<number, number>();
+  readonly waiting = new Owed();
   /** Launches since spans were told. */
   launched = 0;
   comparedAt = Number.NEGATIVE_INFINITY;
@@ -130,7 +131,7 @@ export class SpanTracks {
 
   /** Something that is measured was enqueued; `start` is the host's time of the call. */
   enqueued(place: Place, id: number, start: number): void {
-    this.#tracks.get(place)?.waiting.set(id, start);
+    this.#tracks.get(place)?.waiting.add(id, start);
   }
 
   /** How well a device's clock is known, in µs; null if it is not. */
@@ -233,12 +234,12 @@ export class SpanTracks {
   }
 
   #tell(track: Track, { id, start, end, ids, quantumUs, lane }: Span): void {
-    const all = ids ?? [id];
     const { device, host, errorUs } = track.nearest(start);
     const offset = host - device;
-    const enqueued = track.waiting.get(all[0]!);
+    const all = ids ?? [id];
+    const enqueued = track.waiting.take(all[0]!);
     if (enqueued !== undefined && start + offset + Math.max(errorUs, quantumUs ?? 0) / 1000 < enqueued) this.early++;
-    for (const i of all) track.waiting.delete(i);
+    for (let i = 1; i < all.length; i++) track.waiting.take(all[i]!);
     if (!this.#events.heard.span) return;
     this.#events.emit('span', {
       id,
