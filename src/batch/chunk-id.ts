@@ -56,7 +56,7 @@ const namePattern = /^[\w.-]{1,100}$/;
 const capabilityPattern = /^(cpu|gpu:webgpu|gpu:cuda(:>=\d+g)?)$/;
 
 export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: string } {
-  const { op, id = crypto.randomUUID(), attempts, needs, overflow } = job;
+  const { op, id = crypto.randomUUID(), attempts, needs, overflow, stragglers } = job;
   if (typeof op !== 'string' || !namePattern.test(op))
     throw badArgument(
       'submit',
@@ -71,6 +71,8 @@ export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: str
       throw badOption('submit', 'needs', c, "'cpu', 'gpu:webgpu', 'gpu:cuda' or 'gpu:cuda:>=16g'");
   if (overflow && !(overflow.slowdown >= 1))
     throw badOption('submit', 'overflow.slowdown', overflow.slowdown, 'a number, at least 1');
+  if (stragglers !== undefined && !(stragglers >= 1 && stragglers < Number.POSITIVE_INFINITY))
+    throw badOption('submit', 'stragglers', stragglers, 'a number, at least 1');
   return { ...job, id };
 }
 

@@ -22,6 +22,7 @@ import {
 } from './list-run.ts';
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
+import type { Padding } from './padding.ts';
 
 export interface BatchOpOptions {
   /** Default: one that is made and closed for the call. Tensors need theirs. */
@@ -32,7 +33,16 @@ export interface BatchOpOptions {
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
-export interface XorOptions extends BatchOpOptions {
+/** Of operations that combine element by element. */
+export interface PadOptions {
+  /**
+   * Arrays of nearly equal length may share a copy and a launch, filled up with zeros: the share of that padding in a group, such as
+   * 0.25. Default: only arrays of equal length do.
+   */
+  readonly pad?: Padding | undefined;
+}
+
+export interface XorOptions extends BatchOpOptions, PadOptions {
   /** A key of any length repeats. A key of one element always does. */
   readonly cycle?: boolean | undefined;
 }
@@ -105,11 +115,11 @@ export function batchElementwise<T extends Item>(
   data: readonly T[],
   op: ElementwiseName,
   scalar?: number,
-  options: BatchOpOptions = {},
+  options: BatchOpOptions & PadOptions = {},
 ): Promise<BatchResult<T>> {
   return listOperation('batchElementwise', options, plainSettings, data, () => {
     checkItems('batchElementwise', data, options.runtime);
-    return elementwiseOp(data, op, scalar);
+    return elementwiseOp(data, op, scalar, options.pad);
   });
 }
 
@@ -121,7 +131,7 @@ export function checkedXor(data: readonly Item[], keys: readonly Item[] | Item, 
     checkItems(where, keys, options.runtime, 'key');
   } else checkItems(where, [keys], options.runtime, 'the key');
   checkKeys(where, data, keys, options.cycle === true);
-  return xorOp(data, keys);
+  return xorOp(data, keys, options.pad);
 }
 
 export function checkedMatmul(a: readonly Item[], b: readonly Item[], options: MatmulOptions): ListOp {

@@ -179,15 +179,23 @@ class Series {
   }
 }
 
-/** Timers are off by a millisecond or more: the last part of a wait is turns of the event loop. */
+/**
+ * Timers are off by a millisecond or more: the last part of a wait is turns of the event loop, with the clock watched in between. A turn
+ * makes garbage, and collecting that takes longer than a short period: without the pauses there would be thousands a tick.
+ */
 const turnsBelowMs = 2;
+const watchMs = 0.1;
 
 const hostClock: LoopClock = {
   now: () => performance.now(),
   async until(time, signal) {
     for (let left = time - performance.now(); left > 0 && !signal?.aborted; left = time - performance.now()) {
       if (left > turnsBelowMs) await new Promise((resolve) => setTimeout(resolve, left - turnsBelowMs));
-      else await turn();
+      else {
+        const pause = performance.now() + Math.min(left, watchMs);
+        while (performance.now() < pause);
+        if (left > watchMs) await turn();
+      }
     }
   },
 };

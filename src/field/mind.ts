@@ -26,7 +26,8 @@ export interface Mind {
   readonly saturation: number;
   /** Changes nothing: the cycle may fail. `error`: how far the last prediction was off, if there was one. */
   think(input: CheckedInput, carried: Carried, before: Statistics | null, error: number | null): Thought;
-  write(into: Float32Array, input: CheckedInput, cycle: number, thought: Thought): void;
+  /** Writes what a cycle is told into its row, which begins at `at`. */
+  write(into: Float32Array, at: number, input: CheckedInput, cycle: number, thought: Thought): void;
   learn(thought: Thought, input: CheckedInput, carried: Carried, tail: Float32Array): void;
   predict(recent: Recent, statistics: Statistics | null): Float32Array | null;
   save(): { values: Record<string, unknown>; arrays: Record<string, SavedTensor> };
@@ -42,7 +43,7 @@ export function mindOf(options: ResolvedField, seed: number): Mind {
     regions: 0,
     saturation: 0,
     think: () => ({ store: -1 }),
-    write: (into, input, cycle) => writeInput(into, 0, input, cycle, shape),
+    write: (into, at, input, cycle) => writeInput(into, at, input, cycle, shape),
     learn: () => {},
     predict: () => null,
     save: () => ({ values: {}, arrays: {} }),

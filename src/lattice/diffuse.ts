@@ -3,6 +3,7 @@
 import type { Border, KernelValue, Runtime, Tensor } from '../index.ts';
 import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
+import { kept } from './on-device/kept.ts';
 import { neighborSum } from './stencil.ts';
 
 export const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
@@ -71,7 +72,9 @@ export function diffuse(
 ): Tensor {
   const spread = blocked
     ? aroundBlocked(rt, field, axes, blocked, rate, boundary)
-    : everywhere(rt, field.rank, axes, rate, boundary);
+    : kept(rt, `diffuse ${field.rank} ${axes} ${rate} ${boundary}`, () =>
+        everywhere(rt, field.rank, axes, rate, boundary),
+      );
   let x = field;
   for (let left = steps; left > 0; ) {
     const old = x;
@@ -113,16 +116,7 @@ function spreadBy(rt: Runtime, one: { (x: Tensor): Tensor; dispose(): void }): S
 /** A neighbour beyond the border that nothing is exchanged with is the vertex itself. */
 const borders: Readonly<Record<Diffusion['boundary'], Border>> = { insulated: 'clamp', periodic: 'wrap', zero: 'zero' };
 
-/** Steps that were made for a runtime: making them anew takes longer than a few of them do. They hold no values. */
-const kept = new WeakMap<Runtime, Map<string, Spread>>();
-const mostKept = 16;
-
 function everywhere(rt: Runtime, rank: number, axes: number, rate: number, boundary: Diffusion['boundary']): Spread {
-  const known = kept.get(rt) ?? new Map<string, Spread>();
-  kept.set(rt, known);
-  const key = `${rank} ${axes} ${rate} ${boundary}`;
-  let spread = known.get(key);
-  if (spread) return spread;
   const offsets = Array.from({ length: axes }, (_, axis) =>
     [-1, 1].map((by) => Array.from({ length: rank }, (_, k) => (k === axis ? by : 0))),
   ).flat();
@@ -133,14 +127,7 @@ function everywhere(rt: Runtime, rank: number, axes: number, rate: number, bound
     },
     { border: borders[boundary] },
   );
-  spread = spreadBy(rt, kernel as unknown as { (x: Tensor): Tensor; dispose(): void });
-  if (known.size >= mostKept) {
-    const [oldest, unused] = known.entries().next().value!;
-    known.delete(oldest);
-    unused.dispose();
-  }
-  known.set(key, spread);
-  return spread;
+  return spreadBy(rt, kernel as unknown as { (x: Tensor): Tensor; dispose(): void });
 }
 
 function aroundBlocked(

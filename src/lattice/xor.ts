@@ -4,6 +4,7 @@ import type { DType, Runtime, Tensor } from '../index.ts';
 import { blankOf, bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
 import { invalidArgument, KeyLengthError, ValueRangeError } from './errors.ts';
 import { Draws } from './threefry.ts';
+import { xorInPieces } from './xor-words.ts';
 
 export interface XorOptions {
   /** A key of any length repeats. A key of one element always does. */
@@ -38,8 +39,12 @@ function repeated(key: Uint8Array, length: number): Uint8Array {
   return long;
 }
 
-/** to = from ^ by, as words where all are aligned, four at a time. */
+/** Bytes from which on it is worth copying them to where vectors are. */
+const longBytes = 2 ** 13;
+
+/** to = from ^ by: in vectors where there are many, else as words where all are aligned, four at a time. */
 function combine(to: Uint8Array, from: Uint8Array, by: Uint8Array): void {
+  if (to.length >= longBytes && xorInPieces(to, from, by)) return;
   const aligned = [to, from, by].every((x) => x.byteOffset % 4 === 0);
   const words = aligned ? (to.length >> 4) << 2 : 0;
   if (words > 0) {

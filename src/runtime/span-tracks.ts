@@ -4,6 +4,7 @@
 // and a span is mapped by the comparison nearest to it. Spans are told as soon as they are known: that is after the work was
 // done, so they come behind their launches, at the latest before `rt.flush()` returns.
 
+import { idle } from '../base/platform.ts';
 import { turn } from '../base/turn.ts';
 import type { ClockReading, Device, DeviceId, Span } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
@@ -114,8 +115,7 @@ export class SpanTracks {
     this.#mode = mode;
     if (mode === false) return;
     for (const place of this.#places) if (place.alive) this.#start(place);
-    this.#timer = setInterval(() => this.collect(), collectMs);
-    (this.#timer as { unref?: () => void }).unref?.();
+    this.#timer = idle(setInterval(() => this.collect(), collectMs));
     await this.#compareAll();
   }
 

@@ -82,6 +82,8 @@ export class Stepper {
   #asked: Remembered | null = null;
   #alike = 0;
   #pending: Pending = null;
+  /** What was read last. */
+  #seen: { readonly bytes: Uint8Array; readonly values: TypedArray } | null = null;
   #running = false;
   #disposed = false;
 
@@ -115,8 +117,8 @@ export class Stepper {
   }
 
   /**
-   * Runs the function on values of the host, waits, and returns what it reads. `state` replaces some of the state for this run, and for
-   * good if that is accepted.
+   * Runs the function on values of the host, waits, and returns what it reads: values that are good until the next run. `state` replaces
+   * some of the state for this run, and for good if that is accepted.
    */
   runSync(values: TypedArray, state: StepperState = {}): TypedArray {
     const bytes = this.#begin(values);
@@ -276,9 +278,10 @@ export class Stepper {
     return Object.fromEntries(Object.entries(results).filter(([name]) => name in this.#state || name in state));
   }
 
-  /** A copy: what the device wrote to is written to again. */
+  /** The same bytes as their type. Devices give the same array again, so that there is nothing to make. */
   #read(bytes: Uint8Array): TypedArray {
-    return typed(bytes.slice(), this.#bound!.readType);
+    if (bytes !== this.#seen?.bytes) this.#seen = { bytes, values: typed(bytes, this.#bound!.readType) };
+    return this.#seen.values;
   }
 
   #check(): void {

@@ -42,11 +42,11 @@ export abstract class TensorCore<D extends DType = DType> {
     this.#node = node;
     addHandle(node);
     host.adopt(this, node);
-    if (node.depth > host.maxDepth) this.#cut();
+    if (node.depth > host.maxDepth) this.cut();
   }
 
   /** Computes what has piled up. If that fails nobody gets to hold this tensor. */
-  #cut(): void {
+  private cut(): void {
     try {
       this.#host.compute([this.#node]);
     } catch (e) {
@@ -155,7 +155,7 @@ export abstract class TensorCore<D extends DType = DType> {
   dispose(): void {
     if (this.#disposed !== false) return;
     this.#disposed = this.#host.development ? callerLine() : true;
-    this.#host.forget(this);
+    this.#host.forget(this, this.#node);
     dropHandle(this.#node);
   }
 

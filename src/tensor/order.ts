@@ -108,9 +108,8 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
         where: 'topk',
       });
     }
-    const { values, positions } = sorted(this.node, axis, { descending: true }, 'topk');
-    const first = this.shape.map((_, i) => (i === a ? ([0, k] as const) : null));
-    const [top, at] = this.makeAll([values, positions].map((node) => sliced(node(), first, 'topk')));
+    const { values, positions } = sorted(this.node, axis, { descending: true }, 'topk', k);
+    const [top, at] = this.makeAll([values(), positions()]);
     return { values: top as Tensor<D>, indices: at as Tensor<'i32'> };
   }
 }
@@ -131,12 +130,13 @@ function shifted(x: Node, axis: number, reverse: boolean, identity: number, wher
   );
 }
 
-// Devices sort rows: the axis is moved to the end and back.
+// Devices sort rows: the axis is moved to the end and back. Of each row the first `keep` are taken.
 function sorted(
   x: Node,
   axis: number,
   options: SortOptions,
   where: string,
+  keep = Number.POSITIVE_INFINITY,
 ): { values: () => Node; positions: () => Node } {
   checkOptions(options, ['descending'], where);
   const rank = x.shape.values.length;
@@ -146,10 +146,17 @@ function sorted(
   there.push(a);
   const back = there.map((_, i) => there.indexOf(i));
   const rows = permute(x.dtype === 'bool' ? cast(x, 'u8') : x, there);
-  if (x.size === 0) return { values: () => x, positions: () => cast(x, 'i32') };
+  const first = (node: Node, along: number): Node =>
+    sliced(
+      node,
+      node.shape.values.map((size, i) => (i === along ? [0, Math.min(size, keep)] : null)),
+      where,
+    );
+  if (x.size === 0) return { values: () => first(x, a), positions: () => cast(first(x, a), 'i32') };
   const node = makeNode('sort', rows.dtype, rows.shape.values as Shape, [rows], args.sort(options.descending === true));
   return {
-    values: () => permute(cast(makeNode('sorted', node.dtype, node.shape.values, [node]), x.dtype), back),
-    positions: () => permute(makeNode('positions', 'i32', node.shape.values, [node]), back),
+    values: () =>
+      permute(cast(first(makeNode('sorted', node.dtype, node.shape.values, [node]), rank - 1), x.dtype), back),
+    positions: () => permute(first(makeNode('positions', 'i32', node.shape.values, [node]), rank - 1), back),
   };
 }

@@ -4,7 +4,8 @@ import { checkOptions } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, isFloat, sumTypeFor } from '../base/dtype.ts';
 import { normalizeAxes, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { noInts } from '../graph/intern.ts';
+import { args, makeNode, Node } from '../graph/node.ts';
 import type { ReduceOp } from '../kernel/ops.ts';
 import type { FloatOf } from './arithmetic.ts';
 import { alu, cast, checkDType, constant, expand, positionType, reshape } from './build.ts';
@@ -202,18 +203,16 @@ function shapes(shape: Shape, axes: readonly number[]): { kept: Shape; dropped: 
   return { kept, dropped: shape.filter((_, i) => !axes.includes(i)) };
 }
 
-const noAxes: Shape = Object.freeze([]);
-
 const identities: Readonly<Record<'sum' | 'prod' | 'any' | 'all', number>> = { sum: 0, prod: 1, any: 0, all: 1 };
 
 /** A reduction of a node in its own dtype; an empty one gives the identity, or an error where there is none. */
 export function reduce(op: ReduceOp, x: Node, options: ReduceOptions, where: string): Node {
   const { values: shape } = x.shape;
-  const axes = normalizeAxes(options.axis, shape.length, where);
   const dtype: DType = op === 'argmax' || op === 'argmin' ? 'i32' : x.dtype;
   // All of it to one number is by far the most common: no shapes are made for that.
-  if (axes.length === shape.length && x.size > 0 && shape.length > 0 && !options.keepdims)
-    return makeNode('reduce', dtype, noAxes, [x], args.reduce(op, axes));
+  if (options.axis === undefined && !options.keepdims && x.size > 0 && shape.length > 0)
+    return new Node('reduce', dtype, noInts, [x], args.reduceAll(op, shape.length));
+  const axes = normalizeAxes(options.axis, shape.length, where);
   const { kept, dropped } = shapes(shape, axes);
   const target = options.keepdims ? kept : dropped;
   if (axes.length === 0 && op !== 'argmax' && op !== 'argmin') return x;

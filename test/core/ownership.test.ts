@@ -318,6 +318,8 @@ describe('the operands of', () => {
     'waiting',
     'scan',
     'conv',
+    'extremes',
+    'segmentsOf',
   ])
     methods.delete(helper);
 

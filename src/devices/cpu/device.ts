@@ -13,7 +13,7 @@ import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import type { Capabilities, ClockReading, Device, DeviceBuffer, DeviceLoss, Mark, Program, Span } from '../device.ts';
 import { needsOf, tooSmall } from '../fit.ts';
 import { maxBuffers } from './arguments.ts';
-import { Blas } from './blas.ts';
+import type { Blas } from './blas.ts';
 import { CpuBuffer, SmallBuffers, smallBytes } from './buffer.ts';
 import { WasmEngine } from './engine.ts';
 import { openHost } from './host.ts';
@@ -75,7 +75,9 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   const tiny = whole(options.tinyElements ?? 4096, 'tinyElements', 0, 2 ** 31);
   const patience = whole(options.patience ?? 10_000, 'patience', 1, 2 ** 31);
   const engine = new WasmEngine(new CpuMemory(limit, sharing && threads > 1), host, threads, patience);
-  const blas = new Blas(host, options.blas ?? true, threads);
+  const { blas: wanted = true } = options;
+  // Browsers have no libraries: pages do not load what looks for them.
+  const blas = host.require && wanted !== false ? new (await import('./blas.ts')).Blas(host, wanted, threads) : null;
   const programs = whole(options.programs ?? 4096, 'programs', 1, 2 ** 31);
   return new Cpu(options.id ?? 'cpu', engine, blas, tiny, programs);
 }
@@ -88,7 +90,7 @@ class Cpu implements CpuDevice {
   readonly caps: Capabilities;
   readonly lost = new Promise<DeviceLoss>(() => {});
   readonly #engine: WasmEngine;
-  readonly #blas: Blas;
+  readonly #blas: Blas | null;
   readonly #small = new SmallBuffers();
   readonly #tiny: number;
   /** The ones used longest ago go first. */
@@ -101,7 +103,7 @@ class Cpu implements CpuDevice {
   #lanes = false;
   #closed = false;
 
-  constructor(id: string, engine: WasmEngine, blas: Blas, tiny: number, programs: number) {
+  constructor(id: string, engine: WasmEngine, blas: Blas | null, tiny: number, programs: number) {
     this.id = id;
     this.#engine = engine;
     this.#blas = blas;
@@ -125,7 +127,7 @@ class Cpu implements CpuDevice {
         shared: memory.shared,
         // Looking for the library takes time, so it waits until somebody asks.
         get blas() {
-          return blas.name ?? 'none';
+          return blas?.name ?? 'none';
         },
       },
     };

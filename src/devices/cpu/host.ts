@@ -1,12 +1,4 @@
 // What the CPU device needs of the platform: threads, their number, and optional native libraries.
-//
-// Node's modules are reached through `process.getBuiltinModule`, or by `import()` where that is missing, never by name in
-// an import statement: bundlers for browsers have nothing to replace, and importing this file loads nothing.
-
-import type * as Fs from 'node:fs';
-import type * as Module from 'node:module';
-import type * as Os from 'node:os';
-import type * as Threads from 'node:worker_threads';
 
 /** A running worker thread. */
 export interface Thread {
@@ -23,7 +15,7 @@ export interface ThreadHost {
   readonly require: ((name: string) => unknown) | null;
 }
 
-interface NodeProcess {
+export interface NodeProcess {
   readonly versions?: { readonly node?: string };
   getBuiltinModule?(name: string): unknown;
 }
@@ -32,34 +24,9 @@ const nodeProcess = (): NodeProcess | null => (globalThis as { process?: NodePro
 
 /** The platform this runs on: Node if there is such a process, else a browser. */
 export async function openHost(node: NodeProcess | null = nodeProcess()): Promise<ThreadHost> {
-  return node?.versions?.node ? nodeHost(node) : browserHost();
-}
-
-async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
-  const builtin = async (name: string): Promise<unknown> =>
-    node.getBuiltinModule?.(name) ?? (await import(/* @vite-ignore */ name));
-  const threads = (await builtin('node:worker_threads')) as typeof Threads;
-  const os = (await builtin('node:os')) as typeof Os;
-  const fs = (await builtin('node:fs')) as typeof Fs;
-  const module = (await builtin('node:module')) as typeof Module;
-  return {
-    parallelism: Math.min(
-      os.availableParallelism(),
-      cgroupLimit((path) => fs.readFileSync(path, 'utf8')),
-    ),
-    spawn: (source, data, onExit) => {
-      const worker = new threads.Worker(source, { eval: true, workerData: data, stdout: false, stderr: false });
-      worker.unref();
-      worker.on('error', () => {});
-      worker.on('exit', onExit);
-      return {
-        terminate: async () => {
-          await worker.terminate();
-        },
-      };
-    },
-    require: (name) => module.createRequire(import.meta.url)(name),
-  };
+  if (!node?.versions?.node) return browserHost();
+  const { nodeHost } = await import('./node-host.ts');
+  return nodeHost(node);
 }
 
 const terminationMs = 500;
@@ -85,25 +52,4 @@ function browserHost(): ThreadHost {
     },
     require: null,
   };
-}
-
-/** Whole CPUs that the container's quota allows; containers often see all cores of the machine but may not use them. */
-export function cgroupLimit(read: (path: string) => string): number {
-  const readings: readonly (() => number)[] = [
-    () => {
-      const [quota, period] = read('/sys/fs/cgroup/cpu.max').trim().split(' ');
-      return Number(quota) / Number(period);
-    },
-    () => Number(read('/sys/fs/cgroup/cpu/cpu.cfs_quota_us')) / Number(read('/sys/fs/cgroup/cpu/cpu.cfs_period_us')),
-  ];
-  for (const reading of readings) {
-    try {
-      const cpus = reading();
-      // "max" and -1 mean no limit.
-      if (cpus > 0) return Math.max(1, Math.ceil(cpus));
-    } catch {
-      // Not this kind of container, or none at all.
-    }
-  }
-  return Number.POSITIVE_INFINITY;
 }

@@ -1,6 +1,7 @@
 // Finds and opens WebGPU devices: `navigator.gpu` where a browser has one, Dawn in Node. Never throws; what cannot be
 // opened is listed with the reason and what would help.
 
+import { isNode } from '../../base/platform.ts';
 import { ArgumentError, DeviceUnavailable } from '../../errors.ts';
 import type { Device } from '../device.ts';
 import { dtypesOf, WebGpuDevice } from './device.ts';
@@ -146,6 +147,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
         ...(source.driver ? { driver: source.driver } : {}),
       },
     },
+    waiter: traits.cpu && isNode() ? (await import('./wait.ts')).patientWaiter : null,
     reopen: () => reopen(source, options),
   });
 }

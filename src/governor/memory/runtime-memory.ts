@@ -3,7 +3,7 @@
 import type { DeviceId } from '../../devices/device.ts';
 import type { Place } from '../../devices/place.ts';
 import { ArgumentError } from '../../errors.ts';
-import { dropUse } from '../../graph/node.ts';
+import { addUse, dropUse } from '../../graph/node.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from './borrow.ts';
 import { lent } from './errors.ts';
@@ -113,7 +113,7 @@ function lendable(tensor: Tensor): Lendable {
       if (storage.lent) throw lent(node, 'memory.borrow');
       storage.lent = 'lent';
       // Disposing the tensor meanwhile must not pull the bytes away.
-      node.uses++;
+      addUse(node);
     },
     takeBack: (corrupt) => {
       storage.lent = corrupt ? 'corrupt' : null;
