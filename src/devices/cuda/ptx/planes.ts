@@ -9,6 +9,7 @@ import { sizeOf } from '../../../base/shape.ts';
 import { linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { alone } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
 import { chooseTiling, type Rendered, storeAll } from './elementwise.ts';
 import { isWholeVector } from './memory.ts';
@@ -98,7 +99,7 @@ export function renderPlanes(kernel: Kernel, { count, elements, group }: Planes,
   });
   for (const e of exprs) if (e.kind === 'load' && isWholeVector(e, laneAxis, vector)) scope.values(e);
   const values = kernel.outputs.map((o) => scope.values(o.value));
-  storeAll(kernel, outputs, scope, values, vector, body.def(kind, `mad.lo.${s}`, at, elements, inPlane), bits);
+  storeAll(alone(kernel), outputs, scope, values, vector, body.def(kind, `mad.lo.${s}`, at, elements, inPlane), bits);
   body.label(exit);
   body.emit('ret');
   return {
