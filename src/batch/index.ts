@@ -18,8 +18,10 @@ export {
   batchXor,
   batchXorWithNewKeys,
   type MatmulOptions,
+  type PadOptions,
   type XorOptions,
 } from './operations.ts';
+export type { Padding } from './padding.ts';
 export {
   BatchProcessor,
   type BatchStats,

@@ -5,6 +5,7 @@ import { badArgument, badList } from './failures.ts';
 import type { Gate, ItemOp } from './fused.ts';
 import { allEqual, dtypeOf, type Item, kindOf, signatureOf } from './lists.ts';
 import { bytesOf, pack, packBytes, unpack, unpackBytes } from './packing.ts';
+import { type Padding, paddedLengths, wasteOf } from './padding.ts';
 
 /** Where host arrays are computed. */
 export interface ArraysCall {
@@ -73,7 +74,12 @@ const elementwise: Readonly<Record<ElementwiseName, (x: Tensor, scalar: number) 
   exp: (x) => x.exp(),
 };
 
-export function elementwiseOp(data: readonly Item[], op: ElementwiseName, scalar: number | undefined): ListOp {
+export function elementwiseOp(
+  data: readonly Item[],
+  op: ElementwiseName,
+  scalar: number | undefined,
+  pad?: Padding,
+): ListOp {
   const where = 'batchElementwise';
   if (!elementwiseNames.includes(op))
     throw badArgument(where, `there is no operation '${String(op)}'`, `Use one of ${elementwiseNames.join(', ')}.`);
@@ -85,6 +91,7 @@ export function elementwiseOp(data: readonly Item[], op: ElementwiseName, scalar
     );
   checkDTypes(where, data);
   const value = scalar ?? 0;
+  const lengths = groupLengths(where, data, pad);
   const run = (x: Tensor): Tensor => elementwise[op](x, value);
   return {
     name: op,
@@ -97,23 +104,27 @@ export function elementwiseOp(data: readonly Item[], op: ElementwiseName, scalar
     first: data,
     second: undefined,
     uniform: allEqual(data),
-    keyOf: (i) => signatureOf(data[i]!),
-    bytesOf: (i) => 2 * sizeOf(data[i]!),
+    keyOf: (i) => (lengths ? `[${lengths[i]}]` : signatureOf(data[i]!)),
+    bytesOf: (i) => 2 * (lengths ? lengths[i]! * elementBytes(data[i]!) : sizeOf(data[i]!)),
     ...sameShape(data),
     arrays: async (call, at) => {
       const arrays = at.map((i) => data[i] as TypedArray);
       const made = await computed(call, () => {
-        const all = pack(call.runtime, arrays);
+        const all = pack(call.runtime, arrays, strideOf(arrays));
         return run(uploaded(call.runtime, all, [all.length], at.length));
       });
-      return unpack(made, at.length);
+      return unpack(
+        made,
+        arrays.map((a) => a.length),
+      );
     },
   };
 }
 
 // XOR.
 
-export function xorOp(data: readonly Item[], keys: readonly Item[] | Item): ListOp {
+export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?: Padding): ListOp {
+  const lengths = groupLengths('batchXor', data, pad);
   return {
     name: 'xor',
     route: 'element_wise',
@@ -121,23 +132,25 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item): List
     first: data,
     second: keys,
     uniform: allEqual(data) && (!Array.isArray(keys) || allEqual(keys)),
-    keyOf: (i) => `${signatureOf(data[i]!)} ${signatureOf(secondAt(keys, i)!)}`,
-    bytesOf: (i) => 3 * sizeOf(data[i]!),
+    keyOf: (i) => (lengths ? `[${lengths[i]}]` : `${signatureOf(data[i]!)} ${signatureOf(secondAt(keys, i)!)}`),
+    bytesOf: (i) => 3 * (lengths ? lengths[i]! * elementBytes(data[i]!) : sizeOf(data[i]!)),
     ...sameShape(data),
     arrays: async (call, at) => {
       const { runtime: rt } = call;
       const arrays = at.map((i) => data[i] as TypedArray);
-      const like = arrays[0]!;
       // Rows of whole words.
-      const stride = 4 * Math.ceil(like.byteLength / 4);
+      const stride = 4 * Math.ceil((strideOf(arrays) * arrays[0]!.BYTES_PER_ELEMENT) / 4);
       const words = (bytes: Uint8Array): Uint32Array =>
         new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
       const rows = (list: readonly TypedArray[]): Tensor =>
         uploaded(rt, words(packBytes(rt, list, stride)), [list.length, stride / 4], list.length);
-      const own = Array.isArray(keys) ? at.map((i) => keys[i] as TypedArray) : [keys as TypedArray];
-      const cycled = own.map((k) => repeated(k, like));
+      // One key serves all rows if they are equally long: else it is cut where each of them ends.
+      const each = Array.isArray(keys) || lengths !== null;
+      const cycled = (each ? at : at.slice(0, 1)).map((i) =>
+        repeated(secondAt(keys, i) as TypedArray, data[i] as TypedArray),
+      );
       const made = await computed(call, () => rows(arrays).bitwiseXor(rows(cycled)) as Tensor);
-      return unpackBytes(bytesOf(made), like, at.length, stride);
+      return unpackBytes(bytesOf(made), arrays, stride);
     },
   };
 }
@@ -239,11 +252,13 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
       if (deterministic || at.length === 1) return Promise.all(x.map((_, i) => computed(call, () => alone(i))));
       const same = y.every((p) => p === y[0]);
       const made = await computed(call, () => {
-        const left = uploaded(rt, pack(rt, x), [at.length, m, k], at.length);
-        const right = same ? uploaded(rt, y[0]!, [k, n], 1) : uploaded(rt, pack(rt, y), [at.length, k, n], at.length);
+        const left = uploaded(rt, pack(rt, x, m * k), [at.length, m, k], at.length);
+        const right = same
+          ? uploaded(rt, y[0]!, [k, n], 1)
+          : uploaded(rt, pack(rt, y, k * n), [at.length, k, n], at.length);
         return run(left, right);
       });
-      return unpack(made, at.length);
+      return unpack(made, new Array<number>(at.length).fill(m * n));
     },
   };
 }
@@ -293,6 +308,22 @@ const badShapes = (where: string, i: number, shapes: string) =>
   );
 
 // What they share.
+
+/** The lengths that arrays are filled up to, if they may be. */
+function groupLengths(where: string, data: readonly Item[], pad: Padding | undefined): readonly number[] | null {
+  if (pad === undefined) return null;
+  const waste = wasteOf(where, pad);
+  if (data[0] instanceof Tensor)
+    throw badArgument(
+      where,
+      'pad is for lists of arrays, and these are tensors',
+      'Leave it out: tensors travel nowhere.',
+    );
+  return paddedLengths(data.map(lengthOf), waste);
+}
+
+/** The longest of a group. */
+const strideOf = (arrays: readonly TypedArray[]): number => arrays.reduce((n, a) => Math.max(n, a.length), 0);
 
 const sameShape = (data: readonly Item[]): Pick<ListOp, 'elementsOf' | 'shapeOf'> => ({
   elementsOf: (i) => lengthOf(data[i]!),

@@ -4,13 +4,15 @@
 // concatenations themselves. No other op has more than a handful of sources.
 
 import type { DType } from '../base/dtype.ts';
+import type { FusedAttention } from './attention.ts';
 import type { Ints } from './intern.ts';
 import { args, type Node, type NodeOp } from './node.ts';
 import { scalarsOf, type Trace } from './trace.ts';
 
 export interface Vertex {
   readonly id: number;
-  readonly op: NodeOp;
+  /** A node's, or `attention` and `topk` in place of several (attention.ts, topk.ts). */
+  readonly op: NodeOp | 'attention' | 'topk';
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly size: number;
@@ -25,6 +27,8 @@ export interface Vertex {
   readonly numbers: number[];
   /** A tensor still holds one of those nodes. */
   held: boolean;
+  /** Of an attention: what it computes. */
+  readonly attention?: FusedAttention;
 }
 
 export interface Graph {

@@ -95,7 +95,7 @@ function epilogueOf(
 }
 
 /** The expression over [batch, m, n], with the product's own element as the accumulator. */
-function inProduct(whole: Expr, product: Vertex, own: number, here: Expr): Expr {
+export function inProduct(whole: Expr, product: Vertex, own: number, here: Expr): Expr {
   const b = new Exprs();
   const { shape } = product;
   const leading = shape.length - 2;

@@ -178,6 +178,8 @@ export class Lowering {
       case 'const':
       case 'reduce':
       case 'matmul':
+      case 'attention':
+      case 'topk':
       case 'scan':
       case 'sort':
       case 'positions':

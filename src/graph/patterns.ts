@@ -1,17 +1,26 @@
-// Patterns of launches that some devices compute as one. Loaded only where a device has a routine for one of them
+// Patterns of ops and of launches that some devices compute as one. Loaded only where a device has a routine for one of them
 // (`patternRoutines` in plan.ts): no device of browsers has, so pages do not load it.
 
 import type { Capabilities } from '../devices/device.ts';
+import { fuseAttention } from './attention.ts';
+import type { Graph } from './canonical.ts';
 import type { Draft } from './plan.ts';
 import { joinProducts } from './products.ts';
 import { stackRows } from './rows.ts';
+import { keepFirst } from './topk.ts';
 
 export interface Patterns {
+  /** Makes vertices that fit a pattern one, in place. */
+  fuse(graph: Graph, caps: Capabilities): void;
   /** The launches of a plan with those that fit a pattern joined. `lasting`: buffers that are kept after the plan. */
   join(draft: readonly Draft[], lasting: ReadonlySet<number>, caps: Capabilities): readonly Draft[];
 }
 
 export const patterns: Patterns = {
+  fuse: (graph, caps) => {
+    fuseAttention(graph, caps);
+    keepFirst(graph, caps);
+  },
   join: (draft, lasting, { routines, maxBuffers }) => {
     const stacked = routines.has('rows') ? stackRows(draft, lasting) : draft;
     return routines.has('products') ? joinProducts(stacked, maxBuffers) : stacked;

@@ -47,8 +47,8 @@ export interface Plan {
   readonly estimate: Estimate;
 }
 
-/** Routines for patterns of several launches: where a device has one of them, plans are made with `patterns.ts`. */
-export const patternRoutines = ['rows', 'products'] as const;
+/** Routines for patterns of several ops or launches: where a device has one of them, plans are made with `patterns.ts`. */
+export const patternRoutines = ['rows', 'products', 'attention', 'topk'] as const;
 
 export function makePlan(
   trace: Trace,
@@ -57,6 +57,7 @@ export function makePlan(
   patterns: Patterns | null = null,
 ): Plan {
   const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
+  patterns?.fuse(graph, caps);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();
   const made: Made[] = [];
@@ -136,8 +137,12 @@ function draftStep(
     const work = { ...routine, epilogue: decomposeEpilogue(fused.epilogue, caps.native) };
     return { work, fused: routine, buffers, outputs: 1, scalars: fused.scalars };
   }
+  if (routine.op === 'attention') {
+    const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native) };
+    return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
+  }
   let outputs = 1;
-  if (vertex.op === 'sort') {
+  if (vertex.op === 'sort' || vertex.op === 'topk') {
     // Sorting always writes the positions too; a `positions` vertex names them.
     const positions = vertex.users.find((u) => u.op === 'positions');
     if (positions) buffers.push(make(positions, 'i32'));

@@ -68,6 +68,8 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         ),
       };
     }
+    case 'attention':
+      return v.attention!.routine;
     case 'sort': {
       const columns = v.shape[v.shape.length - 1]!;
       const positions: BufferParam = { type: 'i32', elements: v.size };
@@ -80,6 +82,24 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         columns,
         descending: args.sortOf(v),
         estimate: estimateRoutine(v.size * Math.ceil(Math.log2(columns + 1)), [param(v)], [param(v), positions]),
+      };
+    }
+    case 'topk': {
+      const [source] = v.sources as [Vertex];
+      const columns = source.shape[source.shape.length - 1]!;
+      const count = v.shape[v.shape.length - 1]!;
+      const descending = args.sortOf(v);
+      const positions: BufferParam = { type: 'i32', elements: v.size };
+      return {
+        kind: 'routine',
+        op: 'topk',
+        name: `${descending ? 'largest' : 'smallest'}${count}_${v.dtype}_${source.shape.join('x')}`,
+        type: v.dtype,
+        rows: v.size / count,
+        columns,
+        count,
+        descending,
+        estimate: estimateRoutine(4 * source.size, [param(source)], [param(v), positions]),
       };
     }
     case 'scan': {

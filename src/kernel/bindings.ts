@@ -31,6 +31,16 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       const result = { type: epilogue?.output.type ?? type, elements: product(m, n, work.batch) };
       return { inputs: [...operands, ...(epilogue?.inputs ?? [])], outputs: [result] };
     }
+    case 'attention': {
+      const { type, queries, keys, depth, width, scores } = work;
+      const operands = [
+        product(work.batchQ, queries, depth),
+        product(work.batchK, keys, depth),
+        product(work.batchV, keys, width),
+      ].map((elements) => ({ type, elements }));
+      const result = { type, elements: product(work.batch, queries, width) };
+      return { inputs: [...operands, ...scores.inputs], outputs: [result] };
+    }
     case 'products': {
       const one = bindingsOf(work.product);
       const each = (of: BufferParam): BufferParam[] => new Array<BufferParam>(work.count).fill(of);
@@ -39,6 +49,17 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
     case 'sort': {
       const values = { type: work.type, elements: product(work.columns, work.rows) };
       return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };
+    }
+    case 'topk': {
+      const elements = product(work.count, work.rows);
+      const input = { type: work.type, elements: product(work.columns, work.rows) };
+      return {
+        inputs: [input],
+        outputs: [
+          { type: work.type, elements },
+          { type: 'i32', elements },
+        ],
+      };
     }
     case 'scan': {
       const values = { type: work.type, elements: product(work.length, work.inner, work.outer) };

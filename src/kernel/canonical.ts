@@ -66,6 +66,10 @@ export function canonical(work: Kernel | Routine): string {
     const parts = stages.map(({ kernel, ...links }) => `${JSON.stringify(links)} ${canonical(kernel)}`);
     return [JSON.stringify(shape), ...parts].join('\n');
   }
+  if (rest.op === 'attention') {
+    const { scores, ...shape } = rest;
+    return epilogueText(scores, JSON.stringify(shape));
+  }
   if (rest.op === 'products') return `${rest.count} × ${canonical(rest.product)}`;
   if (rest.op !== 'matmul' || !rest.epilogue) return JSON.stringify(rest);
   const { epilogue, ...product } = rest;

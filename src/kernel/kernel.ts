@@ -95,6 +95,28 @@ export interface Epilogue {
   readonly output: Output;
 }
 
+/**
+ * O[b] = softmax(f(Q[b] · K[b]ᵀ)) · V[b], softmax along the keys; Q as queries×depth, K as keys×depth, V as keys×width, O as
+ * queries×width, all contiguous. f is elementwise over axes [batch, queries, keys] (a scale, a mask), with `acc` 0 as the product in
+ * f32, not rounded to the operands' type; it gives f32. Operands' batch counts are `batch` or 1. Buffers: Q, K, V, f's inputs, O.
+ */
+export interface Attention {
+  readonly kind: 'routine';
+  readonly op: 'attention';
+  readonly name: string;
+  readonly type: DType;
+  readonly batch: number;
+  readonly batchQ: number;
+  readonly batchK: number;
+  readonly batchV: number;
+  readonly queries: number;
+  readonly keys: number;
+  readonly depth: number;
+  readonly width: number;
+  readonly scores: Epilogue;
+  readonly estimate: Estimate;
+}
+
 /** Stable sort of each row; NaN last, as NumPy. Buffers: input, sorted values, their positions (i32). */
 export interface Sort {
   readonly kind: 'routine';
@@ -103,6 +125,22 @@ export interface Sort {
   readonly type: DType;
   readonly rows: number;
   readonly columns: number;
+  readonly descending: boolean;
+  readonly estimate: Estimate;
+}
+
+/**
+ * The first `count` of each row as if it were sorted: stable, NaN last. Buffers: input, values, their positions (i32); of the results
+ * each row has `count`.
+ */
+export interface TopK {
+  readonly kind: 'routine';
+  readonly op: 'topk';
+  readonly name: string;
+  readonly type: DType;
+  readonly rows: number;
+  readonly columns: number;
+  readonly count: number;
   readonly descending: boolean;
   readonly estimate: Estimate;
 }
@@ -181,5 +219,5 @@ export interface Rows {
   readonly estimate: Estimate;
 }
 
-export type Routine = Matmul | Products | Sort | Scan | Scatter | Rows | RawKernel;
+export type Routine = Matmul | Products | Attention | Sort | TopK | Scan | Scatter | Rows | RawKernel;
 export type RoutineOp = Routine['op'];

@@ -76,6 +76,10 @@ function describe(work: Kernel | Routine): string {
     const head = `${work.rows} rows of ${work.columns}, each kept on the chip`;
     return [head, ...work.stages.map((s) => printKernel(s.kernel))].join('\n');
   }
+  if (work.op === 'attention') {
+    const { batch, queries, keys, depth, width, type } = work;
+    return `${batch} × ${queries} queries of ${keys} keys, heads of ${depth} and ${width}, ${type}; scores stay on the chip`;
+  }
   if (work.op === 'products') return `${work.count} × ${describe(work.product)}`;
   return `${work.op} of ${work.op === 'raw' ? work.language : work.type}`;
 }

@@ -69,6 +69,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'setp.le.s32': (x, y) => Number(x <= y),
   'setp.ge.s32': (x, y) => Number(x >= y),
   'setp.ne.u32': (x, y) => Number(x !== y),
+  'setp.ge.u32': (x, y) => Number(x >= y),
   'selp.f32': (x, y, z) => (z ? x : y),
   'add.u64': (x, y) => x + y,
   'mul.wide.u32': (x, y) => x * y,

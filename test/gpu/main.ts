@@ -1,6 +1,6 @@
 // The device tests of a GPU host: every kernel and routine of the corpus against the reference, then the runtime.
 //
-//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines cublas matmul ampere epilogues fast pool runtime spans] [soak SECONDS]
+//   node dist/gpu/test.mjs [--part I/N] [--unpooled] [kernels routines rows attention cublas matmul ampere epilogues fast pool runtime spans] [soak SECONDS]
 //
 // `--part I/N` takes every N-th case, so that N processes share the work (of a slow checker, say). Prints each failure as it
 // happens and a table last; exits non-zero if anything failed or if there is no GPU.
@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { CudaDevice } from '../../src/devices/cuda/device.ts';
 import { type CudaOptions, openCudaDevices } from '../../src/devices/cuda/discover.ts';
 import type { Rows } from '../../src/kernel/kernel.ts';
+import { attentionCases } from './attention.ts';
 import { Report, runKernelCase, runRoutineCase } from './check.ts';
 import { allKernelCases } from './corpus.ts';
 import { fastMathTests } from './fast-math.ts';
@@ -75,10 +76,20 @@ async function checkRoutines(label: string, d: CudaDevice, cases: readonly Routi
 }
 const others = (): RoutineCase[] =>
   routineCases().filter((c) => c.routine.op !== 'matmul' && c.routine.op !== 'products');
-if (wants('routines')) await checkRoutines('sort, scan, scatter', device, others());
+if (wants('routines')) await checkRoutines('sort, topk, scan, scatter', device, others());
 if (wants('rows')) {
   const given = rowsCases().map((c) => ({ ...c, routine: decomposed(c.routine as Rows, device.caps.native) }));
   await checkRoutines('stacks of rows', device, given);
+}
+if (wants('attention')) {
+  const fitting = (d: CudaDevice): RoutineCase[] =>
+    attentionCases().filter(({ routine: r }) => {
+      if (r.op !== 'attention') return false;
+      return Math.max(r.depth, r.width) <= (d.caps.attention?.[r.type] ?? 0);
+    });
+  await checkRoutines('attention', device, fitting(device));
+  const ampere = await open({ architecture: 80 });
+  await checkRoutines('attention, code for Ampere', ampere, fitting(ampere));
 }
 if (wants('cublas')) {
   await checkRoutines('matmul, cuBLASLt where present', await open({ cublas: 'always' }), matmulCases());

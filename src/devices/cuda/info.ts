@@ -8,6 +8,7 @@ import type { Driver } from './driver.ts';
 import { ExactArena } from './exact.ts';
 import { nativeOps } from './ptx/alu.ts';
 import type { Target } from './ptx/target.ts';
+import { attentionHeads } from './routines/attention/index.ts';
 import type { Libraries } from './routines/index.ts';
 import { SegmentArena } from './segments.ts';
 import type { Arena } from './split-arena.ts';
@@ -34,7 +35,8 @@ export function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabi
     name: info.name,
     dtypes: new Set(dtypes),
     native,
-    routines: new Set(['matmul', 'products', 'sort', 'scan', 'scatter', 'rows', 'raw']),
+    routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'raw']),
+    attention: attentionHeads(info.target),
     raw: 'ptx',
     matmulEpilogue: true,
     maxBuffers: 128,

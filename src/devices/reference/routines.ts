@@ -3,7 +3,19 @@
 import { accumulatorFor, type DType, isFloat } from '../../base/dtype.ts';
 import { sizeOf } from '../../base/shape.ts';
 import { Exprs } from '../../kernel/expr.ts';
-import type { Epilogue, Kernel, Matmul, Products, Routine, Rows, Scan, Scatter, Sort } from '../../kernel/kernel.ts';
+import type {
+  Attention,
+  Epilogue,
+  Kernel,
+  Matmul,
+  Products,
+  Routine,
+  Rows,
+  Scan,
+  Scatter,
+  Sort,
+  TopK,
+} from '../../kernel/kernel.ts';
 import { combineOp } from '../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../kernel/semantics.ts';
 import { type Elements, interpret } from './interpret.ts';
@@ -41,31 +53,36 @@ const matmul: Run<Matmul> = (r, buffers, scalars, scratch) => {
       }
     }
   }
-  if (r.epilogue) runEpilogue(r, r.epilogue, product, buffers.slice(2, -1), out, scalars);
+  const space = [r.batch, r.m, r.n] as const;
+  if (r.epilogue) runEpilogue(r.name, space, r.type, r.epilogue, product, buffers.slice(2, -1), out, scalars);
 };
 
 // The epilogue as a kernel of its own: its accumulator is read from the product.
 function runEpilogue(
-  r: Matmul,
+  name: string,
+  space: readonly [number, number, number],
+  acc: DType,
   epilogue: Epilogue,
   product: Elements,
   inputs: readonly Elements[],
   out: Elements,
   scalars: readonly number[],
 ): void {
-  const space = [r.batch, r.m, r.n];
   const b = new Exprs();
   const axes = space.map((size, i) => b.axis(i, size));
   const position = b.alu(
     'add',
-    b.alu('mul', b.alu('add', b.alu('mul', axes[0]!, b.const('index', r.m)), axes[1]!), b.const('index', r.n)),
+    b.alu(
+      'mul',
+      b.alu('add', b.alu('mul', axes[0]!, b.const('index', space[1])), axes[1]!),
+      b.const('index', space[2]),
+    ),
     axes[2]!,
   );
-  const acc = r.type;
-  const elements = r.batch * r.m * r.n;
+  const elements = sizeOf(space);
   const kernel: Kernel = {
     kind: 'kernel',
-    name: `${r.name}_epilogue`,
+    name: `${name}_epilogue`,
     space,
     reduced: [],
     // The product is read behind the epilogue's own inputs; reducing over nothing, the accumulator is the element itself.
@@ -81,7 +98,8 @@ function runEpilogue(
 
 const isNaNValue = (v: Value): boolean => typeof v === 'number' && Number.isNaN(v);
 
-const sort: Run<Sort> = (r, buffers) => {
+/** Of each row the first `count` are stored. */
+const sortRows = (r: Sort | TopK, count: number, buffers: readonly Elements[]): void => {
   const [input, values, positions] = buffers as [Elements, Elements, Elements];
   for (let row = 0; row < r.rows; row++) {
     const at = row * r.columns;
@@ -92,9 +110,9 @@ const sort: Run<Sort> = (r, buffers) => {
       if (isNaNValue(x) || isNaNValue(y)) return Number(isNaNValue(x)) - Number(isNaNValue(y)) || i - j;
       return (x < y ? -1 : x > y ? 1 : 0) * (r.descending ? -1 : 1) || i - j;
     });
-    order.forEach((from, to) => {
-      values.set(at + to, input.get(at + from));
-      positions.set(at + to, from);
+    order.slice(0, count).forEach((from, to) => {
+      values.set(row * count + to, input.get(at + from));
+      positions.set(row * count + to, from);
     });
   }
 };
@@ -137,6 +155,40 @@ const scatter: Run<Scatter> = (r, buffers, _, scratch) => {
   if (sums !== out) for (let i = 0; i < total; i++) out.set(i, sums.get(i));
 };
 
+/** Scores in f32, everything behind them in doubles. */
+const attention: Run<Attention> = (r, buffers, scalars, scratch) => {
+  const [q, k, v] = buffers as [Elements, Elements, Elements];
+  const out = buffers[buffers.length - 1]!;
+  const { queries, keys, depth, width } = r;
+  const scores = scratch('f32', r.batch * queries * keys);
+  const own = (count: number, batch: number, size: number): number => (count === 1 ? 0 : batch * size);
+  for (let batch = 0, at = 0; batch < r.batch; batch++) {
+    const atQ = own(r.batchQ, batch, queries * depth);
+    const atK = own(r.batchK, batch, keys * depth);
+    for (let i = 0; i < queries; i++) {
+      for (let j = 0; j < keys; j++) {
+        let sum = 0;
+        for (let d = 0; d < depth; d++)
+          sum += (q.get(atQ + i * depth + d) as number) * (k.get(atK + j * depth + d) as number);
+        scores.set(at++, Math.fround(sum));
+      }
+    }
+  }
+  const changed = scratch('f32', r.batch * queries * keys);
+  runEpilogue(r.name, [r.batch, queries, keys], 'f32', r.scores, scores, buffers.slice(3, -1), changed, scalars);
+  for (let row = 0; row < r.batch * queries; row++) {
+    const line = Array.from({ length: keys }, (_, j) => changed.get(row * keys + j) as number);
+    const top = line.reduce((x, y) => Math.max(x, y), Number.NEGATIVE_INFINITY);
+    const weights = line.map((s) => Math.exp(s - (Number.isFinite(top) ? top : 0)));
+    const sum = weights.reduce((x, y) => x + y, 0);
+    const atV = own(r.batchV, Math.floor(row / queries), keys * width);
+    for (let c = 0; c < width; c++) {
+      const result = weights.reduce((x, w, j) => x + (w / sum) * (v.get(atV + j * width + c) as number), 0);
+      out.set(row * width + c, roundTo[r.type](result));
+    }
+  }
+};
+
 /** Stage by stage, with every result in memory of its own. */
 const rows: Run<Rows> = (stack, buffers, scalars, scratch) => {
   const results: Elements[] = [];
@@ -172,8 +224,14 @@ export function runRoutine(
     case 'products':
       products(routine, buffers, scalars, scratch);
       break;
+    case 'attention':
+      attention(routine, buffers, scalars, scratch);
+      break;
     case 'sort':
-      sort(routine, buffers, scalars, scratch);
+      sortRows(routine, routine.columns, buffers);
+      break;
+    case 'topk':
+      sortRows(routine, routine.count, buffers);
       break;
     case 'scan':
       scan(routine, buffers, scalars, scratch);

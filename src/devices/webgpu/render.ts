@@ -29,7 +29,9 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
     case 'products':
       throw new Error(`webgpu: ${work.name}: lists of products are not among the capabilities`);
     case 'rows':
-      throw new Error(`webgpu: ${work.name}: stacks of rows are not among the capabilities`);
+    case 'attention':
+    case 'topk':
+      throw new Error(`webgpu: ${work.name}: ${work.op} is not among the capabilities`);
     case 'raw':
       return renderRaw(work);
     default:

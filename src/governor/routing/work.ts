@@ -21,10 +21,10 @@ function itemOf(step: Kernel | Routine): WorkItem {
   return gathers > 0 ? { class: cls, flops, bytes, elements, gathers } : { class: cls, flops, bytes, elements };
 }
 
-/** A stack of rows is read once, as one reduction is; products that are launched together are products. */
+/** A stack of rows, and one whose first elements are found, is read as for a reduction; attention is products. */
 function classOf({ op }: Routine): WorkItem['class'] {
-  if (op === 'rows') return 'reduce';
-  return op === 'products' ? 'matmul' : op;
+  if (op === 'rows' || op === 'topk') return 'reduce';
+  return op === 'products' || op === 'attention' ? 'matmul' : op;
 }
 
 /** How many loads have an index that depends on data. */
@@ -44,6 +44,8 @@ function routineElements(r: Routine): number {
   switch (r.op) {
     case 'matmul':
       return r.batchA * r.m * r.k;
+    case 'attention':
+      return r.batchQ * r.queries * r.depth;
     case 'products':
       return r.count * routineElements(r.product);
     case 'sort':
@@ -53,6 +55,7 @@ function routineElements(r: Routine): number {
     case 'scatter':
       return r.outer * Math.max(r.length, r.count) * r.inner;
     case 'rows':
+    case 'topk':
       return r.rows * r.columns;
     case 'raw':
       return r.outputs.reduce((n, o) => n + o.elements, 0);

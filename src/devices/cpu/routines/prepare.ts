@@ -10,7 +10,7 @@ import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
 import { prepareSort } from './sort.ts';
 
-export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas): CpuProgram {
+export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas | null): CpuProgram {
   switch (routine.op) {
     case 'matmul':
       if (routine.epilogue) {
@@ -31,7 +31,9 @@ export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas)
     case 'products':
       throw new Error(`cpu: ${routine.name}: lists of products are not among the capabilities`);
     case 'rows':
-      throw new Error(`cpu: ${routine.name}: stacks of rows are not among the capabilities`);
+    case 'attention':
+    case 'topk':
+      throw new Error(`cpu: ${routine.name}: ${routine.op} is not among the capabilities`);
     case 'raw':
       throw new DeviceUnavailable({
         code: 'RAW_KERNEL',

@@ -189,7 +189,7 @@ function vectorsFirst(kernel: Kernel, laneAxis: number, width: number): Load[] {
   return loads.filter((e) => further.has(e.slot) && isWhole(e));
 }
 
-function storeAll(
+export function storeAll(
   near: Together,
   outputs: readonly string[],
   scope: PtxScope,

@@ -6,16 +6,19 @@ import { moduleText } from './code.ts';
 import { crossingOf, renderCrossing } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
 import { neighboursOf } from './neighbours.ts';
+import { planesOf, renderPlanes } from './planes.ts';
 import { renderReduction } from './reduce.ts';
 import type { Target } from './target.ts';
 
 export type { Rendered } from './elementwise.ts';
 
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
-  const crossing = kernel.accumulators.length > 0 ? null : crossingOf(kernel, target);
-  if (crossing) return renderCrossing(kernel, crossing, target);
   const near = neighboursOf(kernel, target) ?? alone(kernel);
-  return kernel.accumulators.length > 0 ? renderReduction(near, target) : renderElementwise(near, target);
+  if (kernel.accumulators.length > 0) return renderReduction(near, target);
+  const crossing = crossingOf(kernel, target);
+  if (crossing) return renderCrossing(kernel, crossing, target);
+  const planes = planesOf(kernel);
+  return planes ? renderPlanes(kernel, planes, target) : renderElementwise(near, target);
 }
 
 export const kernelModule = (rendered: Rendered, target: Target): string => moduleText(target, [rendered.text]);

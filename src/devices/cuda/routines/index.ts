@@ -5,6 +5,7 @@ import type { Driver } from '../driver.ts';
 import type { Target } from '../ptx/target.ts';
 import { type ModuleRecipe, rawRecipe } from '../recipe.ts';
 import type { StreamStep } from '../step.ts';
+import { attentionRecipe } from './attention/index.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
@@ -13,6 +14,7 @@ import { scanRecipe } from './scan.ts';
 import { scatterRecipe } from './scatter.ts';
 import { sortRecipe } from './sort.ts';
 import { onTensorCores, tensorRecipe, tensorResultsPerThread } from './tensor.ts';
+import { topkRecipe } from './topk.ts';
 
 /** Libraries of the machine that were found and may be used. */
 export interface Libraries {
@@ -64,10 +66,14 @@ export function routineRecipe(routine: Routine, target: Target): ModuleRecipe {
   switch (routine.op) {
     case 'matmul':
       return matmulRecipe(routine, target);
+    case 'attention':
+      return attentionRecipe(routine, target);
     case 'products':
       return listRecipe(routine, target);
     case 'sort':
       return sortRecipe(routine, target);
+    case 'topk':
+      return topkRecipe(routine, target);
     case 'scan':
       return scanRecipe(routine, target);
     case 'scatter':

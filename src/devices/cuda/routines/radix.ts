@@ -1,262 +1,146 @@
-// Stable radix sort of rows of (key, position) pairs, eight bits a pass, in global memory.
+// Stable radix sort of rows of (key, position) pairs, eight bits a pass, in global memory: every pass reads and writes each pair once.
 //
-// Each pass counts digits per tile, turns the counts into start positions, and moves every pair to its place. Within a tile
-// a warp handles a contiguous stretch and ranks 32 keys at a time with `match.any`, so equal digits keep their order.
+// The digits of all passes are counted first. In a pass, a tile learns how many pairs of each digit lie before it from the tiles before
+// it, which tell their own counts as soon as they have them and the sum up to their end later; a tile adds up what it finds until
+// it meets such a sum. Tiles are numbered in the order in which blocks begin, so that nobody waits for a block that has not. Within a
+// tile a warp has a contiguous stretch and ranks 32 keys at a time, so equal digits keep their order.
+// (Adinets and Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022.)
 
 import type { Target } from '../ptx/target.ts';
-import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { blocksFor, Kit, type Layout } from './kit.ts';
-import { type RowScan, rowScan } from './scan.ts';
-
-const threads = 256;
-const perThread = 16;
-const tile = threads * perThread;
-const warps = threads / 32;
-const digits = 256;
-
-export interface RadixPlan {
-  readonly name: string;
-  readonly rows: number;
-  readonly columns: number;
-  readonly keyBytes: 4 | 8;
-  /** Eight-bit digits to sort by, from the least significant. */
-  readonly passes: number;
-}
-
-export interface RadixBuffers {
-  /** Keys go in through the first; after an even number of passes they come out there too. */
-  readonly keys: readonly [Argument, Argument];
-  readonly positions: readonly [Argument, Argument];
-  readonly counts: Argument;
-}
-
-type Part = { text: string; launch: ModuleRecipe['launches'][number] };
+import {
+  digitOf,
+  digits,
+  keyLoader,
+  type Part,
+  type RadixBuffers,
+  type RadixPlan,
+  tilesOf,
+  wordOf,
+} from './radix-plan.ts';
+import { sweep } from './sweep.ts';
 
 export function radixBuffers(plan: RadixPlan, layout: Layout): RadixBuffers {
   const n = plan.rows * plan.columns;
-  const tiles = blocksFor(plan.columns, tile);
+  const word = wordOf(plan);
+  const pairs = (bytes: number): [Argument, Argument] => [layout.add(n * bytes), layout.add(n * bytes)];
+  const [keys, positions] = [pairs(plan.keyBytes), pairs(4)];
+  const first = layout.bytes;
   return {
-    keys: [layout.add(n * plan.keyBytes), layout.add(n * plan.keyBytes)],
-    positions: [layout.add(n * 4), layout.add(n * 4)],
-    counts: layout.add(plan.rows * digits * tiles * 4),
+    keys,
+    positions,
+    counts: layout.add(plan.rows * plan.passes * digits * word.bytes),
+    begun: layout.add(plan.passes * 4),
+    told: layout.add(plan.passes * plan.rows * tilesOf(plan).count * digits * word.bytes),
+    clearedBytes: layout.bytes - first,
   };
 }
 
 /** Index of the buffers that hold the result. */
 export const radixResult = (plan: RadixPlan): 0 | 1 => (plan.passes % 2) as 0 | 1;
 
-export function radixPasses(plan: RadixPlan, buffers: RadixBuffers, layout: Layout, target: Target): Part[] {
-  const parts: Part[] = [];
-  for (let pass = 0; pass < plan.passes; pass++) {
-    const from = (pass % 2) as 0 | 1;
-    parts.push(countPass(plan, buffers, from, pass, target), ...startPass(plan, buffers, layout, pass, target));
-    parts.push(movePass(plan, buffers, from, pass, target));
-  }
-  return parts;
+export function radixPasses(plan: RadixPlan, buffers: RadixBuffers, target: Target): Part[] {
+  return [
+    clear(plan, buffers, target),
+    countDigits(plan, buffers, target),
+    startDigits(plan, buffers, target),
+    ...Array.from({ length: plan.passes }, (_, pass) => sweep(plan, buffers, pass, target)),
+  ];
 }
 
-interface DigitPosition {
-  readonly row: string;
-  readonly tileNumber: string;
-  readonly tiles: number;
-}
-
-function blockPlace(kit: Kit, plan: RadixPlan): DigitPosition {
+function clear(plan: RadixPlan, { counts, clearedBytes }: RadixBuffers, target: Target): Part {
+  const kit = new Kit(`${plan.name}_clear`, target);
   const { b } = kit;
-  const tiles = blocksFor(plan.columns, tile);
+  const from = kit.pointer(counts);
+  const vectors = clearedBytes / 16;
+  const thread = kit.globalThread(256);
+  kit.exitWhen(b.def('p', 'setp.ge.u64', thread, vectors));
+  b.emit(`st.global.v4.u32 [${kit.at(from, thread, 16)}], {0, 0, 0, 0}`);
+  return kit.finish([blocksFor(vectors, 256), 1, 1], 256);
+}
+
+/** A block counts the digits of a stretch of a row, all passes at once. */
+function countDigits(plan: RadixPlan, buffers: RadixBuffers, target: Target): Part {
+  const [threads, atOnce, rounds] = [512, 4, 8];
+  const stretch = threads * atOnce * rounds;
+  const kit = new Kit(`${plan.name}_count`, target);
+  const { b } = kit;
+  const word = wordOf(plan);
+  const load = keyLoader(kit, plan, buffers.keys[0], true);
+  const counts = kit.pointer(buffers.counts);
+  const tid = kit.special('tid.x');
+  const perRow = blocksFor(plan.columns, stretch);
   const block = kit.special('ctaid.x');
-  const row = b.def('r', 'div.u32', block, tiles);
-  return { row: kit.wide(row), tileNumber: b.def('r', 'sub.u32', block, b.def('r', 'mul.lo.u32', row, tiles)), tiles };
-}
-
-const keySuffix = (plan: RadixPlan): string => (plan.keyBytes === 8 ? 'b64' : 'b32');
-const keyKind = (plan: RadixPlan): 'd' | 'r' => (plan.keyBytes === 8 ? 'd' : 'r');
-
-function digitOf(kit: Kit, plan: RadixPlan, key: string, pass: number): string {
-  const { b } = kit;
-  if (plan.keyBytes === 4) return b.def('r', 'bfe.u32', key, 8 * pass, 8);
-  return b.def('r', 'and.b32', b.def('r', 'cvt.u32.u64', b.def('d', 'shr.u64', key, 8 * pass)), 255);
-}
-
-/** counts[row][digit][tile] */
-const countIndex = (kit: Kit, place: DigitPosition, digit: string): string => {
-  const { b } = kit;
-  const line = b.def('d', 'add.u64', b.def('d', 'mul.lo.u64', place.row, digits), kit.wide(digit));
-  return b.def('d', 'add.u64', b.def('d', 'mul.lo.u64', line, place.tiles), kit.wide(place.tileNumber));
-};
-
-function countPass(plan: RadixPlan, buffers: RadixBuffers, from: 0 | 1, pass: number, target: Target): Part {
-  const kit = new Kit(`${plan.name}_count${pass}`, target);
-  const { b } = kit;
-  const keys = kit.pointer(buffers.keys[from]);
-  const counts = kit.pointer(buffers.counts);
-  const tid = kit.special('tid.x');
-  const place = blockPlace(kit, plan);
-  const shared = kit.shared(digits * 4);
-  const own = b.def('r', 'mad.lo.u32', tid, 4, shared);
-  b.emit(`st.shared.u32 [${own}], 0`);
-  kit.sync();
-  const rowStart = b.def('d', 'mul.lo.u64', place.row, plan.columns);
-  const first = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', place.tileNumber, tile), kit.wide(tid));
-  for (let i = 0; i < perThread; i++) {
-    const at = i === 0 ? first : b.def('d', 'add.u64', first, i * threads);
-    const inside = b.def('p', 'setp.lt.u64', at, plan.columns);
-    kit.when(inside, () => {
-      const address = kit.at(keys, b.def('d', 'add.u64', rowStart, at), plan.keyBytes);
-      const key = b.def(keyKind(plan), `ld.global.${keySuffix(plan)}`, `[${address}]`);
-      const counter = b.def('r', 'mad.lo.u32', digitOf(kit, plan, key, pass), 4, shared);
-      b.emit(`red.shared.add.u32 [${counter}], 1`);
-    });
-  }
-  kit.sync();
-  const total = b.def('r', 'ld.shared.u32', `[${own}]`);
-  b.emit(`st.global.u32 [${kit.at(counts, countIndex(kit, place, tid), 4)}], ${total}`);
-  return kit.finish([plan.rows * place.tiles, 1, 1], threads);
-}
-
-/** Exclusive sums over the counts of each row, which lie digit-major: a digit's start in every tile. */
-function startPass(plan: RadixPlan, buffers: RadixBuffers, layout: Layout, pass: number, target: Target): Part[] {
-  const scan: RowScan = {
-    name: `${plan.name}_start${pass}`,
-    type: 'u32',
-    combine: 'sum',
-    rows: plan.rows,
-    length: digits * blocksFor(plan.columns, tile),
-    reverse: false,
-    exclusive: true,
-    input: buffers.counts,
-    output: buffers.counts,
-  };
-  return rowScan(scan, layout, target);
-}
-
-function movePass(plan: RadixPlan, buffers: RadixBuffers, from: 0 | 1, pass: number, target: Target): Part {
-  const kit = new Kit(`${plan.name}_move${pass}`, target);
-  const { b } = kit;
-  const to = (1 - from) as 0 | 1;
-  const keysIn = kit.pointer(buffers.keys[from]);
-  const keysOut = kit.pointer(buffers.keys[to]);
-  // The first pass starts from the natural order.
-  const positionsIn = pass === 0 ? '' : kit.pointer(buffers.positions[from]);
-  const positionsOut = kit.pointer(buffers.positions[to]);
-  const counts = kit.pointer(buffers.counts);
-  const tid = kit.special('tid.x');
-  const place = blockPlace(kit, plan);
-  const laneId = b.def('r', 'and.b32', tid, 31);
-  const warp = b.def('r', 'shr.u32', tid, 5);
-  const below = kit.special('lanemask_lt');
-  const shared = kit.shared(warps * digits * 4);
-  for (let w = 0; w < warps; w++)
-    b.emit(`st.shared.u32 [${b.def('r', 'mad.lo.u32', tid, 4, shared)}+${w * digits * 4}], 0`);
-  kit.sync();
-  const mine = b.def('r', 'mad.lo.u32', warp, digits * 4, shared);
-  const rowStart = b.def('d', 'mul.lo.u64', place.row, plan.columns);
-  const stretch = b.def('r', 'mad.lo.u32', warp, 32 * perThread, laneId);
-  const first = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', place.tileNumber, tile), kit.wide(stretch));
-  const keys: string[] = [];
-  const ranks: string[] = [];
-  const counters: string[] = [];
-  const inside: string[] = [];
-  for (let i = 0; i < perThread; i++) {
-    const at = i === 0 ? first : b.def('d', 'add.u64', first, i * 32);
-    inside.push(b.def('p', 'setp.lt.u64', at, plan.columns));
-    const key = b.def(keyKind(plan), `mov.${keySuffix(plan)}`, 0);
-    const address = kit.at(keysIn, b.def('d', 'add.u64', rowStart, at), plan.keyBytes);
-    b.emit(`@${inside[i]} ld.global.${keySuffix(plan)} ${key}, [${address}]`);
-    keys.push(key);
-  }
-  for (let i = 0; i < perThread; i++) {
-    const digit = digitOf(kit, plan, keys[i]!, pass);
-    // Lanes beyond the row form a group of their own that counts nothing.
-    const grouped = b.def('r', 'selp.b32', digit, digits, inside[i]!);
-    const peers = b.def('r', 'match.any.sync.b32', grouped, '0xffffffff');
-    const before = b.def('r', 'popc.b32', b.def('r', 'and.b32', peers, below));
-    const counter = b.def('r', 'mad.lo.u32', digit, 4, mine);
-    const count = b.def('r', 'ld.shared.u32', `[${counter}]`);
-    ranks.push(b.def('r', 'add.u32', count, before));
-    counters.push(counter);
-    b.emit('bar.warp.sync 0xffffffff');
-    const leads = b.def('p', 'setp.eq.u32', before, 0);
-    const counts_ = b.def('p', 'and.pred', leads, inside[i]!);
-    const sum = b.def('r', 'add.u32', count, b.def('r', 'popc.b32', peers));
-    b.emit(`@${counts_} st.shared.u32 [${counter}], ${sum}`);
-    b.emit('bar.warp.sync 0xffffffff');
-  }
-  kit.sync();
-  // Thread d turns the warps' counts of digit d into places within the sorted tile, and keeps how far the tile's stretch
-  // of that digit has to move.
-  const own = b.def('r', 'mad.lo.u32', tid, 4, shared);
-  const counted = Array.from({ length: warps }, (_, w) => b.def('r', 'ld.shared.u32', `[${own}+${w * digits * 4}]`));
-  const total = counted.reduce((sum, c) => b.def('r', 'add.u32', sum, c));
-  const inclusive = b.def('r', 'mov.u32', total);
-  const sums = kit.shared(warps * 4);
-  for (let distance = 1; distance < 32; distance *= 2) {
-    const lower = b.def('r', 'shfl.sync.up.b32', inclusive, distance, 0, '0xffffffff');
-    const take = b.def('p', 'setp.ge.u32', laneId, distance);
-    b.emit(`@${take} add.u32 ${inclusive}, ${inclusive}, ${lower}`);
-  }
-  const lastLane = b.def('p', 'setp.eq.u32', laneId, 31);
-  const sumSlot = b.def('r', 'mad.lo.u32', warp, 4, sums);
-  b.emit(`@${lastLane} st.shared.u32 [${sumSlot}], ${inclusive}`);
-  kit.sync();
-  const place_ = b.def('r', 'sub.u32', inclusive, total);
-  for (let w = 0; w < warps - 1; w++) {
-    const part = b.def('r', 'ld.shared.u32', `[${sums}+${w * 4}]`);
-    const earlier = b.def('p', 'setp.gt.u32', warp, w);
-    b.emit(`@${earlier} add.u32 ${place_}, ${place_}, ${part}`);
-  }
-  const start = b.def('r', 'ld.global.u32', `[${kit.at(counts, countIndex(kit, place, tid), 4)}]`);
-  const shifts = kit.shared(digits * 4);
-  const shiftSlot = b.def('r', 'mad.lo.u32', tid, 4, shifts);
-  b.emit(`st.shared.u32 [${shiftSlot}], ${b.def('r', 'sub.u32', start, place_)}`);
-  counted.forEach((c, w) => {
-    b.emit(`st.shared.u32 [${own}+${w * digits * 4}], ${place_}`);
-    b.set(place_, 'add.u32', place_, c);
-  });
-  kit.sync();
-  // Into order within the tile first, so that neighbours are written together.
-  const sorted = kit.shared(tile * plan.keyBytes);
-  const places = ranks.map((rank, i) => b.def('r', 'add.u32', rank, b.def('r', 'ld.shared.u32', `[${counters[i]}]`)));
-  places.forEach((p, i) => {
-    const slot = b.def('r', 'mad.lo.u32', p, plan.keyBytes, sorted);
-    b.emit(`@${inside[i]} st.shared.${keySuffix(plan)} [${slot}], ${keys[i]}`);
-  });
-  kit.sync();
-  const left = b.def('d', 'sub.u64', plan.columns, b.def('d', 'mul.wide.u32', place.tileNumber, tile));
-  const valid = b.def('r', 'cvt.u32.u64', b.def('d', 'min.u64', left, tile));
-  const outs: { go: string; to: string }[] = [];
-  for (let i = 0; i < perThread; i++) {
-    const at = i === 0 ? tid : b.def('r', 'add.u32', tid, i * threads);
-    const go = b.def('p', 'setp.lt.u32', at, valid);
-    const key = b.def(
-      keyKind(plan),
-      `ld.shared.${keySuffix(plan)}`,
-      `[${b.def('r', 'mad.lo.u32', at, plan.keyBytes, sorted)}]`,
-    );
-    const digit = digitOf(kit, plan, key, pass);
-    const shift = b.def('r', 'ld.shared.u32', `[${b.def('r', 'mad.lo.u32', digit, 4, shifts)}]`);
-    const to = b.def('d', 'add.u64', rowStart, kit.wide(b.def('r', 'add.u32', shift, at)));
-    b.emit(`@${go} st.global.${keySuffix(plan)} [${kit.at(keysOut, to, plan.keyBytes)}], ${key}`);
-    outs.push({ go, to });
-  }
-  kit.sync();
-  // The positions take the same way through the same memory.
-  places.forEach((p, i) => {
-    const at = i === 0 ? first : b.def('d', 'add.u64', first, i * 32);
-    const position = b.def('r', 'cvt.u32.u64', at);
-    if (pass > 0) {
-      b.emit(
-        `@${inside[i]} ld.global.u32 ${position}, [${kit.at(positionsIn, b.def('d', 'add.u64', rowStart, at), 4)}]`,
-      );
+  const row = b.def('r', 'div.u32', block, perRow);
+  const part = b.def('r', 'sub.u32', block, b.def('r', 'mul.lo.u32', row, perRow));
+  const shared = kit.shared(plan.passes * digits * 4);
+  const entries = plan.passes * digits;
+  const each = (body: (index: string) => void): void => {
+    for (let i = 0; i < entries; i += threads) {
+      const index = b.def('r', 'add.u32', tid, i);
+      if (i + threads <= entries) body(index);
+      else kit.when(b.def('p', 'setp.lt.u32', index, entries), () => body(index));
     }
-    b.emit(`@${inside[i]} st.shared.u32 [${b.def('r', 'mad.lo.u32', p, 4, sorted)}], ${position}`);
-  });
+  };
+  each((index) => b.emit(`st.shared.u32 [${b.def('r', 'mad.lo.u32', index, 4, shared)}], 0`));
   kit.sync();
-  outs.forEach(({ go, to }, i) => {
-    const at = i === 0 ? tid : b.def('r', 'add.u32', tid, i * threads);
-    const position = b.def('r', 'ld.shared.u32', `[${b.def('r', 'mad.lo.u32', at, 4, sorted)}]`);
-    b.emit(`@${go} st.global.u32 [${kit.at(positionsOut, to, 4)}], ${position}`);
+  const rowStart = b.def('d', 'mul.wide.u32', row, plan.columns);
+  const at = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', part, stretch), kit.wide(tid));
+  const round = b.def('r', 'mov.u32', 0);
+  kit.while(
+    () => b.def('p', 'setp.lt.u32', round, rounds),
+    () => {
+      const loaded = Array.from({ length: atOnce }, (_, i) => {
+        const here = i === 0 ? b.def('d', 'mov.u64', at) : b.def('d', 'add.u64', at, i * threads);
+        const inside = b.def('p', 'setp.lt.u64', here, plan.columns);
+        return { inside, key: load(b.def('d', 'add.u64', rowStart, here), inside) };
+      });
+      for (const { inside, key } of loaded) {
+        for (let pass = 0; pass < plan.passes; pass++) {
+          const counter = b.def('r', 'mad.lo.u32', digitOf(kit, plan, key, pass), 4, shared);
+          b.emit(`@${inside} red.shared.add.u32 [${counter}+${pass * digits * 4}], 1`);
+        }
+      }
+      b.set(at, 'add.u64', at, atOnce * threads);
+      b.set(round, 'add.u32', round, 1);
+    },
+  );
+  kit.sync();
+  const first = b.def('d', 'mul.wide.u32', row, entries);
+  each((index) => {
+    const count = b.def('r', 'ld.shared.u32', `[${b.def('r', 'mad.lo.u32', index, 4, shared)}]`);
+    const to = kit.at(counts, b.def('d', 'add.u64', first, kit.wide(index)), word.bytes);
+    const some = b.def('p', 'setp.ne.u32', count, 0);
+    b.emit(`@${some} red.global.add.${word.unsigned} [${to}], ${word.bytes === 8 ? kit.wide(count) : count}`);
   });
-  return kit.finish([plan.rows * place.tiles, 1, 1], threads);
+  return kit.finish([plan.rows * perRow, 1, 1], threads);
+}
+
+/** Counts of a row's digits in a pass become the places where they start. */
+function startDigits(plan: RadixPlan, buffers: RadixBuffers, target: Target): Part {
+  const kit = new Kit(`${plan.name}_start`, target);
+  const { b } = kit;
+  const word = wordOf(plan);
+  const counts = kit.pointer(buffers.counts);
+  const tid = kit.special('tid.x');
+  const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', kit.special('ctaid.x'), digits), kit.wide(tid));
+  const own = kit.at(counts, element, word.bytes);
+  const count = b.def(word.kind, `ld.global.${word.bits}`, `[${own}]`);
+  const shared = kit.shared(digits * word.bytes);
+  const at = b.def('r', 'mad.lo.u32', tid, word.bytes, shared);
+  const sum = b.def(word.kind, `mov.${word.bits}`, count);
+  b.emit(`st.shared.${word.bits} [${at}], ${sum}`);
+  kit.sync();
+  for (let distance = 1; distance < digits; distance *= 2) {
+    const reaches = b.def('p', 'setp.ge.u32', tid, distance);
+    const lower = b.def(word.kind, `mov.${word.bits}`, 0);
+    b.emit(`@${reaches} ld.shared.${word.bits} ${lower}, [${at}+${-distance * word.bytes}]`);
+    kit.sync();
+    b.set(sum, `add.${word.unsigned}`, sum, lower);
+    b.emit(`st.shared.${word.bits} [${at}], ${sum}`);
+    kit.sync();
+  }
+  b.emit(`st.global.${word.bits} [${own}], ${b.def(word.kind, `sub.${word.unsigned}`, sum, count)}`);
+  return kit.finish([plan.rows * plan.passes, 1, 1], digits);
 }

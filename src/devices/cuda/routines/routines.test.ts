@@ -2,23 +2,31 @@
 
 import { describe, expect, it } from 'vitest';
 import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
+import { attention } from '../../../../test/gpu/attention.ts';
 import { epilogueCases, matmul, type RoutineCase, routineCases } from '../../../../test/gpu/routines.ts';
 import { decomposed, rowsCases } from '../../../../test/gpu/rows.ts';
 import { dtypes } from '../../../base/dtype.ts';
-import type { Rows } from '../../../kernel/kernel.ts';
+import type { Attention, Rows } from '../../../kernel/kernel.ts';
 import { nativeOps } from '../ptx/alu.ts';
 import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
+import { attentionHeads } from './attention/index.ts';
 import { matmulRecipe, routineRecipe, takesEpilogue } from './index.ts';
+import { sharedLimit } from './tensor-core.ts';
 
 /** Every routine, path and width of type, but not every combination: the GPU tests run those. */
 function crossSection(): RoutineCase[] {
   const taken = new Map<string, number>();
   return routineCases().filter(({ routine: r }) => {
     if (r.op === 'products') return r.count === 3 && (r.product.type === 'f32' || r.product.type === 'i64');
-    if (r.op === 'raw' || r.op === 'rows' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
+    if (r.op === 'raw' || r.op === 'rows' || r.op === 'attention' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
       return r.op === 'sort' && r.type === 'bool';
-    const size = r.op === 'matmul' ? `${r.m}x${r.n}` : r.op === 'sort' ? `${r.columns}` : `${r.inner} ${r.length}`;
+    const size =
+      r.op === 'matmul'
+        ? `${r.m}x${r.n}`
+        : r.op === 'sort' || r.op === 'topk'
+          ? `${r.columns}`
+          : `${r.inner} ${r.length}`;
     const key = `${r.op} ${r.type} ${size} ${r.op === 'scatter' || r.op === 'scan' ? r.combine : ''}`;
     taken.set(key, (taken.get(key) ?? 0) + 1);
     const rare =
@@ -89,6 +97,37 @@ describe.skipIf(!hasPtxas)('the routines', () => {
         const { ptx } = matmulRecipe(routine, target);
         const [version, name, address, ...body] = ptx.split('\n');
         // Tensor-core modules declare their dynamic shared memory; one declaration serves all.
+        const header = [version, name, address, '.extern .shared .align 1024 .b8 dyn[];'].join('\n');
+        const lines = body.filter((l) => !l.startsWith('.extern'));
+        bodies.set(header, `${bodies.get(header) ?? header}\n${lines.join('\n')}`);
+      }
+      for (const text of bodies.values()) expect(assemble(text, target)).toBe('');
+    },
+  );
+
+  it.each([targets[0]!, ...ampere])(
+    'keep scores on the chip with PTX that ptxas accepts for sm_$sm',
+    { timeout: 120_000 },
+    (target) => {
+      const heads = attentionHeads(target);
+      const [plain, narrow] = target.sm === 90 ? [256, 256] : target.sm === 80 ? [128, 256] : [128, 128];
+      expect(heads).toEqual({ f32: plain, f16: narrow, bf16: narrow });
+      const bodies = new Map<string, string>();
+      const cases = [
+        attention('f32', [2, 150, 201, 64, 64], 'causal'),
+        attention('f32', [2, 33, 65, 128, 40], 'biased'),
+        attention('bf16', [2, 150, 201, 64, 64], 'masked'),
+        attention('f16', [2, 128, 128, 128, 24], 'scaled'),
+        attention('f32', [2, 33, 65, plain, plain], 'plain'),
+        attention('bf16', [2, 33, 65, narrow, narrow], 'causal'),
+      ];
+      for (const { routine } of cases) {
+        const r = routine as Attention;
+        const { ptx, launches } = routineRecipe(r, target);
+        expect(launches[0]!.shared).toBeLessThanOrEqual(sharedLimit(target.sm));
+        if (r.type === 'f32') expect(ptx).not.toMatch(/mma/);
+        else expect(ptx).toMatch(target.sm === 90 ? /wgmma/ : /mma\.sync/);
+        const [version, name, address, ...body] = ptx.split('\n');
         const header = [version, name, address, '.extern .shared .align 1024 .b8 dyn[];'].join('\n');
         const lines = body.filter((l) => !l.startsWith('.extern'));
         bodies.set(header, `${bodies.get(header) ?? header}\n${lines.join('\n')}`);

@@ -11,7 +11,8 @@ import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import { blocksFor, computeType, Kit, Layout } from './kit.ts';
-import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
+import { radixBuffers, radixPasses, radixResult } from './radix.ts';
+import type { RadixPlan } from './radix-plan.ts';
 
 const threads = 256;
 const fewUpdates = 64;
@@ -124,7 +125,7 @@ function bySorting(s: Scatter, target: Target): ModuleRecipe {
   }
   const parts = [
     keys.finish([blocksFor(pairs, threads), 1, 1], threads),
-    ...radixPasses(plan, buffers, layout, target),
+    ...radixPasses(plan, buffers, target),
     copy.finish([blocksFor(total, threads), 1, 1], threads),
     foldRuns(s, plan, buffers, keyType, target),
   ];

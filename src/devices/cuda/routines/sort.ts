@@ -1,5 +1,4 @@
-// Stable sort of rows. Short rows are sorted by one block in shared memory (a bitonic network over (key, position), which
-// is stable because positions break ties); long rows by radix.
+// Stable sort of rows. Short rows are sorted by one block in shared memory, long ones by radix.
 //
 // Values become unsigned keys that sort as they do: signed integers with the sign bit turned, floats with all bits turned
 // if negative and the sign bit if not, -0 as 0, NaN above everything in both directions.
@@ -7,19 +6,21 @@
 import { type DType, dtypeInfo, isFloat, isSigned } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
 import { moduleText } from '../ptx/code.ts';
+import { loadElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
-import { blocksFor, Kit, Layout } from './kit.ts';
-import { type RadixPlan, radixBuffers, radixPasses, radixResult } from './radix.ts';
+import { eachOf, sortPairs } from './bitonic.ts';
+import { Kit, Layout } from './kit.ts';
+import { radixBuffers, radixPasses } from './radix.ts';
+import type { RadixPlan } from './radix-plan.ts';
 
 const longestInBlock = 2048;
-const threads = 256;
 
 export function sortRecipe(sort: Sort, target: Target): ModuleRecipe {
   return sort.columns <= longestInBlock ? blockSort(sort, target) : radixSort(sort, target);
 }
 
-const keyBytes = (type: DType): 4 | 8 => (dtypeInfo[type].bytes === 8 ? 8 : 4);
+export const keyBytes = (type: DType): 4 | 8 => (dtypeInfo[type].bytes === 8 ? 8 : 4);
 
 /** A value (as its type lives in registers) as an unsigned key. */
 export function sortKey(kit: Kit, type: DType, value: string, descending: boolean): string {
@@ -59,16 +60,7 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
   const keys = kit.shared(size * bytes);
   const places = kit.shared(size * 4);
 
-  const each = (n: number, body: (i: string) => void): void => {
-    const i = b.def('r', 'mov.u32', tid);
-    kit.while(
-      () => b.def('p', 'setp.lt.u32', i, n),
-      () => {
-        body(i);
-        b.set(i, 'add.u32', i, count);
-      },
-    );
-  };
+  const each = (n: number, body: (i: string) => void): void => eachOf(kit, tid, count, n, body);
   const keyAt = (i: string): string => b.def('r', 'mad.lo.u32', i, bytes, keys);
   const placeAt = (i: string): string => b.def('r', 'mad.lo.u32', i, 4, places);
 
@@ -84,45 +76,7 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
     b.emit(`st.shared.u32 [${placeAt(i)}], ${i}`);
   });
   kit.sync();
-  const length = b.def('r', 'mov.u32', 2);
-  kit.while(
-    () => b.def('p', 'setp.le.u32', length, size),
-    () => {
-      const distance = b.def('r', 'shr.u32', length, 1);
-      kit.while(
-        () => b.def('p', 'setp.gt.u32', distance, 0),
-        () => {
-          each(size / 2, (t) => {
-            // Pair t: i has the bit `distance` clear, j has it set.
-            const low = b.def('r', 'and.b32', t, b.def('r', 'sub.u32', distance, 1));
-            const i = b.def('r', 'sub.u32', b.def('r', 'shl.b32', t, 1), low);
-            const j = b.def('r', 'add.u32', i, distance);
-            const [ki, kj, pi, pj] = [keyAt(i), keyAt(j), placeAt(i), placeAt(j)];
-            const a = b.def(kind, `ld.shared.${suffix}`, `[${ki}]`);
-            const c = b.def(kind, `ld.shared.${suffix}`, `[${kj}]`);
-            const pa = b.def('r', 'ld.shared.u32', `[${pi}]`);
-            const pc = b.def('r', 'ld.shared.u32', `[${pj}]`);
-            const u = wide ? 'u64' : 'u32';
-            const greater = b.def('p', `setp.gt.${u}`, a, c);
-            const tie = b.def('p', 'and.pred', b.def('p', `setp.eq.${u}`, a, c), b.def('p', 'setp.gt.u32', pa, pc));
-            const inOrder = b.def('p', 'not.pred', b.def('p', 'or.pred', greater, tie));
-            // Stretches of `length` alternate in direction, except in the last round.
-            const up = b.def('p', 'setp.eq.u32', b.def('r', 'and.b32', i, length), 0);
-            const swap = b.def('p', 'xor.pred', up, inOrder);
-            kit.when(swap, () => {
-              b.emit(`st.shared.${suffix} [${ki}], ${c}`);
-              b.emit(`st.shared.${suffix} [${kj}], ${a}`);
-              b.emit(`st.shared.u32 [${pi}], ${pc}`);
-              b.emit(`st.shared.u32 [${pj}], ${pa}`);
-            });
-          });
-          kit.sync();
-          b.set(distance, 'shr.u32', distance, 1);
-        },
-      );
-      b.set(length, 'shl.b32', length, 1);
-    },
-  );
+  sortPairs(kit, { tid, threads: count, size, keys, places, wide });
   each(sort.columns, (i) => {
     const from = b.def('r', 'ld.shared.u32', `[${placeAt(i)}]`);
     const to = b.def('d', 'add.u64', rowStart, kit.wide(i));
@@ -139,52 +93,62 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
   };
 }
 
+/** The value of a key (as its type lives in registers), and where it may be another with the same key: -0 for 0, any NaN. */
+function fromKey(kit: Kit, type: DType, key: string, descending: boolean): { value: string; unsure: string | null } {
+  const { b } = kit;
+  const wide = keyBytes(type) === 8;
+  const [kind, suffix, bits] = wide ? (['d', 'b64', 64] as const) : (['r', 'b32', 32] as const);
+  const top = wide ? '0x8000000000000000' : '0x80000000';
+  const plain = descending ? b.def(kind, `not.${suffix}`, key) : key;
+  if (type === 'bool') return { value: b.def('p', 'setp.ne.u32', plain, 0), unsure: null };
+  if (!isFloat(type)) return { value: isSigned(type) ? b.def(kind, `xor.${suffix}`, plain, top) : plain, unsure: null };
+  // Positive ones had their sign turned, negative ones every bit.
+  const positive = b.def(kind, `shr.s${bits}`, plain, bits - 1);
+  const mask = b.def(kind, `or.${suffix}`, b.def(kind, `not.${suffix}`, positive), top);
+  const raw = b.def(kind, `xor.${suffix}`, plain, mask);
+  const unsigned = wide ? 'u64' : 'u32';
+  const nan = b.def('p', `setp.eq.${unsigned}`, key, wide ? '0xffffffffffffffff' : '0xffffffff');
+  const unsure = b.def('p', 'or.pred', nan, b.def('p', `setp.eq.${unsigned}`, raw, 0));
+  return { value: b.def(wide ? 'g' : 'f', `mov.${suffix}`, raw), unsure };
+}
+
 function radixSort(sort: Sort, target: Target): ModuleRecipe {
   const bytes = dtypeInfo[sort.type].bytes;
+  const { type, descending } = sort;
   const plan: RadixPlan = {
     name: sort.name,
     rows: sort.rows,
     columns: sort.columns,
-    keyBytes: keyBytes(sort.type),
+    keyBytes: keyBytes(type),
     // Narrow floats are sorted by their f32 keys: their low bits are zero, but NaN and the sign need the top ones.
-    passes: isFloat(sort.type) && bytes === 2 ? 4 : bytes,
+    passes: isFloat(type) && bytes === 2 ? 4 : bytes,
+    source: (kit) => {
+      const input = kit.pointer({ kind: 'buffer', index: 0 });
+      return (element, inside) => {
+        const value = loadElement(kit.c, 'ld.global.nc', type, kit.at(input, element, bytes), 0, inside);
+        return sortKey(kit, type, value, descending);
+      };
+    },
+    sink: (kit) => {
+      const input = kit.pointer({ kind: 'buffer', index: 0 });
+      const values = kit.pointer({ kind: 'buffer', index: 1 });
+      const positions = kit.pointer({ kind: 'buffer', index: 2 });
+      return (key, position, rowStart, element) => {
+        const { value, unsure } = fromKey(kit, type, key, descending);
+        if (unsure) {
+          kit.when(unsure, () => {
+            const from = kit.b.def('d', 'add.u64', rowStart, kit.wide(position));
+            kit.assign(type, value, kit.load(type, input, from));
+          });
+        }
+        kit.store(type, values, element, value);
+        kit.store('i32', positions, element, position);
+      };
+    },
   };
   const layout = new Layout();
   const buffers = radixBuffers(plan, layout);
-  const total = sort.rows * sort.columns;
-
-  const toKeys = new Kit(`${sort.name}_keys`, target);
-  {
-    const kit = toKeys;
-    const input = kit.pointer({ kind: 'buffer', index: 0 });
-    const keys = kit.pointer(buffers.keys[0]);
-    const i = kit.globalThread(threads);
-    kit.exitWhen(kit.b.def('p', 'setp.ge.u64', i, total));
-    const key = sortKey(kit, sort.type, kit.load(sort.type, input, i), sort.descending);
-    kit.store(plan.keyBytes === 8 ? 'u64' : 'u32', keys, i, key);
-  }
-  const out = new Kit(`${sort.name}_out`, target);
-  {
-    const kit = out;
-    const { b } = kit;
-    const input = kit.pointer({ kind: 'buffer', index: 0 });
-    const values = kit.pointer({ kind: 'buffer', index: 1 });
-    const positions = kit.pointer({ kind: 'buffer', index: 2 });
-    const sorted = kit.pointer(buffers.positions[radixResult(plan)]);
-    const i = kit.globalThread(threads);
-    kit.exitWhen(b.def('p', 'setp.ge.u64', i, total));
-    const from = kit.load('i32', sorted, i);
-    const row = b.def('d', 'div.u64', i, sort.columns);
-    const at = b.def('d', 'mad.lo.u64', row, sort.columns, kit.wide(from));
-    kit.store(sort.type, values, i, kit.load(sort.type, input, at));
-    kit.store('i32', positions, i, from);
-  }
-  const grid = [blocksFor(total, threads), 1, 1] as const;
-  const parts = [
-    toKeys.finish(grid, threads),
-    ...radixPasses(plan, buffers, layout, target),
-    out.finish(grid, threads),
-  ];
+  const parts = radixPasses(plan, buffers, target);
   return {
     name: sort.name,
     ptx: moduleText(

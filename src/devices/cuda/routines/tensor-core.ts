@@ -29,3 +29,7 @@ export type MakeCore = (kit: Kit, type: DType, base: string, tid: string) => Ten
 
 /** Bytes of one tile row in shared memory. */
 export const rowBytes = 128;
+
+/** Bytes of shared memory that a block may have. */
+export const sharedLimit = (sm: number): number =>
+  (sm >= 90 && sm < 120 ? 227 : sm === 80 || sm === 87 ? 163 : 99) * 1024;

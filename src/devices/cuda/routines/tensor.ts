@@ -15,10 +15,8 @@ import type { Argument } from '../step.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
 import { mmaCore } from './mma.ts';
-import { rowBytes } from './tensor-core.ts';
+import { rowBytes, sharedLimit } from './tensor-core.ts';
 import { wgmmaCore } from './wgmma.ts';
-
-const sharedLimit = (sm: number): number => (sm >= 90 && sm < 120 ? 227 : sm === 80 || sm === 87 ? 163 : 99) * 1024;
 
 /** Whether the tensor cores multiply this: the type, and enough of it. */
 export function onTensorCores(r: Matmul, target: Target): boolean {

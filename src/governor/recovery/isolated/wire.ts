@@ -7,7 +7,7 @@ import { type DType, dtypes } from '../../../base/dtype.ts';
 import type { Capabilities } from '../../../devices/device.ts';
 import * as errors from '../../../errors.ts';
 import type { Expr, ScalarType } from '../../../kernel/expr.ts';
-import type { Epilogue, Kernel, Matmul, Routine, RoutineOp } from '../../../kernel/kernel.ts';
+import type { Epilogue, Kernel, Routine, RoutineOp } from '../../../kernel/kernel.ts';
 import type { AluOp, ReduceOp } from '../../../kernel/ops.ts';
 import { operands } from '../../../kernel/walk.ts';
 import { DeadlineExceeded, TransientError } from '../errors.ts';
@@ -113,6 +113,7 @@ export function packWork(work: Kernel | Routine): string {
     packed = { ...work, stages: work.stages.map((s) => ({ ...s, kernel: kernel(s.kernel) })) };
   else if (work.op === 'matmul' && work.epilogue)
     packed = { ...work, epilogue: { ...work.epilogue, output: place(work.epilogue.output) } };
+  else if (work.op === 'attention') packed = { ...work, scores: { ...work.scores, output: place(work.scores.output) } };
   return JSON.stringify({ rows: packer.rows, work: packed } satisfies Packed);
 }
 
@@ -130,9 +131,12 @@ export function unpackWork(text: string): Kernel | Routine {
   };
   if (plain.kind === 'kernel') return kernel(work);
   if (plain.op === 'rows') return { ...plain, stages: plain.stages.map((s) => ({ ...s, kernel: kernel(s.kernel) })) };
-  if (plain.op !== 'matmul' || !plain.epilogue) return plain;
-  const epilogue = plain.epilogue as unknown as PackedEpilogue;
-  return { ...plain, epilogue: { ...epilogue, output: restore(epilogue.output) } } as Matmul;
+  const behind = (of: Epilogue): Epilogue => {
+    const packed = of as unknown as PackedEpilogue;
+    return { ...packed, output: restore(packed.output) };
+  };
+  if (plain.op === 'attention') return { ...plain, scores: behind(plain.scores) };
+  return plain.op === 'matmul' && plain.epilogue ? { ...plain, epilogue: behind(plain.epilogue) } : plain;
 }
 
 /** The buffers a launch only reads come first; this many. */
@@ -141,9 +145,12 @@ export function inputsOf(work: Kernel | Routine): number {
   switch (work.op) {
     case 'matmul':
       return 2 + (work.epilogue?.inputs.length ?? 0);
+    case 'attention':
+      return 3 + work.scores.inputs.length;
     case 'products':
       return 2 * work.count;
     case 'sort':
+    case 'topk':
     case 'scan':
       return 1;
     case 'scatter':
@@ -164,11 +171,12 @@ export function buffersOf(work: Kernel | Routine): number {
 function outputsOf(work: Kernel | Routine): number {
   if (work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows') return work.outputs.length;
   if (work.op === 'products') return work.count;
-  return work.op === 'sort' ? 2 : 1;
+  return work.op === 'sort' || work.op === 'topk' ? 2 : 1;
 }
 
 export function scalarsOf(work: Kernel | Routine): number {
   if (work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows') return work.scalars.length;
+  if (work.op === 'attention') return work.scores.scalars.length;
   return work.op === 'matmul' ? (work.epilogue?.scalars.length ?? 0) : 0;
 }
 
