@@ -2,17 +2,9 @@
 
 import { checked } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor } from '../index.ts';
+import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
 import { badArgument } from './failures.ts';
-import {
-  checkKeys,
-  type ElementwiseName,
-  elementwiseOp,
-  type ListOp,
-  matmulOp,
-  type Precision,
-  type ProductShape,
-  xorOp,
-} from './list-ops.ts';
+import type { ListOp } from './list-op.ts';
 import {
   type BatchReport,
   type BatchResult,
@@ -24,7 +16,9 @@ import {
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
 import type { Padding } from './padding.ts';
+import { matmulOp, type Precision, type ProductShape } from './products.ts';
 import { batchKinds, batchSignatures } from './signatures.ts';
+import { checkKeys, xorOp } from './xor.ts';
 
 export interface BatchOpOptions {
   /** Default: one that is made and closed for the call. Tensors need theirs. */

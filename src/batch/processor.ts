@@ -6,9 +6,9 @@ import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.t
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { type ChunkOptions, type Outcome, runChunks } from './chunks.ts';
 import type { SizeCurve } from './curve.ts';
+import { type ElementwiseName, elementwiseNames, elementwiseOp } from './elementwise.ts';
 import { badArgument, throwIfAborted } from './failures.ts';
 import { FunctionRun, type ItemFunction, type Parallel } from './function-run.ts';
-import { type ElementwiseName, elementwiseNames, elementwiseOp } from './list-ops.ts';
 import type { BatchResult, ListSettings } from './list-run.ts';
 import { checkItems, type Item } from './lists.ts';
 import { Pressure } from './memory-size.ts';
