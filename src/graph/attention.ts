@@ -46,7 +46,7 @@ export function fuseAttention(graph: Graph, { attention: heads }: Pick<Capabilit
 
 function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): FusedAttention | null {
   const within = new Set<Vertex>();
-  const weights = softmaxBelow(o.sources[0]!, within);
+  const weights = softmaxBelow(o.sources[0]!, o.dtype, within);
   if (!weights) return null;
   const product = scoresBelow(weights.scores, o.dtype, within);
   if (!product) return null;
@@ -64,9 +64,8 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
   if (!right!.transposed || left!.transposed || values.transposed) return null;
   if (Math.max(depth, width) > widest || depth % 8 !== 0 || width % 8 !== 0) return null;
   const batch = product.size / (queries * keys);
-  const batchOf = (v: Vertex, size: number): number => v.size / size;
-  // A shared operand of the second product only: the first one's results would have to be repeated.
-  if (o.size !== batch * queries * width) return null;
+  // The weights' rows may have been dealt out anew, or be shared by more values than there are scores.
+  if (o.shape.at(-2) !== queries || o.size !== batch * queries * width) return null;
   const found = functionOf(weights.scores, product);
   if (!found) return null;
   const { inputs, scalars, scores } = found;
@@ -80,9 +79,9 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
     name,
     type: o.dtype,
     batch,
-    batchQ: batchOf(product.sources[0]!, queries * depth),
-    batchK: batchOf(product.sources[1]!, keys * depth),
-    batchV: batchOf(o.sources[1]!, keys * width),
+    batchQ: product.sources[0]!.size / (queries * depth),
+    batchK: product.sources[1]!.size / (keys * depth),
+    batchV: o.sources[1]!.size / (keys * width),
     ...shape,
     scores,
     estimate: estimateRoutine(
@@ -99,36 +98,51 @@ const exponential = 8;
 
 const isAlu = (v: Vertex, op: string): boolean => v.op === 'alu' && args.aluOf(v) === op;
 
-/** Follows casts and other shapes with the same last axis downwards; what is passed goes into `within`. */
-function through(v: Vertex, within: Set<Vertex>): Vertex {
+/**
+ * Follows the cast of a softmax to its type, and other shapes with the same last axis, downwards; what is passed goes into
+ * `within`. Other casts round, and are not seen through.
+ */
+function through(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): Vertex {
   const last = v.shape.at(-1);
-  while (v.op === 'cast' || (v.op === 'reshape' && v.sources[0]!.shape.at(-1) === last)) {
+  const passes = (): boolean => {
+    const [source] = v.sources as [Vertex];
+    if (v.op === 'cast') return v.dtype === type && source.dtype === 'f32';
+    return v.op === 'reshape' && source.shape.at(-1) === last;
+  };
+  while (passes()) {
     within.add(v);
     v = v.sources[0]!;
   }
   return v;
 }
 
-/** A value for each row, spread along the last axis: the row's value. */
-function ofRows(v: Vertex, within: Set<Vertex>): Vertex {
-  while (v.op === 'expand' || v.op === 'reshape') {
-    within.add(v);
-    v = v.sources[0]!;
-  }
+/** Values of rows in any shape, which keeps their order: as they were computed. */
+function unshaped(v: Vertex, within: Set<Vertex>): Vertex {
+  for (; v.op === 'reshape'; v = v.sources[0]!) within.add(v);
   return v;
+}
+
+/** A value for each row of a shape, spread along its last axis: the rows' values, or null if it is anything else. */
+function ofRows(v: Vertex, shape: readonly number[], within: Set<Vertex>): Vertex | null {
+  const last = shape.length - 1;
+  const rows = v.op === 'expand' ? v.sources[0]! : v;
+  if (rows.shape.length !== shape.length || rows.shape.some((d, i) => d !== (i === last ? 1 : shape[i]))) return null;
+  within.add(v);
+  return unshaped(rows, within);
 }
 
 /** exp(x − top) / sum(exp(x − top)) along the last axis, with the largest x of each row as its top: x. */
-function softmaxBelow(v: Vertex, within: Set<Vertex>): { scores: Vertex } | null {
-  const quotient = through(v, within);
+function softmaxBelow(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): { scores: Vertex } | null {
+  const quotient = through(v, type, within);
   if (!isAlu(quotient, 'div') || quotient.dtype !== 'f32') return null;
   const [powers, divisor] = quotient.sources as [Vertex, Vertex];
-  const sum = ofRows(divisor, within);
-  if (!isAlu(powers, 'exp') || !reducesRows(sum, 'sum', powers)) return null;
+  const sum = ofRows(divisor, quotient.shape, within);
+  if (!sum || !isAlu(powers, 'exp') || !reducesRows(sum, 'sum', powers)) return null;
   const shifted = powers.sources[0]!;
   if (!isAlu(shifted, 'sub')) return null;
   const [scores, spread] = shifted.sources as [Vertex, Vertex];
-  const top = topOf(ofRows(spread, within), scores, within);
+  const rows = ofRows(spread, shifted.shape, within);
+  const top = rows && topOf(rows, scores, within);
   if (!top) return null;
   for (const w of [quotient, powers, sum, shifted, top]) within.add(w);
   return { scores };
@@ -146,7 +160,7 @@ function topOf(v: Vertex, scores: Vertex, within: Set<Vertex>): Vertex | null {
   // where(|m| < ∞, m, where(m = m, 0, m)), as the tensor's own softmax says it.
   if (!isAlu(v, 'where')) return null;
   const [ok, top, other] = v.sources as [Vertex, Vertex, Vertex];
-  const largest = ofRows(top, within);
+  const largest = unshaped(top, within);
   if (!reducesRows(largest, 'max', scores) || !isAlu(ok, 'lt') || !isAlu(other, 'where')) return null;
   const magnitude = ok.sources[0]!;
   if (!isAlu(magnitude, 'abs') || magnitude.sources[0] !== top || other.sources[2] !== top) return null;
@@ -201,7 +215,7 @@ function functionOf(
     const own = lowering.inputs.indexOf(product);
     if (whole && own < 0) return null;
     const here = lowering.linear(lowering.spacePosition(), product.shape);
-    const value = whole ? widened(inProduct(whole, product, own, here)) : new Exprs().acc('f32', 0);
+    const value = whole ? widened(inProduct(whole, product, own, here), product.dtype) : new Exprs().acc('f32', 0);
     const inputs = lowering.inputs.filter((v) => v !== product);
     return {
       inputs,
@@ -244,10 +258,10 @@ function besides(top: Vertex, product: Vertex): Vertex[] {
   return found;
 }
 
-const isNarrow = (type: Expr['type']): boolean => type === 'f16' || type === 'bf16';
-
-/** The same function with f32 in place of narrower floats, so that no step of it rounds to those. */
-function widened(whole: Expr): Expr {
+/** The same function with f32 in place of the operands' own type, so that no step of it rounds to that. */
+function widened(whole: Expr, type: Vertex['dtype']): Expr {
+  if (type === 'f32') return whole;
+  const isNarrow = (of: Expr['type']): boolean => of === type;
   const b = new Exprs();
   const wide = (e: Expr): Expr => b.cast('f32', e);
   return rewriter(b, (e, copy) => {

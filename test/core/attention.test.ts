@@ -146,6 +146,28 @@ it('gives NaN for rows without a key, as a softmax of −∞ is, and for those o
   expect(await difference(make(rt), make(cpu))).toBeLessThan(2e-6);
 });
 
+it('scores that are rounded on the way stay rounded', async () => {
+  const make = (on: Runtime): Tensor => {
+    const [q, k, v] = operands(on, usual);
+    return q.matmul(turned(k)).mul(0.3).cast('bf16').cast('f32').softmax(-1).matmul(v);
+  };
+  const y = make(rt);
+  expect(rt.explain(y).kernels).toHaveLength(1);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
+it('takes heads that are split and joined by other shapes', async () => {
+  const make = (on: Runtime): Tensor => {
+    const [q, k, v] = operands(on, { ...usual, lead: [6] });
+    const { queries, keys } = usual;
+    const scores = q.matmul(turned(k)).reshape([2, 3, queries, keys]).mul(0.25);
+    return scores.softmax(-1).reshape([6, queries, keys]).matmul(v);
+  };
+  const y = make(rt);
+  expect(rt.explain(y).kernels).toHaveLength(1);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
 it('takes a softmax that is written out', async () => {
   const make = (on: Runtime): Tensor => {
     const [q, k, v] = operands(on, usual);
@@ -206,6 +228,42 @@ const refusals: Readonly<Record<string, (on: Runtime) => readonly Tensor[]>> = {
   'of doubles': (on) => {
     const [q, k, v] = operands(on, usual, 'f64');
     return [q.matmul(turned(k)).softmax(-1).matmul(v)];
+  },
+  'whose weights are rounded': (on) => {
+    const [q, k, v] = operands(on, usual);
+    return [q.matmul(turned(k)).softmax(-1).mul(8).cast('i32').cast('f32').matmul(v)];
+  },
+  'whose weights go through a narrow type': (on) => {
+    const [q, k, v] = operands(on, usual);
+    return [q.matmul(turned(k)).softmax(-1).cast('bf16').cast('f32').matmul(v)];
+  },
+  'whose largest scores are taken off along the wrong axis': (on) => {
+    const square = { ...usual, lead: [1], queries: 16, keys: 16 };
+    const [q, k, v] = operands(on, square);
+    const x = q.matmul(turned(k)).mul(0.125);
+    const e = x.sub(x.max({ axis: -1 }).reshape([1, 1, 16])).exp();
+    return [e.div(e.sum({ axis: -1, keepdims: true })).matmul(v)];
+  },
+  'whose sums are spread along the wrong axis': (on) => {
+    const square = { ...usual, lead: [1], queries: 16, keys: 16 };
+    const [q, k, v] = operands(on, square);
+    const x = q.matmul(turned(k)).mul(0.125);
+    const e = x.sub(x.max({ axis: -1, keepdims: true })).exp();
+    return [e.div(e.sum({ axis: -1 }).reshape([1, 1, 16])).matmul(v)];
+  },
+  'whose rows are dealt out to other values': (on) => {
+    const [q, k] = operands(on, { ...usual, lead: [2], queries: 6 });
+    const v = operands(on, { ...usual, lead: [3] })[2];
+    return [q.matmul(turned(k)).softmax(-1).reshape([3, 4, usual.keys]).matmul(v)];
+  },
+  'whose weights many values share': (on) => {
+    const [q, k] = operands(on, { ...usual, lead: [] });
+    return [
+      q
+        .matmul(turned(k))
+        .softmax(-1)
+        .matmul(operands(on, { ...usual, lead: [3] })[2]),
+    ];
   },
   'whose scores are turned': (on) => {
     const [q, k] = operands(on, usual);

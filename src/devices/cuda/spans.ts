@@ -203,7 +203,7 @@ export class CudaSpans {
     const since = performance.now();
     for (let i = 0; i < clockReadings && (i === 0 || performance.now() - since < probingMs); i++) {
       const before = this.#record(this.#stream);
-      probe.stampAt(stamps.probeAt);
+      stamps.placeProbe(probe);
       probe.run(this.#stream, [], 0, []);
       const after = this.#record(this.#stream);
       await whenDone(this.#driver, after, this.#waits, spinMs);

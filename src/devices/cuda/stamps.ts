@@ -44,6 +44,9 @@ export class Stamps {
   readonly #events: EventPool;
   /** Where it is on the device, and where its copy on the host is. */
   readonly #ring: number;
+  /** The two words of its address. */
+  readonly #low: number;
+  readonly #high: number;
   readonly #host: number;
   readonly #words: Uint32Array;
   /** By the slot of a launch's first step: whose it is, when it was enqueued, its steps (0 for slots of further ones), whether it is linked. */
@@ -79,6 +82,8 @@ export class Stamps {
     this.#compute = compute;
     this.#stream = stream;
     this.#ring = ring;
+    this.#low = ring % 2 ** 32;
+    this.#high = Math.floor(ring / 2 ** 32);
     this.#host = host;
     this.#events = new EventPool(driver, false);
     this.#words = new Uint32Array(driver.ffi.view(host, ringBytes));
@@ -87,7 +92,7 @@ export class Stamps {
   /** Gives each step its slot. They count only once the launch is enqueued: see `commit`. */
   place(steps: readonly KernelStep[]): void {
     if (this.#next + steps.length - this.#first > slots) this.#makeRoom(steps.length);
-    for (let i = 0; i < steps.length; i++) steps[i]!.stampAt(this.#ring + ((this.#next + i) % slots) * slotBytes);
+    for (let i = 0; i < steps.length; i++) this.#stampAt(steps[i]!, (this.#next + i) % slots);
   }
 
   commit(id: number, steps: number): void {
@@ -116,9 +121,9 @@ export class Stamps {
     return read;
   }
 
-  /** Where a step that only looks at the clock notes it. */
-  get probeAt(): number {
-    return this.#ring + slots * slotBytes;
+  /** For a step that only looks at the clock: see `probed`. */
+  placeProbe(step: KernelStep): void {
+    this.#stampAt(step, slots);
   }
 
   /** What that step noted. Only when it is done. */
@@ -133,6 +138,12 @@ export class Stamps {
     // Waits for the launches that still write there.
     call.cuMemFree_v2(this.#ring);
     call.cuMemFreeHost(this.#host);
+  }
+
+  #stampAt(step: KernelStep, slot: number): void {
+    const low = this.#low + slot * slotBytes;
+    if (low < 2 ** 32) step.stampAt(low, this.#high);
+    else step.stampAt(low - 2 ** 32, this.#high + 1);
   }
 
   #fence(): void {
