@@ -3,15 +3,15 @@ import { pageScript } from './scripts/page-script.mjs';
 
 /**
  * What is fetched together lies in one file: words that everybody uses (dtypes, shapes, errors; the pools' free lists are none),
- * the runtime with what all devices need, what several devices take, and each device that browsers have. A group holds what its files
- * import, too, unless a group above has it. Bundlers keep files apart: many small ones are many requests, and compress worse.
+ * the runtime with what all devices need, what several devices take, and WebGPU. A group holds what its files import, too, unless a
+ * group above has it: so a device that shares files with others has none. Bundlers keep files apart, and many small ones are many
+ * requests and compress worse.
  */
 const groups = [
   { name: 'words', test: /src[\\/](errors|base[\\/](?!free-lists)[\w-]+)\.ts$/ },
   { name: 'core', test: /src[\\/](runtime[\\/]create|devices[\\/]\w+|kernel[\\/]plain)\.ts$/ },
   { name: 'measured', test: /src[\\/]governor[\\/]routing[\\/]measured\.ts$/ },
   { name: 'webgpu', test: /src[\\/]devices[\\/]webgpu[\\/]open\.ts$/ },
-  { name: 'cpu', test: /src[\\/]devices[\\/]cpu[\\/]device\.ts$/ },
 ];
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | small | lattice | field | profile | report | gate | batch | studio | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
+// npm run bench [-- --gpu | webgpu | routing | memory | isolation | compute | copies | host | small | lattice | field | profile | report | gate | batch | studio | studio-page | tfjs]: builds the package, installs the libraries it is measured beside (first time only), and measures.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -41,6 +41,7 @@ const parts = {
   host: 'bench/host/main.ts',
   small: 'bench/host/small.ts',
   studio: 'bench/studio/main.ts',
+  'studio-page': 'bench/studio/page.ts',
   tfjs: 'bench/tfjs/main.ts',
 };
 
@@ -60,7 +61,7 @@ async function part(name, args) {
     input: `${root}${parts[name]}`,
     platform: 'node',
     plugins: [pageScript()],
-    external: ['koffi', 'webgpu', 'bullmq', 'ioredis', /^node:/],
+    external: ['koffi', 'webgpu', 'bullmq', 'ioredis', 'playwright-core', /^node:/],
     // Node 20 knows no `using`.
     transform: { target: 'es2022' },
   });

@@ -5,6 +5,12 @@ export const isNode = (): boolean => typeof process !== 'undefined' && Boolean(p
 /** Imports a module of Node. The name is built at run time, so that bundlers for browsers do not try to resolve it. */
 export const importNode = (name: string): Promise<unknown> => import(/* @vite-ignore */ ['node', name].join(':'));
 
+/** A timer that keeps no process alive, where timers do that. */
+export function idle<T>(timer: T): T {
+  (timer as { unref?: () => void }).unref?.();
+  return timer;
+}
+
 interface NodeProcess {
   readonly getBuiltinModule?: (name: string) => unknown;
 }

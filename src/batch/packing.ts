@@ -28,59 +28,66 @@ function roomFor(runtime: Runtime, bytes: number): Uint8Array {
   return room.subarray(0, bytes);
 }
 
-/** The bytes of all, each at a multiple of `stride` bytes, for the next upload. */
+/** The bytes of all, each at a multiple of `stride` bytes with zeros behind it, for the next upload. */
 export function packBytes(runtime: Runtime, arrays: readonly TypedArray[], stride: number): Uint8Array {
   // A single one is used where it lies, if words can be read there.
   const [first] = arrays;
   if (arrays.length === 1 && first!.byteLength === stride && first!.byteOffset % 4 === 0) return bytesOf(first!);
   const all = roomFor(runtime, arrays.length * stride);
-  if (stride === first!.byteLength) fill(all, arrays);
-  else for (let i = 0; i < arrays.length; i++) all.set(bytesOf(arrays[i]!), i * stride);
+  const size = first!.BYTES_PER_ELEMENT;
+  if (stride % size === 0) fill(all, arrays, stride / size);
+  else {
+    for (let i = 0; i < arrays.length; i++) {
+      const { byteLength } = arrays[i]!;
+      all.set(bytesOf(arrays[i]!), i * stride);
+      all.fill(0, i * stride + byteLength, (i + 1) * stride);
+    }
+  }
   return all;
 }
 
-/** Arrays of one class, one behind the other, for the next upload. A single one is used as it is. */
-export function pack<T extends TypedArray>(runtime: Runtime, arrays: readonly T[]): T {
+/** Arrays of one class at multiples of `stride` elements, for the next upload. A single one is used as it is. */
+export function pack<T extends TypedArray>(runtime: Runtime, arrays: readonly T[], stride: number): T {
   const [first] = arrays;
-  return arrays.length === 1 ? first! : fill(roomFor(runtime, arrays.length * first!.byteLength), arrays);
+  if (arrays.length === 1 && first!.length === stride) return first!;
+  return fill(roomFor(runtime, arrays.length * stride * first!.BYTES_PER_ELEMENT), arrays, stride);
 }
 
-/** Elements of one class are copied bit by bit, and sooner than their bytes. */
-function fill<T extends TypedArray>(room: Uint8Array, arrays: readonly T[]): T {
-  const [first] = arrays;
-  const { length } = first!;
-  const all = new (classOf(first!))(room.buffer, room.byteOffset, arrays.length * length) as Exclude<
-    TypedArray,
-    BigInt64Array | BigUint64Array
-  >;
-  for (let i = 0; i < arrays.length; i++) all.set(arrays[i] as unknown as typeof all, i * length);
-  return all as unknown as T;
+/** What all classes have in common, for the compiler: elements of one class are copied bit by bit, and sooner than their bytes. */
+type AnyArray = Uint8Array;
+
+function fill<T extends TypedArray>(room: Uint8Array, arrays: readonly T[], stride: number): T {
+  const made = new (classOf(arrays[0]!))(room.buffer, room.byteOffset, arrays.length * stride);
+  const all = made as unknown as AnyArray;
+  const zero = (made instanceof BigInt64Array || made instanceof BigUint64Array ? 0n : 0) as number;
+  for (let i = 0; i < arrays.length; i++) {
+    const { length } = arrays[i]!;
+    all.set(arrays[i] as unknown as AnyArray, i * stride);
+    if (length < stride) all.fill(zero, i * stride + length, (i + 1) * stride);
+  }
+  return made;
 }
 
-/** Arrays of equal length, each with memory of its own. */
-export function unpack<T extends TypedArray>(all: T, count: number): T[] {
-  if (count === 1) return [all];
-  const length = all.length / count;
+/** Arrays of these lengths, found at equal distances, each with memory of its own. */
+export function unpack<T extends TypedArray>(all: T, lengths: readonly number[]): T[] {
+  const count = lengths.length;
+  if (count === 1 && lengths[0] === all.length) return [all];
+  const stride = all.length / count;
   const Class = classOf(all);
-  const out = new Array<T>(count);
-  for (let i = 0; i < count; i++) {
-    const own = new Class(length) as unknown as Uint8Array;
-    own.set(all.subarray(i * length, (i + 1) * length) as unknown as Uint8Array);
-    out[i] = own as unknown as T;
-  }
-  return out;
+  return lengths.map((length, i) => {
+    const own = new Class(length);
+    (own as unknown as AnyArray).set(all.subarray(i * stride, i * stride + length) as unknown as AnyArray);
+    return own;
+  });
 }
 
-/** Arrays like `like`, found at multiples of `stride` bytes. */
-export function unpackBytes<T extends TypedArray>(all: Uint8Array, like: T, count: number, stride: number): T[] {
-  const Class = classOf(like);
-  const size = like.byteLength;
-  if (count === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, like.length)];
-  const out = new Array<T>(count);
-  for (let i = 0; i < count; i++) {
-    const own = new Class(like.length);
-    bytesOf(own).set(all.subarray(i * stride, i * stride + size));
-    out[i] = own;
-  }
-  return out;
+/** Arrays like these, found at multiples of `stride` bytes. */
+export function unpackBytes<T extends TypedArray>(all: Uint8Array, likes: readonly T[], stride: number): T[] {
+  const Class = classOf(likes[0]!);
+  if (likes.length === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, likes[0]!.length)];
+  return likes.map(({ length, byteLength }, i) => {
+    const own = new Class(length);
+    bytesOf(own).set(all.subarray(i * stride, i * stride + byteLength));
+    return own;
+  });
 }

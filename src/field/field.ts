@@ -3,7 +3,8 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
-import { type DeviceId, DisposedError, type Runtime } from '../index.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
+import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
 import { Autosave, type AutosaveOptions } from './autosave.ts';
 import { FieldBody, type StepResult } from './body.ts';
 import type { Statistics } from './cycle/record.ts';
@@ -12,7 +13,7 @@ import { FieldConfigError } from './errors.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { type CheckedInput, checkInput } from './input.ts';
 import { totalChannels } from './layout.ts';
-import { type LoopOptions, type LoopReport, runLoop } from './loop.ts';
+import { type LoopOptions, type LoopReport, type LoopTick, runLoop } from './loop.ts';
 import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
 import type { FieldOptions, ResolvedField } from './options.ts';
 import type { PatternLibrary } from './patterns.ts';
@@ -20,14 +21,23 @@ import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
 import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
+import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
-import { echoPlanes } from './state.ts';
+import { echoPlanes, type FieldState } from './state.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
 
 export type { StepResult } from './body.ts';
 
-export type FieldInput = Float32Array | readonly number[];
+export type FieldInput = ArrayLike<number>;
+
+/** What a field tells those who listen. Without a listener nothing is built. */
+export interface FieldEvents extends BusEvents {
+  /** A cycle was done. */
+  readonly cycle: { readonly sensors: Float32Array; readonly motors: Float32Array; readonly state: FieldState };
+  /** A tick of a loop has ended. */
+  readonly tick: LoopTick;
+}
 
 export class Field implements AsyncDisposable {
   readonly options: ResolvedField;
@@ -41,6 +51,7 @@ export class Field implements AsyncDisposable {
   #turn: Promise<unknown> | null = null;
   #autosave: Autosave | null = null;
   #disposed = false;
+  readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'error'], 'field.on');
 
   /** Use `createField`. */
   constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
@@ -83,8 +94,7 @@ export class Field implements AsyncDisposable {
     const [result] = this.#sync
       ? cycleSync([this.#body], [checked], 'step')
       : await this.#exclusive([this], () => cycleLater([this.#body], [checked], 'step'));
-    this.#autosave?.noted(this.cycle);
-    return result!;
+    return this.#done(checked, result!);
   }
 
   /** The same without a promise, where the device can be read synchronously: CPU and CUDA. */
@@ -95,9 +105,9 @@ export class Field implements AsyncDisposable {
     };
     if (this.#turn) refuse('another cycle of this field is under way', 'Await it first.');
     if (!this.#sync) refuse(`${this.device} cannot be read without a promise`, 'Use step().');
-    const [result] = cycleSync([this.#body], [checkInput(input, this.options.shape, 'stepSync')], 'stepSync');
-    this.#autosave?.noted(this.cycle);
-    return result!;
+    const checked = checkInput(input, this.options.shape, 'stepSync');
+    const [result] = cycleSync([this.#body], [checked], 'stepSync');
+    return this.#done(checked, result!);
   }
 
   /** One cycle of several fields that are alike, together: as many launches as one field takes. */
@@ -114,14 +124,21 @@ export class Field implements AsyncDisposable {
     const results = first.#sync
       ? cycleSync(bodies, checked, where)
       : await first.#exclusive(fields, () => cycleLater(bodies, checked, where));
-    for (const f of fields) f.#autosave?.noted(f.cycle);
-    return results;
+    return fields.map((f, i) => f.#done(checked[i]!, results[i]!));
   }
 
   /** A control loop at a fixed rate, with deadlines; ends with its ticks or its signal. */
   loop(options: LoopOptions): Promise<LoopReport> {
     this.#check('loop');
-    return runLoop((input) => this.step(input), this.options.shape.motorDim, options);
+    const told = (tick: LoopTick): void => {
+      if (this.#events.heard.tick) this.#events.emit('tick', tick);
+    };
+    return runLoop((input) => this.step(input), this.options.shape.motorDim, options, undefined, told);
+  }
+
+  /** Listens to its cycles and the ticks of its loops; returns what ends it. */
+  on<K extends keyof FieldEvents & string>(kind: K, listener: (event: FieldEvents[K]) => unknown): () => void {
+    return this.#events.on(kind, listener);
   }
 
   /**
@@ -258,18 +275,25 @@ export class Field implements AsyncDisposable {
     return this.#body.transfers;
   }
 
-  /** What the host tells the device in the next cycle, for tests. */
+  /** @internal What the host tells the device in the next cycle, for tests. */
   thoughtOf(input: FieldInput): unknown {
     const { thought, strategy } = this.#body.begin(checkInput(input, this.options.shape, 'thoughtOf'));
     strategy?.pattern.dispose();
     return thought;
   }
 
-  /** One cycle, and the features of the field after it. */
+  /** @internal One cycle, and the features of the field after it. */
   async featuresAfter(input: Float32Array): Promise<Float64Array> {
     this.#body.withFeatures();
     await this.step(input);
     return this.#body.features!;
+  }
+
+  /** A cycle was done: saves if that is due, and tells who listens. */
+  #done({ sensors }: CheckedInput, result: StepResult): StepResult {
+    this.#autosave?.noted(this.cycle);
+    if (this.#events.heard.cycle) this.#events.emit('cycle', { sensors, motors: result.motors, state: result.state });
+    return result;
   }
 
   #check(where: string): void {
@@ -308,4 +332,12 @@ const makeField: MakeField = (rt, options, choice, ownsRuntime) => new Field(rt,
  * const { motors, state } = await field.step(new Float32Array(16).fill(0.1));
  * ```
  */
-export const createField = (options: FieldOptions = {}): Promise<Field> => openField(options, makeField);
+export const createField = checked(
+  'createField',
+  fieldOptions,
+  (options: FieldOptions = {}): Promise<Field> => openField(options, makeField),
+  fieldKinds,
+);
+
+checkMethods(Field.prototype, fieldSignatures, fieldKinds);
+checkMethods(Field, fieldMakers, fieldKinds);

@@ -17,9 +17,16 @@ export { type CheckReport, checkField, type FieldCheck } from './check.ts';
 export type { Attention } from './cycle/attention.ts';
 export type { DeviceChoice } from './device.ts';
 export * from './errors.ts';
-export { createField, Field, type FieldInput, type StepResult } from './field.ts';
+export { createField, Field, type FieldEvents, type FieldInput, type StepResult } from './field.ts';
 export type { ChannelLayout } from './layout.ts';
-export type { DeadlinePolicy, LatencyFigures, LoopOptions, LoopReport } from './loop.ts';
+export {
+  type DeadlinePolicy,
+  type LatencyFigures,
+  type LoopOptions,
+  type LoopReport,
+  type LoopTick,
+  latencyHistogram,
+} from './loop.ts';
 export { type FieldMetrics, fieldMetrics } from './metrics.ts';
 export {
   type EvolutionOptions,

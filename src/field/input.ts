@@ -1,6 +1,6 @@
 // What a cycle is given: sensor values and a reward, checked, as the tensor that goes to the device.
 
-import { cycleBase, type FieldShape, inputLength } from './cycle/shape.ts';
+import { cycleBase, type FieldShape } from './cycle/shape.ts';
 import { FieldInputError } from './errors.ts';
 
 /** Sensor values and reward lie between −limit and limit. */
@@ -46,16 +46,14 @@ function badValue(value: unknown, index: number, where: string): FieldInputError
   });
 }
 
-/** Writes the input of one field's cycle into its row. */
+/** Writes the input of one field's cycle from `at` on. */
 export function writeInput(
   into: Float32Array,
-  row: number,
+  at: number,
   input: CheckedInput,
   cycle: number,
-  shape: FieldShape,
+  { sensorDim }: FieldShape,
 ): void {
-  const at = row * inputLength(shape);
-  const { sensorDim } = shape;
   into.set(input.sensors, at);
   into[at + sensorDim] = input.reward;
   into[at + sensorDim + 1] = cycle % cycleBase;

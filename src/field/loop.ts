@@ -4,6 +4,7 @@
 // they are late, the miss is counted and the sink gets what the policy says instead. Ticks that passed meanwhile are left out, and count
 // as missed too: the loop never runs faster to catch up.
 
+import { checked } from '../base/signatures.ts';
 import { turn } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
 import type { StepResult } from './field.ts';
@@ -46,6 +47,17 @@ export interface LoopReport {
   readonly ended: 'ticks' | 'signal' | 'deadline';
 }
 
+/** A tick of a loop has ended. */
+export interface LoopTick {
+  readonly hz: number;
+  /** From the tick to its motors. */
+  readonly latencyMs: number;
+  /** Motors came after the next tick was due. */
+  readonly late: boolean;
+  /** Misses since the tick before: its own, and ticks that were left out because of it. */
+  readonly missed: number;
+}
+
 /** The time a loop goes by; tests bring their own. */
 export interface LoopClock {
   now(): number;
@@ -56,11 +68,26 @@ export interface LoopClock {
 const where = 'loop';
 const bins = 32;
 
+/** Latencies in 32 bins from 0 to two periods; what is longer is in the last one. */
+export const latencyHistogram = checked(
+  'latencyHistogram',
+  'latencies:iterable periodMs:number',
+  (latencies: Iterable<number>, periodMs: number): number[] => {
+    const histogram = new Array<number>(bins).fill(0);
+    for (const latency of latencies) histogram[binOf(latency, periodMs)]!++;
+    return histogram;
+  },
+);
+
+const binOf = (latency: number, period: number): number =>
+  Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins));
+
 export async function runLoop(
   step: (input: Float32Array) => Promise<StepResult>,
   motorDim: number,
   options: LoopOptions,
   clock: LoopClock = hostClock,
+  told: (tick: LoopTick) => void = () => {},
 ): Promise<LoopReport> {
   const { hz, source, sink, signal } = options;
   const policy = options.onDeadline ?? 'repeat';
@@ -69,7 +96,7 @@ export async function runLoop(
   const most = options.ticks ?? Number.POSITIVE_INFINITY;
   const latencies = new Series();
   const lateness = new Series();
-  const histogram = new Array<number>(bins).fill(0);
+  const histogram = latencyHistogram([], period);
   let last: Float32Array = new Float32Array(motorDim);
   let [missed, tick, done] = [0, 0, 0];
   let ended: LoopReport['ended'] = 'ticks';
@@ -85,22 +112,25 @@ export async function runLoop(
     const { motors } = await step(await source());
     const latency = clock.now() - due;
     latencies.add(latency);
-    histogram[Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins))]!++;
+    histogram[binOf(latency, period)]!++;
     done++;
     const late = latency > period;
     if (!late) last = motors;
     await sink(!late || policy === 'repeat' ? last : new Float32Array(motorDim));
     tick++;
-    if (!late) continue;
-    missed++;
+    if (!late) {
+      told({ hz, latencyMs: latency, late, missed: 0 });
+      continue;
+    }
+    // The next tick is the first that is still to come.
+    const next = policy === 'stop' ? tick : Math.max(tick, Math.ceil((clock.now() - start) / period));
+    told({ hz, latencyMs: latency, late, missed: 1 + next - tick });
+    missed += 1 + next - tick;
+    tick = next;
     if (policy === 'stop') {
       ended = 'deadline';
       break;
     }
-    // The next tick is the first that is still to come.
-    const next = Math.max(tick, Math.ceil((clock.now() - start) / period));
-    missed += next - tick;
-    tick = next;
   }
   const seconds = (clock.now() - start) / 1000;
   return {
@@ -154,15 +184,23 @@ class Series {
   }
 }
 
-/** Timers are off by a millisecond or more: the last part of a wait is turns of the event loop. */
+/**
+ * Timers are off by a millisecond or more: the last part of a wait is turns of the event loop, with the clock watched in between. A turn
+ * makes garbage, and collecting that takes longer than a short period: without the pauses there would be thousands a tick.
+ */
 const turnsBelowMs = 2;
+const watchMs = 0.1;
 
 const hostClock: LoopClock = {
   now: () => performance.now(),
   async until(time, signal) {
     for (let left = time - performance.now(); left > 0 && !signal?.aborted; left = time - performance.now()) {
       if (left > turnsBelowMs) await new Promise((resolve) => setTimeout(resolve, left - turnsBelowMs));
-      else await turn();
+      else {
+        const pause = performance.now() + Math.min(left, watchMs);
+        while (performance.now() < pause);
+        if (left > watchMs) await turn();
+      }
     }
   },
 };

@@ -26,12 +26,16 @@ export interface Mind {
   readonly saturation: number;
   /** Changes nothing: the cycle may fail. `error`: how far the last prediction was off, if there was one. */
   think(input: CheckedInput, carried: Carried, before: Statistics | null, error: number | null): Thought;
-  write(into: Float32Array, input: CheckedInput, cycle: number, thought: Thought): void;
+  /** Writes what a cycle is told into its row, which begins at `at`. */
+  write(into: Float32Array, at: number, input: CheckedInput, cycle: number, thought: Thought): void;
   learn(thought: Thought, input: CheckedInput, carried: Carried, tail: Float32Array): void;
   predict(recent: Recent, statistics: Statistics | null): Float32Array | null;
   save(): { values: Record<string, unknown>; arrays: Record<string, SavedTensor> };
   restore(values: Record<string, unknown>, arrays: Readonly<Record<string, SavedTensor>>): void;
 }
+
+/** What model `fused` thinks. */
+const nothing: Thought = { store: -1 };
 
 export function mindOf(options: ResolvedField, seed: number): Mind {
   const { shape } = options;
@@ -41,8 +45,8 @@ export function mindOf(options: ResolvedField, seed: number): Mind {
     tailLength: tailLength(shape),
     regions: 0,
     saturation: 0,
-    think: () => ({ store: -1 }),
-    write: (into, input, cycle) => writeInput(into, 0, input, cycle, shape),
+    think: () => nothing,
+    write: (into, at, input, cycle) => writeInput(into, at, input, cycle, shape),
     learn: () => {},
     predict: () => null,
     save: () => ({ values: {}, arrays: {} }),

@@ -33,6 +33,8 @@ export class Stack {
   readonly #kind: StackKind;
   readonly #stepper: Stepper;
   readonly #keys: Tensor;
+  /** What a cycle is given, filled anew for each. */
+  readonly input: Float32Array;
   /** Fields that still live here; the tensors go with the last one. */
   #members: number;
 
@@ -42,6 +44,7 @@ export class Stack {
     this.#keys = keys;
     this.rows = keys.shape[0]!;
     this.#members = this.rows;
+    this.input = new Float32Array(this.rows * kind.inputLength);
     this.#stepper = createStepper(kind.rt, kind.program, {
       state,
       fixed: [keys],
@@ -64,17 +67,17 @@ export class Stack {
     return this.#stepper.pending ?? this.#stepper.state;
   }
 
-  /** One cycle of all rows: the record of each. Without a promise, where the device can. */
-  cycleSync(input: Float32Array, extras: CycleExtras, transfers: Transfers): Float32Array {
+  /** One cycle of all rows on `input`: the record of each, good until the next one. Without a promise, where the device can. */
+  cycleSync(extras: CycleExtras, transfers: Transfers): Float32Array {
     transfers.up++;
     transfers.down++;
-    return this.#stepper.runSync(input, this.#replaced(extras)) as Float32Array;
+    return this.#stepper.runSync(this.input, this.#replaced(extras)) as Float32Array;
   }
 
-  async cycle(input: Float32Array, extras: CycleExtras, transfers: Transfers): Promise<Float32Array> {
+  async cycle(extras: CycleExtras, transfers: Transfers): Promise<Float32Array> {
     transfers.up++;
     transfers.down++;
-    return (await this.#stepper.run(input, this.#replaced(extras))) as Float32Array;
+    return (await this.#stepper.run(this.input, this.#replaced(extras))) as Float32Array;
   }
 
   /** What the last cycle made is the state from now on. */

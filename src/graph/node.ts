@@ -9,10 +9,11 @@
 //
 // Op arguments are tuples of whole numbers; `args` below writes and reads them.
 
-import { type DType, dtypeInfo } from '../base/dtype.ts';
+import { type DType, dtypeInfo, dtypes } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { aluOps, type ReduceOp } from '../kernel/ops.ts';
+import type { Group } from './group.ts';
 import { type Ints, internInts, noInts } from './intern.ts';
 import type { Site, Storage } from './storage.ts';
 
@@ -46,6 +47,8 @@ export type NodeOp = (typeof nodeOps)[number];
 const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<NodeOp, number>;
 
 const dtypeBits = 15;
+const dtypesById: DType[] = [];
+for (const t of dtypes) dtypesById[dtypeInfo[t].id] = t;
 
 /** Op and dtype as one number. */
 export const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
@@ -88,10 +91,8 @@ const noExtras: Readonly<Extras> = { check: null, seed: null, site: null, issued
 
 // Nodes are made by the million: a field more here is a measurable part of every op.
 export class Node {
-  readonly op: NodeOp;
   /** Op and dtype in one number, for cache keys. */
   readonly code: number;
-  readonly dtype: DType;
   readonly shape: Ints;
   readonly arg: Ints;
   /** The value of a `const`. */
@@ -113,6 +114,9 @@ export class Node {
   uses = 0;
   /** Somebody has held it: it counts as a use of its sources. */
   rooted = false;
+  /** The lazy nodes that are watched together with it, and how many of its uses are theirs. */
+  group: Group | null = null;
+  usedInGroup = 0;
   /** Scratch of the current trace. */
   mark = 0;
   number = 0;
@@ -128,9 +132,7 @@ export class Node {
     value: number | bigint = 0,
     code: number = codeOf(op, dtype),
   ) {
-    this.op = op;
     this.code = code;
-    this.dtype = dtype;
     this.shape = shape;
     this.sources = sources;
     this.arg = arg;
@@ -145,6 +147,14 @@ export class Node {
     }
     this.depth = depth;
     this.tracked = tracked;
+  }
+
+  get op(): NodeOp {
+    return nodeOps[this.code >> 4]!;
+  }
+
+  get dtype(): DType {
+    return dtypesById[this.code & dtypeBits]!;
   }
 
   get size(): number {
@@ -210,6 +220,7 @@ export function settle(node: Node, storage: Storage): void {
     storage.shape = node.shape.values;
     storage.site = node.site;
   }
+  if (node.group !== null) outOfGroup(node, node.group);
   node.storage = storage;
   if (node.issuedIn !== null) node.issuedIn = null;
   node.tracked = storage.tracked;
@@ -243,14 +254,37 @@ export function remember(node: Node, lineage: readonly Node[] | Replay, reach: n
   node.reach = cut ? 0 : reach;
 }
 
+/** A lazy node is to be computed or freed: its group knows nothing of it any more. */
+function outOfGroup(node: Node, group: Group): void {
+  if (group.released) beyondGroup(node);
+  else group.remove(node);
+}
+
+/** Somebody takes hold of a lazy node that was watched with others. */
+function takeOut(node: Node, group: Group): void {
+  if (group.released) beyondGroup(node);
+  else group.leave(node);
+}
+
+/** The tensors of its group are gone and its sources given back: it is a node as if new, which a lineage remembers. */
+function beyondGroup(node: Node): void {
+  node.group = null;
+  node.usedInGroup = 0;
+  node.handles = 0;
+  node.uses = 0;
+  node.rooted = false;
+}
+
 /** A tensor holds the node from now on. */
 export function addHandle(node: Node): void {
+  if (node.group !== null) takeOut(node, node.group);
   node.handles++;
   if (!node.rooted) root(node);
 }
 
 /** Something that is no tensor holds the node from now on. */
 export function addUse(node: Node): void {
+  if (node.group !== null) takeOut(node, node.group);
   node.uses++;
   if (!node.rooted) root(node);
 }
@@ -275,6 +309,7 @@ function rootAll(pending: Node[]): void {
 
 /** Adds a use. A node that nobody held joins the list of those whose sources are held next. */
 function hold(node: Node, pending: Node[] | null): Node[] | null {
+  if (node.group !== null) takeOut(node, node.group);
   node.uses++;
   if (node.rooted) return pending;
   node.rooted = true;
@@ -294,6 +329,12 @@ export function dropUse(node: Node): void {
   if (node.handles <= 0 && node.uses <= 0) free(node);
 }
 
+/** As `dropUse`, several times. */
+export function dropUses(node: Node, times: number): void {
+  node.uses -= times;
+  if (node.handles <= 0 && node.uses <= 0) free(node);
+}
+
 /** Nobody holds the node: it lets go of its bytes and its sources, and these of theirs. */
 function free(node: Node): void {
   // A list, not recursion: chains of lazy nodes can be long.
@@ -303,6 +344,7 @@ function free(node: Node): void {
       n.onFree();
       n.onFree = null;
     }
+    if (n.group !== null) outOfGroup(n, n.group);
     dropCheck(n);
     n.storage?.disown();
     n.storage = null;
@@ -349,6 +391,11 @@ export const aluRows = Object.fromEntries(
 
 const [aluCode, constCode] = [opIds.alu * 16, opIds.const * 16];
 
+// By the code, which is shorter than asking for the op.
+const [leafId, constId] = [opIds.leaf, opIds.const];
+export const isLeaf = (node: Node): boolean => node.code >> 4 === leafId;
+export const isConst = (node: Node): boolean => node.code >> 4 === constId;
+
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
 export function aluNode(row: AluRow, sources: readonly Node[]): Node {
   let { shape } = sources[0]!;
@@ -361,6 +408,8 @@ export function aluNode(row: AluRow, sources: readonly Node[]): Node {
 /** A number of rank 0, of the dtype of a node of floats. */
 export const floatLike = (node: Node, value: number): Node =>
   new Node('const', node.dtype, noInts, noNodes, noInts, value, codeLike(constCode, node));
+
+const wholes = Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
 
 /** Writing and reading op arguments. */
 export const args = {
@@ -377,6 +426,8 @@ export const args = {
     return { starts: n.arg.values.slice(0, rank), steps: n.arg.values.slice(rank) };
   },
   reduce: (op: ReduceOp, axes: readonly number[]): Ints => internInts([reduceOps.indexOf(op), ...axes]),
+  /** Over all axes. */
+  reduceAll: (op: ReduceOp, rank: number): Ints => (wholes[op][rank] ??= args.reduce(op, [...Array(rank).keys()])),
   reduceOf: (n: { arg: Ints }): { op: ReduceOp; axes: readonly number[] } => ({
     op: reduceOps[n.arg.values[0]!]!,
     axes: n.arg.values.slice(1),

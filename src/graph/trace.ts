@@ -9,7 +9,7 @@
 
 import { is64BitInt } from '../base/dtype.ts';
 import { internInts } from './intern.ts';
-import { drawnArg, fixedArg, type IndexCheck, type Node } from './node.ts';
+import { drawnArg, fixedArg, type IndexCheck, isConst, isLeaf, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
@@ -161,7 +161,7 @@ function enter(node: Node): boolean {
   if (node.mark === epoch) return false;
   node.mark = epoch;
   dtypes |= 1 << (node.code & 15);
-  if (node.storage || node.op === 'leaf') {
+  if (node.storage !== null || isLeaf(node)) {
     node.number = nodes.length;
     nodes.push(node);
     leaves.push(node);
@@ -184,7 +184,7 @@ function leave(node: Node): void {
   room(4 + sources.length);
   key[length++] = node.code;
   key[length++] = node.shape.id;
-  if (node.op === 'const') {
+  if (isConst(node)) {
     const id = bakedId(node);
     if (node.arg === drawnArg) draws.push(scalars.length);
     const told = id === 0 || (opened !== null && isOpened(opened, node.number) && tellable(node));

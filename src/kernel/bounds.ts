@@ -1,6 +1,7 @@
 // Bounds and linear form of index expressions: what the simplifier and the vectorisers reason with.
 
 import type { Expr } from './expr.ts';
+import type { AluOp } from './ops.ts';
 import { operands } from './walk.ts';
 
 export interface Bounds {
@@ -23,16 +24,8 @@ function compute(e: Expr): Bounds {
   if (e.kind === 'axis') return { min: 0, max: e.size - 1 };
   if (e.type === 'bool') return { min: 0, max: 1 };
   if (e.kind !== 'alu' || e.type !== 'index') return unknown;
-  const [a, b] = [bounds(e.src[0]!), bounds(e.src[e.src.length - 1]!)];
+  const [a, b] = [bounds(e.src[e.op === 'where' ? 1 : 0]!), bounds(e.src[e.src.length - 1]!)];
   switch (e.op) {
-    case 'add':
-      return { min: a.min + b.min, max: a.max + b.max };
-    case 'sub':
-      return { min: a.min - b.max, max: a.max - b.min };
-    case 'mul': {
-      const corners = [a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max];
-      return corners.some(Number.isNaN) ? unknown : { min: Math.min(...corners), max: Math.max(...corners) };
-    }
     case 'idiv':
       return a.min >= 0 && b.min > 0 && b.min === b.max
         ? { min: Math.floor(a.min / b.min), max: Math.floor(a.max / b.min) }
@@ -41,14 +34,28 @@ function compute(e: Expr): Bounds {
       return b.min > 0 && b.min === b.max
         ? { min: 0, max: Math.min(b.min - 1, a.min >= 0 ? a.max : b.min - 1) }
         : unknown;
+    default:
+      return intervalOf(e.op, a, b);
+  }
+}
+
+/** What an op makes of any two values within bounds; of a `where`, of those it chooses from. Not for divisions. */
+export function intervalOf(op: AluOp, a: Bounds, b: Bounds): Bounds {
+  switch (op) {
+    case 'add':
+      return { min: a.min + b.min, max: a.max + b.max };
+    case 'sub':
+      return { min: a.min - b.max, max: a.max - b.min };
+    case 'mul': {
+      const corners = [a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max];
+      return corners.some(Number.isNaN) ? unknown : { min: Math.min(...corners), max: Math.max(...corners) };
+    }
     case 'max':
       return { min: Math.max(a.min, b.min), max: Math.max(a.max, b.max) };
     case 'min':
       return { min: Math.min(a.min, b.min), max: Math.min(a.max, b.max) };
-    case 'where': {
-      const t = bounds(e.src[1]!);
-      return { min: Math.min(t.min, b.min), max: Math.max(t.max, b.max) };
-    }
+    case 'where':
+      return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) };
     default:
       return unknown;
   }

@@ -8,6 +8,7 @@ import type { Runtime, Tensor } from '../index.ts';
 import type { Adjacency } from './adjacency.ts';
 import type { Grid } from './grid.ts';
 import type { Mask } from './mask.ts';
+import { kept } from './on-device/kept.ts';
 
 /** Compressed sparse rows: the neighbours of v are neighbors[offsets[v] … offsets[v+1]-1], ascending. */
 export interface Csr {
@@ -25,9 +26,13 @@ export function uploadCsr(rt: Runtime, { offsets, neighbors }: Adjacency): Csr {
 /** By arithmetic on the device. `entries`: how many neighbours there are in all. */
 export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: number): Csr {
   if (mask) return maskedCsr(rt, grid, mask, entries);
-  const offsets = rowStarts(rt.iota([grid.vertices + 1], 0), grid);
-  const neighbors = neighborAt(rt, rt.iota([entries], 0).cast('u32'), grid);
-  return { offsets: offsets.cast('i32').compute(), neighbors: neighbors.cast('i32').compute() };
+  const whole = kept(rt, `build ${grid}`, () =>
+    rt.compile(() => ({
+      offsets: rowStarts(rt.iota([grid.vertices + 1], 0), grid).cast('i32'),
+      neighbors: neighborAt(rt, rt.iota([entries], 0).cast('u32'), grid).cast('i32'),
+    })),
+  );
+  return whole();
 }
 
 /**

@@ -1,8 +1,11 @@
 // Diffusion: x ← x + rate · Σ (neighbour − x), one fused kernel per step, on a field of any shape.
 
+import { checked } from '../base/signatures.ts';
 import type { Border, KernelValue, Runtime, Tensor } from '../index.ts';
 import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
+import { kept } from './on-device/kept.ts';
+import { latticeKinds } from './signatures.ts';
 import { neighborSum } from './stencil.ts';
 
 export const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
@@ -39,20 +42,25 @@ export function resolveDiffusion(d: number, o: DiffuseOptions): Diffusion {
  * diffuseField(rt, field, 1, { rate: 0.25 }); // → [0, 0.25, 0.5, 0.25, 0]
  * ```
  */
-export function diffuseField(rt: Runtime, field: Tensor, steps: number, o: DiffuseOptions = {}): Tensor {
-  wholeNumber('diffuse', 'steps', steps);
-  if (field.rank === 0)
-    throw invalidArgument({
-      where: 'diffuse',
-      problem: 'the field has no axes',
-      fix: 'Give a field of rank 1 or more.',
+export const diffuseField = checked(
+  'diffuseField',
+  "rt:runtime field:own steps:own o:{rate:number,boundary:'zero'|'insulated'|'periodic',batch:batch}?",
+  (rt: Runtime, field: Tensor, steps: number, o: DiffuseOptions = {}): Tensor => {
+    wholeNumber('diffuse', 'steps', steps);
+    if (field.rank === 0)
+      throw invalidArgument({
+        where: 'diffuse',
+        problem: 'the field has no axes',
+        fix: 'Give a field of rank 1 or more.',
+      });
+    const how = resolveDiffusion(field.rank, o);
+    return rt.scope({ op: 'transform' }, () => {
+      const start = floatOf(field);
+      return (steps === 0 ? start.add(0) : diffuse(rt, start, steps, how)).compute();
     });
-  const how = resolveDiffusion(field.rank, o);
-  return rt.scope({ op: 'transform' }, () => {
-    const start = floatOf(field);
-    return (steps === 0 ? start.add(0) : diffuse(rt, start, steps, how)).compute();
-  });
-}
+  },
+  latticeKinds,
+);
 
 /** Whole numbers spread as f32. */
 export const floatOf = (x: Tensor): Tensor => (x.dtype === 'f64' || x.dtype === 'f32' ? x : x.cast('f32'));
@@ -71,7 +79,9 @@ export function diffuse(
 ): Tensor {
   const spread = blocked
     ? aroundBlocked(rt, field, axes, blocked, rate, boundary)
-    : everywhere(rt, field.rank, axes, rate, boundary);
+    : kept(rt, `diffuse ${field.rank} ${axes} ${rate} ${boundary}`, () =>
+        everywhere(rt, field.rank, axes, rate, boundary),
+      );
   let x = field;
   for (let left = steps; left > 0; ) {
     const old = x;
@@ -85,7 +95,7 @@ export function diffuse(
 }
 
 /** Steps that are compiled together: a device that records launches then repeats them with one call. */
-const together = 10;
+const together = 30;
 
 /** One step, and `together` of them. */
 interface Spread {
@@ -113,16 +123,7 @@ function spreadBy(rt: Runtime, one: { (x: Tensor): Tensor; dispose(): void }): S
 /** A neighbour beyond the border that nothing is exchanged with is the vertex itself. */
 const borders: Readonly<Record<Diffusion['boundary'], Border>> = { insulated: 'clamp', periodic: 'wrap', zero: 'zero' };
 
-/** Steps that were made for a runtime: making them anew takes longer than a few of them do. They hold no values. */
-const kept = new WeakMap<Runtime, Map<string, Spread>>();
-const mostKept = 16;
-
 function everywhere(rt: Runtime, rank: number, axes: number, rate: number, boundary: Diffusion['boundary']): Spread {
-  const known = kept.get(rt) ?? new Map<string, Spread>();
-  kept.set(rt, known);
-  const key = `${rank} ${axes} ${rate} ${boundary}`;
-  let spread = known.get(key);
-  if (spread) return spread;
   const offsets = Array.from({ length: axes }, (_, axis) =>
     [-1, 1].map((by) => Array.from({ length: rank }, (_, k) => (k === axis ? by : 0))),
   ).flat();
@@ -133,14 +134,7 @@ function everywhere(rt: Runtime, rank: number, axes: number, rate: number, bound
     },
     { border: borders[boundary] },
   );
-  spread = spreadBy(rt, kernel as unknown as { (x: Tensor): Tensor; dispose(): void });
-  if (known.size >= mostKept) {
-    const [oldest, unused] = known.entries().next().value!;
-    known.delete(oldest);
-    unused.dispose();
-  }
-  known.set(key, spread);
-  return spread;
+  return spreadBy(rt, kernel as unknown as { (x: Tensor): Tensor; dispose(): void });
 }
 
 function aroundBlocked(

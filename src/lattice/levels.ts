@@ -92,6 +92,7 @@ async function reachByLevels(
       more: masked
         ? ({ reached, distance }, level) => distance.equal(level).logicalAnd(reached.notEqual(0)).any()
         : undefined,
+      key: free ? undefined : `levels ${grid} ${starts.length}`,
       signal,
       onRound: onLevel,
     });

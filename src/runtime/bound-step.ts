@@ -163,8 +163,7 @@ export class BoundStep {
     const recording = this.#recording;
     const { writtenAt, bytes: length } = this.#read;
     this.#counts();
-    if (recording?.exchange)
-      return recording.exchange(bindings, this.#scalars, this.#inputAt, bytes, writtenAt).subarray(0, length);
+    if (recording?.exchange) return recording.exchange(bindings, this.#scalars, this.#inputAt, bytes, writtenAt);
     this.#enqueue(device, bindings, bytes);
     return device.readSync!(bindings[writtenAt]!, 0, length);
   }

@@ -61,7 +61,13 @@ const openers: Readonly<Record<DeviceKind, (options: DeviceOptions, timeoutMs: n
   },
   cpu: async (o) => {
     const { createCpuDevice } = await import('../devices/cpu/device.ts');
-    return { devices: [await createCpuDevice(o.cpu)], refused: [] };
+    try {
+      return { devices: [await createCpuDevice(o.cpu)], refused: [] };
+    } catch (e) {
+      if (!(e instanceof DeviceUnavailable)) throw e;
+      const [reason = ''] = e.message.split('\n  fix: ');
+      return { devices: [], refused: [{ id: 'cpu', reason: reason.replace(/^\w+: /, ''), fix: e.fix }] };
+    }
   },
   reference: async () => {
     const { createReferenceDevice } = await import('../devices/reference/device.ts');

@@ -5,6 +5,7 @@
 import type { DeviceBuffer, Program, Recording } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Estimate } from '../kernel/kernel.ts';
+import { callerLine } from '../tensor/core.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
 import type { Executable } from './executable.ts';
@@ -83,6 +84,8 @@ export class Dispatch {
       program: of,
       replay: this.#replay,
       issuedIn,
+      // Looking for it takes longer than most launches.
+      line: this.#spans.detailed ? callerLine() : '',
     });
   }
 

@@ -68,6 +68,8 @@ export interface Events {
     readonly replay: number | null;
     /** Where the tensors it computes were made: named scopes, and what `rt.attribute` was told. Each once, first made first. */
     readonly issuedIn: readonly unknown[];
+    /** The line of the program that made it run; '' unless spans are detailed: looking for it takes microseconds. */
+    readonly line: string;
   };
   /** A compiled function was enqueued. Devices that record it run it as a whole: then there are no launches of its own. */
   readonly replay: {

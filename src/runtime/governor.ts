@@ -1,6 +1,6 @@
 // Puts the governor of a runtime together: places, memory ladder and monitor, health and losses, recovery, router.
 
-import { importNode, isNode } from '../base/platform.ts';
+import { idle, importNode, isNode } from '../base/platform.ts';
 import type { Device } from '../devices/device.ts';
 import { type MemoryWatch, Place } from '../devices/place.ts';
 import { describeHolders } from '../governor/memory/holders.ts';
@@ -79,8 +79,7 @@ export async function createGovernor(
   });
   for (const place of places) place.room = ladder;
   watchMemory(places, events);
-  const clock = setInterval(() => (storages.time = performance.now()), 1000);
-  (clock as { unref?: () => void }).unref?.();
+  const clock = idle(setInterval(() => (storages.time = performance.now()), 1000));
   storages.time = performance.now();
   const levels = new Map<string, PressureLevel>();
   monitor.onPressure('any', (e) => {

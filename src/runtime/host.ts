@@ -101,8 +101,8 @@ export class RuntimeHost implements TensorHost {
     this.lifetime.adopt(tensor, node);
   }
 
-  forget(tensor: Handle): void {
-    this.lifetime.forget(tensor);
+  forget(tensor: Handle, node: Node): void {
+    this.lifetime.forget(tensor, node);
   }
 
   keep(tensor: Handle): void {

@@ -8,6 +8,7 @@ import type { Handle } from '../tensor/host.ts';
 import { Backstop } from './backstop.ts';
 import type { Emitter } from './events.ts';
 import type { Issuing } from './issuing.ts';
+import { Lazies } from './lazies.ts';
 import type { Ledger, Stats } from './ledger.ts';
 import type { Scopes } from './scopes.ts';
 
@@ -22,6 +23,8 @@ export class Lifetime {
   readonly #scopes: Scopes;
   readonly #issuing: Issuing;
   readonly #backstop: Backstop;
+  readonly #lazies: Lazies;
+  readonly #events: Emitter;
   /** Tensors up to this many bytes are freed by the collector alone. */
   #unwatched = 0;
   #closed = false;
@@ -31,6 +34,14 @@ export class Lifetime {
     this.#ledger = ledger;
     this.#scopes = scopes;
     this.#issuing = issuing;
+    this.#events = events;
+    this.#lazies = new Lazies(
+      (tensor, node) => this.#backstop.add(tensor, node, ''),
+      () => this.settle(),
+      (group) => {
+        if (!this.#closed) group.release();
+      },
+    );
     this.#backstop = new Backstop(({ node, line }) => {
       if (line) ledger.leaked(line);
       if (events.has('leak')) events.emit('leak', { shape: node.shape.values, dtype: node.dtype, line });
@@ -50,24 +61,32 @@ export class Lifetime {
   adopt(tensor: Handle, node: Node): void {
     if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
     const large = node.size * 8 > this.#unwatched && node.size * byteSize(node.dtype) > this.#unwatched;
-    if (node.tracked || large) this.#backstop.add(tensor, node, this.#development ? callerLine() : '');
+    if (node.tracked || large) this.#watch(tensor, node);
     if (this.#scopes.active > 0) this.#scopes.current()?.add(tensor);
     if (this.#issuing.on && !node.storage) this.#issuing.note(node);
   }
 
-  forget(tensor: Handle): void {
-    this.#backstop.remove(tensor);
+  /** Who wants to hear of leaks hears of lazy tensors one by one. */
+  #watch(tensor: Handle, node: Node): void {
+    if (node.storage || this.#development || this.#events.heard.leak)
+      this.#backstop.add(tensor, node, this.#development ? callerLine() : '');
+    else this.#lazies.add(tensor, node);
+  }
+
+  forget(tensor: Handle, node: Node): void {
+    if (!this.#lazies.remove(tensor, node)) this.#backstop.remove(tensor);
     if (this.#scopes.active > 0) this.#scopes.current()?.delete(tensor);
   }
 
   /** Hands what was made lately to the collector. */
   settle(): void {
+    this.#lazies.settle();
     this.#backstop.settle();
   }
 
   stats(): Stats {
-    this.#backstop.settle();
-    return this.#ledger.snapshot(this.#backstop.count);
+    this.settle();
+    return this.#ledger.snapshot(this.#lazies.count + this.#backstop.count);
   }
 
   #markSite(node: Node): void {

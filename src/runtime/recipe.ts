@@ -1,6 +1,6 @@
 // How states of a recurrence that were given up are computed again: the first state, and a number of steps.
 
-import { dropUse, type Node, remember, settle } from '../graph/node.ts';
+import { addUse, dropUse, type Node, remember, settle } from '../graph/node.ts';
 
 /** A traced function whose results may go into it again. */
 export interface Recurrent {
@@ -121,7 +121,7 @@ function giveUp(node: Node): void {
   if (!recipe || recipe.family.first.some((n) => !n.storage)) return;
   const { family } = recipe;
   if (family.absent++ === 0) {
-    for (const n of family.first) n.uses++;
+    for (const n of family.first) addUse(n);
     forgotten.register(family, family.first, family);
   }
   node.onFree = () => present(family);

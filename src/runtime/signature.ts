@@ -9,7 +9,7 @@ import type { DType } from '../base/dtype.ts';
 import type { Recording } from '../devices/device.ts';
 import { ArgumentError } from '../errors.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
-import { codeOf, type IndexCheck, Node } from '../graph/node.ts';
+import { addHandle, codeOf, type IndexCheck, Node } from '../graph/node.ts';
 import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -194,7 +194,7 @@ export class Signatures {
         const flat = flatten(result, (v): v is Tensor => v instanceof TensorCore, 'compile', 'the result');
         graph = flat.values.map((t) => t.node);
         rebuild = flat.rebuild;
-        for (const n of graph) n.handles++;
+        for (const n of graph) addHandle(n);
       });
       if (graph.length === 0) throw noResult();
       const placeholders = symbols.tensors.map((t) => t.node);
@@ -218,7 +218,7 @@ export class Signatures {
       const position = positions.get(leaf);
       if (position !== undefined) return position;
       // A tensor from outside, or made in the body: it stays as it is for as long as the call is remembered.
-      leaf.handles++;
+      addHandle(leaf);
       return leaf;
     });
     const { signature, told } = this.#family(all, graph);

@@ -4,6 +4,8 @@
 // and a span is mapped by the comparison nearest to it. Spans are told as soon as they are known: that is after the work was
 // done, so they come behind their launches, at the latest before `rt.flush()` returns.
 
+import { idle } from '../base/platform.ts';
+import { turn } from '../base/turn.ts';
 import type { ClockReading, Device, DeviceId, Span } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Emitter } from './events.ts';
@@ -11,9 +13,15 @@ import type { SpanMode } from './spans.ts';
 
 /** How often devices are asked what they know, and how often clocks are compared. */
 const collectMs = 20;
+/** How often while somebody waits for all work: what is known meanwhile need not be told at the end of it. */
+const waitingMs = 1;
 const compareMs = 10_000;
+/** A loop of launches lets no timer run: what is known is told on the way, after so many of them, beside the device's work. */
+const collectEvery = 256;
 /** How long a flush waits for times that are on their way. */
 const settleMs = 1000;
+/** For so long it looks with every turn of the event loop, then with a timer. */
+const lookMs = 2;
 
 /** One device's clock and what it still owes. */
 class Track {
@@ -25,6 +33,8 @@ class Track {
   early: Span[] = [];
   /** Launches whose times are not known yet, and when the host enqueued them. */
   readonly waiting = new Map<number, number>();
+  /** Launches since spans were told. */
+  launched = 0;
   comparedAt = Number.NEGATIVE_INFINITY;
   comparing: Promise<void> | null = null;
 
@@ -104,8 +114,7 @@ export class SpanTracks {
     this.#mode = mode;
     if (mode === false) return;
     for (const place of this.#places) if (place.alive) this.#start(place);
-    this.#timer = setInterval(() => this.collect(), collectMs);
-    (this.#timer as { unref?: () => void }).unref?.();
+    this.#timer = idle(setInterval(() => this.collect(), collectMs));
     await this.#compareAll();
   }
 
@@ -114,7 +123,9 @@ export class SpanTracks {
     if (!this.on) return false;
     const track = this.#tracks.get(place);
     // Another device may have moved in.
-    return track?.current === true || this.#start(place) !== undefined;
+    if (track?.current !== true) return this.#start(place) !== undefined;
+    if (++track.launched >= collectEvery) this.#take(track);
+    return true;
   }
 
   /** Something that is measured was enqueued; `start` is the host's time of the call. */
@@ -141,19 +152,31 @@ export class SpanTracks {
     }
   }
 
+  /** Waits for work of the devices, and tells times on the way. */
+  async during(work: Promise<unknown>): Promise<void> {
+    this.collect();
+    const timer = setInterval(() => this.collect(), waitingMs);
+    try {
+      await work;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
   /** Waits until the times of finished work have been told; those that do not come are given up. */
   async settle(): Promise<void> {
-    const until = performance.now() + settleMs;
+    const since = performance.now();
     for (;;) {
       await this.#compareAll();
       this.collect();
       const owed = [...this.#tracks.values()].filter((t) => t.waiting.size > 0 || t.early.length > 0);
       if (owed.length === 0) return;
-      if (performance.now() > until) {
+      const waited = performance.now() - since;
+      if (waited > settleMs) {
         for (const track of owed) this.#forget(track);
         return;
       }
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await (waited < lookMs ? turn() : new Promise((resolve) => setTimeout(resolve, 1)));
     }
   }
 
@@ -192,6 +215,7 @@ export class SpanTracks {
   }
 
   #take(track: Track): void {
+    track.launched = 0;
     let spans: readonly Span[];
     try {
       spans = track.device.takeSpans!();

@@ -62,6 +62,11 @@ export class Spans {
     return this.#tracks?.error(device) ?? null;
   }
 
+  /** Waits for work of the devices; times are told on the way. */
+  async during(work: Promise<unknown>): Promise<void> {
+    await (this.#tracks ? this.#tracks.during(work) : work);
+  }
+
   /** Waits until the times of finished work have been told; those that do not come are given up. */
   async settle(): Promise<void> {
     await this.#tracks?.settle();

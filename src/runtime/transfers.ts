@@ -14,9 +14,10 @@ import type { Maybe, Work } from '../governor/recovery/attempt.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import { internInts, noInts } from '../graph/intern.ts';
-import { dropUse, Node, settle } from '../graph/node.ts';
+import { addUse, dropUse, Node, settle } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
-import { callerLine, typed } from '../tensor/core.ts';
+import { callerLine } from '../tensor/core.ts';
+import { typed } from '../tensor/host-array.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
 import type { Executable } from './executable.ts';
@@ -179,7 +180,7 @@ export class Transfers {
     const start = performance.now();
     const reading: Reading = { node, signal, into, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
-    node.uses++;
+    addUse(node);
     try {
       const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
       const now = this.#waited(reading.place, start, line);

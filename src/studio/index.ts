@@ -10,7 +10,8 @@ export {
   type LogLevel,
   logLevels,
 } from './json-lines.ts';
-export type { NamedRuntime, StudioOptions } from './options.ts';
+export type { NamedField, NamedRuntime, StudioOptions } from './options.ts';
 export { type Studio, type StudioEvents, serveStudio } from './serve.ts';
 export type * from './types.ts';
 export type { BatchSource } from './watch/batches.ts';
+export type { QueueSource } from './watch/queues.ts';

@@ -4,14 +4,22 @@ import { readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { shown } from '../base/arguments.ts';
 import type { GPUCompute } from '../compute/index.ts';
+import type { Field } from '../field/index.ts';
 import { ArgumentError, type Runtime } from '../index.ts';
 import type { Profiler } from '../profile/index.ts';
 import type { AlertRule } from './alerts.ts';
 import type { BatchSource } from './watch/batches.ts';
+import type { QueueSource } from './watch/queues.ts';
 
 /** A runtime with the name it has on the page. */
 export interface NamedRuntime {
   readonly runtime: Runtime;
+  readonly studioName: string;
+}
+
+/** A field with the name it has on the page. */
+export interface NamedField {
+  readonly field: Field;
   readonly studioName: string;
 }
 
@@ -22,6 +30,10 @@ export interface StudioOptions {
   readonly compute?: GPUCompute | undefined;
   /** Batch processors, by any name: `{ images: processor }`. */
   readonly batches?: Readonly<Record<string, BatchSource>> | undefined;
+  /** Transports of jobs, by any name: `{ queue: transport }`. */
+  readonly queues?: Readonly<Record<string, QueueSource>> | undefined;
+  /** Fields: their cycles, motors, latencies and slices. */
+  readonly fields?: readonly (Field | NamedField)[] | undefined;
   /** Profilers of the program: their profiles are in the list of the page. */
   readonly profilers?: readonly Profiler[] | undefined;
   /** Files of profiles to show. */
@@ -63,6 +75,8 @@ const known = [
   'runtimes',
   'compute',
   'batches',
+  'queues',
+  'fields',
   'profilers',
   'profiles',
   'port',
@@ -89,6 +103,15 @@ export function studioSettings(options: StudioOptions): StudioSettings {
   for (const [name, source] of Object.entries(options.batches ?? {}))
     if (typeof source?.stats !== 'function' || typeof source.onBatch !== 'function')
       throw bad(`batches.${name} is ${shown(source)}`, 'Give a BatchProcessor.');
+  for (const [name, source] of Object.entries(options.queues ?? {}))
+    if (typeof source?.jobs !== 'function' || typeof source.job !== 'function')
+      throw bad(
+        `queues.${name} is ${shown(source)}`,
+        'Give a transport: localTransport(), or await openTransport(url).',
+      );
+  const { fields = [] } = options;
+  if (!Array.isArray(fields)) throw bad(`fields is ${shown(fields)}`, 'Give a list: fields: [field].');
+  for (const given of fields) checkField(given);
   for (const rule of alerts)
     if (typeof rule?.when !== 'function' || typeof rule.name !== 'string' || !(rule.forMs >= 0) || !(rule.clearMs >= 0))
       throw bad(`an alert is ${shown(rule?.name)}`, 'Give { name, when: (snapshot) => boolean, forMs, clearMs }.');
@@ -114,6 +137,12 @@ export function checkRuntime(given: unknown): NamedRuntime | Runtime {
   const { snapshot, on } = (runtime ?? {}) as Partial<Runtime>;
   if (typeof snapshot === 'function' && typeof on === 'function') return given as Runtime;
   throw bad(`a runtime is ${shown(given)}`, 'Give what createRuntime() returned, or { runtime, studioName }.');
+}
+
+function checkField(given: Field | NamedField): void {
+  const field: Partial<Field> = (given && 'field' in given ? given.field : given) ?? {};
+  if (typeof field.on !== 'function' || typeof field.slice !== 'function')
+    throw bad(`a field is ${shown(given)}`, 'Give what createField() returned, or { field, studioName }.');
 }
 
 /** All addresses, if it listens at all of them. */

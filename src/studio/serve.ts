@@ -1,5 +1,6 @@
 // serveStudio: the hub, the door and the page as one thing that is started and closed.
 
+import { checked } from '../base/signatures.ts';
 import { type BusEvents, EventBus, type Runtime } from '../index.ts';
 import { AlertFile } from './alert-file.ts';
 import { defaultAlerts } from './alerts.ts';
@@ -13,7 +14,9 @@ import { type Answer, type ApiRequest, json, problem } from './http/reply.ts';
 import { checkRuntime, type NamedRuntime, type StudioOptions, type StudioSettings, studioSettings } from './options.ts';
 import type { Alert, StudioSnapshot } from './types.ts';
 import { BatchWatch } from './watch/batches.ts';
+import type { FieldWatch } from './watch/fields.ts';
 import { Hub } from './watch/hub.ts';
+import { QueueWatch } from './watch/queues.ts';
 
 export interface StudioEvents extends BusEvents {
   /** An alert fired, or cleared. */
@@ -123,13 +126,15 @@ export class Studio {
  * await rt.close();
  * ```
  */
-export function serveStudio(options: StudioOptions = {}): Promise<Studio> {
-  return startStudio(options, {});
-}
+export const serveStudio = checked(
+  'serveStudio',
+  'async options:{runtimes:object[],compute:object,batches:object,queues:object,fields:object[],profilers:object[],profiles:text[],port:number,host:text,tokenFile:text,open:flag,history:number,allowControl:flag,alerts:object[],alertFile:text}?',
+  (options: StudioOptions = {}): Promise<Studio> => startStudio(options, {}),
+);
 
 export async function startStudio(options: StudioOptions, parts: StudioParts): Promise<Studio> {
   const settings = studioSettings(options);
-  const hub = hubOf(options, settings, parts);
+  const hub = hubOf(options, settings, parts, await watchFields(options));
   const access = new Access(settings.token);
   const { files } = await import('./assets.ts');
   let hosts: ReadonlySet<string> = new Set();
@@ -169,11 +174,28 @@ export async function startStudio(options: StudioOptions, parts: StudioParts): P
   return studio;
 }
 
-function hubOf(options: StudioOptions, settings: StudioSettings, parts: StudioParts): Hub {
+/** What watches fields is loaded where there are some. */
+async function watchFields({ fields = [] }: StudioOptions): Promise<readonly FieldWatch[]> {
+  if (fields.length === 0) return [];
+  const { FieldWatch } = await import('./watch/fields.ts');
+  return fields.map((given, i) => {
+    if ('studioName' in given) return new FieldWatch(given.studioName, given.field);
+    return new FieldWatch(i === 0 ? 'field' : `field ${i + 1}`, given);
+  });
+}
+
+function hubOf(
+  options: StudioOptions,
+  settings: StudioSettings,
+  parts: StudioParts,
+  fields: readonly FieldWatch[],
+): Hub {
   const { compute, alerts = defaultAlerts, allowControl = false } = options;
   const name = parts.name ?? programName();
   const batches = Object.entries(options.batches ?? {}).map(([of, source]) => new BatchWatch(of, source));
-  const hub = new Hub({ name, history: settings.history, alerts, control: allowControl, compute, batches });
+  const queues = Object.entries(options.queues ?? {}).map(([of, source]) => new QueueWatch(of, source));
+  const { history } = settings;
+  const hub = new Hub({ name, history, alerts, control: allowControl, compute, batches, queues, fields });
   for (const runtime of options.runtimes ?? []) add(hub, runtime);
   if (compute?.runtime) hub.add(compute.runtime, 'compute');
   return hub;

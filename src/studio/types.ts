@@ -1,6 +1,8 @@
 // What the server tells the page: `gpuforge.studio/1`. Plain data that survives JSON; keys are only ever added. What is not known is
 // null, never 0. Times are milliseconds since 1970 unless a name says otherwise.
 
+import type { JobStatus } from '../batch/index.ts';
+import type { FieldState, LoopReport, Model } from '../field/index.ts';
 import type { CleanupReport, Holder, LeakReport, RuntimeSnapshot } from '../index.ts';
 import type { Suggestion } from '../profile/index.ts';
 
@@ -200,6 +202,68 @@ export interface BatchView {
   }[];
 }
 
+/** A queue of jobs. */
+export interface QueueView {
+  readonly name: string;
+  /** When it was asked last; null if it has not answered yet. */
+  readonly asked: number | null;
+  /** Those that run first, then the newest. */
+  readonly jobs: readonly JobStatus[];
+  /** Chunks that were given up, of the newest jobs that have some. */
+  readonly failures: readonly {
+    readonly job: string;
+    readonly op: string;
+    readonly index: number;
+    readonly error: string;
+    readonly attempts: number;
+  }[];
+  /** Why it did not answer the last time. */
+  readonly problem: string | null;
+}
+
+/** In milliseconds. */
+export interface Latency {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** One field. What it did is known since somebody looks. */
+export interface FieldView {
+  readonly name: string;
+  readonly device: string;
+  readonly model: Model;
+  readonly disposed: boolean;
+  readonly cells: readonly [number, number, number];
+  readonly channels: number;
+  readonly sensorDim: number;
+  readonly motorDim: number;
+  /** Since it was made. */
+  readonly cycle: number;
+  readonly cyclesPerSecond: number | null;
+  /** From the call to the motors, of the last cycles. */
+  readonly cycleMs: Latency | null;
+  readonly sensors: readonly number[] | null;
+  readonly motors: readonly number[] | null;
+  readonly state: FieldState | null;
+  /** Its loop, if one runs or ran: of the last ticks, latencies in 32 bins from 0 to two periods. */
+  readonly loop: {
+    readonly hz: number;
+    readonly ticks: number;
+    readonly missed: number;
+    readonly latency: Latency;
+    readonly histogram: LoopReport['histogram'];
+  } | null;
+}
+
+/** One channel on a slice of a field: f32 values row by row, as base64. */
+export interface FieldSlice {
+  readonly cycle: number;
+  readonly height: number;
+  readonly width: number;
+  readonly values: string;
+}
+
 /** One point of the history, small enough to keep hundreds. */
 export interface Sample {
   readonly time: number;
@@ -208,6 +272,15 @@ export interface Sample {
     readonly spilled: number;
     readonly devices: readonly DeviceSample[];
   }[];
+  readonly fields?: readonly FieldSample[];
+}
+
+export interface FieldSample {
+  readonly name: string;
+  readonly cyclesPerSecond: number | null;
+  readonly latencyMs: number | null;
+  readonly confidence: number | null;
+  readonly skill: number | null;
 }
 
 export interface DeviceSample {
@@ -245,6 +318,8 @@ export interface StudioSnapshot {
   readonly runtimes: readonly RuntimeView[];
   readonly compute: ComputeView | null;
   readonly batches: readonly BatchView[];
+  readonly queues: readonly QueueView[];
+  readonly fields: readonly FieldView[];
   readonly sample: Sample;
   /** The newest event. */
   readonly seq: number;

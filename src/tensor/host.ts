@@ -19,8 +19,8 @@ export interface TensorHost {
   readonly maxDepth: number;
   /** A handle was made: scopes, leak backstop and counters take note. */
   adopt(tensor: Handle, node: Node): void;
-  /** A handle was disposed. */
-  forget(tensor: Handle): void;
+  /** A handle of a node was disposed. */
+  forget(tensor: Handle, node: Node): void;
   /** Takes a handle out of all scopes. */
   keep(tensor: Handle): void;
   compute(nodes: readonly Node[]): void;

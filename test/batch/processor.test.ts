@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { measureCurve } from '../../src/batch/curve.ts';
-import { BatchOperationError, BatchProcessor, createBatch } from '../../src/batch/index.ts';
+import { BatchOperationError, BatchProcessor, batchElementwise, createBatch } from '../../src/batch/index.ts';
 import { Pressure, sizeFor } from '../../src/batch/memory-size.ts';
 import type { GPUCompute } from '../../src/compute/index.ts';
 import { createRuntime, type PressureLevel, type Runtime, type Tensor } from '../../src/index.ts';
@@ -161,7 +161,10 @@ describe('settings', () => {
     ['size', 3],
   ])('%s: %s is refused by name', (key, value) => {
     expect(() => createBatch([1], { [key]: value } as never)).toThrow(
-      expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(key) }),
+      expect.objectContaining({
+        code: key === 'size' ? 'UNKNOWN_OPTION' : 'BAD_OPTION',
+        message: expect.stringContaining(key),
+      }),
     );
   });
   it('a minimum above the maximum is refused; a maximum of 1 is not', () => {
@@ -279,6 +282,10 @@ describe('executeParallel', () => {
     expect(got.map(([n]) => n)).toEqual(numbers(12).map((n) => n * n));
     expect(got.every(([, thread]) => thread > 0)).toBe(true);
     expect(batch.stats().parallel).toBe('workers');
+    // The same threads serve the next call.
+    const threads = new Set(got.map(([, thread]) => thread));
+    const again = await batch.executeParallel<[number, number]>({ module: pathToFileURL(module), export: 'square' });
+    expect(again.every(([, thread]) => threads.has(thread))).toBe(true);
     await using unlucky = createBatch(numbers(20));
     await expect(unlucky.executeParallel({ module, export: 'square' })).rejects.toMatchObject({ index: 13 });
     await expect(unlucky.executeParallel({ module, export: 'nothing' })).rejects.toThrow(/exports no function/);
@@ -376,6 +383,28 @@ describe('a device that is lost', () => {
     });
     expect(batches).toBe(5);
     expect(gpu.opened()).toBeGreaterThanOrEqual(2);
+    await lossy.close();
+  });
+
+  it.each([1, 2, 12])('while %i arrays are on it, of which nobody keeps a copy: they are run again', async (count) => {
+    const gpu = fakeGpu();
+    const lossy = (await gpu.open({ routing: { device: 'cuda:0' }, recovery: { backoffMs: [0] } })) as Runtime;
+    const data = numbers(count).map((i) => values(50, i + 1));
+    const device = gpu.device();
+    const launch = device.launch.bind(device);
+    let first = true;
+    device.launch = (...args) => {
+      if (first) device.lose('with the data on it');
+      first = false;
+      launch(...args);
+    };
+    const got = await batchElementwise(data, 'square', undefined, { runtime: lossy });
+    expect(first).toBe(false);
+    expect(gpu.opened()).toBe(2);
+    expect(got).toHaveLength(count);
+    got.forEach((g, i) => {
+      expect(g).toEqual(data[i]!.map((x) => x * x));
+    });
     await lossy.close();
   });
 

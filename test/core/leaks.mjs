@@ -1,19 +1,22 @@
 // Tensors that nobody disposes, in a process of its own: what the collector finds, and the lines that made them.
 // Run with --expose-gc; prints JSON.
 //
-//   node --expose-gc leaks.mjs DEVICE SIDE
+//   node --expose-gc leaks.mjs DEVICE SIDE [plain]
+//
+// `plain`: without lines and listeners, as most programs run.
 
 import { createRuntime } from 'gpuforge';
 
 const shape = [Number(process.argv[3]), Number(process.argv[3])];
+const plain = process.argv[4] === 'plain';
 const rt = await createRuntime({
   devices: [process.argv[2]],
   cpu: { threads: 1 },
-  development: true,
+  development: !plain,
   recovery: { keep: 'none' },
 });
 const leaks = [];
-rt.on('leak', (e) => leaks.push(e.line));
+if (!plain) rt.on('leak', (e) => leaks.push(e.line));
 
 async function collect(least) {
   for (let i = 0; i < 200 && rt.stats().bytes > least; i++) {

@@ -142,6 +142,16 @@ describe('leak backstop', () => {
     expect(computed!.lines[0]).toMatch(/leaks\.mjs/);
     expect(lazy).toEqual({ held: bytes, value: 4 * 65536, freed: 0, leaks: 3 });
   });
+
+  it('frees what the collector finds where nobody wants to know the line', async () => {
+    const script = fileURLToPath(new URL('./leaks.mjs', import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script, 'cpu', '256', 'plain'], {
+      timeout: 30_000,
+    });
+    const { computed, lazy } = JSON.parse(stdout) as Record<string, unknown>;
+    expect(computed).toEqual({ before: 5 * bytes, after: 0, leaks: 0, lines: [] });
+    expect(lazy).toEqual({ held: bytes, value: 4 * 65536, freed: 0, leaks: 0 });
+  });
 });
 
 describe('recurrence', () => {

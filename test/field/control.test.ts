@@ -7,7 +7,7 @@ import {
   createBrain,
   createField,
   extractGradient,
-  type Field,
+  Field,
   FieldConfigError,
   FieldInputError,
   type FieldOptions,
@@ -22,7 +22,7 @@ import {
   TensorMemoryPool,
 } from '../../src/field/index.ts';
 import { layoutOf } from '../../src/field/layout.ts';
-import { type LoopClock, runLoop } from '../../src/field/loop.ts';
+import { type LoopClock, type LoopTick, latencyHistogram, runLoop } from '../../src/field/loop.ts';
 import { resolveSettings, settingNames, settingRows, variableOf } from '../../src/field/settings.ts';
 import { createRuntime, DeviceUnavailable, DisposedError } from '../../src/index.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
@@ -64,13 +64,28 @@ describe('a loop', () => {
         clock.time += t === 3 ? 25 : 4;
         return result(t);
       };
+      const ticks: LoopTick[] = [];
       const report = await runLoop(
         step,
         1,
         { hz: 100, ticks: 5, source: () => input, sink: (m) => void sent.push(m[0]!), onDeadline: policy },
         clock,
+        (tick) => ticks.push(tick),
       );
       expect(sent).toEqual(expected);
+      expect(ticks.map((tick) => [tick.latencyMs, tick.late, tick.missed])).toEqual([
+        [4, false, 0],
+        [4, false, 0],
+        [25, true, 3],
+        [4, false, 0],
+        [4, false, 0],
+      ]);
+      expect(report.histogram).toEqual(
+        latencyHistogram(
+          ticks.map((tick) => tick.latencyMs),
+          10,
+        ),
+      );
       expect(report).toMatchObject({ ticks: 5, missed: 3, ended: 'ticks' });
       expect(starts).toEqual([0, 10, 20, 50, 60]);
       expect(report.latency.max).toBe(25);
@@ -115,6 +130,50 @@ describe('a loop', () => {
     await expect(field.loop({ hz: 10, source: () => new Float32Array(9), sink: () => {} })).rejects.toThrow(
       FieldInputError,
     );
+  });
+});
+
+describe('listeners of a field', () => {
+  it('are told of every cycle and tick, after it; one that throws harms nothing', async () => {
+    await using field = await make();
+    const told: string[] = [];
+    const stops = [
+      field.on('cycle', ({ sensors, motors, state }) => {
+        expect([sensors.length, motors.length]).toEqual([input.length, 3]);
+        expect(state.cycle).toBe(field.cycle);
+        told.push(`cycle ${state.cycle}`);
+      }),
+      field.on('tick', ({ hz, missed }) => told.push(`tick ${hz} ${missed > 0 ? 'late' : 'in time'}`)),
+      field.on('cycle', () => {
+        throw new Error('of a listener');
+      }),
+    ];
+    const errors: unknown[] = [];
+    field.on('error', ({ error }) => errors.push(error));
+    const alone = await make();
+    expect((await field.step(input)).motors).toEqual((await alone.step(input)).motors);
+    await alone.dispose();
+    await field.loop({ hz: 1, ticks: 1, source: () => input, sink: () => {} });
+    expect(told).toEqual(['cycle 1', 'cycle 2', 'tick 1 in time']);
+    expect(errors).toHaveLength(2);
+    for (const stop of stops) stop();
+    await field.step(input);
+    expect(told).toHaveLength(3);
+    expect(() => field.on('cycles' as never, () => {})).toThrow(/no event 'cycles'/);
+  });
+
+  it('hear of fields that run together, each of its own', async () => {
+    const fields = await Promise.all([make(), make()]);
+    const told: [number, number][] = [];
+    fields.forEach((f, i) => {
+      f.on('cycle', ({ state }) => told.push([i, state.cycle]));
+    });
+    await Field.stepBatch(fields, [input, input]);
+    for (const f of fields) await f.dispose();
+    expect(told).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
   });
 });
 

@@ -221,7 +221,9 @@ describe('saving by itself', () => {
       field.autosave({ folder: own, every: 2, keep: 3 });
       for (let t = 0; t < 9; t++) {
         await field.step(input(t));
-        // Saves take turns with cycles; this one waits so that none is left out.
+        // Saves go on beside cycles; waiting for each, none is left out.
+        const name = `cycle-00000000${t + 1}.gfield`;
+        if (t % 2 === 1) await vi.waitFor(async () => expect(await readdir(own)).toContain(name));
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       const { motors } = await field.step(input(9));

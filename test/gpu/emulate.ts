@@ -69,6 +69,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'setp.le.s32': (x, y) => Number(x <= y),
   'setp.ge.s32': (x, y) => Number(x >= y),
   'setp.ne.u32': (x, y) => Number(x !== y),
+  'setp.ge.u32': (x, y) => Number(x >= y),
   'selp.f32': (x, y, z) => (z ? x : y),
   'add.u64': (x, y) => x + y,
   'mul.wide.u32': (x, y) => x * y,
@@ -80,6 +81,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'selp.b64': (x, y, z) => (z ? x : y),
   'fma.rn.f32': (x, y, z) => Math.fround(x * y + z),
   'add.rn.f32': (x, y) => Math.fround(x + y),
+  'sub.rn.f32': (x, y) => Math.fround(x - y),
 };
 
 const specials: Readonly<Record<string, Read>> = {
@@ -291,7 +293,7 @@ function decode(
           return undefined;
         };
       }
-      if (/^(ld|st)\.(shared|global|global\.nc)(\.v4)?\.f32$/.test(op!)) return memory(op!, args);
+      if (/^(ld|st)\.(shared|global|global\.nc)(\.v[24])?\.f32$/.test(op!)) return memory(op!, args);
       const other = others[op!];
       if (!other) throw new Error(`no such instruction: ${line}`);
       return other(args);

@@ -69,6 +69,37 @@ export async function spanTests(report: Report): Promise<void> {
     stop();
     await rt.spans(false);
   });
+  await report.test('kernels that note their times compute what they compute without, bit by bit', async () => {
+    const x = rt.random.normal([1000, 333]).compute();
+    const works: Record<string, (t: Tensor) => Tensor> = {
+      elementwise: (t) => chain(t, 3),
+      transposed: (t) => t.transpose().add(1),
+      sum: (t) => t.sum(),
+      rows: (t) => t.sum({ axis: 1 }),
+      columns: (t) => t.max({ axis: 0 }),
+      argmax: (t) => t.argmax({ axis: 1 }),
+      softmax: (t) => t.softmax(),
+      sorted: (t) => t.sort(),
+      scanned: (t) => t.cumsum(0),
+      product: (t) => t.transpose().matmul(t),
+      half: (t) => t.cast('bf16').matmul(t.cast('bf16').transpose()),
+    };
+    for (const [name, work] of Object.entries(works)) {
+      await rt.spans(false);
+      const expected = new Uint8Array((await work(x).data()).slice().buffer);
+      await rt.spans('detailed');
+      spans.length = 0;
+      const actual = new Uint8Array((await work(x).data()).slice().buffer);
+      await rt.flush();
+      assert(spans.length > 0, `${name}: no span`);
+      assert(
+        expected.length === actual.length && expected.every((b, i) => b === actual[i]),
+        `${name}: the results differ`,
+      );
+    }
+    await rt.spans(false);
+    x.dispose();
+  });
   await report.test('a recorded replay is one span', async () => {
     const f = rt.compile((x: Tensor) => chain(x.sub(x.mean()), 2).cumsum(0).softmax());
     const x = rt.ones([10_000]).compute();

@@ -48,6 +48,17 @@ describe('rows grouped by length', () => {
 });
 
 describe.each(kinds)('a graph on %s', (kind) => {
+  it('is searched to the end of a long chain, past many looks at whether anything changed', async () => {
+    const rt = await runtimeOf(kind);
+    const graph = Graph.fromEdges(
+      90,
+      Array.from({ length: 88 }, (_, v): [number, number, number] => [v, v + 1, 0.1 * (1 + (v % 7))]),
+    );
+    using there = graph.on(rt);
+    expect(await there.distancesFrom(0)).toEqual(graph.distancesFrom(0));
+    expect(there.fallbacks.length).toBe(kind === 'webgpu' ? 1 : 0);
+  });
+
   it.each([false, true])('has the distances and ranks of the host (weighted: %s)', async (weights) => {
     const rt = await runtimeOf(kind);
     const random = numbers(weights ? 72 : 73);

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type BatchProcessor, createBatch } from '../../src/batch/index.ts';
+import { type BatchProcessor, createBatch, handlerOf, localTransport, type Transport } from '../../src/batch/index.ts';
+import { createField, type Field } from '../../src/field/index.ts';
 import { createRuntime } from '../../src/index.ts';
 import { Profiler } from '../../src/profile/index.ts';
 import { files } from '../../src/studio/assets.ts';
@@ -23,7 +24,18 @@ const pictures = join(
   import.meta.dirname,
   process.env.GPUFORGE_PICTURES ? '../../docs/pictures' : '../../.cache/pictures',
 );
-const pages = ['overview', 'devices', 'memory', 'routing', 'work', 'batch', 'profiles', 'events', 'forge'] as const;
+const pages = [
+  'overview',
+  'devices',
+  'memory',
+  'routing',
+  'work',
+  'batch',
+  'field',
+  'profiles',
+  'events',
+  'forge',
+] as const;
 const soon = within(2000);
 vi.setConfig({ testTimeout: within(18_000), hookTimeout: within(12_000) });
 
@@ -34,6 +46,27 @@ let story: Story;
 let studio: Studio;
 let page: Page;
 let images: BatchProcessor<number>;
+let transport: Transport;
+let field: Field;
+
+const fieldOptions = {
+  resolution: 16,
+  channels: 32,
+  sensorDim: 4,
+  motorDim: 3,
+  device: 'cpu',
+  seed: 1,
+  settings: { readout: 'slab', gain: 100 },
+} as const;
+/** It predicts its sensors after a few records. */
+async function trainedField(): Promise<Field> {
+  const made = await createField(fieldOptions);
+  const records = Array.from({ length: 40 }, (_, i) => ({ input: sensorsAt(i), target: sensorsAt(i + 1) }));
+  await made.train(records, { method: 'ridge', what: 'prediction', lambda: 1e-3 });
+  return made;
+}
+
+const sensorsAt = (tick: number): Float32Array => Float32Array.from([0, 1, 2, 3], (i) => Math.sin(tick / 9 + i));
 
 needsBrowser();
 
@@ -97,7 +130,18 @@ beforeAll(async () => {
     Array.from({ length: 48 }, (_, i) => i),
     { maxBatchSize: 8 },
   );
-  studio = await startStudio({ runtimes: [story.rt], allowControl: true, batches: { images } }, { name: 'story.mjs' });
+  transport = localTransport();
+  field = await trainedField();
+  studio = await startStudio(
+    {
+      runtimes: [story.rt],
+      allowControl: true,
+      batches: { images },
+      queues: { renders: transport },
+      fields: [{ field, studioName: 'arm' }],
+    },
+    { name: 'story.mjs' },
+  );
   page = await open(studio);
 });
 
@@ -105,6 +149,8 @@ afterAll(async () => {
   await browser?.close();
   await studio?.close();
   await images?.[Symbol.asyncDispose]();
+  await transport?.close();
+  await field?.dispose();
   await story?.close();
 });
 
@@ -235,6 +281,108 @@ describe('batches on the page', () => {
   });
 });
 
+describe('a queue on the page', () => {
+  it('shows jobs that run, how far they are, and what was given up, with its index', async () => {
+    await go('batch');
+    await says(/renders.*There is no job/);
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const square = async ({ params }: { params: unknown }): Promise<{ value: number }> => {
+      const n = params as number;
+      if (n === 3) throw new Error('three is <b>refused</b>');
+      if (n >= 5) await gate;
+      return { value: n * n };
+    };
+    const caps = { backend: 'cpu', device: 'cpu', freeMb: null, itemsPerSecond: {} } as const;
+    await transport.worker(handlerOf({ ops: { square } }), caps, { concurrency: 4 });
+    const job = await transport.submit(
+      { id: 'squares', op: 'square', attempts: 2 },
+      [0, 1, 2, 3, 4, 5, 6].map((params) => ({ params })),
+    );
+    await says(/Running jobs1.*squaressquarerunning4 of 711/);
+    await says(/squares32three is <b>refused<\/b>/);
+    open();
+    await job.finished();
+    await says(/Running jobs0.*squaressquarefailed6 of 711/);
+  });
+});
+
+describe('a field on the page', () => {
+  /** Colours in the picture of the slice. */
+  const colours = (): Promise<number> =>
+    page.$eval('canvas.slice', (c) => {
+      const { width, height } = c as HTMLCanvasElement;
+      const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })!;
+      copy.drawImage(c as HTMLCanvasElement, 0, 0);
+      return new Set(new Uint32Array(copy.getImageData(0, 0, width, height).data.buffer)).size;
+    });
+
+  it('shows what is in it before anything has happened, and says what is missing', async () => {
+    await go('field');
+    await says(/arm.*Model fused, 16 × 16 × 16 cells with 32 channels on cpu\. \d+ cycles since it was made/);
+    await says(/No cycle has ended since somebody looks.*No loop runs.*field\.loop/);
+    await says(/Cycle \d+: from/);
+    expect(await colours()).toBeGreaterThan(50);
+  });
+
+  it('shows sensors, motors and latencies with the deadline; a late tick is a miss', async () => {
+    const motors: number[][] = [];
+    field.on('cycle', (cycle) => motors.push([...cycle.motors]));
+    let tick = 0;
+    const stop = new AbortController();
+    const looping = field.loop({
+      hz: 20,
+      signal: stop.signal,
+      source: async () => {
+        // The motors of this tick are late.
+        if (tick === 10) await new Promise((resolve) => setTimeout(resolve, 180));
+        return sensorsAt(tick++);
+      },
+      sink: () => {},
+    });
+    await vi.waitFor(() => expect(motors.length).toBeGreaterThan(12), { timeout: within(4000) });
+    await says(/Missed deadlines[1-9]\d*of \d+ ticks at 20 a second/);
+    await says(/Confidence\d+ %.*Skill-?\d/);
+    await says(/From tick to motors[\d.]+ (ms|µs)99 of 100 within/);
+    expect(await page.locator('canvas.histogram').getAttribute('aria-label')).toMatch(/deadline 50\.0 ms, [1-9]/);
+    expect(await page.locator('canvas.bars >> nth=1').getAttribute('aria-label')).toMatch(/^3 motors: -?\d/);
+    await page.selectOption('select[aria-label="Axis"]', '2');
+    await page.locator('.slider input').nth(1).fill('7');
+    await page.waitForFunction(
+      () => document.querySelector('canvas.slice')?.getAttribute('aria-label') === 'Channel 7 on slice 7 across axis 2',
+      null,
+      { timeout: soon },
+    );
+    await says(/Cycle [1-9]\d*: from/);
+    expect(await colours()).toBeGreaterThan(50);
+    const shown = studio.snapshot().fields[0]!;
+    stop.abort();
+    const report = await looping;
+    expect(shown.loop!.missed).toBeGreaterThan(0);
+    expect(shown.loop!.missed).toBeLessThanOrEqual(report.missed);
+    // The same field without a studio.
+    await using alone = await trainedField();
+    for (let i = 0; i < 12; i++) expect(motors[i]).toEqual([...(await alone.step(sensorsAt(i))).motors]);
+  });
+
+  it('refuses a slice that is not there, and a field that it does not know', async () => {
+    const ask = (query: string): Promise<{ status: number; error: string }> =>
+      page.evaluate(async (q) => {
+        const answer = await fetch(`/api/field/slice?${q}`);
+        return { status: answer.status, error: ((await answer.json()) as { error: string }).error };
+      }, query);
+    expect(await ask('field=arm&axis=1&index=16&channel=0')).toEqual({
+      status: 400,
+      error: expect.stringContaining('no slice 16 across axis 1'),
+    });
+    expect((await ask('field=arm&axis=0&index=0&channel=1e9')).status).toBe(400);
+    expect((await ask('field=leg')).status).toBe(404);
+    expect(complaints.splice(0)).toEqual([400, 400, 404].map((code) => expect.stringContaining(String(code))));
+  });
+});
+
 describe('a profile on the page', () => {
   it('says which kernel to improve first, is compared, and opens as a page of its own', async () => {
     await using rt = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
@@ -303,6 +451,14 @@ describe('every page', () => {
       dark: await open(studio, { dark: true }),
       phone: await open(studio, { width: 390, height: 844 }),
     };
+    let tick = 0;
+    const stop = new AbortController();
+    const looping = field.loop({
+      hz: 20,
+      signal: stop.signal,
+      source: () => sensorsAt(tick++),
+      sink: () => {},
+    });
     await busily(async () => {
       for (const id of pages) {
         for (const [name, at] of Object.entries(looks)) {
@@ -316,6 +472,8 @@ describe('every page', () => {
         }
       }
     });
+    stop.abort();
+    await looping;
     await looks.dark.close();
     await looks.phone.close();
   });

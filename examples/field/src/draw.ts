@@ -1,4 +1,6 @@
-// Pictures of a field: slices, bars, a histogram, the cart.
+// The cart, and the colours of the page. Slices, bars and histograms are drawn as the studio draws them.
+
+import type { PictureColours } from '../../../src/studio/page/field-pictures.ts';
 
 const colours = {
   ground: '#10151c',
@@ -9,58 +11,18 @@ const colours = {
   red: '#ef6f6c',
 };
 
+/** Colours of a picture whose bars have this one. */
+export const pictureColours = (bar: 'teal' | 'amber'): PictureColours => ({
+  ground: colours.ground,
+  line: colours.line,
+  text: colours.dim,
+  bar: colours[bar],
+  deadline: colours.amber,
+  late: colours.red,
+});
+
 export function canvas(id: string): CanvasRenderingContext2D {
   return (document.getElementById(id) as HTMLCanvasElement).getContext('2d')!;
-}
-
-/** From the lowest value of the slice, dark, to the highest, bright. */
-export function drawSlice(to: CanvasRenderingContext2D, values: Float32Array, height: number, width: number): void {
-  const low = values.reduce((m, v) => Math.min(m, v), Number.POSITIVE_INFINITY);
-  const span = Math.max(1e-9, values.reduce((m, v) => Math.max(m, v), Number.NEGATIVE_INFINITY) - low);
-  const image = new ImageData(width, height);
-  values.forEach((v, i) => {
-    const t = (v - low) / span;
-    image.data.set([16 + 224 * t * t, 21 + 220 * t, 40 + 170 * Math.sqrt(t), 255], 4 * i);
-  });
-  const small = new OffscreenCanvas(width, height);
-  small.getContext('2d')!.putImageData(image, 0, 0);
-  to.imageSmoothingEnabled = false;
-  to.drawImage(small, 0, 0, to.canvas.width, to.canvas.height);
-}
-
-/** Bars around a middle line, for values from −1 to 1. */
-export function drawBars(to: CanvasRenderingContext2D, values: ArrayLike<number>, colour: 'teal' | 'amber'): void {
-  const { width, height } = to.canvas;
-  to.fillStyle = colours.ground;
-  to.fillRect(0, 0, width, height);
-  to.fillStyle = colours.line;
-  to.fillRect(0, height / 2, width, 1);
-  const step = width / values.length;
-  for (let i = 0; i < values.length; i++) {
-    const size = (Math.max(-1, Math.min(1, values[i]!)) * height) / 2;
-    to.fillStyle = colours[colour];
-    to.fillRect(i * step + 2, height / 2 - Math.max(0, size), step - 4, Math.max(1, Math.abs(size)));
-  }
-}
-
-/** Counts per bin over twice the period; the deadline is the line in the middle. */
-export function drawHistogram(to: CanvasRenderingContext2D, bins: readonly number[], period: number): void {
-  const { width, height } = to.canvas;
-  to.fillStyle = colours.ground;
-  to.fillRect(0, 0, width, height);
-  const most = Math.max(1, ...bins);
-  const step = width / bins.length;
-  bins.forEach((n, i) => {
-    to.fillStyle = i < bins.length / 2 ? colours.teal : colours.red;
-    const size = n === 0 ? 0 : Math.max(2, Math.sqrt(n / most) * (height - 30));
-    to.fillRect(i * step + 1, height - size - 16, step - 2, size);
-  });
-  to.fillStyle = colours.amber;
-  to.fillRect(width / 2 - 1, 0, 2, height - 16);
-  to.font = '12px system-ui';
-  to.fillStyle = colours.dim;
-  to.fillText('0', 2, height - 3);
-  to.fillText(`deadline ${period.toFixed(0)} ms`, width / 2 + 6, 12);
 }
 
 /** Trace of x over the last seconds, and the cart where it is now. */

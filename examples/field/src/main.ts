@@ -1,9 +1,10 @@
 // The page: a field in a control loop with sensors by mouse, and a cart that another, trained field holds.
 
 import { createRuntime, formatBytes } from 'gpuforge';
-import { createField, type Field } from 'gpuforge/field';
+import { createField, type Field, type FieldState, latencyHistogram } from 'gpuforge/field';
+import { drawBars, drawHistogram, drawSlice } from '../../../src/studio/page/field-pictures.ts';
 import { type Cart, cartHz, cartRecords, cartSensors, controllers, moveCart, uniform } from './cart.ts';
-import { canvas, drawBars, drawCart, drawHistogram, drawSlice } from './draw.ts';
+import { canvas, drawCart, pictureColours } from './draw.ts';
 
 const size = 16;
 const channels = 32;
@@ -13,18 +14,24 @@ const say = (id: string, text: string): void => {
   element(id).textContent = text;
 };
 
+/** Of the newest cycle. */
+let state: FieldState | null = null;
 const rt = await createRuntime();
 let field = await fieldWith(0.001);
 say('device', `${size}³ × ${channels} on ${field.device} (${field.choice.reason})`);
 
-function fieldWith(spontaneous: number): Promise<Field> {
-  return createField({
+async function fieldWith(spontaneous: number): Promise<Field> {
+  const made = await createField({
     runtime: rt,
     resolution: size,
     channels,
     seed: 1,
     settings: { spontaneous, readout: 'slab', gain: 100 },
   });
+  made.on('cycle', (cycle) => {
+    state = cycle.state;
+  });
+  return made;
 }
 
 // Sensors by mouse.
@@ -94,21 +101,19 @@ async function show(own: Field, motors: Float32Array, period: number): Promise<v
   drawn = now;
   const axis = value('axis') as 0 | 1 | 2;
   drawSlice(pictures.slice, await own.slice(axis, value('index'), value('channel')), size, size);
-  drawBars(pad, sensors, 'amber');
-  drawBars(pictures.motors, motors, 'teal');
-  const bins = new Array<number>(32).fill(0);
-  for (const l of latencies) bins[Math.min(31, Math.floor((l / (2 * period)) * 32))]!++;
-  drawHistogram(pictures.latency, bins, period);
+  drawBars(pad, sensors, pictureColours('amber'));
+  drawBars(pictures.motors, motors, pictureColours('teal'));
+  drawHistogram(pictures.latency, latencyHistogram(latencies, period), period, pictureColours('teal'));
   const sorted = [...latencies].sort((a, b) => a - b);
   const at = (q: number): string => `${sorted[Math.floor(q * (sorted.length - 1))]!.toFixed(1)} ms`;
   say('median', at(0.5));
   say('p99', at(0.99));
   say('missed', String(missed + latencies.filter((l) => l > period).length));
   say('cycles', String(own.cycle));
-  const { statistics, carried } = own;
-  say('information', carried.information.toFixed(3));
-  say('energy', Math.sqrt(statistics!.squares).toFixed(2));
-  say('mode', carried.information < 0.3 ? 'exploring' : 'balanced');
+  if (!state) return;
+  say('information', state.fieldInformation.toFixed(3));
+  say('energy', state.energy.toFixed(2));
+  say('mode', state.mode);
   say('memory', formatBytes(own.report().memory.state));
 }
 

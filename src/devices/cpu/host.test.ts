@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { within } from '../../../test/support/time.ts';
 import { createCpuDevice } from './device.ts';
-import { cgroupLimit, openHost } from './host.ts';
+import { openHost } from './host.ts';
+import { cgroupLimit } from './node-host.ts';
 
 const files =
   (content: Readonly<Record<string, string>>) =>

@@ -34,12 +34,14 @@ import { CudaMark } from './marks.ts';
 import { buildMatmul, buildProducts } from './product.ts';
 import { buildProgram, type CudaProgram, nothing, ProgramCache, recipeKey } from './program.ts';
 import { Progress } from './progress.ts';
+import { probeRecipe } from './ptx/stamps.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import type { Libraries } from './routines/index.ts';
 import { routineRecipe } from './routines/index.ts';
 import { CudaSpans } from './spans.ts';
 import type { Arena } from './split-arena.ts';
+import type { KernelStep, StreamStep } from './step.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
 import { Waits } from './waits.ts';
@@ -81,6 +83,8 @@ export class CudaDevice implements Device {
   readonly #onLost: (error: DeviceLost) => void;
   /** Null until somebody wants to know, and when nobody does any more. */
   #spans: CudaSpans | null = null;
+  /** Notes the time, for comparisons of the clocks. */
+  #probe: CudaProgram | null = null;
   #closed = false;
 
   constructor(info: CudaDeviceInfo, services: CudaServices) {
@@ -186,21 +190,34 @@ export class CudaDevice implements Device {
     const p = program as CudaProgram;
     const located = buffers as readonly CudaBuffer[];
     this.#settleAll(p.name, p.needs, located);
+    const stamps = id === undefined ? null : (this.#spans?.stampsFor(p) ?? null);
+    if (stamps !== null) {
+      const steps = p.make.stamped!();
+      stamps.place(steps);
+      this.#enqueue(p, steps, located, scalars);
+      stamps.commit(id!, steps.length);
+      return;
+    }
     this.#spans?.begin(id);
-    this.#enqueue(p, located, scalars);
+    this.#enqueue(p, p.steps, located, scalars);
     this.#spans?.end(id);
   }
 
-  #enqueue(p: CudaProgram, located: readonly CudaBuffer[], scalars: readonly number[]): void {
+  #enqueue(
+    p: CudaProgram,
+    steps: readonly StreamStep[],
+    located: readonly CudaBuffer[],
+    scalars: readonly number[],
+  ): void {
     if (p.borrowedBytes === 0) {
-      for (const step of p.steps) step.run(this.#compute, located, 0, scalars);
+      for (const step of steps) step.run(this.#compute, located, 0, scalars);
       return;
     }
     const borrowed = this.allocate(p.borrowedBytes) as CudaBuffer;
     borrowed.used = this.#progress.next();
     // Handed back at once: the next user comes later on the same stream.
     try {
-      for (const step of p.steps) step.run(this.#compute, located, borrowed.address, scalars);
+      for (const step of steps) step.run(this.#compute, located, borrowed.address, scalars);
     } finally {
       this.release(borrowed);
     }
@@ -258,7 +275,7 @@ export class CudaDevice implements Device {
 
   spans(on: boolean | 'detailed'): void {
     this.#enter();
-    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute);
+    if (on) this.#spans ??= new CudaSpans(this.#driver, this.#compute, () => this.#lookAtClock());
     else {
       this.#spans?.close();
       this.#spans = null;
@@ -405,16 +422,30 @@ export class CudaDevice implements Device {
     return b;
   }
 
-  #build(recipe: ModuleRecipe, needs: readonly number[]): CudaProgram {
+  #build(recipe: ModuleRecipe, needs: readonly number[], measured = this.#spans !== null): CudaProgram {
     this.#compiler.sweep();
-    return buildProgram(this.#driver, this.#compiler, recipe, needs, (bytes) => {
+    const keep = (bytes: number): number => {
       const { call, outAddress } = this.#driver;
       this.#driver.check(call.cuMemAlloc_v2(outAddress, bytes), `scratch memory of ${recipe.name}`);
       const address = this.#driver.u64();
       this.#spans?.apart();
       this.#driver.check(call.cuMemsetD32Async(address, 0, Math.ceil(bytes / 4), this.#compute), 'cuMemsetD32');
       return address;
+    };
+    const { processors } = this.target;
+    return buildProgram(recipe, needs, {
+      driver: this.#driver,
+      compiler: this.#compiler,
+      keep,
+      processors,
+      measured,
     });
+  }
+
+  #lookAtClock(): KernelStep {
+    this.#driver.use(this.#context);
+    this.#probe ??= this.#build(probeRecipe(this.target), [], true);
+    return this.#probe.make.stamped!()[0]!;
   }
 
   /** Takes back blocks whose copies are done, in the order of each stream. */

@@ -6,7 +6,7 @@
 import { byteSize } from '../../base/dtype.ts';
 import type { Matmul, Products } from '../../kernel/kernel.ts';
 import { needsOf } from '../fit.ts';
-import { CudaProgram } from './program.ts';
+import { CudaProgram, once, type ProgramSteps } from './program.ts';
 import type { Target } from './ptx/target.ts';
 import { kernelRecipe, type ModuleRecipe } from './recipe.ts';
 import { apart, outputIndex, rebind } from './routines/epilogue.ts';
@@ -22,7 +22,7 @@ export interface ProductContext {
 
 export function buildMatmul(r: Matmul, { libraries, target, build }: ProductContext): CudaProgram {
   const whole = libraryProgram(r, libraries);
-  if (whole) return new CudaProgram(r.name, whole.source, whole.steps, whole.borrowedBytes, true, needsOf(r));
+  if (whole) return new CudaProgram(r.name, whole.source, foreign(whole.steps), whole.borrowedBytes, true, needsOf(r));
   if (!r.epilogue) return build(matmulRecipe(r, target));
   const { product, kernel, inPlace } = apart(r, r.epilogue);
   const fromLibrary = libraryProgram(product, libraries);
@@ -36,7 +36,7 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
   const borrowedBytes = offset + (inPlace ? 0 : r.batch * r.m * r.n * byteSize(r.type));
   const to = (index: number): Argument => (index === 2 ? between : { kind: 'buffer', index });
   const first = fromLibrary
-    ? { source: fromLibrary.source, steps: fromLibrary.steps.map((s) => writing(s, between)), cached: true }
+    ? { source: fromLibrary.source, make: foreign(fromLibrary.steps.map((s) => writing(s, between))), cached: true }
     : build({ ...recipe!, launches: recipe!.launches.map((l) => ({ ...l, args: rebind(l.args, to) })) });
   const behind = kernelRecipe(kernel, target);
   // The kernel reads the product as its first buffer; the epilogue's own inputs follow A and B in the launch.
@@ -46,8 +46,19 @@ export function buildMatmul(r: Matmul, { libraries, target, build }: ProductCont
     launches: behind.launches.map((l) => ({ ...l, args: rebind(l.args, shifted) })),
   });
   const source = `${first.source}\n${second.source}`;
-  const steps = [...first.steps, ...second.steps];
-  return new CudaProgram(r.name, source, steps, borrowedBytes, first.cached && second.cached, needsOf(r));
+  const make = inTurn(first.make, second.make);
+  return new CudaProgram(r.name, source, make, borrowedBytes, first.cached && second.cached, needsOf(r));
+}
+
+/** Steps that are not ours: they note no times. */
+const foreign = (steps: readonly StreamStep[]): ProgramSteps => ({ plain: () => steps, stamped: null });
+
+function inTurn(a: ProgramSteps, b: ProgramSteps): ProgramSteps {
+  const [first, second] = [a.stamped, b.stamped];
+  return {
+    plain: once(() => [...a.plain(), ...b.plain()]),
+    stamped: first && second && once(() => [...first(), ...second()]),
+  };
 }
 
 /** Products of one shape as one launch, with the sums each has alone; what is not multiplied by tiles of ours is launched one by one. */
@@ -56,12 +67,12 @@ export function buildProducts(r: Products, context: ProductContext): CudaProgram
   const { libraries, target, build } = context;
   const needs = needsOf(r);
   if (!libraryProgram(product, libraries) && !onTensorCores(product, target)) {
-    const { source, steps, borrowedBytes, cached } = build(routineRecipe(r, target));
-    return new CudaProgram(r.name, source, steps, borrowedBytes, cached, needs);
+    const { source, make, borrowedBytes, cached } = build(routineRecipe(r, target));
+    return new CudaProgram(r.name, source, make, borrowedBytes, cached, needs);
   }
   const one = buildMatmul(product, context);
   const steps = Array.from({ length: count }, (_, i) => one.steps.map((step) => ofPair(step, i, count)));
-  return new CudaProgram(r.name, one.source, steps.flat(), one.borrowedBytes, one.cached, needs);
+  return new CudaProgram(r.name, one.source, foreign(steps.flat()), one.borrowedBytes, one.cached, needs);
 }
 
 /** A product's step with the buffers of the i-th of several. */

@@ -20,6 +20,8 @@ export interface ModuleRecipe {
   readonly keptBytes: number;
   /** Memory each run borrows, contents undefined. */
   readonly borrowedBytes: number;
+  /** The text is a user's, of any form. */
+  readonly raw?: true;
 }
 
 export function kernelRecipe(kernel: Kernel, target: Target): ModuleRecipe {
@@ -52,5 +54,6 @@ export function rawRecipe(raw: RawKernel): ModuleRecipe {
     launches: [{ entry: raw.entry, grid: raw.grid, block: raw.block, shared: 0, args }],
     keptBytes: 0,
     borrowedBytes: 0,
+    raw: true,
   };
 }

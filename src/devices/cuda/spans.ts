@@ -1,25 +1,33 @@
-// When launches ran on the device, by timed events between them.
+// When launches ran on the device.
 //
-// A launch costs as little as possible while it is enqueued: one event behind it, and one before it only if the device may have
-// been idle. On a busy stream a launch begins where the one before ended, so they share that event. Nothing is waited for, and
-// nothing is built but a row of numbers; times are read later, many at once, when somebody asks for them.
+// Kernels of ours note it themselves (`stamps.ts`), which costs them next to nothing. Libraries' calls, users' own kernels and
+// recordings are measured by timed events: one event behind a launch, and one before it only if the device may have been idle. On
+// a busy stream a launch begins where the one before ended, so they share that event. Nothing is waited for, and nothing is built
+// but a row of numbers; times are read later, many at once, when somebody asks for them.
 //
 // Events are limited. When all of them wait for the device, launches are measured together with the next one that gets an event.
 //
 // Times count from an anchor: an event on a stream of its own, which never waits for work. The driver gives times since then as
 // 32-bit floats, so the anchor is renewed at every comparison of the clocks (every ten seconds): the digits stay below 1 µs. The
-// clock itself goes on through all anchors.
+// clock itself goes on through all anchors. The clock that kernels read is the same one, counted from elsewhere: with every comparison
+// of the clocks, launches that only look at it are put between two events.
 
 import { type ClockSample, clockReadings, compareClocks } from '../clock.ts';
 import type { ClockReading, Span } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone } from './events.ts';
+import type { CudaProgram } from './program.ts';
+import { Stamps } from './stamps.ts';
+import type { KernelStep } from './step.ts';
+import { spinMs, Waits, whenDone } from './waits.ts';
 
 /** Timed events of a device, at most. */
 const mostEvents = 4096;
 const nonBlocking = 1;
 /** A reading that took longer is given up: something keeps the device busy. */
 const mostMs = 50;
+/** Launches that look at the clock are repeated for so long. */
+const probingMs = 2;
 
 interface Anchor {
   readonly event: number;
@@ -60,23 +68,44 @@ export class CudaSpans {
   /** The anchor before, which rows up to a number count from. */
   #before: Anchor | null = null;
   #since = 0;
+  /** Null if there is no memory for them: then kernels of ours are measured by events too. */
+  readonly #stamps: Stamps | null;
+  readonly #probe: () => KernelStep;
+  readonly #waits = new Waits();
+  /** What the clock of events shows where that of kernels shows 0, and how well that is known; both in ms. */
+  #stampsFrom: { readonly base: number; readonly error: number } | null = null;
+  /** The clock of events on the host's. */
+  #reading: ClockReading | null = null;
+  #closed = false;
 
-  constructor(driver: Driver, compute: number) {
+  /** `probe` makes a launch that does nothing but note the time. */
+  constructor(driver: Driver, compute: number, probe: () => KernelStep) {
     this.#driver = driver;
     this.#compute = compute;
+    this.#probe = probe;
     this.#out = new Float32Array(driver.out.buffer, 0, 1);
     driver.check(driver.call.cuStreamCreate(driver.outAddress, nonBlocking), 'cuStreamCreate');
     this.#stream = driver.u64();
     this.#anchor = { event: this.#record(this.#stream), base: 0 };
+    this.#stamps = Stamps.open(driver, compute, this.#stream);
   }
 
   /** Something else was enqueued: the next launch does not begin where the last one ended. */
   apart(): void {
     this.#linked = false;
+    this.#stamps?.apart();
+  }
+
+  /** What notes the times of a program's next launch; null if events have to. */
+  stampsFor({ make }: CudaProgram): Stamps | null {
+    if (make.stamped === null || this.#stamps === null) return null;
+    this.#linked = false;
+    return this.#stamps;
   }
 
   /** A launch follows, and what it has to wait for is enqueued; without an id it is not measured. */
   begin(id: number | undefined): void {
+    this.#stamps?.apart();
     if (id === undefined) {
       this.#linked = false;
       return;
@@ -102,10 +131,10 @@ export class CudaSpans {
     this.#collect();
     this.#dropBegin();
     if (this.#unmeasured.length > 0 && this.#left > 0) this.#row(this.#unmeasured.pop()!);
+    const spans: Span[] = this.#takeStamped();
     const known = this.#known;
-    if (known.length === 0) return [];
+    if (known.length === 0) return spans;
     this.#known = [];
-    const spans: Span[] = [];
     for (let i = 0; i < known.length; i += 4) {
       const [id, start, end, row] = [known[i]!, known[i + 1]!, known[i + 2]!, known[i + 3]!];
       const ids = this.#together.get(row);
@@ -115,7 +144,14 @@ export class CudaSpans {
     return spans;
   }
 
-  clock(): ClockReading {
+  async clock(): Promise<ClockReading> {
+    const reading = this.#clockOfEvents();
+    if (this.#stamps) await this.#compareStamps(this.#stamps);
+    this.#reading = { ...reading, errorUs: reading.errorUs + 1000 * (this.#stampsFrom?.error ?? 0) };
+    return this.#reading;
+  }
+
+  #clockOfEvents(): ClockReading {
     const samples: ClockSample[] = [];
     for (let i = 0; i < clockReadings; i++) {
       const before = performance.now();
@@ -134,15 +170,59 @@ export class CudaSpans {
   }
 
   close(): void {
+    this.#closed = true;
     const { call } = this.#driver;
+    this.#stamps?.close();
     for (const e of this.#all) call.cuEventDestroy_v2(e);
     call.cuStreamDestroy_v2(this.#stream);
     this.#all.length = 0;
   }
 
+  #takeStamped(): Span[] {
+    // Until the clocks were compared nobody knows when that was.
+    if (this.#stamps === null || this.#stampsFrom === null || this.#reading === null) return [];
+    const { base } = this.#stampsFrom;
+    const { device, host, errorUs } = this.#reading;
+    const taken = this.#stamps.take();
+    return taken.map(({ id, start, end }, i) => {
+      const next = taken[i + 1];
+      const done = base + end / 1e6;
+      // The next one was waiting for this one's end: up to its own beginning the device was busy with going over to it.
+      const straight = next?.linked === true && next.enqueued - host + device + errorUs / 1000 < done;
+      return { id, start: base + start / 1e6, end: straight ? base + next.start / 1e6 : done };
+    });
+  }
+
+  /**
+   * Compares the clock that kernels read with that of events: a launch between two events notes a time between theirs. A device
+   * that is busy lets it wait, and the range gets wide; then what was known before stands.
+   */
+  async #compareStamps(stamps: Stamps): Promise<void> {
+    const samples: ClockSample[] = [];
+    const probe = this.#probe();
+    const since = performance.now();
+    for (let i = 0; i < clockReadings && (i === 0 || performance.now() - since < probingMs); i++) {
+      const before = this.#record(this.#stream);
+      stamps.placeProbe(probe);
+      probe.run(this.#stream, [], 0, []);
+      const after = this.#record(this.#stream);
+      await whenDone(this.#driver, after, this.#waits, spinMs);
+      if (this.#closed) return;
+      const { event, base } = this.#anchor;
+      const [from, to] = [base + this.#elapsed(event, before), base + this.#elapsed(event, after)];
+      samples.push({ before: from, after: to, device: stamps.probed() / 1e6 });
+      this.#idle.push(before, after);
+    }
+    const { device, host, errorUs } = compareClocks(samples);
+    const error = errorUs / 1000;
+    if (this.#stampsFrom === null || error < 2 * this.#stampsFrom.error) {
+      this.#stampsFrom = { base: host - device, error };
+    }
+  }
+
   get #left(): number {
-    // Two anchors, the event of a reading of the clock and the end of the row read last always have one.
-    return this.#idle.length + mostEvents - 4 - this.#all.length;
+    // Two anchors, two events of a reading of the clocks and the end of the row read last always have one.
+    return this.#idle.length + mostEvents - 5 - this.#all.length;
   }
 
   /** Whether the device has not reached the end of the newest row. */

@@ -12,6 +12,8 @@ export type Argument =
   /** An offset into memory that a launch borrows. */
   | { readonly kind: 'borrowed'; readonly offset: number }
   | { readonly kind: 'scalar'; readonly index: number; readonly type: DType }
+  /** Where the launch notes when it ran. */
+  | { readonly kind: 'slot' }
   | { readonly kind: 'number'; readonly value: number };
 
 export interface StepShape {
@@ -55,6 +57,8 @@ export class KernelStep implements StreamStep {
   readonly #buffers: readonly { readonly word: number; readonly index: number }[];
   readonly #borrowed: readonly { readonly word: number; readonly offset: number }[];
   readonly #scalars: readonly { readonly at: number; readonly index: number; readonly type: DType }[];
+  /** The word of the slot; -1 if it has none. */
+  #slot = -1;
 
   constructor(driver: Driver, name: string, fn: number, shape: StepShape, home: StepHome) {
     this.#driver = driver;
@@ -97,6 +101,9 @@ export class KernelStep implements StreamStep {
         case 'number':
           this.#put(2 * i, a.value);
           break;
+        case 'slot':
+          this.#slot = 2 * i;
+          break;
         default:
           a satisfies never;
       }
@@ -113,6 +120,12 @@ export class KernelStep implements StreamStep {
       return a.kind === 'scalar' ? { ...a, index: scalars[a.index]! } : a;
     });
     return new KernelStep(this.#driver, this.name, this.fn, { ...this.#shape, args }, this.#home);
+  }
+
+  /** The next launch notes its times there: at an address, in two words. */
+  stampAt(low: number, high: number): void {
+    this.#words[this.#slot] = low;
+    this.#words[this.#slot + 1] = high;
   }
 
   /** Writes the arguments; returns whether any of them differs from the last time. */

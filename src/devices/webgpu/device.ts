@@ -29,7 +29,7 @@ import { patchKernel } from './routines/patch.ts';
 import { ScalarBlock } from './scalars.ts';
 import { PassSpans } from './spans.ts';
 import { Downloads, Uploads } from './transfer.ts';
-import { Patience, restsOfNode, type Waiter } from './wait.ts';
+import type { Waiter } from './wait.ts';
 
 export interface WebGpuSetup {
   readonly id: string;
@@ -40,6 +40,8 @@ export interface WebGpuSetup {
   readonly timestamps: boolean;
   /** Pipelines that bind alike may share a layout. */
   readonly sharedLayouts: boolean;
+  /** How results are awaited, given what counts the workgroups enqueued; null if just so. */
+  readonly waiter: ((enqueued: () => number) => Waiter) | null;
   /** A new device in place of this one, after a loss. */
   readonly reopen: () => Promise<WebGpuDevice>;
 }
@@ -96,9 +98,7 @@ export class WebGpuDevice implements Device {
     this.#uploads = new Uploads(gpu, this.#queue, sizes.piece, (dst, word, mask, value) =>
       this.#patch(dst, word, mask, value),
     );
-    const rests = setup.traits.cpu ? restsOfNode() : null;
-    const patience = rests && new Patience(rests, () => this.#queue.workgroups);
-    const awaited: Waiter = (work) => (patience ? patience.during(work) : work);
+    const awaited = setup.waiter?.(() => this.#queue.workgroups) ?? ((work) => work);
     this.#downloads = new Downloads(gpu, this.#queue, sizes.piece, awaited, (cause) => this.#life.error('read', cause));
     this.#marks = new Marks(gpu, this.#queue, setup.timestamps, awaited, () => this.#life.check('whenDone'));
     this.#queue.addRider(this.#uploads);

@@ -1,6 +1,7 @@
 // Finds and opens WebGPU devices: `navigator.gpu` where a browser has one, Dawn in Node. Never throws; what cannot be
 // opened is listed with the reason and what would help.
 
+import { isNode } from '../../base/platform.ts';
 import { ArgumentError, DeviceUnavailable } from '../../errors.ts';
 import type { Device } from '../device.ts';
 import { dtypesOf, WebGpuDevice } from './device.ts';
@@ -10,10 +11,15 @@ import type { Traits } from './plan.ts';
 import { mayShareLayouts } from './shared-layouts.ts';
 import { nativeOps } from './wgsl/ops.ts';
 
+/** An implementation of WebGPU, such as `navigator.gpu`. Said in words of its own: projects for Node have no types of WebGPU. */
+export interface WebGpu {
+  requestAdapter(options?: object): Promise<unknown>;
+}
+
 export interface WebGpuOptions {
   /** A WebGPU implementation to use instead of the one found. */
-  readonly gpu?: GPU;
-  readonly powerPreference?: GPUPowerPreference;
+  readonly gpu?: WebGpu;
+  readonly powerPreference?: 'low-power' | 'high-performance';
   /** Memory the device may use, in bytes. WebGPU does not tell; without this a cautious figure is assumed. */
   readonly memoryBytes?: number;
   /** Which plans to use: those for GPUs or those for software adapters. Default: what the adapter is. */
@@ -91,7 +97,7 @@ interface Source {
 
 async function findGpu(options: WebGpuOptions): Promise<Source | { reason: string; fix: string }> {
   const scope = globalThis as { navigator?: { gpu?: GPU }; process?: Environment & { versions?: { node?: string } } };
-  const gpu = options.gpu ?? scope.navigator?.gpu;
+  const gpu = (options.gpu as GPU | undefined) ?? scope.navigator?.gpu;
   if (gpu) return { gpu, hostBytes: null, driver: null };
   if (scope.process?.versions?.node) {
     const { openDawn } = await import('./node.ts');
@@ -146,6 +152,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
         ...(source.driver ? { driver: source.driver } : {}),
       },
     },
+    waiter: traits.cpu && isNode() ? (await import('./wait.ts')).patientWaiter : null,
     reopen: () => reopen(source, options),
   });
 }

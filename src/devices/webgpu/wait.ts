@@ -68,11 +68,8 @@ export class Patience {
   };
 }
 
-/** Rests on this thread, where a thread may rest: in Node. Null in browsers, which do not poll. */
-export function restsOfNode(): Rests | null {
-  const { setImmediate } = globalThis as { setImmediate?: (f: () => void) => void };
-  const { process } = globalThis as { process?: { versions?: { node?: string } } };
-  if (!process?.versions?.node || !setImmediate) return null;
+/** Rests on this thread, as threads of Node may. */
+function restsOfThread(): Rests {
   const cell = new Int32Array(new SharedArrayBuffer(4));
   return {
     now: () => performance.now(),
@@ -81,4 +78,10 @@ export function restsOfNode(): Rests | null {
       Atomics.wait(cell, 0, 0, ms);
     },
   };
+}
+
+/** Awaits with patience. For Node: browsers do not poll. */
+export function patientWaiter(enqueued: () => number): Waiter {
+  const patience = new Patience(restsOfThread(), enqueued);
+  return (work) => patience.during(work);
 }

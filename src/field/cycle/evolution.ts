@@ -15,8 +15,8 @@ export const blurWeights: Readonly<Record<Blur, readonly [number, number]>> = {
 
 /** The blurred field; `firstAxis` is the first of its three axes of cells. */
 export function blurred(x: Tensor, near: Neighbours, blur: Blur, firstAxis: number): Tensor {
+  if (blur === 'mean') return near.sumAround(x, firstAxis).mul(1 / 27);
   const around = near.around(x, firstAxis);
-  if (blur === 'mean') return sumOf(around.flat(2)).mul(1 / 27);
   // Neighbours by how many axes lie between: 1/8 at the cell, 1/16, 1/32, 1/64 at the corners.
   const byDistance: Tensor[][] = [[], [], [], []];
   around.forEach((plane, i) => {

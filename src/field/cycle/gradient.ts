@@ -32,28 +32,31 @@ export function gradient(
     }
     return { smooth: before.add(after).add(at.mul(2)), slope: after.sub(before) };
   };
-  const rows = near.around(x, firstAxis).map((plane) => plane.map((row) => across(row, 2)));
-  const planes = rows.map((plane) => ({
-    smooth: across(
-      plane.map((p) => p.smooth),
+  // Along the last axis last: what two neighbours there have in common is computed once.
+  const around = near.around(x, firstAxis);
+  const sides = [0, 1, 2] as const;
+  const planes = sides.map((k) => {
+    const columns = sides.map((j) =>
+      across(
+        sides.map((i) => around[i]![j]![k]!),
+        0,
+      ),
+    );
+    const smooth = across(
+      columns.map((c) => c.smooth),
       1,
-    ),
-    slope: across(
-      plane.map((p) => p.slope),
+    );
+    const slope = across(
+      columns.map((c) => c.slope),
       1,
-    ),
-  }));
-  const first = across(
-    planes.map((p) => p.smooth.smooth),
-    0,
-  ).slope;
-  const second = across(
-    planes.map((p) => p.smooth.slope),
-    0,
-  ).smooth;
-  const third = across(
-    planes.map((p) => p.slope.smooth),
-    0,
-  ).smooth;
+    );
+    return { smooth: smooth.smooth, first: slope.smooth, second: smooth.slope };
+  });
+  const along = (part: 'smooth' | 'first' | 'second'): Pair =>
+    across(
+      planes.map((p) => p[part]),
+      2,
+    );
+  const [first, second, third] = [along('first').smooth, along('second').smooth, along('smooth').slope];
   return [first.mul(1 / 32), second.mul(1 / 32), third.mul(1 / 32)];
 }

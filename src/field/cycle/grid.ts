@@ -43,6 +43,12 @@ export class Neighbours {
     return at.equal(end < 0 ? 0 : n - 1).broadcastTo(x.shape);
   }
 
+  /** The sum of the 27 values around. Along the last axis last: what two neighbours there have in common is computed once. */
+  sumAround(x: Tensor, firstAxis: number): Tensor {
+    const around = this.around(x, firstAxis);
+    return sumOf(steps.map((_, k) => sumOf(steps.map((_, j) => sumOf(steps.map((_, i) => around[i]![j]![k]!))))));
+  }
+
   /** All 27 values around, by row: [first axis][second axis][third axis], each -1, 0, 1. */
   around(x: Tensor, firstAxis: number): Tensor[][][] {
     return steps.map((i) => {

@@ -4,7 +4,6 @@ import type { Runtime, Tensor } from '../../index.ts';
 import { rangeOf, totalChannels } from '../layout.ts';
 import { attentionOf } from './attention.ts';
 import { featuresOf } from './features.ts';
-import { sumOf } from './grid.ts';
 import { falloff } from './imprint.ts';
 import { readoutOf } from './readout.ts';
 import { profileStart, type StatisticName, statisticNames, tailLength } from './record.ts';
@@ -89,7 +88,7 @@ export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: 
   const cells = cellsOf(parts.shape);
   const flat = (t: Tensor): Tensor => t.reshape([-1, cells]);
   const total = (t: Tensor): Tensor => flat(t).sum({ axis: 1 });
-  const around = sumOf(parts.near.around(planes.absoluteAll, 1).flat(2));
+  const around = parts.near.sumAround(planes.absoluteAll, 1);
   // Noise is told in mean activity; this is a sum over 27 cells and all channels.
   const noisy = placeNoise ? around.add(placeNoise.mul(27 * x.shape[4]!)) : around;
   const emptiest = flat(noisy).argmin({ axis: 1 });

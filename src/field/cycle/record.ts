@@ -45,10 +45,19 @@ export function profileStart(shape: FieldShape, axis: number): number {
   return at;
 }
 
-export function statisticsOf(tail: Float32Array, { motorDim }: FieldShape): Statistics {
-  const made: Record<string, number> = {};
-  statisticNames.forEach((name, i) => {
-    made[name] = tail[motorDim + i]!;
-  });
-  return made as Statistics;
+/** In the order of `statisticNames`. Written out: it is made for every field in every cycle. */
+export function statisticsOf(tail: Float32Array, { motorDim: m }: FieldShape): Statistics {
+  return {
+    absoluteAll: tail[m]!,
+    sum: tail[m + 1]!,
+    absolute: tail[m + 2]!,
+    squares: tail[m + 3]!,
+    largest: tail[m + 4]!,
+    sparse: tail[m + 5]!,
+    temporal: tail[m + 6]!,
+    weak: tail[m + 7]!,
+    place0: tail[m + 8]!,
+    place1: tail[m + 9]!,
+    place2: tail[m + 10]!,
+  };
 }

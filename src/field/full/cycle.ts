@@ -92,7 +92,7 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
 
     // Coupling and the limiter.
     const signal = diffused.mul(dyn('plasticity', 0).sigmoid()).tanh().mul(0.1);
-    const others = sumOf(near.around(signal, 1).flat(2)).sub(signal);
+    const others = near.sumAround(signal, 1).sub(signal);
     const strongly = sumOf([0, 1, 2, 3].map((k) => dyn('coupling', k))).mul(0.25);
     const couples = strongly.mul(dyn('plasticity', 1).sigmoid());
     const limited = diffused.add(others.mul(couples)).mul(0.5).tanh().mul(2);

@@ -143,9 +143,10 @@ export class FullMind implements Mind {
     };
   }
 
-  write(into: Float32Array, input: CheckedInput, cycle: number, thought: FullThought): void {
+  write(whole: Float32Array, at: number, input: CheckedInput, cycle: number, thought: FullThought): void {
     const { shape } = this.#options;
     const t = this.#tables;
+    const into = whole.subarray(at, at + this.inputLength).fill(0);
     writeInput(into, 0, input, cycle, shape);
     thoughtNames.forEach((name, i) => {
       into[t.thoughts + i] = thought.values[name];
@@ -165,8 +166,8 @@ export class FullMind implements Mind {
     this.#mood = thought.mood;
     this.#attractors = thought.attractors;
     this.#sparsity = statisticsOf(tail, shape).weak / (cellsOf(shape) * shape.layout.content);
-    this.#activity = tail.slice(t.blockActivity, t.blockActivity + t.blockCount);
-    this.#content = tail.slice(t.blockContent, t.blockContent + t.blockCount * shape.layout.content);
+    this.#activity.set(tail.subarray(t.blockActivity, t.blockActivity + t.blockCount));
+    this.#content.set(tail.subarray(t.blockContent, t.blockContent + t.blockCount * shape.layout.content));
     if (input.active) this.#remember(input.sensors, [...tail.subarray(t.extra, t.extra + 3)], cycle);
     if (cycle % sampleEvery === 0) this.#look(tail.slice(t.samples, t.samples + sampleCount), cycle);
     if (cycle % regionEvery === 0)

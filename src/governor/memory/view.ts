@@ -2,6 +2,7 @@
 // knows tensors or devices.
 
 import type { DType } from '../../base/dtype.ts';
+import { idle } from '../../base/platform.ts';
 import type { DeviceId } from '../../devices/device.ts';
 
 /** The memory of one device, in bytes, as of now. */
@@ -81,8 +82,7 @@ export interface TickClock {
 export const systemClock: TickClock = {
   now: () => Date.now(),
   every: (ms, tick) => {
-    const timer = setInterval(tick, ms);
-    (timer as { unref?: () => void }).unref?.();
+    const timer = idle(setInterval(tick, ms));
     return () => clearInterval(timer);
   },
 };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { Place } from '../../devices/place.ts';
 import { createReferenceDevice } from '../../devices/reference/device.ts';
 import { DeviceLost, ForgeError, KernelError, OutOfMemory, ShapeError } from '../../errors.ts';
 import type { Ladder } from '../memory/ladder.ts';
 import { type Asked, Attempts, asked, type Maybe } from './attempt.ts';
-import { ManualClock } from './clock.ts';
 import { Aborted, RecoveryExhausted, TransientError } from './errors.ts';
 import { Health } from './health.ts';
 import type { Losses } from './loss.ts';

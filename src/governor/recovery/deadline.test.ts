@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { DeviceLost } from '../../errors.ts';
-import { ManualClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { Aborted, DeadlineExceeded } from './errors.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { ArgumentError } from '../../errors.ts';
 import { Breaker, type BreakerState } from './breaker.ts';
-import { ManualClock } from './clock.ts';
 import { Health } from './health.ts';
 import { resolveRecovery } from './options.ts';
 

@@ -6,7 +6,7 @@
 
 import { show } from '../../base/shape.ts';
 import type { Place } from '../../devices/place.ts';
-import { dropUse, type Node, type Replay, settle } from '../../graph/node.ts';
+import { addUse, dropUse, type Node, type Replay, settle } from '../../graph/node.ts';
 import { Storage, type Storages } from '../../graph/storage.ts';
 import { TensorLost } from './errors.ts';
 
@@ -26,7 +26,7 @@ export function revive(nodes: readonly Node[], books: Storages, compute: (node: 
   const visited = new Set<Node>();
   for (const node of nodes) arrange(node, avoided, visited, order);
   // Held until the last user is restored: computing the first one lets go of what a later one needs too.
-  for (const node of order) node.uses++;
+  for (const node of order) addUse(node);
   try {
     for (const node of order) {
       restore(node, avoided, books);
@@ -113,12 +113,12 @@ function restore(node: Node, without: number, books: Storages): void {
     settle(node, made[lineage.index]!.storage!);
     // The call's own nodes have done their work.
     for (const n of made) {
-      n.uses++;
+      addUse(n);
       dropUse(n);
     }
   } else {
     node.sources = lineage!;
-    for (const s of lineage!) s.uses++;
+    for (const s of lineage!) addUse(s);
   }
   old?.disown();
 }

@@ -1,5 +1,6 @@
-// Shortest distances on a device, by rounds: every round relaxes all edges at once. That is delta stepping with one bucket for all
-// vertices; on whole arrays a round costs the same however few vertices are in a bucket, so smaller buckets only add rounds.
+// Shortest distances on a device, by the rounds of Bellman and Ford: each relaxes all edges at once. Delta stepping would let only
+// vertices of one bucket of distances take part in a round; on whole arrays a round costs the same however few do, so its buckets
+// only add rounds (bench/lattice/delta.ts measures both).
 //
 // Sums of weights are rounded as Dijkstra's algorithm rounds them (outwards from the source), so the results are its bits.
 

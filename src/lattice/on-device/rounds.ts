@@ -2,6 +2,7 @@
 // one by one; a round after the last needed one must change nothing.
 
 import type { Runtime, Tensor } from '../../index.ts';
+import { kept } from './kept.ts';
 
 /** Runs a body at the device that was chosen; tensors it makes and does not return are disposed of. */
 export type Pinned = <T>(body: () => T) => T;
@@ -19,6 +20,8 @@ export interface Rounds<S extends Fields> {
   readonly more?: ((fields: S, count: number) => Tensor) | undefined;
   /** Rounds between two looks at `more`. Default 16. */
   readonly every?: number | undefined;
+  /** Names the step where it depends on nothing else, so that its compiled form can be kept. */
+  readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onRound?: (() => void) | undefined;
 }
@@ -30,9 +33,12 @@ const together = 8;
 export async function rounds<S extends Fields>(
   rt: Runtime,
   pinned: Pinned,
-  { start, step, most, more, every = 16, signal, onRound }: Rounds<S>,
+  { start, step, most, more, every = 16, key, signal, onRound }: Rounds<S>,
 ): Promise<{ readonly fields: S; readonly count: number }> {
-  const compiled = [together, 1].map((times) => ({ times, ...repeated(rt, step, times) }));
+  const compiled = [together, 1].map((times) => {
+    const make = (): Repeated<S> => repeated(rt, step, times);
+    return key === undefined ? make() : kept(rt, `${times} × ${key}`, make);
+  });
   let fields = start;
   try {
     let count = 0;
@@ -54,7 +60,8 @@ export async function rounds<S extends Fields>(
       if (!more || count >= most) continue;
       const flag = pinned(() => more(fields, count).compute());
       const [any] = await flag.data({ signal });
-      flag.dispose();
+      // It may be one of the fields.
+      if (!Object.values(fields).includes(flag)) flag.dispose();
       if (!any) break;
     }
     return { fields, count };
@@ -62,23 +69,25 @@ export async function rounds<S extends Fields>(
     release(fields);
     throw error;
   } finally {
-    for (const { dispose } of compiled) dispose();
+    if (key === undefined) for (const c of compiled) c.dispose();
   }
 }
 
 /** So many rounds as one compiled function. */
-function repeated<S extends Fields>(
-  rt: Runtime,
-  step: (fields: S) => S,
-  times: number,
-): { readonly run: (fields: S) => S; readonly dispose: () => void } {
+interface Repeated<S> {
+  readonly times: number;
+  readonly run: (fields: S) => S;
+  dispose(): void;
+}
+
+function repeated<S extends Fields>(rt: Runtime, step: (fields: S) => S, times: number): Repeated<S> {
   const body = (fields: S): S => {
     let last = fields;
     for (let i = 0; i < times; i++) last = step(last);
     return last;
   };
   const compiled = rt.compile(body as unknown as (fields: Fields) => Fields);
-  return { run: compiled as unknown as (fields: S) => S, dispose: () => compiled.dispose() };
+  return { times, run: compiled as unknown as (fields: S) => S, dispose: () => compiled.dispose() };
 }
 
 export function release(fields: Fields): void {

@@ -1,6 +1,6 @@
 // Scopes as lines of JSON in a file, written as they end: a day can be profiled in constant memory.
 
-import { importNode } from '../../base/platform.ts';
+import { idle, importNode } from '../../base/platform.ts';
 import type { ProfileSpan } from '../record/span.ts';
 import { unwritable } from './save.ts';
 
@@ -38,8 +38,7 @@ export class EntryStream {
     this.#file = file;
     this.#handle = handle;
     this.#closed = closed;
-    this.#timer = setInterval(() => void this.#write(), everyMs);
-    (this.#timer as { unref?: () => void }).unref?.();
+    this.#timer = idle(setInterval(() => void this.#write(), everyMs));
   }
 
   add(span: ProfileSpan): void {

@@ -24,6 +24,7 @@ export const apiRoutes: Readonly<Record<string, Route>> = {
   '/api/events': { method: 'GET', run: (hub, { query }) => json(hub.ring.after(number(query, 'after', 0))) },
   '/api/events.jsonl': { method: 'GET', run: download },
   '/api/why': { method: 'GET', run: why },
+  '/api/field/slice': { method: 'GET', run: slice },
   '/api/profiling': { method: 'POST', run: profiling },
   '/metrics': {
     method: 'GET',
@@ -71,6 +72,14 @@ function why(hub: Hub, { query }: ApiRequest): Answer {
     throw bad('size', query.get('size'), 'Give a whole number of elements.');
   const at = query.get('at') || undefined;
   return json(watch.runtime.routing.explain(query.get('op') ?? '', elements, at === undefined ? {} : { at }));
+}
+
+/** Values of one channel on a slice of a field. Reads the device, and changes nothing. */
+async function slice(hub: Hub, { query }: ApiRequest): Promise<Answer> {
+  const name = query.get('field');
+  const field = hub.fields.find((f) => f.name === name);
+  if (!field) return problem(404, `There is no field '${name ?? ''}'.`, 'serveStudio({ fields: [field] })');
+  return json(await field.slice(number(query, 'axis', 0), number(query, 'index', 0), number(query, 'channel', 0)));
 }
 
 async function profiling(hub: Hub, request: ApiRequest): Promise<Answer> {

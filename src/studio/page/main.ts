@@ -7,6 +7,7 @@ import { clock } from './format.ts';
 import { batch } from './pages/batch.ts';
 import { devices } from './pages/devices.ts';
 import { events } from './pages/events.ts';
+import { field } from './pages/field.ts';
 import { forge } from './pages/forge.ts';
 import { memory } from './pages/memory.ts';
 import { overview } from './pages/overview.ts';
@@ -17,7 +18,7 @@ import { work } from './pages/work.ts';
 import { Store } from './store.ts';
 import { empty } from './widgets.ts';
 
-const pages: readonly Page[] = [overview, devices, memory, routing, work, batch, profiles, events, forge];
+const pages: readonly Page[] = [overview, devices, memory, routing, work, batch, field, profiles, events, forge];
 
 const app = document.getElementById('app')!;
 app.dataset.language = language;

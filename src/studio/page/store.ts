@@ -28,7 +28,10 @@ export interface View {
 const waits = [1000, 2000, 5000, 10_000];
 const mostSamples = 7200;
 const mostEvents = 10_000;
-const everyMs = 1000;
+/** ms between two snapshots, as the link asks for; the server keeps it within limits. */
+const everyMs = Number(new URLSearchParams(location.search).get('every')) || 1000;
+/** The server's history has one sample in this time. */
+const sampleMs = 1000;
 /** Without a snapshot for this long, values are stale. */
 const staleMs = 3500;
 
@@ -144,7 +147,7 @@ export class Store {
       if (source !== this.#source) return;
       const snapshot = JSON.parse((m as MessageEvent<string>).data) as StudioSnapshot;
       const last = this.#history.at(-1)?.time ?? 0;
-      if (snapshot.sample.time - last > everyMs / 2) this.#history.push(snapshot.sample);
+      if (snapshot.sample.time - last > sampleMs / 2) this.#history.push(snapshot.sample);
       if (this.#history.length > mostSamples) this.#history.splice(0, this.#history.length - mostSamples);
       this.#take(snapshot);
     });

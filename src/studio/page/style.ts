@@ -98,6 +98,7 @@ nav { display: grid; gap: 2px; }
 
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); border: 1px solid var(--border); border-radius: var(--radius); overflow: hidden; background: var(--surface); }
 .figures.three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+.figures.four { grid-template-columns: repeat(4, minmax(0, 1fr)); }
 .figure { padding: 14px 18px; min-height: 98px; min-width: 0; box-shadow: 0 0 0 0.5px var(--border); }
 .figure dt { color: var(--muted); font-size: 13px; }
 .figure-value { font-size: 21px; font-weight: 620; letter-spacing: -0.01em; line-height: 1.35; overflow-wrap: anywhere; }
@@ -188,6 +189,13 @@ input[type="checkbox"] { accent-color: var(--accent); width: 16px; height: 16px;
 .proof { padding-left: 22px; display: grid; gap: 4px; } .proof li { overflow-wrap: anywhere; }
 summary { cursor: pointer; padding: 6px 2px; }
 
+.slice-box { display: grid; gap: 10px; }
+.slice { width: 100%; aspect-ratio: 1; border-radius: 8px; background: var(--bg); }
+.bars { width: 100%; height: 84px; border-radius: 8px; } .histogram { width: 100%; height: 150px; border-radius: 8px; display: block; }
+.slider { display: grid; grid-template-columns: auto minmax(0, 1fr) 3ch; gap: 8px; align-items: center; flex: 1 1 160px; color: var(--muted); font-size: 12.5px; }
+.slider input { accent-color: var(--accent); min-height: 36px; min-width: 0; width: 100%; } .slider output { text-align: right; color: var(--text); }
+.slider.axis { flex: none; grid-template-columns: auto auto; } .slider select { min-height: 36px; padding: 6px 8px; border-radius: 8px; border: 1px solid var(--border); background: var(--raised); color: var(--text); }
+
 .uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
 .uplot { width: min-content; line-height: 1.5; }
 .u-title { text-align: center; }
@@ -221,7 +229,7 @@ summary { cursor: pointer; padding: 6px 2px; }
   .content { padding: 18px 16px 48px; }
   .answers, .stack { gap: 12px; }
   .panel { padding: 14px; }
-  .figures, .figures.three { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .figures, .figures.three, .figures.four { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .figure { padding: 12px 14px; }
   .figures > .figure:last-child:nth-child(odd) { grid-column: span 2; }
   .charts { grid-template-columns: minmax(0, 1fr); }

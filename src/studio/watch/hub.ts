@@ -14,8 +14,10 @@ import {
   studioSchema,
 } from '../types.ts';
 import type { BatchWatch } from './batches.ts';
+import type { FieldWatch } from './fields.ts';
 import { healthOf } from './health.ts';
 import { History, sampleEveryMs } from './history.ts';
+import type { QueueWatch } from './queues.ts';
 import { EventRing, Newest } from './ring.ts';
 import { RuntimeWatch } from './runtime.ts';
 
@@ -26,6 +28,8 @@ export interface HubOptions {
   readonly control: boolean;
   readonly compute?: GPUCompute | null | undefined;
   readonly batches?: readonly BatchWatch[] | undefined;
+  readonly queues?: readonly QueueWatch[] | undefined;
+  readonly fields?: readonly FieldWatch[] | undefined;
 }
 
 /** Somebody who looks. */
@@ -49,6 +53,8 @@ export class Hub {
   readonly #options: HubOptions;
   readonly #watches: RuntimeWatch[] = [];
   readonly #batches: readonly BatchWatch[];
+  readonly #queues: readonly QueueWatch[];
+  readonly #fields: readonly FieldWatch[];
   readonly #history: History;
   readonly #alerts: Alerts;
   readonly #viewers = new Map<Viewer, { due: number }>();
@@ -68,6 +74,8 @@ export class Hub {
   constructor(options: HubOptions) {
     this.#options = options;
     this.#batches = options.batches ?? [];
+    this.#queues = options.queues ?? [];
+    this.#fields = options.fields ?? [];
     this.#history = new History(options.history);
     this.#alerts = new Alerts(options.alerts);
     const { compute } = options;
@@ -87,6 +95,10 @@ export class Hub {
 
   get watches(): readonly RuntimeWatch[] {
     return this.#watches;
+  }
+
+  get fields(): readonly FieldWatch[] {
+    return this.#fields;
   }
 
   get history(): History {
@@ -156,7 +168,12 @@ export class Hub {
     if (this.#newest && now - this.#newest.time < 100) return this.#newest;
     const looks = this.#watches.map((watch) => ({ watch, snapshot: watch.look() }));
     for (const { watch, snapshot } of looks) watch.measure(snapshot);
-    const sample: Sample = { time: now, runtimes: looks.map(({ watch, snapshot }) => watch.sample(snapshot)) };
+    const fields = this.#fields.map((f) => f.view(now));
+    const sample: Sample = {
+      time: now,
+      runtimes: looks.map(({ watch, snapshot }) => watch.sample(snapshot)),
+      ...(fields.length > 0 ? { fields: this.#fields.map((f, i) => f.sample(fields[i]!)) } : {}),
+    };
     const runtimes = looks.map(({ watch, snapshot }) => watch.view(snapshot));
     const errors = (ms: number): number => this.#newer((w) => w.failures.list(), now - ms);
     const launches = this.#launchesWithin(
@@ -185,6 +202,8 @@ export class Hub {
       runtimes,
       compute: this.#compute(),
       batches: this.#batches.map((b) => b.view(now)),
+      queues: this.#queues.map((q) => q.view(now)),
+      fields,
       sample,
       seq: this.ring.seq,
     } as const;
@@ -255,7 +274,7 @@ export class Hub {
       Date.now(),
     );
     for (const watch of this.#watches) if (watch.closedAt === null) watch.work.start();
-    for (const batch of this.#batches) batch.start();
+    for (const source of [...this.#batches, ...this.#fields]) source.start();
     this.#timer = setInterval(() => this.#tick(), flushMs);
     this.#timer.unref();
     this.#tick();
@@ -265,7 +284,7 @@ export class Hub {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     for (const watch of this.#watches) watch.rest();
-    for (const batch of this.#batches) batch.stop();
+    for (const source of [...this.#batches, ...this.#fields]) source.stop();
   }
 
   #tick(): void {

@@ -4,7 +4,7 @@
 // reduced axis of 2^31 steps or more becomes two. Axes of the output stay: what is stored has fewer elements than bytes.
 
 import type { DType } from '../../../base/dtype.ts';
-import { cutOf, linear } from '../../../kernel/bounds.ts';
+import { type Bounds, cutOf, intervalOf, linear } from '../../../kernel/bounds.ts';
 import type { Alu, Expr, Exprs } from '../../../kernel/expr.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
@@ -13,14 +13,9 @@ import { below } from '../../../kernel/walk.ts';
 
 const limit = 2 ** 31;
 
-interface Range {
-  readonly min: number;
-  readonly max: number;
-}
-
-const anything: Range = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY };
-const fits = ({ min, max }: Range): boolean => min >= -limit && max < limit;
-const rangeOfType: Readonly<Partial<Record<DType, Range>>> = {
+const anything: Bounds = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY };
+const fits = ({ min, max }: Bounds): boolean => min >= -limit && max < limit;
+const rangeOfType: Readonly<Partial<Record<DType, Bounds>>> = {
   bool: { min: 0, max: 1 },
   u8: { min: 0, max: 255 },
   i32: { min: -limit, max: limit - 1 },
@@ -29,15 +24,15 @@ const rangeOfType: Readonly<Partial<Record<DType, Range>>> = {
 
 /** Unlike `bounds`, knows what an integer that became a position can be. */
 class Ranges {
-  readonly #known = new Map<Expr, Range>();
+  readonly #known = new Map<Expr, Bounds>();
 
-  of(e: Expr): Range {
+  of(e: Expr): Bounds {
     let known = this.#known.get(e);
     if (!known) this.#known.set(e, (known = this.#compute(e)));
     return known;
   }
 
-  #compute(e: Expr): Range {
+  #compute(e: Expr): Bounds {
     if (e.kind === 'const') return { min: Number(e.value), max: Number(e.value) };
     if (e.kind === 'axis') return { min: 0, max: e.size - 1 };
     if (e.kind === 'cast') {
@@ -47,28 +42,14 @@ class Ranges {
     }
     if (e.kind !== 'alu') return anything;
     const list = (e.op === 'where' ? e.src.slice(1) : e.src).map((s) => this.of(s));
-    const [a, b] = list as [Range, Range];
+    const [a, b] = list as [Bounds, Bounds];
     switch (e.op) {
-      case 'add':
-        return { min: a.min + b.min, max: a.max + b.max };
-      case 'sub':
-        return { min: a.min - b.max, max: a.max - b.min };
-      case 'mul': {
-        const corners = [a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max];
-        return corners.some(Number.isNaN) ? anything : { min: Math.min(...corners), max: Math.max(...corners) };
-      }
       case 'idiv':
         return b.min > 0 ? { min: 0, max: Math.max(0, Math.floor(a.max / b.min)) } : anything;
       case 'imod':
         return b.min > 0 ? { min: 0, max: Math.min(b.max - 1, Math.max(0, a.max)) } : anything;
-      case 'max':
-        return { min: Math.max(a.min, b.min), max: Math.max(a.max, b.max) };
-      case 'min':
-        return { min: Math.min(a.min, b.min), max: Math.min(a.max, b.max) };
-      case 'where':
-        return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) };
       default:
-        return anything;
+        return intervalOf(e.op, a, b);
     }
   }
 }

@@ -40,7 +40,7 @@ const computeTypes: Readonly<Record<DType, { readonly type: DType; readonly mach
   bool: { type: 'i32', machine: 'i32' },
 };
 
-export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): CpuProgram {
+export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | null): CpuProgram {
   const { type } = computeTypes[routine.type];
   if (type !== routine.type) {
     const wide: Matmul = { ...routine, type };
@@ -49,7 +49,7 @@ export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas): 
   if (routine.batch * routine.m * routine.n * routine.k <= tinyProducts) {
     return new TinyMatmul(routine, engine);
   }
-  if ((type === 'f32' || type === 'f64') && blas.serves({ ...routine, type })) {
+  if ((type === 'f32' || type === 'f64') && blas?.serves({ ...routine, type })) {
     return new BlasMatmul(routine, type, engine, blas);
   }
   return builtIn(routine, engine);

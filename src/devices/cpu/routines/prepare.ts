@@ -10,7 +10,7 @@ import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
 import { prepareSort } from './sort.ts';
 
-export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas): CpuProgram {
+export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas | null): CpuProgram {
   switch (routine.op) {
     case 'matmul':
       if (routine.epilogue) {

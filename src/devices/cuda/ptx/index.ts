@@ -1,18 +1,24 @@
 // Kernel to PTX.
 
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { alone } from '../../../kernel/together.ts';
 import { moduleText } from './code.ts';
 import { crossingOf, renderCrossing } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
+import { neighboursOf } from './neighbours.ts';
+import { planesOf, renderPlanes } from './planes.ts';
 import { renderReduction } from './reduce.ts';
 import type { Target } from './target.ts';
 
 export type { Rendered } from './elementwise.ts';
 
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
-  if (kernel.accumulators.length > 0) return renderReduction(kernel, target);
+  const near = neighboursOf(kernel, target) ?? alone(kernel);
+  if (kernel.accumulators.length > 0) return renderReduction(near, target);
   const crossing = crossingOf(kernel, target);
-  return crossing ? renderCrossing(kernel, crossing, target) : renderElementwise(kernel, target);
+  if (crossing) return renderCrossing(kernel, crossing, target);
+  const planes = planesOf(kernel);
+  return planes ? renderPlanes(kernel, planes, target) : renderElementwise(near, target);
 }
 
 export const kernelModule = (rendered: Rendered, target: Target): string => moduleText(target, [rendered.text]);

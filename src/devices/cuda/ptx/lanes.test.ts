@@ -5,7 +5,10 @@ import { KernelBuilder } from '../../../../test/gpu/build.ts';
 import { Random } from '../../../../test/gpu/data.ts';
 import { emulate } from '../../../../test/gpu/emulate.ts';
 import type { Expr } from '../../../kernel/expr.ts';
-import { kernelRecipe } from '../recipe.ts';
+import { kernelRecipe, type ModuleRecipe } from '../recipe.ts';
+import { moduleText } from './code.ts';
+import type { Rendered } from './elementwise.ts';
+import { type Planes, planesOf, renderPlanes } from './planes.ts';
 import type { Target } from './target.ts';
 
 const target: Target = { sm: 90, ptx: 78, processors: 1, fastMath: false };
@@ -47,8 +50,10 @@ function plain(x: Float32Array, offsets: readonly Offset[]): Float32Array {
   });
 }
 
-function run(offsets: readonly Offset[]): { readonly text: string; readonly good: boolean } {
-  const recipe = kernelRecipe(stencil(offsets), target);
+function run(offsets: readonly Offset[], planes?: Planes): { readonly text: string; readonly good: boolean } {
+  const kernel = stencil(offsets);
+  const usual = kernelRecipe(kernel, target);
+  const recipe = planes ? inPlanes(usual, renderPlanes(kernel, planes, target)) : usual;
   const x = Float32Array.from({ length: 4 * 8 * 64 }, (_, i) => ((i * 37) % 101) + 1);
   const out = new Float32Array(x.length).fill(Number.NaN);
   const buffers = [x, out].map((data, i) => ({ address: (i + 1) * 2 ** 33, data }));
@@ -56,6 +61,12 @@ function run(offsets: readonly Offset[]): { readonly text: string; readonly good
   const expected = plain(x, offsets);
   return { text: recipe.ptx, good: out.every((v, i) => v === expected[i]) };
 }
+
+const inPlanes = (usual: ModuleRecipe, { text, entry, grid, block }: Rendered): ModuleRecipe => ({
+  ...usual,
+  ptx: moduleText(target, [text]),
+  launches: [{ ...usual.launches[0]!, entry, grid, block: [block, 1, 1] }],
+});
 
 const loads = (text: string): readonly [vectors: number, single: number] => [
   [...text.matchAll(/ld\.global\.nc\.v4\.f32/g)].length,
@@ -95,5 +106,34 @@ describe('a stencil along the lanes', () => {
     expect(run([...along(0, -1), [1, 0, -1], [-1, 0, -1], [0, 1, -4], [0, 0, -4], [1, 1, 3], [0, 0, 63]]).good).toBe(
       true,
     );
+  });
+});
+
+describe('planes side by side', () => {
+  const offsets: Offset[] = [
+    [0, 0, 0],
+    [-1, 0, 0],
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, -1],
+    [2, -1, 3],
+  ];
+
+  it.each([1, 2, 3, 4])('write every element once, whatever they are (%i at a time)', (group) => {
+    expect(run(offsets, { count: 4, elements: 8 * 64, group }).good).toBe(true);
+  });
+
+  it('are for neighbours along the first axis of planes that a cache does not hold', () => {
+    const large = (by: Offset, size = 512) => {
+      const k = new KernelBuilder([64, size, 2048]);
+      const slot = k.input('f32', 64 * size * 2048);
+      const at = by.map((o, axis) => k.op('add', k.axis(axis), k.index(o)));
+      const gate = k.op('lt', k.axis(0), k.index(60));
+      k.output(k.op('add', k.at(slot, k.flat()), k.at(slot, k.flat(undefined, at), gate)));
+      return planesOf(k.done('far'));
+    };
+    expect(large([1, 0, 0])).toEqual({ count: 64, elements: 512 * 2048, group: 16 });
+    expect(large([0, 1, 0])).toBeNull();
+    expect(large([1, 0, 0], 64)).toBeNull();
   });
 });

@@ -3,10 +3,11 @@
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
 import { linear, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr, Load } from '../../../kernel/expr.ts';
+import type { Together } from '../../../kernel/together.ts';
 import { type AluContext, emitAlu, narrow, widen } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
 import type { PtxScope } from './scope.ts';
-import { literal, memorySuffix } from './types.ts';
+import { type IndexBits, literal, memorySuffix } from './types.ts';
 import { dependencies, lane, type Values } from './values.ts';
 
 const gcd = (a: number, b: number): number => (b === 0 ? Math.abs(a) : gcd(b, a % b));
@@ -40,6 +41,17 @@ function alignment(index: Expr, laneAxis: number, width: number): number {
     common = gcd(common, k * divisorOf(term));
   }
   return common & -common;
+}
+
+/** Where the first of the neighbours that are computed together lies in an output, from their common position. */
+export function firstOf(block: Block, { count, stride }: Together, position: string, bits: IndexBits): string {
+  if (count === 1) return position;
+  const [s, unsigned] = bits === 32 ? ['s32', 'u32'] : ['s64', 'u64'];
+  const kind = bits === 32 ? 'r' : 'd';
+  if (stride === 1) return block.def(kind, `mul.lo.${s}`, position, count);
+  // position = outer · stride + inner lies at outer · count · stride + inner.
+  const outer = block.def(kind, `div.${unsigned}`, position, stride);
+  return block.def(kind, `mad.lo.${s}`, outer, (count - 1) * stride, position);
 }
 
 /** The elements a load gives to each lane. */

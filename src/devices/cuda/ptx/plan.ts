@@ -32,7 +32,8 @@ const manyAccumulators = 4;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
 
-export function planReduction(kernel: Kernel, target: Target): ReducePlan {
+/** `count`: neighbours that are computed together. */
+export function planReduction(kernel: Kernel, target: Target, count = 1): ReducePlan {
   const values = kernel.accumulators.map((a) => a.value);
   const exprs = reachable(values);
   const form = formOf(kernel, exprs);
@@ -40,7 +41,7 @@ export function planReduction(kernel: Kernel, target: Target): ReducePlan {
   const stateBytes = kernel.accumulators.flatMap((a) => stateKinds(a, 64)).reduce((n, k) => n + widthOf[k], 0);
   const operations = exprs.length + 2 * kernel.accumulators.length;
   return form === 'row'
-    ? rowPlan(kernel, target, bytes, operations, stateBytes)
+    ? rowPlan(kernel, target, bytes, operations, stateBytes, count)
     : columnPlan(kernel, target, bytes, operations, stateBytes);
 }
 
@@ -64,20 +65,27 @@ function unrollFor(vector: number, operations: number, stateBytes: number): numb
   return unroll;
 }
 
-function rowPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {
+function rowPlan(
+  kernel: Kernel,
+  target: Target,
+  bytes: number,
+  operations: number,
+  stateBytes: number,
+  count: number,
+): ReducePlan {
   const rows = sizeOf(kernel.space);
   const columns = sizeOf(kernel.reduced);
   const wide = kernel.reduced.filter((d) => d !== 1);
   let vector = Math.min(16 / bytes, 8);
   while (vector > 1 && ((wide.length > 1 && wide[wide.length - 1]! % vector !== 0) || columns < vector * 2))
     vector /= 2;
-  while (vector > 1 && vector * stateBytes > 64) vector /= 2;
+  while (vector > 1 && vector * stateBytes > 64 * Math.min(count, 2)) vector /= 2;
   const enoughRows = rows >= target.processors * 32;
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
   // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
-  if (enoughRows && group === 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
+  if (enoughRows && group > 8 && group <= 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
   let unroll = unrollFor(vector, operations, stateBytes);
   const heavy = operations >= heavyOperations;
   // Work that takes long at each position is spread over all processors before a thread gets a second position.

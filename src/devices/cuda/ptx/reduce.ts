@@ -5,7 +5,7 @@
 // counter per row of blocks that wraps back to zero by itself, folds them in order and runs the epilogue.
 
 import { sizeOf } from '../../../base/shape.ts';
-import type { Kernel } from '../../../kernel/kernel.ts';
+import type { Together } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
 import type { Rendered } from './elementwise.ts';
 import { planReduction } from './plan.ts';
@@ -18,13 +18,14 @@ import type { Target } from './target.ts';
 import { kindOf } from './types.ts';
 import { reachable } from './values.ts';
 
-export function renderReduction(kernel: Kernel, target: Target): Rendered {
-  const bits = indexBitsFor(kernel, reachable(rootsOf(kernel)));
-  const plan = planReduction(kernel, target);
+export function renderReduction(near: Together, target: Target): Rendered {
+  const { kernel, count } = near;
+  const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, reachable(rootsOf(kernel)));
+  const plan = planReduction(kernel, target, count);
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, {
     inputs: kernel.inputs,
-    outputs: kernel.outputs.length,
+    outputs: kernel.outputs.length / count,
     scalars: kernel.scalars,
     inPlace: kernel.inPlace,
     scratch: plan.splits > 1,
@@ -32,6 +33,7 @@ export function renderReduction(kernel: Kernel, target: Target): Rendered {
   });
   const b: Builder = {
     kernel,
+    near,
     plan,
     entry,
     frame,
@@ -44,7 +46,8 @@ export function renderReduction(kernel: Kernel, target: Target): Rendered {
   };
   const blocks = plan.form === 'row' ? renderRows(b) : renderColumns(b);
   return {
-    text: entry.render(plan.threads),
+    // Neighbours take registers: without a word on it only one block would be on a multiprocessor at a time.
+    text: entry.render(plan.threads, count > 1 ? 2 : 0),
     entry: entry.name,
     grid: [blocks, plan.splits, 1],
     block: plan.threads,

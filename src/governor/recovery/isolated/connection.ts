@@ -4,6 +4,7 @@
 // A wait ends with the answer, with an error of the device, or with DeviceLost: when the process has ended, when it says
 // that its device is lost, or when nothing at all has come from it for `timeoutMs` while something was awaited.
 
+import { idle } from '../../../base/platform.ts';
 import type { DeviceLoss } from '../../../devices/device.ts';
 import { DeviceLost, type ForgeError } from '../../../errors.ts';
 import { Books } from './books.ts';
@@ -378,9 +379,8 @@ export class Connection {
 
   #arm(check: () => void, ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return;
-    this.#alarm = setTimeout(check, Math.min(ms, 2 ** 31 - 1));
     // What is awaited keeps the process alive, the clock does not.
-    (this.#alarm as { unref?: () => void }).unref?.();
+    this.#alarm = idle(setTimeout(check, Math.min(ms, 2 ** 31 - 1)));
   }
 
   #stopClock(): void {

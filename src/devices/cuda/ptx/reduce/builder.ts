@@ -2,9 +2,10 @@
 
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import type { Kernel } from '../../../../kernel/kernel.ts';
+import type { Together } from '../../../../kernel/together.ts';
 import type { EntryPoint, RegKind } from '../code.ts';
 import { fold, resultOf, type State, startState, stateKinds } from '../combine.ts';
-import { emitStore } from '../memory.ts';
+import { emitStore, firstOf } from '../memory.ts';
 import type { ReducePlan } from '../plan.ts';
 import type { PtxScope } from '../scope.ts';
 import type { Frame } from '../shape.ts';
@@ -16,6 +17,8 @@ export type States = readonly State[];
 
 export interface Builder {
   readonly kernel: Kernel;
+  /** The same, with how its outputs lie. */
+  readonly near: Together;
   readonly plan: ReducePlan;
   readonly entry: EntryPoint;
   readonly frame: Frame;
@@ -99,12 +102,16 @@ export function storeOutputs(b: Builder, scope: PtxScope, lanes: readonly States
   );
   const finished = scope.extend({ accumulators, width });
   const values = b.kernel.outputs.map((o) => finished.values(o.value));
+  const first = firstOf(body, b.near, row, b.bits);
+  const { outputs } = b.frame;
   b.kernel.outputs.forEach((o, k) => {
     const size = dtypeInfo[o.type].bytes;
+    const pointer = outputs[k % outputs.length]!;
+    const neighbour = Math.floor(k / outputs.length);
     const address =
       b.bits === 32
-        ? body.def('d', 'mad.wide.s32', row, size, b.frame.outputs[k]!)
-        : body.def('d', 'mad.lo.s64', row, size, b.frame.outputs[k]!);
-    emitStore(finished, o.type, values[k]!, width, address, 0);
+        ? body.def('d', 'mad.wide.s32', first, size, pointer)
+        : body.def('d', 'mad.lo.s64', first, size, pointer);
+    emitStore(finished, o.type, values[k]!, width, address, neighbour * b.near.stride * size);
   });
 }

@@ -1,0 +1,58 @@
+// Threads and libraries of Node.
+//
+// Node's modules are reached through `process.getBuiltinModule`, or by `import()` where that is missing, never by name in
+// an import statement: bundlers for browsers have nothing to replace.
+
+import type * as Fs from 'node:fs';
+import type * as Module from 'node:module';
+import type * as Os from 'node:os';
+import type * as Threads from 'node:worker_threads';
+import type { NodeProcess, ThreadHost } from './host.ts';
+
+export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
+  const builtin = async (name: string): Promise<unknown> =>
+    node.getBuiltinModule?.(name) ?? (await import(/* @vite-ignore */ name));
+  const threads = (await builtin('node:worker_threads')) as typeof Threads;
+  const os = (await builtin('node:os')) as typeof Os;
+  const fs = (await builtin('node:fs')) as typeof Fs;
+  const module = (await builtin('node:module')) as typeof Module;
+  return {
+    parallelism: Math.min(
+      os.availableParallelism(),
+      cgroupLimit((path) => fs.readFileSync(path, 'utf8')),
+    ),
+    spawn: (source, data, onExit) => {
+      const worker = new threads.Worker(source, { eval: true, workerData: data, stdout: false, stderr: false });
+      worker.unref();
+      worker.on('error', () => {});
+      worker.on('exit', onExit);
+      return {
+        terminate: async () => {
+          await worker.terminate();
+        },
+      };
+    },
+    require: (name) => module.createRequire(import.meta.url)(name),
+  };
+}
+
+/** Whole CPUs that the container's quota allows; containers often see all cores of the machine but may not use them. */
+export function cgroupLimit(read: (path: string) => string): number {
+  const readings: readonly (() => number)[] = [
+    () => {
+      const [quota, period] = read('/sys/fs/cgroup/cpu.max').trim().split(' ');
+      return Number(quota) / Number(period);
+    },
+    () => Number(read('/sys/fs/cgroup/cpu/cpu.cfs_quota_us')) / Number(read('/sys/fs/cgroup/cpu/cpu.cfs_period_us')),
+  ];
+  for (const reading of readings) {
+    try {
+      const cpus = reading();
+      // "max" and -1 mean no limit.
+      if (cpus > 0) return Math.max(1, Math.ceil(cpus));
+    } catch {
+      // Not this kind of container, or none at all.
+    }
+  }
+  return Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
+import { KernelBuilder } from '../../../../test/gpu/build.ts';
+import { Random } from '../../../../test/gpu/data.ts';
+import { emulate } from '../../../../test/gpu/emulate.ts';
+import { stencil } from '../../../../test/gpu/stencils.ts';
+import { sizeOf } from '../../../base/shape.ts';
+import { kernelRecipe } from '../recipe.ts';
+import { neighboursOf } from './neighbours.ts';
+import type { Target } from './target.ts';
+
+const hopper: Target = { sm: 90, ptx: 78, processors: 132, fastMath: false };
+const tiny: Target = { ...hopper, processors: 1 };
+
+describe('neighbours that a thread computes together', () => {
+  it('are four cells in a row of a stencil, if enough threads are left', () => {
+    expect(neighboursOf(stencil([64, 64, 64, 32], []), hopper)).toMatchObject({ count: 4, stride: 32 });
+    expect(neighboursOf(stencil([16, 16, 16, 64], []), hopper)).toBeNull();
+    expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({ count: 4, stride: 1 });
+  });
+
+  it('are not the lanes of a vector, and none where they have little in common', () => {
+    // The last axis is the lanes'; the others have 3 cells, which no count divides.
+    expect(neighboursOf(stencil([3, 3, 1 << 16], []), tiny)).toBeNull();
+    const k = new KernelBuilder([1 << 10, 64]);
+    let sum = k.whole('f32');
+    for (let i = 0; i < 12; i++) sum = k.op('add', sum, k.whole('f32'));
+    k.output(sum);
+    expect(neighboursOf(k.done('sum'), tiny)).toBeNull();
+  });
+
+  it.each([[[4, 8, 16, 16]], [[6, 4, 14, 32]], [[8, 4, 6, 66]], [[5, 12, 7, 60]]])(
+    'of %j end up where they belong, each once',
+    (space) => {
+      const kernel = stencil(space, []);
+      const near = neighboursOf(kernel, tiny);
+      expect(near).not.toBeNull();
+      const n = sizeOf(space);
+      const data = Float32Array.from({ length: n }, (_, i) => Math.fround(Math.sin(i * 3.7)));
+      const buffers = [data, new Float32Array(n).fill(Number.NaN), new Float32Array(n).fill(Number.NaN)];
+      const places = buffers.map((d, i) => ({ address: (i + 1) * 2 ** 33, data: d }));
+      emulate(kernelRecipe(kernel, tiny), places, 'early', new Random(3));
+      const [d, h, w, c] = space as [number, number, number, number];
+      const f = Math.fround;
+      const at = (x: number, y: number, z: number, ch: number): number =>
+        data[((((x + d) % d) * h + ((y + h) % h)) * w + ((z + w) % w)) * c + ch]!;
+      for (let i = 0; i < n; i++) {
+        const [ch, z, y, x] = [i % c, Math.floor(i / c) % w, Math.floor(i / (c * w)) % h, Math.floor(i / (c * w * h))];
+        const add = (list: number[]): number => list.reduce((a, b) => f(a + b));
+        const sides = [-1, 0, 1];
+        const want = add(sides.map((l) => add(sides.map((j) => add(sides.map((s) => at(x + s, y + j, z + l, ch)))))));
+        expect(buffers[1]![i], `sum at ${[x, y, z, ch]}`).toBe(want);
+        expect(buffers[2]![i], `slope at ${[x, y, z, ch]}`).toBe(f(at(x, y, z + 1, ch) - at(x, y, z - 1, ch)));
+      }
+    },
+  );
+
+  it.skipIf(!hasPtxas)('assemble, with positions of 64 bits too', () => {
+    for (const [space, reduced] of [
+      [[64, 64, 64, 32], []],
+      [[64, 64, 64], [32]],
+      [[1024, 1024, 512, 4], []],
+    ] as const)
+      expect(assemble(kernelRecipe(stencil(space, reduced), hopper).ptx, hopper)).toBe('');
+  });
+});

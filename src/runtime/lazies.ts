@@ -1,0 +1,88 @@
+// Lazy tensors that nobody disposes of: what they were made from is given back when the collector has found the last of their group.
+//
+// New ones wait for a turn of the event loop, or, where many are made without one, until the next expression begins: by then most
+// were disposed of or computed, and the steps of an expression have been used. Those that are left become a group.
+
+import { nextTurn } from '../base/turn.ts';
+import { Group } from '../graph/group.ts';
+import type { Node } from '../graph/node.ts';
+import type { Handle } from '../tensor/host.ts';
+
+/** Held by every tensor of a group: it lives as long as any of them. */
+class Token {
+  group: Group | null = null;
+}
+
+/** Tensors that wait until an expression begins, and in any case. */
+const [many, most] = [256, 4096];
+
+export class Lazies {
+  /** Tensors in groups. */
+  count = 0;
+  readonly #registry: FinalizationRegistry<Group>;
+  /** For tensors that hold memory of their own by now, or share a node with another one. */
+  readonly #watch: (tensor: Handle, node: Node) => void;
+  /** Settles these and those. */
+  readonly #settleAll: () => void;
+  #tensors: Handle[] = [];
+  #nodes: Node[] = [];
+  #scheduled = false;
+
+  constructor(watch: (tensor: Handle, node: Node) => void, settleAll: () => void, release: (group: Group) => void) {
+    this.#watch = watch;
+    this.#settleAll = settleAll;
+    this.#registry = new FinalizationRegistry((group) => {
+      this.count -= group.tensors;
+      release(group);
+    });
+  }
+
+  add(tensor: Handle, node: Node): void {
+    const waiting = this.#nodes.length;
+    if (waiting >= many && (node.depth === 1 || waiting >= most)) this.settle();
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      nextTurn(this.#turned);
+    }
+    this.#tensors.push(tensor);
+    this.#nodes.push(node);
+  }
+
+  /** A tensor was disposed of. False if it is in no group. */
+  remove({ guard }: Handle, node: Node): boolean {
+    if (!(guard instanceof Token)) return false;
+    guard.group!.disposed(node);
+    this.count--;
+    return true;
+  }
+
+  readonly #turned = (): void => {
+    this.#scheduled = false;
+    this.#settleAll();
+  };
+
+  /** Makes a group of what waits. */
+  settle(): void {
+    if (this.#nodes.length === 0) return;
+    const [tensors, nodes] = [this.#tensors, this.#nodes];
+    this.#tensors = [];
+    this.#nodes = [];
+    const token = new Token();
+    const members: Node[] = [];
+    for (let i = 0; i < nodes.length; i++) {
+      const [tensor, node] = [tensors[i]!, nodes[i]!];
+      // Disposed of meanwhile, or a state of a recurrence that was given up: nothing to free.
+      if (tensor.disposed || (!node.storage && node.sources.length === 0)) continue;
+      if (node.storage || node.handles !== 1 || node.group !== null) {
+        this.#watch(tensor, node);
+        continue;
+      }
+      tensor.guard = token;
+      members.push(node);
+    }
+    if (members.length === 0) return;
+    token.group = new Group(members);
+    this.count += members.length;
+    this.#registry.register(token, token.group);
+  }
+}
