@@ -75,7 +75,7 @@ const rows = [];
 function add(name, values, limit, cpu) {
   const figure = median(values);
   const used = cpu === undefined ? {} : { cpu: median(cpu).median };
-  rows.push({ name, ...figure, ...used, runs: values.length, ...(limit === undefined ? {} : { limit }) });
+  rows.push({ name, ...figure, ...used, samples: values, ...(limit === undefined ? {} : { limit }) });
 }
 
 /** The work of fresh processes: on a busy machine the processor time tells more than the clock. */
@@ -169,11 +169,26 @@ for (const { name, median: middle, least, most, cpu, limit } of rows) {
   const verdict = limit === undefined ? '' : middle <= limit ? '  within' : '  OVER';
   console.log(`${name.padEnd(width)}${cell(middle)}${cell(least)}${cell(most)}${cell(cpu)}${cell(limit)}${verdict}`);
 }
-if (jsonFile)
-  fs.writeFileSync(
-    jsonFile,
-    `${JSON.stringify({ schema: 'gpuforge.bench.forge/1', node: process.version, rows }, null, 2)}\n`,
-  );
+if (jsonFile) {
+  const judged = rows.map(({ name, median: middle, limit, samples }) => ({
+    id: 'forge',
+    what: name,
+    figures: `${middle.toFixed(2)} ms`,
+    limit: limit === undefined ? 'shown' : `at most ${limit.toFixed(2)} ms`,
+    verdict: limit === undefined ? 'not measured' : middle <= limit ? 'met' : 'missed',
+    data: { samples },
+  }));
+  const machine = { cpu: os.cpus()[0]?.model ?? null, cores: os.availableParallelism(), node: process.version };
+  const result = {
+    schema: 'gpuforge.bench.forge/1',
+    command: `node bench/forge.mjs --runs ${runs}`,
+    at: new Date().toISOString(),
+    device: first.gpus > 0 && real.status === 0 ? real.stdout.split('\n')[0].replace(/ \(UUID.*/, '') : machine.cpu,
+    machine,
+    rows: judged,
+  };
+  fs.writeFileSync(jsonFile, `${JSON.stringify(result, null, 1)}\n`);
+}
 
 // How well errors are recognised: on the texts that were there when the patterns were written, and on those only measured.
 const { measure, readErrors, unseen, written } = await import('../test/forge/errors/read.mjs');

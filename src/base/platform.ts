@@ -28,3 +28,27 @@ export function tooOld(node = isNode() ? process.versions.node : undefined): { m
     fix: 'Install a current Node: https://nodejs.org/en/download',
   };
 }
+
+/** Variables of the environment. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the platform tells, or something else where it may not: Deno asks for permissions one by one. */
+export function permitted<T>(ask: () => T, otherwise: T): T {
+  try {
+    return ask();
+  } catch (e) {
+    if (isDenied(e)) return otherwise;
+    throw e;
+  }
+}
+
+/** Whether a call failed for lack of a permission. */
+export const isDenied = (error: unknown): boolean =>
+  error instanceof Error && /^(NotCapable|PermissionDenied)$/.test(error.name);
+
+/** The environment; none in browsers, and without those variables that may not be read. */
+export function environment(): Environment {
+  if (typeof process === 'undefined' || !process.env) return {};
+  if (!('Deno' in globalThis)) return process.env;
+  return new Proxy({}, { get: (_, name) => permitted(() => process.env[String(name)], undefined) });
+}

@@ -1,6 +1,8 @@
 // What makes a chunk the same as another: job, place, operation, parameters, inputs, code. And which queues a worker serves.
 
+import { checked } from '../base/signatures.ts';
 import { badArgument, badOption } from './failures.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -26,7 +28,12 @@ export function chunkText(chunk: ChunkDescriptor): string {
 }
 
 /** The same for the same work of the same job, whoever computes it. */
-export const chunkIdOf = (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk)));
+export const chunkIdOf = checked(
+  'chunkIdOf',
+  'async chunk:chunk',
+  (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk))),
+  batchKinds,
+);
 
 /** The chunk of a job at a place; throws if it carries data instead of references. */
 export function describe(
@@ -56,7 +63,7 @@ const namePattern = /^[\w.-]{1,100}$/;
 const capabilityPattern = /^(cpu|gpu:webgpu|gpu:cuda(:>=\d+g)?)$/;
 
 export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: string } {
-  const { op, id = crypto.randomUUID(), attempts, needs, overflow } = job;
+  const { op, id = crypto.randomUUID(), attempts, needs, overflow, stragglers } = job;
   if (typeof op !== 'string' || !namePattern.test(op))
     throw badArgument(
       'submit',
@@ -71,6 +78,8 @@ export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: str
       throw badOption('submit', 'needs', c, "'cpu', 'gpu:webgpu', 'gpu:cuda' or 'gpu:cuda:>=16g'");
   if (overflow && !(overflow.slowdown >= 1))
     throw badOption('submit', 'overflow.slowdown', overflow.slowdown, 'a number, at least 1');
+  if (stragglers !== undefined && !(stragglers >= 1 && stragglers < Number.POSITIVE_INFINITY))
+    throw badOption('submit', 'stragglers', stragglers, 'a number, at least 1');
   return { ...job, id };
 }
 

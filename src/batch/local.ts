@@ -2,17 +2,16 @@
 //
 // Completed, dead and cancelled jobs stay until the transport closes, with their results.
 
+import { checked } from '../base/signatures.ts';
 import { pause, systemClock } from '../profile/clock.ts';
 import { checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
-import { aborted, badArgument } from './failures.ts';
+import { badArgument } from './failures.ts';
+import { LocalJob, type Waiting } from './local-job.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type Capability,
-  type ChunkDescriptor,
   type ChunkHandler,
   type ChunkInput,
-  type ChunkOutcome,
-  type ChunkResult,
-  type DeadLetter,
   defaultAttempts,
   type JobDescriptor,
   type JobHandle,
@@ -26,26 +25,27 @@ import {
   type WorkerStats,
 } from './transport.ts';
 
-interface Waiting {
-  readonly chunk: ChunkDescriptor;
-  readonly job: LocalJob;
-  attempt: number;
-}
+/** How often idle workers look for stragglers, in ms. */
+const lookMs = 20;
 
 export interface LocalOptions {
   /** ms before the second, third … attempt at a chunk; the last one repeats. Default 50 and 200. */
   readonly backoffMs?: readonly number[] | undefined;
 }
 
-export function localTransport(options: LocalOptions = {}): Transport {
-  return new LocalTransport(options.backoffMs ?? [50, 200]);
-}
+export const localTransport = checked(
+  'localTransport',
+  'options:{backoffMs:numbers}?',
+  (options: LocalOptions = {}): Transport => new LocalTransport(options.backoffMs ?? [50, 200]),
+  batchKinds,
+);
 
 class LocalTransport implements Transport {
   readonly #jobs = new Map<string, LocalJob>();
   readonly #queues = new Map<Capability, Waiting[]>();
   readonly #workers = new Set<LocalWorker>();
   readonly #backoffMs: readonly number[];
+  #looking: ReturnType<typeof setInterval> | null = null;
   #closed = false;
 
   constructor(backoffMs: readonly number[]) {
@@ -74,13 +74,14 @@ class LocalTransport implements Transport {
       this.#wake();
     }
     record.submittedAll(index);
+    if (checked.stragglers !== undefined) this.#look();
     return record;
   }
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
     this.#check('worker');
     const worker = new LocalWorker(handler, caps, options.concurrency ?? 1, {
-      take: () => this.#take(caps),
+      take: () => this.#take(caps) ?? this.#straggler(worker),
       again: (w) => this.#again(w),
       left: () => this.#workers.delete(worker),
     });
@@ -100,6 +101,7 @@ class LocalTransport implements Transport {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    if (this.#looking) clearInterval(this.#looking);
     for (const queue of this.#queues.values()) queue.length = 0;
     for (const job of this.#jobs.values()) await job.cancel();
     await Promise.all([...this.#workers].map((w) => w.close()));
@@ -125,6 +127,29 @@ class LocalTransport implements Transport {
       if (queue.length / Math.max(1, fast) >= over.slowdown) return queue.shift();
     }
     return undefined;
+  }
+
+  /** A chunk that another worker takes too long for, if nothing of its job waits. */
+  #straggler(worker: LocalWorker): Waiting | undefined {
+    for (const job of this.#jobs.values()) {
+      const needs = job.descriptor.needs ?? 'cpu';
+      if (!serves(worker.caps, needs) || this.#queue(needs).length > 0) continue;
+      const found = job.straggler(worker);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** While a job has chunks that may become stragglers, workers are woken to look. */
+  #look(): void {
+    this.#looking ??= setInterval(() => {
+      const open = [...this.#jobs.values()].some((job) => job.mayStraggle);
+      if (open) this.#wake();
+      else {
+        clearInterval(this.#looking!);
+        this.#looking = null;
+      }
+    }, lookMs);
   }
 
   #again(waiting: Waiting): void {
@@ -192,12 +217,17 @@ class LocalWorker implements WorkerHandle {
 
   async #run(waiting: Waiting): Promise<void> {
     const { chunk, job, attempt } = waiting;
+    const run = job.began(waiting, this);
     try {
       const chunkId = await chunkIdOf(chunk);
-      const result = await this.#handler(chunk, { chunkId, attempt, signal: job.signal });
-      if (job.commit(chunk.index, result)) this.#stats.done++;
+      const result = await this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
+      if (job.commit(run, result)) this.#stats.done++;
       else this.#stats.duplicates++;
     } catch (error) {
+      if (job.ended(run)) {
+        this.#stats.duplicates++;
+        return;
+      }
       this.#stats.failed++;
       const last = error instanceof PermanentFailure || attempt >= (job.descriptor.attempts ?? defaultAttempts);
       if (last) job.died(waiting, error);
@@ -206,155 +236,5 @@ class LocalWorker implements WorkerHandle {
         this.#supply.again(waiting);
       }
     }
-  }
-}
-
-class LocalJob implements JobHandle {
-  readonly id: string;
-  readonly descriptor: JobDescriptor & { readonly id: string };
-  readonly #createdAt = Date.now();
-  readonly #results = new Map<number, ChunkResult>();
-  readonly #dead = new Map<number, { readonly letter: DeadLetter; readonly waiting: Waiting }>();
-  readonly #accepted = new Set<number>();
-  readonly #stop = new AbortController();
-  readonly #requeue: (list: readonly Waiting[]) => void;
-  readonly #forget: () => void;
-  #total: number | null = null;
-  #duplicates = 0;
-  retries = 0;
-  #changed: (() => void)[] = [];
-
-  constructor(
-    descriptor: JobDescriptor & { readonly id: string },
-    requeue: (list: readonly Waiting[]) => void,
-    forget: () => void,
-  ) {
-    this.id = descriptor.id;
-    this.descriptor = descriptor;
-    this.#requeue = requeue;
-    this.#forget = forget;
-  }
-
-  get cancelled(): boolean {
-    return this.#stop.signal.aborted;
-  }
-
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
-
-  /** False for a chunk that was submitted before. */
-  accepts({ index }: ChunkDescriptor): boolean {
-    if (this.#accepted.has(index)) return false;
-    this.#accepted.add(index);
-    return true;
-  }
-
-  submittedAll(total: number): void {
-    this.#total = Math.max(this.#total ?? 0, total);
-    this.#tell();
-  }
-
-  /** False if there is a result already. */
-  commit(index: number, result: ChunkResult): boolean {
-    if (this.#results.has(index)) {
-      this.#duplicates++;
-      return false;
-    }
-    this.#results.set(index, result);
-    this.#tell();
-    return true;
-  }
-
-  died(waiting: Waiting, error: unknown): void {
-    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: '' };
-    const { index } = waiting.chunk;
-    const letter = { index, error: message, trace: stack ?? '', attempts: waiting.attempt };
-    this.#dead.set(index, { letter, waiting });
-    this.#tell();
-  }
-
-  async status(): Promise<JobStatus> {
-    const [done, dead] = [this.#results.size, this.#dead.size];
-    const ended = this.#total !== null && done + dead >= this.#total;
-    const state =
-      this.cancelled && !(ended && dead === 0) ? 'cancelled' : !ended ? 'running' : dead > 0 ? 'failed' : 'done';
-    return {
-      id: this.id,
-      op: this.descriptor.op,
-      state,
-      total: this.#total,
-      submitted: this.#accepted.size,
-      done,
-      dead,
-      duplicates: this.#duplicates,
-      retries: this.retries,
-      createdAt: this.#createdAt,
-    };
-  }
-
-  async cancel(): Promise<void> {
-    this.#stop.abort();
-    this.#tell();
-  }
-
-  async remove(): Promise<void> {
-    await this.cancel();
-    this.#forget();
-  }
-
-  async retry(): Promise<number> {
-    const again = [...this.#dead.values()].map(({ waiting }) => ({ ...waiting, attempt: 1 }));
-    this.#dead.clear();
-    this.#requeue(again);
-    return again.length;
-  }
-
-  async deadLetters(): Promise<readonly DeadLetter[]> {
-    return [...this.#dead.values()].map((d) => d.letter).sort((a, b) => a.index - b.index);
-  }
-
-  async *results(): AsyncGenerator<ChunkOutcome, void> {
-    for (let index = 0; this.#total === null || index < this.#total; index++) {
-      for (;;) {
-        const result = this.#results.get(index);
-        const dead = this.#dead.get(index);
-        if (result) yield { index, ok: true, result };
-        else if (dead) yield { index, ok: false, dead: dead.letter };
-        else if (this.cancelled) return;
-        else {
-          await this.#change();
-          if (this.#total !== null && index >= this.#total) return;
-          continue;
-        }
-        break;
-      }
-    }
-  }
-
-  async finished(signal?: AbortSignal): Promise<JobStatus> {
-    for (;;) {
-      const status = await this.status();
-      if (status.state !== 'running') return status;
-      await this.#change(signal);
-    }
-  }
-
-  #change(signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const stop = (): void => reject(aborted('finished', signal));
-      if (signal?.aborted) stop();
-      signal?.addEventListener('abort', stop, { once: true });
-      this.#changed.push(() => {
-        signal?.removeEventListener('abort', stop);
-        resolve();
-      });
-    });
-  }
-
-  #tell(): void {
-    const waiting = this.#changed;
-    this.#changed = [];
-    for (const call of waiting) call();
   }
 }

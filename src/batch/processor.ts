@@ -1,13 +1,14 @@
 // BatchProcessor: items, and what is done with them in batches: sizes from memory and from what was measured, order, retries, limits of
 // time, statistics. Operations on lists are operations.ts; the loop is chunks.ts.
 
+import { argumentsOf, checked, checkMethods } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { type ChunkOptions, type Outcome, runChunks } from './chunks.ts';
 import type { SizeCurve } from './curve.ts';
+import { type ElementwiseName, elementwiseNames, elementwiseOp } from './elementwise.ts';
 import { badArgument, throwIfAborted } from './failures.ts';
 import { FunctionRun, type ItemFunction, type Parallel } from './function-run.ts';
-import { type ElementwiseName, elementwiseNames, elementwiseOp } from './list-ops.ts';
 import type { BatchResult, ListSettings } from './list-run.ts';
 import { checkItems, type Item } from './lists.ts';
 import { Pressure } from './memory-size.ts';
@@ -24,8 +25,9 @@ import { checkCount, hasPaths, type WithPaths, type Work, workOf } from './paral
 import { ProcessorSizes, type SizeFacts } from './processor-sizes.ts';
 import { isQueued, type QueuedWork, runQueued } from './queued.ts';
 import { type BatchSettings, checkSettings, defaults } from './settings.ts';
+import { batchKinds, processorSignatures, settingsSignature } from './signatures.ts';
 import { type BatchCounts, type BatchEvent, BatchStatistics } from './stats.ts';
-import { ThreadPool } from './threads.ts';
+import { type ModuleFunction, ThreadPool } from './threads.ts';
 
 export interface ParallelOptions extends ChunkOptions {
   /** Only with `{ module, export }`: functions of this thread cannot be sent to another one. */
@@ -51,9 +53,13 @@ export class BatchProcessor<T> implements AsyncDisposable {
   #runtime: Promise<Runtime> | null = null;
   #own = false;
   #parallel: Parallel = 'none';
+  /** Idle ones, by module and export. */
+  readonly #threads = new Map<string, ThreadPool>();
   #disposed = false;
 
   constructor(items: readonly T[], settings: BatchSettings<T> = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
     if (!Array.isArray(items)) throw badArgument('BatchProcessor', `the items are ${typeof items}`, 'Give an array.');
     checkSettings('BatchProcessor', settings as BatchSettings<never>);
     this.items = items;
@@ -99,12 +105,23 @@ export class BatchProcessor<T> implements AsyncDisposable {
     const work = workOf<T, R>(this.items, fn as Work<T, R>, options.workers === true);
     if (this.items.length === 0) return [];
     if (!('module' in work)) return this.#functions(work.call, work.parallel, options);
-    const pool = await ThreadPool.open(work);
+    return this.#onThreads(work, options);
+  }
+
+  /** Threads stay for the next call: starting them takes longer than most batches. What an item has failed or was given up on does not. */
+  async #onThreads<R>(work: ModuleFunction, options: ParallelOptions): Promise<readonly unknown[]> {
+    const key = `${work.module} ${work.export}`;
+    const pool = this.#threads.get(key) ?? (await ThreadPool.open(work));
+    this.#threads.delete(key);
     try {
       const call = (item: T, index: number): Promise<R> => pool.run(item, index) as Promise<R>;
-      return await this.#functions(call, 'workers', options, pool.size);
-    } finally {
+      const made = await this.#functions(call, 'workers', options, pool.size);
+      if (!this.#disposed && !this.#threads.has(key)) this.#threads.set(key, pool);
+      else await pool.close();
+      return made;
+    } catch (error) {
       await pool.close();
+      throw error;
     }
   }
 
@@ -209,6 +226,8 @@ export class BatchProcessor<T> implements AsyncDisposable {
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
+    await Promise.all([...this.#threads.values()].map((pool) => pool.close()));
+    this.#threads.clear();
     if (this.#own) await (await this.#runtime)?.close();
   }
 
@@ -328,6 +347,13 @@ export class BatchProcessor<T> implements AsyncDisposable {
 }
 
 /** A processor over items of any kind: arrays, tensors, lattices. */
-export function createBatch<T>(items: readonly T[], settings?: BatchSettings<T>): BatchProcessor<T> {
-  return new BatchProcessor(items, settings);
-}
+export const createBatch = checked(
+  'createBatch',
+  settingsSignature,
+  <T>(items: readonly T[], settings?: BatchSettings<T>): BatchProcessor<T> => new BatchProcessor(items, settings),
+  batchKinds,
+);
+
+checkMethods(BatchProcessor.prototype, processorSignatures, batchKinds);
+
+const takes = argumentsOf('BatchProcessor', settingsSignature, batchKinds);

@@ -1,7 +1,7 @@
 // Functions of modules in worker threads: a thread for each core, items and results by structured clone.
 //
 // Only Node has them. A function that is a value of this thread cannot be sent to another one, so a thread imports the module and
-// calls what it exports.
+// calls what it exports. Threads with nothing to do do not keep the process alive.
 
 import { importNode, isNode } from '../base/platform.ts';
 import { badArgument } from './failures.ts';
@@ -101,7 +101,7 @@ export class ThreadPool {
     this.#all.add(worker);
     worker.on('message', (answer: Answer) => {
       const task = this.#taken(worker);
-      this.#idle.push(worker);
+      this.#rest(worker);
       if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
       else task?.resolve(answer.value);
       this.#next();
@@ -109,6 +109,11 @@ export class ThreadPool {
     worker.on('error', (error) => this.#lost(worker, error));
     worker.on('exit', (code) => this.#lost(worker, new Error(`the worker thread ended with code ${code}`)));
     return worker;
+  }
+
+  #rest(worker: NodeWorker): void {
+    this.#idle.push(worker);
+    worker.unref();
   }
 
   #taken(worker: NodeWorker): Task | undefined {
@@ -128,12 +133,13 @@ export class ThreadPool {
 
   #give(worker: NodeWorker, task: Task): void {
     this.#tasks.set(worker, task);
+    worker.ref();
     try {
       worker.postMessage({ item: task.item, index: task.index });
     } catch (error) {
       // What cannot be cloned.
       this.#taken(worker);
-      this.#idle.push(worker);
+      this.#rest(worker);
       task.reject(error);
     }
   }

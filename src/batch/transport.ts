@@ -34,6 +34,11 @@ export interface JobDescriptor {
   readonly overflow?: { readonly to: Capability; readonly slowdown: number } | undefined;
   /** Attempts at a chunk before it is a dead letter. Default 3. */
   readonly attempts?: number | undefined;
+  /**
+   * When no chunk waits any more, one that runs for longer than so many times the median is started a second time by a worker that has
+   * nothing to do; the first result counts. Default: no chunk runs twice while its worker lives.
+   */
+  readonly stragglers?: number | undefined;
 }
 
 export interface ChunkDescriptor {
@@ -111,7 +116,7 @@ export interface WorkerContext {
   readonly chunkId: string;
   /** 1 for the first. */
   readonly attempt: number;
-  /** The worker closes, or the job was cancelled. */
+  /** The worker closes, the job was cancelled, or the chunk was done elsewhere. */
   readonly signal: AbortSignal;
 }
 

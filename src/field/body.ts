@@ -47,6 +47,14 @@ export interface Begun {
   readonly strategy: { readonly id: number; readonly pattern: Tensor } | null;
 }
 
+/** What is known of a cycle, for all fields that ran together. */
+export interface CycleFacts {
+  readonly moved: Transfers;
+  readonly milliseconds: number;
+  /** Since 1970. */
+  readonly timestamp: number;
+}
+
 /** Sensor vectors that a strategic pattern is chosen by. */
 const contextVectors = 8;
 
@@ -138,13 +146,11 @@ export class FieldBody {
     row: Float32Array,
     statistics: Statistics,
     { input, carried, thought, strategy }: Begun,
-    start: number,
-    moved: Transfers,
+    { moved, milliseconds, timestamp }: CycleFacts,
   ): StepResult {
     const { shape, settings } = this.options;
-    const means = contentMeans(statistics, shape);
     carried.cycle++;
-    carryOn(carried, means, input.active);
+    carryOn(carried, contentMeans(statistics, shape).information, input.active);
     this.carried = carried;
     this.statistics = statistics;
     this.recent.add(input.sensors);
@@ -152,13 +158,13 @@ export class FieldBody {
     if (strategy) this.strategy = strategy.id;
     this.mind.learn(thought, input, carried, row);
     const { projection, attention } = this.program.parts;
-    const extras = row.subarray(this.mind.tailLength);
-    const fromField = attention ? extras.subarray(attentionLength) : extras;
-    this.features = projection ? featureVector(fromField, this.recent, shape) : null;
+    const extras = this.mind.tailLength;
+    const features = attention ? extras + attentionLength : extras;
+    this.features = projection ? featureVector(row.subarray(features), this.recent, shape) : null;
     this.think();
     const said = settings.readout === 'trained' && this.trained.motors && this.features;
-    const intents = said ? predictFrom(this.trained.motors!, this.features!) : row.subarray(0, shape.motorDim);
-    const { motors, exploration } = finishMotors(intents, this.seed, carried, settings);
+    const intents = said ? predictFrom(this.trained.motors!, this.features!) : row;
+    const { motors, exploration } = finishMotors(intents, shape.motorDim, this.seed, carried, settings);
     carryEcho(carried, motors);
     this.transfers.up += moved.up;
     this.transfers.down += moved.down;
@@ -167,31 +173,24 @@ export class FieldBody {
       settings,
       device: this.device,
       statistics,
-      means,
       carried,
       predicts: this.predicted !== null,
       active: input.active,
       regions: this.mind.regions,
       saturation: this.mind.saturation,
       transfers: moved,
-      milliseconds: performance.now() - start,
-      attention: attention ? readAttention(extras, shape) : null,
-      timestamp: Date.now(),
+      milliseconds,
+      attention: attention ? readAttention(row.subarray(extras), shape) : null,
+      timestamp,
     };
     return resultOf(motors, exploration, facts);
   }
 
-  /** What a cycle puts aside before it begins. */
-  storesFor({ store }: Thought): Store[] {
-    if (store < 0) return [];
-    return [
-      {
-        row: this.row,
-        slot: store,
-        content: this.options.shape.layout.content,
-        slots: attractorCapacity(this.options),
-      },
-    ];
+  /** What a cycle puts aside before it begins; null if nothing. */
+  storeFor({ store }: Thought): Store | null {
+    if (store < 0) return null;
+    const { content } = this.options.shape.layout;
+    return { row: this.row, slot: store, content, slots: attractorCapacity(this.options) };
   }
 
   /** What the readouts say of the field as it is now. */

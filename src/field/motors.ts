@@ -15,13 +15,16 @@ const lowConfidence = 0.3;
 const weakest = 0.05;
 const mostGain = 3;
 
+/** From the first `count` intents. */
 export function finishMotors(
   intents: ArrayLike<number>,
+  count: number,
   seed: number,
   { confidence, cycle }: Pick<Carried, 'confidence' | 'cycle'>,
   settings: Pick<FieldSettings, 'exploration' | 'confidenceGain'>,
 ): FinishedMotors {
-  const motors = Float32Array.from(intents);
+  const motors = new Float32Array(count);
+  for (let i = 0; i < count; i++) motors[i] = intents[i]!;
   if (settings.confidenceGain && confidence < lowConfidence) {
     const gain = Math.min(mostGain, 1.5 + 2 * (lowConfidence - confidence));
     // An intent of 0 stays 0: a controller must be able to stand still.

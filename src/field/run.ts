@@ -5,6 +5,7 @@ import { alike, type Begun, type FieldBody, type StepResult } from './body.ts';
 import { statisticsOf, tailRow } from './cycle/record.ts';
 import { FieldConfigError } from './errors.ts';
 import { firstNotFinite } from './finite.ts';
+import type { Store } from './full/attractors.ts';
 import type { CheckedInput } from './input.ts';
 import type { StateTensors } from './program.ts';
 import { type CycleExtras, Stack, type Transfers } from './stack.ts';
@@ -50,11 +51,13 @@ function prepare(fields: readonly FieldBody[], inputs: readonly CheckedInput[]):
   if (fields.length === 1) first.alone();
   const { stack, mind } = first;
   const begun = fields.map((f, i) => f.begin(inputs[i]!));
+  const stores: Store[] = [];
   fields.forEach((f, i) => {
     const { input, thought } = begun[i]!;
     f.mind.write(stack.input, f.row * mind.inputLength, input, f.carried.cycle, thought);
+    const store = f.storeFor(thought);
+    if (store) stores.push(store);
   });
-  const stores = fields.flatMap((f, i) => f.storesFor(begun[i]!.thought));
   // A field with patterns runs alone: `checkAlike` sees to it.
   const pattern = begun[0]!.strategy?.pattern;
   const tensors: StateTensors = pattern ? { pattern: stacked(first, pattern) } : {};
@@ -84,16 +87,21 @@ function finish(
   const statistics = rows.map((row) => statisticsOf(row, fields[0]!.options.shape));
   const bad = statistics.findIndex((s) => !Number.isFinite(s.absoluteAll));
   if (bad >= 0) throw firstNotFinite(fields[bad]!, stack.made.field!, where);
-  const results = fields.map((f, i) => f.advance(rows[i]!, statistics[i]!, begun[i]!, start, moved));
+  const facts = { moved, milliseconds: performance.now() - start, timestamp: Date.now() };
+  const results = fields.map((f, i) => f.advance(rows[i]!, statistics[i]!, begun[i]!, facts));
   stack.accept();
   return results;
 }
 
+/** Whether fields are the rows of one stack, in order. */
+function areShared(fields: readonly FieldBody[]): boolean {
+  const { stack } = fields[0]!;
+  return stack.rows === fields.length && fields.every((f, i) => f.stack === stack && f.row === i);
+}
+
 /** Moves fields into one stack, if they do not share one. */
 export function share(fields: readonly FieldBody[]): void {
-  const [first] = fields as [FieldBody, ...FieldBody[]];
-  const shared = fields.every((f, i) => f.stack === first.stack && f.row === i);
-  if (shared && first.stack.rows === fields.length) return;
+  if (areShared(fields)) return;
   const joined = Stack.join(fields.map(({ stack, row }) => ({ stack, row })));
   fields.forEach((f, i) => {
     f.stack.leave();
@@ -106,6 +114,8 @@ export function checkAlike(fields: readonly FieldBody[], inputs: number, where: 
   const refuse = (problem: string, fix: string): never => {
     throw new FieldConfigError({ where, problem, fix });
   };
+  // Those that share a stack were looked at when they came together.
+  if (fields.length === inputs && inputs > 1 && areShared(fields)) return;
   if (fields.length !== inputs) refuse(`${inputs} inputs for ${fields.length} fields`, 'Give one for each field.');
   if (new Set(fields).size !== fields.length) refuse('a field is there twice', 'Give each field once.');
   const led = fields.findIndex((f) => f.library?.size);

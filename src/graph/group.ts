@@ -7,7 +7,7 @@
 // The list says enough as long as nobody but members uses members. Who takes hold of one otherwise makes it leave the group first, with
 // all members below it: these are held as every other node is.
 
-import { dropHandle, dropUses, type Node } from './node.ts';
+import { dropHandle, dropUses, isConst, type Node } from './node.ts';
 
 export class Group {
   /** The tensors of all members are gone, and what the members used is given back. */
@@ -81,7 +81,7 @@ export class Group {
 
   #use(node: Node, times: number): void {
     // Constants hold nothing.
-    if (node.op !== 'const') this.#used.set(node, (this.#used.get(node) ?? 0) + times);
+    if (!isConst(node)) this.#used.set(node, (this.#used.get(node) ?? 0) + times);
   }
 
   #unuse(source: Node): void {

@@ -9,7 +9,7 @@
 //
 // Op arguments are tuples of whole numbers; `args` below writes and reads them.
 
-import { type DType, dtypeInfo } from '../base/dtype.ts';
+import { type DType, dtypeInfo, dtypes } from '../base/dtype.ts';
 import type { Shape } from '../base/shape.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { aluOps, type ReduceOp } from '../kernel/ops.ts';
@@ -47,6 +47,8 @@ export type NodeOp = (typeof nodeOps)[number];
 const opIds = Object.fromEntries(nodeOps.map((op, i) => [op, i])) as Record<NodeOp, number>;
 
 const dtypeBits = 15;
+const dtypesById: DType[] = [];
+for (const t of dtypes) dtypesById[dtypeInfo[t].id] = t;
 
 /** Op and dtype as one number. */
 export const codeOf = (op: NodeOp, dtype: DType): number => opIds[op] * 16 + dtypeInfo[dtype].id;
@@ -89,10 +91,8 @@ const noExtras: Readonly<Extras> = { check: null, seed: null, site: null, issued
 
 // Nodes are made by the million: a field more here is a measurable part of every op.
 export class Node {
-  readonly op: NodeOp;
   /** Op and dtype in one number, for cache keys. */
   readonly code: number;
-  readonly dtype: DType;
   readonly shape: Ints;
   readonly arg: Ints;
   /** The value of a `const`. */
@@ -132,9 +132,7 @@ export class Node {
     value: number | bigint = 0,
     code: number = codeOf(op, dtype),
   ) {
-    this.op = op;
     this.code = code;
-    this.dtype = dtype;
     this.shape = shape;
     this.sources = sources;
     this.arg = arg;
@@ -149,6 +147,14 @@ export class Node {
     }
     this.depth = depth;
     this.tracked = tracked;
+  }
+
+  get op(): NodeOp {
+    return nodeOps[this.code >> 4]!;
+  }
+
+  get dtype(): DType {
+    return dtypesById[this.code & dtypeBits]!;
   }
 
   get size(): number {
@@ -385,6 +391,11 @@ export const aluRows = Object.fromEntries(
 
 const [aluCode, constCode] = [opIds.alu * 16, opIds.const * 16];
 
+// By the code, which is shorter than asking for the op.
+const [leafId, constId] = [opIds.leaf, opIds.const];
+export const isLeaf = (node: Node): boolean => node.code >> 4 === leafId;
+export const isConst = (node: Node): boolean => node.code >> 4 === constId;
+
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
 export function aluNode(row: AluRow, sources: readonly Node[]): Node {
   let { shape } = sources[0]!;
@@ -397,6 +408,8 @@ export function aluNode(row: AluRow, sources: readonly Node[]): Node {
 /** A number of rank 0, of the dtype of a node of floats. */
 export const floatLike = (node: Node, value: number): Node =>
   new Node('const', node.dtype, noInts, noNodes, noInts, value, codeLike(constCode, node));
+
+const wholes = Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
 
 /** Writing and reading op arguments. */
 export const args = {
@@ -413,6 +426,8 @@ export const args = {
     return { starts: n.arg.values.slice(0, rank), steps: n.arg.values.slice(rank) };
   },
   reduce: (op: ReduceOp, axes: readonly number[]): Ints => internInts([reduceOps.indexOf(op), ...axes]),
+  /** Over all axes. */
+  reduceAll: (op: ReduceOp, rank: number): Ints => (wholes[op][rank] ??= args.reduce(op, [...Array(rank).keys()])),
   reduceOf: (n: { arg: Ints }): { op: ReduceOp; axes: readonly number[] } => ({
     op: reduceOps[n.arg.values[0]!]!,
     axes: n.arg.values.slice(1),

@@ -9,7 +9,7 @@
 
 import { is64BitInt } from '../base/dtype.ts';
 import { internInts } from './intern.ts';
-import { drawnArg, fixedArg, type IndexCheck, type Node } from './node.ts';
+import { drawnArg, fixedArg, type IndexCheck, isConst, isLeaf, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
@@ -161,7 +161,7 @@ function enter(node: Node): boolean {
   if (node.mark === epoch) return false;
   node.mark = epoch;
   dtypes |= 1 << (node.code & 15);
-  if (node.storage || node.op === 'leaf') {
+  if (node.storage !== null || isLeaf(node)) {
     node.number = nodes.length;
     nodes.push(node);
     leaves.push(node);
@@ -184,7 +184,7 @@ function leave(node: Node): void {
   room(4 + sources.length);
   key[length++] = node.code;
   key[length++] = node.shape.id;
-  if (node.op === 'const') {
+  if (isConst(node)) {
     const id = bakedId(node);
     if (node.arg === drawnArg) draws.push(scalars.length);
     const told = id === 0 || (opened !== null && isOpened(opened, node.number) && tellable(node));
@@ -259,10 +259,15 @@ export class KeyedCache<T> {
   }
 }
 
+/** Two sums side by side, which do not wait for each other. */
 function hash(key: Int32Array, length: number): number {
-  let h = length;
-  for (let i = 0; i < length; i++) h = (Math.imul(h, 31) + key[i]!) | 0;
-  return h;
+  let [a, b] = [length, 0];
+  for (let i = 1; i < length; i += 2) {
+    a = (Math.imul(a, 31) + key[i - 1]!) | 0;
+    b = (Math.imul(b, 37) + key[i]!) | 0;
+  }
+  if (length % 2 === 1) a = (Math.imul(a, 31) + key[length - 1]!) | 0;
+  return (Math.imul(a, 31) + b) | 0;
 }
 
 function equal(a: Int32Array, b: Int32Array, length: number): boolean {

@@ -4,6 +4,7 @@ import type { DType, Runtime, Tensor } from '../index.ts';
 import { blankOf, bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
 import { invalidArgument, KeyLengthError, ValueRangeError } from './errors.ts';
 import { Draws } from './threefry.ts';
+import { xorInPieces } from './xor-words.ts';
 
 export interface XorOptions {
   /** A key of any length repeats. A key of one element always does. */
@@ -14,9 +15,14 @@ export interface XorOptions {
 export function xorHost<T extends HostData>(data: T, key: T | number, o: XorOptions = {}): T {
   if (!isTyped(data)) {
     const bytes = plainBytes(data, 'the data has');
-    const with_ =
-      typeof key === 'number' ? plainBytes([key], 'the key is') : plainBytes(key as number[], 'the key has');
-    return [...xorTyped(bytes, with_, o)] as unknown as T;
+    if (typeof key !== 'number' && !Array.isArray(key))
+      throw invalidArgument({
+        where: 'xor',
+        problem: `the data is an array of numbers, the key ${kindOf(key)}`,
+        fix: 'Give a key of the same kind, or one number.',
+      });
+    const by = typeof key === 'number' ? plainBytes([key], 'the key is') : plainBytes(key, 'the key has');
+    return [...xorTyped(bytes, by, o)] as unknown as T;
   }
   return xorTyped(data, keyFor(data, key as TypedArray | number), o) as T;
 }
@@ -38,8 +44,12 @@ function repeated(key: Uint8Array, length: number): Uint8Array {
   return long;
 }
 
-/** to = from ^ by, as words where all are aligned, four at a time. */
+/** Bytes from which on it is worth copying them to where vectors are. */
+const longBytes = 2 ** 13;
+
+/** to = from ^ by: in vectors where there are many, else as words where all are aligned, four at a time. */
 function combine(to: Uint8Array, from: Uint8Array, by: Uint8Array): void {
+  if (to.length >= longBytes && xorInPieces(to, from, by)) return;
   const aligned = [to, from, by].every((x) => x.byteOffset % 4 === 0);
   const words = aligned ? (to.length >> 4) << 2 : 0;
   if (words > 0) {

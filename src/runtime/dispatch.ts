@@ -83,6 +83,7 @@ export class Dispatch {
       program: of,
       replay: this.#replay,
       issuedIn,
+      line: this.#spans.line(of),
     });
   }
 
@@ -165,7 +166,8 @@ export class Dispatch {
     run: (id: number, start: number) => T,
   ): T {
     const id = this.#events.nextId();
-    const start = performance.now();
+    // Nobody but a listener and a recording wants to know.
+    const start = recorded || this.#events.heard.replay ? performance.now() : 0;
     const result = run(id, start);
     if (this.#events.heard.replay) {
       const hostMs = performance.now() - start;

@@ -9,7 +9,7 @@ import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Decision } from '../governor/routing/types.ts';
 import type { Ints } from '../graph/intern.ts';
-import type { Node } from '../graph/node.ts';
+import { isConst, type Node } from '../graph/node.ts';
 import { bakedId } from '../graph/trace.ts';
 import type { Executable } from './executable.ts';
 import { anywhere, type Want } from './want.ts';
@@ -40,7 +40,7 @@ const launchScalar = 0;
 
 function kindOf(node: Node): number {
   if (node.storage) return computed;
-  return node.op === 'const' ? bakedId(node) : lazy;
+  return isConst(node) ? bakedId(node) : lazy;
 }
 
 const suits = (want: Want, place: Place): boolean =>

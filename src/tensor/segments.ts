@@ -9,6 +9,7 @@ import { ArgumentError, DTypeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { highest, lowest } from '../kernel/identity.ts';
 import type { Value } from '../kernel/semantics.ts';
+import type { FloatOf } from './arithmetic.ts';
 import { alu, cast, expand, positionType, tooLong } from './build.ts';
 import { filled } from './compact.ts';
 import type { TensorCore } from './core.ts';
@@ -24,7 +25,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
   segmentSum(ids: Indices, segments: number): Tensor<D> {
     const type = accumulatorFor(numeric(this, 'segmentSum'));
     const base = baseOf(this, segments, type, 0, 'segmentSum');
-    const sum = scattered(base, this.#segmentsOf(ids, base, 'segmentSum'), this.node, 0, 'sum', 'segmentSum');
+    const sum = scattered(base, this.segmentsOf(ids, base, 'segmentSum'), this.node, 0, 'sum', 'segmentSum');
     return this.make<D>(cast(sum, this.dtype));
   }
 
@@ -33,7 +34,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMax([0, 1, 0], 2) // → [3, 2]
    */
   segmentMax(ids: Indices, segments: number): Tensor<D> {
-    return this.#extreme(ids, segments, 'max', lowest, 'segmentMax');
+    return this.extremes(ids, segments, 'max', lowest, 'segmentMax');
   }
 
   /**
@@ -41,27 +42,27 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * @example rt.tensor([1, 2, 3]).segmentMin([0, 1, 0], 2) // → [1, 2]
    */
   segmentMin(ids: Indices, segments: number): Tensor<D> {
-    return this.#extreme(ids, segments, 'min', highest, 'segmentMin');
+    return this.extremes(ids, segments, 'min', highest, 'segmentMin');
   }
 
   /**
    * The mean of the rows of each segment; NaN for a segment without rows.
    * @example rt.tensor([1, 2, 3]).segmentMean([0, 1, 0], 2) // → [2, 2]
    */
-  segmentMean(ids: Indices, segments: number): Tensor {
+  segmentMean(ids: Indices, segments: number): Tensor<FloatOf<D>> {
     const type = floatFor(numeric(this, 'segmentMean'));
     const wide = accumulatorFor(type);
     const base = baseOf(this, segments, wide, 0, 'segmentMean');
     // One count for all elements of a row.
     const one = this.shape.map((d, axis) => (axis === 0 ? d : 1));
     const none = filled(wide, 0, [segments, ...one.slice(1)]);
-    const at = this.#segmentsOf(ids, base, 'segmentMean');
+    const at = this.segmentsOf(ids, base, 'segmentMean');
     const sum = scattered(base, at, this.node, 0, 'sum', 'segmentMean');
     const counts = scattered(none, at, filled(wide, 1, one), 0, 'sum', 'segmentMean');
     return this.make(cast(alu('div', sum, expand(counts, base.shape.values)), type));
   }
 
-  #extreme(
+  private extremes(
     ids: Indices,
     segments: number,
     combine: 'max' | 'min',
@@ -70,11 +71,11 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
   ): Tensor<D> {
     const type = numeric(this, where);
     const base = baseOf(this, segments, type, empty[type], where);
-    return this.make<D>(scattered(base, this.#segmentsOf(ids, base, where), this.node, 0, combine, where));
+    return this.make<D>(scattered(base, this.segmentsOf(ids, base, where), this.node, 0, combine, where));
   }
 
   /** The segment of each row, as positions on the first axis of what the rows are put together with. */
-  #segmentsOf(ids: Indices, base: Node, where: string): Positions {
+  private segmentsOf(ids: Indices, base: Node, where: string): Positions {
     const { values } = base.shape;
     if (positionType(values[0]!) !== 'i32') throw tooLong(where, values, 0);
     return this.positions(ids, values[0]!, where, 'check', values);

@@ -161,7 +161,10 @@ describe('settings', () => {
     ['size', 3],
   ])('%s: %s is refused by name', (key, value) => {
     expect(() => createBatch([1], { [key]: value } as never)).toThrow(
-      expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(key) }),
+      expect.objectContaining({
+        code: key === 'size' ? 'UNKNOWN_OPTION' : 'BAD_OPTION',
+        message: expect.stringContaining(key),
+      }),
     );
   });
   it('a minimum above the maximum is refused; a maximum of 1 is not', () => {
@@ -279,6 +282,10 @@ describe('executeParallel', () => {
     expect(got.map(([n]) => n)).toEqual(numbers(12).map((n) => n * n));
     expect(got.every(([, thread]) => thread > 0)).toBe(true);
     expect(batch.stats().parallel).toBe('workers');
+    // The same threads serve the next call.
+    const threads = new Set(got.map(([, thread]) => thread));
+    const again = await batch.executeParallel<[number, number]>({ module: pathToFileURL(module), export: 'square' });
+    expect(again.every(([, thread]) => threads.has(thread))).toBe(true);
     await using unlucky = createBatch(numbers(20));
     await expect(unlucky.executeParallel({ module, export: 'square' })).rejects.toMatchObject({ index: 13 });
     await expect(unlucky.executeParallel({ module, export: 'nothing' })).rejects.toThrow(/exports no function/);

@@ -230,6 +230,55 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     await Promise.all([slow.close(), large.close()]);
   });
 
+  test('a chunk that takes much too long is started again elsewhere if the job asks for it; one result counts', async () => {
+    const runs = new Map<number, number>();
+    let stopped = 0;
+    const uneven: WireOps = {
+      uneven: async ({ params, signal }) => {
+        const n = params as number;
+        runs.set(n, (runs.get(n) ?? 0) + 1);
+        const slow = n === 5 && runs.get(n) === 1;
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, slow ? 60_000 : 10);
+          signal.addEventListener('abort', () => {
+            clearTimeout(timer);
+            if (slow) stopped++;
+            resolve();
+          });
+        });
+        return { value: n };
+      },
+    };
+    const workers = await Promise.all(numbers(2).map(() => transport.worker(handlerOf({ ops: uneven }), cpu)));
+    const start = performance.now();
+    const job = await transport.submit({ op: 'uneven', stragglers: 4 }, params(12));
+    expect(await values(job)).toEqual(numbers(12));
+    expect(performance.now() - start).toBeLessThan(within(20_000));
+    expect(runs.get(5)).toBe(2);
+    expect([...runs.values()].reduce((a, b) => a + b, 0)).toBe(13);
+    // The one that was too slow is told to stop, and what it gives is discarded.
+    for (const end = performance.now() + within(5000); stopped === 0 && performance.now() < end; )
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(stopped).toBe(1);
+    await Promise.all(workers.map((w) => w.close()));
+    const count = (of: 'done' | 'duplicates' | 'failed') => workers.reduce((n, w) => n + w.stats()[of], 0);
+    expect([count('done'), count('duplicates'), count('failed')]).toEqual([12, 1, 0]);
+    expect(await job.status()).toMatchObject({ state: 'done', done: 12, duplicates: 1 });
+    await expect(transport.submit({ op: 'uneven', stragglers: 0.5 }, [])).rejects.toMatchObject({ code: 'BAD_OPTION' });
+    await job.remove();
+  });
+
+  test('a job that was removed and is submitted anew under its id runs as a whole', async () => {
+    const worker = await transport.worker(handlerOf({ ops: ops() }), cpu);
+    const id = `anew-${kind}`;
+    for (let round = 0; round < 3; round++) {
+      const job = await transport.submit({ op: 'double', id }, params(6));
+      expect(await values(job)).toEqual([0, 2, 4, 6, 8, 10]);
+      await job.remove();
+    }
+    await worker.close();
+  });
+
   test('a batch runs on it with the same call: results in order, the failing item by its index', async () => {
     const worker = await transport.worker(
       handlerOf({

@@ -187,7 +187,7 @@ describe('large walks', () => {
 
 describe('a walk that is stopped', () => {
   it.each(['u64', 'u32', 'gf'] as const)('at any step leaves the memory as it was (%s)', async (words) => {
-    // A device that refuses the n-th launch, for every n.
+    // A device that refuses the n-th launch of the program, for every n. The guard's own launches, of hashes, go through.
     let [launches, stop] = [0, Number.POSITIVE_INFINITY];
     await using runtime = await createRuntime({
       devices: ['cpu'],
@@ -198,7 +198,7 @@ describe('a walk that is stopped', () => {
             const value = Reflect.get(target, key, target) as unknown;
             if (key === 'launch')
               return (...args: Parameters<Borrowed['device']['launch']>) => {
-                if (++launches === stop) throw new Error('stopped here');
+                if (!args[0].name.startsWith('digest') && ++launches === stop) throw new Error('stopped here');
                 target.launch(...args);
               };
             return typeof value === 'function' ? value.bind(target) : value;

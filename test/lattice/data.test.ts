@@ -43,6 +43,27 @@ describe('XOR', () => {
     expect(l.device).toBeNull();
   });
 
+  it('of long arrays is that of their bytes, wherever they begin and end', async () => {
+    for (const [length, offset] of [
+      [8191, 0],
+      [8192, 1],
+      [65_536, 3],
+      [65_537, 0],
+      [200_003, 5],
+    ] as const) {
+      const all = Uint8Array.from({ length: length + offset }, (_, i) => (i * 167 + (i >> 8)) & 255);
+      const [data, key] = [all.subarray(offset), Uint8Array.from({ length }, (_, i) => (i * 91 + (i >> 9)) & 255)];
+      const before = data.slice();
+      const hidden = await l.xor(data, key);
+      expect(hidden.length).toBe(length);
+      expect(hidden.every((b, i) => b === (before[i]! ^ key[i]!))).toBe(true);
+      expect(data.every((b, i) => b === before[i])).toBe(true);
+      const short = Uint8Array.of(1, 2, 4, 8, 16, 32, 65);
+      const repeated = await l.xor(data, short, { cycle: true });
+      expect(repeated.every((b, i) => b === (before[i]! ^ short[i % 7]!))).toBe(true);
+    }
+  });
+
   it('takes plain bytes, repeats a key of one element, and makes the same key from the same seed', async () => {
     expect(await l.xor([1, 2, 255], [3])).toEqual([2, 1, 252]);
     expect(await l.xor([1, 2], 1)).toEqual([0, 3]);

@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Tensor, withFaults } from '../../src/index.ts';
-import { type Csr, Lattice } from '../../src/lattice/index.ts';
+import { type Csr, diffuseField, Lattice } from '../../src/lattice/index.ts';
 import { all } from '../support/extent.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 import { numbers, plainDistances, randomMask } from './plain.ts';
@@ -191,6 +191,21 @@ describe.each(kinds)('on %s', (kind) => {
     }
     const got = await (await holes.diffuse(start, 5, { rate: 0.15 })).data();
     for (let v = 0; v < 25; v++) expect(got[v]).toBeCloseTo(x[v]!, 5);
+  });
+
+  it('diffusion of many steps takes a kernel for each at most, and gives what single steps give', async () => {
+    const rt = await runtimeOf(kind);
+    const start = Float32Array.from({ length: 60 }, numbers(4));
+    for (const boundary of ['insulated', 'periodic', 'zero'] as const) {
+      let one = rt.tensor(start, [3, 4, 5]) as Tensor;
+      for (let i = 0; i < 23; i++) one = diffuseField(rt, one, 1, { boundary });
+      const field = rt.tensor(start, [3, 4, 5]).compute();
+      diffuseField(rt, field, 23, { boundary }).dispose();
+      const before = rt.stats().launches;
+      const many = diffuseField(rt, field, 23, { boundary });
+      expect(rt.stats().launches - before).toBeLessThanOrEqual(23);
+      expect(await many.data()).toEqual(await one.data());
+    }
   });
 
   it('tensors are combined, transformed, turned and reduced', async () => {

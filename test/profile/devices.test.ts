@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
-import { Profiler } from '../../src/profile/index.ts';
+import { Profiler, readProfile } from '../../src/profile/index.ts';
 
 const machines: readonly (readonly [string, RuntimeOptions])[] = [
   ['cpu', { devices: ['cpu'], cpu: { threads: 1 } }],
@@ -176,6 +176,24 @@ describe.each(machines)('on %s', (device, options) => {
     expect(made.detailed).toBe(true);
     expect(made.slowdown).toBeGreaterThanOrEqual(1);
     expect(lanes).toEqual([]);
+  });
+
+  it('a kernel in detail has the line that made it run, which survives the file; else none', async () => {
+    await using rt = await createRuntime(options);
+    const x = rt.ones([1000]).compute();
+    const plain = await profiled(rt);
+    await x.add(1).data();
+    expect((await plain.collect()).kernels.map((k) => k.line)).toEqual([null]);
+    await plain.disable();
+    const profiler = await profiled(rt, { detailed: true });
+    const [, here] = /:(\d+):\d+\)?$/.exec(new Error().stack!.split('\n')[1]!)!;
+    await x.mul(2).data();
+    x.mul(3).compute();
+    await profiler.collect();
+    const { kernels } = readProfile(await profiler.exportJSON());
+    const at = (after: number): RegExp => new RegExp(`devices\\.test\\.ts:${Number(here) + after}:`);
+    expect(kernels.map((k) => k.line)).toEqual([expect.stringMatching(at(1)), expect.stringMatching(at(2))]);
+    profiler.dispose();
   });
 });
 

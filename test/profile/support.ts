@@ -44,6 +44,7 @@ export const kernel = (k: Partial<KernelCall> & Pick<KernelCall, 'id'>): KernelC
   hostMs: 0.005,
   issuedIn: null,
   kernels: 1,
+  line: null,
   ...k,
 });
 

@@ -90,9 +90,9 @@ class RedisTransport implements Transport {
   async submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
     this.#check('submit');
     const checked = checkJob(job);
-    const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow } = checked;
+    const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow, stragglers = '' } = checked;
     const { redis, keys } = this.#queue;
-    const descriptor = { id, op, needs, attempts, overflow: overflow ? JSON.stringify(overflow) : '' };
+    const descriptor = { id, op, needs, attempts, stragglers, overflow: overflow ? JSON.stringify(overflow) : '' };
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
     await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];

@@ -82,7 +82,7 @@ export class RedisJob implements JobHandle {
     await redis
       .multi()
       .srem(keys.jobs, this.id)
-      .del(keys.job(this.id), keys.results(this.id), keys.dead(this.id))
+      .del(...[keys.job, keys.results, keys.dead, keys.times, keys.again].map((of) => of(this.id)))
       .exec();
   }
 

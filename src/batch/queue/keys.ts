@@ -3,6 +3,7 @@
 // A result is set once, by one script: the first finisher wins, a second one is counted. The same holds for dead letters. Results of a
 // job that are there at the same time go with one call, and are told once.
 
+import { mostTimes } from '../stragglers.ts';
 import type { Capability, ChunkDescriptor, ChunkResult, DeadLetter } from '../transport.ts';
 import type { Redis } from './connect.ts';
 
@@ -14,6 +15,9 @@ export const keysOf = (prefix: string) => ({
   job: (id: string) => `${prefix}:job:${id}`,
   results: (id: string) => `${prefix}:job:${id}:results`,
   dead: (id: string) => `${prefix}:job:${id}:dead`,
+  /** How long chunks took, and which were started a second time: of jobs that ask for it. */
+  times: (id: string) => `${prefix}:job:${id}:times`,
+  again: (id: string) => `${prefix}:job:${id}:again`,
 });
 
 export type Keys = ReturnType<typeof keysOf>;
@@ -21,12 +25,19 @@ export type Keys = ReturnType<typeof keysOf>;
 /** BullMQ takes no colons in names. */
 export const queueOf = (needs: Capability): string => needs.replaceAll(':>=', '-min').replaceAll(':', '-');
 
-/** Sets results once. KEYS: results, job, dead. ARGV: channel, job id, then index and result of each. Returns 1 for each that was the first. */
+/**
+ * Sets results once. KEYS: results, job, dead, times. ARGV: channel, job id, then index, result and time of each; a time of '' is not kept.
+ * Returns 1 for each that was the first.
+ */
 const commitScript = `
 local first = {}
-for i = 3, #ARGV, 2 do
+for i = 3, #ARGV, 3 do
   if redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) == 1 then
     redis.call('HDEL', KEYS[3], ARGV[i])
+    if ARGV[i + 2] ~= '' then
+      redis.call('LPUSH', KEYS[4], ARGV[i + 2])
+      redis.call('LTRIM', KEYS[4], 0, ${mostTimes - 1})
+    end
     first[#first + 1] = 1
   else
     redis.call('HINCRBY', KEYS[2], 'duplicates', 1)
@@ -51,6 +62,7 @@ type Scripted = Redis & { readonly forgeCommit: Script<number[]>; readonly forge
 interface Pending {
   readonly index: number;
   readonly text: string;
+  readonly time: string;
   readonly resolve: (first: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -64,17 +76,17 @@ export class Steps {
 
   constructor(redis: Redis, keys: Keys) {
     // Redis is told the scripts once, and their hashes after.
-    redis.defineCommand('forgeCommit', { numberOfKeys: 3, lua: commitScript });
-    redis.defineCommand('forgeBury', { numberOfKeys: 3, lua: buryScript });
+    redis.defineCommand('forgeCommit', { numberOfKeys: 4, lua: commitScript });
+    redis.defineCommand('forgeBury', { numberOfKeys: 4, lua: buryScript });
     this.#redis = redis as Scripted;
     this.#keys = keys;
   }
 
-  /** False if there was a result already. */
-  commit({ jobId, index }: ChunkDescriptor, result: ChunkResult): Promise<boolean> {
+  /** False if there was a result already. `ms`: how long it took, where that is of interest. */
+  commit({ jobId, index }: ChunkDescriptor, result: ChunkResult, ms: number | null): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (this.#pending.size === 0) setImmediate(() => this.#flush());
-      const own = { index, text: JSON.stringify(result), resolve, reject };
+      const own = { index, text: JSON.stringify(result), time: ms === null ? '' : `${ms}`, resolve, reject };
       const list = this.#pending.get(jobId);
       if (list) list.push(own);
       else this.#pending.set(jobId, [own]);
@@ -89,8 +101,8 @@ export class Steps {
     const all = this.#pending;
     this.#pending = new Map();
     for (const [id, list] of all) {
-      const pairs = list.flatMap(({ index, text }) => [`${index}`, text]);
-      this.#redis.forgeCommit(...this.#about(id), ...pairs).then(
+      const told = list.flatMap(({ index, text, time }) => [`${index}`, text, time]);
+      this.#redis.forgeCommit(...this.#about(id), ...told).then(
         (first) => {
           for (const [i, p] of list.entries()) p.resolve(first[i] === 1);
         },
@@ -102,7 +114,7 @@ export class Steps {
   }
 
   #about(id: string): string[] {
-    const { results, job, dead, news } = this.#keys;
-    return [results(id), job(id), dead(id), news, id];
+    const { results, job, dead, times, news } = this.#keys;
+    return [results(id), job(id), dead(id), times(id), news, id];
   }
 }

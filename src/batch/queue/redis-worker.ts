@@ -2,9 +2,10 @@
 //
 // The lock of a chunk is renewed by BullMQ as long as this process's event loop turns, every third of the lock's time or sooner: what
 // computes belongs into another process (executor.ts). A helper of a slower kind takes from a faster kind's queue only while
-// that has too much to do.
+// that has too much to do. A worker with nothing to do may start a chunk of another one a second time, if its job asks for that.
 
 import { serves } from '../chunk-id.ts';
+import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -30,6 +31,22 @@ interface Overflow {
   readonly slowdown: number;
 }
 
+/** What a worker knows of a job that has not ended. */
+interface KnownJob {
+  readonly id: string;
+  readonly needs: Capability;
+  readonly overflow: Overflow | null;
+  readonly cancelled: boolean;
+  /** From which multiple of the median on a chunk is a straggler; null if none is. */
+  readonly stragglers: number | null;
+}
+
+/** A chunk that this worker runs. */
+interface Run {
+  readonly chunk: ChunkDescriptor;
+  readonly stop: AbortController;
+}
+
 export class RedisWorker implements WorkerHandle {
   readonly id = crypto.randomUUID();
   readonly #queue: Queue;
@@ -39,8 +56,9 @@ export class RedisWorker implements WorkerHandle {
   readonly #bulls = new Map<Capability, BullWorker>();
   readonly #connections: Redis[] = [];
   readonly #stop = new AbortController();
-  /** Jobs that were looked up; true if cancelled. */
-  readonly #cancelled = new Map<string, boolean>();
+  /** Jobs that were looked up. */
+  readonly #jobs = new Map<string, KnownJob>();
+  readonly #running = new Set<Run>();
   readonly #stats = { done: 0, failed: 0, duplicates: 0 };
   #timer: ReturnType<typeof setInterval> | null = null;
   #looking = false;
@@ -67,6 +85,7 @@ export class RedisWorker implements WorkerHandle {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     this.#stop.abort();
+    for (const { stop } of this.#running) stop.abort();
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
     // BullMQ leaves connections open that it was given.
     for (const c of this.#connections) c.disconnect();
@@ -80,29 +99,65 @@ export class RedisWorker implements WorkerHandle {
     try {
       const { redis, keys } = this.#queue;
       await redis.hset(keys.workers, this.id, JSON.stringify({ ...this.#caps, at: Date.now() }));
-      const queues = await this.#queues();
-      // Cancelled jobs are seen within half a second.
-      for (const id of [...this.#cancelled.keys()])
-        this.#cancelled.set(id, (await redis.hget(keys.job(id), 'cancelled')) === '1');
-      for (const [needs, over] of queues) {
+      const jobs = await this.#open();
+      for (const [needs, over] of this.#queues(jobs)) {
         if (serves(this.#caps, needs)) this.#serve(needs);
         else if (over && serves(this.#caps, over.to)) await this.#help(needs, over);
       }
+      await this.#stopDone();
+      for (const job of jobs) if (serves(this.#caps, job.needs)) await this.#startAgain(job);
     } finally {
       this.#looking = false;
     }
   }
 
-  /** The queues of the jobs that have not ended, and where they overflow to. */
-  async #queues(): Promise<Map<Capability, Overflow | null>> {
+  /** The jobs there are, with one question for all. Cancelled ones are seen within half a second. */
+  async #open(): Promise<KnownJob[]> {
     const { redis, keys } = this.#queue;
+    const ids = await redis.smembers(keys.jobs);
+    const asked = redis.pipeline();
+    for (const id of ids) asked.hmget(keys.job(id), ...jobFields);
+    const answers = (await asked.exec()) ?? [];
+    const jobs = ids.flatMap((id, i) => knownJob(id, answers[i]?.[1] as (string | null)[] | undefined) ?? []);
+    for (const job of jobs) if (this.#jobs.has(job.id)) this.#jobs.set(job.id, job);
+    return jobs;
+  }
+
+  /** The queues of jobs, and where they overflow to. */
+  #queues(jobs: readonly KnownJob[]): Map<Capability, Overflow | null> {
     const own: Capability = this.#caps.backend === 'cpu' ? 'cpu' : `gpu:${this.#caps.backend}`;
     const found = new Map<Capability, Overflow | null>([[own, null]]);
-    for (const id of await redis.smembers(keys.jobs)) {
-      const [needs, overflow] = await redis.hmget(keys.job(id), 'needs', 'overflow');
-      if (needs && !found.get(needs)) found.set(needs, overflow ? (JSON.parse(overflow) as Overflow) : null);
-    }
+    for (const { needs, overflow } of jobs) if (!found.get(needs)) found.set(needs, overflow);
     return found;
+  }
+
+  /** Ends what this worker runs although its result is there: somebody else was sooner. */
+  async #stopDone(): Promise<void> {
+    const { redis, keys } = this.#queue;
+    for (const { chunk, stop } of [...this.#running]) {
+      if (stop === this.#stop) continue;
+      if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) stop.abort();
+    }
+  }
+
+  /** Starts a chunk that another worker takes too long for, if nothing waits and this worker has nothing to do. */
+  async #startAgain({ id, needs, stragglers, cancelled }: KnownJob): Promise<void> {
+    if (stragglers === null || cancelled || this.#running.size > 0) return;
+    const { redis, keys } = this.#queue;
+    const bull = this.#queue.bull(needs);
+    const most = straggleMs((await redis.lrange(keys.times(id), 0, -1)).map(Number), stragglers);
+    if (most === null || (await bull.getWaitingCount()) > 0) return;
+    const late = (await bull.getActive(0, 99)).find(
+      ({ data, processedOn }) =>
+        (data as ChunkDescriptor).jobId === id && Date.now() - (processedOn ?? Infinity) > most,
+    );
+    if (!late) return;
+    const chunk = late.data as ChunkDescriptor;
+    // Once: whoever writes it down runs it.
+    if ((await redis.sadd(keys.again(id), `${chunk.index}`)) === 0) return;
+    void this.#attempt(chunk, late.id!, late.attemptsMade + 1).catch(() => {
+      // The one that was slow is still at it.
+    });
   }
 
   async #help(needs: Capability, over: Overflow): Promise<void> {
@@ -142,17 +197,20 @@ export class RedisWorker implements WorkerHandle {
   async #run(job: BullJob): Promise<void> {
     const chunk = job.data as ChunkDescriptor;
     const { redis, keys, steps } = this.#queue;
-    if (await this.#isCancelled(chunk.jobId)) return;
+    // What is known of a cancelled job may be old: it may have been removed, and submitted anew.
+    if ((await this.#job(chunk.jobId)).cancelled && (await this.#ask(chunk.jobId)).cancelled) return;
     const attempt = job.attemptsMade + 1;
     // Somebody had it before: the result may be there.
     const repeated = job.attemptsStarted > 1 || job.stalledCounter > 0;
     if (repeated && (await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) return;
     try {
-      const context = { chunkId: job.id!, attempt, signal: this.#stop.signal };
-      const result = await this.#handler(chunk, context);
-      if (await steps.commit(chunk, result)) this.#stats.done++;
-      else this.#stats.duplicates++;
+      await this.#attempt(chunk, job.id!, attempt);
     } catch (error) {
+      // It was told to stop, since it was done elsewhere.
+      if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) {
+        this.#stats.duplicates++;
+        return;
+      }
       this.#stats.failed++;
       const { message, stack } = error instanceof Error ? error : new Error(String(error));
       const permanent = error instanceof PermanentFailure;
@@ -166,15 +224,50 @@ export class RedisWorker implements WorkerHandle {
     }
   }
 
-  async #isCancelled(id: string): Promise<boolean> {
-    const known = this.#cancelled.get(id);
-    if (known !== undefined) return known;
-    const { redis, keys } = this.#queue;
-    const cancelled = (await redis.hget(keys.job(id), 'cancelled')) === '1';
-    this.#cancelled.set(id, cancelled);
-    if (this.#cancelled.size > mostJobs) this.#cancelled.delete(this.#cancelled.keys().next().value!);
-    return cancelled;
+  /** Runs a chunk and commits its result. */
+  async #attempt(chunk: ChunkDescriptor, chunkId: string, attempt: number): Promise<void> {
+    const alone = (await this.#job(chunk.jobId)).stragglers === null;
+    // A signal of its own costs as much as the rest: only chunks that may be done elsewhere have one.
+    const run = { chunk, stop: alone ? this.#stop : new AbortController() };
+    this.#running.add(run);
+    const start = performance.now();
+    try {
+      const result = await this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
+      const ms = alone ? null : performance.now() - start;
+      if (await this.#queue.steps.commit(chunk, result, ms)) this.#stats.done++;
+      else this.#stats.duplicates++;
+    } finally {
+      this.#running.delete(run);
+    }
   }
+
+  async #job(id: string): Promise<KnownJob> {
+    return this.#jobs.get(id) ?? this.#ask(id);
+  }
+
+  async #ask(id: string): Promise<KnownJob> {
+    const { redis, keys } = this.#queue;
+    // One that is gone was cancelled first.
+    const gone = { id, needs: 'cpu', overflow: null, cancelled: true, stragglers: null };
+    const job = knownJob(id, await redis.hmget(keys.job(id), ...jobFields)) ?? gone;
+    this.#jobs.set(id, job);
+    if (this.#jobs.size > mostJobs) this.#jobs.delete(this.#jobs.keys().next().value!);
+    return job;
+  }
+}
+
+const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers'] as const;
+
+function knownJob(id: string, fields: readonly (string | null)[] | undefined): KnownJob | null {
+  const [needs, overflow, cancelled, stragglers] = fields ?? [];
+  if (!needs) return null;
+  return {
+    id,
+    needs,
+    overflow: overflow ? (JSON.parse(overflow) as Overflow) : null,
+    cancelled: cancelled === '1',
+    stragglers: stragglers ? Number(stragglers) : null,
+  };
 }
 
 /** Jobs that a worker keeps in mind. */

@@ -338,9 +338,25 @@ describe('the CUDA device over a recording driver', () => {
     many.replay([x, y, z], [5, 2]);
     many.replay([y, x, z], [5, 2]);
     expect(ffi.names()).toEqual(['cuGraphLaunch', 'cuGraphLaunch']);
+    // So do four sets of buffers that take turns; a fifth takes the place of the one not used for longest.
+    const turns = [
+      [x, y, z],
+      [y, x, z],
+      [z, y, x],
+      [x, z, y],
+    ];
+    for (const set of turns) many.replay(set, [5, 2]);
+    ffi.calls.length = 0;
+    for (const set of turns) many.replay(set, [5, 2]);
+    expect(ffi.names()).toEqual(turns.map(() => 'cuGraphLaunch'));
+    many.replay([y, z, x], [5, 2]);
+    expect(ffi.names()).toContain('cuGraphExecKernelNodeSetParams');
+    ffi.calls.length = 0;
+    for (const set of turns.slice(1)) many.replay(set, [5, 2]);
+    expect(ffi.names()).toEqual(turns.slice(1).map(() => 'cuGraphLaunch'));
     many.dispose();
     many.dispose();
-    expect(ffi.names().filter((n) => n === 'cuGraphExecDestroy')).toHaveLength(2);
+    expect(ffi.names().filter((n) => n === 'cuGraphExecDestroy')).toHaveLength(4);
   });
 
   it('exchanges bytes with a recording by one launch of a graph and one wait', async () => {

@@ -1,9 +1,9 @@
 // Recordings: many launches replayed with one call.
 //
 // Launches of our own kernels become nodes of a CUDA graph, one after the other; a replay with other buffers or scalars
-// rewrites the arguments of the nodes that changed and launches the same graph again. Two copies of the graph are kept,
-// because a step that swaps two buffers (`f = step(f)`) would otherwise rewrite everything every time. One or two kernels
-// are launched directly, which is cheaper than any graph. Launches of a library (cuBLAS) have arguments we cannot rewrite:
+// rewrites the arguments of the nodes that changed and launches the same graph again. A few copies of the graph are kept,
+// because a step that swaps two buffers (`f = step(f)`), or a short loop that begins anew, would otherwise rewrite everything every
+// time. One or two kernels are launched directly, which is cheaper than any graph. Launches of a library (cuBLAS) have arguments we cannot rewrite:
 // they are captured once per set of buffers that comes back.
 
 import type { Launch, Recording } from '../device.ts';
@@ -102,6 +102,9 @@ interface Player {
   close(): void;
 }
 
+/** Copies of a graph: as many sets of buffers as may take turns without being told to the driver again. */
+const mostVariants = 4;
+
 /** Below this, launching the kernels one by one is faster. */
 const graphPays = 3;
 
@@ -155,17 +158,14 @@ class NodePlayer implements Player {
   }
 
   #variantFor(buffers: readonly Located[], scalars: readonly number[]): Variant {
-    const [first, second] = this.#variants;
-    if (first && sameAddresses(first, buffers)) return first;
-    if (!second) {
-      const made = this.#build(buffers, scalars);
-      this.#variants.unshift(made);
-      return made;
-    }
-    // The other one: it either fits, or was not used for longest.
-    this.#variants.reverse();
-    second.addresses = buffers.map((b) => b.address);
-    return second;
+    const at = this.#variants.findIndex((v) => sameAddresses(v, buffers));
+    if (at === 0) return this.#variants[0]!;
+    const made = at < 0 && this.#variants.length < mostVariants ? this.#build(buffers, scalars) : null;
+    // One that fits, or the one not used for longest.
+    const variant = made ?? this.#variants.splice(at, 1)[0]!;
+    if (at < 0) variant.addresses = buffers.map((b) => b.address);
+    this.#variants.unshift(variant);
+    return variant;
   }
 
   #build(buffers: readonly Located[], scalars: readonly number[]): Variant {

@@ -26,16 +26,11 @@ interface Fence {
   readonly upTo: number;
 }
 
-/** A launch that was read: its id, and ns since the first one that was ever read. */
-export interface StampedLaunch {
-  readonly id: number;
-  readonly start: number;
-  readonly end: number;
-  /** When the host had enqueued it, by `performance.now()`. */
-  readonly enqueued: number;
-  /** Nothing is between it and the launch before. */
-  readonly linked: boolean;
-}
+/**
+ * What is known of a launch that was read, one number after the other: its id; when it began and ended, in ns since the first one that
+ * was ever read; when the host had enqueued it, by `performance.now()`; and 1 if nothing is between it and the launch before.
+ */
+export const stamp = { id: 0, start: 1, end: 2, enqueued: 3, linked: 4, numbers: 5 } as const;
 
 export class Stamps {
   readonly #driver: Driver;
@@ -44,6 +39,9 @@ export class Stamps {
   readonly #events: EventPool;
   /** Where it is on the device, and where its copy on the host is. */
   readonly #ring: number;
+  /** The two words of its address. */
+  readonly #low: number;
+  readonly #high: number;
   readonly #host: number;
   readonly #words: Uint32Array;
   /** By the slot of a launch's first step: whose it is, when it was enqueued, its steps (0 for slots of further ones), whether it is linked. */
@@ -57,7 +55,8 @@ export class Stamps {
   #next = 0;
   #fenced = 0;
   readonly #fences: Fence[] = [];
-  #read: StampedLaunch[] = [];
+  /** `stamp.numbers` for each launch. */
+  #read: number[] = [];
   /** The clock where ns count from, as two words; they are below 2^53 only as a difference. */
   #base: readonly [low: number, high: number] | null = null;
   #lastEnd = Number.NEGATIVE_INFINITY;
@@ -79,6 +78,8 @@ export class Stamps {
     this.#compute = compute;
     this.#stream = stream;
     this.#ring = ring;
+    this.#low = ring % 2 ** 32;
+    this.#high = Math.floor(ring / 2 ** 32);
     this.#host = host;
     this.#events = new EventPool(driver, false);
     this.#words = new Uint32Array(driver.ffi.view(host, ringBytes));
@@ -87,7 +88,7 @@ export class Stamps {
   /** Gives each step its slot. They count only once the launch is enqueued: see `commit`. */
   place(steps: readonly KernelStep[]): void {
     if (this.#next + steps.length - this.#first > slots) this.#makeRoom(steps.length);
-    for (let i = 0; i < steps.length; i++) steps[i]!.stampAt(this.#ring + ((this.#next + i) % slots) * slotBytes);
+    for (let i = 0; i < steps.length; i++) this.#stampAt(steps[i]!, (this.#next + i) % slots);
   }
 
   commit(id: number, steps: number): void {
@@ -107,8 +108,8 @@ export class Stamps {
     this.#linked = false;
   }
 
-  /** What the device is done with and was not taken yet, in the order of the launches. */
-  take(): StampedLaunch[] {
+  /** What the device is done with and was not taken yet, in the order of the launches: numbers as `stamp` says. */
+  take(): readonly number[] {
     if (this.#next > this.#fenced) this.#fence();
     this.#collect();
     const read = this.#read;
@@ -116,9 +117,9 @@ export class Stamps {
     return read;
   }
 
-  /** Where a step that only looks at the clock notes it. */
-  get probeAt(): number {
-    return this.#ring + slots * slotBytes;
+  /** For a step that only looks at the clock: see `probed`. */
+  placeProbe(step: KernelStep): void {
+    this.#stampAt(step, slots);
   }
 
   /** What that step noted. Only when it is done. */
@@ -133,6 +134,12 @@ export class Stamps {
     // Waits for the launches that still write there.
     call.cuMemFree_v2(this.#ring);
     call.cuMemFreeHost(this.#host);
+  }
+
+  #stampAt(step: KernelStep, slot: number): void {
+    const low = this.#low + slot * slotBytes;
+    if (low < 2 ** 32) step.stampAt(low, this.#high);
+    else step.stampAt(low - 2 ** 32, this.#high + 1);
   }
 
   #fence(): void {
@@ -175,13 +182,7 @@ export class Stamps {
     // Launches of a stream run in their order. What breaks it was not written by this launch, and is no measurement.
     if (start < this.#lastEnd - skewNs || end < start) return;
     this.#lastEnd = end;
-    this.#read.push({
-      id: this.#ids[slot]!,
-      start,
-      end,
-      enqueued: this.#times[slot]!,
-      linked: this.#links[slot] === 1,
-    });
+    this.#read.push(this.#ids[slot]!, start, end, this.#times[slot]!, this.#links[slot]!);
   }
 
   #ns(slot: number, word: 0 | 1): number {

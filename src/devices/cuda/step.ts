@@ -122,9 +122,10 @@ export class KernelStep implements StreamStep {
     return new KernelStep(this.#driver, this.name, this.fn, { ...this.#shape, args }, this.#home);
   }
 
-  /** The next launch notes its times there. */
-  stampAt(address: number): void {
-    this.#put(this.#slot, address);
+  /** The next launch notes its times there: at an address, in two words. */
+  stampAt(low: number, high: number): void {
+    this.#words[this.#slot] = low;
+    this.#words[this.#slot + 1] = high;
   }
 
   /** Writes the arguments; returns whether any of them differs from the last time. */

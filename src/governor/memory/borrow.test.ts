@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countWalks, type Grid, verticesOf } from '../../../test/support/memory-walks.ts';
 import { type CpuDevice, createCpuDevice } from '../../devices/cpu/device.ts';
-import type { DeviceBuffer } from '../../devices/device.ts';
+import type { Device, DeviceBuffer } from '../../devices/device.ts';
 import { DeviceLost } from '../../errors.ts';
 import { type Borrowed, borrow, type Lendable, type ReversibleStep } from './borrow.ts';
 import { digests } from './digest.ts';
 import { BorrowViolation, BufferLent, refuseLent } from './errors.ts';
-import { fingerprints, pieceBytes } from './fingerprint.ts';
 
 let device: CpuDevice;
 beforeAll(async () => {
@@ -47,6 +46,13 @@ class Owned implements Lendable {
   takeBack(corrupt: boolean): void {
     this.state = corrupt ? 'corrupt' : 'own';
   }
+}
+
+/** The device, with something about it changed. */
+function altered(change: Partial<Device>): Device {
+  const names = ['allocate', 'release', 'read', 'write', 'prepare', 'launch'] as const;
+  const own = Object.fromEntries(names.map((name) => [name, (device[name] as () => unknown).bind(device)]));
+  return { ...own, id: device.id, caps: device.caps, ...change } as unknown as Device;
 }
 
 const random = (n: number, seed: number): Uint8Array => {
@@ -307,7 +313,7 @@ describe('the guard', () => {
       name: 'blind',
       buffer: a.buffer,
       bytes: 10,
-      device: { ...device, id: 'blind', read: () => Promise.reject(new Error('blind')) } as unknown as CpuDevice,
+      device: altered({ id: 'blind', read: () => Promise.reject(new Error('blind')) }),
       lend: () => a.lend(),
       takeBack: (c) => a.takeBack(c),
     };
@@ -331,47 +337,18 @@ describe('the guard', () => {
   });
 });
 
-describe('fingerprints', () => {
-  it('see every byte of several pieces and buffers, and hold only one piece at a time', async () => {
-    const sizes = [0, 5, 2 * pieceBytes + 5, 3 * pieceBytes, 16];
-    const owned = sizes.map((bytes, i) => new Owned(random(bytes, i)));
-    let [held, most] = [0, 0];
-    const watched = {
-      ...device,
-      read: async (...args: Parameters<CpuDevice['read']>) => {
-        held += args[2]!;
-        most = Math.max(most, held);
-        await Promise.resolve();
-        held -= args[2]!;
-        return device.read(...args);
-      },
-    } as unknown as CpuDevice;
-    const all = () => fingerprints(owned.map(({ buffer, bytes }) => ({ device: watched, buffer, bytes })));
-    const before = await all();
-    for (const h of before) expect(h).toMatch(/^[0-9a-f]{32}$/);
-    expect(new Set(before).size).toBe(sizes.length);
-    for (const [item, at] of [
-      [1, 4],
-      [2, 0],
-      [2, pieceBytes - 1],
-      [2, pieceBytes],
-      [2, 2 * pieceBytes + 4],
-      [4, 7],
-    ] as const) {
-      await flip(item, at).do(owned);
-      expect((await all()).map((h, i) => h === before[i])).toEqual(sizes.map((_, i) => i !== item));
-      await flip(item, at).undo(owned);
-    }
-    expect(await all()).toEqual(before);
-    expect(most).toBeLessThanOrEqual(pieceBytes);
-    for (const o of owned) device.release(o.buffer);
-  });
+describe.each(['host', 'GPU'])('hashes as on a %s', (as) => {
+  /** A GPU hashes several buffers in one launch. */
+  const hashed = (items: readonly Owned[]): Promise<string[]> => {
+    const there = altered({ caps: { ...device.caps, host: as === 'host' } });
+    return digests(items.map(({ buffer, bytes }) => ({ device: there, buffer, bytes })));
+  };
 
-  it('computed by a device see every byte, its place, and which of equal buffers changed', async () => {
+  it('see every byte, its place, and which of equal buffers changed', async () => {
     // More than one launch takes, of several lengths, with and without bytes behind the last word.
     const sizes = [0, 3, 4, 4096, 4096, 4097, 4099, ...new Array<number>(9).fill(4096), 80_000];
     const owned = sizes.map((bytes, i) => new Owned(random(bytes, 1 + (i % 3))));
-    const all = () => digests(device, owned);
+    const all = () => hashed(owned);
     const before = await all();
     expect(before.map((h) => h.length / 2)).toEqual(sizes.map((bytes) => (bytes < 4 ? 0 : 16) + (bytes % 4)));
     // Equal contents have equal hashes, wherever they lie.
@@ -395,17 +372,17 @@ describe('fingerprints', () => {
     expect(await all()).toEqual(before);
     // Two words that change places, and the highest bits of two words.
     const words = new Owned(new Uint8Array(Uint32Array.of(1, 2, 3, 2 ** 31).buffer));
-    const seen = new Set(await digests(device, [words]));
+    const seen = new Set(await hashed([words]));
     for (const [from, values] of [
       [0, [2, 1]],
       [2, [2 ** 31, 3]],
     ] as const) {
       device.write(words.buffer, new Uint8Array(Uint32Array.of(1, 2, 3, 2 ** 31).buffer));
       device.write(words.buffer, new Uint8Array(Uint32Array.from(values).buffer), 4 * from);
-      seen.add((await digests(device, [words]))[0]!);
+      seen.add((await hashed([words]))[0]!);
     }
     device.write(words.buffer, new Uint8Array(Uint32Array.of(2 ** 31 + 1, 2 ** 31 + 2, 3, 2 ** 31).buffer));
-    seen.add((await digests(device, [words]))[0]!);
+    seen.add((await hashed([words]))[0]!);
     expect(seen.size).toBe(4);
     for (const o of [...owned, words]) device.release(o.buffer);
   });

@@ -7,8 +7,8 @@
 
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
+import { digestBytes, digests } from './digest.ts';
 import { BorrowViolation } from './errors.ts';
-import { fingerprints, pieceBytes } from './fingerprint.ts';
 
 /** Memory that can be lent: the runtime makes one of a tensor, `lendLease` one of a pool's lease. */
 export interface Lendable {
@@ -37,7 +37,10 @@ export interface ReversibleStep {
   undo(memory: readonly Borrowed[]): void | Promise<void>;
 }
 
-type StepSource<T> = Iterable<ReversibleStep, T> | AsyncIterable<ReversibleStep, T>;
+/** Steps one after the other, and a result behind the last: what generators are. */
+type StepSource<T> =
+  | { [Symbol.iterator](): Iterator<ReversibleStep, T> }
+  | { [Symbol.asyncIterator](): AsyncIterator<ReversibleStep, T> };
 
 /**
  * A list of steps, or a generator of them whose return value is the result. Unless `restore` is `guard`, the steps together
@@ -62,7 +65,7 @@ export interface BorrowReport {
   readonly bytes: number;
   /** Memory of its own that the program used: what it said, and what it took from the device. */
   readonly cleanBytes: number;
-  /** Host memory for hashing, at most; given back after each piece. */
+  /** Memory that the hashes of all buffers take, at most: they are computed where the buffers lie. */
   readonly hashBytes: number;
   readonly steps: number;
   readonly ms: number;
@@ -138,7 +141,7 @@ class Loan {
 
   async hash(when: 'before' | 'after'): Promise<readonly number[]> {
     const start = this.#now();
-    const hashes = await fingerprints(this.#memory);
+    const hashes = await digests(this.#memory);
     this.#hashMs += this.#now() - start;
     if (when === 'before') this.#hashes = hashes;
     return hashes.flatMap((h, i) => (h === this.#hashes[i] ? [] : [i]));
@@ -151,14 +154,17 @@ class Loan {
       this.#declared += bytes;
     };
     const source: StepSource<T> =
-      typeof program === 'function' ? program(this.#memory, clean) : (program as Iterable<ReversibleStep, T>);
+      typeof program === 'function'
+        ? program(this.#memory, clean)
+        : (program as { [Symbol.iterator](): Iterator<ReversibleStep, T> });
     const steps = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
     try {
       for (;;) {
         signal?.throwIfAborted();
         const next = await steps.next();
         if (next.done) return next.value;
-        await next.value.do(this.#memory);
+        const doing = next.value.do(this.#memory);
+        if (doing) await doing;
         this.#done.push(next.value);
         this.#steps++;
         this.#taken = Math.max(this.#taken, this.#inUse() - base);
@@ -204,7 +210,7 @@ class Loan {
       buffers: this.#items.length,
       bytes,
       cleanBytes: this.#declared + this.#taken,
-      hashBytes: Math.min(pieceBytes, bytes),
+      hashBytes: digestBytes * this.#items.length,
       steps: this.#steps,
       ms: this.#ms,
       hashMs: this.#hashMs,

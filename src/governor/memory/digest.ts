@@ -1,47 +1,63 @@
-// Hashes of buffers computed where they lie: what comes to the host is 16 bytes for each, however large it is.
+// Hashes of buffers, computed where they lie: what comes to the host is 16 bytes for each, however large it is.
 //
 // Four sums of 32 bits. What a word adds to a sum is mixed with its place and the number of the sum, so that a word that changes always
 // changes all four, and words that change together leave them equal only by chance. Sums may be added up in any order, so all
-// threads of a device take part. Like the hash of the host it finds accidents; it is no defence against somebody who looks for
-// bytes of equal hash.
+// threads of a device take part. It finds accidents; it is no defence against somebody who looks for bytes of equal hash.
 
-import type { Device } from '../../devices/device.ts';
+import type { Device, DeviceBuffer } from '../../devices/device.ts';
 import { type Expr, Exprs } from '../../kernel/expr.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
-import type { Hashable } from './fingerprint.ts';
+
+export interface Hashable {
+  readonly device: Device;
+  readonly buffer: DeviceBuffer;
+  readonly bytes: number;
+}
 
 const sums = 4;
+
+/** What comes to the host of each buffer, at most: its sums, and what is left behind its last word. */
+export const digestBytes = 4 * sums + 3;
 
 /** Buffers that one launch hashes, at most. */
 const mostTogether = 8;
 
-/** One hash for each, in their order. All of them lie on `device`. */
-export async function digests(device: Device, items: readonly Hashable[]): Promise<string[]> {
-  const hashes = new Array<string>(items.length).fill('');
-  const launched = groupsOf(items, Math.min(mostTogether, device.caps.maxBuffers - 1)).map((group) => {
-    const words = wordsOf(items[group[0]!]!);
-    const out = device.allocate(4 * sums * group.length);
-    try {
-      const program = device.prepare(kernelFor(words, group.length));
-      device.launch(program, [...group.map((i) => items[i]!.buffer), out], []);
-      return { group, out, read: device.read(out) };
-    } catch (error) {
-      device.release(out);
-      throw error;
-    }
-  });
-  // One that fails while another is waited for is met in its turn.
-  for (const { read } of launched) read.catch(() => {});
+/** One hash for each, in their order, as hexadecimal digits. */
+export async function digests(items: readonly Hashable[]): Promise<string[]> {
+  const hashes = new Map<Hashable, string>();
+  for (const device of new Set(items.map((i) => i.device))) {
+    const there = items.filter((i) => i.device === device);
+    for (const [item, hash] of await digestsOn(device, there)) hashes.set(item, hash);
+  }
+  return items.map((item) => hashes.get(item)!);
+}
+
+async function digestsOn(device: Device, items: readonly Hashable[]): Promise<Map<Hashable, string>> {
+  // A GPU waits longer for a launch than it computes; the processor passes over each buffer once.
+  const most = device.caps.host ? 1 : Math.min(mostTogether, device.caps.maxBuffers - 1);
+  const hashes = new Map(items.map((item) => [item, '']));
+  const made: DeviceBuffer[] = [];
   try {
-    for (const { group, read } of launched) {
-      const bytes = await read;
-      group.forEach((i, k) => {
-        hashes[i] = hex(bytes.subarray(4 * sums * k, 4 * sums * (k + 1)));
+    const launched = groupsOf(items, most).map((group) => {
+      const kernel = kernelFor(wordsOf(group[0]!), group.length, device.caps.host === true);
+      const outputs = kernel.outputs.map(() => device.allocate((4 * sums * group.length) / kernel.outputs.length));
+      made.push(...outputs);
+      device.launch(device.prepare(kernel), [...group.map((i) => i.buffer), ...outputs], []);
+      return { group, reads: outputs.map((o) => device.read(o)) };
+    });
+    // One that fails while another is waited for is met in its turn.
+    for (const { reads } of launched) for (const read of reads) read.catch(() => {});
+    for (const { group, reads } of launched) {
+      let all = '';
+      for (const read of reads) all += hex(await read);
+      group.forEach((item, k) => {
+        hashes.set(item, all.slice(8 * sums * k, 8 * sums * (k + 1)));
       });
     }
-    return await Promise.all(items.map(async (item, i) => hashes[i]! + hex(await tailOf(item))));
+    for (const item of items) hashes.set(item, hashes.get(item)! + hex(await tailOf(item)));
+    return hashes;
   } finally {
-    for (const { out } of launched) device.release(out);
+    for (const buffer of made) device.release(buffer);
   }
 }
 
@@ -49,27 +65,27 @@ const wordsOf = ({ bytes }: Hashable): number => Math.floor(bytes / 4);
 
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
 
-/** What is left behind the last whole word: up to three bytes. */
-async function tailOf(item: Hashable): Promise<Uint8Array> {
-  const whole = 4 * wordsOf(item);
-  return whole === item.bytes ? new Uint8Array(0) : item.device.read(item.buffer, whole, item.bytes - whole);
-}
+const nothing = new Uint8Array(0);
 
-/** Numbers of items that are as long as each other, so many at a time. Those without a whole word are left out. */
-function groupsOf(items: readonly Hashable[], most: number): number[][] {
-  const open = new Map<number, number[]>();
-  const groups: number[][] = [];
-  items.forEach((item, i) => {
+/** What is left behind the last whole word: up to three bytes. */
+const tailOf = (item: Hashable): Promise<Uint8Array> | Uint8Array =>
+  item.bytes % 4 === 0 ? nothing : item.device.read(item.buffer, 4 * wordsOf(item), item.bytes % 4);
+
+/** Items that are as long as each other, so many at a time. Those without a whole word are left out. */
+function groupsOf(items: readonly Hashable[], most: number): Hashable[][] {
+  const open = new Map<number, Hashable[]>();
+  const groups: Hashable[][] = [];
+  for (const item of items) {
     const words = wordsOf(item);
-    if (words === 0) return;
+    if (words === 0) continue;
     let group = open.get(words);
     if (!group || group.length === most) {
       group = [];
       groups.push(group);
       open.set(words, group);
     }
-    group.push(i);
-  });
+    group.push(item);
+  }
   return groups;
 }
 
@@ -77,44 +93,70 @@ function groupsOf(items: readonly Hashable[], most: number): number[][] {
 const kernels = new Map<string, Kernel>();
 const mostKernels = 64;
 
-function kernelFor(words: number, items: number): Kernel {
-  const key = `${words} ${items}`;
+function kernelFor(words: number, items: number, host: boolean): Kernel {
+  const key = `${words} ${items} ${host}`;
   let known = kernels.get(key);
   if (known) return known;
   if (kernels.size >= mostKernels) kernels.clear();
-  kernels.set(key, (known = digestKernel(words, items)));
+  kernels.set(key, (known = host ? passKernel(words) : groupKernel(words, items)));
   return known;
 }
 
-/** [items, sums] over all words of the items. */
-function digestKernel(words: number, items: number): Kernel {
-  const b = new Exprs();
+/** One word of a hash: what each word of the memory adds to sum k. Everything but the last two steps is the same for all four sums. */
+function termOf(b: Exprs, loaded: Expr, at: Expr, sum: Expr): Expr {
   const word = (value: number): Expr => b.const('u32', value);
-  const mixed = (x: Expr): Expr => {
-    const half = b.alu('mul', b.alu('xor', x, b.alu('shr', x, word(16))), word(0x85ebca6b));
-    const most = b.alu('mul', b.alu('xor', half, b.alu('shr', half, word(13))), word(0xc2b2ae35));
-    return b.alu('xor', most, b.alu('shr', most, word(16)));
-  };
-  const [item, sum, at] = [b.axis(0, items), b.axis(1, sums), b.axis(2, words)];
-  const place = b.cast('u32', at);
-  const key = mixed(
-    b.alu('add', b.alu('mul', place, word(0x9e3779b1)), b.alu('mul', b.cast('u32', sum), word(0x7feb352d))),
-  );
-  const loaded = Array.from({ length: items }, (_, i) =>
-    b.load('u32', i, at, items === 1 ? null : b.alu('eq', item, b.const('index', i))),
-  ).reduce<Expr>((all, one) => b.alu('or', all, one), word(0));
-  const value = mixed(b.alu('add', b.alu('mul', b.alu('xor', loaded, key), word(0x27d4eb2f)), place));
-  const total = words * items;
+  const folded = (x: Expr, by: number): Expr => b.alu('xor', x, b.alu('shr', x, word(by)));
+  const mixed = folded(b.alu('mul', folded(loaded, 16), word(0x85ebca6b)), 15);
+  const place = folded(b.alu('add', b.alu('mul', b.cast('u32', at), word(0x9e3779b1)), word(0x7feb352d)), 16);
+  return b.alu('mul', mixed, b.alu('xor', place, sum));
+}
+
+/** A number for each sum, far apart from each other in every bit. */
+const sumKeys = [0x2545f491, 0xd1b54a33, 0x9c8f2d6b, 0x6a09e667] as const;
+
+/** One item by itself: all four sums in one pass, each in a buffer of its own. */
+function passKernel(words: number): Kernel {
+  const b = new Exprs();
+  const at = b.axis(1, words);
+  const loaded = b.load('u32', 0, at);
   return {
-    kind: 'kernel',
-    name: `digest_u32_${items}x${words}`,
-    space: [items, sums],
-    reduced: [words],
-    accumulators: [{ op: 'sum', type: 'u32', value }],
-    outputs: [{ type: 'u32', value: b.acc('u32', 0) }],
-    inputs: Array.from({ length: items }, () => ({ type: 'u32' as const, elements: words })),
-    scalars: [],
-    inPlace: [],
-    estimate: { flops: 20 * sums * total, bytesRead: 4 * total, bytesWritten: 4 * sums * items },
+    ...kernelOver(words, 1),
+    name: `digest_u32_${words}`,
+    space: [1],
+    accumulators: sumKeys.map((key) => ({
+      op: 'sum' as const,
+      type: 'u32' as const,
+      value: termOf(b, loaded, at, b.const('u32', key)),
+    })),
+    outputs: sumKeys.map((_, k) => ({ type: 'u32' as const, value: b.acc('u32', k) })),
   };
 }
+
+/** Several items at once, their sums side by side: [items, sums]. */
+function groupKernel(words: number, items: number): Kernel {
+  const b = new Exprs();
+  const [item, sum, at] = [b.axis(0, items), b.axis(1, sums), b.axis(2, words)];
+  const loaded = Array.from({ length: items }, (_, i) =>
+    b.load('u32', i, at, items === 1 ? null : b.alu('eq', item, b.const('index', i))),
+  ).reduce<Expr>((all, one) => b.alu('or', all, one), b.const('u32', 0));
+  const key = sumKeys.reduce<Expr>(
+    (others, value, k) => b.alu('where', b.alu('eq', sum, b.const('index', k)), b.const('u32', value), others),
+    b.const('u32', 0),
+  );
+  return {
+    ...kernelOver(words, items),
+    name: `digest_u32_${items}x${words}`,
+    space: [items, sums],
+    accumulators: [{ op: 'sum', type: 'u32', value: termOf(b, loaded, at, key) }],
+    outputs: [{ type: 'u32', value: b.acc('u32', 0) }],
+  };
+}
+
+const kernelOver = (words: number, items: number) => ({
+  kind: 'kernel' as const,
+  reduced: [words],
+  inputs: Array.from({ length: items }, () => ({ type: 'u32' as const, elements: words })),
+  scalars: [],
+  inPlace: [],
+  estimate: { flops: 21 * words * items, bytesRead: 4 * words * items, bytesWritten: 4 * sums * items },
+});

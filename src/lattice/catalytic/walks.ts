@@ -31,10 +31,15 @@ export function walkProgram({ words, source, target, length, lengths }: WalkProg
       memory.slice(i * pieces, (i + 1) * pieces),
     );
     const spare = memory.slice((length + 1) * pieces, (length + 1) * pieces + spares);
-    const update = (i: number, sign: 1 | -1): readonly ReversibleStep[] => {
-      const name = `R[${i}] ${sign === 1 ? '+' : '−'}= A·R[${i - 1}]`;
-      return words.update(r[i - 1]!, r[i]!, sign, spare).map((step) => ({ ...step, name }));
+    // Both sweeps are made twice, of the same steps.
+    const sweep = (sign: 1 | -1): readonly ReversibleStep[] => {
+      const each = r.slice(1).map((to, i) => {
+        const name = `R[${i + 1}] ${sign === 1 ? '+' : '−'}= A·R[${i}]`;
+        return words.update(r[i]!, to, sign, spare).map((step) => ({ ...step, name }));
+      });
+      return (sign === 1 ? each : each.reverse()).flat();
     };
+    const [up, down] = [sweep(-1), sweep(1)];
     const start = (sign: 1 | -1): ReversibleStep => {
       const add = async (by: 1 | -1): Promise<void> =>
         words.write(r[0]!, source, words.plus(await words.read(r[0]!, source), 1n, by));
@@ -47,14 +52,14 @@ export function walkProgram({ words, source, target, length, lengths }: WalkProg
     const read = (): Promise<bigint[]> => Promise.all(lengths.map((i) => words.read(r[i]!, target)));
     const saved = await read();
     clean(8 * lengths.length);
-    for (let i = length; i >= 1; i--) yield* update(i, -1);
+    for (const step of up) yield step;
     yield start(1);
-    for (let i = 1; i <= length; i++) yield* update(i, 1);
+    for (const step of down) yield step;
     const found = await read();
     const counts = found.map((value, i) => words.plus(value, saved[i]!, -1));
-    for (let i = length; i >= 1; i--) yield* update(i, -1);
+    for (const step of up) yield step;
     yield start(-1);
-    for (let i = 1; i <= length; i++) yield* update(i, 1);
+    for (const step of down) yield step;
     return counts;
   };
 }

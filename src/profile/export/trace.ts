@@ -90,7 +90,13 @@ export function* traceEvents(profile: ProfileFile): Generator<TraceEvent> {
 function* kernelEvents(k: KernelCall, lanes: Lanes): Generator<TraceEvent> {
   const ms = k.ms ?? k.passMs;
   const gbs = k.ms && k.bytes !== null ? k.bytes / k.ms / 1e6 : null;
-  const args = withoutNull({ bytes: k.bytes, flops: k.flops, gbs, kernels: k.kernels > 1 ? k.kernels : null });
+  const args = withoutNull({
+    bytes: k.bytes,
+    flops: k.flops,
+    gbs,
+    kernels: k.kernels > 1 ? k.kernels : null,
+    line: k.line,
+  });
   const host = { pid, tid: lanes.of('host calls') };
   const call = { ...host, cat: 'launch', name: k.name, ts: us(k.enqueued), dur: us(k.hostMs) };
   yield { ph: 'X', ...call, args: withoutNull({ device: k.device, measured: ms === null ? false : null }) };

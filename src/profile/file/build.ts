@@ -138,6 +138,7 @@ function* kernelCalls(log: DeviceLog): Generator<void, KernelCall[]> {
       hostMs: round(get(col.hostMs)),
       issuedIn: get(col.issuedIn) || null,
       kernels: get(col.kernels),
+      line: get(col.line) > 0 ? names.text(get(col.line) - 1) : null,
     });
     if (list.length % 4096 === 0) yield;
   }

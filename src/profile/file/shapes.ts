@@ -70,6 +70,7 @@ export const rowShapes: Readonly<Record<(typeof lists)[number], Shape>> = {
     hostMs: amount,
     issuedIn: orNull(positive),
     kernels: whole,
+    line: orNull(text),
   },
   transfers: {
     id: positive,

@@ -6,6 +6,9 @@
 import type { CompileRecord, LaneRecord, RouteRecord, WaitRecord } from '../record/log.ts';
 import type { MemoryPoint } from '../record/memory-curve.ts';
 
+/** The form of baselines. */
+export const baselineSchema = 'gpuforge.baseline/1';
+
 export const profileSchema = 'gpuforge.profile/1';
 
 /** One scope of the program. */
@@ -69,6 +72,8 @@ export interface KernelCall {
   readonly issuedIn: number | null;
   /** Kernels in it. */
   readonly kernels: number;
+  /** The line of the program that made it run; null unless the profile is detailed, and where nobody looked. */
+  readonly line: string | null;
 }
 
 export interface Transfer {

@@ -49,6 +49,7 @@ export function demoProfile(): ProfileFile {
         hostMs: 0.01,
         issuedIn: null,
         kernels: 1,
+        line: null,
       };
       const work = { name: `${name}_f32_1048576`, bytes: 8e6, flops: 4e6 };
       kernels.push({

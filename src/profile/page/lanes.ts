@@ -119,7 +119,8 @@ function kernelItems(p: ProfileFile, device: string): Item[] {
     if (k.device !== device || took === null || (k.pass ?? k.id) !== k.id) return [];
     const name = onDevice(k);
     const rate = k.ms !== null && k.ms > 0 && k.bytes !== null ? `\n${(k.bytes / k.ms / 1e6).toFixed(1)} GB/s` : '';
-    const text = (): string => `${name}\n${ms(took)}${rate}\nenqueued ${ms(Math.max(0, k.start - k.enqueued))} before`;
+    const text = (): string =>
+      `${name}\n${ms(took)}${rate}\nenqueued ${ms(Math.max(0, k.start - k.enqueued))} before${k.line === null ? '' : `\n${k.line}`}`;
     return [{ start: k.start, ms: took, name, text }];
   });
 }

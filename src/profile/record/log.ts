@@ -27,6 +27,8 @@ export const kernel = {
   kernels: 12,
   /** The row of the first kernel of its pass, plus 1; 0 if it was measured by itself. */
   pass: 13,
+  /** The line that made it run, by the number of its text plus 1; 0 if that is not known. */
+  line: 14,
 } as const;
 
 export interface TransferRecord {

@@ -137,6 +137,7 @@ export class Recorder {
     const { bytesRead, bytesWritten, flops } = e.estimate;
     const row = this.#add(e.id, e.name, e.device, e.start, e.hostMs, bytesRead + bytesWritten, flops, 1);
     this.#issued(row, e.issuedIn);
+    if (e.line !== '') this.#log.kernels.set(col.line, row, this.#log.names.number(e.line) + 1);
     if (e.replay === null) return;
     this.#log.kernels.set(col.replay, row, e.replay);
     if (this.#stepwise.size < slowdownReplays) this.#replayOf.set(e.id, e.replay);
@@ -184,6 +185,7 @@ export class Recorder {
     rows.set(col.issuedIn, row, 0);
     rows.set(col.kernels, row, kernels);
     rows.set(col.pass, row, 0);
+    rows.set(col.line, row, 0);
     entry?.tracked?.kernel(row);
     this.#pending.set(id, row);
     // A device without a clock never tells: what is too old is given up.

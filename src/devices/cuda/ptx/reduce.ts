@@ -46,7 +46,8 @@ export function renderReduction(near: Together, target: Target): Rendered {
   };
   const blocks = plan.form === 'row' ? renderRows(b) : renderColumns(b);
   return {
-    text: entry.render(plan.threads),
+    // Neighbours take registers: without a word on it only one block would be on a multiprocessor at a time.
+    text: entry.render(plan.threads, count > 1 ? 2 : 0),
     entry: entry.name,
     grid: [blocks, plan.splits, 1],
     block: plan.threads,

@@ -1,0 +1,225 @@
+// A job of the transport of one process: what was accepted, what runs, what is done, dead or wanted by somebody who waits.
+//
+// The first result of a chunk counts; a second one is discarded and counted.
+
+import { aborted } from './failures.ts';
+import { mostTimes, straggleMs } from './stragglers.ts';
+import type {
+  ChunkDescriptor,
+  ChunkOutcome,
+  ChunkResult,
+  DeadLetter,
+  JobDescriptor,
+  JobHandle,
+  JobStatus,
+} from './transport.ts';
+
+export interface Waiting {
+  readonly chunk: ChunkDescriptor;
+  readonly job: LocalJob;
+  attempt: number;
+}
+
+/** A chunk that a worker runs. */
+export interface Run {
+  readonly waiting: Waiting;
+  readonly by: object;
+  readonly start: number;
+  readonly stop: AbortController;
+}
+
+export class LocalJob implements JobHandle {
+  readonly id: string;
+  readonly descriptor: JobDescriptor & { readonly id: string };
+  readonly #createdAt = Date.now();
+  readonly #results = new Map<number, ChunkResult>();
+  readonly #dead = new Map<number, { readonly letter: DeadLetter; readonly waiting: Waiting }>();
+  readonly #accepted = new Set<number>();
+  readonly #running = new Set<Run>();
+  readonly #times: number[] = [];
+  readonly #stop = new AbortController();
+  readonly #requeue: (list: readonly Waiting[]) => void;
+  readonly #forget: () => void;
+  #total: number | null = null;
+  #duplicates = 0;
+  retries = 0;
+  #changed: (() => void)[] = [];
+
+  constructor(
+    descriptor: JobDescriptor & { readonly id: string },
+    requeue: (list: readonly Waiting[]) => void,
+    forget: () => void,
+  ) {
+    this.id = descriptor.id;
+    this.descriptor = descriptor;
+    this.#requeue = requeue;
+    this.#forget = forget;
+  }
+
+  get cancelled(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** False for a chunk that was submitted before. */
+  accepts({ index }: ChunkDescriptor): boolean {
+    if (this.#accepted.has(index)) return false;
+    this.#accepted.add(index);
+    return true;
+  }
+
+  submittedAll(total: number): void {
+    this.#total = Math.max(this.#total ?? 0, total);
+    this.#tell();
+  }
+
+  /** Whether chunks run that may have to be started again. */
+  get mayStraggle(): boolean {
+    const ended = this.#total !== null && this.#results.size + this.#dead.size >= this.#total;
+    return this.descriptor.stragglers !== undefined && !this.cancelled && !ended;
+  }
+
+  /** A chunk that runs for too long, and only once, somewhere else. */
+  straggler(by: object): Waiting | undefined {
+    const { stragglers } = this.descriptor;
+    if (stragglers === undefined || this.#total === null) return undefined;
+    const most = straggleMs(this.#times, stragglers);
+    if (most === null) return undefined;
+    const now = performance.now();
+    for (const run of this.#running) {
+      if (run.by === by || now - run.start <= most || this.#results.has(run.waiting.chunk.index)) continue;
+      if (this.#runsOf(run).length === 1) return run.waiting;
+    }
+    return undefined;
+  }
+
+  began(waiting: Waiting, by: object): Run {
+    // Only chunks that may be done elsewhere are stopped by themselves.
+    const stop = this.descriptor.stragglers === undefined ? this.#stop : new AbortController();
+    const run = { waiting, by, start: performance.now(), stop };
+    this.#running.add(run);
+    if (this.cancelled) run.stop.abort();
+    return run;
+  }
+
+  /** A run has failed; whether that does not matter, since its chunk is done or runs elsewhere. */
+  ended(run: Run): boolean {
+    const elsewhere = this.#runsOf(run).length > 1;
+    this.#running.delete(run);
+    if (!this.#results.has(run.waiting.chunk.index)) return elsewhere;
+    this.#duplicates++;
+    return true;
+  }
+
+  /** False if there is a result already. */
+  commit(run: Run, result: ChunkResult): boolean {
+    const { index } = run.waiting.chunk;
+    this.#running.delete(run);
+    if (this.#results.has(index)) {
+      this.#duplicates++;
+      return false;
+    }
+    this.#results.set(index, result);
+    this.#times.push(performance.now() - run.start);
+    if (this.#times.length > mostTimes) this.#times.shift();
+    for (const other of this.#runsOf(run)) if (other.stop !== this.#stop) other.stop.abort();
+    this.#tell();
+    return true;
+  }
+
+  #runsOf({ waiting }: Run): Run[] {
+    return [...this.#running].filter((r) => r.waiting.chunk.index === waiting.chunk.index);
+  }
+
+  died(waiting: Waiting, error: unknown): void {
+    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: '' };
+    const { index } = waiting.chunk;
+    const letter = { index, error: message, trace: stack ?? '', attempts: waiting.attempt };
+    this.#dead.set(index, { letter, waiting });
+    this.#tell();
+  }
+
+  async status(): Promise<JobStatus> {
+    const [done, dead] = [this.#results.size, this.#dead.size];
+    const ended = this.#total !== null && done + dead >= this.#total;
+    const state =
+      this.cancelled && !(ended && dead === 0) ? 'cancelled' : !ended ? 'running' : dead > 0 ? 'failed' : 'done';
+    return {
+      id: this.id,
+      op: this.descriptor.op,
+      state,
+      total: this.#total,
+      submitted: this.#accepted.size,
+      done,
+      dead,
+      duplicates: this.#duplicates,
+      retries: this.retries,
+      createdAt: this.#createdAt,
+    };
+  }
+
+  async cancel(): Promise<void> {
+    this.#stop.abort();
+    for (const run of this.#running) run.stop.abort();
+    this.#tell();
+  }
+
+  async remove(): Promise<void> {
+    await this.cancel();
+    this.#forget();
+  }
+
+  async retry(): Promise<number> {
+    const again = [...this.#dead.values()].map(({ waiting }) => ({ ...waiting, attempt: 1 }));
+    this.#dead.clear();
+    this.#requeue(again);
+    return again.length;
+  }
+
+  async deadLetters(): Promise<readonly DeadLetter[]> {
+    return [...this.#dead.values()].map((d) => d.letter).sort((a, b) => a.index - b.index);
+  }
+
+  async *results(): AsyncGenerator<ChunkOutcome, void> {
+    for (let index = 0; this.#total === null || index < this.#total; index++) {
+      for (;;) {
+        const result = this.#results.get(index);
+        const dead = this.#dead.get(index);
+        if (result) yield { index, ok: true, result };
+        else if (dead) yield { index, ok: false, dead: dead.letter };
+        else if (this.cancelled) return;
+        else {
+          await this.#change();
+          if (this.#total !== null && index >= this.#total) return;
+          continue;
+        }
+        break;
+      }
+    }
+  }
+
+  async finished(signal?: AbortSignal): Promise<JobStatus> {
+    for (;;) {
+      const status = await this.status();
+      if (status.state !== 'running') return status;
+      await this.#change(signal);
+    }
+  }
+
+  #change(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = (): void => reject(aborted('finished', signal));
+      if (signal?.aborted) stop();
+      signal?.addEventListener('abort', stop, { once: true });
+      this.#changed.push(() => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      });
+    });
+  }
+
+  #tell(): void {
+    const waiting = this.#changed;
+    this.#changed = [];
+    for (const call of waiting) call();
+  }
+}

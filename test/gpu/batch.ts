@@ -1,0 +1,20 @@
+// Operations on lists on a GPU host: random lists on CUDA against a loop over their items; without CUDA it fails.
+//
+//   node dist/gpu/batch-test.mjs [LISTS]
+//
+// Made by `node scripts/test-gpu.mjs --build`.
+
+import { createRuntime } from '../../src/index.ts';
+import { compare, compareProducts } from '../batch/random-lists.ts';
+
+const lists = Number(process.argv[2] ?? 1000);
+const rt = await createRuntime({ devices: ['cuda'] });
+const live = rt.stats().tensors;
+const items = await compare(rt, lists, false);
+await compareProducts(rt, Math.ceil(lists / 5));
+const left = rt.stats().tensors - live;
+await rt.close();
+console.log(
+  `${lists} random lists with ${items} items and ${Math.ceil(lists / 5)} lists of products: as each item alone; ${left} tensors left`,
+);
+process.exit(left === 0 ? 0 : 1);
