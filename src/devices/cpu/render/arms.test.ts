@@ -64,13 +64,12 @@ describe('costly arms', () => {
   it('may hold choices by the same condition', () => {
     for (const share of [0, 0.1, 1]) {
       const b = new Exprs();
-      const x = b.load('f32', 0, b.axis(0, 33));
+      const x = b.load('f32', 0, b.axis(0, 70));
       const condition = b.alu('lt', b.const('f32', 1), x);
-      const inner = b.alu('where', condition, long(b, x), x);
-      const outer = b.alu('where', condition, long(b, inner), b.alu('add', inner, x));
-      expectSame({ space: [33], outputs: [outer], inputs: [data('f32', values(33, share))] });
-      const alone = b.alu('where', condition, long(b, inner), x);
-      expectSame({ space: [33], outputs: [alone], inputs: [data('f32', values(33, share))] });
+      const inner = b.alu('where', condition, long(b, x), b.alu('add', x, x));
+      const outer = b.alu('where', condition, long(b, b.alu('mul', inner, x)), inner);
+      const inputs = [data('f32', values(70, share))];
+      expectSame({ space: [70], outputs: [outer, b.alu('add', outer, inner)], inputs });
     }
   });
 
