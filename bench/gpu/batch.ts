@@ -373,10 +373,10 @@ async function overlapping(): Promise<void> {
   });
   const facade = GPUCompute.create({ devices, owned: true });
   const records = Array.from({ length: 48 }, (_, i) => values(1 << 20, i));
-  // Work that takes the device about as long as a copy of the record, or longer.
+  // Work that takes the device at least as long as the host takes to bring a record and fetch its result: else it waits for the host.
   const op = (x: Tensor): Tensor => {
     let y = x;
-    for (let k = 0; k < 100; k++) y = y.sin().add(0.5);
+    for (let k = 0; k < 400; k++) y = y.sin().add(0.5);
     return y;
   };
   await facade.processDataset(records.slice(0, 8), { op, chunkSize: 8 });

@@ -56,6 +56,7 @@ def chain(x):
 x = torch.rand(4096, 4096, device=d) * 2 - 1
 row("softmax over rows of 4096² f32", lambda v: torch.softmax(v, 1), (x,), 20)
 row("topk 100 of each row of 4096²", lambda v: torch.topk(v, 100).values, (x,), 3, False)
+row("topk 5 of each row of 65536 x 256", lambda v: torch.topk(v, 5).values, (x.view(65536, 256),), 5, False)
 n = torch.rand(8192, 1024, device=d)
 s, b = torch.rand(1024, device=d), torch.rand(1024, device=d)
 row("layer norm 8192 x 1024 f32", norm, (n, s, b), 20)
@@ -74,6 +75,11 @@ for dtype, name in ((torch.bfloat16, "bf16"), (torch.float32, "f32")):
     row(f"attention 128x1024x64 {name}", lambda q, k, v: torch.softmax(q @ k.transpose(1, 2) * 0.125, 2) @ v, (q, k, v), 5)
     sdpa = per_call(lambda: torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None]), 5)
     key = f"attention 128x1024x64 {name}"
+    out["eager"][key] = min(out["eager"][key], sdpa)
+    seen = torch.ones(1024, 1024, device=d, dtype=torch.bool).tril()
+    key = f"causal attention 128x1024x64 {name}"
+    row(key, lambda q, k, v: torch.softmax((q @ k.transpose(1, 2) * 0.125).masked_fill(~seen, float("-inf")), 2) @ v, (q, k, v), 5)
+    sdpa = per_call(lambda: torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True), 5)
     out["eager"][key] = min(out["eager"][key], sdpa)
 row("normal random numbers, 64M f32", lambda: torch.randn(64 << 20, device=d), (), 5, False)
 c = torch.rand(64, device=d)

@@ -1,7 +1,7 @@
 // Fields on a GPU host: values against the CPU, launches, transfers, times. One command; a table last.
 //
 //   node scripts/test-gpu.mjs --build      here: bundles dist/gpu/field.mjs (and field_torch.py beside it)
-//   node dist/gpu/field.mjs                on the GPU host: everything, about ten minutes, most of them control loops
+//   node dist/gpu/field.mjs                on the GPU host: everything, about five minutes, most of them control loops
 //     --only values,fused                  some parts: values, fused, long, memory, large, half, full, batch, ops, loops, torch
 //     --seconds 60                         the length of each control loop (20, 60, 200, 1,000 Hz)
 //     --no-torch                           without PyTorch
@@ -9,8 +9,9 @@
 //     --cpu                                the same on the CPU device with small sizes, to see that it runs
 //
 // `step` is from the call to motors on the host, each cycle on its own clock. PyTorch runs the same cycle, written from its description,
-// eager, compiled and as a CUDA graph. Kernels alone are timed on the device, many in one recording. Ends with 1 if a value, a count or
-// a bar is wrong.
+// eager, compiled and as a CUDA graph. Kernels alone are timed on the device, many in one recording. Each part is a process of its own,
+// as a controller would be: what one leaves to the garbage collector does not delay the next. Ends with 1 if a value, a count or a bar is
+// wrong.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -37,6 +38,8 @@ interface Row {
   readonly bar: string;
   readonly ok: boolean | null;
 }
+/** Before the line in which a part tells its results. */
+const mark = 'gpuforge.bench-field ';
 const rows: Row[] = [];
 const loops: object[] = [];
 
@@ -63,7 +66,12 @@ function row(name: string, us: readonly number[], most?: { median?: number; p99?
 }
 
 const times = new GraphTimes();
-const rt: Runtime = await createRuntime({ devices: onCpu ? ['cpu'] : ['cuda', 'cpu'], wrap: times.wrap });
+/** The part that this process is for; without one it starts a process for each. */
+const part = text('--part');
+const rt: Runtime = await createRuntime({
+  devices: onCpu || !part ? ['cpu'] : part === 'values' ? ['cuda', 'cpu'] : ['cuda'],
+  wrap: times.wrap,
+});
 const make = (options: FieldOptions): Promise<Field> => createField({ runtime: rt, device, seed: 1, ...options });
 
 const name = (o: FieldOptions): string => {
@@ -89,6 +97,21 @@ async function values(options: FieldOptions, count = 100): Promise<void> {
     say(off <= (t === 1 ? 1e-5 : 1e-3), `${name(options)}: ${line}`);
   }
   say(motorsOff <= 1e-4, `${name(options)}: motors differ by ${motorsOff.toExponential(1)} at most`);
+}
+
+/** Evolution and gradient alone, on the device and on the CPU. */
+async function opsValues(d: number, c: number): Promise<void> {
+  const on = (id: string): Promise<Float32Array[]> =>
+    rt.scope({ device: id }, async () => {
+      const x = rt.random.normal([d, d, d, c], { seed: 1 }).compute();
+      const { magnitude, components } = extractGradient(rt, x);
+      const made = [fusedEvolution(rt, x), magnitude, ...components];
+      return (await Promise.all(made.map((t) => t.data()))) as Float32Array[];
+    });
+  const [ours, right] = [await on(device), await on('cpu')];
+  const off = ours.map((list, k) => list.reduce((most, v, i) => Math.max(most, Math.abs(v - right[k]![i]!)), 0));
+  const line = `evolution differs by ${off[0]!.toExponential(1)}, the gradient by ${Math.max(...off.slice(1)).toExponential(1)}`;
+  say(Math.max(...off) <= 1e-5, `${d}³×${c}: ${line}`);
 }
 
 /** What a cycle moves, allocates and launches. */
@@ -121,7 +144,8 @@ const kernelsOf = (field: Field, label: string): Promise<number> =>
   });
 
 async function steps(field: Field, label: string, n: number, most?: { median?: number; p99?: number }): Promise<void> {
-  for (let t = 0; t < Math.min(200, n); t++) await field.step(sensors(t));
+  // Until the host's code is compiled as far as it will be.
+  for (let t = 0; t < 3 * n; t++) await field.step(sensors(t));
   const us: number[] = [];
   for (let t = 0; t < n; t++) {
     const input = sensors(t);
@@ -157,11 +181,12 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     await values(usual);
     await values({ ...small, channels: 64, model: 'full' });
     if (!onCpu) await values({ resolution: 64, channels: 32 }, 5);
+    for (const d of onCpu ? [16] : [16, 32, 96]) await opsValues(d, 32);
   },
   fused: async () => {
     await using field = await make(usual);
-    await counts(field, 4);
     await steps(field, name(usual), cycles, { median: 60, p99: 100 });
+    await counts(field, 4);
     await kernelsOf(field, name(usual));
   },
   long: async () => {
@@ -218,8 +243,8 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   },
   full: async () => {
     await using field = await make(full);
-    await counts(field, 16);
     await steps(field, name(full), cycles, { median: 400 });
+    await counts(field, 16);
     await kernelsOf(field, name(full));
   },
   batch: async () => {
@@ -295,7 +320,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     }),
   loops: async () => {
     await using field = await make(usual);
-    for (let t = 0; t < 400; t++) await field.step(sensors(t));
+    for (let t = 0; t < 2 * cycles; t++) await field.step(sensors(t));
     for (const hz of [20, 60, 200, 1000]) {
       let t = 0;
       const ticks = Math.max(1, Math.round(hz * seconds));
@@ -323,16 +348,38 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 const only = text('--only')?.split(',') ?? Object.keys(parts);
-const unknown = only.find((part) => !Object.hasOwn(parts, part));
+const unknown = [...only, ...(part ? [part] : [])].find((p) => !Object.hasOwn(parts, p));
 if (unknown !== undefined) {
   console.error(`there is no part '${unknown}': use some of ${Object.keys(parts).join(', ')}`);
   process.exit(2);
 }
-for (const part of only) {
-  if (part === 'torch' && (onCpu || has('--no-torch'))) continue;
+if (part) {
   await parts[part]!();
+  await rt.close();
+  process.stdout.write(`${mark}${JSON.stringify({ rows, loops, failed })}\n`, () => process.exit(0));
+  // The result is on its way.
+  await new Promise(() => {});
 }
 await rt.close();
+for (const p of only) {
+  if (p === 'torch' && (onCpu || has('--no-torch'))) continue;
+  const own = flags.filter((_, i) => flags[i] !== '--json' && flags[i - 1] !== '--json');
+  const run = spawnSync(process.execPath, [fileURLToPath(import.meta.url), ...own, '--part', p], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 2 ** 26,
+  });
+  const said = run.stdout.split('\n');
+  console.log(said.filter((l) => l !== '' && !l.startsWith(mark)).join('\n'));
+  const told = said.find((l) => l.startsWith(mark));
+  if (!told) say(false, `part ${p} ended with ${run.status ?? run.signal}`);
+  else {
+    const result = JSON.parse(told.slice(mark.length)) as { rows: Row[]; loops: object[]; failed: boolean };
+    rows.push(...result.rows);
+    loops.push(...result.loops);
+    failed ||= result.failed;
+  }
+}
 
 const line = (cells: readonly string[]): string =>
   cells.map((c, i) => (i === 0 ? c.padEnd(46) : c.padStart(12))).join(' ');

@@ -94,7 +94,7 @@ function deviceWorks(name: string, rt: Runtime): Record<string, () => Job> {
     },
     recurrence: () => {
       const f = rt.compile((t: Tensor) => t.mul(0.99).add(0.5));
-      let y = x;
+      let y: Tensor = x;
       return {
         run: () => {
           y = f(y);

@@ -3,6 +3,7 @@
 //   --rounds 9 --seconds 0.2    of each row
 //   --only chain100,add5        some of the rows
 //   --gpu cuda                  rows of a GPU too
+//   --processor                 the processor time of the processes: on a machine that does other things too
 //   --against FILE              beside the bundle of another tree (its dist/bench/small.mjs), in turns
 //   --strict                    fails if a row is slower than NumPy
 //
@@ -50,6 +51,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     against: { type: 'string' },
     gpu: { type: 'string' },
+    processor: { type: 'boolean', default: false },
     strict: { type: 'boolean', default: false },
   },
 });
@@ -64,6 +66,7 @@ interface Answer {
   readonly times?: readonly number[];
 }
 
+if (values.processor) process.env.GPUFORGE_BENCH_CLOCK = 'processor';
 const bench = fileURLToPath(new URL('../../bench', import.meta.url));
 const python = process.env.GPUFORGE_BENCH_PYTHON ?? '/usr/bin/python3';
 const node = (file: string): readonly string[] => ['--expose-gc', file, '--serve', ...(gpu ? ['--gpu', gpu] : [])];
@@ -80,7 +83,8 @@ const line = (cells: readonly string[]): string =>
 const figure = (us: number): string => us.toFixed(us < 10 ? 2 : us < 100 ? 1 : 0);
 
 console.log(`${cpus()[0]?.model ?? 'a processor'}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}`);
-console.log(line(['µs, median (middle 80 %)', ...names, '× numpy', ...(values.against ? ['× other'] : [])]));
+const what = values.processor ? 'µs of the processor' : 'µs';
+console.log(line([`${what}, median (middle 80 %)`, ...names, '× numpy', ...(values.against ? ['× other'] : [])]));
 
 const complaints: string[] = [];
 const titles = new Map([

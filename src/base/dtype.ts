@@ -101,9 +101,16 @@ export function floatFor(t: DType): DType {
   return t === 'bool' || t === 'u8' ? 'f32' : 'f64';
 }
 
-/** The dtype in which sums and products of this dtype are returned: NumPy's, so that integer sums do not wrap. */
-export function sumTypeFor(t: DType): DType {
+/** The dtype of positions among `count` elements: i32, or i64 where that cannot count them. */
+export const positionType = (count: number): 'i32' | 'i64' => (count <= 2 ** 31 ? 'i32' : 'i64');
+
+/**
+ * The dtype in which sums and products of `count` elements of this dtype are returned: NumPy's, so that integer sums do not wrap.
+ * Sums of bools are counts.
+ */
+export function sumTypeFor(t: DType, count: number): DType {
   if (isFloat(t)) return t;
+  if (t === 'bool') return positionType(count + 1);
   return t === 'u8' || t === 'u32' || t === 'u64' ? 'u64' : 'i64';
 }
 

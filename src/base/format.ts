@@ -1,7 +1,9 @@
 // Figures as people read them.
 
+import { checked } from './signatures.ts';
+
 /** Binary units with three digits or so: 512 B, 1.50 MiB, 73.2 GiB. */
-export function formatBytes(bytes: number): string {
+export const formatBytes = checked('formatBytes', 'bytes:number', (bytes: number): string => {
   if (!Number.isFinite(bytes)) return String(bytes);
   let value = bytes;
   let unit = 0;
@@ -11,6 +13,6 @@ export function formatBytes(bytes: number): string {
   }
   const digits = unit === 0 || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return `${value.toFixed(digits)} ${units[unit]}`;
-}
+});
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;

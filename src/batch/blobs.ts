@@ -4,9 +4,11 @@
 // same time, leaves one of them. The shared folder may be a part of a bucket: `s3://bucket/prefix`.
 
 import { importNode, isNode } from '../base/platform.ts';
+import { checked } from '../base/signatures.ts';
 import { byteSize, type DType } from '../index.ts';
 import { sha256 } from './chunk-id.ts';
 import { isS3, readS3, writeS3 } from './s3.ts';
+import { arraySignature, batchKinds, blobSignature } from './signatures.ts';
 import { answerMs, type BlobRef, PermanentFailure } from './transport.ts';
 
 type Files = typeof import('node:fs/promises');
@@ -22,20 +24,25 @@ export interface HostTensor {
 }
 
 /** The bytes of a reference. Bytes that are not what the reference says fail for good. */
-export async function readBlob(ref: BlobRef, folder?: string): Promise<HostTensor> {
-  const bytes = await fetched(ref, folder);
-  const got = await sha256(bytes);
-  if (got !== ref.sha256)
-    throw new PermanentFailure(
-      `${ref.uri}: the data has changed: its SHA-256 is ${got}, and ${ref.sha256} was asked for`,
-    );
-  const expected = ref.shape.reduce((n, d) => n * d, byteSize(ref.dtype));
-  if (bytes.length !== expected)
-    throw new PermanentFailure(
-      `${ref.uri}: ${bytes.length} bytes, and ${ref.dtype} [${ref.shape.join(', ')}] has ${expected}`,
-    );
-  return { dtype: ref.dtype, shape: ref.shape, bytes };
-}
+export const readBlob = checked(
+  'readBlob',
+  `async ref:${blobSignature} folder:text?`,
+  async (ref: BlobRef, folder?: string): Promise<HostTensor> => {
+    const bytes = await fetched(ref, folder);
+    const got = await sha256(bytes);
+    if (got !== ref.sha256)
+      throw new PermanentFailure(
+        `${ref.uri}: the data has changed: its SHA-256 is ${got}, and ${ref.sha256} was asked for`,
+      );
+    const expected = ref.shape.reduce((n, d) => n * d, byteSize(ref.dtype));
+    if (bytes.length !== expected)
+      throw new PermanentFailure(
+        `${ref.uri}: ${bytes.length} bytes, and ${ref.dtype} [${ref.shape.join(', ')}] has ${expected}`,
+      );
+    return { dtype: ref.dtype, shape: ref.shape, bytes };
+  },
+  batchKinds,
+);
 
 async function fetched({ uri, offset = 0, length }: BlobRef, folder: string | undefined): Promise<Uint8Array> {
   if (isS3(uri)) {
@@ -93,23 +100,28 @@ async function fromFile(
 }
 
 /** Writes bytes into a shared folder, or below an address of S3, and gives the reference to them. */
-export async function writeBlob(folder: string, data: HostTensor): Promise<BlobRef> {
-  const hash = await sha256(data.bytes);
-  const about = { sha256: hash, dtype: data.dtype, shape: data.shape };
-  if (isS3(folder)) {
-    const uri = `${trimmed(folder)}/blobs/${hash.slice(0, 2)}/${hash}`;
-    await writeS3(uri, data.bytes);
-    return { uri, ...about };
-  }
-  const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
-  const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
-  const ref = { uri: pathToFileURL(file).href, ...about };
-  await mkdir(path.dirname(file), { recursive: true });
-  const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
-  await writeFile(temporary, data.bytes);
-  await rename(temporary, file);
-  return ref;
-}
+export const writeBlob = checked(
+  'writeBlob',
+  `async folder:text data:${arraySignature}`,
+  async (folder: string, data: HostTensor): Promise<BlobRef> => {
+    const hash = await sha256(data.bytes);
+    const about = { sha256: hash, dtype: data.dtype, shape: data.shape };
+    if (isS3(folder)) {
+      const uri = `${trimmed(folder)}/blobs/${hash.slice(0, 2)}/${hash}`;
+      await writeS3(uri, data.bytes);
+      return { uri, ...about };
+    }
+    const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
+    const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
+    const ref = { uri: pathToFileURL(file).href, ...about };
+    await mkdir(path.dirname(file), { recursive: true });
+    const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
+    await writeFile(temporary, data.bytes);
+    await rename(temporary, file);
+    return ref;
+  },
+  batchKinds,
+);
 
 const trimmed = (folder: string): string => folder.replace(/\/+$/, '');
 

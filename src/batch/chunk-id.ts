@@ -1,6 +1,8 @@
 // What makes a chunk the same as another: job, place, operation, parameters, inputs, code. And which queues a worker serves.
 
+import { checked } from '../base/signatures.ts';
 import { badArgument, badOption } from './failures.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -26,7 +28,12 @@ export function chunkText(chunk: ChunkDescriptor): string {
 }
 
 /** The same for the same work of the same job, whoever computes it. */
-export const chunkIdOf = (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk)));
+export const chunkIdOf = checked(
+  'chunkIdOf',
+  'async chunk:chunk',
+  (chunk: ChunkDescriptor): Promise<string> => sha256(encoder.encode(chunkText(chunk))),
+  batchKinds,
+);
 
 /** The chunk of a job at a place; throws if it carries data instead of references. */
 export function describe(

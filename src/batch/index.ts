@@ -4,9 +4,9 @@ export { type HostTensor, readBlob, writeBlob } from './blobs.ts';
 export { chunkIdOf } from './chunk-id.ts';
 export type { ChunkOptions, Outcome } from './chunks.ts';
 export type { SizeCurve, SizePoint } from './curve.ts';
+export type { ElementwiseName } from './elementwise.ts';
 export { BatchOperationError } from './failures.ts';
 export type { ItemFunction, Parallel } from './function-run.ts';
-export type { ElementwiseName, Precision, ProductShape } from './list-ops.ts';
 export type { BatchReport, BatchResult } from './list-run.ts';
 export type { BatchInput } from './lists.ts';
 export { type LocalOptions, localTransport } from './local.ts';
@@ -29,6 +29,7 @@ export {
   type OptimizeOptions,
   type ParallelOptions,
 } from './processor.ts';
+export type { Precision, ProductShape } from './products.ts';
 export type { QueuedWork } from './queued.ts';
 export {
   type HandlerOptions,

@@ -11,7 +11,7 @@ import { sizeClass } from '../profile/statistics.ts';
 import { type ChunkDone, type ChunkWork, runChunks, type Sizes, type Until } from './chunks.ts';
 import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
-import type { ListOp } from './list-ops.ts';
+import type { ListOp } from './list-op.ts';
 import { groupBy, type Item } from './lists.ts';
 import { Pressure, sizeFor } from './memory-size.ts';
 import { defaults } from './settings.ts';
@@ -65,6 +65,9 @@ export interface ListCall {
   readonly onProgress: ((done: number, total: number) => void) | undefined;
 }
 
+/** Of calls without a processor: nobody asks for them. */
+const unseen = new BatchStatistics();
+
 /** Of calls without a processor: as many items as memory allows. */
 export const plainSettings = (): ListSettings => ({
   maxBatchSize: Number.MAX_SAFE_INTEGER,
@@ -75,7 +78,7 @@ export const plainSettings = (): ListSettings => ({
   concurrency: undefined,
   device: undefined,
   mbPerItem: undefined,
-  stats: new BatchStatistics(),
+  stats: unseen,
   clock: systemClock,
 });
 

@@ -1,6 +1,6 @@
 // The lists that operations take: what they hold is checked before anything runs, and items of equal kind form groups.
 
-import { type DType, type Runtime, Tensor, type TypedArray } from '../index.ts';
+import { type DType, type Runtime, type Shape, Tensor, type TypedArray } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
 
 /** Host data or tensors of one runtime; a list may mix shapes, not kinds. */
@@ -87,6 +87,15 @@ export function allEqual(items: readonly Item[]): boolean {
   return (items as readonly TypedArray[]).every((a) => a.length === (first as TypedArray).length);
 }
 
+const texts = new WeakMap<Shape, string>();
+
+/** Equal shapes are one object: a shape that was seen before is a text that is there. */
+function textOf(shape: Shape): string {
+  let text = texts.get(shape);
+  if (text === undefined) texts.set(shape, (text = `[${shape.join()}]`));
+  return text;
+}
+
 /** Shape and dtype of an item, as a text. */
 export const signatureOf = (item: Item): string =>
-  item instanceof Tensor ? `${item.dtype}[${item.shape.join()}]` : `${item.constructor.name}[${item.length}]`;
+  item instanceof Tensor ? `${item.dtype}${textOf(item.shape)}` : `${item.constructor.name}[${item.length}]`;

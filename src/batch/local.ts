@@ -2,10 +2,12 @@
 //
 // Completed, dead and cancelled jobs stay until the transport closes, with their results.
 
+import { checked } from '../base/signatures.ts';
 import { pause, systemClock } from '../profile/clock.ts';
 import { checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
 import { badArgument } from './failures.ts';
 import { LocalJob, type Waiting } from './local-job.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type Capability,
   type ChunkHandler,
@@ -31,9 +33,12 @@ export interface LocalOptions {
   readonly backoffMs?: readonly number[] | undefined;
 }
 
-export function localTransport(options: LocalOptions = {}): Transport {
-  return new LocalTransport(options.backoffMs ?? [50, 200]);
-}
+export const localTransport = checked(
+  'localTransport',
+  'options:{backoffMs:numbers}?',
+  (options: LocalOptions = {}): Transport => new LocalTransport(options.backoffMs ?? [50, 200]),
+  batchKinds,
+);
 
 class LocalTransport implements Transport {
   readonly #jobs = new Map<string, LocalJob>();

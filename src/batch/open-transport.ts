@@ -1,9 +1,11 @@
 // A transport by its address.
 
 import { isNode } from '../base/platform.ts';
+import { checked } from '../base/signatures.ts';
 import { badArgument } from './failures.ts';
 import { localTransport } from './local.ts';
 import type { RedisOptions } from './queue/index.ts';
+import { batchKinds } from './signatures.ts';
 import type { Transport } from './transport.ts';
 
 /**
@@ -21,9 +23,14 @@ import type { Transport } from './transport.ts';
  * values // → [2, 42]
  * ```
  */
-export async function openTransport(address = 'local', options: RedisOptions = {}): Promise<Transport> {
-  if (address === 'local') return localTransport();
-  if (!isNode()) throw badArgument('openTransport', `${address} cannot be reached from a page`, "Use 'local'.");
-  const { redisTransport } = await import('./queue/index.ts');
-  return redisTransport(address, options);
-}
+export const openTransport = checked(
+  'openTransport',
+  'async address:text? options:{prefix:text,lockMs:number,checkMs:number}?',
+  async (address = 'local', options: RedisOptions = {}): Promise<Transport> => {
+    if (address === 'local') return localTransport();
+    if (!isNode()) throw badArgument('openTransport', `${address} cannot be reached from a page`, "Use 'local'.");
+    const { redisTransport } = await import('./queue/index.ts');
+    return redisTransport(address, options);
+  },
+  batchKinds,
+);

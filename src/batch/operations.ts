@@ -1,17 +1,10 @@
 // Operations on lists: lists in, lists out, in as few launches as the shapes allow.
 
+import { checked } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor } from '../index.ts';
+import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
 import { badArgument } from './failures.ts';
-import {
-  checkKeys,
-  type ElementwiseName,
-  elementwiseOp,
-  type ListOp,
-  matmulOp,
-  type Precision,
-  type ProductShape,
-  xorOp,
-} from './list-ops.ts';
+import type { ListOp } from './list-op.ts';
 import {
   type BatchReport,
   type BatchResult,
@@ -23,6 +16,9 @@ import {
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
 import type { Padding } from './padding.ts';
+import { matmulOp, type Precision, type ProductShape } from './products.ts';
+import { batchKinds, batchSignatures } from './signatures.ts';
+import { checkKeys, xorOp } from './xor.ts';
 
 export interface BatchOpOptions {
   /** Default: one that is made and closed for the call. Tensors need theirs. */
@@ -65,24 +61,29 @@ export interface MatmulOptions extends BatchOpOptions {
  * b // → [252, 4]
  * ```
  */
-export function batchXor<T extends Item>(
-  data: readonly T[],
-  keys: readonly T[] | T,
-  options: XorOptions = {},
-): Promise<BatchResult<T>> {
-  return listOperation('batchXor', options, plainSettings, data, () => checkedXor(data, keys, options));
-}
+export const batchXor = checked(
+  'batchXor',
+  batchSignatures.xor,
+  <T extends Item>(data: readonly T[], keys: readonly T[] | T, options: XorOptions = {}): Promise<BatchResult<T>> =>
+    listOperation('batchXor', options, plainSettings, data, () => checkedXor(data, keys, options)),
+  batchKinds,
+);
 
 /** Keys from the system's generator, or from the seed, with which `batchXor` gives the data back. */
-export async function batchXorWithNewKeys<T extends Item>(
-  data: readonly T[],
-  options: BatchOpOptions & { readonly seed?: number | undefined } = {},
-): Promise<{ readonly data: BatchResult<T>; readonly keys: readonly T[] }> {
-  const { seed, ...rest } = options;
-  checkItems('batchXorWithNewKeys', data, options.runtime);
-  const keys = newKeys(data, seed, options.runtime) as T[];
-  return { data: await batchXor(data, keys, rest), keys };
-}
+export const batchXorWithNewKeys = checked(
+  'batchXorWithNewKeys',
+  batchSignatures.newKeys,
+  async <T extends Item>(
+    data: readonly T[],
+    options: BatchOpOptions & { readonly seed?: number | undefined } = {},
+  ): Promise<{ readonly data: BatchResult<T>; readonly keys: readonly T[] }> => {
+    const { seed, ...rest } = options;
+    checkItems('batchXorWithNewKeys', data, options.runtime);
+    const keys = newKeys(data, seed, options.runtime) as T[];
+    return { data: await batchXor(data, keys, rest), keys };
+  },
+  batchKinds,
+);
 
 /**
  * The product of each pair. Pairs of equal shapes are one product of stacks.
@@ -94,13 +95,13 @@ export async function batchXorWithNewKeys<T extends Item>(
  * product // → [1, 2, 3, 4]
  * ```
  */
-export function batchMatmul<T extends Item>(
-  a: readonly T[],
-  b: readonly T[],
-  options: MatmulOptions = {},
-): Promise<BatchResult<T>> {
-  return listOperation('batchMatmul', options, plainSettings, a, () => checkedMatmul(a, b, options));
-}
+export const batchMatmul = checked(
+  'batchMatmul',
+  batchSignatures.matmul,
+  <T extends Item>(a: readonly T[], b: readonly T[], options: MatmulOptions = {}): Promise<BatchResult<T>> =>
+    listOperation('batchMatmul', options, plainSettings, a, () => checkedMatmul(a, b, options)),
+  batchKinds,
+);
 
 /**
  * `add` or `multiply` a number, `square`, `sqrt` or `exp` of all elements of each item.
@@ -111,17 +112,21 @@ export function batchMatmul<T extends Item>(
  * squares // → [1, 4, 9]
  * ```
  */
-export function batchElementwise<T extends Item>(
-  data: readonly T[],
-  op: ElementwiseName,
-  scalar?: number,
-  options: BatchOpOptions & PadOptions = {},
-): Promise<BatchResult<T>> {
-  return listOperation('batchElementwise', options, plainSettings, data, () => {
-    checkItems('batchElementwise', data, options.runtime);
-    return elementwiseOp(data, op, scalar, options.pad);
-  });
-}
+export const batchElementwise = checked(
+  'batchElementwise',
+  batchSignatures.elementwise,
+  <T extends Item>(
+    data: readonly T[],
+    op: ElementwiseName,
+    scalar?: number,
+    options: BatchOpOptions & PadOptions = {},
+  ): Promise<BatchResult<T>> =>
+    listOperation('batchElementwise', options, plainSettings, data, () => {
+      checkItems('batchElementwise', data, options.runtime);
+      return elementwiseOp(data, op, scalar, options.pad);
+    }),
+  batchKinds,
+);
 
 export function checkedXor(data: readonly Item[], keys: readonly Item[] | Item, options: XorOptions): ListOp {
   const where = 'batchXor';

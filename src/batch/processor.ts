@@ -1,13 +1,14 @@
 // BatchProcessor: items, and what is done with them in batches: sizes from memory and from what was measured, order, retries, limits of
 // time, statistics. Operations on lists are operations.ts; the loop is chunks.ts.
 
+import { argumentsOf, checked, checkMethods } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import { type ChunkOptions, type Outcome, runChunks } from './chunks.ts';
 import type { SizeCurve } from './curve.ts';
+import { type ElementwiseName, elementwiseNames, elementwiseOp } from './elementwise.ts';
 import { badArgument, throwIfAborted } from './failures.ts';
 import { FunctionRun, type ItemFunction, type Parallel } from './function-run.ts';
-import { type ElementwiseName, elementwiseNames, elementwiseOp } from './list-ops.ts';
 import type { BatchResult, ListSettings } from './list-run.ts';
 import { checkItems, type Item } from './lists.ts';
 import { Pressure } from './memory-size.ts';
@@ -24,6 +25,7 @@ import { checkCount, hasPaths, type WithPaths, type Work, workOf } from './paral
 import { ProcessorSizes, type SizeFacts } from './processor-sizes.ts';
 import { isQueued, type QueuedWork, runQueued } from './queued.ts';
 import { type BatchSettings, checkSettings, defaults } from './settings.ts';
+import { batchKinds, processorSignatures, settingsSignature } from './signatures.ts';
 import { type BatchCounts, type BatchEvent, BatchStatistics } from './stats.ts';
 import { type ModuleFunction, ThreadPool } from './threads.ts';
 
@@ -56,6 +58,8 @@ export class BatchProcessor<T> implements AsyncDisposable {
   #disposed = false;
 
   constructor(items: readonly T[], settings: BatchSettings<T> = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
     if (!Array.isArray(items)) throw badArgument('BatchProcessor', `the items are ${typeof items}`, 'Give an array.');
     checkSettings('BatchProcessor', settings as BatchSettings<never>);
     this.items = items;
@@ -343,6 +347,13 @@ export class BatchProcessor<T> implements AsyncDisposable {
 }
 
 /** A processor over items of any kind: arrays, tensors, lattices. */
-export function createBatch<T>(items: readonly T[], settings?: BatchSettings<T>): BatchProcessor<T> {
-  return new BatchProcessor(items, settings);
-}
+export const createBatch = checked(
+  'createBatch',
+  settingsSignature,
+  <T>(items: readonly T[], settings?: BatchSettings<T>): BatchProcessor<T> => new BatchProcessor(items, settings),
+  batchKinds,
+);
+
+checkMethods(BatchProcessor.prototype, processorSignatures, batchKinds);
+
+const takes = argumentsOf('BatchProcessor', settingsSignature, batchKinds);

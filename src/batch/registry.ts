@@ -1,8 +1,10 @@
 // Operations on the wire: names in a registry that a worker was started with. A job can name one; it cannot bring code.
 
+import { checked } from '../base/signatures.ts';
 import { type DType, dtypes, type Runtime } from '../index.ts';
 import { type HostTensor, readBlob, writeBlob } from './blobs.ts';
 import { badArgument } from './failures.ts';
+import { batchKinds } from './signatures.ts';
 import {
   type BlobRef,
   type ChunkDescriptor,
@@ -55,22 +57,29 @@ export interface HandlerOptions {
 }
 
 /** Runs chunks with the operations of a registry. */
-export function handlerOf(options: HandlerOptions): ChunkHandler {
-  const { ops, version = '', folder, runtime = noRuntime } = options;
-  return async (chunk: ChunkDescriptor, context: WorkerContext): Promise<ChunkResult> => {
-    const op = Object.hasOwn(ops, chunk.op) ? ops[chunk.op] : undefined;
-    if (!op)
-      throw new PermanentFailure(`there is no operation '${chunk.op}' here; there are ${Object.keys(ops).join(', ')}`);
-    if (version !== '' && chunk.codeVersion !== '' && chunk.codeVersion !== version)
-      throw new PermanentFailure(
-        `the chunk is for version ${chunk.codeVersion} of the code, and this worker has ${version}`,
-      );
-    const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
-    const { attempt, signal } = context;
-    const answer = await op({ inputs, params: chunk.params, chunk, attempt, signal, runtime });
-    return { value: answer?.value ?? null, outputs: await written(answer?.outputs ?? [], folder) };
-  };
-}
+export const handlerOf = checked(
+  'handlerOf',
+  'options:{ops:object!,version:text,folder:text,runtime:function}',
+  (options: HandlerOptions): ChunkHandler => {
+    const { ops, version = '', folder, runtime = noRuntime } = options;
+    return async (chunk: ChunkDescriptor, context: WorkerContext): Promise<ChunkResult> => {
+      const op = Object.hasOwn(ops, chunk.op) ? ops[chunk.op] : undefined;
+      if (!op)
+        throw new PermanentFailure(
+          `there is no operation '${chunk.op}' here; there are ${Object.keys(ops).join(', ')}`,
+        );
+      if (version !== '' && chunk.codeVersion !== '' && chunk.codeVersion !== version)
+        throw new PermanentFailure(
+          `the chunk is for version ${chunk.codeVersion} of the code, and this worker has ${version}`,
+        );
+      const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
+      const { attempt, signal } = context;
+      const answer = await op({ inputs, params: chunk.params, chunk, attempt, signal, runtime });
+      return { value: answer?.value ?? null, outputs: await written(answer?.outputs ?? [], folder) };
+    };
+  },
+  batchKinds,
+);
 
 const noRuntime = (): Promise<Runtime> =>
   Promise.reject(new PermanentFailure('this worker has no runtime for its operations'));

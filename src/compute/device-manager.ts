@@ -4,6 +4,7 @@
 // quarantine, probes in the background and the return of a device are the runtime's; here they become the facade's events and
 // the answer to the question what runs the next operation.
 
+import { checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
   createRuntime,
@@ -23,6 +24,7 @@ import { type ComputeEvents, type ComputeListener, type ComputeLogger, createSig
 import { checkPreference } from './preference.ts';
 import { probeElements } from './probe.ts';
 import { choose, unavailable } from './select.ts';
+import { computeKinds, managerMakers, managerSignatures } from './signatures.ts';
 import { Standing } from './standing.ts';
 import { Station } from './station.ts';
 import type { DevicePreference, DeviceSelection } from './types.ts';
@@ -316,3 +318,6 @@ export class DeviceManager implements MonitorSource {
     });
   }
 }
+
+checkMethods(DeviceManager.prototype, managerSignatures, computeKinds);
+checkMethods(DeviceManager, managerMakers, computeKinds);

@@ -1,6 +1,7 @@
 // GPUCompute: data to the device and back, batches, datasets, reset. Everything it does on the device goes through one
 // runtime, opened by the device manager and pinned to the device that was selected; everything it measures is in one timeline.
 
+import { checkMethods } from '../base/signatures.ts';
 import type { BatchOp } from '../batch/ops.ts';
 import { type BatchProcessor, createBatch } from '../batch/processor.ts';
 import type { BatchSettings } from '../batch/settings.ts';
@@ -16,6 +17,7 @@ import { DeviceManager } from './device-manager.ts';
 import type { ComputeEvents, ComputeListener } from './events.ts';
 import { PerformanceMonitor } from './monitor.ts';
 import { type Estimate, ResourcePredictor } from './resources.ts';
+import { computeKinds, computeMakers, computeSignatures } from './signatures.ts';
 import { TensorPool } from './tensor-pool.ts';
 import { type TransferOptions, transferFrom, transferTo } from './transfer.ts';
 
@@ -218,3 +220,6 @@ const optionRules: Readonly<Record<keyof GPUComputeDeps, Rule>> = {
   pool: [(v) => v instanceof TensorPool, 'a TensorPool'],
   owned: flag,
 };
+
+checkMethods(GPUCompute.prototype, computeSignatures, computeKinds);
+checkMethods(GPUCompute, computeMakers, computeKinds);

@@ -1,9 +1,11 @@
 // PerformanceMonitor: the monitor of the devices of the facade.
 
+import { checkMethods } from '../base/signatures.ts';
 import { PerformanceLogger } from '../profile/logger.ts';
 import { Monitor, type MonitorOptions } from '../profile/monitor.ts';
 import { Shared } from '../profile/shared.ts';
 import { DeviceManager } from './device-manager.ts';
+import { computeKinds, monitorMakers, monitorSignatures } from './signatures.ts';
 
 export interface MonitorDeps extends MonitorOptions {
   readonly devices?: DeviceManager | undefined;
@@ -33,3 +35,6 @@ export class PerformanceMonitor extends Monitor {
     super(devices, deps.logger ?? PerformanceLogger.create({ clock: devices.clock }), deps);
   }
 }
+
+checkMethods(PerformanceMonitor.prototype, monitorSignatures, computeKinds);
+checkMethods(PerformanceMonitor, monitorMakers, computeKinds);

@@ -7,7 +7,7 @@
 import { isWide } from '../batch/groups.ts';
 import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
 import type { RecordArray } from '../batch/reader.ts';
-import type { HostArrays, Maybe, Tensor } from '../index.ts';
+import type { DType, HostArrays, Maybe, Tensor } from '../index.ts';
 import type { Context, Site } from './context.ts';
 import type { Station } from './station.ts';
 import { download, upload } from './transfer.ts';
@@ -25,6 +25,25 @@ interface Block {
   readonly positions: readonly number[];
   /** Rows with the filling; null for records that travel alone. */
   readonly rows: number | null;
+}
+
+const arrays: Readonly<Partial<Record<DType, new (length: number) => Result>>> = {
+  f32: Float32Array,
+  f64: Float64Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  u8: Uint8Array,
+};
+
+/**
+ * Memory for a result that is kept. Reads may give memory from which transfers are fastest: it is scarce, and more of it takes longer
+ * to get than the transfer.
+ */
+function ownArray({ dtype, size }: Tensor): Result | undefined {
+  const Class = arrays[dtype];
+  return Class && new Class(size);
 }
 
 export class Pipeline {
@@ -47,7 +66,7 @@ export class Pipeline {
     let downloads = 0;
     const fetch = async (out: Tensor, block: Block): Promise<void> => {
       downloads++;
-      const data = await download(this.#ctx, this.#site, out);
+      const data = await download(this.#ctx, this.#site, out, block.rows === null ? ownArray(out) : undefined);
       downloads--;
       const per = block.rows === null ? data.length : data.length / block.rows;
       block.positions.forEach((p, row) => {

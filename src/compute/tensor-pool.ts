@@ -5,6 +5,7 @@
 // reach memory that somebody else has. The pool learns the order of requests, makes ready what comes next while nobody waits,
 // and gives up first what is needed last.
 
+import { checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
   byteSize,
@@ -22,6 +23,7 @@ import { filled, keyOf, type PoolInit, type PoolPlace } from './pool-fill.ts';
 import { Loans } from './pool-loans.ts';
 import { type Shelf, Stock } from './pool-stock.ts';
 import { SequencePredictor } from './predictor.ts';
+import { computeKinds, poolMakers, poolSignatures } from './signatures.ts';
 
 export interface PoolRequest {
   /** Default f32. */
@@ -282,3 +284,6 @@ export class TensorPool {
     });
   }
 }
+
+checkMethods(TensorPool.prototype, poolSignatures, computeKinds);
+checkMethods(TensorPool, poolMakers, computeKinds);

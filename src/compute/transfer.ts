@@ -60,10 +60,15 @@ export function transferFrom<D extends DType>(ctx: Context, tensor: Tensor<D>): 
   );
 }
 
-/** The elements of a tensor. The time of work that is still to be done is not counted as a transfer. */
-export function download<D extends DType>(ctx: Context, site: Site, tensor: Tensor<D>): Maybe<HostArrays[D]> {
+/** The elements of a tensor, in an array if one is given. The time of work that is still to be done is not counted as a transfer. */
+export function download<D extends DType>(
+  ctx: Context,
+  site: Site,
+  tensor: Tensor<D>,
+  into?: HostArrays[D],
+): Maybe<HostArrays[D]> {
   const from = tensor.device ?? site.device ?? site.station.id;
-  const copy = (): Maybe<HostArrays[D]> => ctx.copying(from, 'download', tensor.nbytes, () => tensor.data());
+  const copy = (): Maybe<HostArrays[D]> => ctx.copying(from, 'download', tensor.nbytes, () => tensor.data({ into }));
   if (tensor.computed || tensor.lost) return copy();
   const lazy = tensor as unknown as Tensor;
   const pending = ctx.computing(site, 'pending', tensor.nbytes, () => [site.run(() => lazy.compute())]);

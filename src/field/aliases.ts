@@ -1,5 +1,6 @@
 // The names of document 003 for what this package calls otherwise. docs/field.md has the table.
 
+import { checked, checkMethods } from '../base/signatures.ts';
 import type { MemoryPool, Runtime } from '../index.ts';
 import { quickTest } from './bench.ts';
 import { checkField } from './check.ts';
@@ -7,6 +8,7 @@ import { createField, type Field, type FieldInput } from './field.ts';
 import { extractGradient, fusedEvolution } from './ops.ts';
 import type { FieldOptions } from './options.ts';
 import { type Found, PatternLibrary } from './patterns.ts';
+import { brainOptions, factoryOptions, fieldKinds } from './signatures.ts';
 import type { FieldState } from './state.ts';
 
 /** A field with the method name of document 003. */
@@ -32,17 +34,26 @@ const brainOf = (field: Field): Brain => ({
 });
 
 /** createField with device 'auto', or 'cpu' where no GPU is preferred. */
-export async function createBrain({ sensoryDim, preferGpu = true, ...options }: BrainOptions = {}): Promise<Brain> {
-  return brainOf(await createField({ ...options, sensorDim: sensoryDim, device: preferGpu ? 'auto' : 'cpu' }));
-}
+export const createBrain = checked(
+  'createBrain',
+  brainOptions,
+  async ({ sensoryDim, preferGpu = true, ...options }: BrainOptions = {}): Promise<Brain> =>
+    brainOf(await createField({ ...options, sensorDim: sensoryDim, device: preferGpu ? 'auto' : 'cpu' })),
+  fieldKinds,
+);
 
 export const GPUBrainFactory = {
-  createOptimizedBrain: async ({
-    forceGpu = false,
-    sensoryDim,
-    ...options
-  }: Omit<BrainOptions, 'preferGpu'> & { readonly forceGpu?: boolean } = {}): Promise<Brain> =>
-    brainOf(await createField({ ...options, sensorDim: sensoryDim, forceGPU: forceGpu })),
+  createOptimizedBrain: checked(
+    'createOptimizedBrain',
+    factoryOptions,
+    async ({
+      forceGpu = false,
+      sensoryDim,
+      ...options
+    }: Omit<BrainOptions, 'preferGpu'> & { readonly forceGpu?: boolean } = {}): Promise<Brain> =>
+      brainOf(await createField({ ...options, sensorDim: sensoryDim, forceGPU: forceGpu })),
+    fieldKinds,
+  ),
 };
 
 export const OptimizationChecker = { verifyOptimizations: checkField };
@@ -58,3 +69,5 @@ export class GPUPatternLibrary extends PatternLibrary {
     return this.find(context, { k: 1, fieldState });
   }
 }
+
+checkMethods(GPUPatternLibrary.prototype, { findBestPattern: 'context:arrayLike fieldState:arrayLike?' }, fieldKinds);

@@ -149,9 +149,8 @@ export class FieldBody {
     { moved, milliseconds, timestamp }: CycleFacts,
   ): StepResult {
     const { shape, settings } = this.options;
-    const means = contentMeans(statistics, shape);
     carried.cycle++;
-    carryOn(carried, means, input.active);
+    carryOn(carried, contentMeans(statistics, shape).information, input.active);
     this.carried = carried;
     this.statistics = statistics;
     this.recent.add(input.sensors);
@@ -174,7 +173,6 @@ export class FieldBody {
       settings,
       device: this.device,
       statistics,
-      means,
       carried,
       predicts: this.predicted !== null,
       active: input.active,
@@ -188,17 +186,11 @@ export class FieldBody {
     return resultOf(motors, exploration, facts);
   }
 
-  /** What a cycle puts aside before it begins. */
-  storesFor({ store }: Thought): Store[] {
-    if (store < 0) return [];
-    return [
-      {
-        row: this.row,
-        slot: store,
-        content: this.options.shape.layout.content,
-        slots: attractorCapacity(this.options),
-      },
-    ];
+  /** What a cycle puts aside before it begins; null if nothing. */
+  storeFor({ store }: Thought): Store | null {
+    if (store < 0) return null;
+    const { content } = this.options.shape.layout;
+    return { row: this.row, slot: store, content, slots: attractorCapacity(this.options) };
   }
 
   /** What the readouts say of the field as it is now. */

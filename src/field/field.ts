@@ -3,6 +3,7 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
+import { checked, checkMethods } from '../base/signatures.ts';
 import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
 import { Autosave, type AutosaveOptions } from './autosave.ts';
 import { FieldBody, type StepResult } from './body.ts';
@@ -20,6 +21,7 @@ import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
 import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
+import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
 import { echoPlanes, type FieldState } from './state.ts';
@@ -27,7 +29,7 @@ import { type TrainOptions, type TrainRecord, type TrainReport, train } from './
 
 export type { StepResult } from './body.ts';
 
-export type FieldInput = Float32Array | readonly number[];
+export type FieldInput = ArrayLike<number>;
 
 /** What a field tells those who listen. Without a listener nothing is built. */
 export interface FieldEvents extends BusEvents {
@@ -273,14 +275,14 @@ export class Field implements AsyncDisposable {
     return this.#body.transfers;
   }
 
-  /** What the host tells the device in the next cycle, for tests. */
+  /** @internal What the host tells the device in the next cycle, for tests. */
   thoughtOf(input: FieldInput): unknown {
     const { thought, strategy } = this.#body.begin(checkInput(input, this.options.shape, 'thoughtOf'));
     strategy?.pattern.dispose();
     return thought;
   }
 
-  /** One cycle, and the features of the field after it. */
+  /** @internal One cycle, and the features of the field after it. */
   async featuresAfter(input: Float32Array): Promise<Float64Array> {
     this.#body.withFeatures();
     await this.step(input);
@@ -330,4 +332,12 @@ const makeField: MakeField = (rt, options, choice, ownsRuntime) => new Field(rt,
  * const { motors, state } = await field.step(new Float32Array(16).fill(0.1));
  * ```
  */
-export const createField = (options: FieldOptions = {}): Promise<Field> => openField(options, makeField);
+export const createField = checked(
+  'createField',
+  fieldOptions,
+  (options: FieldOptions = {}): Promise<Field> => openField(options, makeField),
+  fieldKinds,
+);
+
+checkMethods(Field.prototype, fieldSignatures, fieldKinds);
+checkMethods(Field, fieldMakers, fieldKinds);

@@ -4,6 +4,7 @@
 // they are late, the miss is counted and the sink gets what the policy says instead. Ticks that passed meanwhile are left out, and count
 // as missed too: the loop never runs faster to catch up.
 
+import { checked } from '../base/signatures.ts';
 import { turn } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
 import type { StepResult } from './field.ts';
@@ -68,11 +69,15 @@ const where = 'loop';
 const bins = 32;
 
 /** Latencies in 32 bins from 0 to two periods; what is longer is in the last one. */
-export function latencyHistogram(latencies: Iterable<number>, periodMs: number): number[] {
-  const histogram = new Array<number>(bins).fill(0);
-  for (const latency of latencies) histogram[binOf(latency, periodMs)]!++;
-  return histogram;
-}
+export const latencyHistogram = checked(
+  'latencyHistogram',
+  'latencies:iterable periodMs:number',
+  (latencies: Iterable<number>, periodMs: number): number[] => {
+    const histogram = new Array<number>(bins).fill(0);
+    for (const latency of latencies) histogram[binOf(latency, periodMs)]!++;
+    return histogram;
+  },
+);
 
 const binOf = (latency: number, period: number): number =>
   Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins));

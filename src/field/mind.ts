@@ -34,6 +34,9 @@ export interface Mind {
   restore(values: Record<string, unknown>, arrays: Readonly<Record<string, SavedTensor>>): void;
 }
 
+/** What model `fused` thinks. */
+const nothing: Thought = { store: -1 };
+
 export function mindOf(options: ResolvedField, seed: number): Mind {
   const { shape } = options;
   if (shape.model === 'full') return new FullMind(options, seed);
@@ -42,7 +45,7 @@ export function mindOf(options: ResolvedField, seed: number): Mind {
     tailLength: tailLength(shape),
     regions: 0,
     saturation: 0,
-    think: () => ({ store: -1 }),
+    think: () => nothing,
     write: (into, at, input, cycle) => writeInput(into, at, input, cycle, shape),
     learn: () => {},
     predict: () => null,

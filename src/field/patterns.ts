@@ -1,8 +1,10 @@
 // A library of patterns: fields [D, H, W, K] on the device, each with a context on the host by which it is found again.
 
+import { argumentsOf, checkMethods } from '../base/signatures.ts';
 import type { Runtime, Tensor } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
 import { cosineOf } from './full/regions.ts';
+import { fieldKinds, patternOptions, patternSignatures } from './signatures.ts';
 
 export interface PatternOptions {
   readonly runtime: Runtime;
@@ -54,6 +56,8 @@ export class PatternLibrary {
   #added = 0;
 
   constructor(options: PatternOptions) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
     this.#options = options;
     const { capacity = 30 } = options;
     if (!(Number.isSafeInteger(capacity) && capacity >= 1))
@@ -130,7 +134,7 @@ export class PatternLibrary {
     return { empty: false, pattern, parts };
   }
 
-  /** Takes over what another library held: tensors, and the time. */
+  /** @internal Takes over what another library held: tensors, and the time. */
   restore(entries: readonly PatternEntry[], cycle: number): void {
     this.dispose();
     this.#entries.push(...entries);
@@ -158,3 +162,7 @@ function contextOf(values: ArrayLike<number>): Float32Array {
 }
 
 const refused = (problem: string, fix: string): FieldConfigError => new FieldConfigError({ where, problem, fix });
+
+checkMethods(PatternLibrary.prototype, patternSignatures, fieldKinds);
+
+const takes = argumentsOf('PatternLibrary', patternOptions, fieldKinds);

@@ -5,6 +5,7 @@ import { alike, type Begun, type FieldBody, type StepResult } from './body.ts';
 import { statisticsOf, tailRow } from './cycle/record.ts';
 import { FieldConfigError } from './errors.ts';
 import { firstNotFinite } from './finite.ts';
+import type { Store } from './full/attractors.ts';
 import type { CheckedInput } from './input.ts';
 import type { StateTensors } from './program.ts';
 import { type CycleExtras, Stack, type Transfers } from './stack.ts';
@@ -50,11 +51,13 @@ function prepare(fields: readonly FieldBody[], inputs: readonly CheckedInput[]):
   if (fields.length === 1) first.alone();
   const { stack, mind } = first;
   const begun = fields.map((f, i) => f.begin(inputs[i]!));
+  const stores: Store[] = [];
   fields.forEach((f, i) => {
     const { input, thought } = begun[i]!;
     f.mind.write(stack.input, f.row * mind.inputLength, input, f.carried.cycle, thought);
+    const store = f.storeFor(thought);
+    if (store) stores.push(store);
   });
-  const stores = fields.flatMap((f, i) => f.storesFor(begun[i]!.thought));
   // A field with patterns runs alone: `checkAlike` sees to it.
   const pattern = begun[0]!.strategy?.pattern;
   const tensors: StateTensors = pattern ? { pattern: stacked(first, pattern) } : {};

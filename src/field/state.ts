@@ -93,9 +93,9 @@ export function contentMeans(s: Statistics, shape: FieldShape): ContentMeans {
 }
 
 /** Information, plateau and idle cycles after a cycle. */
-export function carryOn(carried: Carried, means: ContentMeans, active: boolean): void {
+export function carryOn(carried: Carried, information: number, active: boolean): void {
   const before = carried.information;
-  carried.information = 0.95 * before + 0.05 * means.information;
+  carried.information = 0.95 * before + 0.05 * information;
   carried.plateau = Math.abs(carried.information - before) < 0.001 ? carried.plateau + 1 : 0;
   carried.idle = active ? 0 : carried.idle + 1;
 }
@@ -139,7 +139,6 @@ export interface StateFacts {
   readonly settings: FieldSettings;
   readonly device: DeviceId;
   readonly statistics: Statistics;
-  readonly means: ContentMeans;
   readonly carried: Carried;
   readonly predicts: boolean;
   readonly active: boolean;
@@ -152,7 +151,8 @@ export interface StateFacts {
 }
 
 export function stateOf(f: StateFacts): FieldState {
-  const { carried, means, shape } = f;
+  const { carried, shape } = f;
+  const means = contentMeans(f.statistics, shape);
   const { information } = carried;
   const confidence = f.predicts ? carried.confidence : null;
   const skill = f.predicts && carried.squaredChange > 0 ? 1 - carried.squaredError / carried.squaredChange : null;

@@ -17,12 +17,17 @@ import { inProduct } from './epilogue.ts';
 import { Lowering, PositionConflict } from './lower.ts';
 import { args } from './node.ts';
 import { routineSources } from './routines.ts';
+import { softmaxBelow } from './softmax.ts';
 import { storedAs } from './stored-as.ts';
 
 export interface FusedAttention {
   readonly queries: Vertex;
   readonly keys: Vertex;
   readonly values: Vertex;
+  /** The keys lie as depth × keys. */
+  readonly turned: boolean;
+  /** The first product. */
+  readonly product: Vertex;
   /** What f reads besides the scores. */
   readonly inputs: readonly Vertex[];
   /** Which of the program's launch scalars each of f's scalars is. */
@@ -38,15 +43,35 @@ export function fuseAttention(graph: Graph, { attention: heads }: Pick<Capabilit
     if (v.op !== 'matmul') continue;
     const fused = attentionOf(v, outputs, heads[v.dtype] ?? 0);
     if (!fused) continue;
-    const sources = [fused.queries, fused.keys, fused.values, ...fused.inputs];
+    const keys = fused.turned ? turnedKeys(fused) : fused.keys;
+    const sources = [fused.queries, keys, fused.values, ...fused.inputs];
     Object.assign(v, { op: 'attention', sources, attention: fused } satisfies Partial<Vertex>);
     for (const { users } of sources) if (!users.includes(v)) users.push(v);
   }
 }
 
+/** Keys that lie as depth × keys, turned: the first product, which is not computed any more, becomes the vertex for that. */
+function turnedKeys({ product, keys }: FusedAttention): Vertex {
+  const last = keys.shape.length - 1;
+  const order = keys.shape.map((_, i) => (i === last ? last - 1 : i === last - 1 ? last : i));
+  const shape = order.map((from) => keys.shape[from]!);
+  const arg = args.list(order);
+  Object.assign(product, {
+    op: 'permute',
+    shape,
+    size: keys.size,
+    arg,
+    sources: [keys],
+    held: false,
+  } satisfies Partial<Vertex>);
+  product.users = [];
+  if (!keys.users.includes(product)) keys.users.push(product);
+  return product;
+}
+
 function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): FusedAttention | null {
   const within = new Set<Vertex>();
-  const weights = softmaxBelow(o.sources[0]!, within);
+  const weights = softmaxBelow(o.sources[0]!, o.dtype, within);
   if (!weights) return null;
   const product = scoresBelow(weights.scores, o.dtype, within);
   if (!product) return null;
@@ -55,23 +80,22 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
     if (outputs.has(storedAs(w))) return null;
     if (w.users.some((u) => u !== o && !within.has(u))) return null;
   }
-  const [left, right] = routineSources(product);
-  const values = routineSources(o)[1]!;
+  const [q, kT] = product.sources as [Vertex, Vertex];
+  const { vertex: keysVertex, transposed } = routineSources(product)[1]!;
   const rank = product.shape.length;
   const [queries, keys] = [product.shape[rank - 2]!, product.shape[rank - 1]!];
-  const depth = product.sources[0]!.shape.at(-1)!;
+  const depth = q.shape.at(-1)!;
   const width = o.shape.at(-1)!;
-  if (!right!.transposed || left!.transposed || values.transposed) return null;
   if (Math.max(depth, width) > widest || depth % 8 !== 0 || width % 8 !== 0) return null;
   const batch = product.size / (queries * keys);
-  const batchOf = (v: Vertex, size: number): number => v.size / size;
-  // A shared operand of the second product only: the first one's results would have to be repeated.
-  if (o.size !== batch * queries * width) return null;
+  // The weights' rows may have been dealt out anew, or be shared by more values than there are scores.
+  if (o.shape.at(-2) !== queries || o.size !== batch * queries * width) return null;
   const found = functionOf(weights.scores, product);
   if (!found) return null;
   const { inputs, scalars, scores } = found;
   const shape = { queries, keys, depth, width };
-  const operands = [left!.vertex, right!.vertex, values.vertex];
+  // Operands that are turned otherwise are copied as they are asked for.
+  const operands = { queries: storedAs(q), keys: transposed ? keysVertex : kT, values: storedAs(o.sources[1]!) };
   const name = `attention_${o.dtype}_${batch > 1 ? `${batch}x` : ''}${queries}x${keys}x${depth}${width === depth ? '' : `x${width}`}`;
   const param = (v: Vertex) => ({ type: v.dtype, elements: v.size });
   const routine: Attention = {
@@ -80,81 +104,22 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
     name,
     type: o.dtype,
     batch,
-    batchQ: batchOf(product.sources[0]!, queries * depth),
-    batchK: batchOf(product.sources[1]!, keys * depth),
-    batchV: batchOf(o.sources[1]!, keys * width),
+    batchQ: q.size / (queries * depth),
+    batchK: kT.size / (keys * depth),
+    batchV: o.sources[1]!.size / (keys * width),
     ...shape,
     scores,
     estimate: estimateRoutine(
       batch * queries * keys * (2 * (depth + width) + costOf([scores.output.value]) + exponential),
-      [...operands, ...inputs].map(param),
+      [...Object.values(operands), ...inputs].map(param),
       [param(o)],
     ),
   };
-  return { queries: left!.vertex, keys: right!.vertex, values: values.vertex, inputs, scalars, routine };
+  return { ...operands, turned: !transposed, product, inputs, scalars, routine };
 }
 
 /** The cost of a weight, in additions. */
 const exponential = 8;
-
-const isAlu = (v: Vertex, op: string): boolean => v.op === 'alu' && args.aluOf(v) === op;
-
-/** Follows casts and other shapes with the same last axis downwards; what is passed goes into `within`. */
-function through(v: Vertex, within: Set<Vertex>): Vertex {
-  const last = v.shape.at(-1);
-  while (v.op === 'cast' || (v.op === 'reshape' && v.sources[0]!.shape.at(-1) === last)) {
-    within.add(v);
-    v = v.sources[0]!;
-  }
-  return v;
-}
-
-/** A value for each row, spread along the last axis: the row's value. */
-function ofRows(v: Vertex, within: Set<Vertex>): Vertex {
-  while (v.op === 'expand' || v.op === 'reshape') {
-    within.add(v);
-    v = v.sources[0]!;
-  }
-  return v;
-}
-
-/** exp(x − top) / sum(exp(x − top)) along the last axis, with the largest x of each row as its top: x. */
-function softmaxBelow(v: Vertex, within: Set<Vertex>): { scores: Vertex } | null {
-  const quotient = through(v, within);
-  if (!isAlu(quotient, 'div') || quotient.dtype !== 'f32') return null;
-  const [powers, divisor] = quotient.sources as [Vertex, Vertex];
-  const sum = ofRows(divisor, within);
-  if (!isAlu(powers, 'exp') || !reducesRows(sum, 'sum', powers)) return null;
-  const shifted = powers.sources[0]!;
-  if (!isAlu(shifted, 'sub')) return null;
-  const [scores, spread] = shifted.sources as [Vertex, Vertex];
-  const top = topOf(ofRows(spread, within), scores, within);
-  if (!top) return null;
-  for (const w of [quotient, powers, sum, shifted, top]) within.add(w);
-  return { scores };
-}
-
-function reducesRows(v: Vertex, op: string, of: Vertex): boolean {
-  if (v.op !== 'reduce' || v.sources[0] !== of) return false;
-  const reduced = args.reduceOf(v);
-  return reduced.op === op && reduced.axes.length === 1 && reduced.axes[0] === of.shape.length - 1;
-}
-
-/** The largest of each row, as it is or with another value in place of infinite ones. */
-function topOf(v: Vertex, scores: Vertex, within: Set<Vertex>): Vertex | null {
-  if (reducesRows(v, 'max', scores)) return v;
-  // where(|m| < ∞, m, where(m = m, 0, m)), as the tensor's own softmax says it.
-  if (!isAlu(v, 'where')) return null;
-  const [ok, top, other] = v.sources as [Vertex, Vertex, Vertex];
-  const largest = ofRows(top, within);
-  if (!reducesRows(largest, 'max', scores) || !isAlu(ok, 'lt') || !isAlu(other, 'where')) return null;
-  const magnitude = ok.sources[0]!;
-  if (!isAlu(magnitude, 'abs') || magnitude.sources[0] !== top || other.sources[2] !== top) return null;
-  const same = other.sources[0]!;
-  if (!isAlu(same, 'eq') || same.sources.some((s) => s !== top)) return null;
-  for (const w of [v, ok, other, magnitude, same, top]) within.add(w);
-  return largest;
-}
 
 /** Elementwise ops and movements, which f may consist of. */
 const elementwise: ReadonlySet<Vertex['op']> = new Set(['alu', 'cast', 'reshape', 'expand', 'permute', 'slice']);
@@ -201,7 +166,7 @@ function functionOf(
     const own = lowering.inputs.indexOf(product);
     if (whole && own < 0) return null;
     const here = lowering.linear(lowering.spacePosition(), product.shape);
-    const value = whole ? widened(inProduct(whole, product, own, here)) : new Exprs().acc('f32', 0);
+    const value = whole ? widened(inProduct(whole, product, own, here), product.dtype) : new Exprs().acc('f32', 0);
     const inputs = lowering.inputs.filter((v) => v !== product);
     return {
       inputs,
@@ -244,10 +209,10 @@ function besides(top: Vertex, product: Vertex): Vertex[] {
   return found;
 }
 
-const isNarrow = (type: Expr['type']): boolean => type === 'f16' || type === 'bf16';
-
-/** The same function with f32 in place of narrower floats, so that no step of it rounds to those. */
-function widened(whole: Expr): Expr {
+/** The same function with f32 in place of the operands' own type, so that no step of it rounds to that. */
+function widened(whole: Expr, type: Vertex['dtype']): Expr {
+  if (type === 'f32') return whole;
+  const isNarrow = (of: Expr['type']): boolean => of === type;
   const b = new Exprs();
   const wide = (e: Expr): Expr => b.cast('f32', e);
   return rewriter(b, (e, copy) => {

@@ -6,7 +6,7 @@
 import { byteSize } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
 import type { Kernel, RowStage, Rows } from '../kernel/kernel.ts';
-import { isElementLoad, isRowLoad, loadsOf } from '../kernel/rows.ts';
+import { isColumnLoad, isElementLoad, isRowLoad, loadsOf } from '../kernel/rows.ts';
 import type { Draft } from './plan.ts';
 
 /** Too few rows do not fill a device; too short ones are faster many at a time. */
@@ -14,6 +14,8 @@ const fewest = 128;
 const shortest = 64;
 /** Bytes of one row's operands that a block of threads holds in registers. */
 const mostBytes = 64 * 1024;
+/** Bytes of a row where rows lie side by side: a warp holds it in registers. */
+const mostColumnBytes = 8 * 1024;
 
 interface Stage {
   readonly step: Draft;
@@ -65,7 +67,7 @@ function stackFrom(steps: readonly Draft[], at: number): Stage[] {
     if (work.accumulators.length === 0) break;
     for (const b of outputsOf(step)) results.add(b);
   }
-  while (stack.length > 1 && !worthIt(stack, columns)) stack.pop();
+  while (stack.length > 1 && !worthIt(stack, columns) && !worthTurning(stack, columns)) stack.pop();
   return stack;
 }
 
@@ -97,14 +99,21 @@ function worthIt(stack: readonly Stage[], columns: number): boolean {
   return bytes <= mostBytes && [...held.values()].some(({ stages }) => stages > 1);
 }
 
+/** The same of rows that lie side by side, if every stage folds them. */
+function worthTurning(stack: readonly Stage[], columns: number): boolean {
+  if (stack.some(({ kernel }) => kernel.accumulators.length === 0)) return false;
+  const [held, another] = [...heldBy(stack, isColumnLoad).values()];
+  return !!held && !another && held.stages > 1 && Math.max(4, held.size) * columns <= mostColumnBytes;
+}
+
 /** Buffers that are read element by element, and by how many stages. */
-function heldBy(stack: readonly Stage[]): Map<number, { size: number; stages: number }> {
+function heldBy(stack: readonly Stage[], isHeld = isElementLoad): Map<number, { size: number; stages: number }> {
   const held = new Map<number, { size: number; stages: number }>();
   for (const { step, kernel } of stack) {
     const here = new Set<number>();
     for (const load of loadsOf(kernel)) {
       const buffer = step.buffers[load.slot]!;
-      if (here.has(buffer) || !isElementLoad(load, kernel)) continue;
+      if (here.has(buffer) || !isHeld(load, kernel)) continue;
       here.add(buffer);
       const known = held.get(buffer);
       held.set(buffer, { size: byteSize(load.type), stages: (known?.stages ?? 0) + 1 });

@@ -99,6 +99,14 @@ export class Storage {
     return this.#others!.find((c) => c.place === place)!.buffer;
   }
 
+  /** Some of the bytes, without a wait or a note of it; null where they cannot be had so, or may not be handed out yet. */
+  peek(from: number, length: number): Uint8Array | null {
+    if (this.lent || this.checks) return null;
+    if (this.host) return this.host.subarray(from, from + length);
+    const place = this.places.find((p) => p.alive && p.device.readSync);
+    return place ? place.device.readSync!(this.on(place)!, from, length) : null;
+  }
+
   /** The places that hold a copy. */
   get places(): readonly Place[] {
     if (!this.#place) return [];

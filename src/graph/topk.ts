@@ -9,7 +9,7 @@ import { noInts } from './intern.ts';
 import { args } from './node.ts';
 
 /** Shorter rows are sorted as fast. */
-const shortest = 64;
+const shortest = 8;
 /** Found elements are sorted within one block. */
 const most = 1024;
 

@@ -5,6 +5,7 @@
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { type Shape, show, stridesOf } from '../base/shape.ts';
+import { checked } from '../base/signatures.ts';
 import { formatHeader, type NpyHeader, parseHeader } from './npy-header.ts';
 import {
   type ArrayRecord,
@@ -17,6 +18,7 @@ import {
   toRecord,
   viewOf,
 } from './record.ts';
+import { fileKinds, recordSignature } from './signatures.ts';
 
 const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
 const alignment = 64;
@@ -42,46 +44,56 @@ const typeOfCode = new Map(
 
 const fail = flaw('parseNpy');
 
-export function parseNpy(bytes: Uint8Array): ArrayRecord {
-  const { header, dataStart } = readHeader(bytes);
-  const { type, bigEndian } = typeOf(header.descr);
-  const { shape } = header;
-  const available = bytes.length - dataStart;
-  if (shape.length > maxRank || !shape.every(Number.isSafeInteger)) {
-    throw fail({ code: 'BAD_SHAPE', message: `the header claims the shape ${show(shape)}, which no array can have` });
-  }
-  const length = byteLength(type, shape, available);
-  if (length !== available) {
-    throw fail({
-      code: length === null ? 'TRUNCATED' : 'TRAILING_BYTES',
-      message: `an array of ${type} and shape ${show(shape)} does not take the ${available} bytes from byte ${dataStart} to the end${length === null ? '' : `, but ${length}`}`,
-    });
-  }
-  let data = bytes.subarray(dataStart);
-  if (bigEndian) data = swapped(data, storedSize(type));
-  if (header.fortranOrder && shape.length > 1) data = rowMajor(data, shape, storedSize(type));
-  return toRecord(type, shape, data);
-}
+export const parseNpy = checked(
+  'parseNpy',
+  'bytes:bytes',
+  (bytes: Uint8Array): ArrayRecord => {
+    const { header, dataStart } = readHeader(bytes);
+    const { type, bigEndian } = typeOf(header.descr);
+    const { shape } = header;
+    const available = bytes.length - dataStart;
+    if (shape.length > maxRank || !shape.every(Number.isSafeInteger)) {
+      throw fail({ code: 'BAD_SHAPE', message: `the header claims the shape ${show(shape)}, which no array can have` });
+    }
+    const length = byteLength(type, shape, available);
+    if (length !== available) {
+      throw fail({
+        code: length === null ? 'TRUNCATED' : 'TRAILING_BYTES',
+        message: `an array of ${type} and shape ${show(shape)} does not take the ${available} bytes from byte ${dataStart} to the end${length === null ? '' : `, but ${length}`}`,
+      });
+    }
+    let data = bytes.subarray(dataStart);
+    if (bigEndian) data = swapped(data, storedSize(type));
+    if (header.fortranOrder && shape.length > 1) data = rowMajor(data, shape, storedSize(type));
+    return toRecord(type, shape, data);
+  },
+  fileKinds,
+);
 
-export function formatNpy(record: ArrayRecord): Uint8Array {
-  checkRecord(record, 'the array', 'formatNpy');
-  const { dtype, shape } = record;
-  const descr = `${byteSize(dtype) === 1 ? '|' : '<'}${codes[dtype]}`;
-  const text = formatHeader({ descr, fortranOrder: false, shape });
-  // Version 1 counts the header in 16 bits; the data starts at a multiple of 64.
-  const fixed = (version: number): number => (version === 1 ? 10 : 12);
-  const padded = (version: number): number => Math.ceil((fixed(version) + text.length + 1) / alignment) * alignment;
-  const version = padded(1) - fixed(1) <= 0xffff ? 1 : 2;
-  const total = padded(version);
-  const head = new Uint8Array(total).fill(0x20);
-  const view = viewOf(head);
-  head.set([...magic, version, 0]);
-  if (version === 1) view.setUint16(8, total - 10, true);
-  else view.setUint32(8, total - 12, true);
-  new TextEncoder().encodeInto(text, head.subarray(fixed(version)));
-  head[total - 1] = 0x0a;
-  return concatBytes([head, record.bytes]);
-}
+export const formatNpy = checked(
+  'formatNpy',
+  `record:${recordSignature}`,
+  (record: ArrayRecord): Uint8Array => {
+    checkRecord(record, 'the array', 'formatNpy');
+    const { dtype, shape } = record;
+    const descr = `${byteSize(dtype) === 1 ? '|' : '<'}${codes[dtype]}`;
+    const text = formatHeader({ descr, fortranOrder: false, shape });
+    // Version 1 counts the header in 16 bits; the data starts at a multiple of 64.
+    const fixed = (version: number): number => (version === 1 ? 10 : 12);
+    const padded = (version: number): number => Math.ceil((fixed(version) + text.length + 1) / alignment) * alignment;
+    const version = padded(1) - fixed(1) <= 0xffff ? 1 : 2;
+    const total = padded(version);
+    const head = new Uint8Array(total).fill(0x20);
+    const view = viewOf(head);
+    head.set([...magic, version, 0]);
+    if (version === 1) view.setUint16(8, total - 10, true);
+    else view.setUint32(8, total - 12, true);
+    new TextEncoder().encodeInto(text, head.subarray(fixed(version)));
+    head[total - 1] = 0x0a;
+    return concatBytes([head, record.bytes]);
+  },
+  fileKinds,
+);
 
 function readHeader(bytes: Uint8Array): { readonly header: NpyHeader; readonly dataStart: number } {
   if (bytes.length < 10 || !magic.every((b, i) => bytes[i] === b)) {

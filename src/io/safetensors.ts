@@ -4,6 +4,7 @@
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
+import { checked } from '../base/signatures.ts';
 import { ArgumentError } from '../errors.ts';
 import {
   type ArrayRecord,
@@ -15,6 +16,7 @@ import {
   toRecord,
   viewOf,
 } from './record.ts';
+import { fileKinds } from './signatures.ts';
 
 export interface Safetensors {
   readonly tensors: Map<string, ArrayRecord>;
@@ -44,53 +46,60 @@ const metadataKey = '__metadata__';
 
 const fail = flaw('parseSafetensors');
 
-export function parseSafetensors(bytes: Uint8Array): Safetensors {
-  const { header, dataStart } = readHeader(bytes);
-  const tensors = new Map<string, ArrayRecord>();
-  const metadata: [string, string][] = [];
-  const entries: Entry[] = [];
-  for (const [name, value] of Object.entries(header)) {
-    if (name === metadataKey) metadata.push(...readMetadata(value));
-    else entries.push(readEntry(name, value, bytes.length - dataStart));
-  }
-  checkCoverage(entries, dataStart, bytes.length - dataStart);
-  for (const { name, type, shape, begin, end } of entries)
-    tensors.set(name, toRecord(type, shape, bytes.subarray(dataStart + begin, dataStart + end)));
-  return { tensors, metadata: Object.fromEntries(metadata) };
-}
-
-export function formatSafetensors(
-  tensors: Iterable<readonly [string, ArrayRecord]>,
-  metadata: Readonly<Record<string, string>> = {},
-): Uint8Array {
-  const list = [...tensors];
-  const seen = new Set([metadataKey]);
-  for (const [name, record] of list) {
-    checkRecord(record, JSON.stringify(name), 'formatSafetensors');
-    if (seen.has(name)) {
-      throw new ArgumentError({
-        code: 'BAD_NAME',
-        message: `formatSafetensors: a tensor cannot be called ${JSON.stringify(name)}: the name is ${name === metadataKey ? 'reserved' : 'used twice'}`,
-        fix: 'Give every tensor a name of its own.',
-        where: 'formatSafetensors',
-      });
+export const parseSafetensors = checked(
+  'parseSafetensors',
+  'bytes:bytes',
+  (bytes: Uint8Array): Safetensors => {
+    const { header, dataStart } = readHeader(bytes);
+    const tensors = new Map<string, ArrayRecord>();
+    const metadata: [string, string][] = [];
+    const entries: Entry[] = [];
+    for (const [name, value] of Object.entries(header)) {
+      if (name === metadataKey) metadata.push(...readMetadata(value));
+      else entries.push(readEntry(name, value, bytes.length - dataStart));
     }
-    seen.add(name);
-  }
-  // Widest elements first, so that every tensor is aligned to its element size.
-  list.sort(([p, a], [q, b]) => byteSize(b.dtype) - byteSize(a.dtype) || (p < q ? -1 : 1));
-  const entries: [string, unknown][] = Object.keys(metadata).length > 0 ? [[metadataKey, metadata]] : [];
-  let at = 0;
-  for (const [name, { dtype, shape, bytes }] of list) {
-    entries.push([name, { dtype: names[dtype], shape, data_offsets: [at, at + bytes.length] }]);
-    at += bytes.length;
-  }
-  const json = new TextEncoder().encode(JSON.stringify(Object.fromEntries(entries)));
-  const head = new Uint8Array(8 + Math.ceil(json.length / 8) * 8).fill(0x20);
-  viewOf(head).setBigUint64(0, BigInt(head.length - 8), true);
-  head.set(json, 8);
-  return concatBytes([head, ...list.map(([, record]) => record.bytes)]);
-}
+    checkCoverage(entries, dataStart, bytes.length - dataStart);
+    for (const { name, type, shape, begin, end } of entries)
+      tensors.set(name, toRecord(type, shape, bytes.subarray(dataStart + begin, dataStart + end)));
+    return { tensors, metadata: Object.fromEntries(metadata) };
+  },
+  fileKinds,
+);
+
+export const formatSafetensors = checked(
+  'formatSafetensors',
+  'tensors:entries metadata:texts?',
+  (tensors: Iterable<readonly [string, ArrayRecord]>, metadata: Readonly<Record<string, string>> = {}): Uint8Array => {
+    const list = [...tensors];
+    const seen = new Set([metadataKey]);
+    for (const [name, record] of list) {
+      checkRecord(record, JSON.stringify(name), 'formatSafetensors');
+      if (seen.has(name)) {
+        throw new ArgumentError({
+          code: 'BAD_NAME',
+          message: `formatSafetensors: a tensor cannot be called ${JSON.stringify(name)}: the name is ${name === metadataKey ? 'reserved' : 'used twice'}`,
+          fix: 'Give every tensor a name of its own.',
+          where: 'formatSafetensors',
+        });
+      }
+      seen.add(name);
+    }
+    // Widest elements first, so that every tensor is aligned to its element size.
+    list.sort(([p, a], [q, b]) => byteSize(b.dtype) - byteSize(a.dtype) || (p < q ? -1 : 1));
+    const entries: [string, unknown][] = Object.keys(metadata).length > 0 ? [[metadataKey, metadata]] : [];
+    let at = 0;
+    for (const [name, { dtype, shape, bytes }] of list) {
+      entries.push([name, { dtype: names[dtype], shape, data_offsets: [at, at + bytes.length] }]);
+      at += bytes.length;
+    }
+    const json = new TextEncoder().encode(JSON.stringify(Object.fromEntries(entries)));
+    const head = new Uint8Array(8 + Math.ceil(json.length / 8) * 8).fill(0x20);
+    viewOf(head).setBigUint64(0, BigInt(head.length - 8), true);
+    head.set(json, 8);
+    return concatBytes([head, ...list.map(([, record]) => record.bytes)]);
+  },
+  fileKinds,
+);
 
 interface Entry {
   readonly name: string;

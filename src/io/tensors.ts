@@ -1,12 +1,14 @@
 // Files to tensors and back. Sources are bytes, or paths where there is a file system (Node).
 
 import { importNode } from '../base/platform.ts';
+import { checked } from '../base/signatures.ts';
 import { aborted, type Runtime, type Tensor, type WaitOptions } from '../index.ts';
 import { fileSystem, replaceFile } from './files.ts';
 import { formatNpy, parseNpy } from './npy.ts';
 import { formatNpz, type NpzOptions, parseNpz } from './npz.ts';
 import type { ArrayRecord } from './record.ts';
 import { formatSafetensors, parseSafetensors } from './safetensors.ts';
+import { fileKinds } from './signatures.ts';
 
 /** Bytes of a file, or its path. */
 export type Source = Uint8Array | ArrayBuffer | string | URL;
@@ -18,65 +20,87 @@ export type TensorRecord = Readonly<Record<string, Tensor>>;
  * Reads a NumPy `.npy` file.
  * @example await (await readNpy(rt, await writeNpy(rt.tensor([1, 2])))).array() // → [1, 2]
  */
-export async function readNpy(rt: Runtime, source: Source, options: WaitOptions = {}): Promise<Tensor> {
-  return toTensor(rt, parseNpy(await bytesOf(source, options)));
-}
+export const readNpy = checked(
+  'readNpy',
+  'async rt:runtime source:source options:{signal:signal}?',
+  async (rt: Runtime, source: Source, options: WaitOptions = {}): Promise<Tensor> =>
+    toTensor(rt, parseNpy(await bytesOf(source, options))),
+  fileKinds,
+);
 
 /**
  * A tensor as the bytes of a `.npy` file; written to a path if one is given.
  * @example (await writeNpy(rt.tensor([1, 2]))).length // → 136
  */
-export async function writeNpy(tensor: Tensor, path?: string | URL, options: WaitOptions = {}): Promise<Uint8Array> {
-  return save(formatNpy(await toRecord(tensor, options)), path, options);
-}
+export const writeNpy = checked(
+  'writeNpy',
+  'async tensor:tensor path:path? options:{signal:signal}?',
+  async (tensor: Tensor, path?: string | URL, options: WaitOptions = {}): Promise<Uint8Array> =>
+    save(formatNpy(await toRecord(tensor, options)), path, options),
+  fileKinds,
+);
 
 /**
  * Reads a NumPy `.npz` archive.
  * @example Object.keys(await readNpz(rt, await writeNpz({ a: rt.ones([2]) }))) // → ['a']
  */
-export async function readNpz(
-  rt: Runtime,
-  source: Source,
-  options: WaitOptions & NpzOptions = {},
-): Promise<Record<string, Tensor>> {
-  return toTensors(rt, await parseNpz(await bytesOf(source, options), options));
-}
+export const readNpz = checked(
+  'readNpz',
+  'async rt:runtime source:source options:{signal:signal,maxBytes:number}?',
+  async (rt: Runtime, source: Source, options: WaitOptions & NpzOptions = {}): Promise<Record<string, Tensor>> =>
+    toTensors(rt, await parseNpz(await bytesOf(source, options), options)),
+  fileKinds,
+);
 
 /**
  * Tensors as the bytes of a `.npz` archive; written to a path if one is given.
  * @example (await writeNpz({ a: rt.ones([2]) })).length > 100 // → true
  */
-export async function writeNpz(
-  tensors: TensorRecord,
-  options: WaitOptions & { readonly compress?: boolean; readonly path?: string | URL } = {},
-): Promise<Uint8Array> {
-  const bytes = await formatNpz(await toRecords(tensors, options), { compress: options.compress ?? false });
-  return save(bytes, options.path, options);
-}
+export const writeNpz = checked(
+  'writeNpz',
+  'async tensors:tensors options:{signal:signal,compress:flag,path:path}?',
+  async (
+    tensors: TensorRecord,
+    options: WaitOptions & { readonly compress?: boolean; readonly path?: string | URL } = {},
+  ): Promise<Uint8Array> => {
+    const bytes = await formatNpz(await toRecords(tensors, options), { compress: options.compress ?? false });
+    return save(bytes, options.path, options);
+  },
+  fileKinds,
+);
 
 /**
  * Reads a safetensors file.
  * @example Object.keys((await readSafetensors(rt, await writeSafetensors({ w: rt.ones([2]) }))).tensors) // → ['w']
  */
-export async function readSafetensors(
-  rt: Runtime,
-  source: Source,
-  options: WaitOptions = {},
-): Promise<{ tensors: Record<string, Tensor>; metadata: Readonly<Record<string, string>> }> {
-  const { tensors, metadata } = parseSafetensors(await bytesOf(source, options));
-  return { tensors: toTensors(rt, tensors), metadata };
-}
+export const readSafetensors = checked(
+  'readSafetensors',
+  'async rt:runtime source:source options:{signal:signal}?',
+  async (
+    rt: Runtime,
+    source: Source,
+    options: WaitOptions = {},
+  ): Promise<{ tensors: Record<string, Tensor>; metadata: Readonly<Record<string, string>> }> => {
+    const { tensors, metadata } = parseSafetensors(await bytesOf(source, options));
+    return { tensors: toTensors(rt, tensors), metadata };
+  },
+  fileKinds,
+);
 
 /**
  * Tensors as the bytes of a safetensors file; written to a path if one is given.
  * @example (await writeSafetensors({ w: rt.ones([2]) })).length > 8 // → true
  */
-export async function writeSafetensors(
-  tensors: TensorRecord,
-  options: WaitOptions & { readonly metadata?: Readonly<Record<string, string>>; readonly path?: string | URL } = {},
-): Promise<Uint8Array> {
-  return save(formatSafetensors(await toRecords(tensors, options), options.metadata ?? {}), options.path, options);
-}
+export const writeSafetensors = checked(
+  'writeSafetensors',
+  'async tensors:tensors options:{signal:signal,metadata:texts,path:path}?',
+  async (
+    tensors: TensorRecord,
+    options: WaitOptions & { readonly metadata?: Readonly<Record<string, string>>; readonly path?: string | URL } = {},
+  ): Promise<Uint8Array> =>
+    save(formatSafetensors(await toRecords(tensors, options), options.metadata ?? {}), options.path, options),
+  fileKinds,
+);
 
 const toTensor = (rt: Runtime, record: ArrayRecord): Tensor => rt.fromBytes(record.bytes, record.dtype, record.shape);
 

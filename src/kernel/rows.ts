@@ -23,6 +23,21 @@ export const isRowLoad = (load: Load, rows: readonly number[]): boolean =>
 export const isElementLoad = (load: Load, kernel: Kernel): boolean =>
   load.gate === null && isFlat(load.index, [...kernel.space, ...kernel.reduced]);
 
+/**
+ * A load of the very element, from a buffer in which rows lie side by side: neighbours in memory are of neighbouring rows, as where a
+ * middle axis is reduced.
+ */
+export function isColumnLoad(load: Load, { space, reduced }: Pick<Kernel, 'space' | 'reduced'>): boolean {
+  const sizes = [...space, ...reduced];
+  const { terms, offset } = linear(load.index);
+  if (load.gate !== null || offset !== 0 || terms.size !== sizes.filter((d) => d !== 1).length) return false;
+  const last = space.findLastIndex((d) => d !== 1);
+  for (const [term, stride] of terms) {
+    if (term.kind !== 'axis' || stride < 1 || (term.axis === last) !== (stride === 1)) return false;
+  }
+  return last >= 0;
+}
+
 /** Whether an index is the row-major position on the first axes, which have these sizes. */
 export function isFlat(index: Expr, sizes: readonly number[]): boolean {
   const { terms, offset } = linear(index);

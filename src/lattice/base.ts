@@ -2,6 +2,7 @@
 //
 // The constructor opens nothing and stores nothing per vertex. Methods here are arithmetic.
 
+import { argumentsOf } from '../base/signatures.ts';
 import { ArgumentError, type DeviceId, formatBytes, type Runtime, type Tensor } from '../index.ts';
 import { type Adjacency, edgeCount, gridAdjacency } from './adjacency.ts';
 import { type Analysis, closedForm, estimateMemory, type MemoryEstimate } from './analysis.ts';
@@ -36,6 +37,8 @@ export abstract class LatticeBase implements AsyncDisposable {
    * ```
    */
   constructor(options: LatticeOptions = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
     this.options = resolveOptions(options);
     this.grid = new Grid(this.options.dimensions, this.options.size);
     this.dimensions = this.grid.dimensions;
@@ -86,7 +89,8 @@ export abstract class LatticeBase implements AsyncDisposable {
     return this.grid.index(coords, 'coordsToIndex');
   }
 
-  validateCoords(coords: readonly number[]): boolean {
+  /** Whether these are coordinates of a vertex. */
+  validateCoords(coords: unknown): boolean {
     this.session.check('validateCoords');
     return this.grid.valid(coords);
   }
@@ -191,3 +195,5 @@ export abstract class LatticeBase implements AsyncDisposable {
     for (const t of csr ? [csr.offsets, csr.neighbors] : []) if (!t.disposed) t.dispose();
   }
 }
+
+const takes = argumentsOf('Lattice', 'options:own?');

@@ -2,9 +2,11 @@
 //
 // A call with `{ batch }` waits until the turn of the event loop ends; then all calls of its kind that came are done at once.
 
+import { checked } from '../base/signatures.ts';
 import { turn } from '../index.ts';
 import type { LatticeBase } from './base.ts';
 import { invalidArgument } from './errors.ts';
+import { latticeKinds } from './signatures.ts';
 
 /** Asked of every asynchronous method. Those without a common form do their work by themselves. */
 export interface BatchOption {
@@ -74,18 +76,23 @@ export class LatticeBatch {
  * found.map((distances) => distances[15]); // → [6, 6]
  * ```
  */
-export function createBatch(lattices: readonly LatticeBase[]): LatticeBatch {
-  const where = 'createBatch';
-  const fix = 'Give lattices of equal dimensions and size, and of one runtime.';
-  if (!Array.isArray(lattices) || lattices.length === 0)
-    throw invalidArgument({ where, problem: 'there are no lattices', fix });
-  const [first] = lattices as readonly LatticeBase[];
-  for (const l of lattices as readonly LatticeBase[]) {
-    if (l.dimensions !== first!.dimensions || l.size !== first!.size) {
-      const problem = `(${first!.dimensions}, ${first!.size}) and (${l.dimensions}, ${l.size}) are not of equal size`;
-      throw invalidArgument({ where, problem, fix });
+export const createBatch = checked(
+  'createBatch',
+  'lattices:lattice[]',
+  (lattices: readonly LatticeBase[]): LatticeBatch => {
+    const where = 'createBatch';
+    const fix = 'Give lattices of equal dimensions and size, and of one runtime.';
+    if (!Array.isArray(lattices) || lattices.length === 0)
+      throw invalidArgument({ where, problem: 'there are no lattices', fix });
+    const [first] = lattices as readonly LatticeBase[];
+    for (const l of lattices as readonly LatticeBase[]) {
+      if (l.dimensions !== first!.dimensions || l.size !== first!.size) {
+        const problem = `(${first!.dimensions}, ${first!.size}) and (${l.dimensions}, ${l.size}) are not of equal size`;
+        throw invalidArgument({ where, problem, fix });
+      }
+      if (!l.sharesRuntime(first!)) throw invalidArgument({ where, problem: 'the lattices have not one runtime', fix });
     }
-    if (!l.sharesRuntime(first!)) throw invalidArgument({ where, problem: 'the lattices have not one runtime', fix });
-  }
-  return new LatticeBatch([...lattices]);
-}
+    return new LatticeBatch([...lattices]);
+  },
+  latticeKinds,
+);

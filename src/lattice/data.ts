@@ -61,7 +61,7 @@ export abstract class LatticeDataWork extends LatticeStructure {
     oneOf(where, 'transform', name, transformNames);
     checkData(data, where);
     if (name === 'xor') {
-      if (o.key !== undefined) return this.xor(data, o.key, o);
+      if (o.key !== undefined) return this.xor(data, o.key, { cycle: o.cycle, batch: o.batch });
       throw invalidArgument({
         where,
         problem: 'xor has no key',

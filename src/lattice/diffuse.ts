@@ -1,9 +1,11 @@
 // Diffusion: x ← x + rate · Σ (neighbour − x), one fused kernel per step, on a field of any shape.
 
+import { checked } from '../base/signatures.ts';
 import type { Border, KernelValue, Runtime, Tensor } from '../index.ts';
 import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, wholeNumber } from './errors.ts';
 import { kept } from './on-device/kept.ts';
+import { latticeKinds } from './signatures.ts';
 import { neighborSum } from './stencil.ts';
 
 export const diffuseBoundaries = ['insulated', 'periodic', 'zero'] as const;
@@ -40,20 +42,25 @@ export function resolveDiffusion(d: number, o: DiffuseOptions): Diffusion {
  * diffuseField(rt, field, 1, { rate: 0.25 }); // → [0, 0.25, 0.5, 0.25, 0]
  * ```
  */
-export function diffuseField(rt: Runtime, field: Tensor, steps: number, o: DiffuseOptions = {}): Tensor {
-  wholeNumber('diffuse', 'steps', steps);
-  if (field.rank === 0)
-    throw invalidArgument({
-      where: 'diffuse',
-      problem: 'the field has no axes',
-      fix: 'Give a field of rank 1 or more.',
+export const diffuseField = checked(
+  'diffuseField',
+  "rt:runtime field:own steps:own o:{rate:number,boundary:'zero'|'insulated'|'periodic',batch:batch}?",
+  (rt: Runtime, field: Tensor, steps: number, o: DiffuseOptions = {}): Tensor => {
+    wholeNumber('diffuse', 'steps', steps);
+    if (field.rank === 0)
+      throw invalidArgument({
+        where: 'diffuse',
+        problem: 'the field has no axes',
+        fix: 'Give a field of rank 1 or more.',
+      });
+    const how = resolveDiffusion(field.rank, o);
+    return rt.scope({ op: 'transform' }, () => {
+      const start = floatOf(field);
+      return (steps === 0 ? start.add(0) : diffuse(rt, start, steps, how)).compute();
     });
-  const how = resolveDiffusion(field.rank, o);
-  return rt.scope({ op: 'transform' }, () => {
-    const start = floatOf(field);
-    return (steps === 0 ? start.add(0) : diffuse(rt, start, steps, how)).compute();
-  });
-}
+  },
+  latticeKinds,
+);
 
 /** Whole numbers spread as f32. */
 export const floatOf = (x: Tensor): Tensor => (x.dtype === 'f64' || x.dtype === 'f32' ? x : x.cast('f32'));
@@ -88,7 +95,7 @@ export function diffuse(
 }
 
 /** Steps that are compiled together: a device that records launches then repeats them with one call. */
-const together = 10;
+const together = 30;
 
 /** One step, and `together` of them. */
 interface Spread {

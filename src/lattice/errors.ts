@@ -1,5 +1,6 @@
 // Errors of the lattice and of graphs: one class per reaction, each with a code and a sentence that says what to do.
 
+import { shown } from '../base/arguments.ts';
 import { invalidArgument, RefusedArgumentError, type RefusedCall, RefusedCallError } from '../base/refused-call.ts';
 
 /** Any other argument that cannot be used. */
@@ -71,7 +72,7 @@ export function oneOf<T extends string>(where: string, what: string, name: unkno
   if (typeof name === 'string' && (legal as readonly string[]).includes(name)) return name as T;
   throw invalidArgument({
     where,
-    problem: `there is no ${what} ${JSON.stringify(name) ?? String(name)}`,
+    problem: `there is no ${what} ${shown(name)}`,
     fix: `Use one of ${legal.join(', ')}.`,
   });
 }

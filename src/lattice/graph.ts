@@ -1,6 +1,8 @@
 // Any undirected graph, with or without weights: shortest paths, components, PageRank, centralities, communities. It lives in
 // host memory as compressed sparse rows and opens no device; `on` puts it on one. Grids have faster ways of their own: see Lattice.
 
+import { shown } from '../base/arguments.ts';
+import { checkMethods } from '../base/signatures.ts';
 import type { Runtime } from '../index.ts';
 import { type Adjacency, edgeCount, mostEntries } from './adjacency.ts';
 import { betweenness, weightedBetweenness } from './brandes.ts';
@@ -31,6 +33,7 @@ import {
 import { DeviceGraph, type DeviceGraphOptions } from './on-device/graph.ts';
 import { type PageRankOptions, pageRank, resolvePageRank } from './page-rank.ts';
 import { components, Search } from './search.ts';
+import { graphMakers, graphSignatures, latticeKinds } from './signatures.ts';
 
 /** Two vertices, and what the way between them costs (1 where it is left out). */
 export type Edge = readonly [number, number] | readonly [number, number, number];
@@ -63,6 +66,13 @@ export class Graph {
     checkCount(vertices, where);
     const list = [...edges];
     if (2 * list.length > mostEntries) throw tooLarge(vertices, list.length, where);
+    const bad = list.findIndex((e) => !Array.isArray(e));
+    if (bad >= 0)
+      throw invalidArgument({
+        where,
+        problem: `edge ${bad} is ${shown(list[bad])}`,
+        fix: 'Give [from, to] or [from, to, weight].',
+      });
     const weighted = list.some((e) => e.length === 3);
     const entries: [number, number, number][] = [];
     for (const [a, b, w = 1] of list) {
@@ -213,7 +223,7 @@ export class Graph {
     return this.#search.from(s, t);
   }
 
-  /** Refuses what is no vertex. */
+  /** @internal Refuses what is no vertex. */
   checkVertex(vertex: unknown, where: string): void {
     checkVertex(vertex, this.vertices, where);
   }
@@ -281,3 +291,6 @@ function noPath(s: number, t: number, where: string): PathNotFoundError {
     fix: 'Ask components() which vertices belong together.',
   });
 }
+
+checkMethods(Graph.prototype, graphSignatures, latticeKinds);
+checkMethods(Graph, graphMakers, latticeKinds);

@@ -22,7 +22,18 @@ export {
 export { type CentralityKind, centralityKinds } from './centrality.ts';
 export { type CommunityMethod, type CommunityOptions, communityMethods, type Partition } from './communities.ts';
 export { type DiffuseOptions, diffuseField } from './diffuse.ts';
-export * from './errors.ts';
+export {
+  CoordinateError,
+  InvalidArgumentError,
+  KeyLengthError,
+  LatticeConfigError,
+  LatticeTooLargeError,
+  NotReversibleError,
+  PathNotFoundError,
+  ValueRangeError,
+  VertexBlockedError,
+  VertexRangeError,
+} from './errors.ts';
 export { type Edge, Graph, type GraphPath } from './graph.ts';
 export { Lattice, type LatticeStats } from './lattice.ts';
 export type { Blocked } from './mask.ts';

@@ -1,11 +1,13 @@
 // Lattice: the grid graph L(d, n), optionally with blocked vertices, and the work on it. What is found is the same wherever it was
 // computed.
 
+import { checkMethods } from '../base/signatures.ts';
 import type { BorrowReport, OperationType, RouteExplanation } from '../index.ts';
 import { LatticeCatalytic } from './catalytic/lattice.ts';
 import { oneOf } from './errors.ts';
 import type { PathCacheStats } from './path-cache.ts';
 import type { Fallback } from './session.ts';
+import { latticeKinds, latticeSignatures } from './signatures.ts';
 
 export interface LatticeStats {
   readonly cache: PathCacheStats;
@@ -88,3 +90,5 @@ const operations: Readonly<Record<string, OperationType | 'host'>> = {
   matmul: 'matrix_multiply',
   reduce: 'reduction',
 };
+
+checkMethods(Lattice.prototype, latticeSignatures, latticeKinds);

@@ -1,6 +1,8 @@
 // The options of a lattice, checked.
 
-import type { DeviceId, Runtime } from '../index.ts';
+import { shown } from '../base/arguments.ts';
+import { isPlain } from '../base/signatures.ts';
+import { argumentKinds, type DeviceId, type Runtime } from '../index.ts';
 import { LatticeConfigError } from './errors.ts';
 import { limits } from './grid.ts';
 import type { Blocked } from './mask.ts';
@@ -38,7 +40,8 @@ const known = ['dimensions', 'size', 'auxMemoryMb', 'blocked', 'runtime', 'devic
 const auxiliary = { least: 0.1, most: 1024, standard: 10 };
 
 export function resolveOptions(options: LatticeOptions): ResolvedOptions {
-  if (typeof options !== 'object' || options === null) throw bad('the options are', options, 'Give an object.');
+  if (typeof options !== 'object' || options === null || !(isPlain(options) || known.some((k) => k in options)))
+    throw bad('the options are', shown(options), `Give an object with any of ${known.join(', ')}.`);
   const unknown = Object.keys(options).find((k) => !known.includes(k));
   if (unknown !== undefined) throw bad('there is no option', unknown, `Options are ${known.join(', ')}.`);
   const { auxMemoryMb = auxiliary.standard, device = 'auto', routing = true, pathCache = 10_000 } = options;
@@ -46,6 +49,9 @@ export function resolveOptions(options: LatticeOptions): ResolvedOptions {
     throw bad('auxMemoryMb is', auxMemoryMb, `Use a number from ${auxiliary.least} to ${auxiliary.most}.`);
   if (typeof device !== 'string' || device === '')
     throw bad('device is', device, "Use 'auto', 'gpu', 'cpu' or the id of a device.");
+  const { runtime } = options;
+  if (runtime !== undefined && !argumentKinds.runtime.is(runtime))
+    throw bad('runtime is', runtime, 'Give what createRuntime() returned.');
   if (typeof routing !== 'boolean') throw bad('routing is', routing, 'Use true or false.');
   if (!Number.isSafeInteger(pathCache) || pathCache < 0)
     throw bad('pathCache is', pathCache, 'Use a whole number, 0 for no cache.');

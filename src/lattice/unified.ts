@@ -1,9 +1,11 @@
 // The names of document 002.
 
+import { argumentsOf, checkMethods } from '../base/signatures.ts';
 import type { Analysis } from './analysis.ts';
 import type { LatticeData } from './arrays.ts';
 import type { Csr } from './build.ts';
 import { Lattice } from './lattice.ts';
+import { latticeKinds, unifiedSignatures } from './signatures.ts';
 
 export interface UnifiedOptions {
   /** Whether a GPU may be used. Default true. */
@@ -13,7 +15,10 @@ export interface UnifiedOptions {
 }
 
 export class UnifiedCatalyticLattice extends Lattice {
-  constructor(dimensions = 4, size = 10, { enableGpu = true, enableSmartRouting = true }: UnifiedOptions = {}) {
+  constructor(dimensions = 4, size = 10, options: UnifiedOptions = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
+    const { enableGpu = true, enableSmartRouting = true } = options;
     super({ dimensions, size, device: enableGpu ? 'auto' : 'cpu', routing: enableSmartRouting });
   }
 
@@ -36,3 +41,10 @@ export class UnifiedCatalyticLattice extends Lattice {
     return this.analyze();
   }
 }
+
+checkMethods(UnifiedCatalyticLattice.prototype, unifiedSignatures, latticeKinds);
+
+const takes = argumentsOf(
+  'UnifiedCatalyticLattice',
+  'dimensions:number? size:number? options:{enableGpu:flag,enableSmartRouting:flag}?',
+);

@@ -15,9 +15,14 @@ export interface XorOptions {
 export function xorHost<T extends HostData>(data: T, key: T | number, o: XorOptions = {}): T {
   if (!isTyped(data)) {
     const bytes = plainBytes(data, 'the data has');
-    const with_ =
-      typeof key === 'number' ? plainBytes([key], 'the key is') : plainBytes(key as number[], 'the key has');
-    return [...xorTyped(bytes, with_, o)] as unknown as T;
+    if (typeof key !== 'number' && !Array.isArray(key))
+      throw invalidArgument({
+        where: 'xor',
+        problem: `the data is an array of numbers, the key ${kindOf(key)}`,
+        fix: 'Give a key of the same kind, or one number.',
+      });
+    const by = typeof key === 'number' ? plainBytes([key], 'the key is') : plainBytes(key, 'the key has');
+    return [...xorTyped(bytes, by, o)] as unknown as T;
   }
   return xorTyped(data, keyFor(data, key as TypedArray | number), o) as T;
 }

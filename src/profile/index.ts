@@ -9,6 +9,7 @@ export { save } from './file/save.ts';
 export type { EntryStream } from './file/stream.ts';
 export {
   type Bound,
+  baselineSchema,
   type Compile,
   type DeviceTime,
   type Entry,
@@ -28,7 +29,6 @@ export {
   type Baseline,
   type BaselineMachine,
   type BaselineOperation,
-  baselineSchema,
   baselineText,
   machineKey,
   readBaseline,

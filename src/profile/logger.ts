@@ -1,5 +1,6 @@
 // The newest 1000 metric records and what they come to: means, medians, percentiles, extremes per numeric field.
 
+import { checkMethods, plainKinds } from '../base/signatures.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { MetricsInput } from './metrics.ts';
 import { Shared } from './shared.ts';
@@ -118,7 +119,7 @@ export class PerformanceLogger {
   }
 
   /** The records, oldest first. */
-  toJSON(): readonly LoggedRecord[] {
+  toJSON(_key?: string): readonly LoggedRecord[] {
     if (this.#ring.length < this.#capacity) return [...this.#ring];
     return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)];
   }
@@ -152,3 +153,17 @@ function summarize(values: number[]): FieldSummary {
   const { count, mean, median, p95, p99, min, max } = distribution(values);
   return { count, mean, median, p95, p99, min, max };
 }
+
+checkMethods(PerformanceLogger.prototype, {
+  'getAverages clear dispose': '',
+  toJSON: 'key:text?',
+  logMetrics: 'metrics:object',
+});
+checkMethods(
+  PerformanceLogger,
+  {
+    getInstance: 'options:{capacity:number}?',
+    create: 'options:{clock:clock,capacity:number}?',
+  },
+  { ...plainKinds, clock: { is: (v: unknown) => plainKinds.object.is(v) && 'now' in (v as object), words: 'a clock' } },
+);

@@ -3,6 +3,7 @@
 // While it is off it does nothing but look whether it is on. While it is on it records; figures are computed when somebody
 // asks for them. What was not measured is null.
 
+import { argumentsOf, checkMethods } from '../base/signatures.ts';
 import { DisposedError, type Runtime } from '../index.ts';
 import { finish } from './analyse/tree.ts';
 import { type ExportKind, exporters } from './export/kinds.ts';
@@ -44,6 +45,7 @@ import {
   type WrapOptions,
   wrap,
 } from './record/wrap.ts';
+import { profileKinds, profilerOptions, profilerSignatures } from './signatures.ts';
 import { attached } from './sources.ts';
 import { type Suggestion, suggest } from './suggest/rules.ts';
 
@@ -67,6 +69,8 @@ export class Profiler {
   readonly #measuring: Measuring;
 
   constructor(options: ProfilerOptions = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
     checkOptions('Profiler', 'option', options, optionRules);
     this.detailed = options.detailed ?? false;
     this.capacity = options.capacity ?? 100_000;
@@ -338,7 +342,7 @@ export class Profiler {
     this.dispose();
   }
 
-  /** Ends the scope of the whole program, if there is one. */
+  /** @internal Ends the scope of the whole program, if there is one. */
   endProgram(failed: boolean): void {
     const { base } = this.#spans;
     if (base) this.#spans.end(base, failed);
@@ -403,3 +407,7 @@ export class Profiler {
     throw new DisposedError({ message: `${where}: the profiler was disposed`, fix: 'Make a new one.', where });
   }
 }
+
+checkMethods(Profiler.prototype, profilerSignatures, profileKinds);
+
+const takes = argumentsOf('Profiler', profilerOptions, profileKinds);

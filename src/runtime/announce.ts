@@ -3,7 +3,8 @@
 //
 // The list is kept under a name that all copies of the library in a process share, and exists only once a tool asked for it.
 
-import { isNode } from '../base/platform.ts';
+import { environment } from '../base/platform.ts';
+import { checked } from '../base/signatures.ts';
 import type { Runtime } from './runtime.ts';
 
 export type Told = (runtime: Runtime) => unknown;
@@ -16,15 +17,15 @@ const holder = globalThis as { [key]?: Set<Told> };
  * most. Returns what ends that.
  * @example typeof whenRuntimeOpens(() => {}) // → 'function'
  */
-export function whenRuntimeOpens(told: Told): () => void {
+export const whenRuntimeOpens = checked('whenRuntimeOpens', 'told:function', (told: Told): (() => void) => {
   const list = (holder[key] ??= new Set());
   list.add(told);
   return () => void list.delete(told);
-}
+});
 
 export async function announce(runtime: Runtime): Promise<Runtime> {
   const tools = holder[key];
-  const studio = isNode() && process.env.GPUFORGE_STUDIO;
+  const studio = environment().GPUFORGE_STUDIO;
   if (tools?.size || studio)
     await (await import('./tell-tools.ts')).tellTools(runtime, [...(tools ?? [])], studio || '');
   return runtime;

@@ -1,6 +1,7 @@
 // createRuntime: checks the options, opens devices, and puts the parts of a runtime together.
 
-import { ArgumentError } from '../errors.ts';
+import { environment } from '../base/platform.ts';
+import { checked } from '../base/signatures.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
@@ -19,6 +20,7 @@ import { open } from './opening.ts';
 import { Programs } from './programs.ts';
 import { Runtime } from './runtime.ts';
 import { createScopeStore } from './scope.ts';
+import { createSignature, runtimeKinds } from './signatures.ts';
 import { Spans } from './spans.ts';
 
 export interface RuntimeOptions extends DeviceOptions {
@@ -38,22 +40,6 @@ export interface RuntimeOptions extends DeviceOptions {
   readonly seed?: number | undefined;
 }
 
-const known = new Set([
-  'devices',
-  'cpu',
-  'cuda',
-  'webgpu',
-  'wrap',
-  'isolation',
-  'development',
-  'seed',
-  'routing',
-  'memory',
-  'recovery',
-  'signal',
-  'logger',
-]);
-
 /**
  * Finds the devices of this machine, opens what works, and returns a runtime on them.
  *
@@ -63,18 +49,15 @@ const known = new Set([
  * console.log(await rt.tensor([1, 2, 3]).mul(2).data()); // Float32Array [2, 4, 6]
  * ```
  */
-export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  const bad = Object.keys(options).find((k) => !known.has(k));
-  if (bad !== undefined) {
-    throw new ArgumentError({
-      code: 'UNKNOWN_OPTION',
-      message: `createRuntime: there is no option '${bad}'`,
-      fix: `Options are ${[...known].join(', ')}.`,
-      where: 'createRuntime',
-    });
-  }
-  const development =
-    options.development ?? (typeof process !== 'undefined' && process.env?.NODE_ENV === 'development');
+export const createRuntime: (options?: RuntimeOptions) => Promise<Runtime> = checked(
+  'createRuntime',
+  createSignature,
+  openRuntime,
+  runtimeKinds,
+);
+
+async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  const development = options.development ?? environment().NODE_ENV === 'development';
   const memory = memorySettings(options.memory);
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);

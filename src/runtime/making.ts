@@ -1,15 +1,15 @@
 // Making tensors: from data, from values, and from other tensors. What each call builds is in `tensor/`; this checks that the
 // operands are tensors of this runtime.
 
-import { checkOptions } from '../base/arguments.ts';
 import { byteSize, canonicalBools, type DType } from '../base/dtype.ts';
 import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
 import type { DeviceId } from '../devices/device.ts';
 import { ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
-import { checkDType, checkScalar, notAnOperand, type ScalarInput } from '../tensor/build.ts';
+import type { Common, Joined } from '../tensor/arithmetic.ts';
+import type { ScalarInput } from '../tensor/build.ts';
 import { foreign, TensorCore } from '../tensor/core.ts';
-import { arange, encode, eye, full, iota, linspace, type TensorInput, tri } from '../tensor/create.ts';
+import { arange, type DTypeOf, encode, eye, full, iota, linspace, type TensorInput, tri } from '../tensor/create.ts';
 import { einsumNode } from '../tensor/einsum.ts';
 import { concat, stack, where } from '../tensor/joining.ts';
 import { matmulNode } from '../tensor/linear.ts';
@@ -27,6 +27,9 @@ export interface UploadOptions<D extends DType = DType> extends TensorOptions<D>
   readonly keep?: boolean | undefined;
 }
 
+/** Options that name a dtype. */
+type UploadAs<D extends DType> = UploadOptions<D> & { readonly dtype: D };
+
 export abstract class TensorMaking {
   /** For the runtime's own parts. */
   protected readonly host: RuntimeHost;
@@ -36,19 +39,28 @@ export abstract class TensorMaking {
   }
 
   /**
-   * A tensor from numbers (nested to any depth) or a typed array. The data is copied.
+   * A tensor from numbers (nested to any depth), a typed array, or rows that are typed arrays. The data is copied. Without a
+   * dtype: f32 for numbers, bool for booleans, i64 for bigints, and that of typed arrays.
    * @example rt.tensor([[1, 2], [3, 4]]) // → [[1, 2], [3, 4]]
+   * @example rt.tensor([1, 2, 3, 4], [2, 2]) // → [[1, 2], [3, 4]]
+   * @example rt.tensor([1, 2], { dtype: 'i32' }) // → [1, 2]
+   * @example rt.tensor([new Float32Array([1, 2]), new Float32Array([3, 4])]) // → [[1, 2], [3, 4]]
    */
-  tensor<D extends DType = DType>(
-    data: TensorInput,
-    shape?: Shape | undefined,
-    options: UploadOptions<D> = {},
-  ): Tensor<D> {
+  tensor<D extends DType>(data: TensorInput, shape: Shape | undefined, options: UploadAs<D>): Tensor<D>;
+  tensor<D extends DType>(data: TensorInput, options: UploadAs<D>): Tensor<D>;
+  tensor<T extends TensorInput>(
+    data: T,
+    options: { readonly device: DeviceId; readonly keep?: boolean },
+  ): Tensor<DTypeOf<T>>;
+  tensor<T extends TensorInput>(data: T, shape?: Shape, options?: Omit<UploadOptions, 'dtype'>): Tensor<DTypeOf<T>>;
+  tensor(data: TensorInput, shape?: Shape | UploadOptions, options?: UploadOptions): Tensor;
+  tensor(data: TensorInput, second?: Shape | UploadOptions, third?: UploadOptions): Tensor {
     this.host.checkOpen('tensor');
-    checkOptions(options, ['dtype', 'device', 'keep'], 'tensor');
-    const { bytes, dtype, shape: target } = encode(data, shape, options.dtype);
-    const pin = options.device === undefined ? null : this.host.place(options.device, 'tensor');
-    return new Tensor<D>(this.host, this.host.upload(bytes, dtype, target, pin, options.keep !== false));
+    const shape = Array.isArray(second) ? (second as Shape) : undefined;
+    const { dtype: wanted, device, keep } = third ?? (shape ? {} : ((second ?? {}) as UploadOptions));
+    const { bytes, dtype, shape: target } = encode(data, shape, wanted);
+    const pin = device === undefined ? null : this.host.place(device, 'tensor');
+    return new Tensor(this.host, this.host.upload(bytes, dtype, target, pin, keep !== false));
   }
 
   /**
@@ -56,11 +68,9 @@ export abstract class TensorMaking {
    * @example rt.fromBytes(new Uint8Array([1, 2]), 'u8', [2]) // → [1, 2]
    */
   fromBytes<D extends DType>(bytes: Uint8Array, dtype: D, shape: Shape): Tensor<D> {
-    checkDType(dtype, 'fromBytes');
     checkShape(shape, 'fromBytes');
-    const { bytes: checked } = encode(bytes, [bytes.byteLength], 'u8');
     const need = sizeOf(shape) * byteSize(dtype);
-    if (checked.byteLength !== need) {
+    if (bytes.byteLength !== need) {
       throw new ShapeError({
         code: 'SHAPE_MISMATCH',
         message: `fromBytes: ${bytes.byteLength} bytes for ${dtype} ${show(shape)}, which takes ${need}`,
@@ -68,7 +78,7 @@ export abstract class TensorMaking {
         where: 'fromBytes',
       });
     }
-    const stored = dtype === 'bool' ? canonicalBools(checked) : checked;
+    const stored = dtype === 'bool' ? canonicalBools(bytes) : bytes;
     return new Tensor<D>(this.host, this.host.upload(stored, dtype, shape));
   }
 
@@ -77,7 +87,7 @@ export abstract class TensorMaking {
    * @example rt.zeros([2]) // → [0, 0]
    */
   zeros<D extends DType = 'f32'>(shape: Shape, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.full(shape, 0, options);
+    return this.filled(shape, 0, options.dtype, 'zeros');
   }
 
   /**
@@ -85,7 +95,7 @@ export abstract class TensorMaking {
    * @example rt.ones([2]) // → [1, 1]
    */
   ones<D extends DType = 'f32'>(shape: Shape, options: TensorOptions<D> = {}): Tensor<D> {
-    return this.full(shape, 1, options);
+    return this.filled(shape, 1, options.dtype, 'ones');
   }
 
   /**
@@ -93,8 +103,31 @@ export abstract class TensorMaking {
    * @example rt.full([2], 7) // → [7, 7]
    */
   full<D extends DType = 'f32'>(shape: Shape, value: ScalarInput, options: TensorOptions<D> = {}): Tensor<D> {
-    checkOptions(options, ['dtype'], 'full');
-    return this.made(full(shape, value, options.dtype ?? 'f32', 'full'));
+    return this.filled(shape, value, options.dtype, 'full');
+  }
+
+  /**
+   * Zeros, of the shape and dtype of another tensor.
+   * @example rt.zerosLike(rt.tensor([1, 2])) // → [0, 0]
+   */
+  zerosLike<D extends DType>(like: Tensor<D>, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.filled(like.shape, 0, options.dtype ?? like.dtype, 'zerosLike');
+  }
+
+  /**
+   * Ones, of the shape and dtype of another tensor.
+   * @example rt.onesLike(rt.tensor([1, 2])) // → [1, 1]
+   */
+  onesLike<D extends DType>(like: Tensor<D>, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.filled(like.shape, 1, options.dtype ?? like.dtype, 'onesLike');
+  }
+
+  /**
+   * One value everywhere, in the shape and dtype of another tensor.
+   * @example rt.fullLike(rt.tensor([1, 2]), 7) // → [7, 7]
+   */
+  fullLike<D extends DType>(like: Tensor<D>, value: ScalarInput, options: TensorOptions<D> = {}): Tensor<D> {
+    return this.filled(like.shape, value, options.dtype ?? like.dtype, 'fullLike');
   }
 
   /**
@@ -102,8 +135,12 @@ export abstract class TensorMaking {
    * else f32.
    * @example rt.arange(1, 4) // → [1, 2, 3]
    */
-  arange<D extends DType = DType>(start: number, stop?: number, step = 1, options: TensorOptions<D> = {}): Tensor<D> {
-    checkOptions(options, ['dtype'], 'arange');
+  arange<D extends DType = 'i32' | 'f32'>(
+    start: number,
+    stop?: number,
+    step = 1,
+    options: TensorOptions<D> = {},
+  ): Tensor<D> {
     const [from, to] = stop === undefined ? [0, start] : [start, stop];
     return this.made(arange(from, to, step, options.dtype));
   }
@@ -118,7 +155,6 @@ export abstract class TensorMaking {
     count: number,
     options: TensorOptions<D> = {},
   ): Tensor<D> {
-    checkOptions(options, ['dtype'], 'linspace');
     return this.made(linspace(start, stop, count, options.dtype ?? 'f32'));
   }
 
@@ -127,7 +163,6 @@ export abstract class TensorMaking {
    * @example rt.eye(2) // → [[1, 0], [0, 1]]
    */
   eye<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    checkOptions(options, ['dtype'], 'eye');
     return this.made(eye(rows, columns, k, options.dtype ?? 'f32'));
   }
 
@@ -136,7 +171,6 @@ export abstract class TensorMaking {
    * @example rt.tri(2) // → [[1, 0], [1, 1]]
    */
   tri<D extends DType = 'f32'>(rows: number, columns = rows, k = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    checkOptions(options, ['dtype'], 'tri');
     return this.made(tri(rows, columns, k, options.dtype ?? 'f32'));
   }
 
@@ -145,7 +179,6 @@ export abstract class TensorMaking {
    * @example rt.iota([2, 2], 1) // → [[0, 1], [0, 1]]
    */
   iota<D extends DType = 'i32'>(shape: Shape, axis = 0, options: TensorOptions<D> = {}): Tensor<D> {
-    checkOptions(options, ['dtype'], 'iota');
     return this.made(iota(shape, axis, options.dtype ?? 'i32'));
   }
 
@@ -153,6 +186,11 @@ export abstract class TensorMaking {
    * Elements of `a` where the condition holds, of `b` elsewhere; all three broadcast.
    * @example rt.where(rt.tensor([true, false]), 1, rt.tensor([5, 6])) // → [1, 6]
    */
+  where<A extends DType, B extends DType>(condition: Tensor, a: Tensor<A>, b: Tensor<B>): Tensor<Joined<A, B>>;
+  where<D extends DType>(condition: Tensor, a: Tensor<D>, b: ScalarInput): Tensor<D>;
+  where<D extends DType>(condition: Tensor, a: ScalarInput, b: Tensor<D>): Tensor<D>;
+  where(condition: Tensor, a: number, b: number): Tensor<'f32'>;
+  where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor;
   where(condition: Tensor, a: Tensor | ScalarInput, b: Tensor | ScalarInput): Tensor {
     const [p, q] = [this.operand(a, 'where'), this.operand(b, 'where')];
     return this.made(where(this.nodeOf(condition, 'where'), p, q));
@@ -162,15 +200,23 @@ export abstract class TensorMaking {
    * Tensors one behind the other along an axis.
    * @example rt.concat([rt.tensor([1]), rt.tensor([2, 3])], 0) // → [1, 2, 3]
    */
-  concat(tensors: readonly Tensor[], axis = 0): Tensor {
+  concat<D extends DType>(tensors: readonly Tensor<D>[], axis = 0): Tensor<Common<D>> {
     return this.made(concat(this.nodesOf(tensors, 'concat'), axis));
+  }
+
+  /**
+   * NumPy's name for `concat`.
+   * @example rt.concatenate([rt.tensor([1]), rt.tensor([2, 3])]) // → [1, 2, 3]
+   */
+  concatenate<D extends DType>(tensors: readonly Tensor<D>[], axis = 0): Tensor<Common<D>> {
+    return this.concat(tensors, axis);
   }
 
   /**
    * Tensors of one shape along a new axis.
    * @example rt.stack([rt.tensor([1, 2]), rt.tensor([3, 4])], 1) // → [[1, 3], [2, 4]]
    */
-  stack(tensors: readonly Tensor[], axis = 0): Tensor {
+  stack<D extends DType>(tensors: readonly Tensor<D>[], axis = 0): Tensor<Common<D>> {
     return this.made(stack(this.nodesOf(tensors, 'stack'), axis));
   }
 
@@ -178,7 +224,7 @@ export abstract class TensorMaking {
    * Einstein summation.
    * @example rt.einsum('ij,jk->ik', rt.ones([2, 3]), rt.ones([3, 2])) // → [[3, 3], [3, 3]]
    */
-  einsum(spec: string, ...operands: readonly [Tensor, ...Tensor[]]): Tensor {
+  einsum<D extends DType>(spec: string, ...operands: readonly [Tensor<D>, ...Tensor<D>[]]): Tensor<Common<D>> {
     return this.made(einsumNode(spec, this.nodesOf(operands, 'einsum'), matmulNode));
   }
 
@@ -187,19 +233,21 @@ export abstract class TensorMaking {
     return new Tensor<D>(this.host, node);
   }
 
+  private filled<D extends DType>(shape: Shape, value: ScalarInput, dtype: DType | undefined, call: string): Tensor<D> {
+    return this.made(full(shape, value, dtype ?? 'f32', call));
+  }
+
   private nodesOf(tensors: readonly Tensor[], call: string): Node[] {
-    if (Array.isArray(tensors)) return tensors.map((t) => this.nodeOf(t, call));
-    throw notAnOperand(tensors, call);
+    return tensors.map((t) => this.nodeOf(t, call));
   }
 
   /** The node of a tensor of this runtime. */
   private nodeOf(tensor: Tensor, call: string): Node {
-    if (!(tensor instanceof TensorCore)) throw notAnOperand(tensor, call);
     if (tensor.host !== this.host) throw foreign(tensor, call);
     return tensor.node;
   }
 
   private operand(value: Tensor | ScalarInput, call: string): Node | ScalarInput {
-    return value instanceof TensorCore ? this.nodeOf(value, call) : checkScalar(value, call);
+    return value instanceof TensorCore ? this.nodeOf(value, call) : value;
   }
 }

@@ -3,7 +3,7 @@
 import { dtypeInfo } from '../base/dtype.ts';
 import type { Place } from '../devices/place.ts';
 import { DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
-import type { Node } from '../graph/node.ts';
+import { args, type Node } from '../graph/node.ts';
 import type { Plan } from '../graph/plan.ts';
 import { anywhere, type Want } from './want.ts';
 import { reachable } from './whereabouts.ts';
@@ -14,17 +14,16 @@ export function noPlace(
   dtypes: number,
   want: Want = anywhere,
   leaves: readonly Node[] = [],
+  nodes: readonly Node[] = leaves,
 ): Error {
   const fitting = places.filter((p) => (dtypes & ~p.dtypes) === 0);
   const [first] = places;
   if (fitting.length === 0) {
-    const missing = Object.entries(dtypeInfo)
-      .filter(([, info]) => dtypes & (1 << info.id) && !(first!.dtypes & (1 << info.id)))
-      .map(([name]) => name);
+    const { made, fix } = originOf(nodes, first!);
     return new DTypeError({
       code: 'DTYPE_NOT_ON_DEVICE',
-      message: `${first!.id} has no ${missing.join(', ')}, and no other device is open that has all dtypes of this computation`,
-      fix: "Cast to a dtype the device has (such as 'f32' or 'i32'), or open the CPU device too.",
+      message: `${first!.id} has no ${missingAt(first!, dtypes)}${made}, and no other device is open that has all dtypes of this computation`,
+      fix: `${fix ?? "Cast to a dtype the device has, such as 'f32' or 'i32'"}, or open the CPU device too.`,
       where: first!.id,
     });
   }
@@ -42,20 +41,61 @@ export function noPlace(
   return (able[0] && unreadable(able[0], leaves)) ?? needsAsync(alive[0]!.id, 'the host');
 }
 
-export function pinnedAway(pin: Place, dtypes: number, want: Want = anywhere, leaves: readonly Node[] = []): Error {
+export function pinnedAway(
+  pin: Place,
+  dtypes: number,
+  want: Want = anywhere,
+  leaves: readonly Node[] = [],
+  nodes: readonly Node[] = leaves,
+): Error {
   if (!pin.alive) return lostPin(pin);
-  const missing = Object.entries(dtypeInfo)
-    .filter(([, info]) => dtypes & (1 << info.id) && !(pin.dtypes & (1 << info.id)))
-    .map(([name]) => name);
-  if (missing.length > 0) {
+  const missing = missingAt(pin, dtypes);
+  if (missing) {
+    const { made, fix } = originOf(nodes, pin);
     return new DTypeError({
       code: 'DTYPE_NOT_ON_DEVICE',
-      message: `the computation is pinned to ${pin.id}, which has no ${missing.join(', ')}`,
-      fix: 'Cast to a dtype the device has, or pin it to another device.',
+      message: `the computation is pinned to ${pin.id}, which has no ${missing}${made}`,
+      fix: `${fix ?? 'Cast to a dtype the device has'}, or pin it to another device.`,
       where: pin.id,
     });
   }
   return unreadable(pin, leaves) ?? needsAsync(pin.id, want.sync ? 'the host' : 'another device');
+}
+
+/** The dtypes that a place lacks. */
+const missingAt = (place: Place, dtypes: number): string =>
+  Object.entries(dtypeInfo)
+    .filter(([, info]) => dtypes & (1 << info.id) && !(place.dtypes & (1 << info.id)))
+    .map(([name]) => name)
+    .join(', ');
+
+/** Which op of a program made a dtype that a place lacks, and what to write instead. Sources come before users. */
+function originOf(nodes: readonly Node[], place: Place): { readonly made: string; readonly fix?: string } {
+  const lacks = ({ dtype }: Node): boolean => (place.dtypes & (1 << dtypeInfo[dtype].id)) === 0;
+  const first = nodes.find((n) => n.op === 'cast' && lacks(n) && !lacks(n.sources[0]!));
+  const user = first && nodes.find((n) => n.sources.includes(first));
+  if (!user) return { made: '' };
+  const op = nameOf(user);
+  const made = ` (${op} makes ${first.dtype} of ${first.sources[0]!.dtype})`;
+  if (first.dtype === 'f64') return { made, fix: `Cast first: x.cast('f32').${op}(…)` };
+  if (!(op in sums)) return { made };
+  return { made, fix: `Write ${op}(${sums[op]}) if every result is below 2³¹, or cast first: x.cast('f32').${op}(…)` };
+}
+
+/** How sums and products are asked for in i32. */
+const sums: Readonly<Record<string, string>> = {
+  sum: "{ dtype: 'i32' }",
+  prod: "{ dtype: 'i32' }",
+  cumsum: "axis, { dtype: 'i32' }",
+  cumprod: "axis, { dtype: 'i32' }",
+};
+
+/** The op of a node as it is called. Integers are summed as floats only on the way to their mean. */
+function nameOf(node: Node): string {
+  if (node.op === 'alu') return args.aluOf(node);
+  if (node.op === 'scan') return `cum${args.scanOf(node).combine}`;
+  if (node.op !== 'reduce') return node.op;
+  return node.dtype === 'f64' ? 'mean' : args.reduceOf(node).op;
 }
 
 /** Which input cannot be brought to a place at once, if there is one. */

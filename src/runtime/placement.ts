@@ -126,7 +126,7 @@ export class Placement {
     if (pin) {
       if (able.includes(pin)) return [pin];
       if ((want.excluded & pin.bit) !== 0) throw want.failed;
-      throw pinnedAway(pin, t.dtypes, want, leaves);
+      throw pinnedAway(pin, t.dtypes, want, leaves, t.nodes);
     }
     if (want.prefer && able.includes(want.prefer)) return [want.prefer];
     const allowed = able.filter((p) => this.#conditions.allows(p));
@@ -134,7 +134,7 @@ export class Placement {
     if (able.length > 0) return able;
     // Those that are left cannot do it: the error that ruled the others out is the one to know.
     if (want.excluded !== 0) throw want.failed;
-    throw noPlace(this.#places, t.dtypes, want, leaves);
+    throw noPlace(this.#places, t.dtypes, want, leaves, t.nodes);
   }
 }
 

@@ -1,19 +1,19 @@
 // The runtime: it computes, explains and watches; making tensors is below it, opening it is in create.ts.
 
-import { checkOptions } from '../base/arguments.ts';
 import { byteSize, type DType, type HostArrays } from '../base/dtype.ts';
 import { checkShape } from '../base/shape.ts';
+import { checkMethods } from '../base/signatures.ts';
 import type { Device, DeviceId } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
+import { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
 import type { Maybe } from '../governor/recovery/attempt.ts';
 import type { Health } from '../governor/recovery/health.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
 import type { OpenRouter } from '../governor/routing/open.ts';
 import type { Router } from '../governor/routing/router.ts';
 import { type OperationType, operationTypes } from '../governor/routing/types.ts';
-import { checkDType } from '../tensor/build.ts';
-import { TensorCore, typed, type WaitOptions } from '../tensor/core.ts';
+import { TensorCore, type WaitOptions } from '../tensor/core.ts';
+import { typed } from '../tensor/host-array.ts';
 import { Random } from '../tensor/random.ts';
 import type { Tensor } from '../tensor/tensor.ts';
 import { type AttemptOptions, type AttemptWork, attempt } from './attempt.ts';
@@ -32,9 +32,10 @@ import { TensorMaking, type TensorOptions } from './making.ts';
 import { RuntimeMark } from './mark.ts';
 import { lostPin } from './placement-errors.ts';
 import { type RawOptions, rawKernel } from './raw.ts';
-import { notAMode, notAName, notAsked, unknownOperation } from './refusals.ts';
+import { notAName, unknownOperation } from './refusals.ts';
 import type { ResetReport } from './reset.ts';
 import { opaque } from './scope.ts';
+import { makingSignatures, memorySignatures, runtimeKinds, runtimeSignatures } from './signatures.ts';
 import { type RuntimeSnapshot, takeRuntimeSnapshot } from './snapshot.ts';
 import type { SpanMode, Spans } from './spans.ts';
 import { anywhere } from './want.ts';
@@ -126,7 +127,6 @@ export class Runtime extends TensorMaking {
     options: TensorOptions<D> = {},
   ): HostArrays[D] {
     const dtype = options.dtype ?? 'f32';
-    checkDType(dtype, 'pinned');
     checkShape([count], 'pinned');
     const bytes = count * byteSize(dtype);
     const place = this.#governor.places.find((p) => p.alive && p.device.pinned);
@@ -266,7 +266,6 @@ export class Runtime extends TensorMaking {
   scope<T>(options: ScopeOptions, body: () => T): T;
   scope<T>(first: (() => T) | ScopeOptions, second?: () => T): T {
     if (typeof first === 'function') return this.host.scope(first);
-    checkOptions(first, ['device', 'op', 'name'], 'scope');
     const { device, op, name } = first;
     if (name !== undefined && (typeof name !== 'string' || name === '')) throw notAName(name);
     if (op !== undefined && !operationTypes.includes(op)) throw unknownOperation(op);
@@ -363,7 +362,6 @@ export class Runtime extends TensorMaking {
    */
   async spans(mode: SpanMode): Promise<void> {
     this.host.checkOpen('spans');
-    if (mode !== true && mode !== false && mode !== 'detailed') throw notAMode(mode);
     await this.#spans.set(mode);
   }
 
@@ -375,7 +373,6 @@ export class Runtime extends TensorMaking {
    */
   attribute(current: () => unknown): () => void {
     this.host.checkOpen('attribute');
-    if (typeof current !== 'function') throw notAsked(current);
     return this.host.issuing.ask(current);
   }
 
@@ -396,7 +393,10 @@ export class Runtime extends TensorMaking {
     return eventNames;
   }
 
-  /** Closes all devices. Tensors of this runtime cannot be used afterwards. Closing twice does nothing. */
+  /**
+   * Closes all devices. Tensors of this runtime cannot be used afterwards. Closing twice does nothing.
+   * @example await (await createRuntime({ devices: ['cpu'] })).close() // → undefined
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -413,3 +413,7 @@ export class Runtime extends TensorMaking {
     await this.close();
   }
 }
+
+checkMethods(Runtime.prototype, { ...makingSignatures, ...runtimeSignatures }, runtimeKinds);
+checkMethods(RuntimeMemory.prototype, memorySignatures, runtimeKinds);
+checkMethods(RuntimeMark.prototype, { done: '', whenDone: 'async options:{signal:signal}?' });

@@ -7,21 +7,23 @@
 // buffers are bound for good (`bound-step.ts`), which takes a fraction of the time. Whatever does not fit any more (somebody listens to
 // events, a device was lost or is full, a tensor was spilled) goes the ordinary way again.
 
-import { checkOptions } from '../base/arguments.ts';
 import { byteSize, type DType, type TypedArray } from '../base/dtype.ts';
 import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
+import { checked } from '../base/signatures.ts';
 import type { DeviceId } from '../devices/device.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import { checkDType } from '../tensor/build.ts';
-import { typed, type WaitOptions } from '../tensor/core.ts';
+import type { WaitOptions } from '../tensor/core.ts';
+import { typed } from '../tensor/host-array.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import { BoundStep } from './bound-step.ts';
 import { type Compiled, lastCall } from './compile.ts';
 import type { RuntimeHost } from './host.ts';
 import type { Runtime } from './runtime.ts';
 import { fits, type Remembered } from './signature.ts';
+import { runtimeKinds } from './signatures.ts';
 
 /** The tensors of a recurrence, by name. */
 export type StepperState = Readonly<Record<string, Tensor>>;
@@ -55,14 +57,18 @@ export interface StepperOptions {
  * stepper.accept();
  * ```
  */
-export function createStepper(rt: Runtime, step: StepperFunction, options: StepperOptions): Stepper {
-  checkOptions(options, ['state', 'input', 'reads', 'fixed', 'device'], where);
-  const tensors = [...Object.values(options.state), ...(options.fixed ?? [])];
-  const foreign = tensors.find((t) => !rt.owns(t));
-  if (foreign || tensors.length === 0)
-    throw refused('a tensor is of another runtime, or there is none', 'Make them with the runtime that is given.');
-  return new Stepper(tensors[0]!.host as RuntimeHost, step, options);
-}
+export const createStepper = checked(
+  'createStepper',
+  'rt:runtime step:function options:{state:object!,input:{shape:shape!,dtype:dtype}!,reads:text!,fixed:tensor[],device:text!}',
+  (rt: Runtime, step: StepperFunction, options: StepperOptions): Stepper => {
+    const tensors = [...Object.values(options.state), ...(options.fixed ?? [])];
+    const foreign = tensors.find((t) => !rt.owns(t));
+    if (foreign || tensors.length === 0)
+      throw refused('a tensor is of another runtime, or there is none', 'Make them with the runtime that is given.');
+    return new Stepper(tensors[0]!.host as RuntimeHost, step, options);
+  },
+  runtimeKinds,
+);
 
 /** Runs that were alike before buffers are bound for the next. */
 const alikeBefore = 2;

@@ -2,6 +2,7 @@
 //
 // One logger for the runtime and for GPUCompute. It listens only to the events of its level, so what it does not write costs nothing.
 
+import { checked, plainKinds } from '../base/signatures.ts';
 import { ArgumentError, type EventLogger, type EventName } from '../index.ts';
 
 /** From what went wrong to everything; each level has those before it. */
@@ -62,6 +63,14 @@ export interface LineTarget {
   write(line: string): unknown;
 }
 
+const lineKinds = {
+  ...plainKinds,
+  target: {
+    is: (v: unknown) => typeof (v as LineTarget | null | undefined)?.write === 'function',
+    words: 'a stream: something with write(line), such as process.stderr',
+  },
+};
+
 export interface JsonLinesOptions {
   /** Default `info`. */
   readonly level?: LogLevel | undefined;
@@ -83,25 +92,30 @@ export interface JsonLinesLogger extends EventLogger {
  * JSON.parse(lines[0]!).level; // → 'warn'
  * ```
  */
-export function jsonLines(stream: LineTarget, options: JsonLinesOptions = {}): JsonLinesLogger {
-  const { level = 'info' } = options;
-  const most = logLevels.indexOf(level);
-  if (most < 0) {
-    throw new ArgumentError({
-      code: 'BAD_OPTION',
-      message: `jsonLines: there is no level '${String(level)}'`,
-      fix: `Levels are ${logLevels.join(', ')}.`,
-      where: 'jsonLines',
-    });
-  }
-  const wanted = (l: LogLevel): boolean => logLevels.indexOf(l) <= most;
-  const kinds = (Object.keys(levelOf) as EventName[]).filter((k) => wanted(levelOf[k]));
-  const log = (kind: string, event: object): void => {
-    const of = (levelOf as Readonly<Record<string, LogLevel>>)[kind] ?? computeLevels[kind] ?? 'info';
-    if (wanted(of)) stream.write(`${lineOf(of, kind, event)}\n`);
-  };
-  return Object.assign(log, { kinds });
-}
+export const jsonLines = checked(
+  'jsonLines',
+  'stream:target options:{level:text}?',
+  (stream: LineTarget, options: JsonLinesOptions = {}): JsonLinesLogger => {
+    const { level = 'info' } = options;
+    const most = logLevels.indexOf(level);
+    if (most < 0) {
+      throw new ArgumentError({
+        code: 'BAD_OPTION',
+        message: `jsonLines: there is no level '${String(level)}'`,
+        fix: `Levels are ${logLevels.join(', ')}.`,
+        where: 'jsonLines',
+      });
+    }
+    const wanted = (l: LogLevel): boolean => logLevels.indexOf(l) <= most;
+    const kinds = (Object.keys(levelOf) as EventName[]).filter((k) => wanted(levelOf[k]));
+    const log = (kind: string, event: object): void => {
+      const of = (levelOf as Readonly<Record<string, LogLevel>>)[kind] ?? computeLevels[kind] ?? 'info';
+      if (wanted(of)) stream.write(`${lineOf(of, kind, event)}\n`);
+    };
+    return Object.assign(log, { kinds });
+  },
+  lineKinds,
+);
 
 export function lineOf(level: string, kind: string, event: object): string {
   return JSON.stringify({ t: new Date().toISOString(), level, kind, ...event }, plain);

@@ -1,5 +1,6 @@
 // serveStudio: the hub, the door and the page as one thing that is started and closed.
 
+import { checked } from '../base/signatures.ts';
 import { type BusEvents, EventBus, type Runtime } from '../index.ts';
 import { AlertFile } from './alert-file.ts';
 import { defaultAlerts } from './alerts.ts';
@@ -125,9 +126,11 @@ export class Studio {
  * await rt.close();
  * ```
  */
-export function serveStudio(options: StudioOptions = {}): Promise<Studio> {
-  return startStudio(options, {});
-}
+export const serveStudio = checked(
+  'serveStudio',
+  'async options:{runtimes:object[],compute:object,batches:object,queues:object,fields:object[],profilers:object[],profiles:text[],port:number,host:text,tokenFile:text,open:flag,history:number,allowControl:flag,alerts:object[],alertFile:text}?',
+  (options: StudioOptions = {}): Promise<Studio> => startStudio(options, {}),
+);
 
 export async function startStudio(options: StudioOptions, parts: StudioParts): Promise<Studio> {
   const settings = studioSettings(options);

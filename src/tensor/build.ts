@@ -1,6 +1,6 @@
 // Building blocks of the op methods: constants, casts, broadcasting, promotion of operands.
 
-import { type DType, dtypeInfo, intRange, isFloat, promote } from '../base/dtype.ts';
+import { type DType, dtypeInfo, intRange, isFloat, positionType, promote } from '../base/dtype.ts';
 import { broadcast, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
@@ -28,8 +28,7 @@ export function constantFrom(dtype: DType, value: ScalarInput, where: string): N
   return constant(dtype, whole);
 }
 
-/** The dtype of positions among `count` elements: i32, or i64 where that cannot count them. */
-export const positionType = (count: number): 'i32' | 'i64' => (count <= 2 ** 31 ? 'i32' : 'i64');
+export { positionType };
 
 export function cast(node: Node, dtype: DType): Node {
   return node.dtype === dtype ? node : new Node('cast', dtype, node.shape, [node], noInts);

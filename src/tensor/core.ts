@@ -3,19 +3,21 @@
 // Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
 // made by the million.
 
-import { checkOptions, checkSignal } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
-import { bf16ToNumber, f16ToNumber } from '../base/half.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { addHandle, addUse, dropHandle, dropUse, type Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
-import { notAnOperand } from './build.ts';
 import type { TensorHost } from './host.ts';
+import { toHostArray, typed, widen } from './host-array.ts';
+import { jsonNumber, printed } from './print.ts';
 import type { Tensor } from './tensor.ts';
 
 /** A tensor's elements as nested arrays; a plain value for rank 0. */
 export type Nested = number | bigint | boolean | Nested[];
+
+/** One element of a tensor. */
+export type ItemOf<D extends DType> = HostArrays[D][number];
 
 /** For everything that can take long. */
 export interface WaitOptions {
@@ -45,6 +47,11 @@ export abstract class TensorCore<D extends DType = DType> {
     if (node.depth > host.maxDepth) this.cut();
   }
 
+  /** Whether a value is a tensor, of any runtime. For the library's own layers. */
+  static is(value: unknown): value is TensorCore {
+    return typeof value === 'object' && value !== null && #host in value;
+  }
+
   /** Computes what has piled up. If that fails nobody gets to hold this tensor. */
   private cut(): void {
     try {
@@ -55,14 +62,17 @@ export abstract class TensorCore<D extends DType = DType> {
     }
   }
 
+  /** The type of the elements. */
   get dtype(): D {
     return this.#node.dtype as D;
   }
 
+  /** The length of each axis. */
   get shape(): Shape {
     return this.#node.shape.values;
   }
 
+  /** Number of axes. */
   get rank(): number {
     return this.#node.shape.values.length;
   }
@@ -77,6 +87,7 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.#node.size * byteSize(this.#node.dtype);
   }
 
+  /** It was freed and cannot be used any more. */
   get disposed(): boolean {
     return this.#disposed !== false;
   }
@@ -141,9 +152,14 @@ export abstract class TensorCore<D extends DType = DType> {
     }
   }
 
+  /** The node of another tensor of the same runtime; null for everything else. */
+  protected own(other: unknown): Node | null {
+    if (typeof other !== 'object' || other === null || !(#host in other)) return null;
+    return other.#host === this.#host ? other.node : null;
+  }
+
   /** Another operand, checked to belong to the same runtime. */
   protected sibling<T extends TensorCore>(other: T, where: string): T {
-    if (!(other instanceof TensorCore)) throw notAnOperand(other, where);
     if (other.host === this.#host) return other;
     throw foreign(other, where);
   }
@@ -153,6 +169,8 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (() => { const t = rt.tensor([1]); t.dispose(); return t.disposed; })() // → true
    */
   dispose(): void {
+    // biome-ignore lint/complexity/noArguments: called for every tensor, so it is checked here and not around it.
+    if (arguments.length > 0) throw tooMany();
     if (this.#disposed !== false) return;
     this.#disposed = this.#host.development ? callerLine() : true;
     this.#host.forget(this, this.#node);
@@ -179,7 +197,6 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example await rt.tensor([1, 2]).add(1).data({ into: rt.pinned(2) }) // → [2, 3]
    */
   async data(options: ReadOptions<HostArrays[D]> = {}): Promise<HostArrays[D]> {
-    checkRead(options, 'data');
     const node = this.node;
     const { into, signal } = options;
     if (into === undefined)
@@ -197,7 +214,6 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (await rt.tensor([1, 2]).to('cpu')).add(1) // → [2, 3]
    */
   async to(device: string, options: WaitOptions = {}): Promise<this> {
-    checkWait(options, 'to');
     await this.#host.move(this.node, device, options.signal);
     return this;
   }
@@ -207,7 +223,6 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (await rt.tensor([1]).bytes()).length // → 4
    */
   async bytes(options: WaitOptions = {}): Promise<Uint8Array> {
-    checkWait(options, 'bytes');
     return this.#host.read(this.node, options.signal);
   }
 
@@ -224,7 +239,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * The only element of a tensor of size 1.
    * @example rt.tensor([1, 2, 3]).sum().item() // → 6
    */
-  item(): number | bigint {
+  item(): ItemOf<D> {
     if (this.size !== 1) {
       throw new ArgumentError({
         code: 'NOT_A_SCALAR',
@@ -233,7 +248,7 @@ export abstract class TensorCore<D extends DType = DType> {
         where: 'item',
       });
     }
-    return this.dataSync()[0]!;
+    return this.dataSync()[0]! as ItemOf<D>;
   }
 
   /**
@@ -241,7 +256,6 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example await rt.tensor([[1, 2], [3, 4]]).array() // → [[1, 2], [3, 4]]
    */
   async array(options: WaitOptions = {}): Promise<Nested> {
-    checkWait(options, 'array');
     return nest(await this.data(options), this.shape, this.dtype);
   }
 
@@ -254,8 +268,24 @@ export abstract class TensorCore<D extends DType = DType> {
     return this;
   }
 
+  /**
+   * What it is, and its values if they are computed and can be had at once: the first and the last of many. `console.log` shows the same.
+   * @example String(rt.tensor([[1, 2], [3, 4]])) // → 'Tensor(f32 [2, 2]) [[1, 2], [3, 4]]'
+   * @example String(rt.ones([2]).add(1)) // → 'Tensor(f32 [2], not computed)'
+   */
   toString(): string {
-    return `Tensor(${this.dtype} ${show(this.shape)}${this.disposed ? ', disposed' : ''})`;
+    const values = this.computed ? printed(this.#node) : '';
+    return values ? `${named(this)} ${values}` : named(this);
+  }
+
+  /**
+   * The values as plain data, for `JSON.stringify`. Reads as `dataSync` does. What JSON has no numbers for is a text: NaN,
+   * infinities, and whole numbers beyond 2⁵³.
+   * @example JSON.stringify(rt.tensor([1, 2])) // → '{"dtype":"f32","shape":[2],"data":[1,2]}'
+   */
+  toJSON(_key?: string): { readonly dtype: D; readonly shape: Shape; readonly data: readonly (number | string)[] } {
+    const data = Array.from<number | bigint, number | string>(this.dataSync(), jsonNumber);
+    return { dtype: this.dtype, shape: this.shape, data };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): string {
@@ -263,26 +293,10 @@ export abstract class TensorCore<D extends DType = DType> {
   }
 }
 
-function checkWait(options: WaitOptions, where: string): void {
-  checkOptions(options, ['signal'], where);
-  checkSignal(options.signal, where);
-}
-
-function checkRead(options: ReadOptions<unknown>, where: string): void {
-  checkOptions(options, ['signal', 'into'], where);
-  checkSignal(options.signal, where);
-}
-
-const widen: Readonly<Partial<Record<DType, (bits: number) => number>>> = { f16: f16ToNumber, bf16: bf16ToNumber };
-
-/** Bytes as the array that stores the dtype. */
-export function typed(bytes: Uint8Array, dtype: DType): TypedArray {
-  return new dtypeInfo[dtype].storage(bytes.buffer, bytes.byteOffset, bytes.byteLength / dtypeInfo[dtype].bytes);
-}
-
-function toHostArray(raw: TypedArray, dtype: DType): HostArrays[DType] {
-  const half = widen[dtype];
-  return half ? Float32Array.from(raw as Uint16Array, half) : (raw as HostArrays[DType]);
+/** What a tensor is, without its values. */
+export function named(t: TensorCore): string {
+  const state = t.disposed ? ', disposed' : t.computed ? '' : t.lost ? ', lost' : ', not computed';
+  return `Tensor(${t.dtype} ${show(t.shape)}${state})`;
 }
 
 /** Refuses an array that cannot hold the elements of a node, and nothing else, as they are. */
@@ -310,8 +324,9 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
   return level(0);
 }
 
-// The folder of this library's files: src/ from here, or the package's one folder of modules.
-const library = new URL(/\/src\/tensor\/[^/]*$/.test(import.meta.url) ? '..' : '.', import.meta.url).pathname;
+// The folder of this library's files: src/ from here, or the package's one folder of modules. Written without `new URL`: bundlers
+// take that for a file to be copied.
+const library = import.meta.url.replace(/^\w+:\/\/[^/]*/, '').replace(/(\/src)\/tensor\/[^/]*$|\/[^/]*$/, '$1/');
 
 /** The first line of the stack outside this library. */
 export function callerLine(): string {
@@ -336,11 +351,20 @@ export function siteLine(site: Site): string {
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
 }
 
+function tooMany(): ArgumentError {
+  return new ArgumentError({
+    code: 'TOO_MANY_ARGUMENTS',
+    message: 'dispose: it takes no arguments',
+    fix: 'Call it as dispose().',
+    where: 'dispose',
+  });
+}
+
 /** Refuses an operand that another runtime made. */
 export function foreign(other: TensorCore, where: string): ArgumentError {
   return new ArgumentError({
     code: 'FOREIGN_TENSOR',
-    message: `${where}: the operands belong to different runtimes, among them ${other.toString()}`,
+    message: `${where}: the operands belong to different runtimes, among them ${named(other)}`,
     fix: 'Use one runtime for all operands, or copy the data: rt.tensor(await other.data(), other.shape).',
     where,
   });
@@ -350,7 +374,7 @@ function usedAfterDispose(t: TensorCore, line: true | string): DisposedError {
   const place = typeof line === 'string' ? `; it was disposed at ${line}` : '';
   return new DisposedError({
     code: 'USE_AFTER_DISPOSE',
-    message: `${t.toString()} was used after it was disposed${place}`,
+    message: `${named(t)} was used after it was disposed${place}`,
     fix:
       typeof line === 'string'
         ? 'Dispose it after its last use, or return it from the scope that frees it.'

@@ -1,7 +1,7 @@
 // Making tensors from host data and from rules.
 
 import { checkFinite, checkWhole } from '../base/arguments.ts';
-import { accumulatorFor, byteSize, type DType, dtypeInfo, isFloat } from '../base/dtype.ts';
+import { accumulatorFor, byteSize, type DType, dtypeInfo, intRange, isFloat, isInt } from '../base/dtype.ts';
 import { numberToBf16, numberToF16 } from '../base/half.ts';
 import { checkShape, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
@@ -20,33 +20,54 @@ import {
 } from './build.ts';
 import { diagonalMask, triangleMask } from './views.ts';
 
-/** Numbers, bigints or booleans, nested to any depth. */
-export type NestedInput = ScalarInput | readonly NestedInput[];
+/** Numbers, bigints or booleans, nested to any depth; typed arrays may be the innermost rows. */
+export type NestedInput = ScalarInput | ArrayBufferView | readonly NestedInput[];
 
 /** What `rt.tensor` takes. */
-export type TensorInput = NestedInput | ArrayBufferView;
+export type TensorInput = NestedInput;
 
 interface Flat {
   readonly values: ArrayLike<number | bigint | boolean>;
   readonly shape: Shape;
   readonly dtype: DType;
+  /** Numbers that somebody wrote: an integer dtype must hold them. Those of typed arrays are converted as `cast` does. */
+  readonly written: boolean;
 }
 
 /** Typed arrays and the dtype their elements have; narrower integers are widened, which is exact. */
-const arrayTypes: ReadonlyMap<string, DType> = new Map([
-  ['Float32Array', 'f32'],
-  ['Float64Array', 'f64'],
-  ['Float16Array', 'f16'],
-  ['Int32Array', 'i32'],
-  ['Uint32Array', 'u32'],
-  ['BigInt64Array', 'i64'],
-  ['BigUint64Array', 'u64'],
-  ['Uint8Array', 'u8'],
-  ['Uint8ClampedArray', 'u8'],
-  ['Int8Array', 'i32'],
-  ['Int16Array', 'i32'],
-  ['Uint16Array', 'i32'],
-]);
+const arrayTypes = {
+  Float32Array: 'f32',
+  Float64Array: 'f64',
+  Float16Array: 'f16',
+  Int32Array: 'i32',
+  Uint32Array: 'u32',
+  BigInt64Array: 'i64',
+  BigUint64Array: 'u64',
+  Uint8Array: 'u8',
+  Uint8ClampedArray: 'u8',
+  Int8Array: 'i32',
+  Int16Array: 'i32',
+  Uint16Array: 'i32',
+} as const satisfies Readonly<Record<string, DType>>;
+
+type ArrayTypes = typeof arrayTypes;
+
+/** The dtype that `rt.tensor` gives to data for which none is named; known to the compiler for arrays nested up to six deep. */
+export type DTypeOf<T, Level extends readonly 0[] = []> = [T] extends [never]
+  ? 'f32'
+  : T extends boolean
+    ? 'bool'
+    : T extends bigint
+      ? 'i64'
+      : T extends number
+        ? 'f32'
+        : T extends readonly (infer U)[]
+          ? Level['length'] extends 6
+            ? DType
+            : DTypeOf<U, readonly [...Level, 0]>
+          : T extends { readonly [Symbol.toStringTag]: infer N extends keyof ArrayTypes }
+            ? ArrayTypes[N]
+            : DType;
 
 /** The elements of some input in storage form. */
 export function encode(
@@ -54,7 +75,6 @@ export function encode(
   shape: Shape | undefined,
   dtype: DType | undefined,
 ): { bytes: Uint8Array; dtype: DType; shape: Shape } {
-  if (dtype !== undefined) checkDType(dtype, 'tensor');
   const flat = ArrayBuffer.isView(input) ? fromTypedArray(input) : fromNested(input);
   const target = shape ?? flat.shape;
   checkShape(target, 'tensor');
@@ -75,21 +95,24 @@ export function encode(
 
 function fromTypedArray(view: ArrayBufferView): Flat {
   const name = view.constructor.name === 'Buffer' ? 'Uint8Array' : view.constructor.name;
-  const dtype = arrayTypes.get(name);
+  const dtype = Object.hasOwn(arrayTypes, name) ? arrayTypes[name as keyof ArrayTypes] : undefined;
   if (!dtype) {
     throw new DTypeError({
       code: 'UNSUPPORTED_ARRAY',
       message: `tensor: a ${name} has no dtype`,
-      fix: `Use one of ${[...arrayTypes.keys()].join(', ')}.`,
+      fix: `Use one of ${Object.keys(arrayTypes).join(', ')}.`,
       where: 'tensor',
     });
   }
   const values = view as unknown as ArrayLike<number | bigint>;
-  return { values, shape: [values.length], dtype };
+  return { values, shape: [values.length], dtype, written: false };
 }
 
 function fromNested(input: NestedInput): Flat {
   const shape = nestedShape(input, 'tensor');
+  let first: unknown = input;
+  for (let i = 0; i < shape.length && Array.isArray(first); i++) first = first[0];
+  if (ArrayBuffer.isView(first)) return fromRows(input, shape, fromTypedArray(first).dtype);
   const values: ScalarInput[] = [];
   const walk = (v: NestedInput | undefined, depth: number): void => {
     if (Array.isArray(v)) {
@@ -110,16 +133,42 @@ function fromNested(input: NestedInput): Flat {
   };
   walk(input, 0);
   const kind = typeof values[0];
-  const mixed = values.findIndex((v) => typeof v !== kind);
-  if (mixed > 0) {
-    throw new ArgumentError({
-      code: 'MIXED_KINDS',
-      message: `tensor: element ${mixed} is a ${typeof values[mixed]}, the ones before are ${kind}s`,
-      fix: 'Use one kind of value for all elements.',
-      where: 'tensor',
-    });
-  }
-  return { values, shape, dtype: kind === 'boolean' ? 'bool' : kind === 'bigint' ? 'i64' : 'f32' };
+  const other = values.findIndex((v) => typeof v !== kind);
+  if (other > 0) throw mixed(other, typeof values[other], kind);
+  return { values, shape, dtype: kind === 'boolean' ? 'bool' : kind === 'bigint' ? 'i64' : 'f32', written: true };
+}
+
+/** Rows that are typed arrays, of one kind and length, nested in arrays. */
+function fromRows(input: NestedInput, outer: Shape, dtype: DType): Flat {
+  const rows: ArrayLike<number | bigint>[] = [];
+  const walk = (v: NestedInput | undefined, depth: number): void => {
+    if (depth < outer.length) {
+      if (!Array.isArray(v) || v.length !== outer[depth]) throw ragged(outer, depth, Array.isArray(v) ? v.length : 0);
+      for (const x of v) walk(x, depth + 1);
+      return;
+    }
+    const row = ArrayBuffer.isView(v) ? fromTypedArray(v) : null;
+    const [length = row?.values.length ?? 0] = rows.map((r) => r.length);
+    if (!row || row.values.length !== length) throw ragged([...outer, length], depth, row?.values.length ?? 0);
+    if (row.dtype !== dtype) throw mixed(rows.length, `row of ${row.dtype}`, dtype);
+    rows.push(row.values as ArrayLike<number | bigint>);
+  };
+  walk(input, 0);
+  const length = rows[0]!.length;
+  // Halves have no array of their own everywhere; f32 holds them as they are.
+  const type = dtype === 'f16' ? 'f32' : dtype;
+  const values = new dtypeInfo[type].storage(new ArrayBuffer(rows.length * length * byteSize(type)));
+  for (const [i, row] of rows.entries()) (values as Float32Array).set(row as ArrayLike<number>, i * length);
+  return { values, shape: [...outer, length], dtype, written: false };
+}
+
+function mixed(i: number, kind: string, before: string): ArgumentError {
+  return new ArgumentError({
+    code: 'MIXED_KINDS',
+    message: `tensor: element ${i} is a ${kind}, the ones before are ${before}s`,
+    fix: 'Use one kind of value for all elements.',
+    where: 'tensor',
+  });
 }
 
 function ragged(shape: Shape, depth: number, found: number): ArgumentError {
@@ -140,10 +189,12 @@ function convert(flat: Flat, type: DType): Uint8Array {
   } else if (type === 'f32' || type === 'f64') {
     for (let i = 0; i < values.length; i++) out[i] = Number(values[i]);
   } else {
+    const holds = flat.written && isInt(type) ? holder(type as keyof typeof intRange) : null;
     for (let i = 0; i < values.length; i++) {
       const v = values[i]!;
       const from = typeof v === 'bigint' ? 'i64' : isFloat(flat.dtype) ? 'f64' : flat.dtype;
       if (from === 'f64' && type !== 'bool' && !Number.isFinite(v)) throw notWhole(i, v, type);
+      if (holds && !holds(v)) throw tooLarge(i, v, type as keyof typeof intRange);
       out[i] = castValue(typeof v === 'boolean' ? Number(v) : v, from, type);
     }
   }
@@ -155,6 +206,28 @@ function notWhole(i: number, v: unknown, type: DType): ArgumentError {
     code: 'NOT_AN_INTEGER',
     message: `tensor: element ${i} is ${v}, which no ${type} can hold`,
     fix: "Replace it, or use a float dtype such as 'f32'.",
+    where: 'tensor',
+  });
+}
+
+/** Whether an integer dtype holds a value, without its fraction. */
+function holder(type: keyof typeof intRange): (value: ScalarInput) => boolean {
+  const [lo, hi] = intRange[type];
+  // Powers of two, which are exact as numbers too.
+  const [least, beyond] = [Number(lo), Number(hi + 1n)];
+  return (v) => {
+    if (typeof v === 'bigint') return v >= lo && v <= hi;
+    const whole = Math.trunc(Number(v));
+    return whole >= least && whole < beyond;
+  };
+}
+
+function tooLarge(i: number, v: ScalarInput, type: keyof typeof intRange): DTypeError {
+  const [lo, hi] = intRange[type];
+  return new DTypeError({
+    code: 'VALUE_OUT_OF_RANGE',
+    message: `tensor: element ${i} is ${v}, which ${type} cannot hold (${lo} … ${hi})`,
+    fix: `Use a wider dtype, or limit the values first: rt.tensor(data).clip(${lo}, ${hi}).cast('${type}').`,
     where: 'tensor',
   });
 }

@@ -6,9 +6,9 @@ import { DTypeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
-import { Arithmetic, type FloatOf } from './arithmetic.ts';
+import { Arithmetic, type FloatOf, type Operand, type With } from './arithmetic.ts';
 import { binaryOps } from './binary.ts';
-import { alu, cast, checkDType, constant, type ScalarInput } from './build.ts';
+import { alu, cast, constant } from './build.ts';
 import type { Tensor } from './tensor.ts';
 
 export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
@@ -292,12 +292,19 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
   }
 
   /**
-   * Values limited to lo … hi.
+   * Values limited to lo … hi; null for an end without a limit.
    * @example rt.tensor([-1, 0.5, 2]).clip(0, 1) // → [0, 0.5, 1]
+   * @example rt.tensor([-1, 0.5, 2]).clip(0) // → [0, 0.5, 2]
+   * @example rt.tensor([-1, 0.5, 2]).clip(null, 1) // → [-1, 0.5, 1]
    */
-  clip(lo: Tensor | ScalarInput, hi: Tensor | ScalarInput): Tensor {
-    const raised = binaryOps.maximum.build(this.node, this.operand(lo, 'clip'), 'clip');
-    return this.make(binaryOps.minimum.build(raised, this.operand(hi, 'clip'), 'clip'));
+  clip<L extends Operand | null, H extends Operand | null = null>(
+    lo: L,
+    hi: H | null = null,
+  ): Tensor<With<With<D, L>, H>> {
+    let node = this.node;
+    if (lo !== null) node = binaryOps.maximum.build(node, this.operand(lo, 'clip'), 'clip');
+    if (hi !== null) node = binaryOps.minimum.build(node, this.operand(hi, 'clip'), 'clip');
+    return this.make(node);
   }
 
   /**
@@ -348,8 +355,15 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
    * @example rt.tensor([1.7, -1.7]).cast('i32') // → [1, -1]
    */
   cast<E extends DType>(dtype: E): Tensor<E> {
-    checkDType(dtype, 'cast');
     return this.make(cast(this.node, dtype));
+  }
+
+  /**
+   * NumPy's name for `cast`.
+   * @example rt.tensor([1.7]).astype('i32') // → [1]
+   */
+  astype<E extends DType>(dtype: E): Tensor<E> {
+    return this.cast(dtype);
   }
 
   /**
@@ -357,7 +371,6 @@ export abstract class Functions<D extends DType = DType> extends Arithmetic<D> {
    * @example rt.tensor([1]).bitcast('u32') // → [1065353216]
    */
   bitcast<E extends DType>(dtype: E): Tensor<E> {
-    checkDType(dtype, 'bitcast');
     const [from, to] = [dtypeInfo[this.dtype], dtypeInfo[dtype]];
     if (from.bytes !== to.bytes || from.bytes < 4) {
       throw new DTypeError({

@@ -1,6 +1,6 @@
 // The edges of histograms, as NumPy chooses them, and what they are compared with on the device.
 
-import { checkOptions, shown } from '../base/arguments.ts';
+import { shown } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, intRange, is64BitInt, isFloat } from '../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../base/half.ts';
 import { show } from '../base/shape.ts';
@@ -8,8 +8,8 @@ import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { roundTo } from '../kernel/semantics.ts';
 import { cast } from './build.ts';
-import { typed } from './core.ts';
 import type { TensorHost } from './host.ts';
+import { typed } from './host-array.ts';
 import type { Tensor } from './tensor.ts';
 
 export interface HistogramOptions {
@@ -40,7 +40,6 @@ const mostEvenBins = 2 ** 24;
 
 /** Waits for the smallest and the largest element where bins lie between these. */
 export async function edgesOf(row: Tensor, options: HistogramOptions): Promise<Edges> {
-  checkOptions(options, ['bins', 'range'], 'histogram');
   const { bins = 10, range } = options;
   if (row.dtype === 'bool') throw noBools(row);
   const edges = typeof bins === 'number' ? await evenEdges(row, bins, range) : givenEdges(bins);

@@ -1,15 +1,14 @@
 // Linear algebra: matrix products in all their forms.
 
-import { checkOptions } from '../base/arguments.ts';
 import { type DType, promote } from '../base/dtype.ts';
 import { broadcast, checkCount, type Shape, show, sizeOf } from '../base/shape.ts';
-import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node, type Precision, precisions } from '../graph/node.ts';
+import { ShapeError } from '../errors.ts';
+import { args, makeNode, type Node, type Precision } from '../graph/node.ts';
 import type { Joined } from './arithmetic.ts';
 import { binaryOps } from './binary.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { Ordering } from './order.ts';
-import { total } from './reductions.ts';
+import { type SumOf, total } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
 import { diagonalOf } from './views.ts';
 
@@ -18,25 +17,13 @@ export interface MatmulOptions {
   readonly precision?: Precision | undefined;
 }
 
-const matmulOptions = ['precision'];
-
 export abstract class Linear<D extends DType = DType> extends Ordering<D> {
   /**
    * Matrix product over the last two axes; leading axes broadcast, vectors are rows or columns as needed.
    * @example rt.tensor([[1, 2], [3, 4]]).matmul(rt.tensor([[1], [1]])) // → [[3], [7]]
    */
   matmul<E extends DType>(other: Tensor<E>, options: MatmulOptions = {}): Tensor<Joined<D, E>> {
-    checkOptions(options, matmulOptions, 'matmul');
-    const { precision = 'exact' } = options;
-    if (!precisions.includes(precision)) {
-      throw new ArgumentError({
-        code: 'BAD_PRECISION',
-        message: `matmul: there is no precision '${String(precision)}'`,
-        fix: `Use one of ${precisions.join(', ')}.`,
-        where: 'matmul',
-      });
-    }
-    return this.make(matmulNode(this.node, this.sibling(other, 'matmul').node, precision));
+    return this.make(matmulNode(this.node, this.sibling(other, 'matmul').node, options.precision ?? 'exact'));
   }
 
   /**
@@ -60,7 +47,7 @@ export abstract class Linear<D extends DType = DType> extends Ordering<D> {
    * Sum of the diagonal of the last two axes.
    * @example rt.tensor([[1, 2], [3, 4]]).trace() // → 5
    */
-  trace(offset = 0): Tensor {
+  trace(offset = 0): Tensor<SumOf<D>> {
     return this.make(total('sum', diagonalOf(this.node, offset, 'trace'), { axis: -1 }));
   }
 }

@@ -1,6 +1,6 @@
 // Movement ops: the same elements at other positions. Nothing is copied; what reads the result follows the new positions.
 
-import { checkWhole, listOf } from '../base/arguments.ts';
+import { checkWhole } from '../base/arguments.ts';
 import type { DType } from '../base/dtype.ts';
 import { broadcast, checkShape, normalizeAxes, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
@@ -49,11 +49,19 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
   }
 
   /**
+   * NumPy's name for `flatten`.
+   * @example rt.tensor([[1, 2], [3, 4]]).ravel() // → [1, 2, 3, 4]
+   */
+  ravel(): Tensor<D> {
+    return this.flatten();
+  }
+
+  /**
    * Axes in another order: axis i of the result is axis `order[i]` of this tensor.
    * @example rt.tensor([[1, 2], [3, 4]]).permute([1, 0]) // → [[1, 3], [2, 4]]
    */
   permute(order: readonly number[]): Tensor<D> {
-    const axes = listOf(order, 'order', 'permute').map((a) => normalizeAxis(a, this.rank, 'permute'));
+    const axes = order.map((a) => normalizeAxis(a, this.rank, 'permute'));
     if (new Set(axes).size !== this.rank || axes.length !== this.rank) {
       throw new ShapeError({
         code: 'BAD_AXIS',
@@ -176,12 +184,12 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
    * @example rt.arange(6).sliceAt(rt.tensor([5], [1], { dtype: 'i32' }), [3]) // → [3, 4, 5]
    */
   sliceAt(starts: Tensor | readonly (number | Tensor)[], sizes: readonly number[]): Tensor<D> {
-    return this.make<D>(slicedAt(this.node, this.startsOf(starts), listOf(sizes, 'sizes', 'sliceAt'), 'sliceAt'));
+    return this.make<D>(slicedAt(this.node, this.startsOf(starts), sizes, 'sliceAt'));
   }
 
   private startsOf(starts: Tensor | readonly (number | Tensor)[]): Position[] {
     if (!(starts instanceof TensorCore))
-      return listOf(starts as readonly (number | Tensor)[], 'starts', 'sliceAt').map((s) =>
+      return (starts as readonly (number | Tensor)[]).map((s) =>
         typeof s === 'number' ? s : this.sibling(s, 'sliceAt').node,
       );
     const { node } = this.sibling(starts, 'sliceAt');
@@ -202,16 +210,27 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
   }
 
   /**
-   * Elements moved along an axis; what leaves at one end enters at the other. A shift may be an integer tensor of one element.
+   * Elements moved along an axis; what leaves at one end enters at the other. Without an axis: as one row of all elements. One
+   * shift serves several axes. A shift may be an integer tensor of one element.
    * @example rt.tensor([1, 2, 3]).roll(1, 0) // → [3, 1, 2]
+   * @example rt.tensor([[1, 2], [3, 4]]).roll(1) // → [[4, 1], [2, 3]]
    * @example rt.tensor([1, 2, 3]).roll(rt.tensor([-1], [1], { dtype: 'i32' }), 0) // → [2, 3, 1]
    */
-  roll(shift: number | Tensor | readonly (number | Tensor)[], axis: number | readonly number[]): Tensor<D> {
-    const given =
-      shift instanceof TensorCore ? [shift] : listOf(shift as number | readonly (number | Tensor)[], 'shift', 'roll');
+  roll(shift: number | Tensor | readonly (number | Tensor)[], axis?: number | readonly number[]): Tensor<D> {
+    if (axis === undefined) {
+      using row = this.flatten();
+      using rolled = row.roll(shift, 0);
+      return rolled.reshape(this.shape);
+    }
+    const named = typeof axis === 'number' ? [axis] : axis;
+    const each = Array.isArray(shift) ? (shift as readonly (number | Tensor)[]) : [shift as number | Tensor];
+    // As NumPy has it, one of them serves all of the other.
+    const given = each.length === 1 ? named.map(() => each[0]!) : each;
     const data = given.map((s) => (typeof s === 'number' ? null : this.sibling(s, 'roll').node));
     const shifts = given.map((s) => (typeof s === 'number' ? s : 0));
-    const axes = listOf(axis, 'axis', 'roll').map((a) => normalizeAxis(a, this.rank, 'roll'));
+    const axes = (named.length === 1 ? given.map(() => named[0]!) : named).map((a) =>
+      normalizeAxis(a, this.rank, 'roll'),
+    );
     if (shifts.length !== axes.length || shifts.some((s) => !Number.isSafeInteger(s))) {
       throw new ArgumentError({
         code: 'BAD_SHIFT',
@@ -250,18 +269,21 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
   }
 
   /**
-   * Each element repeated `times` times along an axis.
+   * Each element repeated `times` times along an axis; without one, in a row of all elements.
    * @example rt.tensor([1, 2]).repeat(2, 0) // → [1, 1, 2, 2]
+   * @example rt.tensor([[1], [2]]).repeat(2) // → [1, 1, 2, 2]
    */
-  repeat(times: number, axis: number): Tensor<D> {
-    return this.make<D>(repeated(this.node, times, normalizeAxis(axis, this.rank, 'repeat'), 'repeat'));
+  repeat(times: number, axis?: number): Tensor<D> {
+    const x = axis === undefined ? reshape(this.node, [this.size]) : this.node;
+    const along = normalizeAxis(axis ?? 0, x.shape.values.length, 'repeat');
+    return this.make<D>(repeated(x, times, along, 'repeat'));
   }
 
   /**
-   * Cuts an axis into equal parts, or at the given positions.
+   * Cuts an axis, by default the first, into equal parts, or at the given positions.
    * @example rt.arange(4).split(2, 0)[1] // → [2, 3]
    */
-  split(parts: number | readonly number[], axis: number): Tensor<D>[] {
+  split(parts: number | readonly number[], axis = 0): Tensor<D>[] {
     const a = normalizeAxis(axis, this.rank, 'split');
     const d = this.shape[a]!;
     if (typeof parts === 'number' && (!Number.isInteger(parts) || parts < 1 || d % parts !== 0)) {
@@ -272,10 +294,7 @@ export abstract class Movement<D extends DType = DType> extends Functions<D> {
         where: 'split',
       });
     }
-    const cuts =
-      typeof parts === 'number'
-        ? Array.from({ length: parts - 1 }, (_, i) => ((i + 1) * d) / parts)
-        : listOf(parts, 'parts', 'split');
+    const cuts = typeof parts === 'number' ? Array.from({ length: parts - 1 }, (_, i) => ((i + 1) * d) / parts) : parts;
     const edges = [0, ...cuts, d];
     const nodes = edges.slice(1).map((end, i) => {
       const spec = this.shape.map((_, j) => (j === a ? ([edges[i]!, end] as const) : null));

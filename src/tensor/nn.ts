@@ -1,6 +1,6 @@
 // Building blocks of neural networks and signal processing: convolution, pooling, softmax, normalisation.
 
-import { checkFinite, checkOptions, shown } from '../base/arguments.ts';
+import { checkFinite, shown } from '../base/arguments.ts';
 import { accumulatorFor, type DType, floatFor, intRange, isFloat, promote } from '../base/dtype.ts';
 import { checkCount, normalizeAxes, normalizeAxis, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
@@ -73,7 +73,6 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([1, 2, 3, 4, 5]).windows([2], { stride: 2, dilation: 2 }) // → [[1, 3], [3, 5]]
    */
   windows(window: readonly number[], options: WindowOptions = {}): Tensor<D> {
-    checkWindow(window, options, ['stride', 'dilation', 'padding', 'axes'], 'windows');
     const axes = options.axes && normalizeAxes(options.axes, this.rank, 'windows');
     return this.make<D>(windowed(this.node, window, options, 0, 'windows', axes));
   }
@@ -83,7 +82,6 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([[1, 2, 3, 4]]).maxPool([2]) // → [[2, 4]]
    */
   maxPool(window: readonly number[], options: PoolOptions = {}): Tensor<D> {
-    checkWindow(window, options, ['stride', 'padding'], 'maxPool');
     // Devices compare numbers.
     const x = this.dtype === 'bool' ? cast(this.node, 'u8') : this.node;
     const axes = window.map((_, i) => this.rank - window.length + i);
@@ -97,7 +95,6 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * @example rt.tensor([[1, 2, 3, 4]]).avgPool([2]) // → [[1.5, 3.5]]
    */
   avgPool(window: readonly number[], options: PoolOptions = {}): Tensor<FloatOf<D>> {
-    checkWindow(window, options, ['stride', 'padding'], 'avgPool');
     const axes = window.map((_, i) => this.rank - window.length + i);
     const x = cast(this.node, floatFor(this.dtype));
     const windows = windowed(x, window, { ...options, stride: options.stride ?? window }, 0, 'avgPool');
@@ -142,7 +139,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
    * The cosine of the angle between vectors along an axis; at least `eps` stands for each length.
    * @example rt.tensor([1, 0]).cosineSimilarity(rt.tensor([0, 1])) // → 0
    */
-  cosineSimilarity(other: Tensor, axis = -1, eps = 1e-8): Tensor {
+  cosineSimilarity<E extends DType>(other: Tensor<E>, axis = -1, eps = 1e-8): Tensor<FloatOf<Joined<D, E>>> {
     const [a, b] = operandsOf(this.node, this.sibling(other, 'cosineSimilarity').node, 'cosineSimilarity');
     const type = floatFor(a.dtype);
     const options = { axis: normalizeAxis(axis, Math.max(this.rank, other.rank), 'cosineSimilarity') };
@@ -165,17 +162,6 @@ function softmaxParts(node: Node, axis: number | readonly number[], where: strin
   const shifted = alu('sub', x, expand(top, shape));
   const exp = alu('exp', shifted);
   return { type, shifted, exp, sum: expand(reduce('sum', exp, options, where), shape) };
-}
-
-function checkWindow(window: readonly number[], options: object, known: readonly string[], where: string): void {
-  checkOptions(options, known, where);
-  if (Array.isArray(window)) return;
-  throw new ArgumentError({
-    code: 'BAD_OPTION',
-    message: `${where}: the window is ${shown(window)}`,
-    fix: 'Give one size for each windowed axis: [2, 2].',
-    where,
-  });
 }
 
 function lowestOf(t: DType): ScalarInput {
@@ -247,7 +233,6 @@ function windowed(
 
 // As a matrix product: kernels [groups, O/g, C/g·K] times windows [N, groups, C/g·K, positions].
 function convNode(x: Node, kernel: Node, options: ConvOptions, spatial: number, where: string): Node {
-  checkOptions(options, ['stride', 'padding', 'dilation', 'groups'], where);
   const dtype = promote(x.dtype, kernel.dtype);
   const [xs, ks] = [x.shape.values, kernel.shape.values];
   const { groups = 1 } = options;

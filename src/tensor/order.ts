@@ -1,25 +1,22 @@
 // Scans and sorting along an axis.
 
-import { checkOptions } from '../base/arguments.ts';
 import { accumulatorFor, type DType, sumTypeFor } from '../base/dtype.ts';
 import { normalizeAxis, type Shape, show } from '../base/shape.ts';
 import { ArgumentError } from '../errors.ts';
 import { args, type Combine, makeNode, type Node } from '../graph/node.ts';
-import { cast, checkDType, permute, positionType, tooLong } from './build.ts';
-import { Reductions } from './reductions.ts';
+import { cast, permute, positionType, reshape, tooLong } from './build.ts';
+import { Reductions, type SumOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
 import { padded, sliced } from './views.ts';
 
-export interface ScanOptions {
+export interface ScanOptions<E extends DType = DType> {
   /** From the last element to the first. */
   readonly reverse?: boolean | undefined;
   /** Each element stands for the ones before it, without itself: the first is 0 for a sum, 1 for a product. */
   readonly exclusive?: boolean | undefined;
   /** The dtype of the result, and on the way. Default: that of `sum`. */
-  readonly dtype?: DType | undefined;
+  readonly dtype?: E | undefined;
 }
-
-const scanOptions = ['reverse', 'exclusive', 'dtype'];
 
 export interface SortOptions {
   readonly descending?: boolean | undefined;
@@ -27,20 +24,21 @@ export interface SortOptions {
 
 export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
   /**
-   * Running sum along an axis.
+   * Running sum along an axis, or over the row of all elements; of the dtype of `sum`.
    * @example rt.tensor([1, 2, 3]).cumsum(0) // → [1, 3, 6]
+   * @example rt.tensor([[1, 2], [3, 4]]).cumsum() // → [1, 3, 6, 10]
    * @example rt.tensor([1, 2, 3]).cumsum(0, { exclusive: true }) // → [0, 1, 3]
    */
-  cumsum(axis: number, options: ScanOptions = {}): Tensor {
-    return this.scan('sum', 'cumsum', axis, sumTypeFor(this.dtype), options);
+  cumsum<E extends DType = SumOf<D>>(axis?: number, options: ScanOptions<E> = {}): Tensor<E> {
+    return this.scan('sum', 'cumsum', axis, sumTypeFor(this.dtype, this.size), options);
   }
 
   /**
-   * Running product along an axis.
+   * Running product along an axis, or over the row of all elements; of the dtype of `prod`.
    * @example rt.tensor([1, 2, 3]).cumprod(0) // → [1, 2, 6]
    */
-  cumprod(axis: number, options: ScanOptions = {}): Tensor {
-    return this.scan('prod', 'cumprod', axis, sumTypeFor(this.dtype), options);
+  cumprod<E extends DType = SumOf<D>>(axis?: number, options: ScanOptions<E> = {}): Tensor<E> {
+    return this.scan('prod', 'cumprod', axis, sumTypeFor(this.dtype, this.size), options);
   }
 
   /**
@@ -48,7 +46,7 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([1, 3, 2]).cummax(0) // → [1, 3, 3]
    */
   cummax(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    return this.scan('max', 'cummax', axis, this.dtype, options, ['reverse']) as Tensor<D>;
+    return this.scan('max', 'cummax', axis, this.dtype, options);
   }
 
   /**
@@ -56,26 +54,25 @@ export abstract class Ordering<D extends DType = DType> extends Reductions<D> {
    * @example rt.tensor([3, 1, 2]).cummin(0) // → [3, 1, 1]
    */
   cummin(axis: number, options: { readonly reverse?: boolean } = {}): Tensor<D> {
-    return this.scan('min', 'cummin', axis, this.dtype, options, ['reverse']) as Tensor<D>;
+    return this.scan('min', 'cummin', axis, this.dtype, options);
   }
 
-  private scan(
+  private scan<E extends DType>(
     combine: Combine,
     where: string,
-    axis: number,
+    axis: number | undefined,
     otherwise: DType,
     options: ScanOptions,
-    known: readonly string[] = scanOptions,
-  ): Tensor {
-    checkOptions(options, known, where);
+  ): Tensor<E> {
     const { dtype: result = otherwise, reverse = false, exclusive } = options;
-    checkDType(result, where);
-    const a = normalizeAxis(axis, this.rank, where);
+    const whole = axis === undefined ? reshape(this.node, [this.size]) : this.node;
+    const shape = whole.shape.values;
+    const a = normalizeAxis(axis ?? 0, shape.length, where);
     const type = result === 'bool' ? 'u8' : accumulatorFor(result);
-    const x = cast(this.node, type);
+    const x = cast(whole, type);
     if (this.size === 0) return this.make(cast(x, result));
     const from = exclusive ? shifted(x, a, reverse, combine === 'prod' ? 1 : 0, where) : x;
-    return this.make(cast(makeNode('scan', type, this.shape, [from], args.scan(combine, a, reverse)), result));
+    return this.make(cast(makeNode('scan', type, shape, [from], args.scan(combine, a, reverse)), result));
   }
 
   /**
@@ -138,7 +135,6 @@ function sorted(
   where: string,
   keep = Number.POSITIVE_INFINITY,
 ): { values: () => Node; positions: () => Node } {
-  checkOptions(options, ['descending'], where);
   const rank = x.shape.values.length;
   const a = normalizeAxis(axis, rank, where);
   if (positionType(x.shape.values[a]!) !== 'i32') throw tooLong(where, x.shape.values, a);

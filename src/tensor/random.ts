@@ -3,19 +3,21 @@
 // Element i of a tensor is a function of (seed, stream, i) alone, in 32-bit integer arithmetic, so the numbers are the same
 // on every device, for any split of the work, and may be fused into whatever reads them.
 
-import { checkFinite, checkOptions } from '../base/arguments.ts';
+import { checkFinite } from '../base/arguments.ts';
 import { type DType, dtypeInfo, intRange, isFloat } from '../base/dtype.ts';
 import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
+import { checkMethods } from '../base/signatures.ts';
 import { ArgumentError, DTypeError } from '../errors.ts';
 import { noInts } from '../graph/intern.ts';
 import { args, drawnArg, makeNode, Node } from '../graph/node.ts';
-import { alu, cast, checkDType, constant, expand, reshape } from './build.ts';
+import { alu, cast, constant, expand, reshape } from './build.ts';
 import { foreign } from './core.ts';
 import { below, counterOf, gauss, threefry, unit, within } from './distributions.ts';
 import type { TensorHost } from './host.ts';
+import { tensorKinds } from './signatures.ts';
 import { Tensor } from './tensor.ts';
 
-export interface RandomOptions {
+export interface RandomOptions<D extends DType = DType> {
   /** A whole number; equal seeds give equal numbers. Without one, the runtime's own sequence goes on. */
   readonly seed?: number | undefined;
   /**
@@ -23,10 +25,8 @@ export interface RandomOptions {
    * shape [n, 2] has a key for each of the n rows of the result: row i is what key i alone would give.
    */
   readonly key?: Tensor | undefined;
-  readonly dtype?: DType | undefined;
+  readonly dtype?: D | undefined;
 }
-
-const drawOptions = ['seed', 'key', 'dtype'];
 
 export class Random {
   readonly #host: TensorHost;
@@ -41,9 +41,12 @@ export class Random {
    * Evenly distributed in [low, high).
    * @example rt.random.uniform([2], { seed: 1, low: 5, high: 6 }).floor() // → [5, 5]
    */
-  uniform(shape: Shape, options: RandomOptions & { readonly low?: number; readonly high?: number } = {}): Tensor {
-    checkOptions(options, [...drawOptions, 'low', 'high'], 'uniform');
-    const { low = 0, high = 1, dtype = 'f32' } = options;
+  uniform<D extends DType = 'f32'>(
+    shape: Shape,
+    options: RandomOptions<D> & { readonly low?: number; readonly high?: number } = {},
+  ): Tensor<D> {
+    const { low = 0, high = 1 } = options;
+    const dtype: DType = options.dtype ?? 'f32';
     checkFinite(low, 'low', 'uniform');
     checkFinite(high, 'high', 'uniform');
     const u = unit(this.#bits(shape, options, 'uniform'), floatType(dtype, 'uniform'));
@@ -54,9 +57,12 @@ export class Random {
    * Normally distributed.
    * @example rt.random.normal([3], { seed: 1 }).shape // → [3]
    */
-  normal(shape: Shape, options: RandomOptions & { readonly mean?: number; readonly std?: number } = {}): Tensor {
-    checkOptions(options, [...drawOptions, 'mean', 'std'], 'normal');
-    const { mean = 0, std = 1, dtype = 'f32' } = options;
+  normal<D extends DType = 'f32'>(
+    shape: Shape,
+    options: RandomOptions<D> & { readonly mean?: number; readonly std?: number } = {},
+  ): Tensor<D> {
+    const { mean = 0, std = 1 } = options;
+    const dtype: DType = options.dtype ?? 'f32';
     checkFinite(mean, 'mean', 'normal');
     checkFinite(std, 'std', 'normal');
     const z = gauss(this.#bits(shape, options, 'normal'), floatType(dtype, 'normal'));
@@ -69,10 +75,12 @@ export class Random {
    * Whole numbers in [low, high).
    * @example rt.random.integers([2], { seed: 1, low: 3, high: 4 }) // → [3, 3]
    */
-  integers(shape: Shape, options: RandomOptions & { readonly low?: number; readonly high: number }): Tensor {
-    checkOptions(options, [...drawOptions, 'low', 'high'], 'integers');
-    const { low = 0, high, dtype = 'i32' } = options;
-    checkDType(dtype, 'integers');
+  integers<D extends DType = 'i32'>(
+    shape: Shape,
+    options: RandomOptions<D> & { readonly low?: number; readonly high: number },
+  ): Tensor<D> {
+    const { low = 0, high } = options;
+    const dtype: DType = options.dtype ?? 'i32';
     const limits = dtypeInfo[dtype].class === 'int' ? intRange[dtype as keyof typeof intRange] : null;
     if (
       !limits ||
@@ -99,7 +107,6 @@ export class Random {
    * @example rt.random.bernoulli([2], { seed: 1, p: 1 }) // → [true, true]
    */
   bernoulli(shape: Shape, options: Omit<RandomOptions, 'dtype'> & { readonly p?: number } = {}): Tensor<'bool'> {
-    checkOptions(options, ['seed', 'key', 'p'], 'bernoulli');
     const { p = 0.5 } = options;
     if (!(p >= 0 && p <= 1)) {
       throw new ArgumentError({
@@ -110,7 +117,7 @@ export class Random {
       });
     }
     const u = unit(this.#bits(shape, options, 'bernoulli'), 'f32');
-    return this.#tensor(alu('lt', u, constant('f32', p)), shape, 'bool') as Tensor<'bool'>;
+    return this.#tensor(alu('lt', u, constant('f32', p)), shape, 'bool');
   }
 
   /**
@@ -158,10 +165,25 @@ export class Random {
     return [word(this.#seed), new Node('const', 'u32', noInts, [], drawnArg, this.#host.nextKey() >>> 0)];
   }
 
-  #tensor(flat: Node, shape: Shape, dtype: DType): Tensor {
-    return new Tensor(this.#host, cast(reshape(flat, shape), dtype));
+  #tensor<D extends DType>(flat: Node, shape: Shape, dtype: DType): Tensor<D> {
+    return new Tensor<D>(this.#host, cast(reshape(flat, shape), dtype));
   }
 }
+
+const draw = 'seed:number,key:tensor';
+
+checkMethods(
+  Random.prototype,
+  {
+    uniform: `shape:shape options:{${draw},dtype:dtype,low:number,high:number}?`,
+    normal: `shape:shape options:{${draw},dtype:dtype,mean:number,std:number}?`,
+    integers: `shape:shape options:{${draw},dtype:dtype,low:number,high:number!}`,
+    bernoulli: `shape:shape options:{${draw},p:number}?`,
+    key: 'seed:number',
+    split: 'key:tensor count:number?',
+  },
+  tensorKinds,
+);
 
 const word = (value: number): Node => constant('u32', value >>> 0);
 
@@ -176,7 +198,6 @@ function rowsOf(key: unknown, shape: Shape, where: string): number {
 
 /** The two words of a key as values of rank 0; of several keys, as columns. */
 function keyWords(key: Tensor, host: TensorHost, where: string, rows = 1): readonly [Node, Node] {
-  if (!(key instanceof Tensor)) throw badKey(where, 'the key is not a tensor');
   if (key.host !== host) throw foreign(key, where);
   const { node } = key;
   const words = node.size / rows;
@@ -210,7 +231,6 @@ function badKey(where: string, what: string): ArgumentError {
 }
 
 function floatType(dtype: DType, where: string): 'f32' | 'f64' {
-  checkDType(dtype, where);
   if (!isFloat(dtype)) {
     throw new DTypeError({
       code: 'UNSUPPORTED_DTYPE',

@@ -9,6 +9,7 @@ import { ArgumentError, DTypeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { highest, lowest } from '../kernel/identity.ts';
 import type { Value } from '../kernel/semantics.ts';
+import type { FloatOf } from './arithmetic.ts';
 import { alu, cast, expand, positionType, tooLong } from './build.ts';
 import { filled } from './compact.ts';
 import type { TensorCore } from './core.ts';
@@ -48,7 +49,7 @@ export abstract class Segments<D extends DType = DType> extends Dynamic<D> {
    * The mean of the rows of each segment; NaN for a segment without rows.
    * @example rt.tensor([1, 2, 3]).segmentMean([0, 1, 0], 2) // → [2, 2]
    */
-  segmentMean(ids: Indices, segments: number): Tensor {
+  segmentMean(ids: Indices, segments: number): Tensor<FloatOf<D>> {
     const type = floatFor(numeric(this, 'segmentMean'));
     const wide = accumulatorFor(type);
     const base = baseOf(this, segments, wide, 0, 'segmentMean');

@@ -2,7 +2,16 @@
 //
 // The user's own modules are passed in, so there is one copy of TF.js's core, whichever package brought it.
 
-import { ArgumentError, createRuntime, type Runtime, type RuntimeOptions, type Stats, type Tensor } from '../index.ts';
+import { checkMethods } from '../base/signatures.ts';
+import {
+  ArgumentError,
+  argumentKinds,
+  createRuntime,
+  type Runtime,
+  type RuntimeOptions,
+  type Stats,
+  type Tensor,
+} from '../index.ts';
 import { ForgeBackend } from './backend.ts';
 import { dispatch, kernelNames } from './dispatch.ts';
 import { type FlushOptions, Pending } from './pending.ts';
@@ -200,7 +209,8 @@ const needed = [
 ] as const;
 
 function checkCore(tf: Tf): void {
-  const lacks = needed.filter((key) => !tf || !(key in tf));
+  const given: object = typeof tf === 'object' && tf !== null ? tf : {};
+  const lacks = needed.filter((key) => !(key in given));
   if (lacks.length > 0) {
     throw new ArgumentError({
       code: 'NOT_TFJS',
@@ -250,3 +260,9 @@ const foreignTensor = (t: Tensor): ArgumentError =>
     fix: 'Make it with backend.runtime.',
     where: 'fromTensor',
   });
+
+checkMethods(
+  TfjsBackend.prototype,
+  { report: '', close: 'async', on: 'event:own listener:own', toTensor: 't:own', fromTensor: 't:tensor' },
+  argumentKinds,
+);

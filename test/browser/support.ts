@@ -30,12 +30,14 @@ export interface Serving {
   readonly isolated?: boolean;
   /** The page, where the build has none. */
   readonly html?: string;
+  /** A Content-Security-Policy for every file. */
+  readonly policy?: string;
 }
 
 /** Serves built files on the loopback address. */
 export async function serve(
   files: Rolldown.RolldownOutput['output'],
-  { isolated = true, html }: Serving = {},
+  { isolated = true, html, policy }: Serving = {},
 ): Promise<Served> {
   const contents = new Map(files.map((f) => [`/${f.fileName}`, f.type === 'chunk' ? f.code : f.source]));
   if (html !== undefined) contents.set('/index.html', html);
@@ -50,6 +52,7 @@ export async function serve(
       ...(isolated
         ? { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' }
         : {}),
+      ...(policy ? { 'content-security-policy': policy } : {}),
     });
     response.end(found);
   });

@@ -146,6 +146,80 @@ it('gives NaN for rows without a key, as a softmax of −∞ is, and for those o
   expect(await difference(make(rt), make(cpu))).toBeLessThan(2e-6);
 });
 
+it('scores that are rounded on the way stay rounded', async () => {
+  const make = (on: Runtime): Tensor => {
+    const [q, k, v] = operands(on, usual);
+    return q.matmul(turned(k)).mul(0.3).cast('bf16').cast('f32').softmax(-1).matmul(v);
+  };
+  const y = make(rt);
+  expect(rt.explain(y).kernels).toHaveLength(1);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
+it('takes heads that are split and joined by other shapes', async () => {
+  const make = (on: Runtime): Tensor => {
+    const [q, k, v] = operands(on, { ...usual, lead: [6] });
+    const { queries, keys } = usual;
+    const scores = q.matmul(turned(k)).reshape([2, 3, queries, keys]).mul(0.25);
+    return scores.softmax(-1).reshape([6, queries, keys]).matmul(v);
+  };
+  const y = make(rt);
+  expect(rt.explain(y).kernels).toHaveLength(1);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
+const layouts: Readonly<Record<string, { kernels: number; make: (on: Runtime) => Tensor }>> = {
+  'heads beside each other, as a model has them': {
+    kernels: 4,
+    make: (on) => {
+      const [q, k, v] = operands(on, { ...usual, lead: [2, 5], queries: 3, keys: 3 });
+      const heads = (x: Tensor): Tensor => x.permute([0, 2, 1, 3]);
+      return heads(q)
+        .matmul(turned(heads(k)))
+        .mul(0.25)
+        .softmax(-1)
+        .matmul(heads(v));
+    },
+  },
+  'keys turned and moved at once': {
+    kernels: 2,
+    make: (on) => {
+      const [q, , v] = operands(on, { ...usual, lead: [2, 3] });
+      const [, k] = operands(on, { ...usual, lead: [2], keys: 20 * 3 });
+      return q
+        .matmul(k.reshape([2, 20, 3, 16]).permute([0, 2, 3, 1]))
+        .softmax(-1)
+        .matmul(v);
+    },
+  },
+  'keys that lie turned': {
+    kernels: 2,
+    make: (on) => {
+      const [q, , v] = operands(on, usual);
+      const k = operands(on, { ...usual, keys: usual.depth, depth: usual.keys })[1];
+      return q.matmul(k).softmax(-1).matmul(v);
+    },
+  },
+  'queries and values that lie turned': {
+    kernels: 3,
+    make: (on) => {
+      const k = operands(on, usual)[1];
+      const q = operands(on, { ...usual, queries: usual.depth, depth: usual.queries })[0];
+      const v = operands(on, { ...usual, keys: usual.width, width: usual.keys })[2];
+      return turned(q).matmul(turned(k)).softmax(-1).matmul(turned(v));
+    },
+  },
+};
+
+it.each(Object.keys(layouts))('takes %s', async (name) => {
+  const { kernels, make } = layouts[name]!;
+  const y = make(rt);
+  const names = rt.explain(y).kernels.map((k) => k.name);
+  expect(names).toHaveLength(kernels);
+  expect(names.at(-1)).toMatch(/^attention/);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
 it('takes a softmax that is written out', async () => {
   const make = (on: Runtime): Tensor => {
     const [q, k, v] = operands(on, usual);
@@ -206,6 +280,42 @@ const refusals: Readonly<Record<string, (on: Runtime) => readonly Tensor[]>> = {
   'of doubles': (on) => {
     const [q, k, v] = operands(on, usual, 'f64');
     return [q.matmul(turned(k)).softmax(-1).matmul(v)];
+  },
+  'whose weights are rounded': (on) => {
+    const [q, k, v] = operands(on, usual);
+    return [q.matmul(turned(k)).softmax(-1).mul(8).cast('i32').cast('f32').matmul(v)];
+  },
+  'whose weights go through a narrow type': (on) => {
+    const [q, k, v] = operands(on, usual);
+    return [q.matmul(turned(k)).softmax(-1).cast('bf16').cast('f32').matmul(v)];
+  },
+  'whose largest scores are taken off along the wrong axis': (on) => {
+    const square = { ...usual, lead: [1], queries: 16, keys: 16 };
+    const [q, k, v] = operands(on, square);
+    const x = q.matmul(turned(k)).mul(0.125);
+    const e = x.sub(x.max({ axis: -1 }).reshape([1, 1, 16])).exp();
+    return [e.div(e.sum({ axis: -1, keepdims: true })).matmul(v)];
+  },
+  'whose sums are spread along the wrong axis': (on) => {
+    const square = { ...usual, lead: [1], queries: 16, keys: 16 };
+    const [q, k, v] = operands(on, square);
+    const x = q.matmul(turned(k)).mul(0.125);
+    const e = x.sub(x.max({ axis: -1, keepdims: true })).exp();
+    return [e.div(e.sum({ axis: -1 }).reshape([1, 1, 16])).matmul(v)];
+  },
+  'whose rows are dealt out to other values': (on) => {
+    const [q, k] = operands(on, { ...usual, lead: [2], queries: 6 });
+    const v = operands(on, { ...usual, lead: [3] })[2];
+    return [q.matmul(turned(k)).softmax(-1).reshape([3, 4, usual.keys]).matmul(v)];
+  },
+  'whose weights many values share': (on) => {
+    const [q, k] = operands(on, { ...usual, lead: [] });
+    return [
+      q
+        .matmul(turned(k))
+        .softmax(-1)
+        .matmul(operands(on, { ...usual, lead: [3] })[2]),
+    ];
   },
   'whose scores are turned': (on) => {
     const [q, k] = operands(on, usual);

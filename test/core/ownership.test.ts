@@ -92,9 +92,11 @@ const works: Readonly<Record<string, readonly Row[]>> = {
   bitwiseNot: [{ inputs: () => [ints()] }],
   clip: [one(0, 1), { inputs: () => [matrix(), matrix(), matrix()] }],
   cast: [one('i32'), one('f32')],
+  astype: [one('i32')],
   bitcast: [one('u32')],
   reshape: [one([-1]), one([n, n])],
   flatten: [one()],
+  ravel: [one()],
   permute: [one([1, 0])],
   transpose: [one()],
   swapaxes: [one(0, 1)],
@@ -111,7 +113,7 @@ const works: Readonly<Record<string, readonly Row[]>> = {
     { inputs: () => [matrix(), rt.tensor(Int32Array.of(1, 2))], args: [[5, 3]] },
   ],
   flip: [one()],
-  roll: [one(1, 0), { inputs: () => [matrix(), rt.tensor(Int32Array.of(3))], args: [1] }],
+  roll: [one(1, 0), one(1), { inputs: () => [matrix(), rt.tensor(Int32Array.of(3))], args: [1] }],
   pad: [
     one([
       [1, 1],
@@ -119,11 +121,13 @@ const works: Readonly<Record<string, readonly Row[]>> = {
     ]),
   ],
   tile: [one([2, 1])],
-  repeat: [one(2, 0)],
+  repeat: [one(2, 0), one(2)],
   split: [one(2, 0)],
   diagonal: [one(), one(-1)],
   tril: [one()],
   triu: [one(1)],
+  take: [one([1, 0]), one([1, 0], 0)],
+  var: [one()],
   gather: [
     one([1, 2], 0),
     { inputs: () => [matrix(), ints()], args: [0] },
@@ -228,7 +232,7 @@ const refused: Readonly<Record<string, readonly Row[]>> = {
   slice: [one([[0.5]]), one([[0, 1, 0]]), one([null, null, null]), one(3)],
   sliceAt: [one([0.5], [1]), one([0], [n + 1]), { inputs: () => [matrix(), matrix()], args: [[1, 1]] }],
   flip: [one(4)],
-  roll: [one(0.5, 0), one([1, 2], 0), { inputs: () => [matrix(), row()], args: [0] }],
+  roll: [one(0.5, 0), one([1, 2], [0, 1, 0]), { inputs: () => [matrix(), row()], args: [0] }],
   pad: [
     one([1, 1]),
     one([

@@ -57,6 +57,20 @@ it('a layer norm with scale and shift by column is one launch', async () => {
   close(stacked.data as Float32Array, plain.data as Float32Array);
 });
 
+it('a variance over a middle axis reads its operand once', async () => {
+  const { stacked, plain } = await both(async (rt) => {
+    const x = rowsOf(rt, 3 * 70, 50).reshape([3, 70, 50]);
+    await rt.flush(x);
+    const y = x.variance({ axis: 1 });
+    const kernels = rt.explain(y).kernels;
+    return { kernels, data: await y.data() };
+  });
+  expect(stacked.kernels).toHaveLength(1);
+  expect(stacked.kernels[0]!.body).toContain('150 rows of 70, each kept on the chip');
+  expect(plain.kernels).toHaveLength(2);
+  close(stacked.data as Float32Array, plain.data as Float32Array);
+});
+
 it('what is read elsewhere too is stored, and the rest is not', async () => {
   const { stacked, plain } = await both(async (rt) => {
     const x = rowsOf(rt, 140, 80);

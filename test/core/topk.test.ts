@@ -77,7 +77,7 @@ it('the whole sort can still be read afterwards', async () => {
 
 const sorts: Readonly<Record<string, (on: Runtime) => readonly Tensor[]>> = {
   'of which many are kept': (on) => [values(on, [2, 100], 'f32').topk(40).values],
-  'of short rows': (on) => [values(on, [50, 20], 'f32').topk(2).values],
+  'of very short rows': (on) => [values(on, [50, 6], 'f32').topk(1).values],
   'that is a result itself': (on) => {
     const whole = values(on, [2, 100], 'f32').sort();
     return [whole.slice([null, [0, 5]]), whole];

@@ -38,7 +38,8 @@ describe('linear readouts', () => {
 describe('prediction', () => {
   const [training, held] = all ? [2000, 500] : [400, 150];
 
-  it(`beats persistence on sines it has not seen, over ${all ? 10 : 2} seeds`, async () => {
+  const options = { timeout: all ? 1_800_000 : 120_000 };
+  it(`beats persistence on sines it has not seen, over ${all ? 10 : 2} seeds`, options, async () => {
     const lines: string[] = [];
     for (let seed = 0; seed < (all ? 10 : 2); seed++) {
       for (const f of all ? [0.01, 0.02, 0.05] : [0.02]) {

@@ -96,7 +96,7 @@ const termsOf = (x: Bounded, at: readonly number[]): Term[] => at.map((i) => [x.
 const isSteady = (x: Bounded, at: readonly number[]): number => (at.some((i) => x.errors[i] !== 0) ? undecided : 0);
 
 export function total(op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): Bounded {
-  const result = sumTypeFor(x.dtype);
+  const result = sumTypeFor(x.dtype, x.values.length);
   const wide = accumulatorFor(result);
   const { shape, groups: parts } = groups(x, axes);
   if (isFloat(result)) {
@@ -243,7 +243,7 @@ export function softmax(x: Bounded, axis: number, log: boolean): Bounded {
 }
 
 export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Bounded {
-  const result = sumTypeFor(x.dtype);
+  const result = sumTypeFor(x.dtype, x.values.length);
   const wide = accumulatorFor(result);
   const y = isFloat(result) ? x : cast(x, result);
   const values = new Array<Value>(y.values.length);

@@ -119,7 +119,7 @@ describe('more data than the budget', () => {
     await using rt = await createRuntime(options({ budget: 12 * MiB }));
     const others = [1, 2].map((v) => rt.tensor(filled(v, 4 * MiB)));
     const step = rt.compile((x: Tensor) => x.mul(0.5).add(1));
-    let f = rt.tensor(filled(0, 4 * MiB));
+    let f: Tensor = rt.tensor(filled(0, 4 * MiB));
     for (let i = 0; i < 20; i++) f = step(f);
     expect((await f.data())[9]).toBeCloseTo(2, 5);
     expect((await others[0]!.data())[0]).toBe(1);

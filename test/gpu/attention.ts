@@ -88,6 +88,17 @@ export function attention(
   };
 }
 
+/** A value that most queries do not see is infinite: times their weight of 0 it is NaN all the same. */
+function infinite(type: 'f32' | 'bf16'): RoutineCase {
+  const [size, key, column] = [[2, 300, 300, 64, 64] as const, 250, 3];
+  const made = attention(type, size, 'causal');
+  return {
+    ...made,
+    routine: { ...made.routine, name: `${made.routine.name}_infinite` },
+    infinite: [[2, key * size[4] + column]],
+  };
+}
+
 export function attentionCases(): RoutineCase[] {
   const cases: RoutineCase[] = [];
   const names = Object.keys(functions);
@@ -104,5 +115,6 @@ export function attentionCases(): RoutineCase[] {
     cases.push(attention(type, [1, 1, 1, 8, 8], 'plain'), attention(type, [1, 1, 500, 64, 64], 'scaled'));
     cases.push(attention(type, [5, 300, 1, 64, 64], 'biased'));
   }
+  cases.push(infinite('f32'), infinite('bf16'));
   return cases;
 }

@@ -127,6 +127,8 @@ export function runRoutineCase(device: Device, c: RoutineCase, seed: number): st
       ? fill(p.type, p.elements, seed + i, c.mild, c.positions?.get(i))
       : new Uint8Array(new ArrayBuffer(p.elements * dtypeInfo[p.type].bytes)),
   );
+  for (const [buffer, element] of c.infinite ?? [])
+    elementsOf(bytes[buffer]!, c.buffers[buffer]!.type).set(element, Number.POSITIVE_INFINITY);
   const wanted = once(`${c.routine.name} ${seed}`, () => {
     const views = bytes.map((b, i) => elementsOf(b, c.buffers[i]!.type));
     const scratch = (type: DType, n: number): Elements => elementsOf(new Uint8Array(n * dtypeInfo[type].bytes), type);

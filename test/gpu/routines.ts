@@ -14,6 +14,8 @@ export interface RoutineCase {
   readonly tolerance: number;
   readonly mild: boolean;
   readonly scalars?: readonly number[];
+  /** Elements that are infinite: buffer and place. */
+  readonly infinite?: readonly (readonly [buffer: number, element: number])[];
 }
 
 const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
@@ -310,7 +312,8 @@ export function routineCases(): RoutineCase[] {
     for (const descending of [false, true]) {
       cases.push(sort(type, 5, 100, descending), sort(type, 3, 1, descending), sort(type, 2, 2048, descending));
       cases.push(sort(type, 2, 9000, descending));
-      cases.push(topk(type, 5, 100, 7, descending), topk(type, 3, 5000, 1000, descending));
+      cases.push(topk(type, 13, 100, 7, descending), topk(type, 5, 100, 40, descending));
+      cases.push(topk(type, 9, 8, 2, descending), topk(type, 3, 5000, 1000, descending));
       // Rows in parts.
       cases.push(topk(type, 2, 70_000, 100, descending));
     }
@@ -331,7 +334,13 @@ export function routineCases(): RoutineCase[] {
     scan('u8', 'max', 1, 262_147, 1, true),
     scan('i64', 'sum', 1, 2_200_000, 1),
   );
-  cases.push(topk('f32', 600, 300, 64, true), topk('f32', 1, 300_000, 1, true), topk('u8', 1, 200_000, 1024, false));
+  cases.push(
+    topk('f32', 600, 300, 64, true),
+    topk('f32', 70, 1000, 16, true),
+    topk('u8', 70, 500, 32, true),
+    topk('f32', 1, 300_000, 1, true),
+    topk('u8', 1, 200_000, 1024, false),
+  );
   cases.push(sort('f32', 1, 100_000, false), sort('i64', 1, 50_000, true), scan('f32', 'sum', 1, 1_000_000, 1));
   cases.push(scatter('bool', 'set', [1, 50, 1, 20], false), scatter('f32', 'sum', [3, 500, 8, 2000], true));
   return cases;

@@ -76,11 +76,11 @@ function centred(type: DType, { space, reduced }: Size): RoutineCase {
 }
 
 /** A stack that ends with a reduction: the sum of squares around the mean, and whether any is above it. */
-function spread(type: DType, { space, reduced }: Size): RoutineCase {
+function spread(type: DType, { space, reduced }: Size, own: Operand = (k) => k.whole(type)): RoutineCase {
   const mean = new KernelBuilder(space, reduced);
-  mean.output(mean.op('div', mean.reduce('sum', mean.whole(type)), mean.b.const(type, sizeOf(reduced))));
+  mean.output(mean.op('div', mean.reduce('sum', own(mean)), mean.b.const(type, sizeOf(reduced))));
   const squares = new KernelBuilder(space, reduced);
-  const d = squares.op('sub', squares.whole(type), squares.at(squares.input(type, sizeOf(space)), squares.flat(space)));
+  const d = squares.op('sub', own(squares), squares.at(squares.input(type, sizeOf(space)), squares.flat(space)));
   squares.output(squares.reduce('sum', squares.op('mul', d, d)));
   squares.output(squares.reduce('any', squares.op('lt', squares.b.const(type, 0), d)));
   return stack(
@@ -91,6 +91,19 @@ function spread(type: DType, { space, reduced }: Size): RoutineCase {
     ],
     type === 'f64' ? 1e-11 : 1e-4,
   );
+}
+
+type Operand = (k: KernelBuilder) => Expr;
+
+/** Rows that lie side by side: [outer, row, inner], reduced along the middle. */
+function sideBySide(type: DType, outer: number, length: number, inner: number): RoutineCase {
+  const size: Size = { space: [outer, inner], reduced: [length] };
+  const made = spread(type, size, (k) => {
+    const at = (axis: number, stride: number): Expr => k.op('mul', k.axis(axis), k.index(stride));
+    const index = k.op('add', k.op('add', at(0, length * inner), at(2, inner)), k.axis(1));
+    return k.at(k.input(type, outer * length * inner), index);
+  });
+  return { ...made, routine: { ...made.routine, name: `${made.routine.name}_beside` } };
 }
 
 type Stages = readonly Pick<Rows['stages'][number], 'kernel' | 'sources' | 'stored'>[];
@@ -145,7 +158,14 @@ export function rowsCases(): RoutineCase[] {
     { space: [129], reduced: [4099] },
     { space: [128], reduced: [12_000] },
   ];
-  return sizes.flatMap((size) => [
+  const beside = [
+    [3, 64, 100],
+    [2, 1000, 65],
+    [5, 2048, 32],
+    [130, 70, 1],
+  ] as const;
+  const turned = beside.flatMap(([o, l, n]) => (['f32', 'f64', 'bf16'] as const).map((t) => sideBySide(t, o, l, n)));
+  const plain = sizes.flatMap((size) => [
     softmax('f32', size),
     softmax('bf16', size),
     softmax('f16', size),
@@ -153,4 +173,5 @@ export function rowsCases(): RoutineCase[] {
     spread('f32', size),
     ...(sizeOf(size.reduced) <= 8000 ? [softmax('f64', size), spread('f64', size)] : []),
   ]);
+  return [...plain, ...turned];
 }

@@ -53,7 +53,7 @@ async function real(): Promise<ProfileFile> {
   const profiler = await new Profiler({ runtimes: [rt], detailed: true }).ready();
   const wave = rt.compile((x: Tensor) => x.roll(1, 0).add(x.roll(-1, 0)).mul(0.49).tanh());
   await profiler.profile('simulation', async () => {
-    let field = await profiler.profile('load', async () =>
+    let field: Tensor = await profiler.profile('load', async () =>
       rt.tensor(new Float32Array(256 * 256).fill(0.5), [256, 256]),
     );
     for (let frame = 0; frame < 6; frame++) {

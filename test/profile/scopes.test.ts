@@ -135,12 +135,12 @@ describe('profile', () => {
     bad(() => new Profiler({ capacity: 0 }), /capacity is 0/);
     bad(() => new Profiler({ runtimes: [{}] as never }), /runtimes/);
     bad(() => profiler.profile('', () => 1), /empty/);
-    bad(() => profiler.profile('x', 5 as never), /no function/);
+    bad(() => profiler.profile('x', 5 as never), /body is 5/);
     bad(() => profiler.profile('x', { devise: 'gpu' } as never, () => 1), /devise/);
     for (const count of [-1, 1.5, Number.NaN, '5' as never])
       bad(() => profiler.getBottlenecks(count), /getBottlenecks/);
-    bad(() => profiler.attach(null as never), /no runtime/);
-    bad(() => profiler.wrap(null as never), /no function/);
+    bad(() => profiler.attach(null as never), /runtime is null/);
+    bad(() => profiler.wrap(null as never), /fn is null/);
     expect(profiler.getEntries()).toEqual([]);
     profiler.profile('n'.repeat(300), () => 1);
     expect(profiler.getEntries()[0]!.operation.length).toBe(200);

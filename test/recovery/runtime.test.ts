@@ -44,7 +44,7 @@ describe('a runtime on an isolated device', () => {
     expect(await x.mul(2).add(1).data()).toEqual(wanted);
     expect(x.sum().item()).toBe(values.reduce((s, v) => s + v));
     const step = rt.compile((t: Tensor) => t.mul(0.5).add(t.roll(1, 0).mul(0.25)));
-    let f = x;
+    let f: Tensor = x;
     const plain = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
     let g = plain.tensor(values);
     for (let i = 0; i < 20; i++) {

@@ -21,6 +21,7 @@ import { KernelProgram } from './kernel-program.ts';
 import { CpuMemory, canShare, defaultMemoryBytes } from './memory.ts';
 import { asWords } from './moves.ts';
 import { PiecewiseProgram, piecesOf } from './pieces.ts';
+import { canWork, checkCompiling, workersForbidden } from './policy.ts';
 import type { LaneTime, WorkerPool } from './pool/pool.ts';
 import { type CpuProgram, nothing } from './program.ts';
 import { cpuNative } from './render/native.ts';
@@ -45,12 +46,21 @@ export interface CpuOptions {
   readonly patience?: number;
 }
 
+/** Worker threads as tests and reports see them. */
+interface Workers {
+  readonly size: number;
+  readonly ready: number;
+  readonly settled: boolean;
+  injectFault(kind: 1 | 2 | 3): void;
+  terminateOne(): Promise<void>;
+}
+
 export interface CpuDevice extends Device {
   readSync(src: DeviceBuffer, offset?: number, length?: number): Uint8Array;
   /** Elements as an array of the type that stores them (f16 and bf16 as 16 bits), without a detour through bytes. */
   readTyped(src: DeviceBuffer, type: DType, first?: number, count?: number): TypedArray;
-  /** The workers, for tests and reports; null until a launch has started them. */
-  readonly workers: WorkerPool | null;
+  /** @internal The workers, for tests and reports; null until a launch has started them. */
+  readonly workers: Workers | null;
 }
 
 const whole = (v: number, name: string, least: number, most: number): number => {
@@ -64,10 +74,13 @@ const whole = (v: number, name: string, least: number, most: number): number => 
 };
 
 export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevice> {
+  checkCompiling();
   const host = await openHost();
   const sharing = canShare();
   const asked = whole(options.threads ?? Math.min(256, Math.max(1, host.parallelism)), 'threads', 1, 256);
-  const threads = sharing ? asked : 1;
+  const parallel = sharing && asked > 1;
+  const forbidden = parallel && !(await canWork(host));
+  const threads = parallel && !forbidden ? asked : 1;
   const limit = Math.min(
     whole(options.memoryBytes ?? defaultMemoryBytes, 'memoryBytes', 1, 2 ** 53 - 1),
     defaultMemoryBytes,
@@ -79,7 +92,7 @@ export async function createCpuDevice(options: CpuOptions = {}): Promise<CpuDevi
   // Browsers have no libraries: pages do not load what looks for them.
   const blas = host.require && wanted !== false ? new (await import('./blas.ts')).Blas(host, wanted, threads) : null;
   const programs = whole(options.programs ?? 4096, 'programs', 1, 2 ** 31);
-  return new Cpu(options.id ?? 'cpu', engine, blas, tiny, programs);
+  return new Cpu(options.id ?? 'cpu', engine, blas, tiny, programs, forbidden);
 }
 
 /** Memory of a closed device that may wait for the collector to come by. */
@@ -103,7 +116,7 @@ class Cpu implements CpuDevice {
   #lanes = false;
   #closed = false;
 
-  constructor(id: string, engine: WasmEngine, blas: Blas | null, tiny: number, programs: number) {
+  constructor(id: string, engine: WasmEngine, blas: Blas | null, tiny: number, programs: number, forbidden: boolean) {
     this.id = id;
     this.#engine = engine;
     this.#blas = blas;
@@ -125,6 +138,7 @@ class Cpu implements CpuDevice {
         threads,
         simd: 'simd128',
         shared: memory.shared,
+        ...(forbidden ? { workers: workersForbidden } : {}),
         // Looking for the library takes time, so it waits until somebody asks.
         get blas() {
           return blas?.name ?? 'none';

@@ -11,6 +11,8 @@ export interface ThreadHost {
   readonly parallelism: number;
   /** Starts a worker that does not keep the process alive; null where there are no workers. */
   spawn(source: string, data: unknown, onExit: () => void): Thread | null;
+  /** Whether a worker that is started answers; undefined where it always does. */
+  readonly answers?: () => Promise<boolean>;
   /** Loads an installed package synchronously; throws if there is none. Null in browsers. */
   readonly require: ((name: string) => unknown) | null;
 }
@@ -33,18 +35,43 @@ const terminationMs = 500;
 
 function browserHost(): ThreadHost {
   const scope = globalThis as { Worker?: typeof Worker; navigator?: { hardwareConcurrency?: number } };
+  const start = (source: string): { readonly worker: Worker; end(): void } | null => {
+    if (!scope.Worker) return null;
+    const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
+    const release = (): void => URL.revokeObjectURL(url);
+    try {
+      const worker = new scope.Worker(url);
+      const end = (): void => {
+        worker.terminate();
+        release();
+      };
+      return { worker, end };
+    } catch {
+      // Forbidden by the page's policy.
+      release();
+      return null;
+    }
+  };
   return {
     parallelism: scope.navigator?.hardwareConcurrency ?? 1,
+    answers: () => {
+      const started = start('postMessage(0)');
+      if (!started) return Promise.resolve(false);
+      const { worker, end } = started;
+      return new Promise<boolean>((resolve) => {
+        worker.onmessage = () => resolve(true);
+        worker.onerror = () => resolve(false);
+      }).finally(end);
+    },
     spawn: (source, data, onExit) => {
-      if (!scope.Worker) return null;
-      const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
-      const worker = new scope.Worker(url);
+      const started = start(source);
+      if (!started) return null;
+      const { worker, end } = started;
       worker.onerror = onExit;
       worker.postMessage(data);
       return {
         terminate: async () => {
-          worker.terminate();
-          URL.revokeObjectURL(url);
+          end();
           // Browsers do not say when the thread has ended; it stops at its next loop turn or call.
           setTimeout(onExit, terminationMs);
         },

@@ -11,10 +11,15 @@ import type { Traits } from './plan.ts';
 import { mayShareLayouts } from './shared-layouts.ts';
 import { nativeOps } from './wgsl/ops.ts';
 
+/** An implementation of WebGPU, such as `navigator.gpu`. Said in words of its own: projects for Node have no types of WebGPU. */
+export interface WebGpu {
+  requestAdapter(options?: object): Promise<unknown>;
+}
+
 export interface WebGpuOptions {
   /** A WebGPU implementation to use instead of the one found. */
-  readonly gpu?: GPU;
-  readonly powerPreference?: GPUPowerPreference;
+  readonly gpu?: WebGpu;
+  readonly powerPreference?: 'low-power' | 'high-performance';
   /** Memory the device may use, in bytes. WebGPU does not tell; without this a cautious figure is assumed. */
   readonly memoryBytes?: number;
   /** Which plans to use: those for GPUs or those for software adapters. Default: what the adapter is. */
@@ -92,7 +97,7 @@ interface Source {
 
 async function findGpu(options: WebGpuOptions): Promise<Source | { reason: string; fix: string }> {
   const scope = globalThis as { navigator?: { gpu?: GPU }; process?: Environment & { versions?: { node?: string } } };
-  const gpu = options.gpu ?? scope.navigator?.gpu;
+  const gpu = (options.gpu as GPU | undefined) ?? scope.navigator?.gpu;
   if (gpu) return { gpu, hostBytes: null, driver: null };
   if (scope.process?.versions?.node) {
     const { openDawn } = await import('./node.ts');

@@ -37,7 +37,10 @@ export interface ReversibleStep {
   undo(memory: readonly Borrowed[]): void | Promise<void>;
 }
 
-type StepSource<T> = Iterable<ReversibleStep, T> | AsyncIterable<ReversibleStep, T>;
+/** Steps one after the other, and a result behind the last: what generators are. */
+type StepSource<T> =
+  | { [Symbol.iterator](): Iterator<ReversibleStep, T> }
+  | { [Symbol.asyncIterator](): AsyncIterator<ReversibleStep, T> };
 
 /**
  * A list of steps, or a generator of them whose return value is the result. Unless `restore` is `guard`, the steps together
@@ -151,7 +154,9 @@ class Loan {
       this.#declared += bytes;
     };
     const source: StepSource<T> =
-      typeof program === 'function' ? program(this.#memory, clean) : (program as Iterable<ReversibleStep, T>);
+      typeof program === 'function'
+        ? program(this.#memory, clean)
+        : (program as { [Symbol.iterator](): Iterator<ReversibleStep, T> });
     const steps = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
     try {
       for (;;) {

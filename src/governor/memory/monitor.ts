@@ -96,7 +96,7 @@ export class MemoryMonitor {
     if (settings.sampleMs !== null) this.#stopTimer = this.#clock.every(settings.sampleMs, () => this.#tick());
   }
 
-  /** Stops sampling. Figures can still be asked for. */
+  /** @internal Stops sampling. Figures can still be asked for. */
   close(): void {
     this.#stopTimer?.();
     this.#stopTimer = null;
@@ -132,7 +132,7 @@ export class MemoryMonitor {
     return this.#watch(this.#figures(device)).history.last(count);
   }
 
-  /** For the engine, after each allocation: costs a comparison unless a sample is due. */
+  /** @internal For the engine, after each allocation: costs a comparison unless a sample is due. */
   noticed(place: Noticed): void {
     if (place.inUse < this.#due[place.index]!) return;
     this.#sample(place.index);

@@ -8,8 +8,10 @@
 import { byteSize, type DType } from '../../base/dtype.ts';
 import { formatBytes } from '../../base/format.ts';
 import { checkShape, sizeOf } from '../../base/shape.ts';
+import { checkMethods } from '../../base/signatures.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DisposedError, OutOfMemory } from '../../errors.ts';
+import { tensorKinds } from '../../tensor/signatures.ts';
 import { Buckets, Slot } from './pool-buckets.ts';
 import { type Rounding, roundSize } from './rounding.ts';
 import { MiB } from './view.ts';
@@ -308,3 +310,18 @@ function checkRounding(rounding: Rounding): Rounding {
     where: 'rounding',
   });
 }
+
+const poolKinds = {
+  ...tensorKinds,
+  lease: { is: (v: unknown) => v instanceof Lease, words: 'what take() returned' },
+};
+
+checkMethods(
+  MemoryPool.prototype,
+  {
+    'trim clear close stats': '',
+    take: 'request:number|{dtype:dtype!,shape:numbers!} options:{uninitialised:flag}?',
+    'release holds': 'lease:lease',
+  },
+  poolKinds,
+);

@@ -4,6 +4,7 @@ import type { DeviceId } from '../../devices/device.ts';
 import type { Place } from '../../devices/place.ts';
 import { ArgumentError } from '../../errors.ts';
 import { addUse, dropUse } from '../../graph/node.ts';
+import { named } from '../../tensor/core.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from './borrow.ts';
 import { lent } from './errors.ts';
@@ -47,7 +48,7 @@ export class RuntimeMemory extends MemoryMonitor {
     return pool;
   }
 
-  /** Counts of the pool of a device; null if there is none. Makes none. */
+  /** @internal Counts of the pool of a device; null if there is none. Makes none. */
   poolCounts(device: DeviceId): {
     readonly hits: number;
     readonly misses: number;
@@ -105,7 +106,7 @@ function lendable(tensor: Tensor): Lendable {
   const place = storage.place;
   if (!place || storage.lent) throw lent(node, 'memory.borrow');
   return {
-    name: tensor.toString(),
+    name: named(tensor),
     device: place.device,
     buffer: storage.on(place)!,
     bytes: storage.bytes,

@@ -3,7 +3,9 @@
 // A product needs the value of a factor four times, so a formula of depth D takes up to 4^D steps (Ben-Or and Cleve). The count is
 // known before anything is compiled, and too large ones are refused.
 
+import { checked } from '../../base/signatures.ts';
 import { invalidArgument } from '../errors.ts';
+import { formulaSignature, latticeKinds } from '../signatures.ts';
 import { RegisterProgram, type RegisterStep, type Ring } from './registers.ts';
 
 export interface FormulaOptions {
@@ -18,21 +20,26 @@ type Formula =
   | { readonly kind: 'sum' | 'difference' | 'product'; readonly a: Formula; readonly b: Formula };
 
 /** `x*y + z` → a program that adds its value to register 0 and leaves all others as they were. */
-export function compileFormula(text: string, o: FormulaOptions = {}): RegisterProgram {
-  const formula = parse(text);
-  const steps = countSteps(formula);
-  const { maxSteps = 4 ** 8 } = o;
-  if (steps > maxSteps) {
-    throw invalidArgument({
-      where,
-      problem: `'${text}' takes ${steps} steps, the most is ${maxSteps}`,
-      fix: 'Use a formula of less depth, or raise maxSteps.',
-    });
-  }
-  const made: RegisterStep[] = [];
-  const registers = emit(formula, 0, 1, 1, made);
-  return new RegisterProgram({ registers, ring: o.ring }, made);
-}
+export const compileFormula = checked(
+  'compileFormula',
+  formulaSignature,
+  (text: string, o: FormulaOptions = {}): RegisterProgram => {
+    const formula = parse(text);
+    const steps = countSteps(formula);
+    const { maxSteps = 4 ** 8 } = o;
+    if (steps > maxSteps) {
+      throw invalidArgument({
+        where,
+        problem: `'${text}' takes ${steps} steps, the most is ${maxSteps}`,
+        fix: 'Use a formula of less depth, or raise maxSteps.',
+      });
+    }
+    const made: RegisterStep[] = [];
+    const registers = emit(formula, 0, 1, 1, made);
+    return new RegisterProgram({ registers, ring: o.ring }, made);
+  },
+  latticeKinds,
+);
 
 const where = 'compileFormula';
 

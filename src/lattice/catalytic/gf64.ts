@@ -1,19 +1,20 @@
 // GF(2^64): 64-bit words as polynomials over two elements, modulo x^64 + x^4 + x^3 + x + 1. Addition and subtraction are XOR, so
 // every word of any memory is an element and every sum can be taken back. On the host with bigint; on devices as tensor expressions.
 
+import { checked } from '../../base/signatures.ts';
 import type { Runtime, Tensor } from '../../index.ts';
 import { threefry } from '../threefry.ts';
 
 const mask64 = (1n << 64n) - 1n;
 
 /** The product, in windows of four bits. */
-export function gfMul(a: bigint, b: bigint): bigint {
+export const gfMul = checked('gfMul', 'a:bigint b:bigint', (a: bigint, b: bigint): bigint => {
   const table = [0n];
   for (let i = 1; i < 16; i++) table[i] = i % 2 === 1 ? table[i - 1]! ^ a : table[i / 2]! << 1n;
   let product = 0n;
   for (let shift = 60n; shift >= 0n; shift -= 4n) product = (product << 4n) ^ table[Number((b >> shift) & 15n)]!;
   return reduce(product);
-}
+});
 
 function reduce(product: bigint): bigint {
   let rest = product;
@@ -24,21 +25,25 @@ function reduce(product: bigint): bigint {
 }
 
 /** The inverse of a non-zero element: its power 2^64 − 2. */
-export function gfInverse(a: bigint): bigint {
+export const gfInverse = checked('gfInverse', 'a:bigint', (a: bigint): bigint => {
   let [result, square] = [1n, a];
   for (let i = 1; i < 64; i++) {
     square = gfMul(square, square);
     result = gfMul(result, square);
   }
   return result;
-}
+});
 
 /** The weight of an edge: a random element that is not zero, the same whenever it is asked for. */
-export function edgeWeight(seed: number, lower: number, axis: number): bigint {
-  const [high, low] = threefry(seed >>> 0, Math.floor(seed / 2 ** 32), lower, axis);
-  const weight = (BigInt(high) << 32n) | BigInt(low);
-  return weight === 0n ? 1n : weight;
-}
+export const edgeWeight = checked(
+  'edgeWeight',
+  'seed:number lower:number axis:number',
+  (seed: number, lower: number, axis: number): bigint => {
+    const [high, low] = threefry(seed >>> 0, Math.floor(seed / 2 ** 32), lower, axis);
+    const weight = (BigInt(high) << 32n) | BigInt(low);
+    return weight === 0n ? 1n : weight;
+  },
+);
 
 /** A 64-bit word as two tensors of 32 bits: every device has those. */
 export interface Halves {

@@ -3,8 +3,10 @@
 // A step adds to one register a product of others, a constant times that, or an input. A step that reads the register it
 // changes could not be undone, and is refused. A program followed by its inverse is the identity, whatever the registers held.
 
+import { argumentsOf, checked, checkMethods } from '../../base/signatures.ts';
 import type { Borrowed, ReversibleStep, Runtime, Tensor } from '../../index.ts';
 import { invalidArgument, NotReversibleError, wholeNumber } from '../errors.ts';
+import { latticeKinds, programOptions, programSignatures } from '../signatures.ts';
 import { gfMul } from './gf64.ts';
 
 /** Whole numbers modulo 2^64, GF(2^64), or a prime field (for exercise: its words must be below the prime). */
@@ -41,7 +43,10 @@ export class RegisterProgram {
   readonly steps: readonly RegisterStep[];
   readonly #arithmetic: Arithmetic;
 
-  constructor({ registers, ring = 'u64' }: ProgramOptions, steps: readonly RegisterStep[] = []) {
+  constructor(options: ProgramOptions, steps: readonly RegisterStep[] = []) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
+    const { registers, ring = 'u64' } = options;
     this.registers = wholeNumber(where, 'registers', registers, 1);
     this.ring = ring;
     this.#arithmetic = arithmeticOf(ring);
@@ -174,7 +179,12 @@ export class RegisterProgram {
 }
 
 /** An empty program to add steps to. */
-export const registerProgram = (options: ProgramOptions): RegisterProgram => new RegisterProgram(options);
+export const registerProgram = checked(
+  'registerProgram',
+  programOptions,
+  (options: ProgramOptions): RegisterProgram => new RegisterProgram(options),
+  latticeKinds,
+);
 
 const where = 'registerProgram';
 
@@ -204,3 +214,7 @@ function tooFew(have: number, need: number, dtype = 'u64'): Error {
     fix: 'Give a u64 tensor or array with one word per register.',
   });
 }
+
+checkMethods(RegisterProgram.prototype, programSignatures, latticeKinds);
+
+const takes = argumentsOf('RegisterProgram', `${programOptions} steps:object[]?`, latticeKinds);

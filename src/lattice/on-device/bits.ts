@@ -2,7 +2,9 @@
 //
 // The last axes are packed together into whole words (a block), the others stay axes of the field. A level is one kernel: a step along
 // an outer axis is a shifted load of words; a step along a packed axis shifts bits within the block, and constant masks take away
-// what crossed a border or left the block.
+// what crossed a border. Along the first packed axis, what crosses the upper border comes into the padding of the block, as if the grid
+// went on there. It needs no mask: within the padding there is no step along the other packed axes, so no way through it is
+// shorter than the same way along the border. It is not counted in the end.
 
 import type { Runtime, Tensor } from '../../index.ts';
 import type { Grid } from '../grid.ts';
@@ -27,9 +29,9 @@ export interface BitLayout {
   readonly shape: readonly number[];
 }
 
-export function bitLayout({ dimensions: d, size: n }: Grid, least = leastBlock): BitLayout {
+export function bitLayout({ dimensions: d, size: n }: Grid): BitLayout {
   let packed = 1;
-  while (packed < d && n ** packed < least) packed++;
+  while (packed < d && n ** packed < leastBlock) packed++;
   const block = n ** packed;
   const words = Math.ceil(block / 32);
   const width = words < wordsAtOnce ? words : wordsAtOnce * Math.ceil(words / wordsAtOnce);
@@ -52,7 +54,6 @@ export interface BitSearch {
   readonly most: number;
   readonly signal?: AbortSignal | undefined;
   readonly onLevel?: (() => void) | undefined;
-  readonly layout?: BitLayout | undefined;
 }
 
 /** Levels between two questions to the device. */
@@ -60,25 +61,17 @@ const levelsPerWait = 16;
 
 export async function searchBits(rt: Runtime, pinned: Pinned, search: BitSearch): Promise<Reach> {
   const { grid, mask, source, most, signal, onLevel } = search;
-  const layout = search.layout ?? bitLayout(grid);
+  const layout = bitLayout(grid);
   const { start, free, borders } = pinned(() => ({
     start: startField(rt, layout, source),
-    free: mask
-      ? rt.tensor(freeWords(layout, mask), layout.shape, { dtype: 'u32' }).compute()
-      : rt
-          .tensor(
-            bitsWhere(layout, () => true),
-            [layout.width],
-            { dtype: 'u32' },
-          )
-          .compute(),
+    free: mask && rt.tensor(freeWords(layout, mask), layout.shape, { dtype: 'u32' }).compute(),
     borders: borderMasks(grid, layout).map((m) => rt.tensor(m, [layout.width], { dtype: 'u32' }).compute()),
   }));
   const step = rt.compile((x: Tensor) => {
     const near = spread(grid, layout, x, borders);
-    return x.bitwiseOr(near.bitwiseAnd(free));
+    return x.bitwiseOr(free ? near.bitwiseAnd(free) : near);
   });
-  const held = new Set<Tensor>([start, free, ...borders]);
+  const held = new Set<Tensor>([start, ...borders, ...(free ? [free] : [])]);
   const drop = (t: Tensor): void => {
     held.delete(t);
     t.dispose();
@@ -101,7 +94,7 @@ export async function searchBits(rt: Runtime, pinned: Pinned, search: BitSearch)
     return Boolean((await flag.data({ signal }))[0]);
   };
   try {
-    if (!mask) return { reached: await countBits(pinned, advance(start, most).now, signal), levels: most };
+    if (!mask) return { reached: await countBits(rt, pinned, layout, advance(start, most).now, signal), levels: most };
     let [kept, level] = [start, 0];
     while (level < most) {
       const levels = Math.min(levelsPerWait, most - level);
@@ -121,7 +114,7 @@ export async function searchBits(rt: Runtime, pinned: Pinned, search: BitSearch)
       }
       break;
     }
-    return { reached: await countBits(pinned, kept, signal), levels: level };
+    return { reached: await countBits(rt, pinned, layout, kept, signal), levels: level };
   } finally {
     step.dispose();
     for (const t of held) t.dispose();
@@ -137,7 +130,7 @@ function spread(grid: Grid, { packed, shape }: BitLayout, x: Tensor, borders: re
     const stride = grid.size ** (packed - 1 - k);
     [1, -1].forEach((sign, i) => {
       const near = movedBits(x, outer, sign * stride);
-      // Along the first of them what crosses a border leaves the block.
+      // Along the first of them what crosses a border leaves the vertices of the block.
       steps.push(k === 0 ? near : near.bitwiseAnd(borders[2 * k - 2 + i]!));
     });
   }
@@ -197,10 +190,22 @@ function freeWords({ block, width, words }: BitLayout, { bytes }: Mask): Uint32A
   return free;
 }
 
-/** Ones in all words: within each first coordinate in 32 bits on the device, over all of them on the host. */
-async function countBits(pinned: Pinned, x: Tensor, signal: AbortSignal | undefined): Promise<number> {
+/** Vertices in all words: within each first coordinate in 32 bits on the device, over all of them on the host. */
+async function countBits(
+  rt: Runtime,
+  pinned: Pinned,
+  layout: BitLayout,
+  x: Tensor,
+  signal: AbortSignal | undefined,
+): Promise<number> {
   using sums = pinned(() => {
-    const pairs = x.sub(x.rightShift(1).bitwiseAnd(0x5555_5555));
+    const vertices = rt.tensor(
+      bitsWhere(layout, () => true),
+      [layout.width],
+      { dtype: 'u32' },
+    );
+    const bits = x.bitwiseAnd(vertices);
+    const pairs = bits.sub(bits.rightShift(1).bitwiseAnd(0x5555_5555));
     const fours = pairs.bitwiseAnd(0x3333_3333).add(pairs.rightShift(2).bitwiseAnd(0x3333_3333));
     const bytes = fours.add(fours.rightShift(4)).bitwiseAnd(0x0f0f_0f0f);
     const ones = bytes.mul(0x0101_0101).rightShift(24);

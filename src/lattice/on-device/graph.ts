@@ -1,12 +1,14 @@
 // A graph on a device: what is worth it for large graphs. Results are those of the host's methods; where no open device has f64, or
 // the device fails, the host does the work and `fallbacks` says so.
 
+import { checkMethods } from '../../base/signatures.ts';
 import type { DeviceId, Runtime } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
 import { betweennessDivisor } from '../centrality.ts';
 import type { Graph } from '../graph.ts';
 import { type PageRankOptions, resolvePageRank, strengths } from '../page-rank.ts';
 import { type Fallback, Session } from '../session.ts';
+import { deviceGraphSignatures, latticeKinds } from '../signatures.ts';
 import { deviceDependencies } from './brandes.ts';
 import { columnsFor } from './columns.ts';
 import { deviceDistances } from './distances.ts';
@@ -152,3 +154,5 @@ export class DeviceGraph implements Disposable {
     return this.#rows;
   }
 }
+
+checkMethods(DeviceGraph.prototype, deviceGraphSignatures, latticeKinds);

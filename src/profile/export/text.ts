@@ -1,6 +1,8 @@
 // A profile as text of 80 columns, to read in a terminal or to paste.
 
+import { checked } from '../../base/signatures.ts';
 import type { DeviceTime, OperationSummary, ProfileFile } from '../file/types.ts';
+import { profileKinds } from '../signatures.ts';
 
 const width = 80;
 const nameWidth = 15;
@@ -26,27 +28,32 @@ export function ranked(summary: ProfileFile['summary']): [string, OperationSumma
 export const byTotal = (summary: ProfileFile['summary']): [string, OperationSummary][] =>
   Object.entries(summary).sort((a, b) => b[1].total - a[1].total);
 
-export function textReport(profile: ProfileFile, top = 10): string {
-  const { summary, entries, wallMs } = profile;
-  const rows = ranked(summary);
-  const self = rows.reduce((s, [, r]) => s + r.self, 0);
-  const where = [
-    profile.node ? `Node ${profile.node.split('.').slice(0, 2).join('.')}` : 'browser',
-    ...profile.machine.devices
-      .filter((d) => d.time !== null || profile.machine.devices.length === 1)
-      .map((d) => `${d.id} ${d.name}`),
-  ].join(', ');
-  const counts = `${rows.length} operation${rows.length === 1 ? '' : 's'}, ${entries.length} call${entries.length === 1 ? '' : 's'}`;
-  const lines = [
-    cutEnd(clean(`Profile  ${counts}, ${wallMs.toFixed(1)} ms wall (${where})`)),
-    'Operation        Calls  Total (ms)  Avg (ms)  Self (ms)   % Time  Device',
-    ...rows.slice(0, top).map(([name, r]) => line(name, r, self)),
-  ];
-  if (rows.length > top) lines.push(`… and ${rows.length - top} more`);
-  if (rows.length === 0) lines.push('Nothing was measured. Put work into profiler.profile(name, () => …).');
-  lines.push(...footer(profile));
-  return `${lines.join('\n')}\n`;
-}
+export const textReport = checked(
+  'textReport',
+  'profile:profile top:number?',
+  (profile: ProfileFile, top = 10): string => {
+    const { summary, entries, wallMs } = profile;
+    const rows = ranked(summary);
+    const self = rows.reduce((s, [, r]) => s + r.self, 0);
+    const where = [
+      profile.node ? `Node ${profile.node.split('.').slice(0, 2).join('.')}` : 'browser',
+      ...profile.machine.devices
+        .filter((d) => d.time !== null || profile.machine.devices.length === 1)
+        .map((d) => `${d.id} ${d.name}`),
+    ].join(', ');
+    const counts = `${rows.length} operation${rows.length === 1 ? '' : 's'}, ${entries.length} call${entries.length === 1 ? '' : 's'}`;
+    const lines = [
+      cutEnd(clean(`Profile  ${counts}, ${wallMs.toFixed(1)} ms wall (${where})`)),
+      'Operation        Calls  Total (ms)  Avg (ms)  Self (ms)   % Time  Device',
+      ...rows.slice(0, top).map(([name, r]) => line(name, r, self)),
+    ];
+    if (rows.length > top) lines.push(`… and ${rows.length - top} more`);
+    if (rows.length === 0) lines.push('Nothing was measured. Put work into profiler.profile(name, () => …).');
+    lines.push(...footer(profile));
+    return `${lines.join('\n')}\n`;
+  },
+  profileKinds,
+);
 
 function line(name: string, r: OperationSummary, self: number): string {
   const share = self === 0 ? 0 : (100 * r.self) / self;
@@ -92,35 +99,45 @@ function idle({ busy, idleHost, idleTransfer, idleUnknown }: DeviceTime): string
 }
 
 /** The operations that take the most time in all. */
-export function bottleneckReport(profile: ProfileFile, top = 5): string {
-  const rows = byTotal(profile.summary).slice(0, top);
-  if (rows.length === 0) return 'Nothing was measured.\n';
-  return rows
-    .map(([name, r], i) => {
-      const calls = `${r.callCount} call${r.callCount === 1 ? '' : 's'}`;
-      return `${i + 1}. ${cut(clean(name), 40)}: ${r.total.toFixed(2)} ms in ${calls}, ${r.avg.toFixed(2)} ms each (p95 ${r.p95.toFixed(2)} ms)\n`;
-    })
-    .join('');
-}
+export const bottleneckReport = checked(
+  'bottleneckReport',
+  'profile:profile top:number?',
+  (profile: ProfileFile, top = 5): string => {
+    const rows = byTotal(profile.summary).slice(0, top);
+    if (rows.length === 0) return 'Nothing was measured.\n';
+    return rows
+      .map(([name, r], i) => {
+        const calls = `${r.callCount} call${r.callCount === 1 ? '' : 's'}`;
+        return `${i + 1}. ${cut(clean(name), 40)}: ${r.total.toFixed(2)} ms in ${calls}, ${r.avg.toFixed(2)} ms each (p95 ${r.p95.toFixed(2)} ms)\n`;
+      })
+      .join('');
+  },
+  profileKinds,
+);
 
 /** Kernels by the time they took, with what they reached. */
-export function kernelReport(profile: ProfileFile, top = 10): string {
-  const list = Object.values(profile.kernelSummary).sort((a, b) => (b.total ?? 0) - (a.total ?? 0));
-  if (list.length === 0) return '';
-  const figure = (v: number | null, digits: number): string => (v === null ? '-' : v.toFixed(digits));
-  const rows = list
-    .slice(0, top)
-    .map((k) =>
-      [
-        cut(clean(k.name), 29).padEnd(29),
-        String(k.count).padStart(7),
-        figure(k.total, 2).padStart(12),
-        figure(k.median === null ? null : 1000 * k.median, 1).padStart(13),
-        figure(k.gbs, 1).padStart(9),
-        (k.roofline === null ? '-' : percent(k.roofline)).padStart(7),
-        k.bound === null ? '' : `  ${k.bound}`,
-      ].join(''),
-    );
-  const more = list.length > top ? [`… and ${list.length - top} more`] : [];
-  return `\n${['Kernel                         Calls  Total (ms)  Median (µs)     GB/s   Roof  Bound', ...rows, ...more].join('\n')}\n`;
-}
+export const kernelReport = checked(
+  'kernelReport',
+  'profile:profile top:number?',
+  (profile: ProfileFile, top = 10): string => {
+    const list = Object.values(profile.kernelSummary).sort((a, b) => (b.total ?? 0) - (a.total ?? 0));
+    if (list.length === 0) return '';
+    const figure = (v: number | null, digits: number): string => (v === null ? '-' : v.toFixed(digits));
+    const rows = list
+      .slice(0, top)
+      .map((k) =>
+        [
+          cut(clean(k.name), 29).padEnd(29),
+          String(k.count).padStart(7),
+          figure(k.total, 2).padStart(12),
+          figure(k.median === null ? null : 1000 * k.median, 1).padStart(13),
+          figure(k.gbs, 1).padStart(9),
+          (k.roofline === null ? '-' : percent(k.roofline)).padStart(7),
+          k.bound === null ? '' : `  ${k.bound}`,
+        ].join(''),
+      );
+    const more = list.length > top ? [`… and ${list.length - top} more`] : [];
+    return `\n${['Kernel                         Calls  Total (ms)  Median (µs)     GB/s   Roof  Bound', ...rows, ...more].join('\n')}\n`;
+  },
+  profileKinds,
+);

@@ -1,6 +1,8 @@
 // Reads a profile: text or data, checked value by value. What is wrong is said by its path.
 
+import { checked } from '../../base/signatures.ts';
 import { FormatError } from '../../errors.ts';
+import { profileKinds } from '../signatures.ts';
 import {
   type Check,
   checkShape,
@@ -20,25 +22,30 @@ import { type ProfileFile, profileSchema } from './types.ts';
  * A profile from the text of a file, or from data that was parsed already.
  * @throws FormatError with the path of the value that is wrong, or the byte at which the text is no JSON.
  */
-export function readProfile(source: string | object): ProfileFile {
-  const data = typeof source === 'string' ? parse(source) : source;
-  if (plainObject(data) !== null) throw wrong('the file', data, 'an object');
-  const file = data as Record<string, unknown>;
-  checkSchema(file.schema);
-  checkShape(file, headShape, '');
-  const { machine, options, summary, kernelSummary, dropped } = file as unknown as ProfileFile;
-  checkShape(machine, { cpu: text, cores: positive, devices: listOf(plainObject) }, 'machine');
-  for (const [i, d] of machine.devices.entries()) checkShape(d, deviceShape, `machine.devices[${i}]`);
-  checkShape(options, { detailed: flag, capacity: positive, slowdown: maybe }, 'options');
-  checkShape(dropped, { entries: whole, kernels: whole, transfers: whole }, 'dropped');
-  for (const [name, s] of Object.entries(summary)) checkShape(s, summaryShape, `summary.${name}`);
-  for (const [name, s] of Object.entries(kernelSummary)) checkShape(s, kernelShape, `kernelSummary.${name}`);
-  const read = { ...file };
-  for (const name of lists) read[name] = readList(file[name], name);
-  const profile = read as unknown as ProfileFile;
-  checkTree(profile);
-  return profile;
-}
+export const readProfile = checked(
+  'readProfile',
+  'source:text|object',
+  (source: string | object): ProfileFile => {
+    const data = typeof source === 'string' ? parse(source) : source;
+    if (plainObject(data) !== null) throw wrong('the file', data, 'an object');
+    const file = data as Record<string, unknown>;
+    checkSchema(file.schema);
+    checkShape(file, headShape, '');
+    const { machine, options, summary, kernelSummary, dropped } = file as unknown as ProfileFile;
+    checkShape(machine, { cpu: text, cores: positive, devices: listOf(plainObject) }, 'machine');
+    for (const [i, d] of machine.devices.entries()) checkShape(d, deviceShape, `machine.devices[${i}]`);
+    checkShape(options, { detailed: flag, capacity: positive, slowdown: maybe }, 'options');
+    checkShape(dropped, { entries: whole, kernels: whole, transfers: whole }, 'dropped');
+    for (const [name, s] of Object.entries(summary)) checkShape(s, summaryShape, `summary.${name}`);
+    for (const [name, s] of Object.entries(kernelSummary)) checkShape(s, kernelShape, `kernelSummary.${name}`);
+    const read = { ...file };
+    for (const name of lists) read[name] = readList(file[name], name);
+    const profile = read as unknown as ProfileFile;
+    checkTree(profile);
+    return profile;
+  },
+  profileKinds,
+);
 
 function parse(json: string): unknown {
   try {

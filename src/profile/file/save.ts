@@ -1,6 +1,7 @@
 // Files: whole or not at all, without holding up the event loop.
 
 import { importNode } from '../../base/platform.ts';
+import { checked } from '../../base/signatures.ts';
 import { ArgumentError, ForgeError, turnIfDue } from '../../index.ts';
 
 type Fs = typeof import('node:fs/promises');
@@ -29,38 +30,42 @@ export async function joined(pieces: Iterable<string>): Promise<string> {
 const pieceBytes = 1 << 18;
 
 /** Writes a file beside its place and moves it there: nobody ever sees half of it. */
-export async function save(file: string, pieces: Iterable<string>, where: string): Promise<void> {
-  if (typeof file !== 'string' || file === '') {
-    throw new ArgumentError({
-      message: `${where}: the name of the file is ${file === '' ? 'empty' : typeof file}`,
-      fix: 'Give a path, such as profile.json.',
-      where,
-    });
-  }
-  const fs = (await importNode('fs/promises')) as Fs;
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    const handle = await fs.open(temporary, 'w');
-    try {
-      let waiting = '';
-      for (const piece of pieces) {
-        waiting += piece;
-        if (waiting.length < pieceBytes) continue;
-        await handle.writeFile(waiting);
-        waiting = '';
-        const due = turnIfDue(performance.now());
-        if (due) await due;
-      }
-      await handle.writeFile(waiting);
-    } finally {
-      await handle.close();
+export const save = checked(
+  'save',
+  'async file:text pieces:texts where:text',
+  async (file: string, pieces: Iterable<string>, where: string): Promise<void> => {
+    if (typeof file !== 'string' || file === '') {
+      throw new ArgumentError({
+        message: `${where}: the name of the file is ${file === '' ? 'empty' : typeof file}`,
+        fix: 'Give a path, such as profile.json.',
+        where,
+      });
     }
-    await fs.rename(temporary, file);
-  } catch (error) {
-    await fs.rm(temporary, { force: true }).catch(() => {});
-    throw unwritable(file, where, error);
-  }
-}
+    const fs = (await importNode('fs/promises')) as Fs;
+    const temporary = `${file}.${process.pid}.tmp`;
+    try {
+      const handle = await fs.open(temporary, 'w');
+      try {
+        let waiting = '';
+        for (const piece of pieces) {
+          waiting += piece;
+          if (waiting.length < pieceBytes) continue;
+          await handle.writeFile(waiting);
+          waiting = '';
+          const due = turnIfDue(performance.now());
+          if (due) await due;
+        }
+        await handle.writeFile(waiting);
+      } finally {
+        await handle.close();
+      }
+      await fs.rename(temporary, file);
+    } catch (error) {
+      await fs.rm(temporary, { force: true }).catch(() => {});
+      throw unwritable(file, where, error);
+    }
+  },
+);
 
 export function unwritable(file: string, where: string, error: unknown): ForgeError {
   if (error instanceof ForgeError) return error;

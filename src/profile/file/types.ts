@@ -6,6 +6,9 @@
 import type { CompileRecord, LaneRecord, RouteRecord, WaitRecord } from '../record/log.ts';
 import type { MemoryPoint } from '../record/memory-curve.ts';
 
+/** The form of baselines. */
+export const baselineSchema = 'gpuforge.baseline/1';
+
 export const profileSchema = 'gpuforge.profile/1';
 
 /** One scope of the program. */

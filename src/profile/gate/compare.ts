@@ -1,6 +1,8 @@
 // Two profiles side by side: per operation the time of a call, by medians. More calls are no regression.
 
+import { checked } from '../../base/signatures.ts';
 import type { ProfileFile } from '../file/types.ts';
+import { profileKinds } from '../signatures.ts';
 import { median } from '../statistics.ts';
 import { mannWhitney } from './statistics.ts';
 
@@ -32,14 +34,19 @@ const band = 0.05;
 /** Calls that a verdict needs on each side. */
 const leastCalls = 5;
 
-export function compareProfiles(before: ProfileFile, after: ProfileFile): Comparison {
-  const differences = machineDifferences(before, after);
-  const [a, b] = [samplesOf(before), samplesOf(after)];
-  const rows = [...new Set([...a.keys(), ...b.keys()])].map((operation) =>
-    compareOne(operation, a.get(operation) ?? [], b.get(operation) ?? [], differences.length === 0),
-  );
-  return { rows: rows.sort(worstFirst), sameMachine: differences.length === 0, differences };
-}
+export const compareProfiles = checked(
+  'compareProfiles',
+  'before:profile after:profile',
+  (before: ProfileFile, after: ProfileFile): Comparison => {
+    const differences = machineDifferences(before, after);
+    const [a, b] = [samplesOf(before), samplesOf(after)];
+    const rows = [...new Set([...a.keys(), ...b.keys()])].map((operation) =>
+      compareOne(operation, a.get(operation) ?? [], b.get(operation) ?? [], differences.length === 0),
+    );
+    return { rows: rows.sort(worstFirst), sameMachine: differences.length === 0, differences };
+  },
+  profileKinds,
+);
 
 /** Durations per operation, in the order of the calls. */
 export function samplesOf(profile: ProfileFile): Map<string, number[]> {
@@ -105,22 +112,27 @@ function machineDifferences(a: ProfileFile, b: ProfileFile): string[] {
 }
 
 /** A table of a comparison. */
-export function comparisonText({ rows, sameMachine, differences }: Comparison): string {
-  const ms = (v: number | null): string => (v === null ? '-' : v.toFixed(3));
-  const cut = (s: string): string => (s.length > 24 ? `${s.slice(0, 23)}…` : s);
-  const lines = [
-    'Operation                  Before (ms)  After (ms)   Ratio  Calls          Class',
-    ...rows.map((r) =>
-      [
-        cut(r.operation).padEnd(24),
-        ms(r.before).padStart(14),
-        ms(r.after).padStart(12),
-        (r.ratio === null ? '-' : r.ratio.toFixed(2)).padStart(8),
-        `  ${r.calls.join(' → ')}`.padEnd(17),
-        r.class,
-      ].join(''),
-    ),
-  ];
-  if (!sameMachine) lines.push(`Different machines, so nothing is called a regression: ${differences.join('; ')}.`);
-  return `${lines.join('\n')}\n`;
-}
+export const comparisonText = checked(
+  'comparisonText',
+  'comparison:{rows:object[]!,sameMachine:flag!,differences:text[]!}',
+  ({ rows, sameMachine, differences }: Comparison): string => {
+    const ms = (v: number | null): string => (v === null ? '-' : v.toFixed(3));
+    const cut = (s: string): string => (s.length > 24 ? `${s.slice(0, 23)}…` : s);
+    const lines = [
+      'Operation                  Before (ms)  After (ms)   Ratio  Calls          Class',
+      ...rows.map((r) =>
+        [
+          cut(r.operation).padEnd(24),
+          ms(r.before).padStart(14),
+          ms(r.after).padStart(12),
+          (r.ratio === null ? '-' : r.ratio.toFixed(2)).padStart(8),
+          `  ${r.calls.join(' → ')}`.padEnd(17),
+          r.class,
+        ].join(''),
+      ),
+    ];
+    if (!sameMachine) lines.push(`Different machines, so nothing is called a regression: ${differences.join('; ')}.`);
+    return `${lines.join('\n')}\n`;
+  },
+  profileKinds,
+);

@@ -2,6 +2,8 @@
 //
 // Nothing is dropped as an outlier. Random numbers are seeded: the same samples give the same verdict.
 
+import { checked } from '../../base/signatures.ts';
+import { profileKinds } from '../signatures.ts';
 import { median } from '../statistics.ts';
 
 export interface Ratio {
@@ -48,40 +50,50 @@ function resampledMedian(sorted: Float64Array, counts: Uint16Array, random: () =
 }
 
 /** How much larger b is than a, by medians. */
-export function medianRatio(a: readonly number[], b: readonly number[], times = resamples, seed = 1): Ratio {
-  const [sa, sb] = [Float64Array.from(a).sort(), Float64Array.from(b).sort()];
-  const [ca, cb] = [new Uint16Array(sa.length), new Uint16Array(sb.length)];
-  const random = seededRandom(seed);
-  const ratios = new Float64Array(times);
-  for (let i = 0; i < times; i++) {
-    ratios[i] = resampledMedian(sb, cb, random) / resampledMedian(sa, ca, random);
-  }
-  ratios.sort();
-  const at = (share: number): number => ratios[Math.min(times - 1, Math.floor(share * times))]!;
-  return { ratio: median(sb) / median(sa), low: at(0.025), high: at(0.975) };
-}
+export const medianRatio = checked(
+  'medianRatio',
+  'a:numbers b:numbers times:number? seed:number?',
+  (a: readonly number[], b: readonly number[], times = resamples, seed = 1): Ratio => {
+    const [sa, sb] = [Float64Array.from(a).sort(), Float64Array.from(b).sort()];
+    const [ca, cb] = [new Uint16Array(sa.length), new Uint16Array(sb.length)];
+    const random = seededRandom(seed);
+    const ratios = new Float64Array(times);
+    for (let i = 0; i < times; i++) {
+      ratios[i] = resampledMedian(sb, cb, random) / resampledMedian(sa, ca, random);
+    }
+    ratios.sort();
+    const at = (share: number): number => ratios[Math.min(times - 1, Math.floor(share * times))]!;
+    return { ratio: median(sb) / median(sa), low: at(0.025), high: at(0.975) };
+  },
+  profileKinds,
+);
 
 /** Two-sided p that a and b are of one distribution: Mann and Whitney's U with ties, by its normal approximation. */
-export function mannWhitney(a: readonly number[], b: readonly number[]): number {
-  const [n, m] = [a.length, b.length];
-  if (n === 0 || m === 0) return 1;
-  const all = [...a.map((v) => [v, 0] as const), ...b.map((v) => [v, 1] as const)].sort((x, y) => x[0] - y[0]);
-  let [rankSum, ties] = [0, 0];
-  for (let i = 0; i < all.length; ) {
-    let j = i;
-    while (j < all.length && all[j]![0] === all[i]![0]) j++;
-    const rank = (i + j + 1) / 2;
-    for (let k = i; k < j; k++) if (all[k]![1] === 0) rankSum += rank;
-    ties += (j - i) ** 3 - (j - i);
-    i = j;
-  }
-  const u = rankSum - (n * (n + 1)) / 2;
-  const total = n + m;
-  const variance = ((n * m) / 12) * (total + 1 - ties / (total * (total - 1)));
-  if (variance <= 0) return 1;
-  const z = Math.max(0, Math.abs(u - (n * m) / 2) - 0.5) / Math.sqrt(variance);
-  return 2 * (1 - normalBelow(z));
-}
+export const mannWhitney = checked(
+  'mannWhitney',
+  'a:numbers b:numbers',
+  (a: readonly number[], b: readonly number[]): number => {
+    const [n, m] = [a.length, b.length];
+    if (n === 0 || m === 0) return 1;
+    const all = [...a.map((v) => [v, 0] as const), ...b.map((v) => [v, 1] as const)].sort((x, y) => x[0] - y[0]);
+    let [rankSum, ties] = [0, 0];
+    for (let i = 0; i < all.length; ) {
+      let j = i;
+      while (j < all.length && all[j]![0] === all[i]![0]) j++;
+      const rank = (i + j + 1) / 2;
+      for (let k = i; k < j; k++) if (all[k]![1] === 0) rankSum += rank;
+      ties += (j - i) ** 3 - (j - i);
+      i = j;
+    }
+    const u = rankSum - (n * (n + 1)) / 2;
+    const total = n + m;
+    const variance = ((n * m) / 12) * (total + 1 - ties / (total * (total - 1)));
+    if (variance <= 0) return 1;
+    const z = Math.max(0, Math.abs(u - (n * m) / 2) - 0.5) / Math.sqrt(variance);
+    return 2 * (1 - normalBelow(z));
+  },
+  profileKinds,
+);
 
 /** Of the standard normal distribution; Abramowitz and Stegun 26.2.17, exact to 7.5e-8. */
 function normalBelow(z: number): number {
@@ -92,16 +104,21 @@ function normalBelow(z: number): number {
 }
 
 /** Holm: which of several tests still say something together, at one level for all. By position. */
-export function holm(ps: readonly number[], level = 0.05): boolean[] {
-  const order = ps.map((p, i) => [p, i] as const).sort((x, y) => x[0] - y[0]);
-  const kept = ps.map(() => false);
-  for (let k = 0; k < order.length; k++) {
-    const [p, i] = order[k]!;
-    if (p > level / (ps.length - k)) break;
-    kept[i] = true;
-  }
-  return kept;
-}
+export const holm = checked(
+  'holm',
+  'ps:numbers level:number?',
+  (ps: readonly number[], level = 0.05): boolean[] => {
+    const order = ps.map((p, i) => [p, i] as const).sort((x, y) => x[0] - y[0]);
+    const kept = ps.map(() => false);
+    for (let k = 0; k < order.length; k++) {
+      const [p, i] = order[k]!;
+      if (p > level / (ps.length - k)) break;
+      kept[i] = true;
+    }
+    return kept;
+  },
+  profileKinds,
+);
 
 /**
  * How far apart the medians of identical runs are, as a share: of the odd and the even samples, and of the first and the second half.

@@ -1,5 +1,7 @@
 // One verdict on two lots of samples: the same for compare, gate, baselines and the benches.
 
+import { checked } from '../../base/signatures.ts';
+import { profileKinds } from '../signatures.ts';
 import { mannWhitney, medianRatio, noiseOf, type Ratio } from './statistics.ts';
 
 export interface Judged extends Ratio {
@@ -23,19 +25,24 @@ export const leastSamples = 30;
 export const mostNoise = 0.1;
 
 /** `noise` of identical runs if it is known better than from these samples. */
-export function judge(a: readonly number[], b: readonly number[], noise = Math.max(noiseOf(a), noiseOf(b))): Judged {
-  const { ratio, low, high } = medianRatio(a, b);
-  const threshold = Math.max(leastEffect, noiseTimes * noise);
-  const p = mannWhitney(a, b);
-  return {
-    ratio,
-    low,
-    high,
-    p,
-    noise,
-    threshold,
-    samples: [a.length, b.length],
-    slower: low > 1 && ratio - 1 > threshold,
-    faster: high < 1 && 1 / ratio - 1 > threshold,
-  };
-}
+export const judge = checked(
+  'judge',
+  'a:numbers b:numbers noise:number?',
+  (a: readonly number[], b: readonly number[], noise = Math.max(noiseOf(a), noiseOf(b))): Judged => {
+    const { ratio, low, high } = medianRatio(a, b);
+    const threshold = Math.max(leastEffect, noiseTimes * noise);
+    const p = mannWhitney(a, b);
+    return {
+      ratio,
+      low,
+      high,
+      p,
+      noise,
+      threshold,
+      samples: [a.length, b.length],
+      slower: low > 1 && ratio - 1 > threshold,
+      faster: high < 1 && 1 / ratio - 1 > threshold,
+    };
+  },
+  profileKinds,
+);

@@ -2,8 +2,10 @@
 // factor.
 
 import { formatBytes } from '../../base/format.ts';
+import { checked } from '../../base/signatures.ts';
 import { isHost } from '../analyse/entry-times.ts';
 import type { ProfileFile } from '../file/types.ts';
+import { profileKinds } from '../signatures.ts';
 import { median } from '../statistics.ts';
 import { type Call, Facts, onGpu, onHost } from './facts.ts';
 
@@ -244,7 +246,14 @@ function pair(predictions: readonly { device: string; us: number }[]): { cpu: nu
 }
 
 /** Everything the rules find, in the order of the table. */
-export function suggest(profile: ProfileFile): Suggestion[] {
-  const facts = new Facts(profile);
-  return (Object.keys(rules) as RuleName[]).flatMap((rule) => rules[rule](facts).map((found) => ({ rule, ...found })));
-}
+export const suggest = checked(
+  'suggest',
+  'profile:profile',
+  (profile: ProfileFile): Suggestion[] => {
+    const facts = new Facts(profile);
+    return (Object.keys(rules) as RuleName[]).flatMap((rule) =>
+      rules[rule](facts).map((found) => ({ rule, ...found })),
+    );
+  },
+  profileKinds,
+);

@@ -2,7 +2,9 @@
 // connects nothing is collected; the socket does not keep the process alive.
 
 import { chmodSync, rmSync } from 'node:fs';
+import { checked } from '../../base/signatures.ts';
 import type { Runtime } from '../../index.ts';
+import { argumentKinds } from '../../index.ts';
 import { defaultAlerts } from '../alerts.ts';
 import { callApi } from '../http/api.ts';
 import { listenAt } from '../http/listen.ts';
@@ -15,12 +17,17 @@ import { ensureFolder, socketFolder, socketPath } from './folder.ts';
 let offered: Promise<Hub> | null = null;
 
 /** Lets `gpuforge studio attach` look at a runtime of this process. Called by createRuntime if GPUFORGE_STUDIO says so. */
-export async function offerStudio(runtime: Runtime): Promise<void> {
-  checkRuntime(runtime);
-  offered ??= open();
-  const hub = await offered;
-  hub.add(runtime, hub.watches.length === 0 ? 'runtime' : `runtime ${hub.watches.length + 1}`);
-}
+export const offerStudio = checked(
+  'offerStudio',
+  'async runtime:runtime',
+  async (runtime: Runtime): Promise<void> => {
+    checkRuntime(runtime);
+    offered ??= open();
+    const hub = await offered;
+    hub.add(runtime, hub.watches.length === 0 ? 'runtime' : `runtime ${hub.watches.length + 1}`);
+  },
+  argumentKinds,
+);
 
 async function open(): Promise<Hub> {
   const control = process.env.GPUFORGE_STUDIO === 'control';

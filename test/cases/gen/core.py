@@ -120,7 +120,8 @@ def float_for(dtype):
 
 
 def sum_type(dtype):
-    return dtype if dtype in FLOATS else ("u64" if dtype.startswith("u") else "i64")
+    """NumPy's, but for bools: their sum is a count, which is an i32."""
+    return dtype if dtype in FLOATS else "i32" if dtype == "bool" else ("u64" if dtype.startswith("u") else "i64")
 
 
 def rng_for(*name):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from .core import DTYPES, FLOATS, INTS, make, rng_for, sample
+from .core import DTYPES, FLOATS, INTS, make, rng_for, sample, sum_type
 from .linear import conv, pool
 
 def labels_of(spec):
@@ -79,7 +79,7 @@ def products(w):
             x, y = zeros(*a), zeros(*b)
             w.add("outer", [x, y], make(dtype, np.outer(x.a, y.a)))
         for shape in [(0, 3), (3, 0), (0, 0), (2, 0, 3)]:
-            d = dtype if dtype in FLOATS else "i64" if dtype in ("bool", "i32", "i64") else "u64"
+            d = sum_type(dtype)
             if dtype != "bool":
                 w.add("trace", [zeros(*shape)], make(d, np.zeros(shape[:-2])))
             w.add("diagonal", [zeros(*shape)], make(dtype, np.zeros((*shape[:-2], 0))))

@@ -246,7 +246,7 @@ def scans(w):
                     if op in ("cumsum", "cumprod"):
                         f = np.cumsum if op == "cumsum" else np.cumprod
                         d = sum_type(dtype)
-                        r = make(d, f(wide(x.t), axis).astype(np.float64)) if dtype in FLOATS else T(d, f(cast(x.t, d).a, axis))
+                        r = make(d, f(wide(x.t), axis).astype(np.float64)) if dtype in FLOATS else T(d, f(cast(x.t, d).a, axis, dtype=NP[d]))
                     else:
                         r = T(dtype, (np.maximum if op == "cummax" else np.minimum).accumulate(x.t.a, axis))
                     w.add(op, [x], r, [axis])

@@ -2,6 +2,7 @@
 
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { alone, fewestLoads, type Together } from '../../../kernel/together.ts';
 import { Code } from '../wasm/code.ts';
 import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
@@ -24,10 +25,13 @@ export interface Rendered {
 /** Number of a pseudo axis: the chunks of the vector axis. */
 export const chunkAxis = -2;
 
-export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
+export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
+  const v = outputAxis(given);
+  // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
+  const near = fewestLoads(given, (axis) => axis !== v.axis, exprs) ?? alone(given);
+  const { kernel } = near;
   const roots = kernel.outputs.map((o) => o.value);
   const found = survey(roots);
-  const v = outputAxis(kernel);
   const bodies = bodiesFor(
     found,
     kernel.outputs.map((o) => storedWidth(o.type)),
@@ -46,7 +50,7 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
   const em = new Emitter({
     func,
     exprs,
-    layout: argsLayout(kernel),
+    layout: argsLayout(given),
     depths,
     vectorAxis: v.axis,
     accVaries: false,
@@ -60,7 +64,7 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
   const scopes = [new WasmScope(0, null)];
   for (let k = 0; k < axes.length; k++) scopes.push(new WasmScope(k + 1, scopes[k]!));
   const row = scopes[scopes.length - 1]!;
-  const index = positionOf(kernel, exprs);
+  const indices = positionsOf(near, exprs);
   const cases = casesOf(roots, {
     exprs,
     axis: v.axis,
@@ -78,8 +82,8 @@ export function renderMap(kernel: Kernel, exprs: Exprs, module: WasmModule, opti
   emitCase(em, cases, range, v.size, row, inner, (loop, { lo, hi }, out) => {
     const targets: Target[] = kernel.outputs.map((o, k) => ({
       output: { type: o.type, value: loop.roots[k]! },
-      buffer: kernel.inputs.length + k,
-      index,
+      buffer: kernel.inputs.length + (k % given.outputs.length),
+      index: indices[Math.floor(k / given.outputs.length)]!,
     }));
     const fixed = whole ? v.size : chunks.count === 1 && isFixed(cases) ? loop.to - loop.from : null;
     out.get(lo).set(position);
@@ -116,15 +120,19 @@ function isFixed(c: ReturnType<typeof casesOf>): boolean {
 }
 
 /** The row-major position of an element of the output. */
-export function positionOf(kernel: Kernel, exprs: Exprs): Expr {
+export const positionOf = (kernel: Kernel, exprs: Exprs): Expr => positionsOf(alone(kernel), exprs)[0]!;
+
+/** Those of all neighbours that are computed together. */
+function positionsOf({ kernel, axis: along, count, stride: apart }: Together, exprs: Exprs): Expr[] {
   let index: Expr = exprs.const('index', 0);
   let stride = 1;
   for (let axis = kernel.space.length - 1; axis >= 0; axis--) {
     const size = kernel.space[axis]!;
-    index = exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', stride)));
-    stride *= size;
+    const step = axis === along ? stride * count : stride;
+    index = exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', step)));
+    stride = size * step;
   }
-  return index;
+  return Array.from({ length: count }, (_, u) => exprs.alu('add', index, exprs.const('index', u * apart)));
 }
 
 /** Locals with the part of the vector axis that the present item handles. */

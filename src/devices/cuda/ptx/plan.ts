@@ -85,7 +85,7 @@ function rowPlan(
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
   // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
-  if (enoughRows && group === 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
+  if (enoughRows && group > 8 && group <= 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
   let unroll = unrollFor(vector, operations, stateBytes);
   const heavy = operations >= heavyOperations;
   // Work that takes long at each position is spread over all processors before a thread gets a second position.

@@ -10,14 +10,14 @@ import { type Expr, Exprs, type Load } from '../../../kernel/expr.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Accumulator, Kernel, Output, Rows } from '../../../kernel/kernel.ts';
 import { rewriter } from '../../../kernel/rewrite.ts';
-import { isFlat } from '../../../kernel/rows.ts';
+import { isColumnLoad, isElementLoad, isFlat, loadsOf } from '../../../kernel/rows.ts';
 import { below } from '../../../kernel/walk.ts';
 import { emitAlu } from '../ptx/alu.ts';
 import { EntryPoint, entryName, moduleText } from '../ptx/code.ts';
 import { fold, resultOf } from '../ptx/combine.ts';
 import { emitStore, throughMemory } from '../ptx/memory.ts';
 import { foldTree, start } from '../ptx/reduce/builder.ts';
-import { combineGroup } from '../ptx/reduce/rows.ts';
+import { combineColumns, combineGroup } from '../ptx/reduce/rows.ts';
 import { PtxScope } from '../ptx/scope.ts';
 import { indexBitsFor, rootsOf, unravel } from '../ptx/shape.ts';
 import type { Target } from '../ptx/target.ts';
@@ -33,9 +33,14 @@ interface Layout {
   readonly vector: number;
   /** Vectors that each thread has of a row. */
   readonly places: number;
+  /** Neighbouring threads have neighbouring rows: those lie side by side. */
+  readonly turned: boolean;
 }
 
-const mostThreads = 1024;
+/** Threads of a row; fewer, with more places each, where little is done with an element. */
+const mostThreads = { heavy: 1024, light: 512 } as const;
+/** Operations on an element from which it is much: a softmax has more, a layer norm fewer. */
+const heavyFrom = 100;
 
 /**
  * One vector for each thread where rows are not too long for it: what a thread does with its places is written out one after the
@@ -43,14 +48,25 @@ const mostThreads = 1024;
  */
 function layoutOf(stack: Rows): Layout {
   const { columns } = stack;
+  if (isTurned(stack)) return { group: 32, threads: 512, vector: 1, places: Math.ceil(columns / 32), turned: true };
   const widest = Math.max(...[...stack.inputs, ...stack.outputs].map((b) => dtypeInfo[b.type].bytes));
   let vector = Math.min(16 / widest, 8);
   // A vector must not run over the end of a row, nor of its innermost axis.
   while (vector > 1 && stack.stages.some(({ kernel }) => innermost(kernel) % vector !== 0)) vector /= 2;
   let group = 32;
-  while (group < mostThreads && group * vector < columns) group *= 2;
+  const most = mostThreads[isHeavy(stack) ? 'heavy' : 'light'];
+  while (group < most && group * vector < columns) group *= 2;
   const threads = group === 32 ? 256 : group;
-  return { group, threads, vector, places: Math.ceil(columns / (group * vector)) };
+  return { group, threads, vector, places: Math.ceil(columns / (group * vector)), turned: false };
+}
+
+const isHeavy = ({ stages }: Rows): boolean =>
+  stages.reduce((n, { kernel }) => n + reachable(rootsOf(kernel)).length, 0) >= heavyFrom;
+
+/** Whether what is held of rows lies in columns. */
+function isTurned({ stages }: Rows): boolean {
+  const all = stages.flatMap(({ kernel }) => loadsOf(kernel).map((load) => ({ load, kernel })));
+  return !all.some((l) => isElementLoad(l.load, l.kernel)) && all.some((l) => isColumnLoad(l.load, l.kernel));
 }
 
 /** The size of the axis whose elements lie side by side. */
@@ -92,7 +108,7 @@ interface Here {
 
 function render(stack: Rows, layout: Layout, target: Target): EntryPoint {
   const { columns, rows } = stack;
-  const { group, threads, vector, places } = layout;
+  const { group, threads, vector, places, turned } = layout;
   const entry = new EntryPoint(entryName(stack.name), target);
   const { body } = entry;
   const wide = stack.stages.some(({ kernel }) => indexBitsFor(kernel, reachable(rootsOf(kernel))) === 64);
@@ -106,11 +122,19 @@ function render(stack: Rows, layout: Layout, target: Target): EntryPoint {
 
   const index = (r: string): string => (bits === 32 ? r : body.def('d', 'cvt.u64.u32', r));
   const tid = body.def('r', 'mov.u32', '%tid.x');
-  const member = group === threads ? tid : body.def('r', 'and.b32', tid, group - 1);
   const perBlock = threads / group;
+  const split = (by: number): [string, string] => [
+    body.def('r', 'and.b32', tid, by - 1),
+    body.def('r', 'shr.u32', tid, Math.log2(by)),
+  ];
+  // Of a block's threads: which member of its row, and which row of the block.
+  const [member, own] = turned
+    ? (split(perBlock).reverse() as [string, string])
+    : group === threads
+      ? [tid, '']
+      : split(group);
   const cta = body.def('r', 'mov.u32', '%ctaid.x');
-  const number =
-    perBlock === 1 ? cta : body.def('r', 'mad.lo.s32', cta, perBlock, body.def('r', 'shr.u32', tid, Math.log2(group)));
+  const number = perBlock === 1 ? cta : body.def('r', 'mad.lo.s32', cta, perBlock, own);
   const raw = index(number);
   const ragged = rows % perBlock !== 0;
   const here: Here = {
@@ -155,14 +179,15 @@ function render(stack: Rows, layout: Layout, target: Target): EntryPoint {
   );
   const stages = inOneLanguage(stack);
   // All at once, before anything waits.
-  for (const scope of elements) for (const load of elementLoads(stages, sizes)) scope.values(load);
+  for (const scope of elements)
+    for (const load of elementLoads(stages, sizes, turned ? first!.kernel : null)) scope.values(load);
   const results: string[] = [];
   for (const stage of stages) {
     if (stage.accumulators.length === 0) {
       storeElements(stage, elements, here, columns, vector, pointers);
       continue;
     }
-    results.push(...reduce(stage, row, elements, here, group, pointers, results));
+    results.push(...reduce(stage, row, elements, here, layout, pointers, results));
     const accumulators = results.map((r) => [r]);
     row = row.extend({ accumulators });
     elements = elements.map((e) => e.extend({ accumulators }));
@@ -204,9 +229,10 @@ function inOneLanguage({ stages }: Rows): Stage[] {
 }
 
 /** Operands of whole rows. */
-function elementLoads(stages: readonly Stage[], sizes: readonly number[]): Load[] {
+function elementLoads(stages: readonly Stage[], sizes: readonly number[], columns: Kernel | null): Load[] {
   const values = stages.flatMap((s) => [...s.accumulators, ...s.outputs].map((o) => o.value));
-  return [...below(values)].filter((e): e is Load => e.kind === 'load' && e.gate === null && isFlat(e.index, sizes));
+  const whole = (e: Load): boolean => (columns ? isColumnLoad(e, columns) : e.gate === null && isFlat(e.index, sizes));
+  return [...below(values)].filter((e): e is Load => e.kind === 'load' && whole(e));
 }
 
 /** Folds each row; the values that the stage makes of it, in every thread. */
@@ -215,7 +241,7 @@ function reduce(
   row: PtxScope,
   elements: readonly PtxScope[],
   here: Here,
-  group: number,
+  { group, turned, threads }: Layout,
   pointers: readonly string[],
   before: readonly string[],
 ): string[] {
@@ -235,7 +261,8 @@ function reduce(
     });
   });
   foldTree(combining, row, lanes);
-  combineGroup(combining, row, lanes[0]!, group);
+  if (turned) combineColumns(combining, row, lanes[0]!, threads / group);
+  else combineGroup(combining, row, lanes[0]!, group);
   const accumulators: Values[] = Array.from({ length: own }, (_, n) => before.slice(n, n + 1));
   accumulators.push(...folded.map((a, i) => [resultOf(body, a, lanes[0]![i]!, bits)]));
   const finished = row.extend({ accumulators });

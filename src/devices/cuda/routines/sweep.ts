@@ -12,6 +12,7 @@ import {
   type RadixBuffers,
   type RadixPlan,
   tilesOf,
+  type Word,
   wordOf,
 } from './radix-plan.ts';
 
@@ -68,10 +69,8 @@ export function sweep(plan: RadixPlan, buffers: RadixBuffers, pass: number, targ
   const mine = b.def('r', 'mad.lo.u32', warp, digits * 4, shared);
   const ranks = keys.map((key, i) => {
     const digit = digitOf(kit, plan, key, pass);
-    // Lanes beyond the row form a group of their own that counts nothing.
     const there = inside(i);
-    const grouped = b.def('r', 'selp.b32', digit, digits, there);
-    const peers = b.def('r', 'match.any.sync.b32', grouped, '0xffffffff');
+    const peers = withSameDigit(kit, digit, there);
     const before = b.def('r', 'popc.b32', b.def('r', 'and.b32', peers, below));
     const counter = b.def('r', 'mad.lo.u32', digit, 4, mine);
     const count = b.def('r', 'ld.shared.u32', `[${counter}]`);
@@ -146,15 +145,7 @@ export function sweep(plan: RadixPlan, buffers: RadixBuffers, pass: number, targ
     const before = b.def(word.kind, `mov.${word.bits}`, start);
     kit.when(b.def('p', 'setp.ne.u32', tile, 0), () => {
       b.set(before, `mov.${word.bits}`, 0);
-      const look = b.def('d', 'sub.u64', tellAt, digits * word.bytes);
-      const again = kit.entry.label('look');
-      b.label(again);
-      const heard = b.def(word.kind, `ld.relaxed.gpu.global.${word.bits}`, `[${look}]`);
-      const silent = b.def('p', `setp.lt.${word.unsigned}`, heard, word.own);
-      b.emit(`@${silent} bra ${again}`);
-      b.set(before, `add.${word.unsigned}`, before, b.def(word.kind, `and.${word.bits}`, heard, word.value));
-      b.set(look, 'sub.u64', look, digits * word.bytes);
-      b.emit(`@${b.def('p', `setp.lt.${word.unsigned}`, heard, word.sum)} bra ${again}`);
+      lookBack(kit, word, before, tellAt, b.def('d', 'mad.lo.u64', kit.wide(tile), -digits * word.bytes, tellAt));
     });
     tell(b.def(word.kind, `add.${word.unsigned}`, before, widened(total)), word.sum);
     const shift = b.def(word.kind, `sub.${word.unsigned}`, before, widened(place));
@@ -189,4 +180,43 @@ export function sweep(plan: RadixPlan, buffers: RadixBuffers, pass: number, targ
     else b.emit(`@${goes(i)} st.global.u32 [${kit.at(positionsOut, targetOf(within), 4)}], ${position}`);
   }
   return kit.finish([plan.rows * tiles.count, 1, 1], threads, 0, 1024 / threads);
+}
+
+/** The lanes with the same digit, of those that are there: a vote on each bit, which takes less time than `match`. */
+function withSameDigit(kit: Kit, digit: string, there: string): string {
+  const { b } = kit;
+  const vote = (p: string): string => b.def('r', 'vote.sync.ballot.b32', p, '0xffffffff');
+  let peers = vote(there);
+  for (let bit = 0; 2 ** bit < digits; bit++) {
+    // All bits as that one is: those who voted otherwise are none of them.
+    const own = b.def('r', 'bfe.s32', digit, bit, 1);
+    const differ = b.def('r', 'xor.b32', vote(b.def('p', 'setp.ne.s32', own, 0)), own);
+    peers = b.def('r', 'and.b32', peers, b.def('r', 'not.b32', differ));
+  }
+  return peers;
+}
+
+/** Words of tiles before that are asked for at once: waiting for them one by one takes longer than all the rest. */
+const atOnce = 8;
+
+/** Adds up what the tiles before this one tell of a digit, up to the last that tells a sum. `own` and `first`: where it and the row's first tile do. */
+function lookBack(kit: Kit, word: Word, before: string, own: string, first: string): void {
+  const { b } = kit;
+  const step = digits * word.bytes;
+  const at = b.def('d', 'sub.u64', own, step);
+  const [again, done] = [kit.entry.label('look'), kit.entry.label('heard')];
+  b.label(again);
+  const heard = Array.from({ length: atOnce }, (_, i) => {
+    // The first tile tells a sum: what would lie before it is not looked at.
+    const from = i === 0 ? at : b.def('d', 'max.s64', b.def('d', 'sub.u64', at, i * step), first);
+    return b.def(word.kind, `ld.relaxed.gpu.global.${word.bits}`, `[${from}]`);
+  });
+  for (const told of heard) {
+    b.emit(`@${b.def('p', `setp.lt.${word.unsigned}`, told, word.own)} bra ${again}`);
+    b.set(before, `add.${word.unsigned}`, before, b.def(word.kind, `and.${word.bits}`, told, word.value));
+    b.set(at, 'sub.u64', at, step);
+    b.emit(`@${b.def('p', `setp.ge.${word.unsigned}`, told, word.sum)} bra ${done}`);
+  }
+  b.emit(`bra ${again}`);
+  b.label(done);
 }

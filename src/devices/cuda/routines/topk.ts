@@ -1,9 +1,9 @@
 // The first few of each row as if it were sorted, by selection: counts of digits, from the highest on, show where the last of them is.
 //
 // A block has a row, or a part of one where there are too few rows: then the parts' own first ones are selected from once more. Every
-// pass counts the next eleven bits of those keys that agree with what is known of the last one so far, and ends the search where
+// pass counts the next digit of those keys that agree with what is known of the last one so far, and ends the search where
 // all of them belong to the result. If keys alone do not say which, because some are equal, the places of those are counted the
-// same way. What is found is sorted in shared memory.
+// same way. What is found is sorted in shared memory. A few of short rows are found by a warp (topk-warp.ts).
 
 import { dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import type { TopK } from '../../../kernel/kernel.ts';
@@ -15,12 +15,18 @@ import type { Argument } from '../step.ts';
 import { eachOf, sortPairs } from './bitonic.ts';
 import { Kit, Layout } from './kit.ts';
 import { keyBytes, sortKey } from './sort.ts';
+import { fitsWarp, warpRecipe } from './topk-warp.ts';
 
-const threads = 256;
-const warps = threads / 32;
-const digitBits = 11;
-const bins = 2 ** digitBits;
-const binsPerThread = bins / threads;
+/** How a block searches: so many threads, and so many bits of a key at a time. */
+interface Shape {
+  readonly threads: number;
+  readonly digitBits: number;
+}
+
+/** Short rows are done sooner than many counters are looked through. */
+const shapeOf = (columns: number): Shape =>
+  columns <= 1024 ? { threads: 128, digitBits: 9 } : { threads: 256, digitBits: 11 };
+
 /** Elements that a thread loads before it looks at them. */
 const atOnce = 4;
 /** Parts of a row are at least so long, and so many times what is kept of each. */
@@ -37,6 +43,7 @@ interface Stage extends TopK {
 }
 
 export function topkRecipe(r: TopK, target: Target): ModuleRecipe {
+  if (fitsWarp(r)) return warpRecipe(r, target);
   const layout = new Layout();
   const stages: Stage[] = [];
   let [columns, input, origins]: [number, Argument, Argument | null] = [r.columns, { kind: 'buffer', index: 0 }, null];
@@ -70,7 +77,7 @@ function partsOf(r: TopK, columns: number, { processors }: Target): number {
 }
 
 /** Digits of a number from the highest on: the first bit of each, and how many. */
-function digitsOf(bits: number): { shift: number; bits: number }[] {
+function digitsOf(bits: number, digitBits: number): { shift: number; bits: number }[] {
   const digits: { shift: number; bits: number }[] = [];
   for (let top = bits; top > 0; top -= digitBits) {
     const shift = Math.max(0, top - digitBits);
@@ -82,6 +89,10 @@ function digitsOf(bits: number): { shift: number; bits: number }[] {
 function select(s: Stage, target: Target) {
   const kit = new Kit(`${s.name}_select`, target);
   const { b } = kit;
+  const shape = shapeOf(Math.ceil(s.columns / s.parts));
+  const { threads, digitBits } = shape;
+  const bins = 2 ** digitBits;
+  const binsPerThread = bins / threads;
   const wide = keyBytes(s.type) === 8;
   const [kind, suffix, u] = wide ? (['d', 'b64', 'u64'] as const) : (['r', 'b32', 'u32'] as const);
   const input = kit.pointer(s.input);
@@ -120,7 +131,7 @@ function select(s: Stage, target: Target) {
   };
 
   const counts = kit.shared(bins * 4);
-  const sums = kit.shared(warps * 4);
+  const sums = kit.shared((threads / 32) * 4);
   const found = kit.shared(3 * 4);
   const collect = kit.entry.label('collect');
   // What is known of the last one: its bits under the masks. Of those that agree with it, so many are still to be taken.
@@ -144,7 +155,7 @@ function select(s: Stage, target: Target) {
       b.emit(`@${counted} red.shared.add.u32 [${b.def('r', 'mad.lo.u32', digit, 4, counts)}], 1`);
     });
     kit.sync();
-    findBin(kit, { own, sums, found, left, tid });
+    findBin(kit, { own, sums, found, left, tid }, shape);
     const [bin, inBin] = [b.def('r', 'ld.shared.u32', `[${found}]`), b.def('r', 'ld.shared.u32', `[${found}+8]`)];
     b.set(left, 'sub.u32', left, b.def('r', 'ld.shared.u32', `[${found}+4]`));
     if (ofPlaces) {
@@ -158,8 +169,8 @@ function select(s: Stage, target: Target) {
     b.emit(`@${b.def('p', 'setp.eq.u32', inBin, left)} bra ${collect}`);
   };
   const keyBits = isFloat(s.type) && elementBytes === 2 ? 32 : 8 * elementBytes;
-  for (const { shift, bits } of digitsOf(keyBits)) narrowDown(shift, bits, false);
-  for (const { shift, bits } of digitsOf(Math.ceil(Math.log2(s.columns + 1)))) narrowDown(shift, bits, true);
+  for (const { shift, bits } of digitsOf(keyBits, digitBits)) narrowDown(shift, bits, false);
+  for (const { shift, bits } of digitsOf(Math.ceil(Math.log2(s.columns + 1)), digitBits)) narrowDown(shift, bits, true);
 
   b.label(collect);
   const size = Math.max(2, 2 ** Math.ceil(Math.log2(s.count)));
@@ -211,7 +222,8 @@ interface Search {
 }
 
 /** Finds the bin with the `left`-th of all that were counted; `found` gets it, how many are in the bins before, and how many in it. */
-function findBin(kit: Kit, { own, sums, found, left, tid }: Search): void {
+function findBin(kit: Kit, { own, sums, found, left, tid }: Search, { threads, digitBits }: Shape): void {
+  const [warps, binsPerThread] = [threads / 32, 2 ** digitBits / threads];
   const { b } = kit;
   const counted: string[] = [];
   for (let i = 0; i < binsPerThread; i += 4) {

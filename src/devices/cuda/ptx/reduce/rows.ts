@@ -119,6 +119,41 @@ export function combineGroup(b: Combining, scope: PtxScope, states: States, grou
   for (let distance = warps / 2; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
 }
 
+/**
+ * Combines the 32 threads of each row where a block has `across` rows, and neighbouring threads have neighbouring rows; all of them hold the
+ * result. The states go through shared memory to the threads of one warp, and back.
+ */
+export function combineColumns(b: Combining, scope: PtxScope, states: States, across: number): void {
+  const { body } = b.entry;
+  const slots = slotsOf(b);
+  // Padded, so that threads of one row do not meet in a bank.
+  const plane = across * 33 * 8;
+  const base = body.def('r', 'mov.u32', b.entry.sharedArray(slots.length * plane));
+  const row = body.def('r', 'and.b32', b.tid, across - 1);
+  const member = body.def('r', 'shr.u32', b.tid, Math.log2(across));
+  const mine = body.def('r', 'mad.lo.u32', row, 33 * 8, body.def('r', 'mad.lo.u32', member, 8, base));
+  const laneId = body.def('r', 'and.b32', b.tid, 31);
+  const line = body.def('r', 'mad.lo.u32', body.def('r', 'shr.u32', b.tid, 5), 33 * 8, base);
+  const theirs = body.def('r', 'mad.lo.u32', laneId, 8, line);
+  const put = (at: string): void =>
+    slots.forEach((slot, i) => {
+      spill(body, 'st.shared', slot.kind, states[slot.acc]![slot.register]!, `[${at}+${i * plane}]`);
+    });
+  const take = (at: string): void =>
+    slots.forEach((slot, i) => {
+      const register = states[slot.acc]![slot.register]!;
+      body.set(register, `mov.${moveSuffix(register)}`, reload(body, 'ld.shared', slot.kind, `[${at}+${i * plane}]`));
+    });
+  put(mine);
+  body.emit('bar.sync 0');
+  take(theirs);
+  for (let distance = 16; distance >= 1; distance /= 2) shuffleStep(b, scope, states, distance);
+  // Each lane has read its own slot before it writes it: every lane holds the row's result.
+  put(theirs);
+  body.emit('bar.sync 0');
+  take(mine);
+}
+
 function shuffleStep(b: Combining, scope: PtxScope, states: States, distance: number): void {
   const other = b.kernel.accumulators.map((a, i) =>
     stateKinds(a, b.bits).map((kind, k) => shuffle(b.entry.body, kind, states[i]![k]!, distance)),
