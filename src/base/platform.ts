@@ -3,7 +3,8 @@
 export const isNode = (): boolean => typeof process !== 'undefined' && Boolean(process.versions?.node);
 
 /** Imports a module of Node. The name is built at run time, so that bundlers for browsers do not try to resolve it. */
-export const importNode = (name: string): Promise<unknown> => import(/* @vite-ignore */ ['node', name].join(':'));
+export const importNode = (name: string): Promise<unknown> =>
+  import(/* @vite-ignore */ /* webpackIgnore: true */ ['node', name].join(':'));
 
 /** A timer that keeps no process alive, where timers do that. */
 export function idle<T>(timer: T): T {
