@@ -148,7 +148,10 @@ const eitherOf = (words: readonly string[]): string =>
 
 const anyOf = (checks: readonly Check[]): Check => ({
   ...checks[0],
-  is: (v) => checks.some((c) => c.is(v)),
+  is: (v) => {
+    for (let i = 0; i < checks.length; i++) if (checks[i]!.is(v)) return true;
+    return false;
+  },
   words: eitherOf(checks.map((c) => c.words)),
   habit: (v, call) => checks.map((c) => c.habit?.(v, call)).find(Boolean),
   // An object is held against what takes objects.
@@ -157,7 +160,7 @@ const anyOf = (checks: readonly Check[]): Check => ({
 
 function listOfKind(item: Check): Check {
   return {
-    is: (v) => Array.isArray(v) && v.every(item.is),
+    is: (v) => Array.isArray(v) && v.every((x) => item.is(x)),
     words: `an array of ${item.many ?? item.words}`,
     tell: (v, name, call) => {
       const i = Array.isArray(v) ? v.findIndex((x) => !item.is(x)) : -1;
@@ -170,13 +173,15 @@ function optionsOf(options: readonly Parameter[]): Check {
   const known = new Map(options.map((o) => [o.name, o]));
   const names = options.map((o) => o.name).join(', ');
   // The value that cannot be used: a name that is not known, or one whose value is wrong.
+  const needed = options.filter((o) => !o.optional);
   const misfit = (given: object): string | undefined => {
     for (const key in given) {
       const value = (given as Record<string, unknown>)[key];
       const option = known.get(key);
       if (!option || !(value === undefined || option.check.is(value))) return key;
     }
-    return options.find((o) => !o.optional && (given as Record<string, unknown>)[o.name] === undefined)?.name;
+    if (needed.length === 0) return undefined;
+    return needed.find((o) => (given as Record<string, unknown>)[o.name] === undefined)?.name;
   };
   return {
     is: (v) =>
@@ -301,13 +306,30 @@ type Callable = (this: unknown, ...args: never[]) => unknown;
 /** A function that refuses what does not fit its signature. */
 export function checked<F extends Callable>(where: string, signature: string, run: F, kinds: Kinds = plainKinds): F {
   let known: Signature | null = null;
-  return function (this: unknown, ...args: never[]): unknown {
-    known ??= read(signature, kinds);
-    const bad = known.forms.length === 1 && misfitAt(known.forms[0]!, args) < 0 ? null : refusal(where, known, args);
-    if (!bad) return run.apply(this, args);
+  // How many arguments the short way takes, once the signature is read: none, or one if nothing else must be given.
+  let most = -1;
+  let first: Parameter | null = null;
+  const full = (self: unknown, args: never[]): unknown => {
+    if (!known) {
+      known = read(signature, kinds);
+      const [form, another] = known.forms;
+      first = form![0] ?? null;
+      if (!another && !first?.rest && form!.slice(1).every((p) => p.optional || p.rest)) most = first ? 1 : 0;
+    }
+    const bad = refusal(where, known, args);
+    if (!bad) return run.apply(self, args);
     if (known.rejects) return Promise.reject(bad);
     throw bad;
-  } as F;
+  };
+  return function (this: unknown, value: never): unknown {
+    // biome-ignore lint/complexity/noArguments: an array of them would be made at every call of every op.
+    const count = arguments.length;
+    if (count === 0 && (most === 0 || (most === 1 && first!.optional))) return run.call(this);
+    if (count === 1 && most === 1 && (value === undefined ? first!.optional : first!.check.is(value)))
+      return run.call(this, value);
+    // biome-ignore lint/complexity/noArguments: as above.
+    return full(this, [...arguments] as never[]);
+  } as unknown as F;
 }
 
 /** A check of the arguments of a constructor, to be called with all of them. */

@@ -3,7 +3,7 @@
 //
 // The list is kept under a name that all copies of the library in a process share, and exists only once a tool asked for it.
 
-import { isNode } from '../base/platform.ts';
+import { environment } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -25,7 +25,7 @@ export const whenRuntimeOpens = checked('whenRuntimeOpens', 'told:function', (to
 
 export async function announce(runtime: Runtime): Promise<Runtime> {
   const tools = holder[key];
-  const studio = isNode() && process.env.GPUFORGE_STUDIO;
+  const studio = environment().GPUFORGE_STUDIO;
   if (tools?.size || studio)
     await (await import('./tell-tools.ts')).tellTools(runtime, [...(tools ?? [])], studio || '');
   return runtime;

@@ -1,5 +1,6 @@
 // createRuntime: checks the options, opens devices, and puts the parts of a runtime together.
 
+import { environment } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
 import { type MemoryOptions, type MemorySettings, memorySettings } from '../governor/memory/options.ts';
 import type { RuntimeMemory } from '../governor/memory/runtime-memory.ts';
@@ -56,8 +57,7 @@ export const createRuntime: (options?: RuntimeOptions) => Promise<Runtime> = che
 );
 
 async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  const development =
-    options.development ?? (typeof process !== 'undefined' && process.env?.NODE_ENV === 'development');
+  const development = options.development ?? environment().NODE_ENV === 'development';
   const memory = memorySettings(options.memory);
   const recovery = resolveRecovery(options.recovery);
   const routing = resolveRouting(options.routing);

@@ -1,7 +1,7 @@
 // Finding and opening devices: what works is opened, for the rest the reason is kept. The code of a device is imported when
 // it is looked for: a page that asks for WebGPU alone loads nothing of the others.
 
-import { isNode } from '../base/platform.ts';
+import { isDenied, isNode } from '../base/platform.ts';
 import type { CpuOptions } from '../devices/cpu/device.ts';
 import type { CudaOptions } from '../devices/cuda/discover.ts';
 import type { Device } from '../devices/device.ts';
@@ -106,7 +106,8 @@ export async function openDevices(
   const opened = await Promise.all(
     kinds.map((k) => {
       if (isDevice(k)) return openOwn(k, timeoutMs);
-      return apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs);
+      const opening = apart.includes(k) ? openApart(k, options, timeoutMs) : openers[k](options, timeoutMs);
+      return opening.catch((e: unknown) => notPermitted(k, e));
     }),
   );
   // A GPU emulated on the CPU is slower than the CPU device: it goes last.
@@ -119,6 +120,14 @@ export async function openDevices(
   ];
   if (devices.length === 0) throw noDevice(reports);
   return { devices, reports };
+}
+
+/** Deno asks for permissions: a device that lacks one is left out, with the flag that grants it. */
+function notPermitted(id: DeviceKind, error: unknown): Opened {
+  if (!isDenied(error)) throw error;
+  const { message } = error as Error;
+  const flag = /--allow-[\w-]+/.exec(message)?.[0] ?? '--allow-all';
+  return { devices: [], refused: [{ id, reason: message, fix: `Run Deno with ${flag}.` }] };
 }
 
 export function noDevice(reports: readonly DeviceReport[]): DeviceUnavailable {

@@ -1,6 +1,6 @@
 // Puts the governor of a runtime together: places, memory ladder and monitor, health and losses, recovery, router.
 
-import { idle, importNode, isNode } from '../base/platform.ts';
+import { idle, importNode, isNode, permitted } from '../base/platform.ts';
 import type { Device } from '../devices/device.ts';
 import { type MemoryWatch, Place } from '../devices/place.ts';
 import { describeHolders } from '../governor/memory/holders.ts';
@@ -198,7 +198,9 @@ function* onDevices(holders: Iterable<Holder>): Generator<Holder> {
 
 /** The machine's memory in bytes, where it can be known. */
 async function hostMemory(): Promise<number> {
-  if (isNode()) return ((await importNode('os')) as typeof import('node:os')).totalmem();
+  const os = isNode() ? ((await importNode('os')) as typeof import('node:os')) : null;
+  const known = os && permitted(() => os.totalmem(), 0);
+  if (known) return known;
   // Browsers tell at most 8, in GiB; some do not tell.
   const told = (globalThis.navigator as { deviceMemory?: number } | undefined)?.deviceMemory ?? 4;
   return told * 2 ** 30;

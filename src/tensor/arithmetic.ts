@@ -1,10 +1,12 @@
 // Arithmetic with a second operand: sums, products, comparison, logic, bits.
 
 import type { DType } from '../base/dtype.ts';
+import { checked } from '../base/signatures.ts';
 import { aluNode, dtypeBit, floatLike, type Node } from '../graph/node.ts';
 import { type BinaryOp, binaryOps, floatBits } from './binary.ts';
 import type { ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
+import { isOperand, tensorKinds } from './signatures.ts';
 import type { Tensor } from './tensor.ts';
 
 /** The dtype of two operands of one dtype; known only at run time if they differ. */
@@ -249,4 +251,17 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
   protected operand(other: Operand, where: string): Node | ScalarInput {
     return other instanceof TensorCore ? this.sibling(other, where).node : other;
   }
+}
+
+// The methods above as they are called: checked, and without a call in between, for these are the ops that are called most.
+for (const name of Object.keys(binaryOps) as (keyof typeof binaryOps)[]) {
+  const prototype = Arithmetic.prototype as unknown as Record<string, (other: never) => Tensor>;
+  const refusing = checked(name, 'other:operand', prototype[name]!, tensorKinds);
+  const method = function (this: { arithmetic(name: string, other: unknown): Tensor }, other: unknown): Tensor {
+    // biome-ignore lint/complexity/noArguments: an array of them would be made at every call.
+    if (arguments.length === 1 && isOperand(other)) return this.arithmetic(name, other);
+    // biome-ignore lint/complexity/noArguments: as above.
+    return Reflect.apply(refusing, this, arguments);
+  };
+  Object.defineProperty(prototype, name, { value: method, writable: true, configurable: true });
 }

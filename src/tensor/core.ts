@@ -62,14 +62,17 @@ export abstract class TensorCore<D extends DType = DType> {
     }
   }
 
+  /** The type of the elements. */
   get dtype(): D {
     return this.#node.dtype as D;
   }
 
+  /** The length of each axis. */
   get shape(): Shape {
     return this.#node.shape.values;
   }
 
+  /** Number of axes. */
   get rank(): number {
     return this.#node.shape.values.length;
   }
@@ -84,6 +87,7 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.#node.size * byteSize(this.#node.dtype);
   }
 
+  /** It was freed and cannot be used any more. */
   get disposed(): boolean {
     return this.#disposed !== false;
   }
@@ -165,6 +169,8 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example (() => { const t = rt.tensor([1]); t.dispose(); return t.disposed; })() // → true
    */
   dispose(): void {
+    // biome-ignore lint/complexity/noArguments: called for every tensor, so it is checked here and not around it.
+    if (arguments.length > 0) throw tooMany();
     if (this.#disposed !== false) return;
     this.#disposed = this.#host.development ? callerLine() : true;
     this.#host.forget(this, this.#node);
@@ -318,8 +324,9 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
   return level(0);
 }
 
-// The folder of this library's files: src/ from here, or the package's one folder of modules.
-const library = new URL(/\/src\/tensor\/[^/]*$/.test(import.meta.url) ? '..' : '.', import.meta.url).pathname;
+// The folder of this library's files: src/ from here, or the package's one folder of modules. Written without `new URL`: bundlers
+// take that for a file to be copied.
+const library = import.meta.url.replace(/^\w+:\/\/[^/]*/, '').replace(/(\/src)\/tensor\/[^/]*$|\/[^/]*$/, '$1/');
 
 /** The first line of the stack outside this library. */
 export function callerLine(): string {
@@ -342,6 +349,15 @@ export function siteLine(site: Site): string {
   const lines = site.stack?.split('\n').slice(1) ?? [];
   const outside = lines.find((l) => !l.includes(library) && !l.includes('node:internal'));
   return (outside ?? lines[lines.length - 1] ?? '').trim().replace(/^at /, '');
+}
+
+function tooMany(): ArgumentError {
+  return new ArgumentError({
+    code: 'TOO_MANY_ARGUMENTS',
+    message: 'dispose: it takes no arguments',
+    fix: 'Call it as dispose().',
+    where: 'dispose',
+  });
 }
 
 /** Refuses an operand that another runtime made. */

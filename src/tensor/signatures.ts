@@ -9,6 +9,9 @@ import { TensorCore } from './core.ts';
 const isTensor = TensorCore.is;
 const isNumber = plainKinds.number.is;
 const isScalar = (v: unknown): boolean => typeof v === 'number' || typeof v === 'bigint' || typeof v === 'boolean';
+/** What arithmetic takes. */
+export const isOperand = (v: unknown): boolean => typeof v === 'number' || isTensor(v) || isScalar(v);
+
 const everyNumber = (v: unknown): boolean => Array.isArray(v) && v.every(isNumber);
 
 /** `add([1, 2])`: a list where a tensor is meant. */
@@ -51,7 +54,7 @@ export const tensorKinds = kindTable({
   tensor: { is: isTensor, words: 'a tensor', many: 'tensors', code: 'NOT_AN_OPERAND', habit: asTensor },
   scalar: { is: isScalar, words: 'a number', code: 'NOT_AN_OPERAND' },
   operand: {
-    is: (v) => typeof v === 'number' || isTensor(v) || isScalar(v),
+    is: isOperand,
     words: 'a tensor or a number',
     code: 'NOT_AN_OPERAND',
     habit: asTensor,
@@ -104,16 +107,12 @@ const mode = "options:{mode:'check'|'clip'}?";
 const conv =
   "kernel:tensor options:{stride:number|numbers,padding:number|numbers|'same',dilation:number|numbers,groups:number}?";
 const pool = 'window:numbers options:{stride:number|numbers,padding:number|numbers}?';
-const binary =
-  'add sub mul maximum minimum floorDivide mod pow div atan2 hypot bitwiseAnd bitwiseOr bitwiseXor leftShift rightShift ' +
-  'logicalAnd logicalOr logicalXor equal notEqual less lessEqual greater greaterEqual';
 const unary =
   'sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf floor ceil trunc round ' +
   'neg abs sign square reciprocal rsqrt sigmoid relu isnan isinf isfinite logicalNot bitwiseNot';
 
 export const tensorSignatures: Readonly<Record<string, string>> = {
-  [binary]: 'other:operand',
-  [`${unary} flatten ravel clone keep dispose dataSync item compute toString`]: '',
+  [`${unary} flatten ravel clone keep dataSync item compute toString`]: '',
   toJSON: 'key:text?',
   'nonzero unique': 'async',
   clip: 'lo:operand|null hi:operand|null?',

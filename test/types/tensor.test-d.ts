@@ -92,3 +92,54 @@ expectTypeOf(rt.zeros([2])).toEqualTypeOf<Tensor<'f32'>>();
 rt.zeros([2], { dtype: 'int' });
 // @ts-expect-error text is no data
 rt.tensor('1, 2, 3');
+// @ts-expect-error options come in one object
+rt.zeros([2], 'i32');
+// @ts-expect-error a shape is one array
+rt.zeros(2, 3);
+
+// The ordinary case is f32 and numbers, without a cast.
+expectTypeOf(rt.tensor([1, 2])).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.tensor(1)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.tensor([[1], [2]])).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.tensor([true, false])).toEqualTypeOf<Tensor<'bool'>>();
+expectTypeOf(rt.tensor([1n])).toEqualTypeOf<Tensor<'i64'>>();
+expectTypeOf(rt.tensor(new Float64Array(2), [2])).toEqualTypeOf<Tensor<'f64'>>();
+expectTypeOf(rt.tensor(new Int16Array(2))).toEqualTypeOf<Tensor<'i32'>>();
+expectTypeOf(rt.tensor([new Float32Array(2), new Float32Array(2)])).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.tensor([1, 2], { dtype: 'i32' })).toEqualTypeOf<Tensor<'i32'>>();
+expectTypeOf(rt.tensor([1, 2], [2], { dtype: 'u8' })).toEqualTypeOf<Tensor<'u8'>>();
+expectTypeOf(rt.tensor([1, 2], { device: 'cpu' })).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.tensor([], [0])).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.arange(5).item()).toEqualTypeOf<number>();
+expectTypeOf(rt.zerosLike(i64)).toEqualTypeOf<Tensor<'i64'>>();
+
+// Sums: floats keep their dtype, integers get 64 bits, counts of bools are i32; a dtype that is named wins.
+expectTypeOf(f32.sum()).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(f32.sum({ axis: 0 })).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(bool.sum()).toEqualTypeOf<Tensor<'i32'>>();
+expectTypeOf(i32.sum()).toEqualTypeOf<Tensor<'i64'>>();
+expectTypeOf(u8.prod()).toEqualTypeOf<Tensor<'u64'>>();
+expectTypeOf(i32.sum({ dtype: 'f64' })).toEqualTypeOf<Tensor<'f64'>>();
+expectTypeOf(f32.cumsum()).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(f32.trace()).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(f32.sum().item() * 2).toEqualTypeOf<number>();
+
+// Limits, choices and joins of one dtype keep it.
+expectTypeOf(f32.clip(0)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(f32.clip(null, 1)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(f32.clip(f32, f64)).toEqualTypeOf<Tensor>();
+expectTypeOf(rt.where(bool, f32, f32)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.where(bool, f32, 0)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.where(bool, 1, i32)).toEqualTypeOf<Tensor<'i32'>>();
+expectTypeOf(rt.where(bool, 1, 0)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.concat([f32, f32])).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.concat([f32, i32])).toEqualTypeOf<Tensor>();
+expectTypeOf(rt.stack([i32, i32])).toEqualTypeOf<Tensor<'i32'>>();
+expectTypeOf(rt.einsum('ij,jk', f32, f32)).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.random.uniform([2])).toEqualTypeOf<Tensor<'f32'>>();
+expectTypeOf(rt.random.normal([2], { dtype: 'f64' })).toEqualTypeOf<Tensor<'f64'>>();
+expectTypeOf(rt.random.integers([2], { high: 3 })).toEqualTypeOf<Tensor<'i32'>>();
+
+// In a function that is generic over its state, too.
+declare function iterate<S extends { readonly x: Tensor }>(step: (state: S) => S, state: S): S;
+expectTypeOf(iterate((s) => ({ x: s.x.mul(2) }), { x: f32 })).toEqualTypeOf<{ x: Tensor<'f32'> }>();

@@ -26,16 +26,11 @@ interface Fence {
   readonly upTo: number;
 }
 
-/** A launch that was read: its id, and ns since the first one that was ever read. */
-export interface StampedLaunch {
-  readonly id: number;
-  readonly start: number;
-  readonly end: number;
-  /** When the host had enqueued it, by `performance.now()`. */
-  readonly enqueued: number;
-  /** Nothing is between it and the launch before. */
-  readonly linked: boolean;
-}
+/**
+ * What is known of a launch that was read, one number after the other: its id; when it began and ended, in ns since the first one that
+ * was ever read; when the host had enqueued it, by `performance.now()`; and 1 if nothing is between it and the launch before.
+ */
+export const stamp = { id: 0, start: 1, end: 2, enqueued: 3, linked: 4, numbers: 5 } as const;
 
 export class Stamps {
   readonly #driver: Driver;
@@ -60,7 +55,8 @@ export class Stamps {
   #next = 0;
   #fenced = 0;
   readonly #fences: Fence[] = [];
-  #read: StampedLaunch[] = [];
+  /** `stamp.numbers` for each launch. */
+  #read: number[] = [];
   /** The clock where ns count from, as two words; they are below 2^53 only as a difference. */
   #base: readonly [low: number, high: number] | null = null;
   #lastEnd = Number.NEGATIVE_INFINITY;
@@ -112,8 +108,8 @@ export class Stamps {
     this.#linked = false;
   }
 
-  /** What the device is done with and was not taken yet, in the order of the launches. */
-  take(): StampedLaunch[] {
+  /** What the device is done with and was not taken yet, in the order of the launches: numbers as `stamp` says. */
+  take(): readonly number[] {
     if (this.#next > this.#fenced) this.#fence();
     this.#collect();
     const read = this.#read;
@@ -186,13 +182,7 @@ export class Stamps {
     // Launches of a stream run in their order. What breaks it was not written by this launch, and is no measurement.
     if (start < this.#lastEnd - skewNs || end < start) return;
     this.#lastEnd = end;
-    this.#read.push({
-      id: this.#ids[slot]!,
-      start,
-      end,
-      enqueued: this.#times[slot]!,
-      linked: this.#links[slot] === 1,
-    });
+    this.#read.push(this.#ids[slot]!, start, end, this.#times[slot]!, this.#links[slot]!);
   }
 
   #ns(slot: number, word: 0 | 1): number {

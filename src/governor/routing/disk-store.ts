@@ -3,7 +3,7 @@
 // A file is written under a temporary name and renamed, so that processes can share the folder; it holds its own checksum, and
 // one that does not check out is treated as missing.
 
-import { importNode } from '../../base/platform.ts';
+import { environment, importNode } from '../../base/platform.ts';
 import type { Device } from '../../devices/device.ts';
 import type { SavedCorrections } from './corrections.ts';
 import type { Learned } from './model.ts';
@@ -25,7 +25,7 @@ export async function openDisk(folder: string | null): Promise<ProfileStore> {
     os: (await importNode('os')) as Node['os'],
     crypto: (await importNode('crypto')) as Node['crypto'],
   };
-  return new DiskStore(node, folder ?? routingFolder(process.env, node.os.homedir()));
+  return new DiskStore(node, folder ?? routingFolder(environment(), node.os.homedir()));
 }
 
 interface Node {

@@ -3,6 +3,7 @@
 // Options given in code win over the environment, which wins over the defaults. A value that cannot be used is an error
 // that names the key (or the variable); nothing is clamped or ignored in silence. The environment is read here and nowhere else.
 
+import { type Environment, environment } from '../../base/platform.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
 
@@ -154,7 +155,7 @@ export const routingVariables: Readonly<Record<Key, string>> = Object.fromEntrie
   Object.entries(settings).map(([key, s]) => [key, s.variable]),
 ) as Record<Key, string>;
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment };
 
 function refuse(name: string, value: unknown, must: string): never {
   throw new ArgumentError({
@@ -166,7 +167,7 @@ function refuse(name: string, value: unknown, must: string): never {
 }
 
 /** Checks options, adds what the environment says, and fills in the defaults. */
-export function resolveRouting(options: RoutingOptions = {}, env: Environment = processEnvironment()): Routing {
+export function resolveRouting(options: RoutingOptions = {}, env: Environment = environment()): Routing {
   for (const key of Object.keys(options)) {
     if (!(key in settings)) refuse(`routing.${key}`, key, `a setting of routing (${Object.keys(settings).join(', ')})`);
   }
@@ -211,10 +212,6 @@ function resolveExplore(explore: boolean | ExploreOptions | undefined): Routing[
     return ok(v) ? v : refuse(`routing.explore.${key}`, v, must);
   };
   return { maxShare: one('maxShare'), maxRatio: one('maxRatio'), minSamples: one('minSamples'), maxMs: one('maxMs') };
-}
-
-function processEnvironment(): Environment {
-  return typeof process === 'undefined' ? {} : (process.env ?? {});
 }
 
 /** Whether a list of devices and kinds covers a device: `webgpu` covers `webgpu:0`. */

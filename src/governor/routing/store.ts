@@ -3,7 +3,7 @@
 // On a disk where there is one (disk-store.ts). Where there is none (browsers) or it cannot be used, what was measured lives in
 // memory for as long as the process. A failing disk only means measuring again, never an error.
 
-import { isNode } from '../../base/platform.ts';
+import { isDenied, isNode } from '../../base/platform.ts';
 import { version } from '../../base/version.ts';
 import type { Device, DeviceId } from '../../devices/device.ts';
 import type { Learned } from './model.ts';
@@ -41,7 +41,13 @@ export function fingerprintOf(device: Device, host: string): string {
 export async function openProfileStore(cache: string | false | null): Promise<ProfileStore> {
   if (cache === false || !isNode()) return new MemoryStore();
   const { openDisk } = await import('./disk-store.ts');
-  return openDisk(cache);
+  try {
+    return await openDisk(cache);
+  } catch (e) {
+    // A disk that may not be used is as good as none.
+    if (!isDenied(e)) throw e;
+    return new MemoryStore();
+  }
 }
 
 const shared = new Map<string, Known>();
