@@ -331,7 +331,12 @@ describe('bad input', () => {
           .dataSync(),
       /scatter: an index is out of range/,
     ],
-    ['an array as an operand', ArgumentError, (rt) => rt.ones([2]).add([1, 2] as never), /other is \[1, 2\], not a tensor/],
+    [
+      'an array as an operand',
+      ArgumentError,
+      (rt) => rt.ones([2]).add([1, 2] as never),
+      /other is \[1, 2\], not a tensor/,
+    ],
     ['an empty maximum', ShapeError, (rt) => rt.zeros([0]).max(), /max: nothing to reduce in \[0\]/],
     ['item of many', ArgumentError, (rt) => rt.ones([2]).item(), /has 2 elements/],
     ['a bad seed', ArgumentError, (rt) => rt.random.uniform([1], { seed: 0.5 }), /seed is 0.5/],
