@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { pageScript } from './scripts/page-script.mjs';
 import { softwareGpu } from './scripts/software-gpu.mjs';
@@ -7,6 +8,8 @@ Object.assign(process.env, softwareGpu().dawn);
 
 export default defineConfig({
   plugins: [pageScript()],
+  // The programs under examples/ import the package by its name, as a user does.
+  resolve: { alias: [{ find: /^gpuforge$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }] },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: 'test/support/built.mjs',

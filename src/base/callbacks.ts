@@ -5,7 +5,8 @@ export type Report = (error: unknown, where: string) => void;
 export class Callbacks<T> {
   readonly #where: string;
   readonly #onError: Report;
-  readonly #list = new Set<{ readonly call: (event: T) => unknown }>();
+  /** Replaced, never changed: who runs it goes on with the list as it was. */
+  #list: readonly { readonly call: (event: T) => unknown }[] = [];
 
   constructor(where: string, onError: Report) {
     this.#where = where;
@@ -13,20 +14,24 @@ export class Callbacks<T> {
   }
 
   get size(): number {
-    return this.#list.size;
+    return this.#list.length;
   }
 
   /** The same function may be added twice. Returns what removes it again. */
   add(call: (event: T) => unknown): () => void {
     const entry = { call };
-    this.#list.add(entry);
-    return () => void this.#list.delete(entry);
+    this.#list = [...this.#list, entry];
+    return () => {
+      this.#list = this.#list.filter((e) => e !== entry);
+    };
   }
 
   run(event: T): void {
-    // A copy: a callback may remove itself or add others, which run the next time.
-    for (const { call } of [...this.#list]) {
+    // A callback may remove itself or add others, which run the next time.
+    const list = this.#list;
+    for (let i = 0; i < list.length; i++) {
       try {
+        const { call } = list[i]!;
         const result = call(event);
         if (result instanceof Promise) result.catch((error) => this.#report(error));
       } catch (error) {

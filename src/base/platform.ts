@@ -3,7 +3,8 @@
 export const isNode = (): boolean => typeof process !== 'undefined' && Boolean(process.versions?.node);
 
 /** Imports a module of Node. The name is built at run time, so that bundlers for browsers do not try to resolve it. */
-export const importNode = (name: string): Promise<unknown> => import(/* @vite-ignore */ ['node', name].join(':'));
+export const importNode = (name: string): Promise<unknown> =>
+  import(/* @vite-ignore */ /* webpackIgnore: true */ ['node', name].join(':'));
 
 /** A timer that keeps no process alive, where timers do that. */
 export function idle<T>(timer: T): T {
@@ -18,6 +19,15 @@ interface NodeProcess {
 /** A module of Node without waiting; undefined in browsers and in Node before 20.16. */
 export const builtinModule = (name: string): unknown =>
   isNode() ? (process as NodeProcess).getBuiltinModule?.(`node:${name}`) : undefined;
+
+/** What to say in a Node that is too old; null elsewhere. Older ones lack parts of the language and of the platform. */
+export function tooOld(node = isNode() ? process.versions.node : undefined): { message: string; fix: string } | null {
+  if (node === undefined || Number(node.split('.')[0]) >= 20) return null;
+  return {
+    message: `gpuforge needs Node 20.19 or later, and this is Node ${node}`,
+    fix: 'Install a current Node: https://nodejs.org/en/download',
+  };
+}
 
 /** Variables of the environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -93,7 +93,9 @@ export class LocalJob implements JobHandle {
   }
 
   began(waiting: Waiting, by: object): Run {
-    const run = { waiting, by, start: performance.now(), stop: new AbortController() };
+    // Only chunks that may be done elsewhere are stopped by themselves.
+    const stop = this.descriptor.stragglers === undefined ? this.#stop : new AbortController();
+    const run = { waiting, by, start: performance.now(), stop };
     this.#running.add(run);
     if (this.cancelled) run.stop.abort();
     return run;
@@ -119,7 +121,7 @@ export class LocalJob implements JobHandle {
     this.#results.set(index, result);
     this.#times.push(performance.now() - run.start);
     if (this.#times.length > mostTimes) this.#times.shift();
-    for (const other of this.#runsOf(run)) other.stop.abort();
+    for (const other of this.#runsOf(run)) if (other.stop !== this.#stop) other.stop.abort();
     this.#tell();
     return true;
   }

@@ -17,12 +17,17 @@ import { inProduct } from './epilogue.ts';
 import { Lowering, PositionConflict } from './lower.ts';
 import { args } from './node.ts';
 import { routineSources } from './routines.ts';
+import { softmaxBelow } from './softmax.ts';
 import { storedAs } from './stored-as.ts';
 
 export interface FusedAttention {
   readonly queries: Vertex;
   readonly keys: Vertex;
   readonly values: Vertex;
+  /** The keys lie as depth × keys. */
+  readonly turned: boolean;
+  /** The first product. */
+  readonly product: Vertex;
   /** What f reads besides the scores. */
   readonly inputs: readonly Vertex[];
   /** Which of the program's launch scalars each of f's scalars is. */
@@ -38,10 +43,30 @@ export function fuseAttention(graph: Graph, { attention: heads }: Pick<Capabilit
     if (v.op !== 'matmul') continue;
     const fused = attentionOf(v, outputs, heads[v.dtype] ?? 0);
     if (!fused) continue;
-    const sources = [fused.queries, fused.keys, fused.values, ...fused.inputs];
+    const keys = fused.turned ? turnedKeys(fused) : fused.keys;
+    const sources = [fused.queries, keys, fused.values, ...fused.inputs];
     Object.assign(v, { op: 'attention', sources, attention: fused } satisfies Partial<Vertex>);
     for (const { users } of sources) if (!users.includes(v)) users.push(v);
   }
+}
+
+/** Keys that lie as depth × keys, turned: the first product, which is not computed any more, becomes the vertex for that. */
+function turnedKeys({ product, keys }: FusedAttention): Vertex {
+  const last = keys.shape.length - 1;
+  const order = keys.shape.map((_, i) => (i === last ? last - 1 : i === last - 1 ? last : i));
+  const shape = order.map((from) => keys.shape[from]!);
+  const arg = args.list(order);
+  Object.assign(product, {
+    op: 'permute',
+    shape,
+    size: keys.size,
+    arg,
+    sources: [keys],
+    held: false,
+  } satisfies Partial<Vertex>);
+  product.users = [];
+  if (!keys.users.includes(product)) keys.users.push(product);
+  return product;
 }
 
 function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): FusedAttention | null {
@@ -55,13 +80,12 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
     if (outputs.has(storedAs(w))) return null;
     if (w.users.some((u) => u !== o && !within.has(u))) return null;
   }
-  const [left, right] = routineSources(product);
-  const values = routineSources(o)[1]!;
+  const [q, kT] = product.sources as [Vertex, Vertex];
+  const { vertex: keysVertex, transposed } = routineSources(product)[1]!;
   const rank = product.shape.length;
   const [queries, keys] = [product.shape[rank - 2]!, product.shape[rank - 1]!];
-  const depth = product.sources[0]!.shape.at(-1)!;
+  const depth = q.shape.at(-1)!;
   const width = o.shape.at(-1)!;
-  if (!right!.transposed || left!.transposed || values.transposed) return null;
   if (Math.max(depth, width) > widest || depth % 8 !== 0 || width % 8 !== 0) return null;
   const batch = product.size / (queries * keys);
   // The weights' rows may have been dealt out anew, or be shared by more values than there are scores.
@@ -70,7 +94,8 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
   if (!found) return null;
   const { inputs, scalars, scores } = found;
   const shape = { queries, keys, depth, width };
-  const operands = [left!.vertex, right!.vertex, values.vertex];
+  // Operands that are turned otherwise are copied as they are asked for.
+  const operands = { queries: storedAs(q), keys: transposed ? keysVertex : kT, values: storedAs(o.sources[1]!) };
   const name = `attention_${o.dtype}_${batch > 1 ? `${batch}x` : ''}${queries}x${keys}x${depth}${width === depth ? '' : `x${width}`}`;
   const param = (v: Vertex) => ({ type: v.dtype, elements: v.size });
   const routine: Attention = {
@@ -79,96 +104,22 @@ function attentionOf(o: Vertex, outputs: ReadonlySet<Vertex>, widest: number): F
     name,
     type: o.dtype,
     batch,
-    batchQ: product.sources[0]!.size / (queries * depth),
-    batchK: product.sources[1]!.size / (keys * depth),
+    batchQ: q.size / (queries * depth),
+    batchK: kT.size / (keys * depth),
     batchV: o.sources[1]!.size / (keys * width),
     ...shape,
     scores,
     estimate: estimateRoutine(
       batch * queries * keys * (2 * (depth + width) + costOf([scores.output.value]) + exponential),
-      [...operands, ...inputs].map(param),
+      [...Object.values(operands), ...inputs].map(param),
       [param(o)],
     ),
   };
-  return { queries: left!.vertex, keys: right!.vertex, values: values.vertex, inputs, scalars, routine };
+  return { ...operands, turned: !transposed, product, inputs, scalars, routine };
 }
 
 /** The cost of a weight, in additions. */
 const exponential = 8;
-
-const isAlu = (v: Vertex, op: string): boolean => v.op === 'alu' && args.aluOf(v) === op;
-
-/**
- * Follows the cast of a softmax to its type, and other shapes with the same last axis, downwards; what is passed goes into
- * `within`. Other casts round, and are not seen through.
- */
-function through(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): Vertex {
-  const last = v.shape.at(-1);
-  const passes = (): boolean => {
-    const [source] = v.sources as [Vertex];
-    if (v.op === 'cast') return v.dtype === type && source.dtype === 'f32';
-    return v.op === 'reshape' && source.shape.at(-1) === last;
-  };
-  while (passes()) {
-    within.add(v);
-    v = v.sources[0]!;
-  }
-  return v;
-}
-
-/** Values of rows in any shape, which keeps their order: as they were computed. */
-function unshaped(v: Vertex, within: Set<Vertex>): Vertex {
-  for (; v.op === 'reshape'; v = v.sources[0]!) within.add(v);
-  return v;
-}
-
-/** A value for each row of a shape, spread along its last axis: the rows' values, or null if it is anything else. */
-function ofRows(v: Vertex, shape: readonly number[], within: Set<Vertex>): Vertex | null {
-  const last = shape.length - 1;
-  const rows = v.op === 'expand' ? v.sources[0]! : v;
-  if (rows.shape.length !== shape.length || rows.shape.some((d, i) => d !== (i === last ? 1 : shape[i]))) return null;
-  within.add(v);
-  return unshaped(rows, within);
-}
-
-/** exp(x − top) / sum(exp(x − top)) along the last axis, with the largest x of each row as its top: x. */
-function softmaxBelow(v: Vertex, type: Vertex['dtype'], within: Set<Vertex>): { scores: Vertex } | null {
-  const quotient = through(v, type, within);
-  if (!isAlu(quotient, 'div') || quotient.dtype !== 'f32') return null;
-  const [powers, divisor] = quotient.sources as [Vertex, Vertex];
-  const sum = ofRows(divisor, quotient.shape, within);
-  if (!sum || !isAlu(powers, 'exp') || !reducesRows(sum, 'sum', powers)) return null;
-  const shifted = powers.sources[0]!;
-  if (!isAlu(shifted, 'sub')) return null;
-  const [scores, spread] = shifted.sources as [Vertex, Vertex];
-  const rows = ofRows(spread, shifted.shape, within);
-  const top = rows && topOf(rows, scores, within);
-  if (!top) return null;
-  for (const w of [quotient, powers, sum, shifted, top]) within.add(w);
-  return { scores };
-}
-
-function reducesRows(v: Vertex, op: string, of: Vertex): boolean {
-  if (v.op !== 'reduce' || v.sources[0] !== of) return false;
-  const reduced = args.reduceOf(v);
-  return reduced.op === op && reduced.axes.length === 1 && reduced.axes[0] === of.shape.length - 1;
-}
-
-/** The largest of each row, as it is or with another value in place of infinite ones. */
-function topOf(v: Vertex, scores: Vertex, within: Set<Vertex>): Vertex | null {
-  if (reducesRows(v, 'max', scores)) return v;
-  // where(|m| < ∞, m, where(m = m, 0, m)), as the tensor's own softmax says it.
-  if (!isAlu(v, 'where')) return null;
-  const [ok, top, other] = v.sources as [Vertex, Vertex, Vertex];
-  const largest = unshaped(top, within);
-  if (!reducesRows(largest, 'max', scores) || !isAlu(ok, 'lt') || !isAlu(other, 'where')) return null;
-  const magnitude = ok.sources[0]!;
-  if (!isAlu(magnitude, 'abs') || magnitude.sources[0] !== top || other.sources[2] !== top) return null;
-  const same = other.sources[0]!;
-  if (!isAlu(same, 'eq') || same.sources.some((s) => s !== top)) return null;
-  for (const w of [v, ok, other, magnitude, same, top]) within.add(w);
-  return largest;
-}
 
 /** Elementwise ops and movements, which f may consist of. */
 const elementwise: ReadonlySet<Vertex['op']> = new Set(['alu', 'cast', 'reshape', 'expand', 'permute', 'slice']);

@@ -5,7 +5,6 @@
 import type { DeviceBuffer, Program, Recording } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Estimate } from '../kernel/kernel.ts';
-import { callerLine } from '../tensor/core.ts';
 import type { Engine } from './engine.ts';
 import type { Emitter } from './events.ts';
 import type { Executable } from './executable.ts';
@@ -84,8 +83,7 @@ export class Dispatch {
       program: of,
       replay: this.#replay,
       issuedIn,
-      // Looking for it takes longer than most launches.
-      line: this.#spans.detailed ? callerLine() : '',
+      line: this.#spans.line(of),
     });
   }
 
@@ -168,7 +166,8 @@ export class Dispatch {
     run: (id: number, start: number) => T,
   ): T {
     const id = this.#events.nextId();
-    const start = performance.now();
+    // Nobody but a listener and a recording wants to know.
+    const start = recorded || this.#events.heard.replay ? performance.now() : 0;
     const result = run(id, start);
     if (this.#events.heard.replay) {
       const hostMs = performance.now() - start;

@@ -68,7 +68,7 @@ export interface Events {
     readonly replay: number | null;
     /** Where the tensors it computes were made: named scopes, and what `rt.attribute` was told. Each once, first made first. */
     readonly issuedIn: readonly unknown[];
-    /** The line of the program that made it run; '' unless spans are detailed: looking for it takes microseconds. */
+    /** The line of your code that made it run, of some launches while spans are detailed: of the first 16 of a program and every 64th. Else ''. */
     readonly line: string;
   };
   /** A compiled function was enqueued. Devices that record it run it as a whole: then there are no launches of its own. */
@@ -233,8 +233,9 @@ export class Emitter extends EventBus<Events> {
   #id = 0;
   #held = 0;
   #telling = false;
-  /** Events that are told later, in their order. */
-  #waiting: { readonly kind: EventName; readonly event: Events[EventName] }[] = [];
+  /** Events that are told later, in their order: what and which, by turns. Two lists, filled and told in turn: nothing is made for an event but itself. */
+  #waiting: (EventName | Events[EventName])[] = [];
+  #spare: (EventName | Events[EventName])[] = [];
   readonly #changed: ((kind: EventName) => void)[] = [];
 
   constructor() {
@@ -256,7 +257,7 @@ export class Emitter extends EventBus<Events> {
 
   override emit<K extends EventName>(kind: K, event: Events[K]): void {
     if (this.#telling && work.has(kind)) return;
-    if (this.#held > 0) this.#waiting.push({ kind, event });
+    if (this.#held > 0) this.#waiting.push(kind, event);
     else if (this.#telling) super.emit(kind, event);
     else {
       this.#telling = true;
@@ -279,8 +280,10 @@ export class Emitter extends EventBus<Events> {
     this.#telling = true;
     while (this.#waiting.length > 0) {
       const list = this.#waiting;
-      this.#waiting = [];
-      for (const { kind, event } of list) super.emit(kind, event);
+      this.#waiting = this.#spare;
+      for (let i = 0; i < list.length; i += 2) super.emit(list[i] as EventName, list[i + 1] as never);
+      list.length = 0;
+      this.#spare = list;
     }
     this.#telling = false;
   }

@@ -393,7 +393,10 @@ export class Runtime extends TensorMaking {
     return eventNames;
   }
 
-  /** Closes all devices. Tensors of this runtime cannot be used afterwards. Closing twice does nothing. */
+  /**
+   * Closes all devices. Tensors of this runtime cannot be used afterwards. Closing twice does nothing.
+   * @example await (await createRuntime({ devices: ['cpu'] })).close() // → undefined
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

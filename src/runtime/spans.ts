@@ -57,6 +57,11 @@ export class Spans {
     this.#tracks?.enqueued(place, id, start);
   }
 
+  /** The line of the program's user that launches it now; '' if nobody looked. */
+  line(program: number): string {
+    return this.#tracks?.line(program) ?? '';
+  }
+
   /** How well a device's clock is known, in µs; null if it is not. */
   error(device: DeviceId): number | null {
     return this.#tracks?.error(device) ?? null;

@@ -26,7 +26,7 @@ export async function tellTools(runtime: Runtime, tools: readonly Told[], studio
 async function offerToStudio(runtime: unknown): Promise<void> {
   try {
     const studio: { offerStudio(runtime: unknown): Promise<void> } = await import(
-      /* @vite-ignore */ ['gpuforge', 'studio'].join('/')
+      /* @vite-ignore */ /* webpackIgnore: true */ ['gpuforge', 'studio'].join('/')
     );
     await studio.offerStudio(runtime);
   } catch (error) {

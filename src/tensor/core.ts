@@ -62,14 +62,17 @@ export abstract class TensorCore<D extends DType = DType> {
     }
   }
 
+  /** The type of the elements. */
   get dtype(): D {
     return this.#node.dtype as D;
   }
 
+  /** The length of each axis. */
   get shape(): Shape {
     return this.#node.shape.values;
   }
 
+  /** Number of axes. */
   get rank(): number {
     return this.#node.shape.values.length;
   }
@@ -84,6 +87,7 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.#node.size * byteSize(this.#node.dtype);
   }
 
+  /** It was freed and cannot be used any more. */
   get disposed(): boolean {
     return this.#disposed !== false;
   }
@@ -320,8 +324,9 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
   return level(0);
 }
 
-// The folder of this library's files: src/ from here, or the package's one folder of modules.
-const library = new URL(/\/src\/tensor\/[^/]*$/.test(import.meta.url) ? '..' : '.', import.meta.url).pathname;
+// The folder of this library's files: src/ from here, or the package's one folder of modules. Written without `new URL`: bundlers
+// take that for a file to be copied.
+const library = import.meta.url.replace(/^\w+:\/\/[^/]*/, '').replace(/(\/src)\/tensor\/[^/]*$|\/[^/]*$/, '$1/');
 
 /** The first line of the stack outside this library. */
 export function callerLine(): string {

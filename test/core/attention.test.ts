@@ -168,6 +168,58 @@ it('takes heads that are split and joined by other shapes', async () => {
   expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
 });
 
+const layouts: Readonly<Record<string, { kernels: number; make: (on: Runtime) => Tensor }>> = {
+  'heads beside each other, as a model has them': {
+    kernels: 4,
+    make: (on) => {
+      const [q, k, v] = operands(on, { ...usual, lead: [2, 5], queries: 3, keys: 3 });
+      const heads = (x: Tensor): Tensor => x.permute([0, 2, 1, 3]);
+      return heads(q)
+        .matmul(turned(heads(k)))
+        .mul(0.25)
+        .softmax(-1)
+        .matmul(heads(v));
+    },
+  },
+  'keys turned and moved at once': {
+    kernels: 2,
+    make: (on) => {
+      const [q, , v] = operands(on, { ...usual, lead: [2, 3] });
+      const [, k] = operands(on, { ...usual, lead: [2], keys: 20 * 3 });
+      return q
+        .matmul(k.reshape([2, 20, 3, 16]).permute([0, 2, 3, 1]))
+        .softmax(-1)
+        .matmul(v);
+    },
+  },
+  'keys that lie turned': {
+    kernels: 2,
+    make: (on) => {
+      const [q, , v] = operands(on, usual);
+      const k = operands(on, { ...usual, keys: usual.depth, depth: usual.keys })[1];
+      return q.matmul(k).softmax(-1).matmul(v);
+    },
+  },
+  'queries and values that lie turned': {
+    kernels: 3,
+    make: (on) => {
+      const k = operands(on, usual)[1];
+      const q = operands(on, { ...usual, queries: usual.depth, depth: usual.queries })[0];
+      const v = operands(on, { ...usual, keys: usual.width, width: usual.keys })[2];
+      return turned(q).matmul(turned(k)).softmax(-1).matmul(turned(v));
+    },
+  },
+};
+
+it.each(Object.keys(layouts))('takes %s', async (name) => {
+  const { kernels, make } = layouts[name]!;
+  const y = make(rt);
+  const names = rt.explain(y).kernels.map((k) => k.name);
+  expect(names).toHaveLength(kernels);
+  expect(names.at(-1)).toMatch(/^attention/);
+  expect(await difference(y, make(cpu))).toBeLessThan(2e-6);
+});
+
 it('takes a softmax that is written out', async () => {
   const make = (on: Runtime): Tensor => {
     const [q, k, v] = operands(on, usual);

@@ -85,6 +85,7 @@ export class RedisWorker implements WorkerHandle {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     this.#stop.abort();
+    for (const { stop } of this.#running) stop.abort();
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
     // BullMQ leaves connections open that it was given.
     for (const c of this.#connections) c.disconnect();
@@ -134,7 +135,7 @@ export class RedisWorker implements WorkerHandle {
   async #stopDone(): Promise<void> {
     const { redis, keys } = this.#queue;
     for (const { chunk, stop } of [...this.#running]) {
-      if (this.#jobs.get(chunk.jobId)?.stragglers === null) continue;
+      if (stop === this.#stop) continue;
       if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) stop.abort();
     }
   }
@@ -225,13 +226,14 @@ export class RedisWorker implements WorkerHandle {
 
   /** Runs a chunk and commits its result. */
   async #attempt(chunk: ChunkDescriptor, chunkId: string, attempt: number): Promise<void> {
-    const run = { chunk, stop: new AbortController() };
+    const alone = (await this.#job(chunk.jobId)).stragglers === null;
+    // A signal of its own costs as much as the rest: only chunks that may be done elsewhere have one.
+    const run = { chunk, stop: alone ? this.#stop : new AbortController() };
     this.#running.add(run);
-    const signal = AbortSignal.any([this.#stop.signal, run.stop.signal]);
     const start = performance.now();
     try {
-      const result = await this.#handler(chunk, { chunkId, attempt, signal });
-      const ms = (await this.#job(chunk.jobId)).stragglers === null ? null : performance.now() - start;
+      const result = await this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
+      const ms = alone ? null : performance.now() - start;
       if (await this.#queue.steps.commit(chunk, result, ms)) this.#stats.done++;
       else this.#stats.duplicates++;
     } finally {

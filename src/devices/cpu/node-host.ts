@@ -11,7 +11,7 @@ import type { NodeProcess, ThreadHost } from './host.ts';
 
 export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
   const builtin = async (name: string): Promise<unknown> =>
-    node.getBuiltinModule?.(name) ?? (await import(/* @vite-ignore */ name));
+    node.getBuiltinModule?.(name) ?? (await import(/* @vite-ignore */ /* webpackIgnore: true */ name));
   const threads = (await builtin('node:worker_threads')) as typeof Threads;
   const os = (await builtin('node:os')) as typeof Os;
   const fs = (await builtin('node:fs')) as typeof Fs;

@@ -17,7 +17,7 @@ import type { ClockReading, Span } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone } from './events.ts';
 import type { CudaProgram } from './program.ts';
-import { Stamps } from './stamps.ts';
+import { Stamps, stamp } from './stamps.ts';
 import type { KernelStep } from './step.ts';
 import { spinMs, Waits, whenDone } from './waits.ts';
 
@@ -184,13 +184,18 @@ export class CudaSpans {
     const { base } = this.#stampsFrom;
     const { device, host, errorUs } = this.#reading;
     const taken = this.#stamps.take();
-    return taken.map(({ id, start, end }, i) => {
-      const next = taken[i + 1];
-      const done = base + end / 1e6;
+    // By when a launch had been enqueued for certain, on the clock of events.
+    const onDevice = device - host + errorUs / 1000;
+    const spans: Span[] = [];
+    for (let i = 0; i < taken.length; i += stamp.numbers) {
+      const done = base + taken[i + stamp.end]! / 1e6;
+      const next = i + stamp.numbers;
       // The next one was waiting for this one's end: up to its own beginning the device was busy with going over to it.
-      const straight = next?.linked === true && next.enqueued - host + device + errorUs / 1000 < done;
-      return { id, start: base + start / 1e6, end: straight ? base + next.start / 1e6 : done };
-    });
+      const straight = taken[next + stamp.linked] === 1 && taken[next + stamp.enqueued]! + onDevice < done;
+      const end = straight ? base + taken[next + stamp.start]! / 1e6 : done;
+      spans.push({ id: taken[i + stamp.id]!, start: base + taken[i + stamp.start]! / 1e6, end });
+    }
+    return spans;
   }
 
   /**

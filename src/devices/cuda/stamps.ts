@@ -14,6 +14,8 @@ import type { KernelStep } from './step.ts';
 /** Slots of the ring. The driver lets a host run about 1,024 launches ahead of the device, so there is room for many fences. */
 const slots = 16_384;
 const perFence = 128;
+/** Slots between two looks at the host's clock. */
+const perTime = 8;
 /** By how much the clock may differ between multiprocessors. */
 const skewNs = 1000;
 
@@ -26,16 +28,11 @@ interface Fence {
   readonly upTo: number;
 }
 
-/** A launch that was read: its id, and ns since the first one that was ever read. */
-export interface StampedLaunch {
-  readonly id: number;
-  readonly start: number;
-  readonly end: number;
-  /** When the host had enqueued it, by `performance.now()`. */
-  readonly enqueued: number;
-  /** Nothing is between it and the launch before. */
-  readonly linked: boolean;
-}
+/**
+ * What is known of a launch that was read, one number after the other: its id; when it began and ended, in ns since the first one that
+ * was ever read; a time by which the host had enqueued it, by `performance.now()`; and 1 if nothing is between it and the launch before.
+ */
+export const stamp = { id: 0, start: 1, end: 2, enqueued: 3, linked: 4, numbers: 5 } as const;
 
 export class Stamps {
   readonly #driver: Driver;
@@ -59,8 +56,11 @@ export class Stamps {
   #first = 0;
   #next = 0;
   #fenced = 0;
+  /** Up to here it is noted when launches were enqueued. */
+  #timed = 0;
   readonly #fences: Fence[] = [];
-  #read: StampedLaunch[] = [];
+  /** `stamp.numbers` for each launch. */
+  #read: number[] = [];
   /** The clock where ns count from, as two words; they are below 2^53 only as a difference. */
   #base: readonly [low: number, high: number] | null = null;
   #lastEnd = Number.NEGATIVE_INFINITY;
@@ -99,11 +99,11 @@ export class Stamps {
     for (let i = 0; i < steps; i++) this.#counts[(this.#next + i) % slots] = 0;
     const at = this.#next % slots;
     this.#ids[at] = id;
-    this.#times[at] = performance.now();
     this.#counts[at] = steps;
     this.#links[at] = Number(this.#linked);
     this.#linked = true;
     this.#next += steps;
+    if (this.#next - this.#timed >= perTime) this.#noteTime();
     if (this.#next - this.#fenced >= perFence) this.#fence();
   }
 
@@ -112,8 +112,8 @@ export class Stamps {
     this.#linked = false;
   }
 
-  /** What the device is done with and was not taken yet, in the order of the launches. */
-  take(): StampedLaunch[] {
+  /** What the device is done with and was not taken yet, in the order of the launches: numbers as `stamp` says. */
+  take(): readonly number[] {
     if (this.#next > this.#fenced) this.#fence();
     this.#collect();
     const read = this.#read;
@@ -146,7 +146,14 @@ export class Stamps {
     else step.stampAt(low - 2 ** 32, this.#high + 1);
   }
 
+  /** By now all launches so far are enqueued. A little late for most of them: reading the clock costs as much as all the rest. */
+  #noteTime(): void {
+    const now = performance.now();
+    for (; this.#timed < this.#next; this.#timed++) this.#times[this.#timed % slots] = now;
+  }
+
   #fence(): void {
+    this.#noteTime();
     this.#fences.push({ event: this.#events.record(this.#compute), upTo: this.#next });
     this.#fenced = this.#next;
     this.#linked = false;
@@ -186,13 +193,7 @@ export class Stamps {
     // Launches of a stream run in their order. What breaks it was not written by this launch, and is no measurement.
     if (start < this.#lastEnd - skewNs || end < start) return;
     this.#lastEnd = end;
-    this.#read.push({
-      id: this.#ids[slot]!,
-      start,
-      end,
-      enqueued: this.#times[slot]!,
-      linked: this.#links[slot] === 1,
-    });
+    this.#read.push(this.#ids[slot]!, start, end, this.#times[slot]!, this.#links[slot]!);
   }
 
   #ns(slot: number, word: 0 | 1): number {

@@ -72,7 +72,7 @@ export interface KernelCall {
   readonly issuedIn: number | null;
   /** Kernels in it. */
   readonly kernels: number;
-  /** The line of the program that made it run; null unless the profile is detailed. */
+  /** The line of the program that made it run; null unless the profile is detailed, and where nobody looked. */
   readonly line: string | null;
 }
 

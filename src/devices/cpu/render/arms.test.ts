@@ -61,6 +61,18 @@ describe('costly arms', () => {
     expectSame({ space: [64], outputs: [chosen, arm], inputs });
   });
 
+  it('may hold choices by the same condition', () => {
+    for (const share of [0, 0.1, 1]) {
+      const b = new Exprs();
+      const x = b.load('f32', 0, b.axis(0, 70));
+      const condition = b.alu('lt', b.const('f32', 1), x);
+      const inner = b.alu('where', condition, long(b, x), b.alu('add', x, x));
+      const outer = b.alu('where', condition, long(b, b.alu('mul', inner, x)), inner);
+      const inputs = [data('f32', values(70, share))];
+      expectSame({ space: [70], outputs: [outer, b.alu('add', outer, inner)], inputs });
+    }
+  });
+
   it('are skipped in a reduction, too', () => {
     const b = new Exprs();
     const x = b.load('f64', 0, b.axis(1, 257));

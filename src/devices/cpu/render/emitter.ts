@@ -119,6 +119,8 @@ export class Emitter {
     this.mask(condition, p, this.naturalWidth(condition), s);
     s.code.op('v128.any_true').if();
     const branch = s.branch();
+    // A choice by the same condition within an arm is computed as it stands: its arm is behind the branch already.
+    branch.memo.set(key, -1);
     const values = arms.values.map((arm) => [arm, this.vecLocal(arm, p, branch)] as const);
     s.code.append(branch.code).end();
     // Where the branch was not taken they hold anything: no lane chooses them.

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { attentionCases } from '../../../../test/gpu/attention.ts';
+import { routineCases } from '../../../../test/gpu/routines.ts';
 import { makeKernel } from '../../../../test/support/cpu.ts';
 import fc from '../../../../test/support/properties.ts';
 import { dtypes } from '../../../base/dtype.ts';
@@ -11,7 +13,17 @@ import { canonical } from '../../../kernel/canonical.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel, Matmul, Routine } from '../../../kernel/kernel.ts';
 import { DeadlineExceeded } from '../errors.ts';
-import { buffersOf, inputsOf, packCaps, packError, packWork, unpackCaps, unpackError, unpackWork } from './wire.ts';
+import {
+  buffersOf,
+  inputsOf,
+  packCaps,
+  packError,
+  packWork,
+  scalarsOf,
+  unpackCaps,
+  unpackError,
+  unpackWork,
+} from './wire.ts';
 
 /** As it arrives on the other side. */
 const sent = <T extends Kernel | Routine>(work: T): T => unpackWork(packWork(work)) as T;
@@ -173,6 +185,15 @@ describe('work that travels', () => {
     };
     expect(canonical(sent(matmul))).toBe(canonical(matmul));
     expect([inputsOf(matmul), buffersOf(matmul), inputsOf({ ...matmul, epilogue: null })]).toEqual([3, 4, 2]);
+  });
+
+  it('keeps what happens to scores of attention, and counts its buffers and those of a selection', () => {
+    for (const { routine, buffers, outputs, scalars } of [...attentionCases(), ...routineCases()]) {
+      if (routine.op !== 'attention' && routine.op !== 'topk') continue;
+      expect(canonical(sent(routine))).toBe(canonical(routine));
+      expect([inputsOf(routine), buffersOf(routine)]).toEqual([buffers.length - outputs, buffers.length]);
+      expect(scalarsOf(routine)).toBe(scalars?.length ?? 0);
+    }
   });
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0, 5e-324, 1 / 3])(
