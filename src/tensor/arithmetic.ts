@@ -257,9 +257,13 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
 for (const name of Object.keys(binaryOps) as (keyof typeof binaryOps)[]) {
   const prototype = Arithmetic.prototype as unknown as Record<string, (other: never) => Tensor>;
   const refusing = checked(name, 'other:operand', prototype[name]!, tensorKinds);
-  const method = function (this: { arithmetic(name: string, other: unknown): Tensor }, other: unknown): Tensor {
+  const row = binaryOps[name];
+  const method = function (
+    this: { arithmetic(name: string, row: BinaryOp, other: unknown): Tensor },
+    other: unknown,
+  ): Tensor {
     // biome-ignore lint/complexity/noArguments: an array of them would be made at every call.
-    if (arguments.length === 1 && isOperand(other)) return this.arithmetic(name, other);
+    if (arguments.length === 1 && isOperand(other)) return this.arithmetic(name, row, other);
     // biome-ignore lint/complexity/noArguments: as above.
     return Reflect.apply(refusing, this, arguments);
   };
