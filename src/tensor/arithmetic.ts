@@ -253,15 +253,16 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
   }
 }
 
+interface Operations {
+  arithmetic(name: string, row: BinaryOp, other: unknown): Tensor;
+}
+
 // The methods above as they are called: checked, and without a call in between, for these are the ops that are called most.
 for (const name of Object.keys(binaryOps) as (keyof typeof binaryOps)[]) {
   const prototype = Arithmetic.prototype as unknown as Record<string, (other: never) => Tensor>;
   const refusing = checked(name, 'other:operand', prototype[name]!, tensorKinds);
   const row = binaryOps[name];
-  const method = function (
-    this: { arithmetic(name: string, row: BinaryOp, other: unknown): Tensor },
-    other: unknown,
-  ): Tensor {
+  const method = function (this: Operations, other: unknown): Tensor {
     // biome-ignore lint/complexity/noArguments: an array of them would be made at every call.
     if (arguments.length === 1 && isOperand(other)) return this.arithmetic(name, row, other);
     // biome-ignore lint/complexity/noArguments: as above.
