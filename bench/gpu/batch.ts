@@ -1,6 +1,6 @@
 // Batches on a GPU beside the same work in turn, in one run: both sides warm, in turns, with the device waited for.
 //
-//   node --expose-gc dist/gpu/batch.mjs [--devices cuda|webgpu|cpu] [--quick] [--only PART,…]
+//   node --expose-gc dist/gpu/batch.mjs [--devices cuda|webgpu|cpu] [--quick] [--rounds N] [--only PART,…]
 //
 // Parts: overlap (whether copies and computations run at the same time, by the device's own clock; CUDA only), products, elementwise,
 // xors, overhead, concurrent, memory, mixed. Prints each row with its bound as soon as it is measured.
@@ -14,7 +14,7 @@ const args = process.argv.slice(2);
 const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
 const kind = (option('--devices') ?? 'cuda') as DeviceKind;
 const quick = args.includes('--quick');
-const rounds = quick ? 5 : 21;
+const rounds = Number(option('--rounds') ?? (quick ? 5 : 21));
 const gpu = kind !== 'cpu';
 
 const only = option('--only')?.split(',');
@@ -376,7 +376,10 @@ async function overlapping(): Promise<void> {
   // Work that takes the device at least as long as the host takes to bring a record and fetch its result: else it waits for the host.
   const op = (x: Tensor): Tensor => {
     let y = x;
-    for (let k = 0; k < 400; k++) y = y.sin().add(0.5);
+    for (let part = 0; part < 5; part++) {
+      for (let k = 0; k < 60; k++) y = y.sin().add(0.5);
+      y = y.compute();
+    }
     return y;
   };
   await facade.processDataset(records.slice(0, 8), { op, chunkSize: 8 });

@@ -63,16 +63,14 @@ export function elementwiseOp(
     keyOf: (i) => (lengths ? `[${lengths[i]}]` : signatureOf(data[i]!)),
     bytesOf: (i) => 2 * (lengths ? lengths[i]! * elementBytes(data[i]!) : sizeOf(data[i]!)),
     ...sameShape(data),
-    arrays: async (call, at) => {
+    arrays: (call, at) => {
       const arrays = at.map((i) => data[i] as TypedArray);
-      const made = await computed(call, () => {
+      const work = (): Tensor => {
         const all = pack(call.runtime, arrays, strideOf(arrays));
         return run(uploaded(call.runtime, all, [all.length], at.length));
-      });
-      return unpack(
-        made,
-        arrays.map((a) => a.length),
-      );
+      };
+      const own = arrays.map((a) => a.length);
+      return computed(call, at.length, work, (made) => unpack(made, own));
     },
   };
 }

@@ -5,6 +5,7 @@ import { type OperationType, type Runtime, type Shape, Tensor, type TypedArray }
 import { badArgument } from './failures.ts';
 import type { ItemOp } from './fused.ts';
 import { dtypeOf, type Item } from './lists.ts';
+import { readThrough } from './packing.ts';
 import { type Padding, paddedLengths, wasteOf } from './padding.ts';
 
 /** Where host arrays are computed. */
@@ -16,14 +17,21 @@ export interface ArraysCall {
   readonly ran: (result: Tensor) => void;
 }
 
-/** Computes something in a scope of its own, and reads it. */
-export function computed({ runtime, run, ran }: ArraysCall, body: () => Tensor): Promise<TypedArray> {
+/** Computes something in a scope of its own, and reads it; the result of several items is handed out in pieces. */
+export function computed(
+  { runtime, run, ran }: ArraysCall,
+  items: number,
+  body: () => Tensor,
+  unpacked: (data: TypedArray) => TypedArray[],
+): Promise<TypedArray[]> {
   return run(() =>
     runtime.scope(async () => {
       const made = body();
-      const data = await made.data();
+      // A single result is the array that was read.
+      const data =
+        items === 1 ? unpacked((await made.data()) as TypedArray) : await readThrough(runtime, made, unpacked);
       ran(made);
-      return data as TypedArray;
+      return data;
     }),
   );
 }

@@ -200,31 +200,33 @@ class ListRun implements ChunkWork<Item> {
   }
 
   run(at: number, size: number): Maybe<ChunkDone<Item>> {
-    const { signal } = this.#call;
-    const { attempts } = this.#settings;
+    const start = this.clock.now();
+    const told = (value: Item[]): ChunkDone<Item> => ({ value, ms: this.clock.now() - start });
+    if (this.#device !== undefined) {
+      const done = this.#attempts(at, size, this.#device);
+      return done instanceof Promise ? done.then(told) : told(done);
+    }
+    // Where the router places each operation, the runtime tries each again by itself.
+    const made = this.#chunk(at, size, outside);
+    if (made instanceof Promise) return made.then((items) => told(this.#ranOn(null, items)));
+    return { value: this.#ranOn(null, made), ms: this.clock.now() - start, until: this.#until(made) };
+  }
+
+  #attempts(at: number, size: number, home: DeviceId): Maybe<Item[]> {
     const policy = {
       what: this.operation,
-      attempts,
+      attempts: this.#settings.attempts,
       backoffMs: defaults.waits,
       // Lack of room is answered with fewer items first, and with another device when there is only one left.
       fallback: size > 1 ? ('failures' as const) : true,
-      signal,
-      device: this.#device,
+      signal: this.#call.signal,
+      device: home,
     };
-    const start = this.clock.now();
-    const attempt = (device: DeviceId | null, run: Run): Maybe<Item[]> => {
+    return this.#runtime.attempt<Item[]>(policy, ({ device, run }) => {
       const made = this.#chunk(at, size, run);
       const tell = (items: Item[]): Item[] => this.#ranOn(device, items);
       return made instanceof Promise ? made.then(tell) : tell(made);
-    };
-    // Where the router places each operation, the runtime tries each again by itself.
-    const done =
-      this.#device === undefined
-        ? attempt(null, outside)
-        : this.#runtime.attempt<Item[]>(policy, ({ device, run }) => attempt(device, run));
-    const told = (value: Item[]): ChunkDone<Item> => ({ value, ms: this.clock.now() - start });
-    if (done instanceof Promise) return done.then(told);
-    return { ...told(done), until: this.#device === undefined ? this.#until(done) : null };
+    });
   }
 
   #ranOn(device: DeviceId | null, items: Item[]): Item[] {
@@ -304,16 +306,15 @@ class ListRun implements ChunkWork<Item> {
 
   #settled(tensors: Tensor[]): Maybe<Item[]> {
     const until = this.#until(tensors);
-    return until ? until.whenDone().then(() => tensors) : tensors;
+    return until && !until.done() ? until.whenDone().then(() => tensors) : tensors;
   }
 
-  /** When the device has done it; null if it has. */
+  /** When the device has done it; null where a launch is done when it returns. */
   #until(items: readonly Item[]): Until | null {
     const [first] = items;
     const device = first instanceof Tensor ? first.device : null;
-    if (!device) return null;
-    const mark = this.#runtime.device(device).mark(false);
-    return mark.done() ? null : mark;
+    if (device === null || this.#host) return null;
+    return this.#runtime.device(device).mark(false);
   }
 
   #uploaded(list: readonly TypedArray[], at: readonly number[], run: Run): Tensor[] {

@@ -9,7 +9,7 @@ export type BatchInput = readonly TypedArray[] | readonly Tensor[];
 export type Item = TypedArray | Tensor;
 
 /** Typed arrays whose elements have a dtype of their own. */
-const arrayTypes: ReadonlyMap<unknown, DType> = new Map<unknown, DType>([
+export const arrayTypes: ReadonlyMap<unknown, DType> = new Map<unknown, DType>([
   [Float32Array, 'f32'],
   [Float64Array, 'f64'],
   [Int32Array, 'i32'],

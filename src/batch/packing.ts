@@ -1,8 +1,10 @@
 // Host arrays of equal length as one array, and back: one copy to the device instead of one for each.
 //
-// They are packed into memory that a runtime uses again and again, from which uploads are fastest: an upload has read it when it returns.
+// They are packed into memory that a runtime uses again and again, from which transfers are fastest: an upload has read it when it
+// returns. Results that are unpacked are read into such memory too, one piece for each read that is under way.
 
-import type { Runtime, TypedArray } from '../index.ts';
+import type { DType, Runtime, Tensor, TypedArray } from '../index.ts';
+import { arrayTypes } from './lists.ts';
 
 export const bytesOf = (a: TypedArray): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 
@@ -11,21 +13,52 @@ interface ArrayClass<T> {
   new (buffer: ArrayBufferLike, offset?: number, length?: number): T;
 }
 
+const classes: ReadonlyMap<DType, ArrayClass<TypedArray>> = new Map(
+  [...arrayTypes].map(([Class, dtype]) => [dtype, Class as ArrayClass<TypedArray>]),
+);
+
 const classOf = <T extends TypedArray>(like: T): ArrayClass<T> => like.constructor as unknown as ArrayClass<T>;
 
 /** What is larger gets memory of its own. */
 const mostStaged = 8 << 20;
-const staged = new WeakMap<Runtime, Uint8Array>();
+/** Pieces of a runtime that nobody uses. */
+const idle = new WeakMap<Runtime, Uint8Array[]>();
+const mostIdle = 4;
 
-/** Room for so many bytes, for the next upload. What it held before is still there. */
+/** So much memory or more, whatever it holds; give it back, or leave it to the collector. */
+function borrow(runtime: Runtime, bytes: number): Uint8Array {
+  const pieces = idle.get(runtime);
+  const at = pieces?.findIndex((p) => p.length >= bytes) ?? -1;
+  if (at >= 0) return pieces!.splice(at, 1)[0]!;
+  return runtime.pinned(2 ** Math.ceil(Math.log2(Math.max(bytes, 1 << 16))), { dtype: 'u8' });
+}
+
+function giveBack(runtime: Runtime, piece: Uint8Array): void {
+  let pieces = idle.get(runtime);
+  if (!pieces) idle.set(runtime, (pieces = []));
+  pieces.push(piece);
+  if (pieces.length > mostIdle) pieces.shift();
+}
+
+/** Room for so many bytes, for the next upload. */
 function roomFor(runtime: Runtime, bytes: number): Uint8Array {
   if (bytes > mostStaged) return new Uint8Array(bytes);
-  let room = staged.get(runtime);
-  if (!room || room.length < bytes) {
-    room = runtime.pinned(2 ** Math.ceil(Math.log2(Math.max(bytes, 1 << 16))), { dtype: 'u8' });
-    staged.set(runtime, room);
-  }
-  return room.subarray(0, bytes);
+  const piece = borrow(runtime, bytes);
+  // Nobody else can ask before the upload has read it.
+  giveBack(runtime, piece);
+  return piece.subarray(0, bytes);
+}
+
+/** Reads a tensor and unpacks it, by way of memory that is used again where the result has to be copied anyway. */
+export async function readThrough<R>(runtime: Runtime, tensor: Tensor, use: (data: TypedArray) => R): Promise<R> {
+  const Class = classes.get(tensor.dtype);
+  if (!Class || tensor.nbytes > mostStaged) return use((await tensor.data()) as TypedArray);
+  const piece = borrow(runtime, tensor.nbytes);
+  const into = new Class(piece.buffer, piece.byteOffset, tensor.size);
+  // After an error nobody knows whether the device still writes to it: it is left to the collector.
+  const made = use((await tensor.data({ into: into as never })) as TypedArray);
+  giveBack(runtime, piece);
+  return made;
 }
 
 /** The bytes of all, each at a multiple of `stride` bytes with zeros behind it, for the next upload. */

@@ -49,16 +49,27 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
       const [x, y] = [at.map((i) => a[i] as TypedArray), at.map((i) => b[i] as TypedArray)];
       const alone = (i: number): Tensor => run(rt.tensor(x[i]!, [m, k]) as Tensor, rt.tensor(y[i]!, [k, n]) as Tensor);
       // With `deterministic` every product has the kernel it has alone.
-      if (deterministic || at.length === 1) return Promise.all(x.map((_, i) => computed(call, () => alone(i))));
+      if (deterministic || at.length === 1) {
+        const each = x.map((_, i) =>
+          computed(
+            call,
+            1,
+            () => alone(i),
+            (made) => [made],
+          ),
+        );
+        return (await Promise.all(each)).flat();
+      }
       const same = y.every((p) => p === y[0]);
-      const made = await computed(call, () => {
+      const work = (): Tensor => {
         const left = uploaded(rt, pack(rt, x, m * k), [at.length, m, k], at.length);
         const right = same
           ? uploaded(rt, y[0]!, [k, n], 1)
           : uploaded(rt, pack(rt, y, k * n), [at.length, k, n], at.length);
         return run(left, right);
-      });
-      return unpack(made, new Array<number>(at.length).fill(m * n));
+      };
+      const lengths = new Array<number>(at.length).fill(m * n);
+      return computed(call, at.length, work, (made) => unpack(made, lengths));
     },
   };
 }

@@ -31,7 +31,7 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?:
     keyOf: (i) => (lengths ? `[${lengths[i]}]` : `${signatureOf(data[i]!)} ${signatureOf(secondAt(keys, i)!)}`),
     bytesOf: (i) => 3 * (lengths ? lengths[i]! * elementBytes(data[i]!) : sizeOf(data[i]!)),
     ...sameShape(data),
-    arrays: async (call, at) => {
+    arrays: (call, at) => {
       const { runtime: rt } = call;
       const arrays = at.map((i) => data[i] as TypedArray);
       // Rows of whole words.
@@ -45,8 +45,8 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?:
       const cycled = (each ? at : at.slice(0, 1)).map((i) =>
         repeated(secondAt(keys, i) as TypedArray, data[i] as TypedArray),
       );
-      const made = await computed(call, () => rows(arrays).bitwiseXor(rows(cycled)) as Tensor);
-      return unpackBytes(bytesOf(made), arrays, stride);
+      const work = (): Tensor => rows(arrays).bitwiseXor(rows(cycled)) as Tensor;
+      return computed(call, at.length, work, (made) => unpackBytes(bytesOf(made), arrays, stride));
     },
   };
 }
