@@ -11,7 +11,7 @@ const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 process.on('SIGINT', () => {});
 // Other signals are sent to this process alone.
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], { stdio: 'inherit' });
+const child = spawn(process.execPath, [cli, 'tour', ...process.argv.slice(2)], { stdio: 'inherit' });
 child.on('exit', (code, signal) => {
   process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0);
 });

@@ -1,6 +1,8 @@
 // Everyday programs through the public API, beside PyTorch eager and torch.compile on the same machine in the same run.
 //
-//   node dist/gpu/everyday.mjs [--json FILE] [--no-torch]
+//   node dist/gpu/everyday.mjs [--json FILE] [--no-torch] [--only TEXT,…] [--warm MS]
+//
+// `--only` measures programs whose names contain one of the texts; `--warm` is how long each is warmed up.
 //
 // Each program is called a number of times and waited for once; the median over rounds, per call, in µs. A few values of each
 // result are compared with plain JavaScript before anything is measured: a wrong one ends the run.
@@ -18,14 +20,21 @@ interface Measured {
 }
 
 /** Until the engine has compiled the library's own code: before that, its interpreter is measured. */
-const warmUpMs = 1500;
+const usualWarmUpMs = 1500;
 
-const at = process.argv.indexOf('--json');
+const option = (name: string): string | undefined => {
+  const at = process.argv.indexOf(name);
+  return at > 0 ? process.argv[at + 1] : undefined;
+};
+const file = option('--json');
+const warmUpMs = Number(option('--warm') ?? usualWarmUpMs);
+const only = option('--only')?.split(',');
 const rt = await createRuntime({ devices: ['cuda'], seed: 1 });
 const device = rt.devices().find((d) => d.open)!.name;
 const rows: Measured[] = [];
 
 async function measure(name: string, f: () => Tensor, calls: number, check: () => Promise<void>): Promise<void> {
+  if (only && !only.some((text) => name.includes(text))) return;
   await check();
   const samples: number[] = [];
   const warm = performance.now() + warmUpMs;
@@ -52,7 +61,11 @@ function near(name: string, got: number, want: number, tolerance = 1e-4): void {
   throw new Error(`${name}: got ${got}, expected ${want}`);
 }
 
-const random = (n: number): Float32Array => Float32Array.from({ length: n }, () => Math.random() * 2 - 1);
+const random = (n: number): Float32Array => {
+  const made = new Float32Array(n);
+  for (let i = 0; i < n; i++) made[i] = Math.random() * 2 - 1;
+  return made;
+};
 const first = async (t: Tensor, n: number): Promise<Float32Array> => {
   const flat = t
     .reshape([-1])
@@ -282,4 +295,4 @@ if (ratios.length > 0) {
   const mean = Math.exp(ratios.reduce((a, r) => a + Math.log(r), 0) / ratios.length);
   console.log(`geometric mean over ${ratios.length} rows: ${mean.toFixed(2)}`);
 }
-if (at > 0) writeFileSync(process.argv[at + 1]!, `${JSON.stringify({ device, rows, torch: other }, null, 1)}\n`);
+if (file) writeFileSync(file, `${JSON.stringify({ device, rows, torch: other }, null, 1)}\n`);

@@ -34,11 +34,11 @@ const cpuTitles: Readonly<Record<string, string>> = {
 const deviceTitles: Readonly<Record<string, string>> = {
   eager: 'one op on 64 f32',
   chain: 'the chain of 64 f32',
-  ops200: '200 dependent ops on 64 f32',
-  'ops200-done': 'the same, until they are done',
   compiled: 'a compiled call',
   steps: 'a compiled call of several kernels',
   recurrence: 'compiled f = step(f)',
+  ops200: '200 dependent ops on 64 f32',
+  'ops200-done': 'the same, until they are done',
 };
 const titlesOf = (name: string, called: string): [string, string][] =>
   Object.entries(deviceTitles).map(([key, title]) => [`${name}-${key}`, `${title}, ${called}`]);

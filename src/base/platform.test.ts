@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { environment, isDenied, permitted } from './platform.ts';
+import { environment, isDenied, permitted, tooOld } from './platform.ts';
 
 const denied = (): never => {
   throw Object.assign(new Error('Requires env access, run again with the --allow-env flag'), { name: 'NotCapable' });
@@ -37,4 +37,10 @@ describe('other platforms', () => {
     vi.stubGlobal('process', undefined);
     expect(environment()).toEqual({});
   });
+});
+
+it('says of a Node that is too old which one is needed', () => {
+  expect(tooOld('18.20.8')?.message).toBe('gpuforge needs Node 20.19 or later, and this is Node 18.20.8');
+  expect(tooOld('20.19.0')).toBe(null);
+  expect(tooOld('24.1.0')).toBe(null);
 });

@@ -1,6 +1,6 @@
 // `gpuforge field`: dynamic fields on the command line.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { FieldFlags } from './field-show.ts';
 
 const examples = `
@@ -19,7 +19,7 @@ export function register(program: Command): void {
     field
       .command(name)
       .description(description)
-      .option('--model <model>', 'fused or full', 'fused')
+      .addOption(new Option('--model <model>', 'the model').choices(['fused', 'full']).default('fused'))
       .option('-n, --resolution <n>', 'cells along each edge, from 4 on', '32')
       .option('--channels <n>', 'channels of each cell', '64')
       .option('--device <device>', 'auto, gpu, cpu or the id of a device', 'auto')

@@ -1,38 +1,53 @@
 #!/usr/bin/env node
 // The command line. Every command loads its own code when it runs, so that starting costs nearly nothing.
+//
+// Exit status: 0 done, 1 failed, 2 a call that is not understood. With --json a failure is one JSON object on standard output too.
 
+import { tooOld } from '../base/platform.ts';
 import { version } from '../base/version.ts';
 
+const args = process.argv.slice(2);
+const json = args.includes('--json');
+
 async function main(): Promise<void> {
-  const [first] = process.argv.slice(2);
+  const old = tooOld();
+  if (old) throw new Error(`${old.message}. ${old.fix}`);
   // Before anything is loaded: this is what scripts ask for.
-  if (first === '--version' || first === '-V') {
+  if (args[0] === '--version' || args[0] === '-V') {
     process.stdout.write(`${version}\n`);
     return;
   }
   const { Command } = await import('commander');
   const program = new Command('gpuforge')
-    .description('GPU computing for TypeScript: what this machine can do, and a tour of it.')
+    .description('GPU computing for TypeScript: what this machine can do, and what is wrong where it cannot.')
     .version(version)
     .showHelpAfterError('(gpuforge --help lists the commands)')
+    .configureOutput(json ? { writeErr: () => {} } : {})
     .enablePositionalOptions()
     .exitOverride();
   const { commands } = await import('./commands.ts');
   for (const register of commands) register(program);
-  // The default command would take an unknown word for its argument.
-  if (first && !first.startsWith('-') && first !== 'help' && !program.commands.some((c) => c.name() === first)) {
-    program.error(`unknown command '${first}'`);
-  }
-  await program.parseAsync();
+  if (args.length === 0) program.outputHelp();
+  else await program.parseAsync();
+}
+
+/** What a failure is to a program that reads --json. */
+function tell(code: string, message: string, fix?: string): void {
+  const error = { code, message, ...(fix === undefined ? {} : { fix }) };
+  process.stdout.write(`${JSON.stringify({ schema: 'gpuforge.error/1', error }, null, 2)}\n`);
 }
 
 main().catch((error: unknown) => {
-  // Commander has printed its own message; help and version end well, a call it does not understand is status 2.
+  const { message } = error instanceof Error ? error : { message: String(error) };
+  // Commander has printed its own message; help and version end well.
   if (error instanceof Error && 'exitCode' in error && error.constructor.name.startsWith('Commander')) {
     process.exitCode = error.exitCode === 0 ? 0 : 2;
+    const [first, ...more] = message.replace(/^error: /, '').split('\n');
+    if (json && error.exitCode !== 0) tell('USAGE', first!, more.join(' ').replace(/^\((.*)\)$/, '$1') || undefined);
     return;
   }
-  const { message } = error instanceof Error ? error : { message: String(error) };
-  process.stderr.write(`gpuforge: ${message}\n`);
   process.exitCode = 1;
+  const { code, fix } = error as { code?: unknown; fix?: unknown };
+  if (json) tell(typeof code === 'string' ? code : 'FAILED', message, typeof fix === 'string' ? fix : undefined);
+  else process.stderr.write(`gpuforge: ${message}\n`);
 });

@@ -106,7 +106,7 @@ const fields: readonly { readonly head: string; readonly of: (d: DeviceStats, no
   { head: 'ours', of: ({ memory: m }) => mb(m.allocatedMb) },
   { head: 'reserved', of: ({ memory: m }) => mb(m.reservedMb) },
   { head: 'others', of: ({ memory: m }) => mb(m.otherProcessesMb) },
-  { head: 'busy', of: ({ telemetry: t }) => unit(t?.utilization, '%') },
+  { head: 'busy', of: ({ telemetry: t }) => percent(t?.utilization) },
   { head: 'temperature', of: ({ telemetry: t }) => unit(t?.temperature, '°C') },
   { head: 'power', of: ({ telemetry: t }) => unit(t?.power, 'W') },
   { head: 'calibrated', of: (d, now) => (d.calibratedAt === null ? 'never' : age(now - d.calibratedAt)) },
@@ -125,6 +125,9 @@ const mb = (value: number | null): string | null => (value === null ? null : for
 
 const unit = (value: number | undefined, of: string): string | null =>
   value === undefined ? null : `${Math.round(value)} ${of}`;
+
+/** A share as telemetry gives it, from 0 to 1. */
+const percent = (share: number | undefined): string | null => (share === undefined ? null : unit(100 * share, '%'));
 
 function age(ms: number): string {
   const minutes = ms / 60_000;

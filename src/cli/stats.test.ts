@@ -81,5 +81,9 @@ describe('gpuforge stats', () => {
       /^cuda:0 +16 % +low +139 GiB +117 GiB +0 B +2.00 MiB +21.5 GiB +41 °C +76 W +10 h ago +A GPU$/,
     );
     expect(lines.slice(3, 5)).toEqual(['webgpu is not open: no adapter', '  Install a driver.']);
+    const [first] = report.devices;
+    const busy = page({ ...report, devices: [{ ...first!, telemetry: { utilization: 0.37 } }] });
+    expect(busy).toMatch(/busy/);
+    expect(busy).toMatch(/ 37 % /);
   });
 });

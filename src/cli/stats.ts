@@ -1,6 +1,7 @@
 // `gpuforge stats`: how full the devices are, how busy, and how old the router's knowledge of them is.
 
 import type { Command } from 'commander';
+import { kindOption } from './device-option.ts';
 
 interface Flags {
   readonly json?: boolean;
@@ -21,7 +22,7 @@ export function register(program: Command): void {
     .description('show memory, pressure and telemetry of every device')
     .option('--json', 'machine-readable output, schema gpuforge.stats/1')
     .option('--watch [seconds]', 'show it again and again')
-    .option('--device <kind...>', 'only these kinds: cuda, webgpu, cpu')
+    .addOption(kindOption())
     .addHelpText('after', examples)
     .action(async (flags: Flags) => {
       const [{ stats }, { processOutput }] = await Promise.all([

@@ -110,6 +110,7 @@ export interface ClockReading {
 
 /** Measured or absent, never invented. */
 export interface Telemetry {
+  /** Share of the time in which the device was busy, from 0 to 1. */
   readonly utilization?: number;
   readonly memoryUsed?: number;
   readonly memoryTotal?: number;

@@ -32,9 +32,7 @@ export async function searchLevels(rt: Runtime, pinned: Pinned, search: LevelSea
   const found = await reachByLevels(rt, pinned, search);
   const result = pinned(() => distancesOf(rt, found).compute());
   release(found);
-  // Ordinary memory: what a device lends for results comes back only when it is collected, and locking more takes longer than a copy.
-  const distances = new Int32Array(result.size);
-  await result.data({ signal: search.signal, into: distances });
+  const distances = (await result.data({ signal: search.signal })) as Int32Array;
   result.dispose();
   const columns = search.starts.length;
   if (columns === 1) return [distances];

@@ -68,7 +68,7 @@ export interface Events {
     readonly replay: number | null;
     /** Where the tensors it computes were made: named scopes, and what `rt.attribute` was told. Each once, first made first. */
     readonly issuedIn: readonly unknown[];
-    /** The line of your code that made it run, of some launches while spans are detailed: of the first 32 of a program and every 16th. Else ''. */
+    /** The line of your code that made it run, of some launches while spans are detailed: of the first 16 of a program and every 64th. Else ''. */
     readonly line: string;
   };
   /** A compiled function was enqueued. Devices that record it run it as a whole: then there are no launches of its own. */

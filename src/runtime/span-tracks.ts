@@ -19,10 +19,10 @@ const collectMs = 20;
 const waitingMs = 1;
 const compareMs = 10_000;
 /** A loop of launches lets no timer run: what is known is told on the way, after so many of them, beside the device's work. */
-const collectEvery = 256;
-/** Finding the line of a launch takes some 30 µs: the first ones of each program are looked at, and then every so many. */
-const firstLines = 32;
-const everyLine = 16;
+const collectEvery = 1024;
+/** Finding the line of a launch takes 30 to 100 µs: the first ones of each program are looked at, and then every so many. */
+const firstLines = 16;
+const everyLine = 64;
 /** How long a flush waits for times that are on their way. */
 const settleMs = 1000;
 /** For so long it looks with every turn of the event loop, then with a timer. */

@@ -253,19 +253,20 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
   }
 }
 
+interface Operations {
+  arithmetic(name: string, row: BinaryOp, other: unknown): Tensor;
+}
+
 // The methods above as they are called: checked, and without a call in between, for these are the ops that are called most.
-for (const [name, row] of Object.entries<BinaryOp>(binaryOps)) {
+for (const name of Object.keys(binaryOps) as (keyof typeof binaryOps)[]) {
   const prototype = Arithmetic.prototype as unknown as Record<string, (other: never) => Tensor>;
   const refusing = checked(name, 'other:operand', prototype[name]!, tensorKinds);
-  const method = function (this: Calculating, other: Operand): Tensor {
+  const row = binaryOps[name];
+  const method = function (this: Operations, other: unknown): Tensor {
     // biome-ignore lint/complexity/noArguments: an array of them would be made at every call.
     if (arguments.length === 1 && isOperand(other)) return this.arithmetic(name, row, other);
     // biome-ignore lint/complexity/noArguments: as above.
     return Reflect.apply(refusing, this, arguments);
   };
   Object.defineProperty(prototype, name, { value: method, writable: true, configurable: true });
-}
-
-interface Calculating {
-  arithmetic(name: string, row: BinaryOp, other: Operand): Tensor;
 }

@@ -274,7 +274,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example String(rt.ones([2]).add(1)) // → 'Tensor(f32 [2], not computed)'
    */
   toString(): string {
-    const values = this.computed ? printed(this.#node) : '';
+    const values = this.#disposed === false && this.computed ? printed(this.#node) : '';
     return values ? `${named(this)} ${values}` : named(this);
   }
 

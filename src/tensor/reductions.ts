@@ -297,6 +297,7 @@ function firstExtreme(op: 'argmax' | 'argmin', x: Node, axis: number): Node {
 }
 
 function countOf(x: Node, options: ReduceOptions, where: string): number {
+  if (options.axis === undefined) return x.size;
   const { values } = x.shape;
   return sizeOf(normalizeAxes(options.axis, values.length, where).map((a) => values[a]!));
 }

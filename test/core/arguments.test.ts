@@ -104,6 +104,32 @@ describe('refused by an error that says what is wrong:', () => {
   });
 });
 
+/** What people write who come from NumPy, PyTorch or TF.js, and what they are told to write. */
+const habits: readonly (readonly [string, () => unknown, RegExp])[] = [
+  ['sizes without brackets', () => Reflect.apply(m.reshape, m, [2, 3]), /reshape\(\[2, 3\]\)/],
+  ['a size for a shape', () => rt.zeros(odd(3)), /zeros\(\[3\]\)/],
+  ['axes without brackets', () => Reflect.apply(m.permute, m, [1, 0]), /permute\(\[1, 0\]\)/],
+  ['an axis without its name', () => m.sum(odd(1)), /sum\(\{ axis: 1 \}\)/],
+  ['dim', () => m.sum({ dim: 1 } as never), /Write axis instead/],
+  ['keepDims', () => m.sum({ axis: 0, keepDims: true } as never), /Write keepdims instead/],
+  ['a dtype without its name', () => rt.zeros([2], odd('i32')), /zeros\(\[2\], \{ dtype: 'i32' \}\)/],
+  ['a dtype of NumPy', () => m.cast(odd('float64')), /Write 'f64'/],
+  ['a dtype of PyTorch', () => m.cast(odd('torch.int64')), /Write 'i64'/],
+  ['a slice of two numbers', () => Reflect.apply(m.slice, m, [0, 1]), /slice\(\[\[0, 1\]\]\)/],
+  ['one pair of widths', () => m.pad(odd([1, 1])), /Write \[\[1, 1\]\]/],
+  ['where without values', () => rt.where(m.greater(0), odd(undefined), odd(undefined)), /nonzero/],
+  ['no value to fill with', () => rt.full([2], odd(undefined)), /full\(shape, value/],
+  ['a list for an operand', () => m.matmul(odd([[1]])), /matmul\(rt\.tensor\(\[\[1\]\]\)\)/],
+  ['an argument too many', () => Reflect.apply(m.neg, m, [5]), /neg\(\)/],
+];
+
+describe('habits from elsewhere are told what to write here:', () => {
+  it.each(habits)('%s', (_, call, fix) => {
+    expect(call).toThrow(ForgeError);
+    expect(call).toThrow(fix);
+  });
+});
+
 describe('bytes of bools', () => {
   it('are true wherever they are not 0', async () => {
     const t = rt.fromBytes(new Uint8Array([2, 0, 255, 1]), 'bool', [4]);

@@ -237,6 +237,12 @@ describe('the other areas', () => {
       'VK-LOADER warning',
     ]);
     expect(troubles(await examined('rx7900xtx', { without: [icd] }))).toEqual(['VK-NO-ICD warning']);
+    // A device that computed has found a loader somewhere.
+    const computeProbe = async () => [{ device: 'webgpu:0', ok: true, detail: 'summed' }];
+    for (const without of [['/usr/lib/x86_64-linux-gnu/libvulkan.so.1'], [icd]]) {
+      const { areas: all } = await examined('rx7900xtx', { without }, { computeProbe });
+      expect(all.find((a) => a.area === 'vulkan')?.findings.map((f) => f.code)).toEqual(['VK-OK']);
+    }
     // CUDA does without Vulkan.
     expect(troubles(await examined('h200', { without: [icd] }))).toEqual([]);
   });
@@ -244,7 +250,11 @@ describe('the other areas', () => {
   it('see a full disk, an unreachable index and old tables', async () => {
     expect(troubles(await examined('noGpu', { freeGiB: 1.5 }))).toEqual(['DISK-FULL error']);
     expect(troubles(await examined('noGpu', { freeGiB: 4 }))).toEqual(['DISK-LOW warning']);
-    expect(troubles(await examined('noGpu', { unreachable: ['pypi.org'] }))).toEqual(['NET-UNREACHABLE warning']);
+    // Nothing of what is installed needs an index: it is told, and is no trouble.
+    const unreachable = await examined('noGpu', { unreachable: ['pypi.org'] });
+    expect(troubles(unreachable)).toEqual([]);
+    expect(unreachable.exitStatus).toBe(0);
+    expect(unreachable.areas.flatMap((a) => a.findings).find((f) => f.code === 'NET-UNREACHABLE')?.status).toBe('info');
     expect(troubles(await examined('noGpu', { unreachable: ['pypi.org'] }, { offline: true }))).toEqual([]);
     expect(troubles(await examined('noGpu', { now: () => Date.UTC(2028, 0, 1) }))).toEqual(['DATA-OLD warning']);
   });

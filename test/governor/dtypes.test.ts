@@ -37,3 +37,16 @@ it('a runtime on WebGPU alone says what is missing, and how to have it', async (
   await expect(async () => rt.ones([2]).cast('f64').data()).rejects.toThrow(/f64/);
   expect([...(await rt.ones([2]).data())]).toEqual([1, 1]);
 });
+
+it('counts bools there, and says of integers which op needs what it has not', async () => {
+  await using rt = await createRuntime({ devices: ['webgpu'] });
+  const mask = rt.tensor([1, 5, 3]).greater(2);
+  expect([...(await mask.sum().data())]).toEqual([2]);
+  expect((await mask.mean().data())[0]).toBeCloseTo(2 / 3, 6);
+  const whole = rt.arange(5);
+  await expect(whole.div(5).data()).rejects.toThrow(/div makes f64 of i32[\s\S]*x\.cast\('f32'\)\.div/);
+  await expect(whole.mean().data()).rejects.toThrow(/mean makes f64 of i32[\s\S]*x\.cast\('f32'\)\.mean/);
+  await expect(whole.sum().data()).rejects.toThrow(/sum makes i64 of i32[\s\S]*sum\(\{ dtype: 'i32' \}\)/);
+  expect([...(await whole.sum({ dtype: 'i32' }).data())]).toEqual([10]);
+  expect([...(await whole.cast('f32').div(5).mul(5).round().data())]).toEqual([0, 1, 2, 3, 4]);
+});

@@ -1,6 +1,7 @@
-// `gpuforge tour`, and what `gpuforge` alone does.
+// `gpuforge tour`: what `npm start` does.
 
 import type { Command } from 'commander';
+import { kindOption } from '../device-option.ts';
 
 interface Flags {
   readonly json?: boolean;
@@ -9,11 +10,14 @@ interface Flags {
 
 export function register(program: Command): void {
   program
-    .command('tour', { isDefault: true })
+    .command('tour')
     .description('list the devices, run real work on each, check every result')
     .option('--json', 'print the same as data')
-    .option('--device <kind...>', 'only these kinds: cuda, webgpu, cpu')
-    .addHelpText('after', '\nExamples:\n  gpuforge\n  gpuforge tour --device cpu\n  gpuforge tour --json > tour.json\n')
+    .addOption(kindOption())
+    .addHelpText(
+      'after',
+      '\nExamples:\n  gpuforge tour\n  gpuforge tour --device cpu\n  gpuforge tour --json > tour.json\n',
+    )
     .action(async (flags: Flags) => {
       const { tour } = await import('./show.ts');
       process.exitCode = await tour(flags);

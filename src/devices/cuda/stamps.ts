@@ -14,6 +14,8 @@ import type { KernelStep } from './step.ts';
 /** Slots of the ring. The driver lets a host run about 1,024 launches ahead of the device, so there is room for many fences. */
 const slots = 16_384;
 const perFence = 128;
+/** Slots between two looks at the host's clock. */
+const perTime = 8;
 /** By how much the clock may differ between multiprocessors. */
 const skewNs = 1000;
 
@@ -28,7 +30,7 @@ interface Fence {
 
 /**
  * What is known of a launch that was read, one number after the other: its id; when it began and ended, in ns since the first one that
- * was ever read; when the host had enqueued it, by `performance.now()`; and 1 if nothing is between it and the launch before.
+ * was ever read; a time by which the host had enqueued it, by `performance.now()`; and 1 if nothing is between it and the launch before.
  */
 export const stamp = { id: 0, start: 1, end: 2, enqueued: 3, linked: 4, numbers: 5 } as const;
 
@@ -54,6 +56,8 @@ export class Stamps {
   #first = 0;
   #next = 0;
   #fenced = 0;
+  /** Up to here it is noted when launches were enqueued. */
+  #timed = 0;
   readonly #fences: Fence[] = [];
   /** `stamp.numbers` for each launch. */
   #read: number[] = [];
@@ -95,11 +99,11 @@ export class Stamps {
     for (let i = 0; i < steps; i++) this.#counts[(this.#next + i) % slots] = 0;
     const at = this.#next % slots;
     this.#ids[at] = id;
-    this.#times[at] = performance.now();
     this.#counts[at] = steps;
     this.#links[at] = Number(this.#linked);
     this.#linked = true;
     this.#next += steps;
+    if (this.#next - this.#timed >= perTime) this.#noteTime();
     if (this.#next - this.#fenced >= perFence) this.#fence();
   }
 
@@ -142,7 +146,14 @@ export class Stamps {
     else step.stampAt(low - 2 ** 32, this.#high + 1);
   }
 
+  /** By now all launches so far are enqueued. A little late for most of them: reading the clock costs as much as all the rest. */
+  #noteTime(): void {
+    const now = performance.now();
+    for (; this.#timed < this.#next; this.#timed++) this.#times[this.#timed % slots] = now;
+  }
+
   #fence(): void {
+    this.#noteTime();
     this.#fences.push({ event: this.#events.record(this.#compute), upTo: this.#next });
     this.#fenced = this.#next;
     this.#linked = false;

@@ -9,6 +9,7 @@ import { messageOf } from './errors.ts';
 /** Only what is used of Node, so that browser bundles need no shims: the modules are named at run time. */
 interface Fs {
   existsSync(path: string): boolean;
+  readdirSync(path: string): string[];
   mkdtempSync(prefix: string): string;
   writeFileSync(path: string, text: string): void;
   rmSync(path: string, options: { recursive: boolean; force: boolean }): void;
@@ -50,6 +51,26 @@ export function findLibrary(name: string, env: Environment['env'], exists: (path
   const own = (env.LD_LIBRARY_PATH ?? '').split(':').filter((f) => f.startsWith('/'));
   for (const folder of [...own, ...libraryFolders]) if (exists(`${folder}/${name}`)) return `${folder}/${name}`;
   return null;
+}
+
+/** Whether any file names a Vulkan driver, in the places where its loader looks for them. */
+export function namesDriver(env: Environment['env'], fs: Pick<Fs, 'existsSync' | 'readdirSync'>): boolean {
+  const given = driverVariables.map((v) => env[v] ?? '').join(':');
+  if (given.split(':').some((f) => f !== '' && fs.existsSync(f))) return true;
+  if (env.VK_DRIVER_FILES || env.VK_ICD_FILENAMES) return false;
+  const home = env.HOME ?? '';
+  const roots = [
+    env.XDG_CONFIG_HOME || `${home}/.config`,
+    env.XDG_CONFIG_DIRS || '/etc/xdg',
+    '/etc:/usr/local/etc:/run/opengl-driver/share',
+    env.XDG_DATA_HOME || `${home}/.local/share`,
+    env.XDG_DATA_DIRS || '/usr/local/share:/usr/share',
+    '/usr/local/share:/usr/share',
+  ].flatMap((r) => r.split(':'));
+  return roots.some((root) => {
+    const folder = `${root}/vulkan/icd.d`;
+    return fs.existsSync(folder) && fs.readdirSync(folder).some((f) => f.endsWith('.json'));
+  });
 }
 
 /** The text of a Vulkan driver file that names one library. */
@@ -102,7 +123,11 @@ async function search(
       ? findLibrary('libEGL_nvidia.so.0', process.env, fs.existsSync)
       : null;
   const headless = !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY;
-  const usual = (): Promise<Found | null> => attempt(dawn, process, power, os, 'default', {});
+  // Dawn writes to stderr when Vulkan has no driver at all, so it is not asked then.
+  const usual = async (): Promise<Found | null> =>
+    process.platform !== 'linux' || namesDriver(process.env, fs)
+      ? attempt(dawn, process, power, os, 'default', {})
+      : null;
   if (!egl) return usual();
   const viaEgl = async (): Promise<Found | null> => {
     const folder = fs.mkdtempSync(`${os.tmpdir()}/gpuforge-vulkan-`);

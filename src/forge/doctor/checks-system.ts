@@ -78,9 +78,11 @@ export async function checkNetwork({ world, ports, options }: Context): Promise<
   const failed = results.filter(({ ok }) => !ok);
   if (failed.length === 0) return [finding('NET-OK', 'network', 'ok', 'the package indexes answer', { evidence })];
   return [
-    finding('NET-UNREACHABLE', 'network', 'warning', `${failed.map(({ host }) => host).join(', ')} cannot be reached`, {
+    finding('NET-UNREACHABLE', 'network', 'info', `${failed.map(({ host }) => host).join(', ')} cannot be reached`, {
       evidence,
-      fix: fix('Check the connection, or set HTTPS_PROXY or a mirror; --offline leaves this check out.'),
+      fix: fix(
+        'Only installing from there needs them: check the connection, or set HTTPS_PROXY or a mirror; --offline leaves this check out.',
+      ),
     }),
   ];
 }

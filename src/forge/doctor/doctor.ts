@@ -11,6 +11,7 @@ import {
   type Area,
   areas,
   type Context,
+  type DeviceVerdict,
   DOCTOR_SCHEMA,
   type DoctorOptions,
   type DoctorReport,
@@ -47,7 +48,7 @@ export async function examine(world: World, detection: Detection, options: Docto
     checkCompute(context),
     ...named.map(([area, check]) => guarded(area, check, context)),
   ]);
-  const findings = [...results.flat(), ...compute.findings];
+  const findings = [...results.flat().map((f) => proven(f, compute.devices)), ...compute.findings];
   const grouped = areas.map((area) => {
     const own = findings.filter((entry) => entry.area === area);
     return { area, status: worst(own), findings: own };
@@ -61,6 +62,15 @@ export async function examine(world: World, detection: Detection, options: Docto
     supportedFixes: [...new Set(findings.flatMap((entry) => entry.fix?.action ?? []))],
     machine: detection.machine,
   };
+}
+
+/** A WebGPU device that computed has found its driver, wherever that lies: what was not found in the usual places is no trouble then. */
+function proven(entry: Finding, devices: readonly DeviceVerdict[]): Finding {
+  const computed = devices.find(({ device, ok }) => ok && device.startsWith('webgpu'));
+  if (!computed || !['VK-LOADER', 'VK-NO-ICD'].includes(entry.code)) return entry;
+  return finding('VK-OK', 'vulkan', 'ok', `${computed.device} computed: a driver was found outside the usual folders`, {
+    evidence: entry.evidence,
+  });
 }
 
 /** A check that throws is a fault of ours; it is shown, and the others go on. */

@@ -63,6 +63,7 @@ async function ofColumns(
     step: outwards,
     most: levels ?? hood.rows - 1,
     more: levels === undefined ? ({ age }) => age.equal(1).any() : undefined,
+    together: hood.together,
     signal,
   });
   const { paths } = fields;
@@ -90,6 +91,7 @@ async function ofColumns(
       step: inwards,
       // What would go to the source itself is not counted.
       most: count - 1,
+      together: hood.together,
       signal,
     });
     const sum = pinned(() => {

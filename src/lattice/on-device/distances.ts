@@ -32,6 +32,7 @@ export async function deviceDistances(
     },
     most: n - 1,
     more: ({ changed }) => changed,
+    together: rows.together,
     signal,
   });
   try {

@@ -10,6 +10,8 @@ import { neighborSum } from '../stencil.ts';
 
 export interface Neighborhood {
   readonly rows: number;
+  /** Rounds of work on it that are worth compiling together. */
+  readonly together: number;
   /** What the neighbours of each vertex have, added up. */
   sum(x: Tensor): Tensor;
   /** 1 where a vertex can be entered, [rows, 1]; null where all can. */
@@ -30,6 +32,7 @@ export function gridNeighborhood(rt: Runtime, grid: Grid, mask: Mask | null): Ne
     : null;
   return {
     rows: grid.vertices,
+    together: 1,
     free,
     sum: (x) => neighborSum(x.reshape([...grid.shape, x.shape[1]!]), 'zero', grid.dimensions).reshape(x.shape),
     dispose: () => free?.dispose(),

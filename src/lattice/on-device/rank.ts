@@ -77,6 +77,7 @@ export async function deviceRank(
     most: maxRounds,
     more: ({ change }) => change.greaterEqual(tolerance),
     every: Math.min(roundsPerWait, maxRounds),
+    together: rows.together,
     signal,
   });
   try {

@@ -20,22 +20,21 @@ export interface Rounds<S extends Fields> {
   readonly more?: ((fields: S, count: number) => Tensor) | undefined;
   /** Rounds between two looks at `more`. Default 16. */
   readonly every?: number | undefined;
+  /** Rounds that are compiled together. Default 8: a device that records launches then repeats them with one call. */
+  readonly together?: number | undefined;
   /** Names the step where it depends on nothing else, so that its compiled form can be kept. */
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onRound?: (() => void) | undefined;
 }
 
-/** Rounds that are compiled together: a device that records launches then repeats them with one call. */
-const together = 8;
-
 /** The fields after the last round, which are the caller's, and how many rounds there were. */
 export async function rounds<S extends Fields>(
   rt: Runtime,
   pinned: Pinned,
-  { start, step, most, more, every = 16, key, signal, onRound }: Rounds<S>,
+  { start, step, most, more, every = 16, together = 8, key, signal, onRound }: Rounds<S>,
 ): Promise<{ readonly fields: S; readonly count: number }> {
-  const compiled = [together, 1].map((times) => {
+  const compiled = [...new Set([together, 1])].map((times) => {
     const make = (): Repeated<S> => repeated(rt, step, times);
     return key === undefined ? make() : kept(rt, `${times} × ${key}`, make);
   });

@@ -26,6 +26,8 @@ export class DeviceRows implements Neighborhood {
   /** The same on the device. */
   readonly at: Tensor;
   readonly free = null;
+  /** A round is a dozen kernels: a GPU is told all of them with one call as it is, and has fewer of them to compile. */
+  readonly together: number;
   readonly #rt: Runtime;
   /** Seen from outside, so that a scope in which this is made keeps them. */
   readonly rectangles: readonly Rectangle[];
@@ -38,6 +40,7 @@ export class DeviceRows implements Neighborhood {
     this.rows = graph.vertices + 1;
     this.#rt = rt;
     this.#along = host ? 1 : 0;
+    this.together = host ? 8 : 1;
     const buckets = bucketsOf(graph, host);
     this.places = new Int32Array(graph.vertices);
     let next = 0;

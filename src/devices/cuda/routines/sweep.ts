@@ -145,7 +145,7 @@ export function sweep(plan: RadixPlan, buffers: RadixBuffers, pass: number, targ
     const before = b.def(word.kind, `mov.${word.bits}`, start);
     kit.when(b.def('p', 'setp.ne.u32', tile, 0), () => {
       b.set(before, `mov.${word.bits}`, 0);
-      lookBack(kit, word, before, tellAt, b.def('d', 'mad.lo.u64', kit.wide(tile), -digits * word.bytes, tellAt));
+      lookBack(kit, word, before, tellAt);
     });
     tell(b.def(word.kind, `add.${word.unsigned}`, before, widened(total)), word.sum);
     const shift = b.def(word.kind, `sub.${word.unsigned}`, before, widened(place));
@@ -196,27 +196,16 @@ function withSameDigit(kit: Kit, digit: string, there: string): string {
   return peers;
 }
 
-/** Words of tiles before that are asked for at once: waiting for them one by one takes longer than all the rest. */
-const atOnce = 8;
-
-/** Adds up what the tiles before this one tell of a digit, up to the last that tells a sum. `own` and `first`: where it and the row's first tile do. */
-function lookBack(kit: Kit, word: Word, before: string, own: string, first: string): void {
+/** Adds up what the tiles before this one tell of a digit, up to the last that tells a sum: the first of a row does. */
+function lookBack(kit: Kit, word: Word, before: string, own: string): void {
   const { b } = kit;
   const step = digits * word.bytes;
   const at = b.def('d', 'sub.u64', own, step);
-  const [again, done] = [kit.entry.label('look'), kit.entry.label('heard')];
+  const again = kit.entry.label('look');
   b.label(again);
-  const heard = Array.from({ length: atOnce }, (_, i) => {
-    // The first tile tells a sum: what would lie before it is not looked at.
-    const from = i === 0 ? at : b.def('d', 'max.s64', b.def('d', 'sub.u64', at, i * step), first);
-    return b.def(word.kind, `ld.relaxed.gpu.global.${word.bits}`, `[${from}]`);
-  });
-  for (const told of heard) {
-    b.emit(`@${b.def('p', `setp.lt.${word.unsigned}`, told, word.own)} bra ${again}`);
-    b.set(before, `add.${word.unsigned}`, before, b.def(word.kind, `and.${word.bits}`, told, word.value));
-    b.set(at, 'sub.u64', at, step);
-    b.emit(`@${b.def('p', `setp.ge.${word.unsigned}`, told, word.sum)} bra ${done}`);
-  }
-  b.emit(`bra ${again}`);
-  b.label(done);
+  const told = b.def(word.kind, `ld.relaxed.gpu.global.${word.bits}`, `[${at}]`);
+  b.emit(`@${b.def('p', `setp.lt.${word.unsigned}`, told, word.own)} bra ${again}`);
+  b.set(before, `add.${word.unsigned}`, before, b.def(word.kind, `and.${word.bits}`, told, word.value));
+  b.set(at, 'sub.u64', at, step);
+  b.emit(`@${b.def('p', `setp.lt.${word.unsigned}`, told, word.sum)} bra ${again}`);
 }

@@ -183,7 +183,7 @@ function select(s: Stage, target: Target) {
     b.emit(`st.shared.${suffix} [${keyAt(i)}], ${b.def(kind, `mov.${suffix}`, -1)}`);
     b.emit(`st.shared.u32 [${placeAt(i)}], -1`);
   });
-  b.emit(`st.shared.u32 [${sums}], 0`);
+  b.emit(`@${b.def('p', 'setp.eq.u32', tid, 0)} st.shared.u32 [${sums}], 0`);
   kit.sync();
   each((key, place, inside) => {
     const high = b.def(kind, `and.${suffix}`, key, mask);

@@ -1,0 +1,39 @@
+// The command line as it is built: help, mistakes in a call, and what programs read of them.
+
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const gpuforge = (...args: string[]) => spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8' });
+
+it('prints help when it is called alone', () => {
+  const { status, stdout, stderr } = gpuforge();
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  for (const command of ['tour', 'detect', 'doctor', 'resolve', 'studio'])
+    expect(stdout).toMatch(new RegExp(`^ +${command}\\b`, 'm'));
+});
+
+it('suggests what a misspelt command, option or value could mean', () => {
+  const command = gpuforge('detct');
+  expect(command.status).toBe(2);
+  expect(command.stderr).toMatch(/unknown command 'detct'\n\(Did you mean detect\?\)/);
+  expect(gpuforge('stats', '--jsn').stderr).toMatch(/unknown option '--jsn'\n\(Did you mean --json\?\)/);
+  expect(gpuforge('tour', '--device', 'gpu').stderr).toMatch(/Allowed choices are cuda, webgpu, cpu/);
+});
+
+it('tells a mistake in a call as JSON where JSON was asked for', () => {
+  const { status, stdout, stderr } = gpuforge('detct', '--json');
+  expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
+  expect(JSON.parse(stdout)).toEqual({
+    schema: 'gpuforge.error/1',
+    error: { code: 'USAGE', message: "unknown command 'detct'", fix: 'Did you mean detect?' },
+  });
+  expect(JSON.parse(gpuforge('stats', '--json', '--device', 'gpu').stdout).error.code).toBe('USAGE');
+});
+
+it('completes the values of options', () => {
+  const { stdout } = gpuforge('completion', 'bash');
+  expect(stdout).toContain('"tour|--device") words="cuda webgpu cpu"');
+  expect(stdout).toMatch(/--model"\) words="fused full"/);
+});
