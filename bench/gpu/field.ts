@@ -65,6 +65,11 @@ function row(name: string, us: readonly number[], most?: { median?: number; p99?
   return made;
 }
 
+const line = (cells: readonly string[]): string =>
+  cells.map((c, i) => (i === 0 ? c.padEnd(46) : c.padStart(12))).join(' ');
+const shown = (r: Row): string =>
+  `${line([r.name, r.median.toFixed(1), r.p99.toFixed(1), r.bar])}${r.ok === false ? '  MISSED' : ''}`;
+
 const times = new GraphTimes();
 /** The part that this process is for; without one it starts a process for each. */
 const part = text('--part');
@@ -376,18 +381,17 @@ for (const p of only) {
   else {
     const result = JSON.parse(told.slice(mark.length)) as { rows: Row[]; loops: object[]; failed: boolean };
     rows.push(...result.rows);
+    // At once: a run that is cut off has told what it knew.
+    for (const r of result.rows) console.log(shown(r));
     loops.push(...result.loops);
     failed ||= result.failed;
   }
 }
 
-const line = (cells: readonly string[]): string =>
-  cells.map((c, i) => (i === 0 ? c.padEnd(46) : c.padStart(12))).join(' ');
 console.log(`\n${line(['µs', 'median', 'p99', 'bar'])}`);
 for (const r of rows) {
   if (r.ok === false) failed = true;
-  const [median, p99] = [r.median.toFixed(1), r.p99.toFixed(1)];
-  console.log(`${line([r.name, median, p99, r.bar])}${r.ok === false ? '  MISSED' : ''}`);
+  console.log(shown(r));
 }
 const file = text('--json');
 if (file) {

@@ -60,7 +60,10 @@ describe('dtypes', () => {
 
   it('are computed, summed and accumulated in types that hold the result', () => {
     expect(dtypes.map(floatFor)).toEqual(['f32', 'f32', 'f64', 'f64', 'f64', 'f64', 'f16', 'bf16', 'f32', 'f64']);
-    expect(dtypes.map(sumTypeFor)).toEqual(['i64', 'u64', 'i64', 'u64', 'i64', 'u64', 'f16', 'bf16', 'f32', 'f64']);
+    const sums = dtypes.map((t) => sumTypeFor(t, 10));
+    expect(sums).toEqual(['i32', 'u64', 'i64', 'u64', 'i64', 'u64', 'f16', 'bf16', 'f32', 'f64']);
+    // A sum of bools is a count: i32 as long as that holds it.
+    expect([2 ** 31 - 1, 2 ** 31].map((n) => sumTypeFor('bool', n))).toEqual(['i32', 'i64']);
     expect(dtypes.map(accumulatorFor)).toEqual(['bool', 'u8', 'i32', 'u32', 'i64', 'u64', 'f32', 'f32', 'f32', 'f64']);
   });
 });

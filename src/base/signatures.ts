@@ -76,27 +76,10 @@ export const plainKinds = kindTable({
   flag: { is: (v) => typeof v === 'boolean', words: 'true or false' },
   function: { is: (v) => typeof v === 'function', words: 'a function', many: 'functions' },
   object: { is: (v) => isObject(v) && !Array.isArray(v), words: 'an object', many: 'objects' },
-  plain: { is: (v) => isObject(v) && isPlain(v) && !Array.isArray(v), words: 'an object' },
   list: { is: Array.isArray, words: 'an array' },
   null: { is: (v) => v === null, words: 'null' },
   own: { is: () => true, words: 'a value', own: true },
   view: { is: (v) => ArrayBuffer.isView(v) && !(v instanceof DataView), words: 'a typed array', many: 'typed arrays' },
-  iterable: {
-    is: (v) => isObject(v) && Symbol.iterator in v && !(v instanceof Map),
-    words: 'an array or another iterable',
-  },
-  texts: {
-    is: (v) =>
-      isText(v) || (Array.isArray(v) ? v.every(isText) : isObject(v) && Symbol.iterator in v && !ArrayBuffer.isView(v)),
-    words: 'an array of texts',
-  },
-  arrayLike: {
-    is: (v) =>
-      Array.isArray(v) ? v.every((x) => typeof x === 'number') : ArrayBuffer.isView(v) && !(v instanceof DataView),
-    words: 'an array of numbers',
-    many: 'arrays of numbers',
-  },
-  path: { is: (v) => isText(v) || v instanceof URL, words: 'a path or a file: URL' },
   bytes: { is: (v) => v instanceof Uint8Array, words: 'a Uint8Array', many: 'Uint8Arrays' },
   signal: {
     is: (v) => isObject(v) && typeof (v as AbortSignal).aborted === 'boolean' && 'addEventListener' in v,

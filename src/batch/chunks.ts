@@ -31,8 +31,8 @@ export interface Until {
   whenDone(): Promise<void>;
 }
 
-/** A kernel of a few µs is done before the event loop has turned; waiting for it by promises takes as long again. */
-const spinMs = 0.03;
+/** What takes a few tens of µs is done before the event loop has turned; waiting for it by promises takes as long again. */
+const spinMs = 0.06;
 /** Chunks of all batches that are waited for: of many only one is spun for. */
 let waits = 0;
 

@@ -1,12 +1,14 @@
 // What batch functions take. How signatures are written: base/signatures.ts. Items and settings are checked by the functions
 // themselves.
 
+import { layerKinds } from '../base/layer-kinds.ts';
 import { argumentKinds } from '../index.ts';
 
 const isObject = argumentKinds.object.is;
 
 export const batchKinds = {
   ...argumentKinds,
+  ...layerKinds,
   items: { is: Array.isArray, words: 'an array of typed arrays or tensors' },
   work: {
     is: (v: unknown) => typeof v === 'function' || isObject(v) || Array.isArray(v),

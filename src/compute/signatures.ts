@@ -1,5 +1,6 @@
 // What the facade's classes take. How signatures are written: base/signatures.ts. Options are checked where they are used.
 
+import { layerKinds } from '../base/layer-kinds.ts';
 import { ops } from '../batch/ops.ts';
 import { batchKinds, settingsSignature } from '../batch/signatures.ts';
 import { argumentKinds } from '../index.ts';
@@ -21,7 +22,7 @@ export const computeKinds = {
   records: {
     is: (v: unknown) =>
       argumentKinds.view.is(v) ||
-      (isObject(v) && (argumentKinds.iterable.is(v) || Symbol.asyncIterator in (v as object))) ||
+      (isObject(v) && (layerKinds.iterable.is(v) || Symbol.asyncIterator in (v as object))) ||
       Array.isArray(v),
     words: 'a typed array, or an iterable of them',
   },

@@ -4,6 +4,7 @@
 // they are late, the miss is counted and the sink gets what the policy says instead. Ticks that passed meanwhile are left out, and count
 // as missed too: the loop never runs faster to catch up.
 
+import { layerKinds } from '../base/layer-kinds.ts';
 import { checked } from '../base/signatures.ts';
 import { turn } from '../index.ts';
 import { FieldConfigError } from './errors.ts';
@@ -77,6 +78,7 @@ export const latencyHistogram = checked(
     for (const latency of latencies) histogram[binOf(latency, periodMs)]!++;
     return histogram;
   },
+  layerKinds,
 );
 
 const binOf = (latency: number, period: number): number =>

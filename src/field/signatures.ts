@@ -1,12 +1,14 @@
 // What the methods of fields take. How signatures are written: base/signatures.ts. Options, settings and sensor values are checked by
 // the methods themselves, with errors of their own.
 
+import { layerKinds } from '../base/layer-kinds.ts';
 import { argumentKinds } from '../index.ts';
 
 const isObject = argumentKinds.object.is;
 
 export const fieldKinds = {
   ...argumentKinds,
+  ...layerKinds,
   field: { is: (v: unknown) => isObject(v) && 'stepSync' in (v as object), words: 'a field', many: 'fields' },
   record: {
     is: (v: unknown) =>

@@ -1,16 +1,18 @@
 // The kinds of arguments that functions of files take. How signatures are written: base/signatures.ts.
 
+import { layerKinds } from '../base/layer-kinds.ts';
 import { argumentKinds, Tensor } from '../index.ts';
 
 const isRecord = (v: unknown): boolean => argumentKinds.object.is(v) && !ArrayBuffer.isView(v);
-const plain = (v: unknown): v is object => argumentKinds.plain.is(v);
+const plain = (v: unknown): v is object => layerKinds.plain.is(v);
 
 const isEntry = (e: unknown): boolean => Array.isArray(e) && typeof e[0] === 'string' && isRecord(e[1]);
 
 export const fileKinds = {
   ...argumentKinds,
+  ...layerKinds,
   source: {
-    is: (v: unknown) => v instanceof Uint8Array || v instanceof ArrayBuffer || argumentKinds.path.is(v),
+    is: (v: unknown) => v instanceof Uint8Array || v instanceof ArrayBuffer || layerKinds.path.is(v),
     words: 'bytes of a file, or its path',
   },
   tensors: {
@@ -26,7 +28,7 @@ export const fileKinds = {
     is: (v: unknown) =>
       v instanceof Map || Array.isArray(v)
         ? [...v].every(isEntry)
-        : argumentKinds.iterable.is(v) && !ArrayBuffer.isView(v),
+        : layerKinds.iterable.is(v) && !ArrayBuffer.isView(v),
     words: 'pairs of a name and { dtype, shape, bytes }',
   },
 };

@@ -1,6 +1,7 @@
 // What the methods of lattices and graphs take. How signatures are written: base/signatures.ts. Vertices, coordinates and data are
 // checked by the methods themselves, with errors of their own.
 
+import { layerKinds } from '../base/layer-kinds.ts';
 import { argumentKinds } from '../index.ts';
 
 const isPair = (v: unknown): boolean => Array.isArray(v) && v.length === 2 && v.every((x) => typeof x === 'number');
@@ -8,6 +9,7 @@ const isObject = argumentKinds.object.is;
 
 export const latticeKinds = {
   ...argumentKinds,
+  ...layerKinds,
   batch: { is: (v: unknown) => isObject(v) && 'lattices' in (v as object), words: 'a batch of createBatch' },
   lattice: {
     is: (v: unknown) => isObject(v) && 'indexToCoords' in (v as object),
@@ -21,7 +23,7 @@ export const latticeKinds = {
     words: 'a tensor or rows of numbers',
   },
   blocked: {
-    is: (v: unknown) => v === null || argumentKinds.iterable.is(v),
+    is: (v: unknown) => v === null || layerKinds.iterable.is(v),
     words: 'indices of vertices, one byte for each vertex, or null',
   },
   words: {
@@ -34,7 +36,7 @@ export const latticeKinds = {
     words: 'an object of bigints by name',
   },
   edges: {
-    is: (v: unknown) => argumentKinds.iterable.is(v),
+    is: (v: unknown) => layerKinds.iterable.is(v),
     words: 'an array of [from, to] or [from, to, weight]',
   },
 };

@@ -95,19 +95,11 @@ export function kernel<A extends readonly KernelInput[], R extends CompileResult
 }
 
 function checked(options: KernelOptions): KernelOptions {
-  const { border = 'wrap', name, inPlace } = options;
-  if (border !== 'wrap' && border !== 'zero' && border !== 'clamp') {
-    throw new ArgumentError({
-      code: 'BAD_BORDER',
-      message: `kernel: there is no border '${String(border)}'`,
-      fix: "Use 'wrap', 'zero' or 'clamp'.",
-      where: 'kernel',
-    });
-  }
-  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > mostLetters)) {
+  const { name, inPlace } = options;
+  if (name !== undefined && (name === '' || name.length > mostLetters)) {
     throw new ArgumentError({
       code: 'BAD_NAME',
-      message: `kernel: ${JSON.stringify(name)?.slice(0, 40)} is no name`,
+      message: `kernel: '${name.slice(0, 40)}' is no name`,
       fix: `Give a text of 1 to ${mostLetters} letters.`,
       where: 'kernel',
     });

@@ -14,7 +14,6 @@ import type { DeviceId } from '../devices/device.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
 import { Node } from '../graph/node.ts';
-import { checkDType } from '../tensor/build.ts';
 import type { WaitOptions } from '../tensor/core.ts';
 import { typed } from '../tensor/host-array.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -97,7 +96,6 @@ export class Stepper {
   constructor(host: RuntimeHost, step: StepperFunction, options: StepperOptions) {
     const { input, state, reads } = options;
     const dtype = input.dtype ?? 'f32';
-    checkDType(dtype, where);
     checkShape(input.shape, where);
     if (!state[reads]) throw refused(`the state has no '${reads}'`, `It has ${Object.keys(state).join(', ')}.`);
     host.place(options.device, where);

@@ -20,7 +20,6 @@ export function constant(dtype: DType, value: ScalarInput, fixed = false): Node 
 
 /** A constant from a user's scalar: integers take what they can hold, without its fraction, and nothing else. */
 export function constantFrom(dtype: DType, value: ScalarInput, where: string): Node {
-  checkScalar(value, where);
   if (dtypeInfo[dtype].class !== 'int') return constant(dtype, typeof value === 'bigint' ? Number(value) : value);
   const whole = typeof value === 'number' ? Math.trunc(value) : value;
   const [lo, hi] = intRange[dtype as keyof typeof intRange];
@@ -99,33 +98,6 @@ export function operandsOf(a: Node, b: Node | ScalarInput, where: string, force?
   if (x.shape === y.shape || x.shape === noInts || y.shape === noInts) return [x, y];
   const shape = broadcast(x.shape.values, y.shape.values, where);
   return [expand(x, shape), expand(y, shape)];
-}
-
-/** Refuses operands that are neither tensors nor scalars. */
-export function checkScalar(value: unknown, where: string): ScalarInput {
-  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
-  throw notAnOperand(value, where);
-}
-
-export function notAnOperand(value: unknown, where: string): ArgumentError {
-  const what = value === null ? 'null' : Array.isArray(value) || ArrayBuffer.isView(value) ? 'an array' : typeof value;
-  return new ArgumentError({
-    code: 'NOT_AN_OPERAND',
-    message: `${where}: the operand is ${what}, not a tensor or a number`,
-    fix: 'Make a tensor of it first: rt.tensor(data).',
-    where,
-  });
-}
-
-/** Refuses names that are no dtype. */
-export function checkDType(dtype: DType, where: string): void {
-  if (Object.hasOwn(dtypeInfo, dtype)) return;
-  throw new DTypeError({
-    code: 'UNKNOWN_DTYPE',
-    message: `${where}: there is no dtype '${String(dtype)}'`,
-    fix: `Use one of ${Object.keys(dtypeInfo).join(', ')}.`,
-    where,
-  });
 }
 
 /** Refuses an axis whose positions a device cannot count. */

@@ -7,17 +7,7 @@ import { checkShape, normalizeAxis, type Shape, show, sizeOf } from '../base/sha
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { castValue } from '../kernel/semantics.ts';
-import {
-  alu,
-  cast,
-  checkDType,
-  constant,
-  constantFrom,
-  expand,
-  nestedShape,
-  positionType,
-  type ScalarInput,
-} from './build.ts';
+import { alu, cast, constant, constantFrom, expand, nestedShape, positionType, type ScalarInput } from './build.ts';
 import { diagonalMask, triangleMask } from './views.ts';
 
 /** Numbers, bigints or booleans, nested to any depth; typed arrays may be the innermost rows. */
@@ -234,14 +224,12 @@ function tooLarge(i: number, v: ScalarInput, type: keyof typeof intRange): DType
 
 export function full(shape: Shape, value: ScalarInput, dtype: DType, where: string): Node {
   checkShape(shape, where);
-  checkDType(dtype, where);
   return expand(constantFrom(dtype, value, where), shape);
 }
 
 /** The position along an axis, at every position of a shape. */
 export function iota(shape: Shape, axis: number, dtype: DType): Node {
   checkShape(shape, 'iota');
-  checkDType(dtype, 'iota');
   return makeNode('iota', dtype, shape, [], args.axis(normalizeAxis(axis, shape.length, 'iota')));
 }
 
@@ -260,7 +248,6 @@ export function arange(start: number, stop: number, step: number, dtype: DType |
     });
   }
   const type = dtype ?? (whole ? (isI32(start) && isI32(last) ? 'i32' : 'i64') : 'f32');
-  checkDType(type, 'arange');
   const wide = type === 'bool' ? positionType(count) : accumulatorFor(type);
   const i = makeNode('iota', wide, [count], [], args.axis(0));
   return cast(alu('add', alu('mul', i, constant(wide, step)), constant(wide, start)), type);
@@ -272,7 +259,6 @@ const isI32 = (v: number): boolean => v === (v | 0);
 /** `count` values from start to stop, both included. */
 export function linspace(start: number, stop: number, count: number, dtype: DType): Node {
   checkShape([count], 'linspace');
-  checkDType(dtype, 'linspace');
   checkFinite(start, 'start', 'linspace');
   checkFinite(stop, 'stop', 'linspace');
   if (!isFloat(dtype)) {
@@ -294,17 +280,16 @@ export function linspace(start: number, stop: number, count: number, dtype: DTyp
 
 /** Ones on diagonal k. */
 export function eye(rows: number, columns: number, k: number, dtype: DType): Node {
-  return cast(diagonalMask(matrixShape(rows, columns, k, dtype, 'eye'), k), dtype);
+  return cast(diagonalMask(matrixShape(rows, columns, k, 'eye'), k), dtype);
 }
 
 /** Ones on and below diagonal k. */
 export function tri(rows: number, columns: number, k: number, dtype: DType): Node {
-  return cast(triangleMask(matrixShape(rows, columns, k, dtype, 'tri'), k, true), dtype);
+  return cast(triangleMask(matrixShape(rows, columns, k, 'tri'), k, true), dtype);
 }
 
-function matrixShape(rows: number, columns: number, k: number, dtype: DType, where: string): Shape {
+function matrixShape(rows: number, columns: number, k: number, where: string): Shape {
   checkShape([rows, columns], where);
   checkWhole(k, 'k', where);
-  checkDType(dtype, where);
   return [rows, columns];
 }

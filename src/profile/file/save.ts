@@ -1,5 +1,6 @@
 // Files: whole or not at all, without holding up the event loop.
 
+import { layerKinds } from '../../base/layer-kinds.ts';
 import { importNode } from '../../base/platform.ts';
 import { checked } from '../../base/signatures.ts';
 import { ArgumentError, ForgeError, turnIfDue } from '../../index.ts';
@@ -65,6 +66,7 @@ export const save = checked(
       throw unwritable(file, where, error);
     }
   },
+  layerKinds,
 );
 
 export function unwritable(file: string, where: string, error: unknown): ForgeError {

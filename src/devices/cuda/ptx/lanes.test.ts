@@ -119,8 +119,15 @@ describe('planes side by side', () => {
     [2, -1, 3],
   ];
 
-  it.each([1, 2, 3, 4])('write every element once, whatever they are (%i at a time)', (group) => {
-    expect(run(offsets, { count: 4, elements: 8 * 64, group }).good).toBe(true);
+  it.each([
+    [1, 1],
+    [3, 1],
+    [2, 2],
+    [6, 2],
+    [4, 4],
+    [8, 8],
+  ])('write every element once, whatever they are (%i at a time, %i a block)', (group, deep) => {
+    expect(run(offsets, { count: 4, elements: 8 * 64, group, deep }).good).toBe(true);
   });
 
   it('are for neighbours along the first axis of planes that a cache does not hold', () => {
@@ -132,7 +139,7 @@ describe('planes side by side', () => {
       k.output(k.op('add', k.at(slot, k.flat()), k.at(slot, k.flat(undefined, at), gate)));
       return planesOf(k.done('far'));
     };
-    expect(large([1, 0, 0])).toEqual({ count: 64, elements: 512 * 2048, group: 16 });
+    expect(large([1, 0, 0])).toEqual({ count: 64, elements: 512 * 2048, group: 16, deep: 4 });
     expect(large([0, 1, 0])).toBeNull();
     expect(large([1, 0, 0], 64)).toBeNull();
   });

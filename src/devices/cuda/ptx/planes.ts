@@ -1,8 +1,9 @@
 // Kernels without a reduction that read neighbours along the first axis of arrays too large for the cache: a plane away is then further
 // than the cache reaches back, and every plane would be read three times.
 //
-// So blocks go through a few planes side by side: the same tile of each of them, then the next tile. What lies a plane away is used by
-// the next block, and only the planes at the edge of such a group are read again.
+// So blocks go through a group of planes side by side: the same tile of each of them, then the next tile. What lies a plane away is used
+// by the next block, and only the planes at the edge of such a group are read again. A block itself has a tile of several planes: most of
+// what its threads read a plane away comes out of the cache of their own multiprocessor.
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
@@ -22,15 +23,18 @@ import { dependencies, reachable } from './values.ts';
 const largePlane = 4 * 2 ** 20;
 /** Places in a plane are counted in 32 bits. */
 const mostElements = 2 ** 30;
-/** Planes side by side, about. */
-const wanted = 16;
+/** Planes in one block, and side by side: few enough for the cache, and many enough that those at the edge do not matter. */
+const deep = 4;
+const groups = [16, 20, 12, 24] as const;
 
 export interface Planes {
   readonly count: number;
   /** Elements of one. */
   readonly elements: number;
-  /** Planes that are gone through side by side. */
+  /** Planes that are gone through side by side: a multiple of `deep`. */
   readonly group: number;
+  /** Planes of one block: a power of two. */
+  readonly deep: number;
 }
 
 /** How a kernel goes through its planes; null if it is better off going straight through. */
@@ -42,8 +46,10 @@ export function planesOf(kernel: Kernel): Planes | null {
     (e) => e.kind === 'load' && elements * dtypeInfo[e.type].bytes >= largePlane && leavesPlane(e.index, elements),
   );
   if (!far) return null;
-  const groups = Math.ceil(count / wanted);
-  return { count, elements, group: Math.ceil(count / groups) };
+  // Blocks beyond the last plane have nothing to do: the fewer the better.
+  const idle = (group: number): number => Math.ceil(count / group) * group - count;
+  const group = groups.reduce<number>((best, g) => (idle(g) < idle(best) ? g : best), groups[0]);
+  return { count, elements, group, deep };
 }
 
 /** Whether a position lies in another plane than the element: a constant number of them away, or a number that depends on where it is. */
@@ -53,7 +59,8 @@ function leavesPlane(index: Expr, elements: number): boolean {
   return [...terms].some(([t, k]) => t.kind !== 'axis' && Math.abs(k) >= elements && dependencies(t).has(0));
 }
 
-export function renderPlanes(kernel: Kernel, { count, elements, group }: Planes, target: Target): Rendered {
+export function renderPlanes(kernel: Kernel, planes: Planes, target: Target): Rendered {
+  const { count, elements, group } = planes;
   const exprs = reachable(rootsOf(kernel));
   const bits = indexBitsFor(kernel, exprs);
   const entry = new EntryPoint(entryName(kernel.name), target);
@@ -66,7 +73,8 @@ export function renderPlanes(kernel: Kernel, { count, elements, group }: Planes,
     bits,
   });
   const { vector, threads } = chooseTiling(kernel, exprs.length, target);
-  const tile = threads * vector;
+  const wide = threads / planes.deep;
+  const tile = wide * vector;
   const tiles = Math.ceil(elements / tile);
   const s = bits === 32 ? 's32' : 's64';
   const kind = kindOf('index', bits);
@@ -76,21 +84,24 @@ export function renderPlanes(kernel: Kernel, { count, elements, group }: Planes,
     body.emit(`@${body.def('p', 'setp.ge.u32', value, limit)} bra ${exit}`);
   };
 
-  // Which tile of which plane.
+  // Which tile of which planes, and where in them.
+  const blocks = group / planes.deep;
   const cta = body.def('r', 'mov.u32', '%ctaid.x');
-  const step = body.def('r', 'div.u32', cta, group);
-  const beside = body.def('r', 'sub.s32', cta, body.def('r', 'mul.lo.s32', step, group));
+  const step = body.def('r', 'div.u32', cta, blocks);
+  const beside = body.def('r', 'sub.s32', cta, body.def('r', 'mul.lo.s32', step, blocks));
   const first = body.def('r', 'div.u32', step, tiles);
   const number = body.def('r', 'sub.s32', step, body.def('r', 'mul.lo.s32', first, tiles));
-  const plane = body.def('r', 'mad.lo.s32', first, group, beside);
-  if (count % group !== 0) leaveUnless(plane, count);
   const thread = body.def('r', 'mov.u32', '%tid.x');
-  const within = body.def('r', 'mad.lo.s32', thread, vector, body.def('r', 'mul.lo.s32', number, tile));
+  const start = body.def('r', 'mad.lo.s32', beside, planes.deep, body.def('r', 'shr.u32', thread, Math.log2(wide)));
+  const plane = body.def('r', 'mad.lo.s32', first, group, start);
+  if (count % group !== 0) leaveUnless(plane, count);
+  const column = body.def('r', 'and.b32', thread, wide - 1);
+  const within = body.def('r', 'mad.lo.s32', column, vector, body.def('r', 'mul.lo.s32', number, tile));
   // Rows are whole numbers of vectors, and so are planes.
   if (elements % tile !== 0) leaveUnless(within, elements);
 
-  const wide = (r: string): string => (bits === 32 ? r : body.def('d', 'cvt.u64.u32', r));
-  const [at, inPlane] = [wide(plane), wide(within)];
+  const index = (r: string): string => (bits === 32 ? r : body.def('d', 'cvt.u64.u32', r));
+  const [at, inPlane] = [index(plane), index(within)];
   const laneAxis = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
   const scope = root.extend({
     axes: unravel(body, inPlane, kernel.space.slice(1), 1, bits).set(0, at),
@@ -105,7 +116,7 @@ export function renderPlanes(kernel: Kernel, { count, elements, group }: Planes,
   return {
     text: entry.render(threads),
     entry: entry.name,
-    grid: [Math.ceil(count / group) * group * tiles, 1, 1],
+    grid: [Math.ceil(count / group) * blocks * tiles, 1, 1],
     block: threads,
     scratchBytes: 0,
     sharedBytes: 0,

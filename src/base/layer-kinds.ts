@@ -1,0 +1,27 @@
+// Kinds of arguments that the layers above the runtime take besides: pages that use none of them do not load these.
+
+import { isPlain, kindTable, plainKinds } from './signatures.ts';
+
+const isText = plainKinds.text.is;
+const isObject = (v: unknown): v is object => typeof v === 'object' && v !== null;
+
+export const layerKinds = kindTable({
+  ...plainKinds,
+  plain: { is: (v) => isObject(v) && isPlain(v) && !Array.isArray(v), words: 'an object' },
+  iterable: {
+    is: (v) => isObject(v) && Symbol.iterator in v && !(v instanceof Map),
+    words: 'an array or another iterable',
+  },
+  texts: {
+    is: (v) =>
+      isText(v) || (Array.isArray(v) ? v.every(isText) : isObject(v) && Symbol.iterator in v && !ArrayBuffer.isView(v)),
+    words: 'an array of texts',
+  },
+  arrayLike: {
+    is: (v) =>
+      Array.isArray(v) ? v.every((x) => typeof x === 'number') : ArrayBuffer.isView(v) && !(v instanceof DataView),
+    words: 'an array of numbers',
+    many: 'arrays of numbers',
+  },
+  path: { is: (v) => isText(v) || v instanceof URL, words: 'a path or a file: URL' },
+});
