@@ -104,11 +104,15 @@ export function total(op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): 
     return fill(result, shape, (i) => fold(termsOf(x, parts[i]!), wide, result));
   }
   const y = cast(x, result);
-  return fill(result, shape, (i) => {
-    let v = op === 'sum' ? 0n : 1n;
-    for (const at of parts[i]!) v = op === 'sum' ? v + (y.values[at] as bigint) : v * (y.values[at] as bigint);
-    return whole(roundTo[result](v), isSteady(y, parts[i]!));
-  });
+  return fill(result, shape, (i) => wholeTotal(op, y, parts[i]!));
+}
+
+/** The sum or product of integers, wrapped around. */
+function wholeTotal(op: 'sum' | 'prod', x: Bounded, at: readonly number[]): readonly [Value, number] {
+  let v = op === 'sum' ? 0n : 1n;
+  for (const i of at) v = op === 'sum' ? v + BigInt(x.values[i]!) : v * BigInt(x.values[i]!);
+  const narrow = x.dtype === 'i32';
+  return whole(roundTo[x.dtype](narrow ? Number(BigInt.asIntN(32, v)) : v), isSteady(x, at));
 }
 
 export function extreme(op: 'max' | 'min', x: Bounded, axes: readonly number[]): Bounded {
@@ -253,13 +257,7 @@ export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Boun
       const part = line.slice(0, k + 1);
       let cell: readonly [Value, number];
       if (isFloat(result)) cell = (op === 'sum' ? floatSum : floatProduct)(termsOf(y, part), wide, result);
-      else {
-        const v = part.reduce(
-          (s, i) => (op === 'sum' ? s + (y.values[i] as bigint) : s * (y.values[i] as bigint)),
-          op === 'sum' ? 0n : 1n,
-        );
-        cell = whole(roundTo[result](v), isSteady(y, part));
-      }
+      else cell = wholeTotal(op, y, part);
       values[at] = cell[0];
       errors[at] = cell[1];
     });
