@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { environment, isDenied, permitted, tooOld } from './platform.ts';
+import { oldNode } from '../runtime/old-node.ts';
+import { environment, isDenied, isOldNode, permitted } from './platform.ts';
 
 const denied = (): never => {
   throw Object.assign(new Error('Requires env access, run again with the --allow-env flag'), { name: 'NotCapable' });
@@ -40,7 +41,9 @@ describe('other platforms', () => {
 });
 
 it('says of a Node that is too old which one is needed', () => {
-  expect(tooOld('18.20.8')?.message).toBe('gpuforge needs Node 20.19 or later, and this is Node 18.20.8');
-  expect(tooOld('20.19.0')).toBe(null);
-  expect(tooOld('24.1.0')).toBe(null);
+  expect(['18.20.8', '20.19.0', '24.1.0'].map((v) => isOldNode(v))).toEqual([true, false, false]);
+  expect(isOldNode()).toBe(false);
+  expect(oldNode('18.20.8').message).toMatch(
+    /needs Node 20\.19 or later, and this is Node 18\.20\.8\n {2}fix: Install/,
+  );
 });

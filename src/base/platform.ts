@@ -20,14 +20,8 @@ interface NodeProcess {
 export const builtinModule = (name: string): unknown =>
   isNode() ? (process as NodeProcess).getBuiltinModule?.(`node:${name}`) : undefined;
 
-/** What to say in a Node that is too old; null elsewhere. Older ones lack parts of the language and of the platform. */
-export function tooOld(node = isNode() ? process.versions.node : undefined): { message: string; fix: string } | null {
-  if (node === undefined || Number(node.split('.')[0]) >= 20) return null;
-  return {
-    message: `gpuforge needs Node 20.19 or later, and this is Node ${node}`,
-    fix: 'Install a current Node: https://nodejs.org/en/download',
-  };
-}
+/** A Node that lacks parts of the language and of the platform. */
+export const isOldNode = (node = isNode() ? process.versions.node : '20'): boolean => Number.parseInt(node, 10) < 20;
 
 /** Variables of the environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -3,15 +3,14 @@
 //
 // Exit status: 0 done, 1 failed, 2 a call that is not understood. With --json a failure is one JSON object on standard output too.
 
-import { tooOld } from '../base/platform.ts';
+import { isOldNode } from '../base/platform.ts';
 import { version } from '../base/version.ts';
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
 
 async function main(): Promise<void> {
-  const old = tooOld();
-  if (old) throw new Error(`${old.message}. ${old.fix}`);
+  if (isOldNode()) throw (await import('../runtime/old-node.ts')).oldNode();
   // Before anything is loaded: this is what scripts ask for.
   if (args[0] === '--version' || args[0] === '-V') {
     process.stdout.write(`${version}\n`);

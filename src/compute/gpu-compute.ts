@@ -130,7 +130,7 @@ export class GPUCompute {
     return runBatch(this.#ctx, 'computeBatch', tensors, op, options);
   }
 
-  /** One result per tensor, in their order. Inputs stay; results belong to the caller. */
+  /** One result per tensor, in their order. Inputs are left untouched; you dispose of the results. */
   processBatch(
     tensors: readonly Tensor[],
     op?: BatchOp,

@@ -1,9 +1,8 @@
 // Opens what a runtime stands on: devices, and the router that knows what they take. A device that fails on the way is closed and
 // left out with its reason; only when none is left does opening fail. A signal ends it at any point, and leaves nothing open.
 
-import { tooOld } from '../base/platform.ts';
+import { isOldNode } from '../base/platform.ts';
 import type { Device } from '../devices/device.ts';
-import { ForgeError } from '../errors.ts';
 import { withDeadline } from '../governor/recovery/deadline.ts';
 import { aborted } from '../governor/recovery/errors.ts';
 import { closeQuietly } from '../governor/recovery/loss.ts';
@@ -26,8 +25,7 @@ export interface OpeningOptions extends DeviceOptions {
 /** `timeoutMs`: the longest wait for one device. */
 export async function open(options: OpeningOptions, timeoutMs: number): Promise<Opening> {
   const { signal } = options;
-  const old = tooOld();
-  if (old) throw new ForgeError({ code: 'NODE_TOO_OLD', ...old, where: 'createRuntime' });
+  if (isOldNode()) throw (await import('./old-node.ts')).oldNode();
   if (signal?.aborted) throw aborted('createRuntime', signal);
   const opening = openDevices(options, timeoutMs);
   const limit = { what: 'createRuntime', signal };

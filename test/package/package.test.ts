@@ -26,6 +26,13 @@ describe('the packed package', () => {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
 
+  /** The files that a page links to, by their paths in the package. */
+  const linksOf = (page: string): string[] =>
+    [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .map((m) => m[1]!)
+      .filter((to) => !/^[a-z]+:/.test(to))
+      .map((to) => posix.normalize(posix.join(posix.dirname(page), to)));
+
   it('satisfies publint', async () => {
     const { messages, pkg } = await publint({ pkgDir: home, pack: false, level: 'warning', strict: true });
     expect(messages.map((m) => formatMessage(m, pkg, { color: false }))).toEqual([]);
@@ -46,14 +53,19 @@ describe('the packed package', () => {
     const there = new Set(project.files);
     const pages = project.files.filter((f) => f.endsWith('.md'));
     expect(pages).toContain('docs/api/tensor.md');
-    const dead = pages.flatMap((page) =>
-      [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
-        .map((m) => m[1]!)
-        .filter((to) => !/^[a-z]+:/.test(to))
-        .filter((to) => !there.has(posix.normalize(posix.join(posix.dirname(page), to))))
-        .map((to) => `${page} → ${to}`),
-    );
+    const dead = pages.flatMap((page) => linksOf(page).flatMap((to) => (there.has(to) ? [] : `${page} → ${to}`)));
     expect(dead).toEqual([]);
+  });
+
+  it('leads to every page from its README', () => {
+    const seen = new Set<string>();
+    const open = ['README.md'];
+    for (let page = open.pop(); page !== undefined; page = open.pop()) {
+      if (seen.has(page) || !page.endsWith('.md')) continue;
+      seen.add(page);
+      for (const to of linksOf(page)) open.push(to);
+    }
+    expect(project.files.filter((f) => /^docs\/.*\.md$/.test(f) && !seen.has(f))).toEqual([]);
   });
 
   it('runs the first program of its README as it stands', () => {

@@ -3,8 +3,8 @@
 // Reported is only a trend, never one allocation: the last third of the window holds more than 1.2 × the first and at
 // least `leastBytes` more, and of five equal parts at least three of the four steps rise. A first mean of zero is fine.
 // The same must hold for the least that was live in each part, by at least half as much: work that comes and goes in
-// random sizes has means that wander, a leak lifts the floor. A load that has shown that it comes down again is known by its rise: a new rise that is no longer and no higher is
-// taken for another tooth of the same saw, so long ramps that end in a release are at most reported once.
+// random sizes has means that wander, a leak lifts the floor. A load that has come down again is remembered by its rise: a new rise that is no longer and
+// no higher is treated as part of the same sawtooth pattern. So a long ramp that ends in a release is reported at most once.
 //
 // Costs: at most 600 samples, sixty looks and five counts of all holders per window.
 
