@@ -95,6 +95,10 @@ function groups(x: Bounded, axes: readonly number[]): { shape: number[]; groups:
 const termsOf = (x: Bounded, at: readonly number[]): Term[] => at.map((i) => [x.values[i] as number, x.errors[i]!]);
 const isSteady = (x: Bounded, at: readonly number[]): number => (at.some((i) => x.errors[i] !== 0) ? undecided : 0);
 
+/** A whole number as an integer dtype holds it: counts are i32, which are numbers. */
+const wrapped = (v: bigint, dtype: DType): Value =>
+  dtype === 'i32' ? Number(BigInt.asIntN(32, v)) : roundTo[dtype](v);
+
 export function total(op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): Bounded {
   const result = sumTypeFor(x.dtype, x.values.length);
   const wide = accumulatorFor(result);
@@ -106,8 +110,8 @@ export function total(op: 'sum' | 'prod', x: Bounded, axes: readonly number[]): 
   const y = cast(x, result);
   return fill(result, shape, (i) => {
     let v = op === 'sum' ? 0n : 1n;
-    for (const at of parts[i]!) v = op === 'sum' ? v + (y.values[at] as bigint) : v * (y.values[at] as bigint);
-    return whole(roundTo[result](v), isSteady(y, parts[i]!));
+    for (const at of parts[i]!) v = op === 'sum' ? v + BigInt(y.values[at]!) : v * BigInt(y.values[at]!);
+    return whole(wrapped(v, result), isSteady(y, parts[i]!));
   });
 }
 
@@ -255,10 +259,10 @@ export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Boun
       if (isFloat(result)) cell = (op === 'sum' ? floatSum : floatProduct)(termsOf(y, part), wide, result);
       else {
         const v = part.reduce(
-          (s, i) => (op === 'sum' ? s + (y.values[i] as bigint) : s * (y.values[i] as bigint)),
+          (s, i) => (op === 'sum' ? s + BigInt(y.values[i]!) : s * BigInt(y.values[i]!)),
           op === 'sum' ? 0n : 1n,
         );
-        cell = whole(roundTo[result](v), isSteady(y, part));
+        cell = whole(wrapped(v, result), isSteady(y, part));
       }
       values[at] = cell[0];
       errors[at] = cell[1];

@@ -26,10 +26,15 @@ const methods: string[] = [];
 for (let p = Tensor.prototype; p !== TensorCore.prototype; p = Object.getPrototypeOf(p))
   methods.push(...Object.getOwnPropertyNames(p));
 /** Helpers of the classes, which no caller sees: their names are known from their types. */
-const helpers =
-  'constructor arithmetic operand unaryFloat allFalse refuse triangle positions startsOf waiting scan conv'.split(' ');
+const helpers = (
+  'constructor arithmetic operand unaryFloat allFalse refuse triangle positions startsOf waiting scan conv extremes ' +
+  'segmentsOf'
+).split(' ');
 const ops = methods.filter((name) => !helpers.includes(name)).sort();
-const making = 'tensor fromBytes zeros ones full arange linspace eye tri iota where concat stack einsum'.split(' ');
+const making =
+  'tensor fromBytes zeros ones full zerosLike fullLike arange linspace eye tri iota where concat stack einsum'.split(
+    ' ',
+  );
 const drawing = ['uniform', 'normal', 'integers', 'bernoulli'];
 
 function dice(from: number): (sides: number) => number {
