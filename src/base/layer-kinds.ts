@@ -12,6 +12,13 @@ export const layerKinds = kindTable({
     is: (v) => isObject(v) && Symbol.iterator in v && !(v instanceof Map),
     words: 'an array or another iterable',
   },
+  amounts: {
+    is: (v) =>
+      Array.isArray(v) || v instanceof Set
+        ? [...v].every((x) => typeof x === 'number')
+        : isObject(v) && Symbol.iterator in v && !(v instanceof Map),
+    words: 'an array of numbers',
+  },
   texts: {
     is: (v) =>
       isText(v) || (Array.isArray(v) ? v.every(isText) : isObject(v) && Symbol.iterator in v && !ArrayBuffer.isView(v)),

@@ -72,7 +72,7 @@ const bins = 32;
 /** Latencies in 32 bins from 0 to two periods; what is longer is in the last one. */
 export const latencyHistogram = checked(
   'latencyHistogram',
-  'latencies:iterable periodMs:number',
+  'latencies:amounts periodMs:number',
   (latencies: Iterable<number>, periodMs: number): number[] => {
     const histogram = new Array<number>(bins).fill(0);
     for (const latency of latencies) histogram[binOf(latency, periodMs)]!++;

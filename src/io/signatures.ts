@@ -26,7 +26,7 @@ export const fileKinds = {
   entries: {
     // One that can be gone through only once is looked at on the way.
     is: (v: unknown) =>
-      v instanceof Map || Array.isArray(v)
+      v instanceof Map || v instanceof Set || Array.isArray(v)
         ? [...v].every(isEntry)
         : layerKinds.iterable.is(v) && !ArrayBuffer.isView(v),
     words: 'pairs of a name and { dtype, shape, bytes }',

@@ -1,6 +1,6 @@
 // serveStudio: the hub, the door and the page as one thing that is started and closed.
 
-import { checked } from '../base/signatures.ts';
+import { checked, plainKinds } from '../base/signatures.ts';
 import { type BusEvents, EventBus, type Runtime } from '../index.ts';
 import { AlertFile } from './alert-file.ts';
 import { defaultAlerts } from './alerts.ts';
@@ -112,6 +112,14 @@ export class Studio {
   }
 }
 
+const studioKinds = {
+  ...plainKinds,
+  compute: {
+    is: (v: unknown) => typeof (v as { on?: unknown } | null)?.on === 'function',
+    words: 'a GPUCompute',
+  },
+};
+
 /**
  * Serves a page that shows what runtimes do: devices, memory, routing, work, failures. It only listens; closing it, or its page,
  * does nothing to the program, and it does not keep the process alive.
@@ -128,8 +136,9 @@ export class Studio {
  */
 export const serveStudio = checked(
   'serveStudio',
-  'async options:{runtimes:object[],compute:object,batches:object,queues:object,fields:object[],profilers:object[],profiles:text[],port:number,host:text,tokenFile:text,open:flag,history:number,allowControl:flag,alerts:object[],alertFile:text}?',
+  'async options:{runtimes:object[],compute:compute,batches:object,queues:object,fields:object[],profilers:object[],profiles:text[],port:number,host:text,tokenFile:text,open:flag,history:number,allowControl:flag,alerts:object[],alertFile:text}?',
   (options: StudioOptions = {}): Promise<Studio> => startStudio(options, {}),
+  studioKinds,
 );
 
 export async function startStudio(options: StudioOptions, parts: StudioParts): Promise<Studio> {

@@ -51,7 +51,8 @@ function compilerOptions(): ts.CompilerOptions {
   const path = ts.findConfigFile(folder, ts.sys.fileExists)!;
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, dirname(path));
-  return { ...options, noEmit: true, skipLibCheck: true };
+  // An option that is undefined is one that was left out.
+  return { ...options, exactOptionalPropertyTypes: false, noEmit: true, skipLibCheck: true };
 }
 
 /** A program of the given text beside this file; files that were read before are not read again. */
