@@ -1,15 +1,9 @@
 // What the profiler and the functions of profiles take. How signatures are written: base/signatures.ts.
 
-import { layerKinds } from '../base/layer-kinds.ts';
 import { argumentKinds } from '../index.ts';
-import { isBaseline, isProfile } from './file/kinds.ts';
+import { fileKinds } from './file/kinds.ts';
 
-export const profileKinds = {
-  ...argumentKinds,
-  ...layerKinds,
-  profile: { is: isProfile, words: 'a profile: of profiler.toProfile() or readProfile(text)' },
-  baseline: { is: isBaseline, words: 'a baseline: of readBaseline(text) or updateBaseline(profile, null)' },
-};
+export const profileKinds = { ...argumentKinds, ...fileKinds };
 
 const scope = 'device:text,meta:plain';
 const file = 'async file:text?';

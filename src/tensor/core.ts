@@ -325,8 +325,10 @@ function nest(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Nes
 }
 
 // The folder of this library's files: src/ from here, or the package's one folder of modules. Written without `new URL`: bundlers
-// take that for a file to be copied.
-const library = import.meta.url.replace(/^\w+:\/\/[^/]*/, '').replace(/(\/src)\/tensor\/[^/]*$|\/[^/]*$/, '$1/');
+// take that for a file to be copied. A script that is no module has no address: then no line is the library's.
+const library = (import.meta.url ?? '\0')
+  .replace(/^\w+:\/\/[^/]*/, '')
+  .replace(/(\/src)\/tensor\/[^/]*$|\/[^/]*$/, '$1/');
 
 /** The first line of the stack outside this library. */
 export function callerLine(): string {

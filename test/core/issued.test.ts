@@ -117,7 +117,7 @@ describe('issuedIn', () => {
     stop();
     expect(launches[0]!.issuedIn).toEqual([]);
     expect(errors[0]).toMatchObject({ where: 'rt.attribute' });
-    expect(() => rt.attribute(3 as never)).toThrow(/cannot be asked/);
+    expect(() => rt.attribute(3 as never)).toThrow(/attribute: current is 3/);
     expect(() => rt.scope({ name: '' }, () => 1)).toThrow(/no name/);
   });
 

@@ -1,8 +1,8 @@
 // The page of a profile, loaded by those who want one.
 
 import { checked } from '../../base/signatures.ts';
+import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
-import { profileKinds } from '../signatures.ts';
 import type { PageOptions } from './html.ts';
 
 /** The pieces of a page that shows a profile; without one, of a page that loads files which are dropped on it. */
@@ -13,5 +13,5 @@ export const profilePage = checked(
     const { htmlText } = await import('./html.ts');
     return htmlText(profile, options);
   },
-  profileKinds,
+  fileKinds,
 );

@@ -1,8 +1,8 @@
 // A profile as text of 80 columns, to read in a terminal or to paste.
 
 import { checked } from '../../base/signatures.ts';
+import { fileKinds } from '../file/kinds.ts';
 import type { DeviceTime, OperationSummary, ProfileFile } from '../file/types.ts';
-import { profileKinds } from '../signatures.ts';
 
 const width = 80;
 const nameWidth = 15;
@@ -52,7 +52,7 @@ export const textReport = checked(
     lines.push(...footer(profile));
     return `${lines.join('\n')}\n`;
   },
-  profileKinds,
+  fileKinds,
 );
 
 function line(name: string, r: OperationSummary, self: number): string {
@@ -112,7 +112,7 @@ export const bottleneckReport = checked(
       })
       .join('');
   },
-  profileKinds,
+  fileKinds,
 );
 
 /** Kernels by the time they took, with what they reached. */
@@ -139,5 +139,5 @@ export const kernelReport = checked(
     const more = list.length > top ? [`… and ${list.length - top} more`] : [];
     return `\n${['Kernel                         Calls  Total (ms)  Median (µs)     GB/s   Roof  Bound', ...rows, ...more].join('\n')}\n`;
   },
-  profileKinds,
+  fileKinds,
 );

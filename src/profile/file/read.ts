@@ -2,7 +2,6 @@
 
 import { checked } from '../../base/signatures.ts';
 import { FormatError } from '../../errors.ts';
-import { profileKinds } from '../signatures.ts';
 import {
   type Check,
   checkShape,
@@ -15,6 +14,7 @@ import {
   whole,
   wrong,
 } from './check.ts';
+import { fileKinds } from './kinds.ts';
 import { deviceShape, headShape, kernelShape, lists, maybe, rowShapes, summaryShape, usual } from './shapes.ts';
 import { type ProfileFile, profileSchema } from './types.ts';
 
@@ -44,7 +44,7 @@ export const readProfile = checked(
     checkTree(profile);
     return profile;
   },
-  profileKinds,
+  fileKinds,
 );
 
 function parse(json: string): unknown {

@@ -4,9 +4,9 @@
 import { checked } from '../../base/signatures.ts';
 import { FormatError } from '../../errors.ts';
 import { amount, checkShape, listOf, plainObject, text, wrong } from '../file/check.ts';
+import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
 import { baselineSchema } from '../file/types.ts';
-import { profileKinds } from '../signatures.ts';
 import { samplesOf } from './compare.ts';
 import { noiseOf } from './statistics.ts';
 
@@ -37,7 +37,7 @@ export const machineKey = checked(
     const devices = machine.devices.map((d) => `${d.name}${d.driver ? ` ${d.driver}` : ''}`).sort();
     return [...devices, machine.cpu, `gpuforge ${gpuforge.split('.').slice(0, 2).join('.')}`].join(' | ');
   },
-  profileKinds,
+  fileKinds,
 );
 
 /** A baseline with this profile as the section of its machine; other machines keep theirs. */
@@ -54,7 +54,7 @@ export const updateBaseline = checked(
     const section: BaselineMachine = { createdAt: profile.createdAt, operations };
     return { schema: baselineSchema, machines: { ...old?.machines, [machineKey(profile)]: section } };
   },
-  profileKinds,
+  fileKinds,
 );
 
 export const readBaseline = checked(
@@ -83,12 +83,12 @@ export const readBaseline = checked(
     }
     return file;
   },
-  profileKinds,
+  fileKinds,
 );
 
 export const baselineText = checked(
   'baselineText',
   'baseline:baseline',
   (baseline: Baseline): string => `${JSON.stringify(baseline, null, 1)}\n`,
-  profileKinds,
+  fileKinds,
 );

@@ -1,8 +1,8 @@
 // Two profiles side by side: per operation the time of a call, by medians. More calls are no regression.
 
 import { checked } from '../../base/signatures.ts';
+import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
-import { profileKinds } from '../signatures.ts';
 import { median } from '../statistics.ts';
 import { mannWhitney } from './statistics.ts';
 
@@ -45,7 +45,7 @@ export const compareProfiles = checked(
     );
     return { rows: rows.sort(worstFirst), sameMachine: differences.length === 0, differences };
   },
-  profileKinds,
+  fileKinds,
 );
 
 /** Durations per operation, in the order of the calls. */
@@ -134,5 +134,5 @@ export const comparisonText = checked(
     if (!sameMachine) lines.push(`Different machines, so nothing is called a regression: ${differences.join('; ')}.`);
     return `${lines.join('\n')}\n`;
   },
-  profileKinds,
+  fileKinds,
 );

@@ -1,8 +1,8 @@
 // The regression gate: a profile against the baseline of its machine.
 
 import { checked } from '../../base/signatures.ts';
+import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
-import { profileKinds } from '../signatures.ts';
 import { type Baseline, machineKey } from './baseline.ts';
 import { samplesOf } from './compare.ts';
 import { holm, noiseOf } from './statistics.ts';
@@ -59,7 +59,7 @@ export const gateCases = checked(
         : 'cannot-judge';
     return { outcome, rows };
   },
-  profileKinds,
+  fileKinds,
 );
 
 interface Looked {
@@ -103,7 +103,7 @@ export const gate = checked(
     const reason = judgedAny ? null : 'no operation has enough samples, with little enough noise, on both sides';
     return { outcome, reason, machine, rows };
   },
-  profileKinds,
+  fileKinds,
 );
 
 export const gateText = checked(
@@ -127,7 +127,7 @@ export const gateText = checked(
     };
     return `${[...lines, says[outcome]].join('\n')}\n`;
   },
-  profileKinds,
+  fileKinds,
 );
 
 /** Measures two things in turns, A B B A, so that slow changes of the machine hit both alike. ms of each call. */
@@ -148,5 +148,5 @@ export const inTurns = checked(
     while (times.a.length < samples) for (const side of ['a', 'b', 'b', 'a'] as const) await run(side);
     return times;
   },
-  profileKinds,
+  fileKinds,
 );

@@ -3,7 +3,7 @@
 // Nothing is dropped as an outlier. Random numbers are seeded: the same samples give the same verdict.
 
 import { checked } from '../../base/signatures.ts';
-import { profileKinds } from '../signatures.ts';
+import { fileKinds } from '../file/kinds.ts';
 import { median } from '../statistics.ts';
 
 export interface Ratio {
@@ -65,7 +65,7 @@ export const medianRatio = checked(
     const at = (share: number): number => ratios[Math.min(times - 1, Math.floor(share * times))]!;
     return { ratio: median(sb) / median(sa), low: at(0.025), high: at(0.975) };
   },
-  profileKinds,
+  fileKinds,
 );
 
 /** Two-sided p that a and b are of one distribution: Mann and Whitney's U with ties, by its normal approximation. */
@@ -92,7 +92,7 @@ export const mannWhitney = checked(
     const z = Math.max(0, Math.abs(u - (n * m) / 2) - 0.5) / Math.sqrt(variance);
     return 2 * (1 - normalBelow(z));
   },
-  profileKinds,
+  fileKinds,
 );
 
 /** Of the standard normal distribution; Abramowitz and Stegun 26.2.17, exact to 7.5e-8. */
@@ -117,7 +117,7 @@ export const holm = checked(
     }
     return kept;
   },
-  profileKinds,
+  fileKinds,
 );
 
 /**

@@ -1,7 +1,7 @@
 // One verdict on two lots of samples: the same for compare, gate, baselines and the benches.
 
 import { checked } from '../../base/signatures.ts';
-import { profileKinds } from '../signatures.ts';
+import { fileKinds } from '../file/kinds.ts';
 import { mannWhitney, medianRatio, noiseOf, type Ratio } from './statistics.ts';
 
 export interface Judged extends Ratio {
@@ -44,5 +44,5 @@ export const judge = checked(
       faster: high < 1 && 1 / ratio - 1 > threshold,
     };
   },
-  profileKinds,
+  fileKinds,
 );

@@ -4,8 +4,8 @@
 import { formatBytes } from '../../base/format.ts';
 import { checked } from '../../base/signatures.ts';
 import { isHost } from '../analyse/entry-times.ts';
+import { fileKinds } from '../file/kinds.ts';
 import type { ProfileFile } from '../file/types.ts';
-import { profileKinds } from '../signatures.ts';
 import { median } from '../statistics.ts';
 import { type Call, Facts, onGpu, onHost } from './facts.ts';
 
@@ -255,5 +255,5 @@ export const suggest = checked(
       rules[rule](facts).map((found) => ({ rule, ...found })),
     );
   },
-  profileKinds,
+  fileKinds,
 );
