@@ -289,31 +289,41 @@ type Callable = (this: unknown, ...args: never[]) => unknown;
 /** A function that refuses what does not fit its signature. */
 export function checked<F extends Callable>(where: string, signature: string, run: F, kinds: Kinds = plainKinds): F {
   let known: Signature | null = null;
-  // How many arguments the short way takes, once the signature is read: none, or one if nothing else must be given.
-  let most = -1;
+  // The short way, once the signature is read: how many arguments its first form takes, and the first two of them.
+  let [least, most] = [0, -1];
   let first: Parameter | null = null;
+  let second: Parameter | null = null;
   const full = (self: unknown, args: never[]): unknown => {
     if (!known) {
       known = read(signature, kinds);
-      const [form, another] = known.forms;
-      first = form![0] ?? null;
-      if (!another && !first?.rest && form!.slice(1).every((p) => p.optional || p.rest)) most = first ? 1 : 0;
+      const form = known.forms[0]!;
+      const plain = form.findIndex((p) => p.rest);
+      most = Math.min(2, plain < 0 ? form.length : plain);
+      least = form.filter((p) => !p.optional && !p.rest).length;
+      [first = null, second = null] = form;
     }
     const bad = refusal(where, known, args);
     if (!bad) return run.apply(self, args);
     if (known.rejects) return Promise.reject(bad);
     throw bad;
   };
-  return function (this: unknown, value: never): unknown {
+  return function (this: unknown, a: never, b: never): unknown {
     // biome-ignore lint/complexity/noArguments: an array of them would be made at every call of every op.
     const count = arguments.length;
-    if (count === 0 && (most === 0 || (most === 1 && first!.optional))) return run.call(this);
-    if (count === 1 && most === 1 && (value === undefined ? first!.optional : first!.check.is(value)))
-      return run.call(this, value);
+    if (count <= most && count >= least) {
+      if (count === 0) return run.call(this);
+      if (fits(first!, a)) {
+        if (count === 1) return run.call(this, a);
+        if (fits(second!, b)) return run.call(this, a, b);
+      }
+    }
     // biome-ignore lint/complexity/noArguments: as above.
     return full(this, [...arguments] as never[]);
   } as unknown as F;
 }
+
+const fits = ({ check, optional }: Parameter, value: unknown): boolean =>
+  value === undefined ? optional : check.is(value);
 
 /** A check of the arguments of a constructor, to be called with all of them. */
 export function argumentsOf(where: string, signature: string, kinds: Kinds = plainKinds): (...args: unknown[]) => void {

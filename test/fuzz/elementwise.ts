@@ -42,7 +42,8 @@ export const floatUnary: Readonly<Record<string, UnaryRow>> = {
   asinh: steep('asinh', 6),
   acosh: steep('acosh', 6),
   atanh: steep('atanh', 6),
-  erf: steep('erf', 6),
+  // The evaluator's own erf is up to seven units off where it is steep; devices are within two.
+  erf: steep('erf', 9),
   sigmoid: steep((x) => 1 / (1 + Math.exp(-x)), 8),
   relu: steep((x) => Math.max(x, 0), 0),
   floor: { op: 'floor', shape: 'step', ulps: 0 },

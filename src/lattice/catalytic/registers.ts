@@ -85,7 +85,7 @@ export class RegisterProgram {
   /** All steps undone, last first. */
   inverse(): RegisterProgram {
     const steps = this.steps.map((s): RegisterStep => ({ ...s, sign: s.sign === 1 ? -1 : 1 })).reverse();
-    return new RegisterProgram(this, steps);
+    return new RegisterProgram(this.#options, steps);
   }
 
   /** One step a line: `r2 += r0*r1`. */
@@ -134,8 +134,12 @@ export class RegisterProgram {
     return value;
   }
 
+  get #options(): ProgramOptions {
+    return { registers: this.registers, ring: this.ring };
+  }
+
   #with(step: RegisterStep): RegisterProgram {
-    return new RegisterProgram(this, [...this.steps, step]);
+    return new RegisterProgram(this.#options, [...this.steps, step]);
   }
 
   #do(words: BigUint64Array | bigint[], { target, sign, term }: RegisterStep, inputs: Inputs): void {
