@@ -80,7 +80,7 @@ class LocalTransport implements Transport {
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
     this.#check('worker');
-    const worker = new LocalWorker(handler, caps, options.concurrency ?? 1, {
+    const worker: LocalWorker = new LocalWorker(handler, caps, options.concurrency ?? 1, {
       take: () => this.#take(caps) ?? this.#straggler(worker),
       again: (w) => this.#again(w),
       left: () => this.#workers.delete(worker),
