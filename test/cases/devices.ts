@@ -42,12 +42,12 @@ const always: readonly Target[] = [
   target(
     'cpu compiled',
     { devices: ['cpu'], cpu: { threads: 1, tinyElements: 0, blas: false } },
-    { wide: 'also', nth: 2 },
+    { wide: 'also', nth: 3 },
   ),
 ];
 
 const optional: readonly Target[] = [
-  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 3, allow: wgsl }),
+  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 5, allow: wgsl }),
   target('cuda', { devices: ['cuda'] }, { wide: 'only', together: 16 }),
 ];
 

@@ -109,12 +109,14 @@ async function frame(): Promise<void> {
   const result = await simulation.advance(last, panel.controls.steps, strokes.splice(0));
   last = result.state;
   view.draw(last);
-  if (simulation.device.id === told) {
+  if (simulation.at === told) {
     meter.add(result, performance.now(), performance.now() - started);
     return;
   }
-  // The first frame on a device compiles; its time says nothing about the steps.
-  told = simulation.device.id;
+  // The first frame on a device compiles; its time says nothing about the steps. A device that was lost meanwhile is not told of.
+  const { device } = simulation;
+  if (!device) return;
+  told = device.id;
   meter.clear();
-  panel.computed(simulation);
+  panel.computed(simulation, device);
 }

@@ -1,6 +1,6 @@
 // The panel: controls and figures. Shows what it is told and calls back; holds no state but what the controls hold.
 
-import type { DeviceReport } from 'gpuforge';
+import type { Device, DeviceReport } from 'gpuforge';
 import type { Figures } from './meter.ts';
 import { type Parameters, presets } from './model.ts';
 import { type Kind, kindOf, kinds, type Simulation } from './simulation.ts';
@@ -66,9 +66,8 @@ export class Panel {
   }
 
   /** Called after the first frame on a device: from then on the kernels are known. */
-  computed(simulation: Simulation): void {
+  computed(simulation: Simulation, { id, caps }: Device): void {
     this.#radios.get(simulation.kind)!.checked = true;
-    const { id, caps } = simulation.device;
     const features = Object.entries(caps.details).filter(([, v]) => v !== '' && v !== 'none');
     const rows: [string, string][] = [
       [id, caps.name],

@@ -54,8 +54,14 @@ export class Simulation {
     return this.rt.devices();
   }
 
-  get device(): Device {
-    return this.rt.device(this.#at);
+  /** The device of the last kernel; null while it is lost. */
+  get device(): Device | null {
+    return this.reports.find((r) => r.id === this.#at)?.open ? this.rt.device(this.#at) : null;
+  }
+
+  /** The name of that device, whether it is there or not. */
+  get at(): string {
+    return this.#at;
   }
 
   get kind(): Kind {
@@ -89,21 +95,21 @@ export class Simulation {
     }
     const started = performance.now();
     const { device } = this;
-    const before = markOf(device);
+    const before = device && markOf(device);
     let field = this.#step(starts.at(-1)!, this.#parameters);
     for (let i = 1; i < steps; i++) {
       const next = this.#step(field, this.#parameters);
       field.dispose();
       field = next;
     }
-    const after = markOf(device);
+    const after = device && markOf(device);
     const state = await field.data();
     for (const f of [...starts, field]) f.dispose();
     const measured = device === this.device && before && (await reached(after)) ? after!.since(before) : null;
     this.clock =
       measured === null
         ? 'by the clock, read-back included'
-        : device.caps.syncRead
+        : device!.caps.syncRead
           ? 'by the clock around the steps'
           : 'by timestamps on the GPU';
     return { state, steps, ms: measured ?? performance.now() - started };
