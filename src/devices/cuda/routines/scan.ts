@@ -7,13 +7,13 @@ import { type DType, dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
 import { combineOp } from '../../../kernel/ops.ts';
-import { moduleText } from '../ptx/code.ts';
 import { shuffle } from '../ptx/combine.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { blocksFor, computeType, Kit, Layout } from './kit.ts';
+import { recipeOf } from './recipe-of.ts';
 
 /** Threads that walk columns, each its own. */
 const walkers = 256;
@@ -67,16 +67,7 @@ export function scanRecipe(scan: Scan, target: Target): ModuleRecipe {
           target,
         )
       : columnScan(scan, layout, target);
-  return {
-    name: scan.name,
-    ptx: moduleText(
-      target,
-      parts.map((p) => p.text),
-    ),
-    launches: parts.map((p) => p.launch),
-    keptBytes: 0,
-    borrowedBytes: layout.bytes,
-  };
+  return recipeOf(scan.name, target, parts, { borrowedBytes: layout.bytes });
 }
 
 /** Neutral for the combination; -0 for float sums, so that a leading -0 stays one. */

@@ -7,12 +7,12 @@
 import type { DType } from '../../../base/dtype.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
 import { combineOp } from '../../../kernel/ops.ts';
-import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import { blocksFor, computeType, Kit, Layout } from './kit.ts';
 import { radixBuffers, radixPasses, radixResult } from './radix.ts';
 import type { RadixPlan } from './radix-plan.ts';
+import { recipeOf } from './recipe-of.ts';
 
 const threads = 256;
 const fewUpdates = 64;
@@ -33,16 +33,7 @@ const combined = (kit: Kit, s: Scatter, old: string, update: string): string =>
   s.combine === 'set' ? update : kit.alu(combineOp[s.combine], sumType(s), old, update);
 
 function recipe(s: Scatter, target: Target, parts: readonly Part[], borrowedBytes: number): ModuleRecipe {
-  return {
-    name: s.name,
-    ptx: moduleText(
-      target,
-      parts.map((p) => p.text),
-    ),
-    launches: parts.map((p) => p.launch),
-    keptBytes: 0,
-    borrowedBytes,
-  };
+  return recipeOf(s.name, target, parts, { borrowedBytes });
 }
 
 /** Splits a number in [a, size, c] order: returns the three positions. */

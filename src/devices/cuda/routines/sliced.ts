@@ -7,7 +7,6 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
-import { moduleText } from '../ptx/code.ts';
 import { storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
@@ -16,6 +15,7 @@ import { inlineEpilogue, outputType } from './epilogue.ts';
 import { Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
 import { loadFour, perThread, side } from './operand.ts';
+import { recipeOf } from './recipe-of.ts';
 
 export interface SlicedTiles {
   readonly rows: number;
@@ -212,13 +212,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 
   const grid = [acrossM * acrossN, Math.min(r.batch * count, 65535), Math.ceil((r.batch * count) / 65535)] as const;
   const bytes = t.slices * Math.max(t.stages * stageBytes, sumBytes);
   const part = kit.finish(grid, threads, bytes, t.resident);
-  return {
-    name: r.name,
-    ptx: moduleText(target, ['.extern .shared .align 16 .b8 dyn[];', part.text]),
-    launches: [part.launch],
-    keptBytes: 0,
-    borrowedBytes: 0,
-  };
+  return recipeOf(r.name, target, [part], { dynamicAlign: 16 });
 }
 
 /** A wait for the threads of a slice only. The number of a barrier is a constant: else the assembler reserves all there are. */

@@ -5,7 +5,6 @@
 
 import { type DType, dtypeInfo, isFloat, isSigned } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
-import { moduleText } from '../ptx/code.ts';
 import { loadElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
@@ -13,6 +12,7 @@ import { eachOf, sortPairs } from './bitonic.ts';
 import { Kit, Layout } from './kit.ts';
 import { radixBuffers, radixPasses } from './radix.ts';
 import type { RadixPlan } from './radix-plan.ts';
+import { recipeOf } from './recipe-of.ts';
 
 const longestInBlock = 2048;
 
@@ -84,13 +84,7 @@ function blockSort(sort: Sort, target: Target): ModuleRecipe {
     kit.store('i32', positions, to, from);
   });
   const part = kit.finish([sort.rows, 1, 1], count);
-  return {
-    name: sort.name,
-    ptx: moduleText(target, [part.text]),
-    launches: [part.launch],
-    keptBytes: 0,
-    borrowedBytes: 0,
-  };
+  return recipeOf(sort.name, target, [part]);
 }
 
 /** The value of a key (as its type lives in registers), and where it may be another with the same key: -0 for 0, any NaN. */
@@ -149,14 +143,5 @@ function radixSort(sort: Sort, target: Target): ModuleRecipe {
   const layout = new Layout();
   const buffers = radixBuffers(plan, layout);
   const parts = radixPasses(plan, buffers, target);
-  return {
-    name: sort.name,
-    ptx: moduleText(
-      target,
-      parts.map((p) => p.text),
-    ),
-    launches: parts.map((p) => p.launch),
-    keptBytes: 0,
-    borrowedBytes: layout.bytes,
-  };
+  return recipeOf(sort.name, target, parts, { borrowedBytes: layout.bytes });
 }

@@ -8,13 +8,13 @@
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
 import { narrow } from '../ptx/alu.ts';
-import { moduleText } from '../ptx/code.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { inlineEpilogue, outputIndex, outputType } from './epilogue.ts';
 import { blocksFor, Kit, Layout } from './kit.ts';
 import { mmaCore } from './mma.ts';
+import { recipeOf } from './recipe-of.ts';
 import { rowBytes, sharedLimit } from './tensor-core.ts';
 import { wgmmaCore } from './wgmma.ts';
 
@@ -45,13 +45,11 @@ export function tensorRecipe(r: Matmul, target: Target): ModuleRecipe | null {
   const a = operand('a', 0, r.m, !r.transposeA, r.batchA);
   const b = operand('b', 1, r.n, r.transposeB, r.batchB);
   parts.push(product(r, a, b, depth, hopper, target));
-  return {
-    name: r.name,
-    ptx: moduleText(target, ['.extern .shared .align 1024 .b8 dyn[];', ...parts.map((p) => p.text)], hopper ? 'a' : ''),
-    launches: parts.map((p) => p.launch),
-    keptBytes: 0,
+  return recipeOf(r.name, target, parts, {
     borrowedBytes: layout.bytes,
-  };
+    dynamicAlign: 1024,
+    suffix: hopper ? 'a' : '',
+  });
 }
 
 interface Repack {

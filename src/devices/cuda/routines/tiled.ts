@@ -5,7 +5,7 @@
 
 import { type DType, dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
-import { moduleText, type RegKind } from '../ptx/code.ts';
+import type { RegKind } from '../ptx/code.ts';
 import { loadElement, storeElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
@@ -14,6 +14,7 @@ import { basesOf } from './bases.ts';
 import { inlineEpilogue, outputType } from './epilogue.ts';
 import { computeType, Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
+import { recipeOf } from './recipe-of.ts';
 
 export interface Tiles {
   readonly rows: number;
@@ -188,13 +189,7 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles, count = 1): Mod
   }
   const grid = [acrossM * acrossN, Math.min(r.batch * count, 65535), Math.ceil((r.batch * count) / 65535)] as const;
   const part = kit.finish(grid, tiledThreads(t));
-  return {
-    name: r.name,
-    ptx: moduleText(target, [part.text]),
-    launches: [part.launch],
-    keptBytes: 0,
-    borrowedBytes: 0,
-  };
+  return recipeOf(r.name, target, [part]);
 }
 
 const multiplyAdd = (type: DType): string =>

@@ -2,11 +2,11 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import type { TopK } from '../../../kernel/kernel.ts';
-import { moduleText } from '../ptx/code.ts';
 import { loadElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import { blocksFor, Kit } from './kit.ts';
+import { recipeOf } from './recipe-of.ts';
 import { keyBytes, sortKey } from './sort.ts';
 
 const threads = 256;
@@ -79,11 +79,5 @@ export function warpRecipe(r: TopK, target: Target): ModuleRecipe {
   kit.store(r.type, values, to, kit.load(r.type, input, b.def('d', 'add.u64', start, kit.wide(own))));
   kit.store('i32', positions, to, own);
   const part = kit.finish([blocksFor(r.rows, warps), 1, 1], threads);
-  return {
-    name: r.name,
-    ptx: moduleText(target, [part.text]),
-    launches: [part.launch],
-    keptBytes: 0,
-    borrowedBytes: 0,
-  };
+  return recipeOf(r.name, target, [part]);
 }

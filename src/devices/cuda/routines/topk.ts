@@ -7,13 +7,13 @@
 
 import { dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import type { TopK } from '../../../kernel/kernel.ts';
-import { moduleText } from '../ptx/code.ts';
 import { loadElement } from '../ptx/memory.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { eachOf, sortPairs } from './bitonic.ts';
 import { Kit, Layout } from './kit.ts';
+import { recipeOf } from './recipe-of.ts';
 import { keyBytes, sortKey } from './sort.ts';
 import { fitsWarp, warpRecipe } from './topk-warp.ts';
 
@@ -57,16 +57,7 @@ export function topkRecipe(r: TopK, target: Target): ModuleRecipe {
   const last = { values: { kind: 'buffer', index: 1 }, positions: { kind: 'buffer', index: 2 } } as const;
   stages.push({ ...r, columns, parts: 1, input, origins, ...last });
   const made = stages.map((s) => select(s, target));
-  return {
-    name: r.name,
-    ptx: moduleText(
-      target,
-      made.map((p) => p.text),
-    ),
-    launches: made.map((p) => p.launch),
-    keptBytes: 0,
-    borrowedBytes: layout.bytes,
-  };
+  return recipeOf(r.name, target, made, { borrowedBytes: layout.bytes });
 }
 
 /** Into how many parts a row is cut so that all multiprocessors have something to do. */

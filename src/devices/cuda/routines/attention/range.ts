@@ -1,11 +1,11 @@
 // Which keys a block passes over: all, or where queries see only those before them, no more than its own queries see.
 
 import type { Attention } from '../../../../kernel/kernel.ts';
-import { moduleText } from '../../ptx/code.ts';
 import type { Target } from '../../ptx/target.ts';
 import type { LaunchRecipe, ModuleRecipe } from '../../recipe.ts';
 import type { Argument } from '../../step.ts';
 import type { Kit } from '../kit.ts';
+import { recipeOf } from '../recipe-of.ts';
 import { allFinite, flagBytes, flagKernel } from './finite.ts';
 import type { Scores } from './scores.ts';
 
@@ -43,12 +43,9 @@ interface Main {
 /** The whole module, with the kernel before it that looks at values where keys may be passed over. */
 export function withFlags(r: Attention, { end }: Scores, target: Target, main: Main): ModuleRecipe {
   const before = end ? [flagKernel(r, flags, target)] : [];
-  const shared = `.extern .shared .align ${main.align} .b8 dyn[];`;
-  return {
-    name: r.name,
-    ptx: moduleText(target, [shared, ...before.map((p) => p.text), main.text], main.suffix),
-    launches: [...before.map((p) => p.launch), main.launch],
-    keptBytes: 0,
+  return recipeOf(r.name, target, [...before, main], {
     borrowedBytes: end ? flagBytes(r) : 0,
-  };
+    dynamicAlign: main.align,
+    suffix: main.suffix,
+  });
 }
