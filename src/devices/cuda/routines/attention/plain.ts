@@ -8,9 +8,9 @@
 import type { Attention } from '../../../../kernel/kernel.ts';
 import type { Target } from '../../ptx/target.ts';
 import type { ModuleRecipe } from '../../recipe.ts';
-import { blocksFor, Kit } from '../kit.ts';
-import { keysEnd, tileNumber, withFlags } from './range.ts';
-import { scoresOf } from './scores.ts';
+import { Kit } from '../kit.ts';
+import { attentionGrid, openAttention } from './opening.ts';
+import { keysEnd, withFlags } from './range.ts';
 import { acrossLanes, addScores, newRow } from './softmax.ts';
 
 const across = 16;
@@ -65,16 +65,8 @@ export const plainTiles = (r: Shape, shared: number): PlainTiles | undefined =>
 export function plainAttention(r: Attention, target: Target, t: PlainTiles): ModuleRecipe {
   const kit = new Kit(r.name, target);
   const { b } = kit;
-  const [q, k, v] = [0, 1, 2].map((index) => kit.pointer({ kind: 'buffer', index })) as [string, string, string];
-  const out = kit.pointer({ kind: 'buffer', index: 3 + r.scores.inputs.length });
-  const tid = kit.special('tid.x');
-  const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, kit.special('ctaid.y')));
-  if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
-  const ofBatch = (pointer: string, count: number, elements: number): string =>
-    count === 1 ? pointer : b.def('d', 'mad.lo.u64', batch, elements * 4, pointer);
-  const scores = scoresOf(kit, r, batch);
   const [rows, keys] = [t.rows * down, t.keys * across];
-  const row0 = b.def('r', 'mul.lo.u32', tileNumber(kit, scores, blocksFor(r.queries, rows)), rows);
+  const { q, k, v, out, tid, batch, ofBatch, scores, row0 } = openAttention(kit, r, rows);
   const bytes = regions(r, t);
   const atQueries = b.def('r', 'mov.u32', 'dyn');
   const atKeys = b.def('r', 'add.u32', atQueries, bytes.queries);
@@ -241,7 +233,7 @@ export function plainAttention(r: Attention, target: Target, t: PlainTiles): Mod
       );
     }
   });
-  const grid = [blocksFor(r.queries, rows), Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  const grid = attentionGrid(r, rows);
   const part = kit.finish(grid, threads, plainShared(r, t));
   return withFlags(r, scores, target, { text: part.text, launch: part.launch, align: 16, suffix: '' });
 }

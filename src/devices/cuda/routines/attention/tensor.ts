@@ -6,12 +6,12 @@
 import type { Attention } from '../../../../kernel/kernel.ts';
 import type { Target } from '../../ptx/target.ts';
 import type { ModuleRecipe } from '../../recipe.ts';
-import { blocksFor, Kit } from '../kit.ts';
+import { Kit } from '../kit.ts';
 import type { AttentionTiles, Fragment, MakeAttentionCore } from './core.ts';
 import { mmaAttention } from './mma.ts';
+import { attentionGrid, openAttention } from './opening.ts';
 import { panelCopier, tileBytes } from './panels.ts';
-import { keysEnd, tileNumber, withFlags } from './range.ts';
-import { scoresOf } from './scores.ts';
+import { keysEnd, withFlags } from './range.ts';
 import { acrossLanes, addScores, newRow } from './softmax.ts';
 import { wgmmaAttention } from './wgmma.ts';
 
@@ -55,15 +55,7 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
   const type = r.type as 'f16' | 'bf16';
   const kit = new Kit(r.name, target);
   const { b } = kit;
-  const [q, k, v] = [0, 1, 2].map((index) => kit.pointer({ kind: 'buffer', index })) as [string, string, string];
-  const out = kit.pointer({ kind: 'buffer', index: 3 + r.scores.inputs.length });
-  const tid = kit.special('tid.x');
-  const batch = kit.wide(b.def('r', 'mad.lo.u32', kit.special('ctaid.z'), 65535, kit.special('ctaid.y')));
-  if (r.batch > 65535) kit.exitWhen(b.def('p', 'setp.ge.u64', batch, r.batch));
-  const ofBatch = (pointer: string, count: number, elements: number): string =>
-    count === 1 ? pointer : b.def('d', 'mad.lo.u64', batch, elements * 2, pointer);
-  const scores = scoresOf(kit, r, batch);
-  const row0 = b.def('r', 'mul.lo.u32', tileNumber(kit, scores, blocksFor(r.queries, rows)), rows);
+  const { q, k, v, out, tid, batch, ofBatch, scores, row0 } = openAttention(kit, r, rows);
 
   const queries = b.def('r', 'mov.u32', 'dyn');
   const ring = b.def('r', 'add.u32', queries, tileBytes({ width: r.depth, rows }));
@@ -175,7 +167,7 @@ export function tensorAttention(r: Attention, target: Target, plan = tensorPlan(
       b.emit(`@${inside} st.global.b32 [${address}+${16 * j}], ${b.def('r', `cvt.rn.${type}x2.f32`, y, x)}`);
     });
   });
-  const grid = [blocksFor(r.queries, rows), Math.min(r.batch, 65535), Math.ceil(r.batch / 65535)] as const;
+  const grid = attentionGrid(r, rows);
   const part = kit.finish(grid, threads, tensorShared(r, tiles), tiles.resident);
   return withFlags(r, scores, target, {
     text: part.text,
