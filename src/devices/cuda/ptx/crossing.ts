@@ -9,6 +9,7 @@ import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { alone } from '../../../kernel/together.ts';
 import { type Block, EntryPoint, entryName } from './code.ts';
 import type { Rendered } from './elementwise.ts';
 import { emitStore, loadElement, storeElement } from './memory.ts';
@@ -72,14 +73,7 @@ export function crossingOf(kernel: Kernel, target: Target): Crossing | null {
 export function renderCrossing(kernel: Kernel, { across, along, loads, edge }: Crossing, target: Target): Rendered {
   const bits = indexBitsFor(kernel, reachable(rootsOf(kernel)));
   const entry = new EntryPoint(entryName(kernel.name), target);
-  const { root, outputs } = openFrame(entry, {
-    inputs: kernel.inputs,
-    outputs: kernel.outputs.length,
-    scalars: kernel.scalars,
-    inPlace: kernel.inPlace,
-    scratch: false,
-    bits,
-  });
+  const { root, outputs } = openFrame(entry, alone(kernel), bits);
   const { body } = entry;
   const s = bits === 32 ? 's32' : 's64';
   const kind = kindOf('index', bits);

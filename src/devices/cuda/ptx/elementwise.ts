@@ -82,14 +82,7 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const exprs = reachable(rootsOf(kernel));
   const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, exprs);
   const entry = new EntryPoint(entryName(kernel.name), target);
-  const frame = openFrame(entry, {
-    inputs: kernel.inputs,
-    outputs: kernel.outputs.length / count,
-    scalars: kernel.scalars,
-    inPlace: kernel.inPlace,
-    scratch: false,
-    bits,
-  });
+  const frame = openFrame(entry, near, bits);
   const { root } = frame;
   const total = sizeOf(kernel.space);
   const { vector, unroll, threads } = chooseTiling(kernel, exprs.length / count, target);

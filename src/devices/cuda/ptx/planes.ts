@@ -64,14 +64,7 @@ export function renderPlanes(kernel: Kernel, planes: Planes, target: Target): Re
   const exprs = reachable(rootsOf(kernel));
   const bits = indexBitsFor(kernel, exprs);
   const entry = new EntryPoint(entryName(kernel.name), target);
-  const { root, outputs } = openFrame(entry, {
-    inputs: kernel.inputs,
-    outputs: kernel.outputs.length,
-    scalars: kernel.scalars,
-    inPlace: kernel.inPlace,
-    scratch: false,
-    bits,
-  });
+  const { root, outputs } = openFrame(entry, alone(kernel), bits);
   const { vector, threads } = chooseTiling(kernel, exprs.length, target);
   const wide = threads / planes.deep;
   const tile = wide * vector;

@@ -23,14 +23,7 @@ export function renderReduction(near: Together, target: Target): Rendered {
   const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, reachable(rootsOf(kernel)));
   const plan = planReduction(kernel, target, count);
   const entry = new EntryPoint(entryName(kernel.name), target);
-  const frame = openFrame(entry, {
-    inputs: kernel.inputs,
-    outputs: kernel.outputs.length / count,
-    scalars: kernel.scalars,
-    inPlace: kernel.inPlace,
-    scratch: plan.splits > 1,
-    bits,
-  });
+  const frame = openFrame(entry, near, bits, plan.splits > 1);
   const b: Builder = {
     kernel,
     near,

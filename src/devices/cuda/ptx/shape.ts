@@ -1,9 +1,9 @@
 // Where a kernel's positions come from: its buffers and scalars as parameters, its axes from a flat element number.
 
-import type { DType } from '../../../base/dtype.ts';
 import { bounds, cutOf, linear } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import type { Together } from '../../../kernel/together.ts';
 import type { Block, EntryPoint } from './code.ts';
 import { type Bindings, PtxScope } from './scope.ts';
 import { type IndexBits, kindOf } from './types.ts';
@@ -40,28 +40,18 @@ export interface Frame {
 }
 
 /** Declares the parameters (inputs, outputs, scratch, scalars, 8 bytes each) and loads the pointers. */
-export function openFrame(
-  entry: EntryPoint,
-  shape: {
-    readonly inputs: readonly unknown[];
-    readonly outputs: number;
-    readonly scalars: readonly DType[];
-    readonly inPlace: readonly number[];
-    readonly scratch: boolean;
-    readonly bits: IndexBits;
-  },
-): Frame {
+export function openFrame(entry: EntryPoint, { kernel, count }: Together, bits: IndexBits, scratches = false): Frame {
   const { body } = entry;
   const pointer = (): string => {
     const p = body.def('d', 'ld.param.u64', `[${entry.param()}]`);
     return body.def('d', 'cvta.to.global.u64', p);
   };
-  const inputs = shape.inputs.map(pointer);
-  const outputs = Array.from({ length: shape.outputs }, pointer);
-  const scratch = shape.scratch ? pointer() : null;
-  const scalars = shape.scalars.map(() => entry.param());
-  const readOnly = shape.inputs.map((_, i) => !shape.inPlace.includes(i));
-  const bindings: Bindings = { inputs, scalars, readOnly, bits: shape.bits };
+  const inputs = kernel.inputs.map(pointer);
+  const outputs = Array.from({ length: kernel.outputs.length / count }, pointer);
+  const scratch = scratches ? pointer() : null;
+  const scalars = kernel.scalars.map(() => entry.param());
+  const readOnly = kernel.inputs.map((_, i) => !kernel.inPlace.includes(i));
+  const bindings: Bindings = { inputs, scalars, readOnly, bits };
   return { root: PtxScope.root(entry, bindings), outputs, scratch };
 }
 
