@@ -2,8 +2,9 @@
 //
 //   node scripts/test-gpu.mjs --build      here: bundles dist/gpu/field.mjs (and field_torch.py beside it)
 //   node dist/gpu/field.mjs                on the GPU host: everything, about five minutes, most of them control loops
-//     --only values,fused                  some parts: values, fused, long, memory, large, half, full, batch, ops, loops, torch
-//     --seconds 60                         the length of each control loop (20, 60, 200, 1,000 Hz)
+//     --only values,fused                  some parts: values, fused, long, memory, large, half, full, batch, ops, loops, wire, torch
+//     --seconds 60                         the length of each control loop, and of the round trips through the server
+//     --hz 20,60,200,1000                  the rates of the loops
 //     --no-torch                           without PyTorch
 //     --json FILE                          the table as JSON
 //     --cpu                                the same on the CPU device with small sizes, to see that it runs
@@ -13,11 +14,13 @@
 // as a controller would be: what one leaves to the garbage collector does not delay the next. Ends with 1 if a value, a count or a bar is
 // wrong.
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createField, extractGradient, Field, type FieldOptions, fusedEvolution } from '../../src/field/index.ts';
+import { FieldClient, serveField } from '../../src/field/wire/index.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { GraphTimes } from './graph-times.ts';
 
@@ -25,9 +28,11 @@ const flags = process.argv.slice(2);
 const has = (name: string): boolean => flags.includes(name);
 const text = (name: string): string | undefined => (has(name) ? flags[flags.indexOf(name) + 1] : undefined);
 
+const self = fileURLToPath(import.meta.url);
 const onCpu = has('--cpu');
 const device = onCpu ? 'cpu' : 'cuda:0';
 const seconds = Number(text('--seconds') ?? (onCpu ? 0.5 : 60));
+const rates = (text('--hz') ?? '20,60,200,1000').split(',').map(Number);
 const cycles = onCpu ? 20 : 1000;
 let failed = false;
 
@@ -71,10 +76,10 @@ const shown = (r: Row): string =>
   `${line([r.name, r.median.toFixed(1), r.p99.toFixed(1), r.bar])}${r.ok === false ? '  MISSED' : ''}`;
 
 const times = new GraphTimes();
-/** The part that this process is for; without one it starts a process for each. */
-const part = text('--part');
+/** The part that this process is for, named last; without one it starts a process for each. */
+const part = has('--part') ? flags[flags.lastIndexOf('--part') + 1] : undefined;
 const rt: Runtime = await createRuntime({
-  devices: onCpu || !part ? ['cpu'] : part === 'values' ? ['cuda', 'cpu'] : ['cuda'],
+  devices: onCpu || !part || part === 'client' ? ['cpu'] : part === 'values' ? ['cuda', 'cpu'] : ['cuda'],
   wrap: times.wrap,
 });
 const make = (options: FieldOptions): Promise<Field> => createField({ runtime: rt, device, seed: 1, ...options });
@@ -326,7 +331,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   loops: async () => {
     await using field = await make(usual);
     for (let t = 0; t < 2 * cycles; t++) await field.step(sensors(t));
-    for (const hz of [20, 60, 200, 1000]) {
+    for (const hz of rates) {
       let t = 0;
       const ticks = Math.max(1, Math.round(hz * seconds));
       const report = await field.loop({ hz, ticks, source: () => sensors(t++), sink: () => {} });
@@ -337,6 +342,45 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
       if (hz <= 200 && !onCpu) say(missed === 0, line);
       else console.log(`      ${line}`);
     }
+  },
+  wire: async () => {
+    // The client is a process of its own, as a robot would be.
+    await using field = await make(usual);
+    for (let t = 0; t < cycles; t++) await field.step(sensors(t));
+    const server = await serveField({ port: 0, shared: { loop: field } });
+    const child = spawn(process.execPath, [self, ...flags, '--part', 'client', '--port', String(server.port)]);
+    let said = '';
+    child.stdout.on('data', (bytes) => {
+      said += String(bytes);
+    });
+    await once(child, 'close');
+    const cycle = server.view().fields[0]!.performance();
+    await server.close();
+    const trip = JSON.parse(said.split('\n').find((l) => l.startsWith('{'))!) as {
+      count: number;
+      p50: number;
+      p99: number;
+    };
+    const ms = (v: number): string => v.toFixed(3);
+    const line = `${trip.count} round trips at 20 Hz: p50 ${ms(trip.p50)}, p99 ${ms(trip.p99)} ms; the cycles in them p50 ${ms(cycle.p50)}, p99 ${ms(cycle.p99)} ms`;
+    say(onCpu || trip.p99 <= cycle.p99 + 1, line);
+  },
+  client: async () => {
+    await using client = await FieldClient.connect({
+      port: Number(text('--port')),
+      sensors: 16,
+      motors: 5,
+      field: 'loop',
+    });
+    const trips: number[] = [];
+    const start = performance.now() + 50;
+    for (let t = 0; t < 20 * seconds; t++) {
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, start + 50 * t - performance.now())));
+      const from = performance.now();
+      await client.getAction(sensors(t));
+      trips.push(performance.now() - from);
+    }
+    console.log(JSON.stringify({ count: trips.length, p50: quantile(trips, 0.5), p99: quantile(trips, 0.99) }));
   },
   torch: async () => {
     const here = dirname(fileURLToPath(import.meta.url));
@@ -352,7 +396,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-const only = text('--only')?.split(',') ?? Object.keys(parts);
+const only = text('--only')?.split(',') ?? Object.keys(parts).filter((p) => p !== 'client');
 const unknown = [...only, ...(part ? [part] : [])].find((p) => !Object.hasOwn(parts, p));
 if (unknown !== undefined) {
   console.error(`there is no part '${unknown}': use some of ${Object.keys(parts).join(', ')}`);
@@ -369,7 +413,7 @@ await rt.close();
 for (const p of only) {
   if (p === 'torch' && (onCpu || has('--no-torch'))) continue;
   const own = flags.filter((_, i) => flags[i] !== '--json' && flags[i - 1] !== '--json');
-  const run = spawnSync(process.execPath, [fileURLToPath(import.meta.url), ...own, '--part', p], {
+  const run = spawnSync(process.execPath, [self, ...own, '--part', p], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
     maxBuffer: 2 ** 26,

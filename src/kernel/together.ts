@@ -13,17 +13,35 @@ import { operands } from './walk.ts';
 export interface Together {
   /** All outputs (and accumulators) of the first neighbour, then all of the second, and so on. Its outputs are not written whole. */
   readonly kernel: Kernel;
-  readonly axis: number;
+  /** Neighbours in all. */
   readonly count: number;
-  /** Elements of an output between one neighbour and the next. */
-  readonly stride: number;
+  /** Axes along which they lie, and how many on each; the first counts fastest. */
+  readonly steps: readonly { readonly axis: number; readonly count: number }[];
+  /** Sizes of an output, and where each neighbour lies in it, seen from the first. */
+  readonly sizes: readonly number[];
+  readonly offsets: readonly number[];
 }
 
 /** Every position by itself. */
-export const alone = (kernel: Kernel): Together => ({ kernel, axis: -1, count: 1, stride: 0 });
+export const alone = (kernel: Kernel): Together => ({
+  kernel,
+  count: 1,
+  steps: [],
+  sizes: kernel.space,
+  offsets: [0],
+});
 
-/** `axis` is one of the output's, and `count` divides its size. */
-export function together(kernel: Kernel, axis: number, count: number, b = new Exprs()): Together {
+/** Neighbours along an axis. */
+export const countAlong = ({ steps }: Together, axis: number): number =>
+  steps.find((step) => step.axis === axis)?.count ?? 1;
+
+/** Elements of an output between one position on an axis and the next, as the kernel counts them. */
+export const strideOf = (near: Together, axis: number): number =>
+  sizeOf(near.sizes.slice(axis + 1)) * countAlong(near, axis);
+
+/** More of them: `axis` is one of the output's that has no neighbours yet, and `count` divides its size. */
+export function together(near: Together, axis: number, count: number, b = new Exprs()): Together {
+  const { kernel, sizes, offsets } = near;
   const { accumulators, outputs } = kernel;
   const copies = Array.from({ length: count }, (_, u) => {
     const copy = rewriter(b, (e) => {
@@ -37,6 +55,7 @@ export function together(kernel: Kernel, axis: number, count: number, b = new Ex
       outputs: outputs.map((o) => ({ ...o, value: copy(o.value) })),
     };
   });
+  const stride = sizeOf(sizes.slice(axis + 1));
   return {
     kernel: {
       ...kernel,
@@ -44,9 +63,10 @@ export function together(kernel: Kernel, axis: number, count: number, b = new Ex
       accumulators: copies.flatMap((c) => c.accumulators),
       outputs: copies.flatMap((c) => c.outputs),
     },
-    axis,
-    count,
-    stride: sizeOf(kernel.space.slice(axis + 1)),
+    count: near.count * count,
+    steps: [...near.steps, { axis, count }],
+    sizes,
+    offsets: copies.flatMap((_, u) => offsets.map((offset) => offset + u * stride)),
   };
 }
 
@@ -59,21 +79,21 @@ const mostOperations = 1000;
 
 /**
  * The way of computing neighbours together that leaves the fewest loads a position; null where none leaves few enough. `allowed` says
- * along which axes, and how many at a time.
+ * along which axes, and how many at a time: `near` has those that are together already.
  */
 export function fewestLoads(
-  kernel: Kernel,
+  near: Together,
   allowed: (axis: number, count: number) => boolean,
   b?: Exprs,
 ): Together | null {
-  const loads = loadsAmong(exprsOf(kernel));
+  const loads = loadsAmong(exprsOf(near.kernel));
   if (loads < fewLoads) return null;
   let best: Together | null = null;
   let least = mostLeft;
-  kernel.space.forEach((size, axis) => {
+  near.kernel.space.forEach((size, axis) => {
     for (const count of [4, 2]) {
-      if (size % count !== 0 || !allowed(axis, count)) continue;
-      const made = together(kernel, axis, count, b);
+      if (size % count !== 0 || countAlong(near, axis) > 1 || !allowed(axis, count)) continue;
+      const made = together(near, axis, count, b);
       const exprs = exprsOf(made.kernel);
       const left = loadsAmong(exprs) / (count * loads);
       if (exprs.size > mostOperations || left > least) continue;

@@ -2,7 +2,7 @@
 
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone, fewestLoads, type Together } from '../../../kernel/together.ts';
+import { alone, fewestLoads, strideOf, type Together } from '../../../kernel/together.ts';
 import { Code } from '../wasm/code.ts';
 import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
@@ -28,7 +28,7 @@ export const chunkAxis = -2;
 export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const v = outputAxis(given);
   // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
-  const near = fewestLoads(given, (axis) => axis !== v.axis, exprs) ?? alone(given);
+  const near = fewestLoads(alone(given), (axis) => axis !== v.axis, exprs) ?? alone(given);
   const { kernel } = near;
   const roots = kernel.outputs.map((o) => o.value);
   const found = survey(roots);
@@ -123,16 +123,13 @@ function isFixed(c: ReturnType<typeof casesOf>): boolean {
 export const positionOf = (kernel: Kernel, exprs: Exprs): Expr => positionsOf(alone(kernel), exprs)[0]!;
 
 /** Those of all neighbours that are computed together. */
-function positionsOf({ kernel, axis: along, count, stride: apart }: Together, exprs: Exprs): Expr[] {
-  let index: Expr = exprs.const('index', 0);
-  let stride = 1;
-  for (let axis = kernel.space.length - 1; axis >= 0; axis--) {
-    const size = kernel.space[axis]!;
-    const step = axis === along ? stride * count : stride;
-    index = exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', step)));
-    stride = size * step;
-  }
-  return Array.from({ length: count }, (_, u) => exprs.alu('add', index, exprs.const('index', u * apart)));
+function positionsOf(near: Together, exprs: Exprs): Expr[] {
+  const first = near.kernel.space.reduceRight<Expr>(
+    (index, size, axis) =>
+      exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', strideOf(near, axis)))),
+    exprs.const('index', 0),
+  );
+  return near.offsets.map((offset) => exprs.alu('add', first, exprs.const('index', offset)));
 }
 
 /** Locals with the part of the vector axis that the present item handles. */

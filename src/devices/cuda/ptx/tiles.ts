@@ -5,7 +5,7 @@
 // cells read 6 times what they write, a box of 4 × 4 × 8 cells 2.8 times.
 
 import type { Expr } from '../../../kernel/expr.ts';
-import type { Together } from '../../../kernel/together.ts';
+import { countAlong, type Together } from '../../../kernel/together.ts';
 import { operands } from '../../../kernel/walk.ts';
 import type { Block } from './code.ts';
 import { rootsOf, unravel } from './shape.ts';
@@ -29,7 +29,7 @@ const worthwhile = 0.8;
 
 /** The box that reads least beyond itself; null where a stretch does as well, or the axes cannot be cut evenly. */
 export function tileOf(near: Together, { threads, vector, lanes }: TileWish): Tile | null {
-  const { kernel, count, axis: along } = near;
+  const { kernel, count } = near;
   const last = lastOf(kernel.space);
   const sizes = kernel.space.map((n, axis) => (axis === last ? n / vector : n));
   const shifted = shiftedAxes(near);
@@ -38,7 +38,7 @@ export function tileOf(near: Together, { threads, vector, lanes }: TileWish): Ti
   const reads = (tile: Tile): number =>
     tile.reduce((product, t, axis) => {
       if (!shifted.has(axis) || t === sizes[axis]) return product;
-      const cells = t * (axis === along ? count : 1) * (axis === last ? vector : 1);
+      const cells = t * countAlong(near, axis) * (axis === last ? vector : 1);
       return (product * (cells + 2)) / cells;
     }, 1);
   let best: Tile | null = null;
