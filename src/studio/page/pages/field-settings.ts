@@ -157,7 +157,7 @@ function fixedRow(first: SettingView) {
       h('span', { class: 'setting-name' }, h('code', {}, first.name), h('span', { class: 'hint' }, first.about)),
       value,
     ),
-    update: (s: SettingView): void => setText(value, String(s.value)),
+    update: (s: SettingView): void => setText(value, `${String(s.value)}${s.live ? '' : ' (fixed when it was made)'}`),
   };
 }
 
@@ -175,7 +175,8 @@ export function fieldSettings(
   return {
     element: h('div', {}, list, looks),
     update: (settings, control) => {
-      rows(settings.map((s) => ({ ...s, control })));
+      const fixedLast = [...settings].sort((a, b) => Number(b.live) - Number(a.live));
+      rows(fixedLast.map((s) => ({ ...s, control })));
       show(looks, !control);
     },
   };
