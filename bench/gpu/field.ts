@@ -19,7 +19,14 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createField, extractGradient, Field, type FieldOptions, fusedEvolution } from '../../src/field/index.ts';
+import {
+  createField,
+  extractGradient,
+  Field,
+  type FieldOptions,
+  fieldMetrics,
+  fusedEvolution,
+} from '../../src/field/index.ts';
 import { FieldClient, serveField } from '../../src/field/wire/index.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { GraphTimes } from './graph-times.ts';
@@ -182,7 +189,43 @@ async function inARow(work: () => { dispose(): void }[], repeats: number): Promi
 const small: FieldOptions = { resolution: 16, channels: 32 };
 const usual: FieldOptions = onCpu ? small : { resolution: 32, channels: 64 };
 const large: FieldOptions = onCpu ? small : { resolution: 64, channels: 128 };
+const largest: FieldOptions = onCpu ? small : { resolution: 96, channels: 64 };
 const full: FieldOptions = { ...usual, channels: 64, model: 'full' };
+
+/** A cycle of `n` fields together, beside one of them alone. */
+async function batchOf(n: number): Promise<void> {
+  const fields = await Promise.all(Array.from({ length: n }, (_, seed) => make({ ...small, seed })));
+  await using alone = await make({ ...small, seed: 0 });
+  const [one, all]: [number[], number[]] = [[], []];
+  const rounds = onCpu ? 5 : 1000;
+  for (let t = 0; t < rounds; t++) {
+    const input = sensors(t);
+    const inputs = fields.map(() => input);
+    const start = performance.now();
+    const { motors } = await alone.step(input);
+    const between = performance.now();
+    const [first] = await Field.stepBatch(fields, inputs);
+    const end = performance.now();
+    if (t >= rounds / 5) {
+      one.push((between - start) * 1000);
+      all.push((end - between) * 1000);
+    }
+    // Sums of several fields are cut otherwise than those of one.
+    const off = motors.reduce((m, v, i) => Math.max(m, Math.abs(v - first!.motors[i]!)), 0);
+    if (t === 0 || t === 9)
+      say(off <= 1e-4, `batch of ${n}: motors of field 0 in cycle ${t + 1} differ by ${off.toExponential(1)}`);
+  }
+  const { median } = row(`step ${name(small)}`, one);
+  row(`stepBatch of ${n}, ${name(small)}`, all, n === 64 ? { median: 4 * median } : undefined);
+  await kernels(`batch of ${n}`, async () => {
+    for (let t = 0; t < 2; t++)
+      await Field.stepBatch(
+        fields,
+        fields.map(() => sensors(t)),
+      );
+  });
+  for (const f of fields) await f.dispose();
+}
 
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   values: async () => {
@@ -230,6 +273,8 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     await using field = await make(large);
     await steps(field, name(large), onCpu ? 5 : 300, { median: 1000 });
     await kernelsOf(field, name(large));
+    await using cube = await make(largest);
+    await steps(cube, name(largest), onCpu ? 5 : 100);
   },
   half: async () => {
     const options: FieldOptions = { ...usual, precision: 'f16' };
@@ -258,38 +303,8 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     await kernelsOf(field, name(full));
   },
   batch: async () => {
-    const n = onCpu ? 4 : 64;
-    const fields = await Promise.all(Array.from({ length: n }, (_, seed) => make({ ...small, seed })));
-    await using alone = await make({ ...small, seed: 0 });
-    const [one, all]: [number[], number[]] = [[], []];
-    const rounds = onCpu ? 5 : 1000;
-    for (let t = 0; t < rounds; t++) {
-      const input = sensors(t);
-      const inputs = fields.map(() => input);
-      const start = performance.now();
-      const { motors } = await alone.step(input);
-      const between = performance.now();
-      const [first] = await Field.stepBatch(fields, inputs);
-      const end = performance.now();
-      if (t >= rounds / 5) {
-        one.push((between - start) * 1000);
-        all.push((end - between) * 1000);
-      }
-      // Sums of several fields are cut otherwise than those of one.
-      const off = motors.reduce((m, v, i) => Math.max(m, Math.abs(v - first!.motors[i]!)), 0);
-      if (t === 0 || t === 9)
-        say(off <= 1e-4, `batch of ${n}: motors of field 0 in cycle ${t + 1} differ by ${off.toExponential(1)}`);
-    }
-    const { median } = row(`step ${name(small)}`, one);
-    row(`stepBatch of ${n}, ${name(small)}`, all, { median: 4 * median });
-    await kernels(`batch of ${n}`, async () => {
-      for (let t = 0; t < 2; t++)
-        await Field.stepBatch(
-          fields,
-          fields.map(() => sensors(t)),
-        );
-    });
-    for (const f of fields) await f.dispose();
+    if (!onCpu) await batchOf(8);
+    await batchOf(onCpu ? 4 : 64);
   },
   ops: () =>
     rt.scope({ device }, async () => {
@@ -325,6 +340,13 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
           const alone = await kernels(size, twice(work));
           if (alone > 0) row(`${what} ${size}, on the device`, [alone]);
         }
+        const us: number[] = [];
+        for (let i = 0; i < (onCpu ? 3 : 60); i++) {
+          const start = performance.now();
+          await fieldMetrics(rt, x);
+          us.push((performance.now() - start) * 1000);
+        }
+        row(`metrics ${size}, call to numbers`, us.slice(2));
         x.dispose();
       }
     }),

@@ -195,7 +195,9 @@ function serverLines({ fields, clients, connections: c }: ServerView): string[] 
 
 const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, signal?: AbortSignal) => Promise<void>>> = {
   demo: async (flags, output, signal) => {
-    await using field = await createField(optionsOf(flags));
+    // What is watched should move: a readout and a gain that show small differences.
+    const settings = flags.live ? ({ readout: 'slab', gain: 100 } as const) : undefined;
+    await using field = await createField({ ...optionsOf(flags), settings });
     if (flags.live) return await watchDemo(field, flags, output, signal);
     const shown: { cycle: number; motors: number[]; mode: string; ms: number }[] = [];
     if (!flags.json) output.write(`field on ${field.device}: ${field.choice.reason}\n`);

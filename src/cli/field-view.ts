@@ -106,7 +106,7 @@ export function pictureLines(p: FieldPicture, canvas: Canvas): string[] {
     lines.push(
       '',
       `latency  ${sparkline(histogram.slice(0, half))}┃${sparkline(histogram.slice(half), Math.max(1, ...histogram))}  deadline ${ms(1000 / hz)}`,
-      `         p50 ${ms(p50)}, p99 ${ms(p99)}; ${missed} missed of ${ticks} ticks at ${hz} Hz`,
+      `         p50 ${ms(p50)}, p99 ${ms(p99)}; ${ticks} ticks at ${hz} Hz, ${missed} missed`,
     );
   }
   if (p.state) {
