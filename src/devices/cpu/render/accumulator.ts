@@ -245,7 +245,10 @@ export class State {
   /** Makes the registers ready to be folded. */
   settle(c: Code): void {
     this.flush(c);
-    if (this.form.kind === 'extreme') this.#values.forEach((v, p) => this.#notesOf(p).settle(c, v));
+    if (this.form.kind !== 'extreme') return;
+    this.#values.forEach((v, p) => {
+      this.#notesOf(p).settle(c, v);
+    });
   }
 
   /** The registers to fold, once they are settled. */
