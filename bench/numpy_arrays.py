@@ -28,7 +28,11 @@ def row(n=M, seed=0):
 
 
 def positive(n=M, seed=0):
-    return lambda: fractions(n, seed)
+    """From just above 0 to 1."""
+    def make():
+        x = fractions(n, seed)
+        return np.where(x == 0, F(0.5), x)
+    return make
 
 
 def square(n=1024, seed=0):
@@ -76,7 +80,7 @@ TABLE = {
     "count1m": of(lambda x: (x > F(0.5)).sum(), row()),
     "any1m": of(lambda x: (x > F(2)).any(), row()),
     "sum1m": of(np.sum, positive()),
-    "sum64": of(np.sum, lambda: fractions(M).astype(np.float64)),
+    "sum64": of(np.sum, lambda: positive()().astype(np.float64)),
     "dot1m": two(np.dot, M, positive),
     "norm1m": of(np.linalg.norm, row()),
     "std1m": of(np.std, row()),

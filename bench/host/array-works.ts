@@ -14,7 +14,8 @@ interface Work {
 
 const million = 2 ** 20;
 const row = (rt: Runtime, n: number, seed = 0): Tensor => rt.tensor(floats(n, seed));
-const positive = (rt: Runtime, n: number, seed = 0): Tensor => rt.tensor(fractions(n, seed));
+/** From just above 0 to 1. */
+const positive = (rt: Runtime, n: number, seed = 0): Tensor => rt.tensor(fractions(n, seed).map((v) => v || 0.5));
 const matrix = (rt: Runtime, m: number, n: number, seed = 0): Tensor => rt.tensor(floats(m * n, seed), [m, n]);
 /** Whole numbers from 0 to `below` - 1. */
 const whole = (rt: Runtime, n: number, below: number, seed = 0): Tensor =>
