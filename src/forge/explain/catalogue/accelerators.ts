@@ -164,15 +164,19 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch cannot use the Apple GPU here',
     patterns: [
+      capture(/(?:unknown type name|undeclared identifier|no member named) '(?<name>(?:MPS|MTL)\w+)'/),
       phrase(
         /MPS (?:is )?not available because|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False/i,
       ),
       phrase(/Could not (?:find|create)[^\n]*(?:MTLDevice|Metal device)/i),
     ],
     explains: ['torch-no-gpu'],
-    cause: () =>
-      'macOS is older than 12.3, the Python runs under Rosetta, or it runs in a container, where Metal does not exist.',
-    fix: () => [
+    cause: ({ got }) =>
+      got.name
+        ? `${got.name} came with a later macOS: the SDK of this Xcode is older than the source asks for.`
+        : 'macOS is older than 12.3, the Python runs under Rosetta, or it runs in a container, where Metal does not exist.',
+    fix: ({ got }) => [
+      ...(got.name ? [say('Update macOS and Xcode, or take a release of the program for the older system.')] : []),
       run('It must print arm64.', 'python', '-c', 'import platform; print(platform.machine())'),
       say('Use a native Python of macOS, outside of Docker.'),
     ],

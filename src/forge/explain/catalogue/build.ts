@@ -348,7 +348,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(/async_io requires the dev(?:el)? libaio|please install the libaio-dev/i),
       capture(/deepspeed\/ops[^\n]*(?:No module named|cannot open|undefined symbol)[^\n]*/i),
     ],
-    unless: /sigkill_handler|exits with return code/,
+    unless: /sigkill_handler|\bexit(?:s|ed)?\b[^\n]{0,20}\bcodes?\b/i,
     explains: ['framework-missing', 'extension-missing'],
     cause: ({ got }) =>
       `${got.op ?? 'An operation'} of DeepSpeed was not built: nvcc, the compiler or libaio is missing, or does not fit torch.`,

@@ -9,7 +9,7 @@ import { cudaClasses } from './cuda.ts';
 import { driverClasses } from './driver.ts';
 import { driverInstallClasses } from './driver-install.ts';
 import { extensionClasses } from './extensions.ts';
-import { familiesOf } from './families.ts';
+import { familiesOf } from './families/index.ts';
 import { frameworkClasses } from './frameworks.ts';
 import { graphicsClasses } from './graphics.ts';
 import { installClasses } from './install.ts';
