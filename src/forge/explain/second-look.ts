@@ -80,7 +80,7 @@ function caseless(re: RegExp): RegExp {
 
 const LACKING: readonly RegExp[] = [
   /\bmodule '(?<module>[\w.]+)' has no attribute '(?<name>\w+)'/,
-  /cannot import name '(?<name>\w+)' from (?:partially initialized module )?'(?<module>[\w.]+)'/,
+  /cannot import name '(?<name>\w+)'(?: from (?:partially initialized module )?'(?<module>[\w.]+)')?/,
   /No module named '(?<module>\w+\.[\w.]+)'/,
   /got an unexpected keyword argument '(?<name>\w+)'/,
   /'(?<module>\w+)' object has no attribute '(?<name>\w+)'/,
@@ -96,7 +96,10 @@ function missingInPackage(lines: readonly string[], at: number): Readonly<Record
   const named = packageOf(module);
   const frame = lines
     .slice(Math.max(0, at - 3), at)
-    .map((line) => /(?:site|dist)-packages[\\/](\w+)[\\/]/.exec(line)?.[1])
+    .map(
+      (line) =>
+        /\bfrom (\w+)[\w.]* import\b/.exec(line)?.[1] ?? /(?:site|dist)-packages[\\/](\w+)[\\/]/.exec(line)?.[1],
+    )
     .findLast((part) => part !== undefined);
   const owner = named ?? (frame === undefined ? undefined : packageOf(frame));
   return owner === undefined ? undefined : { module: module.includes('.') ? module : owner, ...(name ? { name } : {}) };

@@ -303,6 +303,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(/version [`'"]?(?<symbol>(?:GLIBC(?:XX)?|CXXABI)_[\d.]+)['"`]? not found/i),
       capture(/(?<symbol>GLIBC(?:XX)?_[\d.]+) (?:is )?(?:required|not found)/i),
     ],
+    explains: ['bnb', 'abi-symbol', 'extension-missing'],
     cause: ({ got, facts }) => {
       const libc = facts && 'source' in facts.machine.host.glibc ? facts.machine.host.glibc.value : undefined;
       return `The build needs ${got.symbol ?? 'a newer C library'}${libc ? `; this system has glibc ${libc}` : ''}. Current wheels are built for glibc 2.28 and newer.`;

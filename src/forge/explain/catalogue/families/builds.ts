@@ -6,7 +6,8 @@ import { ABSENT, FAILED, FAULT } from './words.ts';
 export const builds: readonly Family[] = [
   {
     code: 'device-mismatch',
-    subject: /\bsame device\b|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
+    subject:
+      /\bsame device\b|expected device \S+ but got|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
     trouble: /\b(?:should|must|expected|be on|found|got)\b/i,
   },
   {
@@ -99,7 +100,7 @@ export const builds: readonly Family[] = [
     code: 'win-dll',
     subject: /\b[\w-]+\.(?:dll|pyd)\b/i,
     trouble:
-      /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|failed to (?:import|load)|\[WinError/i,
+      /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|\berror with\b|failed to (?:import|load)|\[WinError/i,
   },
   {
     code: 'quant-gpu',
@@ -108,6 +109,11 @@ export const builds: readonly Family[] = [
   },
   { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
+  {
+    code: 'extension-missing',
+    subject: /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so/i,
+    trouble: ABSENT,
+  },
   {
     code: 'extension-missing',
     subject: /\b\w*(?:_cuda|_kernels?|_ext|_C|_ops)\b/,

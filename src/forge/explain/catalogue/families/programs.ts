@@ -44,6 +44,11 @@ export const programs: readonly Family[] = [
   },
   { code: 'vllm-engine', subject: /vllm/i, trouble: /\b(?:error|fail\w*|exception|dead|died|crashed|terminated)\b/i },
   {
+    code: 'gguf-arch',
+    subject: /\bmodel\.layers\.\d+|\bblk\.\d+\.\w+|\btransformer\.h\.\d+/,
+    trouble: /could not find|not found|missing|unexpected key|size mismatch|wrong shape/i,
+  },
+  {
     code: 'gguf-file',
     subject: /gguf|llama_model|llama_load/i,
     trouble: /\b(?:fail\w*|invalid|error|corrupt\w*|unable)\b/i,
@@ -73,7 +78,8 @@ export const programs: readonly Family[] = [
   {
     code: 'no-matching-dist',
     subject: /\.whl\b|\bwheels?\b|\bindex-url\b/i,
-    trouble: /\b404\b|\bnot (?:found|a supported wheel)|no (?:matching|compatible)|\bunsatisfiable\b/i,
+    trouble:
+      /\b404\b|\bnot (?:found|a supported wheel)|no (?:matching|compatible)|\bunsatisfiable\b|tags match|no wheels? (?:is |are )?available|matching Python ABI/i,
   },
   {
     code: 'torch-no-gpu',
