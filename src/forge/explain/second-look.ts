@@ -2,7 +2,7 @@
 //
 // A program prints "ERR_CANT_CREATE" and on the next line "drivers/vulkan/…"; pip prints the package five lines before the
 // failure. So every line that reports a fault is joined with its neighbours, and the nearest subject decides; of two
-// equally near ones the narrower family. Python's plain exceptions are a programmer's business and count only where a
+// equally near ones the narrower family. Only a short text is looked at this way. Python's plain exceptions are a programmer's business and count only where a
 // package of the GPU stack is asked for something that it does not have.
 
 import { type Family, joined } from './catalogue/families/index.ts';
@@ -26,8 +26,12 @@ const PLAIN =
 const BEFORE = 6;
 const AFTER = 3;
 
+/** A text of more lines is a log: lines that stand beside each other there need not belong together. */
+const MOST_LINES = 40;
+
 export function secondLook(text: string): SecondLook | undefined {
   const lines = text.split('\n');
+  if (lines.length > MOST_LINES) return undefined;
   const offsets = offsetsOf(lines);
   // The last fault is the one that ended the program.
   for (let i = lines.length - 1; i >= 0; i--) {

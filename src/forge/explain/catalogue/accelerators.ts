@@ -149,6 +149,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A tensor is larger than Metal allows',
     patterns: [
+      phrase(/residency set limit of \d+ exceeded|exceeds? the maximum (?:Metal )?buffer (?:size|length)/i),
       phrase(
         /total bytes of NDArray > 2\*\*32|product of dimension sizes > 2\*\*31|MPSNDArray\.mm[^\n]*failed assertion|MPSGaph does not support tensor dims larger than INT_MAX/i,
       ),
@@ -164,6 +165,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch cannot use the Apple GPU here',
     patterns: [
+      phrase(/-\[__NSArray0 objectAtIndex:\]: index 0 beyond bounds for empty array/, /metal|\bmlx\b|\bMTL/i),
       capture(/(?:unknown type name|undeclared identifier|no member named) '(?<name>(?:MPS|MTL)\w+)'/),
       phrase(
         /MPS (?:is )?not available because|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False/i,

@@ -209,6 +209,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No C++ compiler is found',
     patterns: [
+      phrase(/(?:running build_ext|building '[\w.]+' extension)\s+(?:[^\n]*\n){0,3}?[^\n]*\[WinError 2\]/i),
       phrase(
         /Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
       ),

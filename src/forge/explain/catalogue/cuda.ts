@@ -352,11 +352,16 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A kernel ran longer than the display allows',
     patterns: [
+      phrase(/kIOGPUCommandBufferCallbackErrorTimeout|Caused GPU Timeout Error/),
       code(/cudaErrorLaunchTimeout|CUDA_ERROR_LAUNCH_TIMEOUT/),
       phrase(/the launch timed out and was terminated/i),
     ],
     cuda: [702],
-    cause: () => 'The card drives a display, and the system ends kernels that block it for some seconds.',
+    explains: ['device-lost', 'mps-op', 'native-crash'],
+    cause: ({ vendor }) =>
+      vendor === 'apple'
+        ? 'macOS ends work that keeps the GPU busy, or waiting for the processor, for some seconds.'
+        : 'The card drives a display, and the system ends kernels that block it for some seconds.',
     fix: (context: Context) => [
       say('Split the work into shorter kernels, or use a card that drives no display.'),
       ...(context.os === 'windows'

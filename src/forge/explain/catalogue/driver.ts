@@ -17,6 +17,9 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No NVIDIA driver is found',
     patterns: [
+      capture(
+        /(?:unable|cannot|could not|failed) (?:to )?(?:load|open)[^\n]{0,20}(?<library>libnvidia-(?:ptxjitcompiler|nvvm|fatbinaryloader)\.so[.\d]*)/i,
+      ),
       phrase(/Found no NVIDIA driver on your system/i),
       capture(
         /(?<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?|nvcuda\.dll|nvml\.dll)['"]?(?::| could| not|\b.{0,20}(?:cannot open|not found|could not be found))/i,

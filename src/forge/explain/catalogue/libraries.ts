@@ -158,6 +158,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A system CUDA shadows the libraries of the wheel',
     patterns: [
+      phrase(/may need newer version of nvJitLink|nvJitLink(?:Error| error)\b[^\n]*(?:version|ERROR_INTERNAL)/i),
       capture(/undefined symbol: (?<symbol>__nvJitLink\w+)/),
       capture(
         /lib(?:cu|nv|nccl)\w+\.so[.\d]*: (?:undefined symbol: (?<symbol>(?:cu|nv|nccl)\w+)|version [`'](?<version>lib(?:cu|nv)\w+\.so[.\d]*)' not found)/i,

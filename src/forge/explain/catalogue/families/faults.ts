@@ -5,6 +5,11 @@ import { DIED, FAILED, FAULT, LOST } from './words.ts';
 
 export const faults: readonly Family[] = [
   {
+    code: 'native-crash',
+    subject: /com\.Metal\b|\bMTL[A-Z]\w+|libmlx|AGXMetal|mlx::core/,
+    trouble: /MTLReportFailure|check_error|\bCrashed\b|EXC_(?:CRASH|BAD_ACCESS)|abort_message/,
+  },
+  {
     code: 'device-lost',
     subject: /\b(?:logical|parent|gpu|vulkan|graphics|d3d\d*|wgpu)\b|ERROR_DEVICE/i,
     trouble: LOST,

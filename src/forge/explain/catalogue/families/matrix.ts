@@ -79,7 +79,7 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'ggml-assert',
   },
   {
-    voice: /\bvllm\b|\bsglang\b|\bEngineCore\w*/i,
+    voice: /\bvllm\b|\bsglang\b|\blmdeploy\b|\bEngineCore\w*|\btext-generation-(?:inference|launcher)\b/i,
     kinds: { ...CRASH, memory: 'vllm-memory', arch: 'no-kernel-image', symbol: 'abi-symbol', none: 'vllm-device' },
     otherwise: 'vllm-engine',
   },
