@@ -21,6 +21,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch sees no Intel GPU',
     patterns: [
+      phrase(/Torch not compiled with XPU enabled/i),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,
@@ -32,7 +33,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       ),
       phrase(/SYCL runtime is not (?:detected|dected|found)|no (?:SYCL|Level[- ]Zero) (?:device|platform|driver)/i),
     ],
-    explains: ['torch-no-gpu'],
+    explains: ['not-compiled-cuda', 'torch-no-gpu'],
     cause: ({ got }) =>
       got.library
         ? `${got.library} is missing: it comes with the driver or the XPU build of torch.`

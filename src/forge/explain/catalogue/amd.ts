@@ -157,6 +157,7 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ROCm and the kernel driver do not fit',
     patterns: [
+      code(/hipErrorInsufficientDriver/),
       phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
       capture(
         /libamdhip64\.so\.(?<hip>\d+): cannot open|lib(?:rocblas|hipblas\w*|MIOpen|rccl|hsa-runtime64|amd_comgr|roctx64|hipfft|rocsolver)\.so[.\d]*: cannot open/i,

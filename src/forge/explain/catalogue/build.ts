@@ -18,7 +18,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'The compiler does not know the architecture of the GPU',
     patterns: [
       capture(/Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i),
-      capture(/PTX version (?<ptx>[\d.]+) does not support target '(?<sm>sm_\w+)'/i),
+      capture(/PTX \.?version (?<ptx>[\d.]+) does not support \.?target '?(?<sm>sm_\w+)/i),
       capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
       capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
@@ -209,6 +209,9 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No C++ compiler is found',
     patterns: [
+      capture(
+        /Command '\['(?:which|where)', '(?<compiler>g\+\+|c\+\+|gcc|cc|clang\+\+|cl)'\]' returned non-zero exit status/,
+      ),
       phrase(/(?:running build_ext|building '[\w.]+' extension)\s+(?:[^\n]*\n){0,3}?[^\n]*\[WinError 2\]/i),
       phrase(
         /Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
@@ -247,7 +250,10 @@ export const buildClasses: readonly ErrorClass[] = [
     code: 'python-headers',
     severity: 'error',
     title: 'The headers of Python are missing',
-    patterns: [capture(/(?:fatal error|error)[^\n]*['"]?Python\.h['"]?[^\n]*(?:No such file|not found)/i)],
+    patterns: [
+      phrase(/fatal error: pyconfig\.h: No such file/),
+      capture(/(?:fatal error|error)[^\n]*['"]?Python\.h['"]?[^\n]*(?:No such file|not found)/i),
+    ],
     explains: ['build-failed', 'triton-missing'],
     cause: () => 'Compiling against Python needs its header files, which the plain package does not bring.',
     fix: ({ os, got }) =>

@@ -47,7 +47,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       ),
       phrase(/PyTorch install supports CUDA capabilities/i),
     ],
-    cuda: [98, 209],
+    cuda: [98, 209, 200],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,
     cause: (context) =>
       `The program${context.got.variant ? ` (${context.got.variant})` : ''} holds no kernels for ${context.got.sm ?? (context.got.cc ? `compute capability ${context.got.cc}` : "this GPU's compute capability")}${here(context)}.`,
@@ -279,10 +279,10 @@ export const cudaClasses: readonly ErrorClass[] = [
         /CUDA_ERROR_INVALID_(?:VALUE|HANDLE|CONTEXT|IMAGE|SOURCE)\b|cudaErrorInvalid(?:Value|ResourceHandle|PitchValue|MemcpyDirection)\b|CUDA_ERROR_NOT_FOUND\b/,
       ),
       phrase(
-        /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|device kernel image is invalid|named symbol not found)/i,
+        /\bCUDA(?: driver| runtime)? error[^\n]{0,12}: (?:invalid argument|invalid resource handle|invalid device context|named symbol not found)/i,
       ),
     ],
-    cuda: [1, 200, 201, 400, 500],
+    cuda: [1, 201, 400, 500],
     cause: () => 'A call got a handle, a size or a kernel that does not belong to this device or this context.',
     fix: (context) => [
       BLOCKING,

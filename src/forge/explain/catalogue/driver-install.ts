@@ -179,7 +179,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
       phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
       capture(/do not appear to have an NVIDIA GPU supported by the (?<driver>[\d.]+)/i),
-      capture(/NVIDIA GPU[^\n]{0,60}not supported by the (?:NVIDIA )?(?<driver>\d{3}[\d.]*)[^\n]{0,20}driver/i),
+      capture(/NVIDIA GPU[^\n]{0,100}not supported by the (?:NVIDIA )?(?<driver>\d{3}[\d.]*)[^\n]{0,20}driver/i),
       phrase(/could not find compatible graphics hardware|no compatible (?:NVIDIA )?hardware (?:was )?found/i),
     ],
     explains: ['smi-no-comm', 'no-devices', 'dkms-build'],

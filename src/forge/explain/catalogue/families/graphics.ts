@@ -32,7 +32,7 @@ export const graphics: readonly Family[] = [
   { code: 'opencl-none', subject: /opencl|\bpyopencl\b|\bcl(?:get|create|build|enqueue)\w+/, trouble: ABSENT },
   {
     code: 'mps-op',
-    subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\bMPSGraph|\bmps\.\w+/,
+    subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\[MPS\w+ \w+|\bMPSGraph|\bmps\.\w+/,
     trouble: /failed assertion|\berror\b|unsupported|mismatch/i,
   },
   {

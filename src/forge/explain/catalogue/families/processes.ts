@@ -11,6 +11,11 @@ export const processes: readonly Family[] = [
   },
   {
     code: 'nccl-network',
+    subject: /\bNET\/IB\b|net_ib\.cc|\bibv_\w+|GDRDMA|\bmlx[45]_\d+/,
+    trouble: /\b(?:errors?|failed|vendor err|timed out)\b/i,
+  },
+  {
+    code: 'nccl-network',
     subject: /\b(?:nccl|rccl|gloo|c10d|rank \d+|TCPStore)\b/i,
     trouble:
       /\b(?:connect(?:ion)? (?:refused|reset|closed|failed)|socket|network|interface|unreachable|reset by peer)\b/i,
