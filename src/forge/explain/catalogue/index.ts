@@ -6,6 +6,7 @@ import { amdClasses } from './amd.ts';
 import { buildClasses } from './build.ts';
 import { containerClasses } from './containers.ts';
 import { cudaClasses } from './cuda.ts';
+import { kernelClasses } from './cuda-kernels.ts';
 import { driverClasses } from './driver.ts';
 import { driverInstallClasses } from './driver-install.ts';
 import { extensionClasses } from './extensions.ts';
@@ -29,7 +30,7 @@ const confirmed = (of: readonly ErrorClass[], holds: (facts: Facts) => boolean |
   of.map((row) => ({ holds, ...row }));
 
 const rows: readonly ErrorClass[] = [
-  ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...ncclClasses], onNvidia),
+  ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...kernelClasses, ...ncclClasses], onNvidia),
   ...confirmed(amdClasses, onAmd),
   ...libraryClasses,
   ...memoryClasses,
