@@ -39,7 +39,10 @@ export const countAlong = ({ steps }: Together, axis: number): number =>
 export const strideOf = (near: Together, axis: number): number =>
   sizeOf(near.sizes.slice(axis + 1)) * countAlong(near, axis);
 
-/** More of them: `axis` is one of the output's that has no neighbours yet, and `count` divides its size. */
+/**
+ * More of them: `axis` is one of the output's that has no neighbours yet. Where `count` does not divide its size, the last positions are left
+ * out.
+ */
 export function together(near: Together, axis: number, count: number, b = new Exprs()): Together {
   const { kernel, sizes, offsets } = near;
   const { accumulators, outputs } = kernel;
@@ -47,7 +50,7 @@ export function together(near: Together, axis: number, count: number, b = new Ex
     const copy = rewriter(b, (e) => {
       if (e.kind === 'acc') return b.acc(e.type, u * accumulators.length + e.slot);
       if (e.kind !== 'axis' || e.axis !== axis) return undefined;
-      const block = b.alu('mul', b.axis(axis, e.size / count), b.const('index', count));
+      const block = b.alu('mul', b.axis(axis, Math.floor(e.size / count)), b.const('index', count));
       return b.alu('add', block, b.const('index', u));
     });
     return {
@@ -59,7 +62,7 @@ export function together(near: Together, axis: number, count: number, b = new Ex
   return {
     kernel: {
       ...kernel,
-      space: kernel.space.map((n, i) => (i === axis ? n / count : n)),
+      space: kernel.space.map((n, i) => (i === axis ? Math.floor(n / count) : n)),
       accumulators: copies.flatMap((c) => c.accumulators),
       outputs: copies.flatMap((c) => c.outputs),
     },
@@ -85,6 +88,7 @@ export function fewestLoads(
   near: Together,
   allowed: (axis: number, count: number) => boolean,
   b?: Exprs,
+  most = mostOperations,
 ): Together | null {
   const loads = loadsAmong(exprsOf(near.kernel));
   if (loads < fewLoads) return null;
@@ -96,11 +100,24 @@ export function fewestLoads(
       const made = together(near, axis, count, b);
       const exprs = exprsOf(made.kernel);
       const left = loadsAmong(exprs) / (count * loads);
-      if (exprs.size > mostOperations || left > least) continue;
+      if (exprs.size > most || left > least) continue;
       [best, least] = [made, left];
     }
   });
   return best;
+}
+
+/** A load takes as long as so many operations. */
+const loadCost = 4;
+
+/** The one of two ways to compute neighbours that takes less work a position. */
+export function lessWork(a: Together, b: Together): Together {
+  const work = ({ kernel, count }: Together): number => {
+    const exprs = exprsOf(kernel);
+    const values = [...exprs].filter((e) => e.kind === 'alu' && e.type !== 'index').length;
+    return (values + loadCost * loadsAmong(exprs)) / count;
+  };
+  return work(b) < work(a) ? b : a;
 }
 
 const loadsAmong = (exprs: ReadonlySet<Expr>): number => [...exprs].filter((e) => e.kind === 'load').length;

@@ -12,6 +12,9 @@ import type { Target } from './target.ts';
 /** Threads of a multiprocessor, at least: of a reduction, of elementwise work, and of that along a second axis. */
 const [leastReducing, leastThreads, leastOfTwo] = [32, 512, 480];
 
+/** Longer code than this is not computed for two rows at once: its values would not stay in registers. */
+const mostOfTwo = 500;
+
 /** The kernel as threads compute it; null where every thread has one position of its own. */
 export function neighboursOf(kernel: Kernel, target: Target): Together | null {
   const reduces = kernel.accumulators.length > 0;
@@ -26,5 +29,5 @@ export function neighboursOf(kernel: Kernel, target: Target): Together | null {
   if (!first || reduces) return first;
   const second = (axis: number, count: number): boolean =>
     axis !== lanes && first.count * count <= 8 && threads / (first.count * count) >= leastOfTwo;
-  return fewestLoads(first, second) ?? first;
+  return fewestLoads(first, second, undefined, mostOfTwo) ?? first;
 }
