@@ -237,6 +237,10 @@ describe('the server', () => {
     const client = await FieldClient.connect({ port: server.port, ...sizes, reconnects: 0 });
     await server.close();
     await expect(client.getAction([0, 0, 0])).rejects.toThrow(FieldWireError);
+    await expect(client.ping()).rejects.toThrow(/connection is lost/);
+    await client.close();
+    await expect(client.ping()).rejects.toThrow(/was closed/);
+    await expect(client.getAction([0, 0, 0])).rejects.toThrow(/was closed/);
   });
 
   it('is not harmed by a million random bytes, and serves others meanwhile', async () => {
