@@ -251,6 +251,20 @@ export class State {
     });
   }
 
+  /** The registers to keep while others are at work, once they are settled. */
+  kept(): readonly number[] {
+    return this.form.kind === 'blocked' ? this.#second : this.#values;
+  }
+
+  /** Goes on from registers that were kept. */
+  resume(c: Code): void {
+    if (this.form.kind === 'blocked') for (const v of this.#values) c.v128(splatBytes('u8', 0)).set(v);
+    if (this.form.kind !== 'extreme') return;
+    this.#values.forEach((v, p) => {
+      this.#notesOf(p).resume(c, v);
+    });
+  }
+
   /** The registers to fold, once they are settled. */
   registers(): Registers {
     const { form, lanes } = this;
