@@ -164,11 +164,8 @@ function bodiesOf(kernel: Kernel, s: Survey, form: 'rows' | 'columns'): number[]
   const main = bodies[0]!;
   const [only, ...others] = kernel.accumulators;
   // One simple accumulator of one register: twice as many of them hide the latency of an addition.
-  const light = others.length === 0 && s.cost <= 4 && (form === 'rows' ? !isScattered(kernel) : isSum(only!.op));
+  const light = others.length === 0 && s.cost <= 4 && (form === 'rows' ? !hasArg(kernel) : isSum(only!.op));
   return light && main <= 16 ? [2 * main, ...bodies.slice(1)] : bodies;
 }
 
 const isSum = (op: ReduceOp): boolean => op === 'sum' || op === 'prod';
-
-/** Whether positions are kept beside values: a search along one axis needs none (search.ts). */
-const isScattered = (k: Kernel): boolean => hasArg(k) && k.reduced.filter((size) => size > 1).length > 1;
