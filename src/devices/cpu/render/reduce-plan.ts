@@ -5,7 +5,6 @@ import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import type { ReduceOp } from '../../../kernel/ops.ts';
 import { chunkAxis } from './map.ts';
 import { type AxisLoop, bodiesFor, type Chunks, outputAxis, type Survey, survey } from './plan.ts';
 
@@ -49,7 +48,7 @@ export function planReduction(kernel: Kernel): ReductionPlan {
   const column = outputAxis(kernel);
   const form = choose(found, row, column);
   const vector = form === 'rows' ? row! : column;
-  const bodies = bodiesOf(kernel, found, form);
+  const bodies = bodiesOf(kernel, found);
   const main = bodies[0]!;
   const reduced = reducedAxes.filter((a) => a.axis !== vector.axis);
   const loops = outputAxes.filter((a) => a.axis !== vector.axis);
@@ -156,7 +155,7 @@ function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' 
   return row.size >= 32 ? 'rows' : 'columns';
 }
 
-function bodiesOf(kernel: Kernel, s: Survey, form: 'rows' | 'columns'): number[] {
+function bodiesOf(kernel: Kernel, s: Survey): number[] {
   const widths = kernel.accumulators.map((a) =>
     a.type === 'f64' || a.type.endsWith('64') ? 64 : a.type === 'u8' || a.type === 'bool' ? 8 : 32,
   );
@@ -164,8 +163,6 @@ function bodiesOf(kernel: Kernel, s: Survey, form: 'rows' | 'columns'): number[]
   const main = bodies[0]!;
   const [only, ...others] = kernel.accumulators;
   // One simple accumulator of one register: twice as many of them hide the latency of an addition.
-  const light = others.length === 0 && s.cost <= 4 && (form === 'rows' ? !hasArg(kernel) : isSum(only!.op));
+  const light = others.length === 0 && s.cost <= 4 && (only!.op === 'sum' || only!.op === 'prod');
   return light && main <= 16 ? [2 * main, ...bodies.slice(1)] : bodies;
 }
-
-const isSum = (op: ReduceOp): boolean => op === 'sum' || op === 'prod';
