@@ -24,7 +24,8 @@ afterAll(async () => {
 it('a large constant is no tiny kernel: storing it is work', async () => {
   const device = await createCpuDevice({ threads: 1, blas: false });
   const b = new Exprs();
-  const fill = (n: number): Kernel => makeKernel({ space: [n], outputs: [{ type: 'f32', value: b.const('f32', 1) }] });
+  const fill = (n: number): Kernel =>
+    makeKernel({ space: [n], inputs: [], outputs: [{ type: 'f32', value: b.const('f32', 1) }] });
   expect(device.prepare(fill(16)).source).toContain('interpreted');
   expect(device.prepare(fill(100_000)).source).not.toContain('interpreted');
   await device.close();
