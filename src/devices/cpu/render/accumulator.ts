@@ -193,6 +193,7 @@ export class State {
   step(value: Expr, position: Expr, s: WasmScope): void {
     const { form } = this;
     const em = this.#em;
+    em.inStep([value], s);
     this.#values.forEach((acc, p) => {
       const v = em.temp();
       if (form.lane) em.vec(value, p, s);
