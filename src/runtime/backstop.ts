@@ -16,11 +16,12 @@ export interface Left {
   readonly line: string;
 }
 
-interface Watched extends Left {
+interface Watched {
   /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
   tensor: Handle | null;
-  /** Disposed of: nothing is left. */
-  gone: boolean;
+  /** Null once the tensor was disposed of: the registry holds this until the collector finds the tensor. */
+  node: Node | null;
+  readonly line: string;
 }
 
 const mostWaiting = 64;
@@ -33,10 +34,10 @@ export class Backstop {
 
   constructor(found: (left: Left) => void) {
     this.#registry = new FinalizationRegistry((group) => {
-      for (const left of group) {
-        if (left.gone) continue;
+      for (const { node, line } of group) {
+        if (node === null) continue;
         this.count--;
-        found(left);
+        found({ node, line });
       }
     });
   }
@@ -44,13 +45,13 @@ export class Backstop {
   add(tensor: Handle, node: Node, line: string): void {
     if (this.#waiting.length === 0) nextTurn(this.settle);
     else if (this.#waiting.length >= mostWaiting) this.settle();
-    this.#waiting.push({ tensor, node, line, gone: false });
+    this.#waiting.push({ tensor, node, line });
   }
 
   /** A tensor was disposed of. */
   remove({ guard }: Handle): void {
     if (guard === null) return;
-    (guard as Guard).left.gone = true;
+    (guard as Guard).left.node = null;
     this.count--;
   }
 
@@ -61,7 +62,8 @@ export class Backstop {
     const lazy: Watched[] = [];
     const group = {};
     for (const left of waiting) {
-      const { tensor, node } = left;
+      const { tensor } = left;
+      const node = left.node!;
       left.tensor = null;
       // Disposed of meanwhile, or a state of a recurrence that was given up: nothing to free.
       if (tensor!.disposed || (!node.storage && node.sources.length === 0)) continue;

@@ -114,6 +114,7 @@ export class Copies {
   close(): void {
     this.#small.close();
     this.#large.close();
+    this.pinned.close();
   }
 
   /**
