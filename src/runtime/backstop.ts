@@ -19,11 +19,14 @@ export interface Left {
 interface Watched extends Left {
   /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
   tensor: Handle | null;
-  /** Disposed of: nothing is left. */
+  /** What lives as long as any of the lazy tensors that are watched together. */
+  group: object | null;
+  /** Disposed of, or nothing is left of it. */
   gone: boolean;
 }
 
-const mostWaiting = 64;
+/** As long as the event loop does not turn nothing is collected anyway: those who wait for it lose nothing. */
+const mostWaiting = 1024;
 
 export class Backstop {
   /** Tensors that are watched. */
@@ -44,14 +47,20 @@ export class Backstop {
   add(tensor: Handle, node: Node, line: string): void {
     if (this.#waiting.length === 0) nextTurn(this.settle);
     else if (this.#waiting.length >= mostWaiting) this.settle();
-    this.#waiting.push({ tensor, node, line, gone: false });
+    const left: Watched = { tensor, node, line, group: null, gone: false };
+    tensor.guard = left;
+    this.#waiting.push(left);
   }
 
   /** A tensor was disposed of. */
   remove({ guard }: Handle): void {
     if (guard === null) return;
-    (guard as Guard).left.gone = true;
-    this.count--;
+    const left = guard as Watched;
+    if (left.gone) return;
+    left.gone = true;
+    // Those that wait are not counted yet.
+    if (left.tensor === null) this.count--;
+    left.tensor = null;
   }
 
   /** Watches what waited for it. */
@@ -63,19 +72,16 @@ export class Backstop {
     for (const left of waiting) {
       const { tensor, node } = left;
       left.tensor = null;
-      // Disposed of meanwhile, or a state of a recurrence that was given up: nothing to free.
-      if (tensor!.disposed || (!node.storage && node.sources.length === 0)) continue;
+      // A state of a recurrence that was given up: nothing to free.
+      left.gone ||= !node.storage && node.sources.length === 0;
+      if (left.gone) continue;
       this.count++;
       if (node.storage) this.#registry.register(tensor!, [left]);
-      else lazy.push(left);
-      tensor!.guard = { left, group: node.storage ? null : group } satisfies Guard;
+      else {
+        lazy.push(left);
+        left.group = group;
+      }
     }
     if (lazy.length > 0) this.#registry.register(group, lazy);
   };
-}
-
-/** What a watched tensor holds on to: the record of what it leaves, and its group, which lives as long as any member. */
-interface Guard {
-  readonly left: Watched;
-  readonly group: object | null;
 }

@@ -4,7 +4,7 @@
 // (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
 
 import { createHash } from 'node:crypto';
-import { checkJob, chunkText, describe } from '../chunk-id.ts';
+import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
 import { badArgument } from '../failures.ts';
 import {
   type Capability,
@@ -21,7 +21,7 @@ import {
   type WorkerHandle,
   type WorkerOptions,
 } from '../transport.ts';
-import { loadPackages, type Packages, type Redis } from './connect.ts';
+import { checkAnswers, loadPackages, type Packages, type Redis } from './connect.ts';
 import { RedisJob, statusOf } from './job.ts';
 import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
@@ -59,8 +59,9 @@ const chunkId = (chunk: ChunkDescriptor): string => createHash('sha256').update(
 const bulk = 500;
 
 export async function redisTransport(url: string, options: RedisOptions = {}): Promise<Transport> {
-  checkRedisUrl(url);
+  const address = checkRedisUrl(url);
   const packages = await loadPackages();
+  await checkAnswers(packages, url, address.host);
   return new RedisTransport(packages, url, options);
 }
 
@@ -95,18 +96,27 @@ class RedisTransport implements Transport {
     const descriptor = { id, op, needs, attempts, stragglers, overflow: overflow ? JSON.stringify(overflow) : '' };
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
     await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
+    const handle = new RedisJob(this.#queue, id, needs);
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
-    for await (const input of chunks) {
-      batch.push(describe(checked, index++, input));
-      if (batch.length < bulk) continue;
+    try {
+      for await (const input of chunks) {
+        batch.push(describe(checked, index++, input));
+        if (batch.length < bulk) continue;
+        await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+        // A source that never ends is left when nobody wants its chunks any more.
+        if ((await redis.hget(keys.job(id), 'cancelled')) !== null) return handle;
+        await redis.hset(keys.job(id), 'submitted', index);
+        batch = [];
+      }
       await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
-      await redis.hset(keys.job(id), 'submitted', index);
-      batch = [];
+    } catch (error) {
+      // Half a job would never end.
+      if (!this.#closed) await handle.cancel();
+      throw error;
     }
-    await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
     await redis.hset(keys.job(id), { submitted: index, total: index });
     await redis.publish(keys.news, id);
-    return new RedisJob(this.#queue, id, needs);
+    return handle;
   }
 
   /** Of a job that was submitted before, the chunks without a result. */
@@ -121,6 +131,7 @@ class RedisTransport implements Transport {
     if (chunks.length === 0) return;
     const bull = this.#bull(needs);
     while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
+    this.#check('submit');
     await bull.addBulk(
       chunks.map((data) => ({
         name: data.op,
@@ -133,7 +144,7 @@ class RedisTransport implements Transport {
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
     this.#check('worker');
-    const worker = await RedisWorker.start(this.#queue, handler, caps, options.concurrency ?? 1);
+    const worker = await RedisWorker.start(this.#queue, handler, caps, checkConcurrency(options));
     this.#workers.add(worker);
     return worker;
   }
