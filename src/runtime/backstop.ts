@@ -19,8 +19,6 @@ export interface Left {
 interface Watched extends Left {
   /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
   tensor: Handle | null;
-  /** What lives as long as any of the lazy tensors that are watched together. */
-  group: object | null;
   /** Disposed of, or nothing is left of it. */
   gone: boolean;
 }
@@ -47,7 +45,7 @@ export class Backstop {
   add(tensor: Handle, node: Node, line: string): void {
     if (this.#waiting.length === 0) nextTurn(this.settle);
     else if (this.#waiting.length >= mostWaiting) this.settle();
-    const left: Watched = { tensor, node, line, group: null, gone: false };
+    const left: Watched = { tensor, node, line, gone: false };
     tensor.guard = left;
     this.#waiting.push(left);
   }
@@ -55,7 +53,7 @@ export class Backstop {
   /** A tensor was disposed of. */
   remove({ guard }: Handle): void {
     if (guard === null) return;
-    const left = guard as Watched;
+    const left = guard instanceof Member ? guard.left : (guard as Watched);
     if (left.gone) return;
     left.gone = true;
     // Those that wait are not counted yet.
@@ -79,9 +77,20 @@ export class Backstop {
       if (node.storage) this.#registry.register(tensor!, [left]);
       else {
         lazy.push(left);
-        left.group = group;
+        tensor!.guard = new Member(left, group);
       }
     }
     if (lazy.length > 0) this.#registry.register(group, lazy);
   };
+}
+
+/** What a lazy tensor holds on to: the record of what it leaves, and its group, which lives as long as any member. */
+class Member {
+  readonly left: Watched;
+  readonly group: object;
+
+  constructor(left: Watched, group: object) {
+    this.left = left;
+    this.group = group;
+  }
 }
