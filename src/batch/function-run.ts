@@ -86,7 +86,7 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
       // What nobody waits for any more is not called: it is called again, or not wanted.
       for (let i = at; i < at + size && !attempt.over; i++) {
         const made: Maybe<R> = this.#call(this.#items[i]!, i);
-        value.push(made instanceof Promise ? await made : made);
+        value.push(isThenable(made) ? await made : made);
       }
     } catch (error) {
       for (const v of value) this.free(v);
@@ -121,3 +121,7 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     if (value instanceof Tensor && !value.disposed) value.dispose();
   }
 }
+
+/** Promises of other libraries, and queries that run when they are awaited, are no `Promise`. */
+const isThenable = (value: unknown): value is PromiseLike<never> =>
+  typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<never>>).then === 'function';
