@@ -86,7 +86,7 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
       // What nobody waits for any more is not called: it is called again, or not wanted.
       for (let i = at; i < at + size && !attempt.over; i++) {
         const made: Maybe<R> = this.#call(this.#items[i]!, i);
-        value.push(isThenable(made) ? await made : made);
+        value.push(isThenable<R>(made) ? await made : made);
       }
     } catch (error) {
       for (const v of value) this.free(v);
@@ -123,5 +123,5 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
 }
 
 /** Promises of other libraries, and queries that run when they are awaited, are no `Promise`. */
-const isThenable = (value: unknown): value is PromiseLike<never> =>
-  typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<never>>).then === 'function';
+const isThenable = <R>(value: Maybe<R>): value is Promise<R> =>
+  typeof value === 'object' && value !== null && typeof (value as Partial<Promise<R>>).then === 'function';
