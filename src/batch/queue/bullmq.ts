@@ -5,12 +5,13 @@
 
 import { createHash } from 'node:crypto';
 import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
-import { badArgument } from '../failures.ts';
+import { atMost, badArgument, badOption } from '../failures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
   type ChunkHandler,
   type ChunkInput,
+  closeMs,
   defaultAttempts,
   type JobDescriptor,
   type JobHandle,
@@ -47,6 +48,8 @@ export interface Queue {
   readonly lockMs: number;
   readonly checkMs: number;
   readonly news: News;
+  /** The transport was closed: nobody is told anything any more. */
+  closed(): boolean;
   /** A connection of its own, for what blocks. */
   connect(): Redis;
   bull(needs: Capability): InstanceType<Packages['bullmq']['Queue']>;
@@ -60,15 +63,22 @@ const bulk = 500;
 
 export async function redisTransport(url: string, options: RedisOptions = {}): Promise<Transport> {
   const address = checkRedisUrl(url);
+  for (const key of ['lockMs', 'checkMs'] as const) checkMs(key, options[key]);
   const packages = await loadPackages();
   await checkAnswers(packages, url, address.host);
   return new RedisTransport(packages, url, options);
+}
+
+function checkMs(key: string, ms: number | undefined): void {
+  if (ms === undefined || (Number.isSafeInteger(ms) && ms >= 1)) return;
+  throw badOption('openTransport', key, ms, 'a whole number of ms, at least 1');
 }
 
 class RedisTransport implements Transport {
   readonly #queue: Queue;
   readonly #bulls = new Map<string, InstanceType<Packages['bullmq']['Queue']>>();
   readonly #workers = new Set<RedisWorker>();
+  readonly #submitting = new Set<Promise<JobHandle>>();
   #closed = false;
 
   constructor(packages: Packages, url: string, options: RedisOptions) {
@@ -83,12 +93,19 @@ class RedisTransport implements Transport {
       lockMs,
       checkMs,
       news: new News(packages.connect(url), keysOf(prefix).news),
+      closed: () => this.#closed,
       connect: () => packages.connect(url),
       bull: (needs) => this.#bull(needs),
     };
   }
 
-  async submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
+  submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
+    const submitting = this.#submit(job, chunks).finally(() => this.#submitting.delete(submitting));
+    this.#submitting.add(submitting);
+    return submitting;
+  }
+
+  async #submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
     this.#check('submit');
     const checked = checkJob(job);
     const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow, stragglers = '' } = checked;
@@ -100,6 +117,7 @@ class RedisTransport implements Transport {
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
     try {
       for await (const input of chunks) {
+        this.#check('submit');
         batch.push(describe(checked, index++, input));
         if (batch.length < bulk) continue;
         await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
@@ -111,7 +129,7 @@ class RedisTransport implements Transport {
       await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
     } catch (error) {
       // Half a job would never end.
-      if (!this.#closed) await handle.cancel();
+      await handle.cancel();
       throw error;
     }
     await redis.hset(keys.job(id), { submitted: index, total: index });
@@ -166,6 +184,8 @@ class RedisTransport implements Transport {
     if (this.#closed) return;
     this.#closed = true;
     await Promise.all([...this.#workers].map((w) => w.close()));
+    // What is being submitted is cancelled with its next chunk; a source may never give one.
+    await atMost(closeMs, Promise.allSettled(this.#submitting));
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
     this.#queue.news.close();
     this.#queue.redis.disconnect();
