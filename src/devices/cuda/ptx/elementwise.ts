@@ -5,7 +5,7 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
-import type { Load } from '../../../kernel/expr.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Together } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
@@ -84,6 +84,7 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits);
   const { root } = frame;
+  if (mixesWords(exprs)) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
   const total = sizeOf(kernel.space);
   const { vector, unroll, threads } = chooseTiling(kernel, exprs.length / count, target);
   const tile = threads * vector * unroll;
@@ -141,6 +142,11 @@ export function renderElementwise(near: Together, target: Target): Rendered {
     vector,
   };
 }
+
+/** Work that adds, turns and combines words over and over, as random numbers are made. */
+const mixesWords = (exprs: readonly Expr[]): boolean =>
+  exprs.filter((e) => e.kind === 'alu' && e.op === 'xor' && e.type === 'u32').length >= manyMixes;
+const manyMixes = 16;
 
 interface TilePlace {
   readonly start: string;
