@@ -1,6 +1,6 @@
 // The graph a compilation works on: a private copy of the traced nodes in which equal computations are one vertex.
 //
-// A concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are
+// Reductions of small windows are written out (write-out.ts). A concatenation may have more parts than a kernel can read; it becomes one of fewer parts, some of which are
 // concatenations themselves. No other op has more than a handful of sources.
 
 import type { DType } from '../base/dtype.ts';
@@ -8,6 +8,7 @@ import type { FusedAttention } from './attention.ts';
 import type { Ints } from './intern.ts';
 import { args, type Node, type NodeOp } from './node.ts';
 import { scalarsOf, type Trace } from './trace.ts';
+import { writtenOut } from './write-out.ts';
 
 export interface Vertex {
   readonly id: number;
@@ -64,7 +65,7 @@ export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Num
       const { dtype, size, arg, value } = node;
       const op = isLeaf ? 'leaf' : node.op;
       const what: Described = { op, dtype, shape: node.shape.values, size, arg, sources, slot, value };
-      vertex = add(op === 'concat' ? narrowed(what, parts, add) : what);
+      vertex = add(op === 'concat' ? narrowed(what, parts, add) : op === 'reduce' ? writtenOut(what, add) : what);
       if (!alone) table.add(vertex);
     }
     vertex.numbers.push(node.number);
@@ -74,7 +75,8 @@ export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Num
   return { vertices, outputs: outputs.map((o) => of[o.number]!) };
 }
 
-type Described = Omit<Vertex, 'id' | 'users' | 'numbers' | 'held'>;
+/** A vertex before it has a place in the graph. */
+export type Described = Omit<Vertex, 'id' | 'users' | 'numbers' | 'held'>;
 
 /** The same concatenation of at most `parts` sources: neighbours are joined, always those with the fewest elements. */
 function narrowed(whole: Described, parts: number, add: (what: Described) => Vertex): Described {

@@ -5,6 +5,8 @@ import type { ForgeBackend } from './backend.ts';
 import { Call, type Out, Reroute } from './kernel.ts';
 import { complexKernels, kernels, stringKernels } from './kernels/all.ts';
 import { directBinary } from './kernels/binary.ts';
+import { conv } from './kernels/conv.ts';
+import { products } from './kernels/matmul.ts';
 import { directUnary } from './kernels/unary.ts';
 import type { Routed } from './routed.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
@@ -21,6 +23,7 @@ export const kernelNames: readonly string[] = Object.keys(kernels);
 export function dispatch(kernel: string, routed: Routed): (params: Params) => TensorInfo | TensorInfo[] {
   const native = pick(kernels, kernel);
   const byKind = { numeric: native, complex64: pick(complexKernels, kernel), string: pick(stringKernels, kernel) };
+  const multiplies = Object.hasOwn(products, kernel) || Object.hasOwn(conv, kernel);
   const [one, two] = [pick(directUnary, kernel), pick(directBinary, kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
@@ -31,6 +34,7 @@ export function dispatch(kernel: string, routed: Routed): (params: Params) => Te
     }
     const kind = kindOf(inputs);
     const run = byKind[kind];
+    if (multiplies) backend.pending.beforeProduct();
     if (!run) return routed.run(kernel, inputs, attrs, backend, native ? `it has ${kind} inputs` : 'no kernel of ours');
     const { session } = backend;
     const result = session.rt.scope(() => run(new Call(backend, inputs, attrs)));

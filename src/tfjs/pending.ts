@@ -2,7 +2,8 @@
 //
 // A lazy program that is never read must neither grow nor stall. Results that wait are computed together
 //   - when more than `results` were made since the last time, also such that are disposed of by now: lazy work that is too
-//     deep would be cut by the runtime value by value, and steps that several values share computed again for each,
+//     deep would be cut by the runtime value by value, and steps that several values share computed again for each. From three
+//     quarters of that on before the next product: a loop of layers is then cut at the same point every time, so it is planned once,
 //   - when a variable is assigned again more than `assigns` times without having been computed: a training step is then
 //     one program, cut at the same point every time, so it is planned once,
 //   - when inputs that only wait for this work hold more than a quarter of the memory that is free,
@@ -23,6 +24,9 @@ export interface FlushOptions {
 
 const now = Promise.resolve();
 const defaults = { auto: true, results: 128, assigns: 1 };
+
+/** Of the results that may wait, from how many on a product is a good place to cut. */
+const ripeShare = 3 / 4;
 
 /** Of the free memory, what disposed inputs of waiting work may hold. */
 const heldShare = 1 / 4;
@@ -55,6 +59,11 @@ export class Pending {
       // As a microtask of its own, at half the price.
       now.then(this.#turnEnded);
     }
+  }
+
+  /** A kernel that multiplies matrices comes next. */
+  beforeProduct(): void {
+    if (this.#made > this.#options.results * ripeShare) this.flush();
   }
 
   /** An entry is gone. Its bytes may be held by what waits. */
