@@ -35,10 +35,27 @@ export interface Entry {
     { readonly executable: Executable; readonly epoch: number; readonly decision: Decision | null }
   >;
   work: readonly WorkItem[] | null;
+  readonly spares: Spares;
+}
+
+/** Values that a program computes on the way and keeps because tensors hold them, although nobody asked for them. */
+export interface Spares {
+  /** Runs that kept some, of which nobody had used any so far. */
+  runs: number;
+  /** Some were used: they are kept for good. */
+  used: boolean;
+  /** Nobody used any: they are not kept any more, and computed again should somebody ask after all. */
+  dropped: boolean;
 }
 
 /** A program that nothing is known of yet. */
-export const newEntry = (): Entry => ({ plans: [], executables: [], choices: new Map(), work: null });
+export const newEntry = (): Entry => ({
+  plans: [],
+  executables: [],
+  choices: new Map(),
+  work: null,
+  spares: { runs: 0, used: false, dropped: false },
+});
 
 /** Whether the device it was made ready for is still there. */
 export const usable = (e: Executable): boolean => e.generation === e.place.generation && e.place.alive;
