@@ -23,6 +23,9 @@ export type LatticeData = HostData | Tensor;
 export type TensorArray = HostArrays[keyof HostArrays];
 
 export const isTyped = (x: unknown): x is TypedArray => ArrayBuffer.isView(x) && !(x instanceof DataView);
+/** A typed array of numbers that are no bigints. */
+export const isNumeric = (x: unknown): x is Exclude<TypedArray, BigInt64Array | BigUint64Array> =>
+  isTyped(x) && !(x instanceof BigInt64Array || x instanceof BigUint64Array);
 export const isTensor = (x: unknown): x is Tensor => x instanceof Tensor;
 
 /** An array of the same type and length, to be written as a whole: where the platform can, it is not cleared before. */

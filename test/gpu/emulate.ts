@@ -54,6 +54,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'mul.lo.u32': (x, y) => Math.imul(x, y) >>> 0,
   'mad.lo.u32': (x, y, z) => (Math.imul(x, y) + z) >>> 0,
   'div.u32': (x, y) => Math.floor(x / y),
+  'rem.u32': (x, y) => x % y,
   'shr.u32': (x, y) => x >>> y,
   'shl.b32': (x, y) => (x << y) >>> 0,
   'and.b32': (x, y) => (x & y) >>> 0,
@@ -82,6 +83,8 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'fma.rn.f32': (x, y, z) => Math.fround(x * y + z),
   'add.rn.f32': (x, y) => Math.fround(x + y),
   'sub.rn.f32': (x, y) => Math.fround(x - y),
+  'mul.rn.f32': (x, y) => Math.fround(x * y),
+  'cvt.rn.f32.u32': (x) => Math.fround(x),
 };
 
 const specials: Readonly<Record<string, Read>> = {
@@ -196,7 +199,7 @@ function decode(
     const float = /^0f([0-9A-Fa-f]{8})$/.exec(text);
     const value = float
       ? new Float32Array(Uint32Array.of(Number.parseInt(float[1]!, 16)).buffer)[0]!
-      : (symbols.get(text) ?? Number(text));
+      : (symbols.get(text) ?? Number(text.replace(/U$/, '')));
     if (Number.isNaN(value)) throw new Error(`unknown operand ${text}`);
     return () => value;
   };

@@ -5,7 +5,7 @@
 // best first. No match is an honest answer.
 
 import type { Framework } from '../data/schemas.ts';
-import { loadTables } from '../data/tables.ts';
+import { type LoadedTables, loadTables } from '../data/tables.ts';
 import { factValue, formatCc, type Machine, type Platform } from '../machine.ts';
 import { nameOfGpu } from '../resolve/facts.ts';
 import { resolve } from '../resolve/resolve.ts';
@@ -25,6 +25,8 @@ const RANK = 0.001;
 export interface ExplainOptions {
   /** The machine on which it happened; without it the answer is general. */
   readonly machine?: Machine;
+  /** The compatibility tables from which a build is advised; the shipped ones when not given. */
+  readonly tables?: LoadedTables;
   /** Most explanations to return. */
   readonly limit?: number;
 }
@@ -45,7 +47,7 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
   const machine = options.machine && carriedHere(shown, options.machine) ? undefined : options.machine;
   const facts = machine && factsOf(machine);
   const os = shown ?? (machine && machine.host.platform !== 'other' ? machine.host.platform : undefined);
-  const resolveFor = resolver(machine);
+  const resolveFor = resolver(machine, options.tables);
   const found: Found[] = [];
   for (const entry of catalogue) {
     const hit = match(entry, text, numbers);
@@ -192,13 +194,16 @@ function factLines(facts: Facts): readonly string[] {
 }
 
 /** Resolves at most once per framework, and only when a fix asks for it. */
-function resolver(machine: Machine | undefined): (framework: Framework) => Resolution | undefined {
+function resolver(
+  machine: Machine | undefined,
+  given: LoadedTables | undefined,
+): (framework: Framework) => Resolution | undefined {
   const known = new Map<Framework, Resolution>();
   return (framework) => {
     if (!machine) return undefined;
     const before = known.get(framework);
     if (before) return before;
-    const { tables, reviewed } = loadTables();
+    const { tables, reviewed } = given ?? loadTables();
     const result = resolve(tables, { machine, framework }, reviewed);
     known.set(framework, result);
     return result;

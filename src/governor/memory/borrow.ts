@@ -5,6 +5,7 @@
 // this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
 // the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
 
+import { turn } from '../../base/turn.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
 import { digestBytes, digests } from './digest.ts';
@@ -186,7 +187,7 @@ class Loan {
         await step.undo(this.#memory);
       } catch (error) {
         const name = step.name ? ` '${step.name}'` : '';
-        this.#fail(`undoing step ${this.#done.length + 1}${name} failed`, this.#all(), error, cause);
+        await this.#fail(`undoing step ${this.#done.length + 1}${name} failed`, this.#all(), error, cause);
       }
     }
     this.#ms += this.#now() - start;
@@ -198,9 +199,9 @@ class Loan {
     try {
       changed = await this.hash('after');
     } catch (error) {
-      this.#fail('the memory could not be read afterwards', this.#all(), error, cause);
+      return this.#fail('the memory could not be read afterwards', this.#all(), error, cause);
     }
-    if (changed.length > 0) this.#fail('the memory is not what it was', changed, undefined, cause);
+    if (changed.length > 0) await this.#fail('the memory is not what it was', changed, undefined, cause);
     for (const item of this.#items) item.takeBack(false);
   }
 
@@ -218,13 +219,20 @@ class Loan {
     };
   }
 
+  /** Whether a device is gone: what fails afterwards may be said of the memory, not of the device. */
+  async #anyLost(): Promise<boolean> {
+    const devices = [...new Set(this.#items.map((i) => i.device))];
+    const gone = devices.map(({ lost }) => lost.then(() => true));
+    return Promise.race([...gone, turn().then(() => false)]);
+  }
+
   #all(): number[] {
     return this.#items.map((_, i) => i);
   }
 
-  #fail(what: string, changed: readonly number[], error: unknown, cause: unknown): never {
+  async #fail(what: string, changed: readonly number[], error: unknown, cause: unknown): Promise<never> {
     for (const [i, item] of this.#items.entries()) item.takeBack(changed.includes(i));
-    const lost = error instanceof DeviceLost || cause instanceof DeviceLost;
+    const lost = error instanceof DeviceLost || cause instanceof DeviceLost || (await this.#anyLost());
     const names = changed.map((i) => `buffer ${i} (${this.#items[i]!.name})`).join(', ');
     throw new BorrowViolation({
       code: lost ? 'BORROW_LOST' : 'BORROW_VIOLATION',

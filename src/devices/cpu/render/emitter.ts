@@ -110,22 +110,56 @@ export class Emitter {
     this.#arms = null;
   }
 
-  /** Computes the costly arms of choices by a condition, for part `p`, if any lane takes them. */
-  computeArms(condition: Expr, p: number, s: WasmScope): void {
+  /**
+   * Computes the costly arms of choices by a condition if any lane takes them, and makes those choices. All parts go behind one
+   * branch: before and after it the engine can overlap them.
+   */
+  computeArms(condition: Expr, s: WasmScope): void {
     this.#arms ??= costlyArms(this.#roots);
     const arms = this.#arms.get(condition);
-    const key = `b${condition.id}.${p}`;
+    const key = `b${condition.id}`;
     if (!arms || !this.info(condition).varying || s.memo.has(key)) return;
-    this.mask(condition, p, this.naturalWidth(condition), s);
-    s.code.op('v128.any_true').if();
-    const branch = s.branch();
-    // A choice by the same condition within an arm is computed as it stands: its arm is behind the branch already.
-    branch.memo.set(key, -1);
-    const values = arms.values.map((arm) => [arm, this.vecLocal(arm, p, branch)] as const);
-    s.code.append(branch.code).end();
-    // Where the branch was not taken they hold anything: no lane chooses them.
-    for (const [arm, local] of values) if (this.info(arm).varying) s.memo.set(`v${arm.id}.${p}`, local);
     s.memo.set(key, -1);
+    const width = this.naturalWidth(condition);
+    const parts = Array.from({ length: this.parts(s, width) }, (_, p) => p);
+    const belongs = (e: Expr): boolean => this.info(e).depth <= s.depth && s.at(this.info(e).depth) === s;
+    const here = arms.choices.filter(belongs);
+    const chosen = parts.map((p) => here.map((e) => [e, this.vecLocal(e.src[2]!, p, s)] as const));
+    const masks = parts.map((p) => {
+      const mask = this.temp();
+      this.mask(condition, p, width, s);
+      s.code.set(mask);
+      return mask;
+    });
+    masks.forEach((mask, p) => {
+      s.code.get(mask);
+      if (p > 0) s.code.op('v128.or');
+    });
+    s.code.op('v128.any_true').if();
+    // A choice by the same condition within an arm is computed as it stands: its arm is behind the branch already.
+    const branch = s.branch();
+    for (const p of parts) {
+      for (const [e, local] of chosen[p]!) {
+        this.vec(e.src[1]!, p, branch);
+        branch.code.get(local).get(masks[p]!);
+        this.select(branch, widthOf(e.type));
+        branch.code.set(local);
+        branch.memo.set(`v${e.id}.${p}`, local);
+      }
+    }
+    const rest = arms.values.filter((arm) => belongs(arm) && this.info(arm).varying);
+    const values = parts.map((p) => rest.map((arm) => [arm, this.vecLocal(arm, p, branch)] as const));
+    s.code.append(branch.code).end();
+    for (const p of parts) {
+      for (const [e, local] of chosen[p]!) s.memo.set(`v${e.id}.${p}`, local);
+      // Where the branch was not taken they hold anything: no lane chooses them.
+      for (const [arm, local] of values[p]!) s.memo.set(`v${arm.id}.${p}`, local);
+    }
+  }
+
+  /** Whether part `p` of a value is in a local of the scope where it belongs. */
+  isKnown(e: Expr, p: number, s: WasmScope): boolean {
+    return s.at(this.info(e).depth).memo.has(`v${e.id}.${p}`);
   }
 
   local(type: ValType): number {

@@ -3,6 +3,7 @@
 import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import type { ReduceOp } from '../../../kernel/ops.ts';
 import { chunkAxis } from './map.ts';
 import { type AxisLoop, bodiesFor, type Chunks, outputAxis, type Survey, survey } from './plan.ts';
 
@@ -44,7 +45,7 @@ export function planReduction(kernel: Kernel): ReductionPlan {
   const column = outputAxis(kernel);
   const form = choose(found, row, column);
   const vector = form === 'rows' ? row! : column;
-  const bodies = bodiesOf(kernel, found);
+  const bodies = bodiesOf(kernel, found, form);
   const main = bodies[0]!;
   const reduced = reducedAxes.filter((a) => a.axis !== vector.axis);
   const loops = outputAxes.filter((a) => a.axis !== vector.axis);
@@ -122,14 +123,19 @@ function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' 
   return row.size >= 32 ? 'rows' : 'columns';
 }
 
-function bodiesOf(kernel: Kernel, s: Survey): number[] {
+function bodiesOf(kernel: Kernel, s: Survey, form: 'rows' | 'columns'): number[] {
   const widths = kernel.accumulators.map((a) =>
     a.type === 'f64' || a.type.endsWith('64') ? 64 : a.type === 'u8' || a.type === 'bool' ? 8 : 32,
   );
-  const arg = hasArg(kernel);
-  const bodies = bodiesFor(s, arg ? [...widths, 32] : widths);
+  const bodies = bodiesFor(s, hasArg(kernel) ? [...widths, 32] : widths);
   const main = bodies[0]!;
-  // One simple accumulator: twice the registers hide the latency of an addition.
-  if (kernel.accumulators.length === 1 && !arg && s.cost <= 4 && main <= 16) return [2 * main, ...bodies.slice(1)];
-  return bodies;
+  const [only, ...others] = kernel.accumulators;
+  // One simple accumulator of one register: twice as many of them hide the latency of an addition.
+  const light = others.length === 0 && s.cost <= 4 && (form === 'rows' ? !isScattered(kernel) : isSum(only!.op));
+  return light && main <= 16 ? [2 * main, ...bodies.slice(1)] : bodies;
 }
+
+const isSum = (op: ReduceOp): boolean => op === 'sum' || op === 'prod';
+
+/** Whether positions are kept beside values: a search along one axis needs none (search.ts). */
+const isScattered = (k: Kernel): boolean => hasArg(k) && k.reduced.filter((size) => size > 1).length > 1;

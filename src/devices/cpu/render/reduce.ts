@@ -180,7 +180,7 @@ class Reduction {
       this.#conclude([found], outputs, scopes[0]!, inner);
       return;
     }
-    const states = bodies.map((lanes) => this.#forms.map((form) => new State(em, form, lanes)));
+    const states = bodies.map((lanes) => this.#forms.map((form) => new State(em, form, lanes, true)));
     const flush = (out: Code): void => {
       for (const list of states) for (const state of list) state.flush(out);
     };
@@ -212,7 +212,7 @@ class Reduction {
     for (let k = plan.reduced.length - 1; k >= 0; k--) body = this.#reducedLoop(plan.reduced[k]!, scopes[k + 1]!, body);
     for (const list of states) for (const state of list) state.init(inner);
     inner.append(body);
-    flush(inner);
+    for (const list of states) for (const state of list) state.settle(inner);
     const results = this.#forms.map((form, slot) => {
       const lists = states.map((list) => fold(em, inner, form, list[slot]!.registers()));
       const [first, ...others] = lists as [Registers, ...Registers[]];
@@ -253,7 +253,7 @@ class Reduction {
   /** The whole reduction for the lanes of one body. */
   #column(values: readonly Expr[], outputs: readonly Expr[], s: WasmScope): Code {
     const { plan, em } = { plan: this.#plan, em: this.#em };
-    const states = this.#forms.map((form) => new State(em, form, s.lanes));
+    const states = this.#forms.map((form) => new State(em, form, s.lanes, false));
     const scopes: WasmScope[] = [s];
     for (const _ of plan.reduced) scopes.push(new WasmScope(s.depth + scopes.length, scopes[scopes.length - 1]!));
     const deepest = plan.reduced.length > 0 ? scopes[scopes.length - 1]! : new WasmScope(s.depth + 1, s);
@@ -286,7 +286,7 @@ class Reduction {
     const whole = new Code();
     for (const state of states) state.init(whole);
     whole.append(body);
-    flush(whole);
+    for (const state of states) state.settle(whole);
     this.#conclude(
       states.map((state) => state.registers()),
       outputs,

@@ -9,7 +9,7 @@ import { attentionRecipe } from './attention/index.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
-import { rowsRecipe } from './rows.ts';
+import { rowsRecipe } from './rows/index.ts';
 import { scanRecipe } from './scan.ts';
 import { scatterRecipe } from './scatter.ts';
 import { sortRecipe } from './sort.ts';
