@@ -164,11 +164,11 @@ describe.each(fusing)('matrix products on $name', (target) => {
       const point = x.conv2d(k, { layout: 'channelsLast' }).add(bias).maximum(0).minimum(6);
       return point.conv2d(own, { padding: 1, groups: 4, layout: 'channelsLast' });
     });
-    const [x, k] = [whole(rt, [1, 6, 6, 3], 'f32', 1), whole(rt, [1, 1, 3, 4], 'f32', 2)];
+    const [x, k] = [whole(rt, [2, 6, 5, 3], 'f32', 1), whole(rt, [1, 1, 3, 4], 'f32', 2)];
     const [own, bias] = [whole(rt, [3, 3, 1, 4], 'f32', 3), whole(rt, [4], 'f32', 4)];
     const got = layers(x, k, own, bias);
     expect(layers.kernels).toHaveLength(2);
-    expect(layers.kernels[0]).toBe('matmul_f32_36x3x4_add_max_min');
+    expect(layers.kernels[0]).toBe('matmul_f32_60x3x4_add_max_min');
     expect(layers.kernels[1]).not.toContain('max');
     const point = x.conv2d(k, { layout: 'channelsLast' }).compute();
     const stored = point.add(bias).maximum(0).minimum(6).compute();
