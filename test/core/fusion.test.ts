@@ -39,6 +39,30 @@ describe('kernel counts', () => {
     expect(kernels(rt, sum.add(rt.random.normal(f.shape, { seed: 2 })))).toHaveLength(1);
   });
 
+  it('takes one kernel for a depthwise convolution with what is behind it', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [1, 9, 9, 8]);
+    const kernel = await input(rt, [3, 3, 1, 8]);
+    const bias = await input(rt, [8]);
+    for (const stride of [1, 2]) {
+      const y = x.conv2d(kernel, { stride, padding: 1, groups: 8, layout: 'channelsLast' });
+      expect(kernels(rt, y.add(bias).maximum(0).minimum(6))).toHaveLength(1);
+    }
+  });
+
+  it('loops over windows that are too large to be written out', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [40]);
+    expect(kernels(rt, x.windows([30]).sum({ axis: 1 }))).toHaveLength(1);
+    expect(list(x.windows([30]).max({ axis: 1 }))[0]).toBe(Math.max(...list(x).slice(0, 30)));
+  });
+
+  it('a pointwise convolution is a product without a copy', async () => {
+    const rt = await runtime();
+    const [x, kernel] = [await input(rt, [2, 5, 5, 8]), await input(rt, [1, 1, 8, 4])];
+    expect(kernels(rt, x.conv2d(kernel, { layout: 'channelsLast' }))).toEqual(['matmul_f32_50x8x4']);
+  });
+
   it.each(['clamp', 'zero', 'wrap'] as const)(
     'takes one kernel for each of several steps of a stencil (%s)',
     async (border) => {
