@@ -41,8 +41,13 @@ export interface Graph {
   readonly outputs: readonly Vertex[];
 }
 
-/** `parts`: the most sources of a concatenation, at least 2. */
-export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Number.POSITIVE_INFINITY): Graph {
+/** `parts`: the most sources of a concatenation, at least 2. `holds`: whether it matters that tensors hold values. */
+export function canonicalize(
+  trace: Trace,
+  outputs: readonly Node[],
+  parts = Number.POSITIVE_INFINITY,
+  holds = true,
+): Graph {
   const table = new Equals();
   const vertices: Vertex[] = [];
   const of: Vertex[] = [];
@@ -79,7 +84,7 @@ export function canonicalize(trace: Trace, outputs: readonly Node[], parts = Num
       vertex = vertexOf(plain, [...sources, vertexOf(number, none, slot, 'const')], -1, 'alu');
     } else vertex = vertexOf(node, sources, slot, op);
     vertex.numbers.push(node.number);
-    vertex.held ||= node.handles > 0;
+    vertex.held ||= holds && node.handles > 0;
     of[node.number] = vertex;
   }
   return { vertices, outputs: outputs.map((o) => of[o.number]!) };

@@ -93,7 +93,7 @@ export class EagerPrograms {
       }
       if (storage.mask !== last.masks[i] || storage.place !== place) return null;
       if (storage.checks || storage.pin || storage.lent) return null;
-      storage.lastUse = now;
+      storage.use(now);
       if (source.reach > reach) reach = source.reach;
       buffers.push(storage.buffer!);
     }

@@ -236,7 +236,7 @@ export class Engine {
     const now = ++this.#ledger.storages.now;
     for (let i = 0; i < leaves.length; i++) {
       const { storage } = leaves[i]!;
-      if (storage) storage.lastUse = now;
+      storage?.use(now);
     }
   }
 
@@ -376,6 +376,9 @@ export class Engine {
       ids.push(buffer);
     }
     this.results.attach({ place, leaves, buffers, checks, by }, nodes, ids, { reach, call: null });
+    if (nodes.length === outputs.length) return;
+    for (let i = outputs.length; i < nodes.length; i++) nodes[i]!.storage!.spare = executable.entry.spares;
+    this.programs.keptSpares(executable);
   }
 
   /** What must hold before the results of a run may be handed out: its own checks, and those of its inputs. */

@@ -38,10 +38,28 @@ export interface Entry {
   work: readonly WorkItem[] | null;
   /** Its graph, for results that may have to be computed again. */
   template: Template | null;
+  readonly spares: Spares;
+}
+
+/** Values that a program computes on the way and keeps because tensors hold them, although nobody asked for them. */
+export interface Spares {
+  /** Runs that kept some, of which nobody had used any so far. */
+  runs: number;
+  /** Some were used: they are kept for good. */
+  used: boolean;
+  /** Nobody used any: they are not kept any more, and computed again should somebody ask after all. */
+  dropped: boolean;
 }
 
 /** A program that nothing is known of yet. */
-export const newEntry = (): Entry => ({ plans: [], executables: [], choices: new Map(), work: null, template: null });
+export const newEntry = (): Entry => ({
+  plans: [],
+  executables: [],
+  choices: new Map(),
+  work: null,
+  template: null,
+  spares: { runs: 0, used: false, dropped: false },
+});
 
 /** Whether the device it was made ready for is still there. */
 export const usable = (e: Executable): boolean => e.generation === e.place.generation && e.place.alive;
