@@ -50,7 +50,6 @@ function run({ name, command, seconds }, folder) {
     const ended = (code, why) => {
       clearTimeout(limit);
       running.delete(child);
-      log.end();
       const took = (performance.now() - started) / 1000;
       const lines = text.split('\n').filter((l) => l.trim() !== '');
       const last = lines.findLast((l) => !l.startsWith('=========')) ?? '';
@@ -59,7 +58,7 @@ function run({ name, command, seconds }, folder) {
         const said = lines.filter((l) => telling.test(l)).slice(0, shown);
         console.log([`-- ${name}: ${result}`, ...said, ...lines.slice(-5)].map((l) => l.slice(0, 900)).join('\n'));
       }
-      resolve({ name, result, took, last });
+      log.end(() => resolve({ name, result, took, last }));
     };
     child.on('error', (error) => ended(1, error.message));
     child.on('close', (code, signal) => ended(code ?? 1, `exit ${code ?? signal}`));
