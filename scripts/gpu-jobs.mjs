@@ -8,7 +8,8 @@ import { createWriteStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Lines that tell what went wrong, and the last ones: the words of our own tests and of compute-sanitizer. */
-const telling = /^FAIL|^\w*Error\b|^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY: 0|RACECHECK SUMMARY: 0)|[1-9]\d* failed/;
+const telling =
+  /^FAIL|^\w*Error\b|^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY: 0|RACECHECK SUMMARY: 0)|[1-9]\d* failed/;
 const shown = 40;
 
 /** In groups of their own: a checker and the program below it end together, also with this one. */
