@@ -41,7 +41,7 @@ function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): 
   const fused = fusedOf(runtime);
   const before = fused.launches;
   try {
-    const made = fused.run(op.item, op.keyOf(0), op as Operands);
+    const made = fused.run(op.item, op as Operands);
     const { device } = made[0]!;
     stats.ranOn(op.name, device);
     const until = device === null || fused.host ? null : runtime.device(device).mark(false);

@@ -236,7 +236,7 @@ class ListRun implements ChunkWork<Item> {
     const before = fused.launches;
     const of = (list: readonly Tensor[]): readonly Tensor[] =>
       at.length === list.length && !this.#order ? list : at.map((i) => list[i]!);
-    const made = fused.run(this.#op.item, this.#op.keyOf(at[0]!), {
+    const made = fused.run(this.#op.item, {
       first: of(first),
       second: Array.isArray(second) ? of(second) : (second as Tensor | undefined),
     });
