@@ -152,13 +152,13 @@ def measure(run, budget):
     return times
 
 
-def handle(ready, request):
+def handle(ready, request, table):
     command, work = request["command"], request.get("work", "")
     if command == "prepare":
         name, _, size = work.partition(":")
-        if name not in TABLE:
+        if name not in table:
             return {"unsupported": True}
-        job = ready[work] = TABLE[name](int(size or 0))
+        job = ready[work] = table[name](int(size or 0))
         warm_up(job)
         return {"digest": digest(job.result())}
     if command == "measure":
@@ -179,13 +179,14 @@ def blas():
         return "unknown"
 
 
-def main():
+def main(table):
+    """Answers requests for the works of a table: name → the function that makes one, given a size."""
     ready = {}
     print(json.dumps({"ready": True, "about": {"version": np.__version__, "blas": blas()}}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            reply = handle(ready, request)
+            reply = handle(ready, request, table)
         except Exception as error:  # The parent shows it; the other works go on.
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)
@@ -193,4 +194,5 @@ def main():
             break
 
 
-main()
+if __name__ == "__main__":
+    main(TABLE)

@@ -1,6 +1,8 @@
 // On a GPU host: our backend on CUDA beside TF.js's WebGPU backend over Dawn, in one process and one TF.js.
 //
-//   node dist/gpu/tfjs-bench.mjs [--only REGEX] [--rounds N] [--device cuda|webgpu|cpu] [--alone]
+//   node dist/gpu/tfjs-bench.mjs [--only REGEX] [--rounds N] [--device cuda|webgpu|cpu] [--alone] [--where] [--no-cublas]
+//
+// `--alone`: without TF.js's backend. `--where`: where the time of our backend goes, instead.
 
 import * as cpu from '@tensorflow/tfjs-backend-cpu';
 import * as tf from '@tensorflow/tfjs-core';
@@ -9,6 +11,7 @@ import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.j
 import { registerBackend } from '../../src/tfjs/index.ts';
 import { installDawn } from '../webgpu/dawn.mjs';
 import { measure, table } from './measure.ts';
+import { where } from './where.ts';
 
 const args = process.argv.slice(2);
 const option = (name: string, otherwise: string): string => args[args.indexOf(`--${name}`) + 1 || -1] ?? otherwise;
@@ -25,10 +28,18 @@ if (!args.includes('--alone')) {
     adapter = String(e);
   }
 }
-const backend = await registerBackend(tf, { cpu, runtime: { devices: [device] } });
+const backend = await registerBackend(tf, {
+  cpu,
+  runtime: { devices: [device], ...(args.includes('--no-cublas') && { cuda: { cublas: false } }) },
+});
+const only = new RegExp(option('only', ''));
+if (args.includes('--where')) {
+  await where(tf, backend, only, Number(option('rounds', '20')));
+  process.exit(0);
+}
 const rows = await measure(tf, backends, {
   rounds: Number(option('rounds', '7')),
-  only: new RegExp(option('only', '')),
+  only,
 });
 console.log(`${backend.report().device}, node ${process.version}, TF.js ${tf.version_core}, Dawn: ${adapter}\n`);
 console.log(table(rows, backends));

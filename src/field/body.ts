@@ -17,6 +17,7 @@ import { contextLength, PatternLibrary } from './patterns.ts';
 import { featureVector, judge, predictFrom, Recent, type Trained } from './predictor.ts';
 import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
 import { allKeys } from './random.ts';
+import type { FieldSettings } from './settings.ts';
 import { Stack, type Transfers } from './stack.ts';
 import { startTensors, withTail } from './start.ts';
 import {
@@ -55,13 +56,17 @@ export interface CycleFacts {
   readonly timestamp: number;
 }
 
+/** Options of which the settings change while the field runs. */
+type LiveField = Omit<ResolvedField, 'settings'> & { settings: FieldSettings };
+
 /** Sensor vectors that a strategic pattern is chosen by. */
 const contextVectors = 8;
 
 export class FieldBody {
   readonly rt: Runtime;
   readonly device: DeviceId;
-  readonly options: ResolvedField;
+  /** `settings` are those of the next cycle. */
+  readonly options: LiveField;
   program: HeldProgram;
   stack: Stack;
   /** Its row of the stack. */
@@ -84,9 +89,9 @@ export class FieldBody {
   constructor(rt: Runtime, device: DeviceId, options: ResolvedField) {
     this.rt = rt;
     this.device = device;
-    this.options = options;
+    this.options = { ...options };
     this.seed = options.seed;
-    this.mind = mindOf(options, options.seed);
+    this.mind = mindOf(this.options, options.seed);
     this.program = holdProgram(rt, device, options, options.settings.readout === 'trained');
     this.stack = this.#fresh(options.seed);
   }
@@ -230,14 +235,34 @@ export class FieldBody {
   /** From now on cycles bring features along. */
   withFeatures(): void {
     if (this.program.parts.projection) return;
-    const program = holdProgram(this.rt, this.device, this.options, true);
-    const made = this.rt.scope({ device: this.device }, () => {
-      const { field, tail: _, ...others } = this.tensors;
-      const kept = Object.entries(others).map(([name, t]) => [name, t.clone().keep()] as const);
-      const state = { ...Object.fromEntries(kept), ...withTail(this.rt, field!.clone(), program.parts) };
-      return this.stacked(state, this.seed, program);
-    });
-    this.replace(made, this.seed, program);
+    this.#reprogram(holdProgram(this.rt, this.device, this.options, true));
+  }
+
+  /** From the next cycle on. Another program is made only where noise or spreading begins or ends. */
+  configure(settings: FieldSettings): void {
+    const features = this.program.parts.projection !== null;
+    const program = holdProgram(this.rt, this.device, { ...this.options, settings }, features);
+    if (program.key === this.program.key) program.release();
+    else this.#reprogram(program);
+    this.options.settings = settings;
+  }
+
+  /** Goes on with another program, which it takes over. The tail is made anew where the program wants a longer one. */
+  #reprogram(program: HeldProgram): void {
+    const longer = program.parts.projection !== null && this.program.parts.projection === null;
+    try {
+      const made = this.rt.scope({ device: this.device }, () => {
+        const kept = Object.entries(this.tensors).map(([name, t]) => [name, t.clone().keep()] as const);
+        const { field, tail, ...others } = Object.fromEntries(kept);
+        if (!longer) return this.stacked({ ...others, field: field!, tail: tail! }, this.seed, program);
+        tail!.dispose();
+        return this.stacked({ ...others, ...withTail(this.rt, field!, program.parts) }, this.seed, program);
+      });
+      this.replace(made, this.seed, program);
+    } catch (e) {
+      program.release();
+      throw e;
+    }
   }
 
   /** Takes the field out of a stack that it shares with others. */

@@ -9,7 +9,7 @@ import { Autosave, type AutosaveOptions } from './autosave.ts';
 import { FieldBody, type StepResult } from './body.ts';
 import type { Statistics } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
-import { FieldConfigError } from './errors.ts';
+import { FieldBusyError, FieldConfigError } from './errors.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { type CheckedInput, checkInput } from './input.ts';
 import { totalChannels } from './layout.ts';
@@ -21,6 +21,7 @@ import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
 import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
+import { changeSettings, type FieldSettings, settingNames } from './settings.ts';
 import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
@@ -37,10 +38,15 @@ export interface FieldEvents extends BusEvents {
   readonly cycle: { readonly sensors: Float32Array; readonly motors: Float32Array; readonly state: FieldState };
   /** A tick of a loop has ended. */
   readonly tick: LoopTick;
+  /** Settings were changed: from this cycle on they hold. */
+  readonly settings: {
+    readonly cycle: number;
+    readonly changed: Partial<FieldSettings>;
+    readonly settings: FieldSettings;
+  };
 }
 
 export class Field implements AsyncDisposable {
-  readonly options: ResolvedField;
   /** Which device the field lives on, and why. */
   readonly choice: DeviceChoice;
   readonly runtime: Runtime;
@@ -51,16 +57,20 @@ export class Field implements AsyncDisposable {
   #turn: Promise<unknown> | null = null;
   #autosave: Autosave | null = null;
   #disposed = false;
-  readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'error'], 'field.on');
+  readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'settings', 'error'], 'field.on');
 
   /** Use `createField`. */
   constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
     this.runtime = rt;
-    this.options = options;
     this.choice = choice;
     this.#ownsRuntime = ownsRuntime;
     this.#sync = rt.device(choice.device).caps.syncRead;
     this.#body = new FieldBody(rt, choice.device, options);
+  }
+
+  /** What it was made with; `settings` as they are now. */
+  get options(): ResolvedField {
+    return this.#body.options;
   }
 
   get device(): DeviceId {
@@ -100,11 +110,15 @@ export class Field implements AsyncDisposable {
   /** The same without a promise, where the device can be read synchronously: CPU and CUDA. */
   stepSync(input: FieldInput): StepResult {
     this.#check('stepSync');
-    const refuse = (problem: string, fix: string): never => {
-      throw new FieldConfigError({ where: 'stepSync', problem, fix });
-    };
-    if (this.#turn) refuse('another cycle of this field is under way', 'Await it first.');
-    if (!this.#sync) refuse(`${this.device} cannot be read without a promise`, 'Use step().');
+    const where = 'stepSync';
+    if (this.#turn)
+      throw new FieldBusyError({ where, problem: 'another cycle of this field is under way', fix: 'Await it first.' });
+    if (!this.#sync)
+      throw new FieldConfigError({
+        where,
+        problem: `${this.device} cannot be read without a promise`,
+        fix: 'Use step().',
+      });
     const checked = checkInput(input, this.options.shape, 'stepSync');
     const [result] = cycleSync([this.#body], [checked], 'stepSync');
     return this.#done(checked, result!);
@@ -134,6 +148,26 @@ export class Field implements AsyncDisposable {
       if (this.#events.heard.tick) this.#events.emit('tick', tick);
     };
     return runLoop((input) => this.step(input), this.options.shape.motorDim, options, undefined, told);
+  }
+
+  /**
+   * Changes settings from the next cycle on, also while a loop runs: all of the changes, or an error and none. They are told as a `settings`
+   * event and saved with the field. What the compiled program or the memory of the field depends on (`readout`, `blur`, `attractorBytes`) is
+   * refused.
+   */
+  async configure(changes: Partial<FieldSettings>): Promise<FieldSettings> {
+    while (this.#turn) await this.#turn;
+    this.#check('configure');
+    const before = this.options.settings;
+    const settings = changeSettings(before, changes, this.options.shape.model, 'configure');
+    const names = settingNames.filter((name) => settings[name] !== before[name]);
+    if (names.length === 0) return before;
+    this.#body.configure(settings);
+    if (this.#events.heard.settings) {
+      const changed = Object.fromEntries(names.map((name) => [name, settings[name]]));
+      this.#events.emit('settings', { cycle: this.cycle + 1, changed, settings });
+    }
+    return settings;
   }
 
   /** Listens to its cycles and the ticks of its loops; returns what ends it. */

@@ -38,7 +38,16 @@ export {
 export type { FieldOptions } from './options.ts';
 export { type FindOptions, type Found, PatternLibrary, type PatternOptions } from './patterns.ts';
 export type { FieldReport } from './report.ts';
-export type { Boundary, FieldSettings, Model, Readout } from './settings.ts';
+export type {
+  Boundary,
+  FieldSettings,
+  Model,
+  Readout,
+  SettingKind,
+  SettingName,
+  SettingView,
+} from './settings.ts';
+export { settingViews } from './settings.ts';
 export type { FieldSnapshot } from './snapshot.ts';
 export type { FieldState, Mode } from './state.ts';
 export type { TrainOptions, TrainRecord, TrainReport } from './train.ts';

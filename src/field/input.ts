@@ -1,7 +1,9 @@
 // What a cycle is given: sensor values and a reward, checked, as the tensor that goes to the device.
 
+import { writeDials } from './cycle/dials.ts';
 import { cycleBase, type FieldShape } from './cycle/shape.ts';
 import { FieldInputError } from './errors.ts';
+import type { FieldSettings } from './settings.ts';
 
 /** Sensor values and reward lie between −limit and limit. */
 export const inputLimit = 10;
@@ -52,11 +54,14 @@ export function writeInput(
   at: number,
   input: CheckedInput,
   cycle: number,
-  { sensorDim }: FieldShape,
+  shape: FieldShape,
+  settings: FieldSettings,
 ): void {
+  const { sensorDim } = shape;
   into.set(input.sensors, at);
   into[at + sensorDim] = input.reward;
   into[at + sensorDim + 1] = cycle % cycleBase;
   into[at + sensorDim + 2] = Math.floor(cycle / cycleBase);
   into[at + sensorDim + 3] = input.active ? 1 : 0;
+  writeDials(into, at, shape, settings);
 }

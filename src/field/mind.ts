@@ -1,8 +1,8 @@
 // The host's part of a model: what it tells the device before a cycle and what it keeps of the record after one. Model `fused` has
 // none to speak of.
 
+import { inputLength } from './cycle/dials.ts';
 import { type Statistics, tailLength } from './cycle/record.ts';
-import { inputLength } from './cycle/shape.ts';
 import { FullMind } from './full/mind.ts';
 import { type CheckedInput, writeInput } from './input.ts';
 import type { ResolvedField } from './options.ts';
@@ -46,7 +46,7 @@ export function mindOf(options: ResolvedField, seed: number): Mind {
     regions: 0,
     saturation: 0,
     think: () => nothing,
-    write: (into, at, input, cycle) => writeInput(into, at, input, cycle, shape),
+    write: (into, at, input, cycle) => writeInput(into, at, input, cycle, shape, options.settings),
     learn: () => {},
     predict: () => null,
     save: () => ({ values: {}, arrays: {} }),

@@ -76,11 +76,12 @@ export const fusedEvolution = checked(
         fix: 'Give key: rt.random.key(seed), another one for each step.',
       });
     const name = `evolution ${[keep, diffusion, blur, amplitude, boundary, edges, field.dtype]}`;
+    const mix = diffusion > 0 ? { stays: 1 - diffusion, comes: diffusion } : null;
     const { step } = prepare(rt, name, () => {
       const near = new Neighbours(rt, edges, boundary);
       const body = (x: Tensor, k?: Tensor): Tensor => {
         const noise = k ? rt.random.normal(x.shape, { key: k }).mul(amplitude) : undefined;
-        return evolved(x.cast('f32'), near, 0, { keep, diffusion, blur, noise }).cast(x.dtype);
+        return evolved(x.cast('f32'), near, 0, { keep, mix, blur, noise }).cast(x.dtype);
       };
       return { near, step: rt.compile(body as (...args: readonly Tensor[]) => Tensor) };
     });

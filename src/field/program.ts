@@ -1,19 +1,16 @@
 // The compiled cycle of fields: one program for all fields of a runtime that are alike, however many run together.
 
 import type { DeviceId, Runtime, StepperFunction, Tensor } from '../index.ts';
+import { planOf } from './cycle/dials.ts';
 import { projectionMatrix } from './cycle/features.ts';
 import { fusedCycle } from './cycle/fused.ts';
 import { Neighbours } from './cycle/grid.ts';
 import type { CycleParts } from './cycle/shape.ts';
 import { fullCycle } from './full/cycle.ts';
 import type { ResolvedField } from './options.ts';
-import type { FieldSettings } from './settings.ts';
 
 /** The tensors of a field, each with a first axis for the fields that run together. */
 export type StateTensors = Readonly<Record<string, Tensor>>;
-
-/** Settings that the host alone applies: they need no program of their own. */
-const hostSettings: ReadonlySet<keyof FieldSettings> = new Set(['exploration', 'confidenceGain', 'prediction']);
 
 export type CycleProgram = StepperFunction;
 
@@ -64,7 +61,7 @@ export function holdProgram(rt: Runtime, device: DeviceId, field: ResolvedField,
 
 const keptParts = (rt: Runtime, field: ResolvedField, features: boolean): CycleParts => ({
   shape: field.shape,
-  settings: field.settings,
+  plan: planOf(field.settings),
   attention: field.telemetry === 'full',
   near: new Neighbours(rt, field.shape.edges, field.boundary),
   projection: features ? projectionMatrix(rt, field.shape) : null,
@@ -82,8 +79,6 @@ function compiled(rt: Runtime, parts: CycleParts): CycleProgram {
 /** A cycle takes its keys behind its input. */
 type Body = (state: StateTensors, input: Tensor, ...keys: Tensor[]) => { readonly [name: string]: Tensor };
 
-/** What must be equal for fields to share a program, and to run together. */
-export function programKey({ shape, settings, boundary, telemetry }: ResolvedField, features: boolean): string {
-  const own = Object.entries(settings).filter(([name]) => !hostSettings.has(name as keyof FieldSettings));
-  return JSON.stringify([shape, own, boundary, features, telemetry === 'full']);
-}
+/** What must be equal for fields to share a program, and to run together. Numbers among their settings may differ. */
+export const programKey = ({ shape, settings, boundary, telemetry }: ResolvedField, features: boolean): string =>
+  JSON.stringify([shape, planOf(settings), boundary, features, telemetry === 'full']);

@@ -24,6 +24,7 @@ const tensorNames: ReadonlySet<string> = new Set(['field', 'tail', 'activity', '
 export async function takeSnapshot(body: FieldBody): Promise<FieldSnapshot> {
   const { values, arrays } = hostState(body);
   const { seed } = body;
+  const options = { ...body.options };
   const { cycle } = body.carried;
   const patterns = (body.library?.entries ?? []).map((e, i) => [`library.${i}`, e.pattern] as const);
   const held = [...Object.entries(body.tensors), ...patterns].map(([name, t]) => [name, t.clone().keep()] as const);
@@ -34,7 +35,7 @@ export async function takeSnapshot(body: FieldBody): Promise<FieldSnapshot> {
   } finally {
     for (const [, t] of held) t.dispose();
   }
-  return { schema: snapshotSchema, options: body.options, seed, cycle, values, tensors };
+  return { schema: snapshotSchema, options, seed, cycle, values, tensors };
 }
 
 /** On an error the field stays as it is. */

@@ -33,6 +33,7 @@ export const factoryOptions = `async options:{sensoryDim:number,forceGpu:flag,${
 
 export const fieldSignatures: Readonly<Record<string, string>> = {
   step: 'async input:own',
+  configure: 'async changes:plain',
   stepSync: 'input:own',
   loop: "async options:{hz:number!,source:function!,sink:function!,onDeadline:'zero'|'repeat'|'stop',signal:signal,ticks:number}",
   train:

@@ -45,7 +45,7 @@ export function startTensors(rt: Runtime, parts: CycleParts, options: ResolvedFi
 /** A field with the tail that the cycle before would have left. */
 export function withTail(rt: Runtime, field: Tensor, parts: CycleParts): StateTensors {
   const stored = field.compute();
-  const tail = measure(rt, stored.cast('f32'), parts);
+  const tail = measure(rt, stored.cast('f32'), null, parts);
   return { field: stored.keep(), tail: padded(rt, tail, parts).compute().keep() };
 }
 

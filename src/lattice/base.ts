@@ -1,13 +1,14 @@
 // What every part of a lattice stands on: the grid, the mask, the runtime behind it, and what was made once and is kept.
 //
-// The constructor opens nothing and stores nothing per vertex. Methods here are arithmetic.
+// The constructor opens nothing and stores nothing per vertex. Methods here are arithmetic. A call answers for the mask that the lattice
+// has when the call is made: methods read `mask` before they first wait, and hand it on.
 
 import { argumentsOf } from '../base/signatures.ts';
 import { ArgumentError, type DeviceId, formatBytes, type Runtime, type Tensor } from '../index.ts';
 import { type Adjacency, edgeCount, gridAdjacency } from './adjacency.ts';
 import { type Analysis, closedForm, estimateMemory, type MemoryEstimate } from './analysis.ts';
 import { kindOf } from './arrays.ts';
-import type { Csr } from './build.ts';
+import { type Csr, freeCsr } from './build.ts';
 import { LatticeTooLargeError } from './errors.ts';
 import { Grid } from './grid.ts';
 import { type Blocked, Mask } from './mask.ts';
@@ -27,7 +28,7 @@ export abstract class LatticeBase implements AsyncDisposable {
   protected mask: Mask | null;
   protected csr: Csr | null = null;
   #adjacency: Adjacency | null = null;
-  protected auxBytes = 0;
+  #disposed: Promise<void> | null = null;
 
   /**
    * ```ts
@@ -97,8 +98,7 @@ export abstract class LatticeBase implements AsyncDisposable {
 
   /** Ascending; blocked ones are left out. */
   neighbors(vertex: number): number[] {
-    const all = this.grid.neighbors(this.free(vertex, 'neighbors'));
-    return this.mask ? all.filter((v) => !this.mask!.bytes[v]) : all;
+    return this.near(this.free(vertex, 'neighbors'), this.mask);
   }
 
   /** Of the lattice without its mask. */
@@ -112,11 +112,13 @@ export abstract class LatticeBase implements AsyncDisposable {
     return estimateMemory(this.grid);
   }
 
-  /** Frees everything, and closes the runtime if it is the lattice's own. All later calls are refused. */
+  /**
+   * Frees everything, and closes the runtime if it is the lattice's own. All later calls are refused. Work in borrowed memory that is not
+   * done is stopped and undone first.
+   */
   async dispose(): Promise<void> {
-    if (this.session.closed) return;
-    this.forget();
-    await this.session.close();
+    this.#disposed ??= this.#end();
+    await this.#disposed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -124,6 +126,26 @@ export abstract class LatticeBase implements AsyncDisposable {
   }
 
   // For the other parts.
+
+  async #end(): Promise<void> {
+    const closing = this.session.close(this.stopWork());
+    this.forget();
+    await closing;
+  }
+
+  /** Ends work that has to be undone before the runtime may be closed. */
+  protected async stopWork(): Promise<void> {}
+
+  /** Bytes of the memory that catalytic methods borrow. */
+  protected get auxBytes(): number {
+    return 0;
+  }
+
+  /** Free neighbours, ascending. */
+  protected near(vertex: number, mask: Mask | null): number[] {
+    const all = this.grid.neighbors(vertex);
+    return mask ? all.filter((v) => !mask.bytes[v]) : all;
+  }
 
   /** A vertex that can be used. */
   protected free(vertex: number, where: string): number {
@@ -136,11 +158,12 @@ export abstract class LatticeBase implements AsyncDisposable {
     this.free(t, where);
   }
 
-  /** The adjacency on the host, made once. */
-  protected graph(where: string): Adjacency {
+  /** The adjacency on the host, made once for the present mask. */
+  protected graph(where: string, mask = this.mask): Adjacency {
     this.session.check(where);
     this.addressable(where);
-    this.#adjacency ??= gridAdjacency(this.grid, this.mask, where);
+    if (mask !== this.mask) return gridAdjacency(this.grid, mask, where);
+    this.#adjacency ??= gridAdjacency(this.grid, mask, where);
     return this.#adjacency;
   }
 
@@ -190,9 +213,8 @@ export abstract class LatticeBase implements AsyncDisposable {
   protected forget(): void {
     this.cache.clear();
     this.#adjacency = null;
-    const csr = this.csr;
+    if (this.csr) freeCsr(this.csr);
     this.csr = null;
-    for (const t of csr ? [csr.offsets, csr.neighbors] : []) if (!t.disposed) t.dispose();
   }
 }
 

@@ -23,6 +23,10 @@ export function uploadCsr(rt: Runtime, { offsets, neighbors }: Adjacency): Csr {
   };
 }
 
+export function freeCsr({ offsets, neighbors }: Csr): void {
+  for (const t of [offsets, neighbors]) if (!t.disposed) t.dispose();
+}
+
 /** By arithmetic on the device. `entries`: how many neighbours there are in all. */
 export function computeCsr(rt: Runtime, grid: Grid, mask: Mask | null, entries: number): Csr {
   if (mask) return maskedCsr(rt, grid, mask, entries);

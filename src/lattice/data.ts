@@ -1,7 +1,7 @@
 // Work on data that belongs to a lattice: XOR, transforms, coordinate maps, diffusion, products, sums.
 
 import type { DType, Runtime, Tensor } from '../index.ts';
-import { checkData, type HostData, isTensor, isTyped, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
+import { checkData, type HostData, isNumeric, isTensor, kindOf, type LatticeData, type TypedArray } from './arrays.ts';
 import { type AxisMap, checkElements, mapHost, mapTensor, permutation, reflection, rotation } from './axes.ts';
 import type { BatchOption } from './batch.ts';
 import { type DiffuseOptions, type Diffusion, diffuse, floatOf, resolveDiffusion } from './diffuse.ts';
@@ -107,17 +107,17 @@ export abstract class LatticeDataWork extends LatticeStructure {
     wholeNumber(where, 'steps', steps);
     const how = resolveDiffusion(this.dimensions, o);
     const { vertices } = this.grid;
-    if (!(isTensor(field) ? field.size === vertices : isTyped(field) && field.length === vertices)) {
+    if (!(isTensor(field) ? field.size === vertices : isNumeric(field) && field.length === vertices)) {
       throw invalidArgument({
         where,
         problem: `the field is ${kindOf(field)}, the lattice has ${vertices} vertices`,
         fix: 'Give one value per vertex.',
       });
     }
-    const rt = await this.session.open(where);
     o.batch?.check(this, where);
-    if (isTensor(field)) this.own(rt, field, where);
     const call: Spreading = { field, blocked: this.mask?.bytes ?? null };
+    const rt = await this.session.open(where);
+    if (isTensor(field)) this.own(rt, field, where);
     const together = async (calls: readonly Spreading[]): Promise<Tensor[]> =>
       this.session.within(rt, 'transform', where, () => this.#spreadTogether(rt, calls, steps, how));
     if (!o.batch) return (await together([call]))[0]!;

@@ -66,7 +66,7 @@ export class Graph {
     checkCount(vertices, where);
     const list = [...edges];
     if (2 * list.length > mostEntries) throw tooLarge(vertices, list.length, where);
-    const bad = list.findIndex((e) => !Array.isArray(e));
+    const bad = list.findIndex((e) => !Array.isArray(e) || e.length < 2 || e.length > 3);
     if (bad >= 0)
       throw invalidArgument({
         where,
@@ -112,8 +112,8 @@ export class Graph {
     checkCount(vertices, where);
     const made: Adjacency = {
       vertices,
-      offsets: Int32Array.from(offsets),
-      neighbors: Int32Array.from(neighbors),
+      offsets: wholeNumbers(offsets, 'offset', where),
+      neighbors: wholeNumbers(neighbors, 'neighbour', where),
       weights: weights ? Float64Array.from(weights) : null,
     };
     checkRows(made, neighbors.length, weights?.length ?? neighbors.length, where);
@@ -246,6 +246,18 @@ function checkVertex(vertex: unknown, vertices: number, where: string): void {
 function checkWeight(weight: number, where: string): void {
   if (typeof weight === 'number' && weight > 0 && weight < Number.POSITIVE_INFINITY) return;
   throw invalidArgument({ where, problem: `a weight is ${String(weight)}`, fix: 'Use weights above 0.' });
+}
+
+/** A copy, unless one of them is no whole number of 32 bits. */
+function wholeNumbers(values: ArrayLike<number>, what: string, where: string): Int32Array {
+  const copy = Int32Array.from(values);
+  const bad = copy.findIndex((v, i) => v !== values[i]);
+  if (bad < 0) return copy;
+  throw invalidArgument({
+    where,
+    problem: `${what} ${bad} is ${String(values[bad])}`,
+    fix: 'Use whole numbers from 0 to 2,147,483,647.',
+  });
 }
 
 function checkRows(graph: Adjacency, entries: number, weights: number, where: string): void {

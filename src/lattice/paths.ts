@@ -8,6 +8,7 @@ import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors
 import type { Grid } from './grid.ts';
 import { GridSearch } from './grid-search.ts';
 import { type SearchStart, searchBytes, searchLevels } from './levels.ts';
+import type { Mask } from './mask.ts';
 import { bitLayout, type Reach, searchBits } from './on-device/bits.ts';
 import { countPaths } from './search.ts';
 
@@ -51,7 +52,7 @@ export abstract class LatticePaths extends LatticeBase {
   distance(s: number, t: number): number {
     this.ends(s, t, 'distance');
     if (!this.mask) return this.grid.distance(s, t);
-    const found = this.#searched(s, t, 'distance').distances[t]!;
+    const found = this.#searched(this.mask, s, t, 'distance').distances[t]!;
     return found < 0 ? this.noPath(s, t, 'distance') : found;
   }
 
@@ -59,7 +60,7 @@ export abstract class LatticePaths extends LatticeBase {
   countShortestPaths(s: number, t: number): bigint {
     this.ends(s, t, 'countShortestPaths');
     if (!this.mask) return this.grid.shortestPaths(s, t);
-    return countPaths(this.#searched(s, -1, 'countShortestPaths'), t);
+    return countPaths(this.#searched(this.mask, s, -1, 'countShortestPaths'), t);
   }
 
   /** Simple paths from s to t, each once, shorter ones first. */
@@ -68,8 +69,8 @@ export abstract class LatticePaths extends LatticeBase {
     this.ends(s, t, where);
     const limit = wholeNumber(where, 'limit', o.limit ?? 10_000, 1);
     if (o.maxLength !== undefined) wholeNumber(where, 'maxLength', o.maxLength);
-    const grid = this.grid;
-    const steps = this.mask ? this.#searched(t, -1, where).distances.slice() : null;
+    const { grid, mask } = this;
+    const steps = mask ? this.#searched(mask, t, -1, where).distances.slice() : null;
     const remaining = steps ? (v: number) => steps[v]! : (v: number) => grid.distance(v, t);
     const shortest = remaining(s);
     if (shortest < 0) this.noPath(s, t, where);
@@ -80,7 +81,10 @@ export abstract class LatticePaths extends LatticeBase {
       shortest,
       longest,
       limit,
-      neighbors: (v) => this.neighbors(v),
+      neighbors: (v) => {
+        this.session.check(where);
+        return this.near(v, mask);
+      },
       remaining,
     });
   }
@@ -91,9 +95,11 @@ export abstract class LatticePaths extends LatticeBase {
     this.ends(s, t, where);
     o.batch?.check(this, where);
     const method = this.#method(where, o);
+    const { mask } = this;
     const known = method === 'auto' ? this.cache.get(s, t) : undefined;
-    const path = known ?? (await this.#path(s, t, method, where, o));
-    if (!known) this.cache.set(s, t, path);
+    const path = known ?? (await this.#path(mask, s, t, method, where, o));
+    // A path around another mask is nothing to remember.
+    if (!known && mask === this.mask && !this.session.closed) this.cache.set(s, t, path);
     return { path: [...path], length: path.length - 1, ms: performance.now() - start, cached: known !== undefined };
   }
 
@@ -123,14 +129,15 @@ export abstract class LatticePaths extends LatticeBase {
     this.free(s, where);
     o.batch?.check(this, where);
     const method = this.#method(where, o);
+    const { mask } = this;
     this.addressable(where);
-    if (!this.mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
+    if (!mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
     if (await this.#hostSearch(method, where, o))
-      return this.#searched(s, -1, where, method === 'search').distances.slice();
+      return this.#searched(mask, s, -1, where, method === 'search').distances.slice();
     return this.session.orOnHost(
       where,
-      () => this.#byLevels(s, where, o),
-      () => this.#searched(s, -1, where).distances.slice(),
+      () => this.#byLevels(mask, s, where, o),
+      () => this.#searched(mask, s, -1, where).distances.slice(),
     );
   }
 
@@ -153,17 +160,17 @@ export abstract class LatticePaths extends LatticeBase {
     const { grid, mask } = this;
     if (!mask && method === 'auto') return closedReach(grid, s, most);
     if (method === 'auto' && (await this.session.onHost('path_finding', grid.vertices, where)))
-      return this.#hostReach(s, most);
+      return this.#hostReach(mask, s, most);
     return this.session.orOnHost(
       where,
-      () => this.#byBits(s, most, o.signal),
-      () => (mask ? this.#hostReach(s, most) : closedReach(grid, s, most)),
+      () => this.#byBits(mask, s, most, o.signal),
+      () => (mask ? this.#hostReach(mask, s, most) : closedReach(grid, s, most)),
     );
   }
 
-  async #byBits(s: number, most: number, signal: AbortSignal | undefined): Promise<Reach> {
+  async #byBits(mask: Mask | null, s: number, most: number, signal: AbortSignal | undefined): Promise<Reach> {
     const where = 'reach';
-    const { grid, mask } = this;
+    const { grid } = this;
     const { words } = bitLayout(grid);
     if (words >= 2 ** 31) throw this.tooManyWords(words, where);
     const rt = await this.session.open(where);
@@ -181,8 +188,8 @@ export abstract class LatticePaths extends LatticeBase {
     });
   }
 
-  #hostReach(s: number, most: number): Reach {
-    const { distances, order, reached } = this.#searched(s, -1, 'reach');
+  #hostReach(mask: Mask | null, s: number, most: number): Reach {
+    const { distances, order, reached } = this.#searched(mask, s, -1, 'reach');
     let count = reached;
     while (distances[order[count - 1]!]! > most) count--;
     return { reached: count, levels: distances[order[count - 1]!]! };
@@ -206,27 +213,34 @@ export abstract class LatticePaths extends LatticeBase {
     });
   }
 
-  async #path(s: number, t: number, method: string, where: string, o: SearchOptions): Promise<readonly number[]> {
-    if (!this.mask && (method === 'auto' || method === 'closed')) return this.grid.path(s, t);
+  async #path(
+    mask: Mask | null,
+    s: number,
+    t: number,
+    method: string,
+    where: string,
+    o: SearchOptions,
+  ): Promise<readonly number[]> {
+    if (!mask && (method === 'auto' || method === 'closed')) return this.grid.path(s, t);
     const onHost = (): readonly number[] => {
-      const search = this.#searched(s, method === 'auto' ? -1 : t, where);
+      const search = this.#searched(mask, s, method === 'auto' ? -1 : t, where);
       return search.distances[t]! < 0 ? this.noPath(s, t, where) : search.pathTo(t);
     };
     if (await this.#hostSearch(method, where, o)) return onHost();
     const distances = await this.session.orOnHost(
       where,
-      () => this.#byLevels(s, where, o),
+      () => this.#byLevels(mask, s, where, o),
       () => null,
     );
     if (!distances) return onHost();
     if (distances[t]! < 0) this.noPath(s, t, where);
     const path = [t];
-    for (let v = t; v !== s; path.push(v)) v = this.neighbors(v).find((u) => distances[u] === distances[v]! - 1)!;
+    for (let v = t; v !== s; path.push(v)) v = this.near(v, mask).find((u) => distances[u] === distances[v]! - 1)!;
     return path.reverse();
   }
 
-  async #byLevels(s: number, where: string, { batch, signal }: SearchOptions): Promise<Int32Array> {
-    const start: SearchStart = { mask: this.mask, source: s };
+  async #byLevels(mask: Mask | null, s: number, where: string, { batch, signal }: SearchOptions): Promise<Int32Array> {
+    const start: SearchStart = { mask, source: s };
     const together = (starts: readonly SearchStart[], stop?: AbortSignal): Promise<Int32Array[]> =>
       this.#searchTogether(starts, where, stop);
     if (!batch) return (await together([start], signal))[0]!;
@@ -248,9 +262,14 @@ export abstract class LatticePaths extends LatticeBase {
   }
 
   /** A search from s on the host: the last one, if it went all the way from there and need not be fresh. */
-  #searched(s: number, t: number, where: string, fresh = false): GridSearch {
+  #searched(mask: Mask | null, s: number, t: number, where: string, fresh = false): GridSearch {
+    this.session.check(where);
     this.addressable(where);
-    this.#search ??= new GridSearch(this.grid, this.mask);
+    if (mask !== this.mask) {
+      this.searches++;
+      return new GridSearch(this.grid, mask).from(s, t);
+    }
+    this.#search ??= new GridSearch(this.grid, mask);
     if (!fresh && this.#search.whole && this.#search.source === s && t === -1) return this.#search;
     this.searches++;
     return this.#search.from(s, t);

@@ -76,8 +76,11 @@ export class Session {
 
   /** Refuses everything after disposal. */
   check(where: string): void {
-    if (!this.#closed) return;
-    throw new DisposedError({
+    if (this.#closed) throw this.disposed(where);
+  }
+
+  disposed(where: string): DisposedError {
+    return new DisposedError({
       code: 'DISPOSED',
       message: `${where}: the ${this.#name} was disposed`,
       fix: `Make a new ${this.#name}.`,
@@ -104,10 +107,17 @@ export class Session {
    */
   async onHost(op: OperationType, vertices: number, where: string): Promise<boolean> {
     this.check(where);
-    const { device, routing } = this.#options;
-    if (device === 'cpu' || (device === 'auto' && routing && vertices < smallVertices)) return true;
+    if (this.keptOnHost(vertices) !== null) return true;
     const rt = await this.open(where);
     return isHost(rt, this.chosen(rt, op, where, vertices));
+  }
+
+  /** Why a search or sum over so many vertices stays on the host whatever the router says; null where it is asked. */
+  keptOnHost(vertices: number): string | null {
+    const { device, routing } = this.#options;
+    if (device === 'cpu') return "device: 'cpu' was asked for";
+    if (device !== 'auto' || !routing || vertices >= smallVertices) return null;
+    return `the lattice is small: the host is done before a GPU has started (below ${smallVertices})`;
   }
 
   /** The device that work with these dtypes is pinned to; null leaves it to the router. */
@@ -145,11 +155,13 @@ export class Session {
   }
 
   /** Does work on a device; if that fails for reasons of the device, the same on the host, and remembers it. */
-  async orOnHost<T>(where: string, onDevice: () => Promise<T>, onHost: () => T): Promise<T> {
+  async orOnHost<T>(where: string, onDevice: () => Promise<T>, onHost: () => T | Promise<T>): Promise<T> {
     try {
       return await onDevice();
     } catch (error) {
-      if (this.#closed || !deviceFailed.some((kind) => error instanceof kind)) throw error;
+      // Closing the runtime under the work is not a failure of the device.
+      this.check(where);
+      if (!deviceFailed.some((kind) => error instanceof kind)) throw error;
       // After an earlier failure the last work ran on the host; the device that was asked for is the one that failed.
       const { device } = this.#options;
       const from = device === 'auto' || device === 'gpu' ? (this.#last ?? device) : device;
@@ -158,10 +170,11 @@ export class Session {
     }
   }
 
-  /** Ends it. A runtime that was given stays open. */
-  async close(): Promise<void> {
+  /** Ends it: from now on everything is refused. A runtime that was given stays open; its own is closed `after` this. */
+  async close(after?: Promise<unknown>): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    await after;
     if (this.#options.runtime) return;
     const rt = await this.#opening?.catch(() => null);
     await rt?.close();

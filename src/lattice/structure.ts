@@ -5,7 +5,7 @@ import { type Analysis, analysis, closedForm, estimateMemory, masked } from './a
 import { MiB } from './base.ts';
 import type { BatchOption } from './batch.ts';
 import { betweenness, orbitsOf, sharedByOrbit, symmetricBetweenness } from './brandes.ts';
-import { type Csr, computeCsr, denseAdjacency, uploadCsr } from './build.ts';
+import { type Csr, computeCsr, denseAdjacency, freeCsr, uploadCsr } from './build.ts';
 import {
   betweennessDivisor,
   type CentralityKind,
@@ -81,9 +81,10 @@ export abstract class LatticeStructure extends LatticePaths {
     this.session.check(where);
     o.batch?.check(this, where);
     if (!o.dense) return this.build();
+    const { grid, mask } = this;
     const rt = await this.session.open(where);
-    this.affordable(rt, 4 * this.grid.vertices ** 2, 'a dense matrix', where);
-    return this.session.within(rt, 'lattice_creation', where, () => denseAdjacency(rt, this.grid, this.mask));
+    this.affordable(rt, 4 * grid.vertices ** 2, 'a dense matrix', where);
+    return this.session.within(rt, 'lattice_creation', where, () => denseAdjacency(rt, grid, mask));
   }
 
   async analyze(o: AnalyzeOptions = {}): Promise<Analysis> {
@@ -93,7 +94,7 @@ export abstract class LatticeStructure extends LatticePaths {
     const method = oneOf(where, 'method', o.method ?? 'auto', analyzeMethods);
     const { grid, mask } = this;
     if (!mask) return closedForm(grid);
-    const host = (): Analysis => masked(grid, mask, this.graph(where));
+    const host = (): Analysis => masked(grid, mask, this.graph(where, mask));
     const places = grid.vertices ** 2 * (o.batch?.lattices.length ?? 1);
     if (places > mostPlaces) return host();
     if (method === 'auto' && (await this.session.onHost('graph_algorithm', places, where))) return host();
@@ -145,10 +146,10 @@ export abstract class LatticeStructure extends LatticePaths {
     o.batch?.check(this, where);
     const method = oneOf(where, 'method', o.method ?? 'auto', centralityMethods);
     this.addressable(where);
-    const host = (): Float64Array => (this.mask ? this.#maskedCentrality(kind) : this.#gridCentrality(kind));
+    const { mask, vertices: n } = this;
+    const host = (): Float64Array => (mask ? this.#maskedCentrality(mask, kind) : this.#gridCentrality(kind));
     const values =
-      kind === 'betweenness' && method !== 'host' ? await this.#betweenness(method, host, o.signal) : host();
-    const n = this.vertices;
+      kind === 'betweenness' && method !== 'host' ? await this.#betweenness(mask, method, host, o.signal) : host();
     const divisors: Readonly<Record<CentralityKind, number>> = {
       betweenness: betweennessDivisor(n),
       degree: n - 1,
@@ -174,12 +175,13 @@ export abstract class LatticeStructure extends LatticePaths {
 
   /** On a device where that is asked for or pays; on the host otherwise. */
   async #betweenness(
+    mask: Mask | null,
     method: 'auto' | 'device',
     host: () => Float64Array,
     signal: AbortSignal | undefined,
   ): Promise<Float64Array> {
     const where = 'centrality';
-    const { grid, mask } = this;
+    const { grid } = this;
     const orbits = mask ? null : orbitsOf(grid.vertices, (v) => grid.orbit(v));
     const sources = orbits?.sources ?? Int32Array.from(freeVertices(mask!));
     const places = sources.length * grid.vertices;
@@ -207,7 +209,6 @@ export abstract class LatticeStructure extends LatticePaths {
 
   #gridCentrality(kind: CentralityKind): Float64Array {
     const { grid } = this;
-    this.addressable('centrality');
     const each = (f: (v: number) => number): Float64Array =>
       Float64Array.from({ length: grid.vertices }, (_, v) => f(v));
     const sines = Array.from({ length: grid.size }, (_, x) => Math.sin((Math.PI * (x + 1)) / (grid.size + 1)));
@@ -216,16 +217,16 @@ export abstract class LatticeStructure extends LatticePaths {
       degree: () => each((v) => grid.neighbors(v).length),
       closeness: () => each((v) => (grid.vertices - 1) / grid.distanceSum(v)),
       eigenvector: () => each((v) => grid.coords(v).reduce((product, x) => (product * sines[x]!) / most, 1)),
-      betweenness: () => symmetricBetweenness(this.graph('centrality'), (v) => grid.orbit(v)),
+      betweenness: () => symmetricBetweenness(this.graph('centrality', null), (v) => grid.orbit(v)),
     };
     return by[kind]();
   }
 
-  #maskedCentrality(kind: CentralityKind): Float64Array {
-    const graph = this.graph('centrality');
+  #maskedCentrality(mask: Mask, kind: CentralityKind): Float64Array {
+    const graph = this.graph('centrality', mask);
     const by: Readonly<Record<CentralityKind, () => Float64Array>> = {
       degree: () => degrees(graph),
-      closeness: () => closeness(graph, this.vertices),
+      closeness: () => closeness(graph, graph.vertices - mask.blocked),
       eigenvector: () => eigenvector(graph),
       betweenness: () => betweenness(graph),
     };
@@ -242,20 +243,30 @@ export abstract class LatticeStructure extends LatticePaths {
     signal?.throwIfAborted();
     this.affordable(rt, estimate.csr, 'the adjacency', where);
     const host = await this.session.onHost('lattice_creation', this.grid.vertices, where);
-    const entries = 2 * this.edges;
-    const csr = this.session.within(rt, 'lattice_creation', where, () =>
-      host ? uploadCsr(rt, this.graph(where)) : computeCsr(rt, this.grid, this.mask, entries),
-    );
-    await rt.flush({ signal }, csr.offsets, csr.neighbors);
-    this.session.check(where);
-    this.cache.clear();
-    this.csr = csr;
-    return csr;
+    for (;;) {
+      const { mask } = this;
+      const entries = 2 * this.edges;
+      const csr = this.session.within(rt, 'lattice_creation', where, () =>
+        host ? uploadCsr(rt, this.graph(where)) : computeCsr(rt, this.grid, mask, entries),
+      );
+      try {
+        await rt.flush({ signal }, csr.offsets, csr.neighbors);
+        this.session.check(where);
+      } catch (error) {
+        freeCsr(csr);
+        throw error;
+      }
+      this.cache.clear();
+      if (mask === this.mask) return (this.csr = csr);
+      // Other vertices were blocked in the meantime: what a lattice has built is of the mask it has.
+      freeCsr(csr);
+    }
   }
 
   protected override forget(): void {
+    // A build that goes on sees the other mask by itself.
+    if (this.csr) this.#building = null;
     super.forget();
-    this.#building = null;
   }
 }
 

@@ -16,11 +16,12 @@ export interface Left {
   readonly line: string;
 }
 
-interface Watched extends Left {
+interface Watched {
   /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
   tensor: Handle | null;
-  /** Disposed of, or nothing is left of it. */
-  gone: boolean;
+  /** Null once the tensor was disposed of: the registry holds this until the collector finds the tensor. */
+  node: Node | null;
+  readonly line: string;
 }
 
 /** As long as the event loop does not turn nothing is collected anyway: those who wait for it lose nothing. */
@@ -34,10 +35,10 @@ export class Backstop {
 
   constructor(found: (left: Left) => void) {
     this.#registry = new FinalizationRegistry((group) => {
-      for (const left of group) {
-        if (left.gone) continue;
+      for (const { node, line } of group) {
+        if (node === null) continue;
         this.count--;
-        found(left);
+        found({ node, line });
       }
     });
   }
@@ -45,7 +46,7 @@ export class Backstop {
   add(tensor: Handle, node: Node, line: string): void {
     if (this.#waiting.length === 0) nextTurn(this.settle);
     else if (this.#waiting.length >= mostWaiting) this.settle();
-    const left: Watched = { tensor, node, line, gone: false };
+    const left: Watched = { tensor, node, line };
     tensor.guard = left;
     this.#waiting.push(left);
   }
@@ -54,8 +55,8 @@ export class Backstop {
   remove({ guard }: Handle): void {
     if (guard === null) return;
     const left = guard instanceof Member ? guard.left : (guard as Watched);
-    if (left.gone) return;
-    left.gone = true;
+    if (left.node === null) return;
+    left.node = null;
     // Those that wait are not counted yet.
     if (left.tensor === null) this.count--;
     left.tensor = null;
@@ -70,9 +71,12 @@ export class Backstop {
     for (const left of waiting) {
       const { tensor, node } = left;
       left.tensor = null;
+      if (node === null) continue;
       // A state of a recurrence that was given up: nothing to free.
-      left.gone ||= !node.storage && node.sources.length === 0;
-      if (left.gone) continue;
+      if (!node.storage && node.sources.length === 0) {
+        left.node = null;
+        continue;
+      }
       this.count++;
       if (node.storage) this.#registry.register(tensor!, [left]);
       else {

@@ -76,7 +76,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     const known = signatures.find(args, inputs);
     const asked = known ?? signatures.learn(verified, args, inputs);
     last = asked;
-    if (recipes.any) recipes.restoreAll(inputs);
+    if (recipes.any) recipes.restore(inputs);
     const { draws } = asked.signature;
     let outputs: Node[];
     if (draws.length > 0) outputs = repeat(asked, known ? drawn(asked, host) : asked.scalars)(inputs);

@@ -48,7 +48,7 @@ export interface StudioOptions {
   readonly open?: boolean | undefined;
   /** Samples kept, one a second. Default 600: ten minutes. */
   readonly history?: number | undefined;
-  /** Let the page switch profiling on and off. Default false: it only looks. */
+  /** Let the page switch profiling on and off, and change settings of fields. Default false: it only looks. */
   readonly allowControl?: boolean | undefined;
   /** Rules of alerts. Default: `defaultAlerts`. */
   readonly alerts?: readonly AlertRule[] | undefined;

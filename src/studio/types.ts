@@ -2,7 +2,7 @@
 // null, never 0. Times are milliseconds since 1970 unless a name says otherwise.
 
 import type { JobStatus } from '../batch/index.ts';
-import type { FieldState, LoopReport, Model } from '../field/index.ts';
+import type { FieldState, LoopReport, Model, SettingView } from '../field/index.ts';
 import type { CleanupReport, Holder, LeakReport, RuntimeSnapshot } from '../index.ts';
 import type { Suggestion } from '../profile/index.ts';
 
@@ -246,6 +246,8 @@ export interface FieldView {
   readonly sensors: readonly number[] | null;
   readonly motors: readonly number[] | null;
   readonly state: FieldState | null;
+  /** Those that have an effect in its model, as they are now. */
+  readonly settings: readonly SettingView[];
   /** Its loop, if one runs or ran: of the last ticks, latencies in 32 bins from 0 to two periods. */
   readonly loop: {
     readonly hz: number;
@@ -307,7 +309,7 @@ export interface StudioSnapshot {
     readonly gpuforge: string;
     readonly node: string;
   };
-  /** Whether the page may switch profiling on and off. */
+  /** Whether the page may switch profiling, and change settings of fields. */
   readonly control: boolean;
   readonly clients: number;
   readonly health: StudioHealth;

@@ -4,7 +4,7 @@ import type { DType } from '../base/dtype.ts';
 import { nextBelow, nextFrom } from '../base/neighbours.ts';
 import { args, makeNode, type Node } from '../graph/node.ts';
 import { roundTo } from '../kernel/semantics.ts';
-import { alu, cast, constant } from './build.ts';
+import { alu, cast, constant, expand, reshape } from './build.ts';
 
 const rotations = [
   [13, 15, 26, 6],
@@ -15,9 +15,14 @@ const rotations = [
 export function counterOf(rows: number, size: number): readonly [Node, Node | null] {
   const iota = (dtype: DType): Node => makeNode('iota', dtype, [rows, size], [], args.axis(1));
   if (size <= 2 ** 32) return [iota('u32'), null];
-  const number = iota('u64');
-  return [cast(number, 'u32'), cast(alu('shr', number, constant('u64', 32, true)), 'u32')];
+  return words(iota('u64'));
 }
+
+/** The two words of a number of 64 bits, the low one first. */
+const words = (n: Node): readonly [Node, Node] => [
+  cast(n, 'u32'),
+  cast(alu('shr', n, constant('u64', 32, true)), 'u32'),
+];
 
 export function threefry(key0: Node, key1: Node, [low, high]: readonly [Node, Node | null]): [Node, Node] {
   const parity = alu('xor', alu('xor', key0, key1), constant('u32', 0x1bd11bda, true));
@@ -92,42 +97,93 @@ function upperProduct(x: Node, n: number): Node {
   return alu('add', alu('add', alu('mul', upper(x), high), upper(middle)), upper(other));
 }
 
-/** Box and Muller's transform; 1 - u keeps zero out of the logarithm. */
-export function gauss([x, y]: readonly [Node, Node], type: 'f32' | 'f64'): Node {
-  const one = constant(type, 1);
-  const u = alu('sub', one, unit([x, y], type));
-  const v = unit([y, x], type);
-  const [log, turn] = type === 'f32' ? [logOfUnit(u), cosOfTurn(v)] : [alu('log', u), cosOf(v)];
-  return alu('mul', alu('sqrt', alu('mul', log, constant(type, -2))), turn);
+/**
+ * Two elements of f32 share a draw: of every 128 elements of a row the first 64 are made of the first words of 64 draws, the others of
+ * the second words of the same draws. So a draw is made once where both are computed together (`kernel/blocks.ts`), in stretches
+ * that vectors of any device divide.
+ */
+const stretch = 64;
+
+/** Counters of draws that serve two elements each, and how their two results become elements. */
+export interface Pairs {
+  readonly counter: readonly [Node, Node | null];
+  /** A value for each row, for all of its draws. */
+  readonly ofRow: (value: Node) => Node;
+  /** The elements of all rows, in their order: the first result of a draw or the second. */
+  readonly elements: (first: Node, second: Node) => Node;
 }
 
-const cosOf = (v: Node): Node => alu('cos', alu('mul', v, constant('f64', 2 * Math.PI, true)));
+export function pairsOf(rows: number, size: number): Pairs {
+  const blocks = Math.ceil(size / (2 * stretch));
+  const shape = [rows, blocks, 2, stretch];
+  const wide = blocks * stretch > 2 ** 32;
+  const iota = (dtype: DType, axis: number): Node => makeNode('iota', dtype, shape, [], args.axis(axis));
+  const number = (dtype: DType): Node =>
+    alu('add', alu('mul', iota(dtype, 1), constant(dtype, stretch, true)), iota(dtype, 3));
+  const isFirst = alu('eq', iota('u32', 2), constant('u32', 0, true));
+  return {
+    counter: wide ? words(number('u64')) : [number('u32'), null],
+    ofRow: (value) => (value.size === 1 ? value : expand(reshape(value, [rows, 1, 1, 1]), shape)),
+    elements: (first, second) => {
+      const all = reshape(alu('where', isFirst, first, second), [rows, 2 * blocks * stretch]);
+      if (2 * blocks * stretch === size) return all;
+      return makeNode('slice', all.dtype, [rows, size], [all], args.slice([0, 0], [1, 1]));
+    },
+  };
+}
 
-// Functions for any argument take most of the time of a normal number. Their arguments here are whole multiples of 2^-24 between 0
-// and 1: no range to reduce, no special values. The coefficients are least-squares fits at Chebyshev nodes.
+/** Box and Muller's transform in f64, of which the first result is used; 1 - u keeps zero out of the logarithm. */
+export function gauss([x, y]: readonly [Node, Node]): Node {
+  const number = (v: number): Node => constant('f64', v, true);
+  const u = alu('sub', number(1), unit([x, y], 'f64'));
+  const turn = alu('mul', unit([y, x], 'f64'), number(2 * Math.PI));
+  return alu('mul', alu('sqrt', alu('mul', alu('log', u), number(-2))), alu('cos', turn));
+}
 
-/** log(u) for u in (0, 1], to 1e-7 of its value: u = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2. */
-function logOfUnit(u: Node): Node {
+// Functions for any argument take most of the time of a normal number. In f32 their arguments are whole multiples of 2^-24 between 0
+// and 1, or of 2^-23: no range to reduce, no special values. The coefficients have the least largest error.
+
+/**
+ * Both results of Box and Muller's transform in f32. The radius is that of u = ((x >> 8) + 1) · 2^-24, which is never 0. The angle is
+ * within half a turn, from the upper 23 bits of y; the last bit of y turns it by the other half, which is the sign of the radius.
+ */
+export function gaussPair([x, y]: readonly [Node, Node]): readonly [Node, Node] {
+  const length = alu('sqrt', minusTwiceLog(unitAbove(x)));
+  const sign = alu('shl', y, constant('u32', 31, true));
+  const radius = reinterpret(alu('xor', reinterpret(length, 'u32'), sign), 'f32');
+  const turn = alu('sub', mantissa(y), constant('f32', 1.5, true));
+  const square = alu('mul', turn, turn);
+  const sine = alu('mul', turn, horner(square, sineOfHalfTurns));
+  return [alu('mul', radius, horner(square, cosineOfHalfTurns)), alu('mul', radius, sine)];
+}
+
+/** The upper 24 bits of a word, as a multiple of 2^-24 in (0, 1]. */
+function unitAbove(x: Node): Node {
+  const whole = alu('add', alu('shr', x, constant('u32', 8, true)), constant('u32', 1, true));
+  return alu('mul', cast(whole, 'f32'), constant('f32', 2 ** -24, true));
+}
+
+/** The upper 23 bits of a word, as a float in [1, 2). */
+const mantissa = (x: Node): Node =>
+  reinterpret(alu('or', alu('shr', x, constant('u32', 9, true)), constant('u32', 0x3f800000, true)), 'f32');
+
+/** -2 log(u) for u in (0, 1], to 2e-7 of its value: u = 2^-k (1 + f) with 1 + f between the roots of 1/2 and 2. */
+function minusTwiceLog(u: Node): Node {
   const int = (v: number): Node => constant('i32', v, true);
   const bits = reinterpret(u, 'i32');
-  const k = alu('shr', alu('sub', bits, int(0x3f3504f3)), int(23));
-  const f = alu('sub', reinterpret(alu('sub', bits, alu('shl', k, int(23))), 'f32'), constant('f32', 1, true));
-  const tail = alu('mul', alu('mul', f, f), horner(f, logTail));
-  const whole = alu('mul', cast(k, 'f32'), constant('f32', Math.LN2, true));
-  return alu('add', whole, alu('add', f, tail));
+  const k = alu('shr', alu('sub', int(0x3f3504f3 + 0x7fffff), bits), int(23));
+  const f = alu('sub', reinterpret(alu('add', bits, alu('shl', k, int(23))), 'f32'), constant('f32', 1, true));
+  const whole = alu('mul', cast(k, 'f32'), constant('f32', 2 * Math.LN2, true));
+  return alu('add', whole, alu('mul', f, horner(f, minusTwiceLogOver)));
 }
 
-/** cos(2πv) for v in [0, 1): the sine of a quarter turn at most, to 1e-7. */
-function cosOfTurn(v: Node): Node {
-  const number = (n: number): Node => constant('f32', n, true);
-  const s = alu('sub', alu('abs', alu('sub', v, number(0.5))), number(0.25));
-  return alu('mul', s, horner(alu('mul', s, s), sineOfTurn));
-}
-
-/** Of (log(1 + f) - f) / f², by powers of f. */
-const logTail = [-0.49999995, 0.3333366, -0.2500161, 0.19973106, -0.16575048, 0.1480646, -0.14257795, 0.090042021];
-/** Of sin(2πs) / s, by powers of s². */
-const sineOfTurn = [6.2831853, -41.341681, 81.602481, -76.581285, 39.760722];
+/** Of -2 log(1 + f) / f, by powers of f. */
+const minusTwiceLogOver = [
+  -1.9999999, 1.0000073, -0.6667012, 0.49939817, -0.39800346, 0.34501696, -0.3244505, 0.20213528,
+];
+/** Of cos(πs) and sin(πs) / s for s within a half, by powers of s². */
+const cosineOfHalfTurns = [0.99999994, -4.934793, 4.058412, -1.3318802, 0.21969679];
+const sineOfHalfTurns = [3.1415925, -5.167707, 2.5500317, -0.5980464, 0.07722225];
 
 const horner = (x: Node, coefficients: readonly number[]): Node =>
   coefficients.map((c) => constant('f32', c, true)).reduceRight((sum, c) => alu('add', alu('mul', sum, x), c));

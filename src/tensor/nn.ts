@@ -1,26 +1,17 @@
 // Building blocks of neural networks and signal processing: convolution, pooling, softmax, normalisation.
 
-import { checkFinite, shown } from '../base/arguments.ts';
-import { accumulatorFor, type DType, floatFor, intRange, isFloat, promote } from '../base/dtype.ts';
-import { checkCount, normalizeAxes, normalizeAxis, show, sizeOf } from '../base/shape.ts';
-import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { checkFinite } from '../base/arguments.ts';
+import { accumulatorFor, type DType, floatFor, intRange, isFloat } from '../base/dtype.ts';
+import { checkShape, normalizeAxes, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
+import { ShapeError } from '../errors.ts';
+import type { Node } from '../graph/node.ts';
 import type { FloatOf, Joined } from './arithmetic.ts';
-import { alu, cast, constant, expand, operandsOf, permute, reshape, type ScalarInput } from './build.ts';
-import { Linear, matmulNode } from './linear.ts';
+import { alu, cast, constant, expand, operandsOf, type ScalarInput } from './build.ts';
+import { type ConvOptions, convKernelNode, convNode, convTransposeNode } from './conv.ts';
+import { Linear } from './linear.ts';
 import { finite, meanOf, reduce, varianceOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';
-import { padded as bordered } from './views.ts';
-
-type PerAxis = number | readonly number[];
-
-export interface ConvOptions {
-  readonly stride?: PerAxis | undefined;
-  /** On both sides of each spatial axis; 'same' keeps the size for stride 1. */
-  readonly padding?: PerAxis | 'same' | undefined;
-  readonly dilation?: PerAxis | undefined;
-  readonly groups?: number | undefined;
-}
+import { folded, type PerAxis, type Sides, windowed, windowing } from './windowing.ts';
 
 export interface PoolOptions {
   /** The window itself if not given. */
@@ -31,15 +22,15 @@ export interface PoolOptions {
 export interface WindowOptions {
   readonly stride?: PerAxis | undefined;
   readonly dilation?: PerAxis | undefined;
-  /** Zeros on both sides of each windowed axis. */
-  readonly padding?: PerAxis | undefined;
+  /** Zeros on both sides of each windowed axis, or `[before, after]` for each. */
+  readonly padding?: PerAxis | Sides | undefined;
   /** The axes that are windowed, as many as the window has sizes. Default: the last ones. */
   readonly axes?: readonly number[] | undefined;
 }
 
 export abstract class Network<D extends DType = DType> extends Linear<D> {
   /**
-   * 1-d convolution (cross-correlation): [N, C, L] with kernels [O, C / groups, K].
+   * 1-d convolution (cross-correlation): [N, C, L] with kernels [O, C / groups, K], or by `layout`.
    * @example rt.tensor([[[1, 2, 3]]]).conv1d(rt.tensor([[[1, 1]]])) // → [[[3, 5]]]
    */
   conv1d<E extends DType>(kernel: Tensor<E>, options: ConvOptions = {}): Tensor<Joined<D, E>> {
@@ -47,7 +38,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
   }
 
   /**
-   * 2-d convolution (cross-correlation): [N, C, H, W] with kernels [O, C / groups, KH, KW].
+   * 2-d convolution (cross-correlation): [N, C, H, W] with kernels [O, C / groups, KH, KW], or by `layout`.
    * @example rt.ones([1, 1, 3, 3]).conv2d(rt.ones([1, 1, 2, 2])) // → [[[[4, 4], [4, 4]]]]
    */
   conv2d<E extends DType>(kernel: Tensor<E>, options: ConvOptions = {}): Tensor<Joined<D, E>> {
@@ -55,7 +46,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
   }
 
   /**
-   * 3-d convolution (cross-correlation): [N, C, D, H, W] with kernels [O, C / groups, KD, KH, KW].
+   * 3-d convolution (cross-correlation): [N, C, D, H, W] with kernels [O, C / groups, KD, KH, KW], or by `layout`.
    * @example rt.ones([1, 1, 2, 2, 2]).conv3d(rt.ones([1, 1, 2, 2, 2])) // → [[[[[8]]]]]
    */
   conv3d<E extends DType>(kernel: Tensor<E>, options: ConvOptions = {}): Tensor<Joined<D, E>> {
@@ -68,13 +59,59 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
   }
 
   /**
+   * Transposed convolution: every element times the kernel, added up where its window lies in a tensor of `shape`. It is the gradient of
+   * a convolution with these options by its input, over as many axes as the kernel has beside its channels.
+   * @example rt.ones([1, 1, 2]).convTranspose(rt.tensor([[[1, 10]]]), [1, 1, 3]) // → [[[1, 11, 10]]]
+   */
+  convTranspose<E extends DType>(kernel: Tensor<E>, shape: Shape, options: ConvOptions = {}): Tensor<Joined<D, E>> {
+    checkShape(shape, 'convTranspose');
+    const node = this.sibling(kernel, 'convTranspose').node;
+    return this.make(convTransposeNode(this.node, node, shape, options, kernel.rank - 2, 'convTranspose'));
+  }
+
+  /**
+   * The gradient of a convolution of this tensor by its kernel, which has the given shape, from the gradient of its result.
+   * @example rt.tensor([[[1, 2, 3]]]).convKernelGradient(rt.ones([1, 1, 2]), [1, 1, 2]) // → [[[3, 5]]]
+   */
+  convKernelGradient<E extends DType>(
+    gradient: Tensor<E>,
+    shape: Shape,
+    options: ConvOptions = {},
+  ): Tensor<Joined<D, E>> {
+    checkShape(shape, 'convKernelGradient');
+    const node = this.sibling(gradient, 'convKernelGradient').node;
+    return this.make(convKernelNode(this.node, node, shape, options, shape.length - 2, 'convKernelGradient'));
+  }
+
+  /**
    * A view of all windows over the last axes: those axes get the number of windows, and the windows become new last axes.
    * @example rt.tensor([1, 2, 3]).windows([2]) // → [[1, 2], [2, 3]]
    * @example rt.tensor([1, 2, 3, 4, 5]).windows([2], { stride: 2, dilation: 2 }) // → [[1, 3], [3, 5]]
    */
   windows(window: readonly number[], options: WindowOptions = {}): Tensor<D> {
     const axes = options.axes && normalizeAxes(options.axes, this.rank, 'windows');
-    return this.make<D>(windowed(this.node, window, options, 0, 'windows', axes));
+    return this.make<D>(windowed(this.node, windowing(this.shape, window, options, 'windows', axes), 0, 'windows'));
+  }
+
+  /**
+   * The opposite of `windows`: adds every element of every window where `windows` of a tensor of `shape` takes it from (overlap-add).
+   * @example rt.tensor([[1, 2], [3, 4]]).fold([3]) // → [1, 5, 4]
+   * @example rt.tensor([[1, 2], [3, 4]]).fold([4], { stride: 2 }) // → [1, 2, 3, 4]
+   */
+  fold(shape: Shape, options: WindowOptions = {}): Tensor<D> {
+    checkShape(shape, 'fold');
+    const axes = options.axes && normalizeAxes(options.axes, shape.length, 'fold');
+    const w = windowing(shape, this.shape.slice(shape.length), options, 'fold', axes);
+    const wanted = [...shape.map((d, i) => w.counts[w.axes.indexOf(i)] ?? d), ...w.sizes];
+    if (!sameShape(this.shape, wanted)) {
+      throw new ShapeError({
+        code: 'SHAPE_MISMATCH',
+        message: `fold: windows over ${show(shape)} have the shape ${show(wanted)}, not ${show(this.shape)}`,
+        fix: 'Give the shape and the options that the windows were made with.',
+        where: 'fold',
+      });
+    }
+    return this.make<D>(folded(this.node, shape, w));
   }
 
   /**
@@ -85,7 +122,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
     // Devices compare numbers.
     const x = this.dtype === 'bool' ? cast(this.node, 'u8') : this.node;
     const axes = window.map((_, i) => this.rank - window.length + i);
-    const windows = windowed(x, window, { ...options, stride: options.stride ?? window }, lowestOf(x.dtype), 'maxPool');
+    const windows = pooled(x, window, options, lowestOf(x.dtype), 'maxPool');
     const top = reduce('max', windows, { axis: axes.map((a) => a + window.length) }, 'maxPool');
     return this.make<D>(cast(top, this.dtype));
   }
@@ -97,7 +134,7 @@ export abstract class Network<D extends DType = DType> extends Linear<D> {
   avgPool(window: readonly number[], options: PoolOptions = {}): Tensor<FloatOf<D>> {
     const axes = window.map((_, i) => this.rank - window.length + i);
     const x = cast(this.node, floatFor(this.dtype));
-    const windows = windowed(x, window, { ...options, stride: options.stride ?? window }, 0, 'avgPool');
+    const windows = pooled(x, window, options, 0, 'avgPool');
     return this.make(meanOf(windows, { axis: axes.map((a) => a + window.length) }, 'avgPool'));
   }
 
@@ -164,98 +201,14 @@ function softmaxParts(node: Node, axis: number | readonly number[], where: strin
   return { type, shifted, exp, sum: expand(reduce('sum', exp, options, where), shape) };
 }
 
+/** Windows that lie side by side unless a stride is given. */
+function pooled(x: Node, window: readonly number[], options: PoolOptions, fill: ScalarInput, where: string): Node {
+  const settings = { ...options, stride: options.stride ?? window };
+  return windowed(x, windowing(x.shape.values, window, settings, where), fill, where);
+}
+
 function lowestOf(t: DType): ScalarInput {
   if (isFloat(t)) return Number.NEGATIVE_INFINITY;
   const [lo] = intRange[t as keyof typeof intRange];
   return t === 'i64' || t === 'u64' ? lo : Number(lo);
-}
-
-function perAxis(value: PerAxis, count: number, name: string, least: number, where: string): readonly number[] {
-  const list = typeof value === 'number' ? new Array<number>(count).fill(value) : value;
-  if (!Array.isArray(list) || list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
-    throw new ArgumentError({
-      code: 'BAD_OPTION',
-      message: `${where}: ${name} is ${shown(value)}`,
-      fix: `Give a whole number of at least ${least}, or one for each of the ${count} axes.`,
-      where,
-    });
-  }
-  return list;
-}
-
-/** The windows over some axes, by default the last: they get the number of windows, and the windows become new last axes. */
-function windowed(
-  x: Node,
-  window: readonly number[],
-  options: { stride?: PerAxis | undefined; padding?: PerAxis | 'same' | undefined; dilation?: PerAxis | undefined },
-  fill: ScalarInput,
-  where: string,
-  axes: readonly number[] = window.map((_, i) => x.shape.values.length - window.length + i),
-): Node {
-  const count = window.length;
-  const shape = x.shape.values;
-  if (count > shape.length || axes.length !== count) {
-    throw new ShapeError({
-      code: 'BAD_RANK',
-      message: `${where}: a window ${show(window)} over a tensor of shape ${show(shape)}`,
-      fix: 'Give one size for each windowed axis: [2, 2].',
-      where,
-    });
-  }
-  const sizes = perAxis(window, count, 'the window', 1, where);
-  const strides = perAxis(options.stride ?? 1, count, 'stride', 1, where);
-  const dilations = perAxis(options.dilation ?? 1, count, 'dilation', 1, where);
-  const reach = sizes.map((k, i) => (k - 1) * dilations[i]! + 1);
-  const same = options.padding === 'same';
-  const sides: [number, number][] = same
-    ? reach.map((r) => [Math.floor((r - 1) / 2), Math.ceil((r - 1) / 2)])
-    : perAxis((options.padding ?? 0) as PerAxis, count, 'padding', 0, where).map((p) => [p, p]);
-  const widths: [number, number][] = shape.map((_, i) => sides[axes.indexOf(i)] ?? [0, 0]);
-  const padded = bordered(x, widths, fill, where);
-  const counts = sizes.map((_, i) => {
-    const length = padded.shape.values[axes[i]!]!;
-    const n = Math.floor((length - reach[i]!) / strides[i]!) + 1;
-    if (n < 1) {
-      throw new ShapeError({
-        code: 'SHAPE_MISMATCH',
-        message: `${where}: a window of ${sizes[i]} (reaching over ${reach[i]}) does not fit axis ${axes[i]} of ${show(shape)}`,
-        fix: 'Use a smaller window or more padding.',
-        where,
-      });
-    }
-    return n;
-  });
-  const rows = sizes.map((size, i) => ({ axis: axes[i]!, size, stride: strides[i]!, dilation: dilations[i]! }));
-  const kept = shape.map((d, i) => counts[axes.indexOf(i)] ?? d);
-  const result = checkCount([...kept, ...sizes], where);
-  return makeNode('window', x.dtype, result, [padded], args.window(rows));
-}
-
-// As a matrix product: kernels [groups, O/g, C/g·K] times windows [N, groups, C/g·K, positions].
-function convNode(x: Node, kernel: Node, options: ConvOptions, spatial: number, where: string): Node {
-  const dtype = promote(x.dtype, kernel.dtype);
-  const [xs, ks] = [x.shape.values, kernel.shape.values];
-  const { groups = 1 } = options;
-  const fits = xs.length === spatial + 2 && ks.length === spatial + 2 && Number.isInteger(groups) && groups >= 1;
-  const [n, c, o] = [xs[0]!, xs[1]!, ks[0]!];
-  if (!fits || ks[1]! * groups !== c || o % groups !== 0) {
-    throw new ShapeError({
-      code: 'SHAPE_MISMATCH',
-      message: `${where}: input ${show(xs)} and kernel ${show(ks)} with ${groups} groups`,
-      fix: `Input is [N, C, …${spatial} axes], kernel [O, C / groups, …${spatial} axes], and groups divides both C and O.`,
-      where,
-    });
-  }
-  const k = ks.slice(2);
-  const windows = windowed(cast(x, dtype), k, options, 0, where);
-  const out = windows.shape.values.slice(2, 2 + spatial);
-  const axes = Array.from({ length: spatial }, (_, i) => i);
-  const order = [0, 1, ...axes.map((i) => 2 + spatial + i), ...axes.map((i) => 2 + i)];
-  const depth = (c / groups) * sizeOf(k);
-  const columns = reshape(
-    permute(windows, order),
-    groups === 1 ? [n, depth, sizeOf(out)] : [n, groups, depth, sizeOf(out)],
-  );
-  const rows = reshape(cast(kernel, dtype), groups === 1 ? [1, o, depth] : [1, groups, o / groups, depth]);
-  return reshape(matmulNode(rows, columns, 'exact'), [n, o, ...out]);
 }

@@ -1,7 +1,7 @@
 // Counter-based random numbers: Threefry-2x32 with 20 rounds (Salmon et al., SC 2011).
 //
-// Element i of a tensor is a function of (seed, stream, i) alone, in 32-bit integer arithmetic, so the numbers are the same
-// on every device, for any split of the work, and may be fused into whatever reads them.
+// Element i of a tensor is a function of (seed, stream, i) alone, in 32-bit integer arithmetic and float operations that every device
+// rounds alike, so the numbers are the same on every device, for any split of the work, and may be fused into whatever reads them.
 
 import { checkFinite } from '../base/arguments.ts';
 import { type DType, dtypeInfo, intRange, isFloat } from '../base/dtype.ts';
@@ -12,7 +12,7 @@ import { noInts } from '../graph/intern.ts';
 import { args, drawnArg, makeNode, Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, reshape } from './build.ts';
 import { foreign } from './core.ts';
-import { below, counterOf, gauss, threefry, unit, within } from './distributions.ts';
+import { below, counterOf, gauss, gaussPair, pairsOf, threefry, unit, within } from './distributions.ts';
 import type { TensorHost } from './host.ts';
 import { tensorKinds } from './signatures.ts';
 import { Tensor } from './tensor.ts';
@@ -49,7 +49,10 @@ export class Random {
     const dtype: DType = options.dtype ?? 'f32';
     checkFinite(low, 'low', 'uniform');
     checkFinite(high, 'high', 'uniform');
-    const u = unit(this.#bits(shape, options, 'uniform'), floatType(dtype, 'uniform'));
+    const u =
+      floatType(dtype, 'uniform') === 'f64'
+        ? unit(this.#bits(shape, options, 'uniform'), 'f64')
+        : this.#units(shape, options, 'uniform');
     return this.#tensor(within(u, low, high, dtype), shape, dtype);
   }
 
@@ -65,7 +68,10 @@ export class Random {
     const dtype: DType = options.dtype ?? 'f32';
     checkFinite(mean, 'mean', 'normal');
     checkFinite(std, 'std', 'normal');
-    const z = gauss(this.#bits(shape, options, 'normal'), floatType(dtype, 'normal'));
+    const z =
+      floatType(dtype, 'normal') === 'f64'
+        ? gauss(this.#bits(shape, options, 'normal'))
+        : this.#paired(shape, options, 'normal', gaussPair);
     const scaled =
       mean === 0 && std === 1 ? z : alu('add', alu('mul', z, constant(z.dtype, std)), constant(z.dtype, mean));
     return this.#tensor(scaled, shape, dtype);
@@ -116,7 +122,7 @@ export class Random {
         where: 'bernoulli',
       });
     }
-    const u = unit(this.#bits(shape, options, 'bernoulli'), 'f32');
+    const u = this.#units(shape, options, 'bernoulli');
     return this.#tensor(alu('lt', u, constant('f32', p)), shape, 'bool');
   }
 
@@ -147,13 +153,38 @@ export class Random {
 
   /** Two random words per element. */
   #bits(shape: Shape, options: RandomOptions, where: string): [Node, Node] {
+    const { rows, size, keys } = this.#draw(shape, options, where);
+    const [key0, key1] = keys.map((w) => (rows > 1 ? expand(w, [rows, size]) : w));
+    return threefry(key0!, key1!, counterOf(rows, size));
+  }
+
+  /** Numbers of f32 in [0, 1), each from a word of its own. */
+  #units(shape: Shape, options: RandomOptions, where: string): Node {
+    const word = this.#paired(shape, options, where, (words) => words);
+    return unit([word, word], 'f32');
+  }
+
+  /** Two elements from each draw: what `make` makes of its two words. */
+  #paired(
+    shape: Shape,
+    options: RandomOptions,
+    where: string,
+    make: (words: readonly [Node, Node]) => readonly [Node, Node],
+  ): Node {
+    const { rows, size, keys } = this.#draw(shape, options, where);
+    const { counter, ofRow, elements } = pairsOf(rows, size);
+    const [key0, key1] = keys.map(ofRow);
+    return elements(...make(threefry(key0!, key1!, counter)));
+  }
+
+  /** Rows with keys of their own, elements of each, and the keys' words. */
+  #draw(shape: Shape, options: RandomOptions, where: string) {
     this.#host.checkOpen(where);
     checkShape(shape, where);
     if (options.seed !== undefined) checkSeed(options.seed, where);
     const rows = rowsOf(options.key, shape, where);
     const size = rows > 1 ? sizeOf(shape) / rows : sizeOf(shape);
-    const [key0, key1] = this.#words(options, rows, where).map((w) => (rows > 1 ? expand(w, [rows, size]) : w));
-    return threefry(key0!, key1!, counterOf(rows, size));
+    return { rows, size, keys: this.#words(options, rows, where) };
   }
 
   #words({ seed, key }: RandomOptions, rows: number, where: string): readonly [Node, Node] {

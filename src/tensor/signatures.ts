@@ -105,7 +105,8 @@ const position = 'options:{axis:number,keepdims:flag}?';
 const scan = 'axis:number?';
 const mode = "options:{mode:'check'|'clip'}?";
 const conv =
-  "kernel:tensor options:{stride:number|numbers,padding:number|numbers|'same',dilation:number|numbers,groups:number}?";
+  "options:{stride:number|numbers,padding:number|numbers|pairs|'same',dilation:number|numbers,groups:number,layout:'channelsFirst'|'channelsLast'}?";
+const windows = 'options:{stride:number|numbers,dilation:number|numbers,padding:number|numbers|pairs,axes:numbers}?';
 const pool = 'window:numbers options:{stride:number|numbers,padding:number|numbers}?';
 const unary =
   'sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf floor ceil trunc round ' +
@@ -148,9 +149,11 @@ export const tensorSignatures: Readonly<Record<string, string>> = {
   topk: 'k:number axis:number?',
   matmul: "other:tensor options:{precision:'exact'|'tf32'|'bf16'}?",
   'dot outer': 'other:tensor',
-  'conv1d conv2d conv3d': conv,
-  windows:
-    'window:numbers options:{stride:number|numbers,dilation:number|numbers,padding:number|numbers,axes:numbers}?',
+  'conv1d conv2d conv3d': `kernel:tensor ${conv}`,
+  convTranspose: `kernel:tensor shape:shape ${conv}`,
+  convKernelGradient: `gradient:tensor shape:shape ${conv}`,
+  windows: `window:numbers ${windows}`,
+  fold: `shape:shape ${windows}`,
   'maxPool avgPool': pool,
   'softmax logSoftmax': 'axis:number|numbers?',
   layerNorm: 'axis:number|numbers? eps:number?',

@@ -62,13 +62,23 @@ export class ForgeBackend implements KernelBackend {
   // Results of kernels.
 
   /** A tensor of ours under a new id. The backend owns it from here on. */
-  put(tensor: Tensor): TensorInfo {
-    const dtype = typeInTfjs(tensor.dtype);
+  put(made: Tensor): TensorInfo {
+    const dtype = typeInTfjs(made.dtype);
+    const tensor = dtype === 'float32' ? this.#stored(made) : made;
     const entry = newEntry(dtype, { tensor: tensor.keep() });
     const dataId = {};
     this.#data.set(dataId, entry);
     if (!tensor.computed) this.pending.add(entry);
     return { dataId, shape: [...tensor.shape], dtype };
+  }
+
+  /** A result of floats in the dtype that floats are stored in. */
+  #stored(made: Tensor): Tensor {
+    const { floats } = this.session;
+    if (made.dtype === floats) return made;
+    const tensor = made.cast(floats);
+    made.dispose();
+    return tensor;
   }
 
   /** A complex value under three new ids. */
@@ -86,6 +96,13 @@ export class ForgeBackend implements KernelBackend {
 
   // What kernels read.
 
+  /** A kernel that multiplies comes next; `x`: what a convolution reads. */
+  beforeProduct(x: TensorInfo | undefined): void {
+    this.pending.beforeProduct();
+    const tensor = x && this.session.beside ? this.#data.get(x.dataId).tensor : null;
+    if (tensor) this.pending.beforeConvolution(tensor);
+  }
+
   /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
   tensorOf(x: TensorInfo): Tensor {
     const entry = this.#data.get(x.dataId);
@@ -94,10 +111,17 @@ export class ForgeBackend implements KernelBackend {
     return sameShape(tensor.shape, x.shape) ? tensor : tensor.reshape(x.shape);
   }
 
-  /** The tensor of a float32 input if there is one in the shape the kernel sees. */
+  /** The tensor of a float32 input if there is one, as f32 and in the shape the kernel sees. */
   floats(x: TensorInfo): Tensor | null {
-    const { tensor, dtype } = this.#data.get(x.dataId);
-    return tensor && dtype === 'float32' && sameShape(tensor.shape, x.shape) ? tensor : null;
+    const { tensor } = this.#data.get(x.dataId);
+    return tensor && tensor.dtype === 'f32' && sameShape(tensor.shape, x.shape) ? tensor : null;
+  }
+
+  /** A float32 input that is one number in host memory alone; null for everything else. */
+  numberOf(x: TensorInfo): number | null {
+    const { values, tensor, dtype } = this.#data.get(x.dataId);
+    if (tensor !== null || values === null || dtype !== 'float32' || values.length !== 1) return null;
+    return Math.fround(Number(values[0]));
   }
 
   partsOf(x: TensorInfo): ComplexPair {
@@ -118,7 +142,7 @@ export class ForgeBackend implements KernelBackend {
     const { rt } = this.session;
     const dtype = entry.dtype as NumericType;
     const values = asArray(entry.values!, dtype);
-    const options: { dtype: DType } = { dtype: ours[dtype] };
+    const options: { dtype: DType } = { dtype: dtype === 'float32' ? this.session.floats : ours[dtype] };
     if (values.length > keptElements) entry.values = null;
     // A single number is an argument of the kernel, not a buffer.
     const tensor = values.length === 1 ? rt.full(shape, Number(values[0]), options) : rt.tensor(values, shape, options);
@@ -214,11 +238,11 @@ export class ForgeBackend implements KernelBackend {
   }
 
   floatPrecision(): 16 | 32 {
-    return 32;
+    return this.session.floats === 'f16' ? 16 : 32;
   }
 
   epsilon(): number {
-    return 1e-7;
+    return this.session.floats === 'f16' ? 1e-3 : 1e-7;
   }
 
   readToGPU(): never {

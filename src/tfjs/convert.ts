@@ -1,6 +1,7 @@
 // TF.js's dtypes and host arrays beside ours.
 //
-// float32 is f32, int32 is i32, bool is bool. complex64 is a pair of f32 tensors, string stays in host memory.
+// float32 is f32, int32 is i32, bool is bool. complex64 is a pair of f32 tensors, string stays in host memory. With `precision: 'f16'`
+// float32 values are stored as f16.
 
 import { DTypeError, type TypedArray } from '../index.ts';
 import type { BackendValues, DataType } from './types.ts';
@@ -9,7 +10,10 @@ import type { BackendValues, DataType } from './types.ts';
 export type NumericType = 'float32' | 'int32' | 'bool';
 
 export const ours = { float32: 'f32', int32: 'i32', bool: 'bool' } as const;
-export const theirs: Readonly<Record<string, NumericType>> = { f32: 'float32', i32: 'int32', bool: 'bool' };
+const theirs: Readonly<Record<string, NumericType>> = { f32: 'float32', f16: 'float32', i32: 'int32', bool: 'bool' };
+
+/** In how many bits float32 values are stored. */
+export type FloatPrecision = 'f32' | 'f16';
 
 const arrays = { float32: Float32Array, int32: Int32Array, bool: Uint8Array } as const;
 

@@ -5,6 +5,8 @@
 
 import type { Runtime, Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
+import { type NumericType, ours } from './convert.ts';
+import { stored } from './kernels/types.ts';
 import type { BackendValues, ComplexPair, KernelInputs, TensorInfo, Tf } from './types.ts';
 
 /** One result: a new tensor, a complex value, or an input's data in another shape. */
@@ -44,9 +46,16 @@ export class Call {
     return this.inputs[name] !== undefined && this.inputs[name] !== null;
   }
 
-  /** An input as a tensor, in its own dtype. */
+  /** An input as a tensor, in its own dtype; floats are f32 however they are stored. */
   x(name: string): Tensor {
-    return this.#backend.tensorOf(this.inputs[name]!);
+    const tensor = this.#backend.tensorOf(this.inputs[name]!);
+    return tensor.dtype === 'f16' ? tensor.cast('f32') : tensor;
+  }
+
+  /** An operand of a product, as it is stored: devices multiply half floats faster, and add in f32. Bools are numbers. */
+  operand(name: string): Tensor {
+    const tensor = this.#backend.tensorOf(this.inputs[name]!);
+    return tensor.dtype === 'bool' ? tensor.cast('i32') : tensor;
   }
 
   /** An input as f32. */
@@ -54,9 +63,16 @@ export class Call {
     return this.x(name).cast('f32');
   }
 
+  /** A result of products in the dtype of an input. */
+  asInput(name: string, result: Tensor): Tensor {
+    const { dtype } = this.inputs[name]!;
+    if (dtype !== 'float32') return stored(this.rt, result, ours[dtype as NumericType]);
+    return result.dtype === 'f16' ? result : result.cast('f32');
+  }
+
   /** All inputs of a kernel that takes a list. */
   list(): Tensor[] {
-    return Object.values(this.inputs).map((x) => this.#backend.tensorOf(x!));
+    return Object.keys(this.inputs).map((name) => this.x(name));
   }
 
   /** An input as a complex value. */

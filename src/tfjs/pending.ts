@@ -2,14 +2,17 @@
 //
 // A lazy program that is never read must neither grow nor stall. Results that wait are computed together
 //   - when more than `results` were made since the last time, also such that are disposed of by now: lazy work that is too
-//     deep would be cut by the runtime value by value, and steps that several values share computed again for each,
+//     deep would be cut by the runtime value by value, and steps that several values share computed again for each. From three
+//     quarters of that on before the next product: a loop of layers is then cut at the same point every time, so it is planned once,
 //   - when a variable is assigned again more than `assigns` times without having been computed: a training step is then
 //     one program, cut at the same point every time, so it is planned once,
 //   - when inputs that only wait for this work hold more than a quarter of the memory that is free,
 //   - in a microtask after the last op of a turn.
+// Where the device works beside the host, layers of convolutions are computed as far as they are known every few layers: the device
+// begins while the rest of the program is put together.
 // A flush that fails changes nothing: the error comes again where the value is read.
 
-import type { Runtime } from '../index.ts';
+import type { Runtime, Tensor } from '../index.ts';
 import type { Entry } from './store.ts';
 
 export interface FlushOptions {
@@ -24,6 +27,12 @@ export interface FlushOptions {
 const now = Promise.resolve();
 const defaults = { auto: true, results: 128, assigns: 1 };
 
+/** Of the results that may wait, from how many on a product is a good place to cut. */
+const ripeShare = 3 / 4;
+
+/** Results after which the device is given what a convolution reads. */
+const startAfter = 6;
+
 /** Of the free memory, what disposed inputs of waiting work may hold. */
 const heldShare = 1 / 4;
 const unknownFree = 1 << 30;
@@ -35,6 +44,8 @@ export class Pending {
   #scheduled = false;
   /** Results since the last flush. */
   #made = 0;
+  /** Results since the device was given something. */
+  #unstarted = 0;
   #heldBytes = 0;
   #heldLimit = 0;
 
@@ -49,11 +60,28 @@ export class Pending {
 
   add(entry: Entry): void {
     this.#waiting.add(entry);
+    this.#unstarted++;
     if (++this.#made > this.#options.results) this.flush();
     else if (!this.#scheduled && this.#options.auto) {
       this.#scheduled = true;
       // As a microtask of its own, at half the price.
       now.then(this.#turnEnded);
+    }
+  }
+
+  /** A kernel that multiplies matrices comes next. */
+  beforeProduct(): void {
+    if (this.#made > this.#options.results * ripeShare) this.flush();
+  }
+
+  /** A convolution reads this tensor next. Only that is computed: what else waits may be disposed of before anybody needs it. */
+  beforeConvolution(input: Tensor): void {
+    if (this.#unstarted < startAfter || input.computed) return;
+    this.#unstarted = 0;
+    try {
+      this.#rt.compute(input);
+    } catch {
+      // Whoever reads the value is told.
     }
   }
 
@@ -80,6 +108,7 @@ export class Pending {
       this.#waiting.clear();
     }
     this.#made = 0;
+    this.#unstarted = 0;
     this.#heldBytes = 0;
     this.#heldLimit = 0;
   }

@@ -13,6 +13,7 @@ import {
   type Tensor,
 } from '../index.ts';
 import { ForgeBackend } from './backend.ts';
+import type { FloatPrecision } from './convert.ts';
 import { dispatch, kernelNames } from './dispatch.ts';
 import { type FlushOptions, Pending } from './pending.ts';
 import { hostKernels, Routed } from './routed.ts';
@@ -30,6 +31,8 @@ export interface BackendOptions {
   readonly priority?: number | undefined;
   /** When lazy results are computed. */
   readonly flush?: FlushOptions | undefined;
+  /** What float32 values are stored in. 'f16' takes half the memory and keeps three digits. Default 'f32'. */
+  readonly precision?: FloatPrecision | undefined;
 }
 
 export interface BackendReport {
@@ -153,7 +156,7 @@ const registered = new WeakMap<object, Map<string, Registered>>();
  */
 export async function registerBackend(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
   checkCore(tf);
-  const { cpu, name = 'gpuforge', priority = 10 } = options;
+  const { cpu, name = 'gpuforge', priority = 10, precision = 'f32' } = options;
   checkName(name);
   const engine = tf.engine();
   const known = registered.get(engine)?.get(name);
@@ -169,7 +172,8 @@ export async function registerBackend(tf: Tf, options: BackendOptions = {}): Pro
   const given = options.runtime;
   const owned = !isRuntime(given);
   const rt = isRuntime(given) ? given : await createRuntime(given);
-  const session = new Session(tf, cpu ?? null, rt, name);
+  checkPrecision(rt, precision);
+  const session = new Session(tf, cpu ?? null, rt, name, precision);
   const routed = new Routed(session);
   let current: ForgeBackend | null = null;
   const backend = new TfjsBackend(session, owned, () => current);
@@ -196,7 +200,7 @@ export async function registerBackend(tf: Tf, options: BackendOptions = {}): Pro
 
 const isRuntime = (given: BackendOptions['runtime']): given is Runtime => given !== undefined && 'scope' in given;
 
-const optionNames = ['cpu', 'runtime', 'name', 'priority', 'flush'] as const;
+const optionNames = ['cpu', 'runtime', 'name', 'priority', 'flush', 'precision'] as const;
 const sameOptions = (a: BackendOptions, b: BackendOptions): boolean => optionNames.every((k) => a[k] === b[k]);
 
 const needed = [
@@ -235,6 +239,21 @@ function checkName(name: string): void {
     code: 'BAD_NAME',
     message: `registerBackend: '${String(name)}' cannot be the name of a backend`,
     fix: 'Use a name without an underscore: TF.js splits at it.',
+    where: 'registerBackend',
+  });
+}
+
+function checkPrecision(rt: Runtime, precision: FloatPrecision): void {
+  if (precision === 'f32') return;
+  const known = precision === 'f16';
+  const open = rt.devices().filter((d) => d.open);
+  if (known && open.some(({ id }) => rt.device(id).caps.dtypes.has('f16'))) return;
+  throw new ArgumentError({
+    code: known ? 'UNSUPPORTED_DTYPE' : 'BAD_OPTION',
+    message: known
+      ? `registerBackend: none of the devices (${open.map((d) => d.id).join(', ')}) has f16`
+      : `registerBackend: precision is '${String(precision)}'`,
+    fix: "Use precision: 'f32', or leave it out.",
     where: 'registerBackend',
   });
 }

@@ -3,6 +3,7 @@
 // It outlives the backend objects that TF.js makes and disposes of.
 
 import { type BusEvents, DeviceUnavailable, EventBus, type Runtime, type Tensor, type TypedArray } from '../index.ts';
+import type { FloatPrecision } from './convert.ts';
 import type { Tf, TfCpu } from './types.ts';
 
 /** A kernel ran on TF.js's CPU backend for the first time. */
@@ -34,17 +35,25 @@ export class Session {
   /** The device that does most of the work computes in f64 too. */
   readonly wide: boolean;
 
+  /** The device that does most of the work computes beside the host. */
+  readonly beside: boolean;
+
   /** Every device can be read without a wait. */
   readonly synchronous: boolean;
 
-  constructor(tf: Tf, cpu: TfCpu | null, rt: Runtime, name: string) {
+  /** The dtype that float32 values are stored in. */
+  readonly floats: FloatPrecision;
+
+  constructor(tf: Tf, cpu: TfCpu | null, rt: Runtime, name: string, floats: FloatPrecision = 'f32') {
     this.tf = tf;
     this.cpu = cpu;
     this.rt = rt;
     this.name = name;
+    this.floats = floats;
     const open = rt.devices().filter((d) => d.open);
     const caps = open.map(({ id }) => rt.device(id).caps);
     this.wide = caps[0]?.dtypes.has('f64') ?? false;
+    this.beside = caps[0]?.host !== true;
     this.synchronous = caps.every((c) => c.syncRead);
   }
 

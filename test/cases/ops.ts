@@ -38,6 +38,12 @@ const calls: Readonly<Record<string, Call>> = {
   stack: onList('stack'),
   bincount: (_, [x, weights], [options]) =>
     invoke(x, 'bincount', [weights ? { ...(options as object), weights } : options]),
+  attention: (_, [q, k, v], [scale]) =>
+    q!
+      .matmul(k!.swapaxes(-1, -2))
+      .mul(scale as number)
+      .softmax(-1)
+      .matmul(v!),
   einsum: (rt, inputs, [spec]) => invoke(rt, 'einsum', [spec, ...inputs]),
 };
 

@@ -18,6 +18,24 @@ const moments = (data: ArrayLike<number>): readonly [mean: number, variance: num
   return [mean, square / data.length];
 };
 
+/** The share of a normal distribution that lies further from 0 than a number that is not negative: erfc(x / √2), to 1e-7. */
+function beyond(x: number): number {
+  const t = 1 / (1 + (0.3275911 * x) / Math.SQRT2);
+  const poly = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+  return poly * Math.exp((-x * x) / 2);
+}
+
+/** Kolmogorov and Smirnov's distance between values and the distribution whose shares below a value are given. */
+function furthest(values: Float32Array, below: (v: number) => number): number {
+  const sorted = values.slice().sort();
+  let most = 0;
+  sorted.forEach((v, i) => {
+    const share = below(v);
+    most = Math.max(most, share - i / sorted.length, (i + 1) / sorted.length - share);
+  });
+  return most;
+}
+
 describe.each(targets)('random numbers on $name', (target) => {
   let rt: Runtime;
   let reference: Runtime;
@@ -52,31 +70,60 @@ describe.each(targets)('random numbers on $name', (target) => {
     return result;
   };
 
-  it.each(['uniform', 'integers', 'bernoulli'] as const)(
+  it.each(['uniform', 'normal', 'integers', 'bernoulli'] as const)(
     'of %s are those of the reference, bit for bit',
     async (kind) => {
-      expect(
-        difference(await draw(rt, kind, 500), await draw(reference, kind, 500), { ulp: 0, absolute: 0 }),
-      ).toBeNull();
+      // Whole blocks of draws, and a part of one.
+      for (const n of [512, 500, 77]) {
+        expect(difference(await draw(rt, kind, n), await draw(reference, kind, n), { ulp: 0, absolute: 0 })).toBeNull();
+      }
     },
   );
 
-  it('of normal are those of the reference up to the rounding of its functions', async () => {
-    const tolerance = { ulp: 8, absolute: 1e-6 };
-    expect(difference(await draw(rt, 'normal', 500), await draw(reference, 'normal', 500), tolerance)).toBeNull();
-  });
+  /** The words of the draw that element i shares with the one 64 places on or back, and whether it is the first of the two. */
+  const drawOf = (seed: number, i: number): readonly [x: number, y: number, first: boolean] => {
+    const [x, y] = threefry(seed, 0, Math.floor(i / 128) * 64 + (i % 64), 0);
+    return [x, y, i % 128 < 64];
+  };
 
-  it('of normal are Box and Muller’s transform of their words', async () => {
-    const words = (seed: number, i: number) => threefry(seed, 0, i, 0);
+  it('of normal are Box and Muller’s transform of their words, both results of it', async () => {
     const got = (await draw(rt, 'normal', 4000)).data as Float32Array;
     let most = 0;
     got.forEach((v, i) => {
-      const [x, y] = words(42, i);
-      const [a, b] = [(x >>> 8) * 2 ** -24, (y >>> 8) * 2 ** -24];
-      const right = Math.sqrt(-2 * Math.log(1 - a)) * Math.cos(2 * Math.PI * b);
+      const [x, y, first] = drawOf(42, i);
+      const radius = Math.sqrt(-2 * Math.log(((x >>> 8) + 1) * 2 ** -24)) * (y & 1 ? -1 : 1);
+      const angle = Math.PI * ((y >>> 9) * 2 ** -23 - 0.5);
+      const right = radius * (first ? Math.cos(angle) : Math.sin(angle));
       most = Math.max(most, Math.abs(v - right) / Math.max(1, Math.abs(right)));
     });
     expect(most).toBeLessThan(1e-6);
+  });
+
+  it('of uniform are the words of the same draws', async () => {
+    const got = (await draw(rt, 'uniform', 1000)).data as Float32Array;
+    got.forEach((v, i) => {
+      const [x, y, first] = drawOf(42, i);
+      expect(v).toBe(Math.fround(Math.fround(((first ? x : y) >>> 8) * 2 ** -24 * 4) - 1));
+    });
+  });
+
+  it('are the same in any shape, and where something is computed of them', async () => {
+    const flat = (await draw(rt, 'normal', 1280)).data as Float32Array;
+    for (const shape of [
+      [10, 128],
+      [5, 256],
+      [2, 5, 128],
+      [20, 64],
+      [80, 16],
+    ]) {
+      const made = rt.random.normal(shape, { seed: 42 });
+      expect((await made.data()) as Float32Array).toEqual(flat);
+      const more = rt.random.normal(shape, { seed: 42 }).mul(2).add(rt.zeros(shape));
+      expect((await more.data()) as Float32Array).toEqual(flat.map((v) => v * 2));
+      for (const t of [made, more]) t.dispose();
+    }
+    const sum = rt.random.normal([1280], { seed: 42 }).max();
+    expect((await sum.data())[0]).toBe(Math.max(...flat));
   });
 
   it('do not depend on how many are drawn', async () => {
@@ -142,6 +189,24 @@ describe.each(targets)('random numbers on $name', (target) => {
     const normal = (await draw(rt, 'normal', n)).data as Float32Array;
     near(moments(normal)[0], 0, 1);
     near(moments(normal)[1], 1, Math.SQRT2);
+    near(moments(normal.map((v) => v ** 3))[0], 0, Math.sqrt(15));
+    near(moments(normal.map((v) => v ** 4))[0], 3, Math.sqrt(96));
+    for (const limit of [1, 2, 3]) {
+      const share = beyond(limit);
+      near(normal.filter((v) => Math.abs(v) > limit).length / n, share, Math.sqrt(share * (1 - share)));
+    }
+    expect(furthest(normal, (v) => (v < 0 ? beyond(-v) / 2 : 1 - beyond(v) / 2)) * Math.sqrt(n)).toBeLessThan(2);
+    // Neighbours, and the two results of a draw: neither they nor their squares know of each other.
+    for (const apart of [1, 2, 64, 128]) {
+      const pairs = n - apart;
+      let [plain, squares] = [0, 0];
+      for (let i = 0; i < pairs; i++) {
+        plain += normal[i]! * normal[i + apart]!;
+        squares += (normal[i]! ** 2 - 1) * (normal[i + apart]! ** 2 - 1);
+      }
+      near(plain / pairs, 0, 1);
+      near(squares / pairs, 0, 2);
+    }
     const integers = (await draw(rt, 'integers', n)).data as Int32Array;
     near(moments(integers)[0], 3, Math.sqrt((17 ** 2 - 1) / 12));
     expect(new Set(integers).size).toBe(17);

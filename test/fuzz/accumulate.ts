@@ -11,6 +11,7 @@ import { lines, permute, reshape } from './rearrange.ts';
 import {
   type Bounded,
   broadcastIndex,
+  countOf,
   epsilon,
   fill,
   largest,
@@ -19,6 +20,7 @@ import {
   undecided,
   unravel,
   whole,
+  zeroOf,
 } from './value.ts';
 
 export type Term = readonly [value: number, error: number];
@@ -89,7 +91,7 @@ function groups(x: Bounded, axes: readonly number[]): { shape: number[]; groups:
   const n = sizeOf(axes.map((i) => x.shape[i]!));
   const order = permute({ ...x, values: x.values.map((_, i) => i), dtype: 'i32' }, [...kept, ...axes]);
   const flat = order.values as readonly number[];
-  return { shape, groups: Array.from({ length: sizeOf(shape) }, (_, i) => flat.slice(i * n, (i + 1) * n)) };
+  return { shape, groups: Array.from({ length: countOf(shape) }, (_, i) => flat.slice(i * n, (i + 1) * n)) };
 }
 
 const termsOf = (x: Bounded, at: readonly number[]): Term[] => at.map((i) => [x.values[i] as number, x.errors[i]!]);
@@ -246,18 +248,27 @@ export function softmax(x: Bounded, axis: number, log: boolean): Bounded {
   return { dtype: result, shape: y.shape, values, errors };
 }
 
+const runningCell = (
+  op: 'sum' | 'prod',
+  y: Bounded,
+  part: readonly number[],
+  result: DType,
+): readonly [Value, number] =>
+  isFloat(result)
+    ? (op === 'sum' ? floatSum : floatProduct)(termsOf(y, part), accumulatorFor(result), result)
+    : wholeTotal(op, y, part);
+
 export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Bounded {
   const result = sumTypeFor(x.dtype, x.values.length);
-  const wide = accumulatorFor(result);
   const y = isFloat(result) ? x : cast(x, result);
   const values = new Array<Value>(y.values.length);
   const errors = new Float64Array(y.values.length);
   for (const line of lines(y.shape, axis)) {
+    // Of a long line some: every sum is made anew from its terms.
+    const apart = Math.ceil(line.length / 256);
     line.forEach((at, k) => {
-      const part = line.slice(0, k + 1);
-      let cell: readonly [Value, number];
-      if (isFloat(result)) cell = (op === 'sum' ? floatSum : floatProduct)(termsOf(y, part), wide, result);
-      else cell = wholeTotal(op, y, part);
+      const told = k < 64 || k % apart === 0;
+      const cell = told ? runningCell(op, y, line.slice(0, k + 1), result) : ([zeroOf(result), undecided] as const);
       values[at] = cell[0];
       errors[at] = cell[1];
     });

@@ -5,7 +5,7 @@ import { type DType, dtypeInfo, floatFor, isFloat, promote } from '../../src/bas
 import { broadcast } from '../../src/base/shape.ts';
 import type { AluOp } from '../../src/kernel/ops.ts';
 import { castValue, meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
-import { type Bounded, broadcastIndex, exactly, fill, interval, rounded, undecided, whole } from './value.ts';
+import { type Bounded, broadcastIndex, exactly, fill, interval, rounded, undecided, whole, zeroOf } from './value.ts';
 
 /** How an op treats the ends of an interval: its extremes are there (monotone), or its slope is at most 1. */
 type Shape = 'monotone' | 'lipschitz' | 'step';
@@ -93,8 +93,6 @@ export function cast(x: Bounded, dtype: DType): Bounded {
     return steady ? [a, 0] : [zeroOf(dtype), undecided];
   });
 }
-
-const zeroOf = (t: DType): Value => (t === 'i64' || t === 'u64' ? 0n : 0);
 
 export function unary(name: string, x: Bounded): Bounded {
   if (name === 'logicalNot') {

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { type DType, dtypes, isFloat } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import { roundTo, type Value } from '../../src/kernel/semantics.ts';
-import type { Dice, Operand, Scene } from './move.ts';
+import type { Dice, Move, Operand, Scene } from './move.ts';
 import { admits, rows } from './moves.ts';
 import type { Program } from './program.ts';
-import { type Bounded, fill } from './value.ts';
+import { type Bounded, fill, TooLarge } from './value.ts';
 
 /** What fast-check draws; `build` reads it as a graph, whatever the numbers. */
 interface Choices {
@@ -22,17 +22,22 @@ interface Choices {
   }[];
 }
 
-const sizes = [3, 1, 2, 4, 5, 0, 7, 8, 0, 16, 17, 33];
-const elementLimit = 2000;
+/** Sizes of axes, and the most elements of a value. Large values are cut among threads, blocks and passes, small ones are not. */
+const extents = {
+  small: { sizes: [3, 1, 2, 4, 5, 0, 7, 8, 0, 16, 17, 33], limit: 2000 },
+  large: { sizes: [64, 3, 1000, 129, 1, 4097, 100, 10_000, 5, 1025, 256, 0, 2049, 33, 513, 12_289], limit: 60_000 },
+} as const;
 
 export interface Wishes {
   readonly dtypes: ReadonlySet<DType>;
   readonly maxSteps?: number;
+  readonly extent?: keyof typeof extents;
   /** Ops to leave out. */
   readonly without?: ReadonlySet<string>;
 }
 
-export function programs({ dtypes: has, maxSteps = 40, without = new Set() }: Wishes): fc.Arbitrary<Program> {
+export function programs(wishes: Wishes): fc.Arbitrary<Program> {
+  const { maxSteps = 40, extent = 'small' } = wishes;
   const step = fc.record({
     row: fc.nat(rows.length - 1),
     value: fc.nat(9),
@@ -42,7 +47,10 @@ export function programs({ dtypes: has, maxSteps = 40, without = new Set() }: Wi
   });
   const input = fc.record({
     dtype: fc.nat(dtypes.length + 5),
-    sizes: fc.array(fc.nat(sizes.length - 1), { maxLength: 4 }),
+    sizes: fc.array(fc.nat(extents[extent].sizes.length - 1), {
+      minLength: extent === 'large' ? 1 : 0,
+      maxLength: 4,
+    }),
     kind: fc.nat(9),
   });
   return fc
@@ -51,7 +59,7 @@ export function programs({ dtypes: has, maxSteps = 40, without = new Set() }: Wi
       inputs: fc.array(input, { minLength: 1, maxLength: 4 }),
       steps: fc.array(step, { minLength: 1, maxLength: maxSteps, size: 'max' }),
     })
-    .map((choices) => build(choices, has, without));
+    .map((choices) => build(choices, wishes));
 }
 
 /** Numbers from a seed: the data of a graph does not shrink, its structure does. */
@@ -95,7 +103,18 @@ function element(dtype: DType, kind: number, random: () => number): Value {
   return big ? BigInt(v) : v;
 }
 
-function build(choices: Choices, has: ReadonlySet<DType>, without: ReadonlySet<string>): Program {
+/** A move, or null where its results would be too large. */
+function affordable(make: () => Move | null): Move | null {
+  try {
+    return make();
+  } catch (e) {
+    if (e instanceof TooLarge) return null;
+    throw e;
+  }
+}
+
+function build(choices: Choices, { dtypes: has, extent = 'small', without = new Set() }: Wishes): Program {
+  const { sizes, limit } = extents[extent];
   const random = randomFrom(choices.seed);
   const usable = dtypes.filter((t) => has.has(t));
   const items: Program['items'][number][] = [];
@@ -110,8 +129,8 @@ function build(choices: Choices, has: ReadonlySet<DType>, without: ReadonlySet<s
   for (const i of choices.inputs) {
     // f32 first, and more often than the rest.
     const dtype = i.dtype < 6 && has.has('f32') ? 'f32' : usable[i.dtype % usable.length]!;
-    let shape = i.sizes.map((s) => sizes[s]!);
-    while (sizeOf(shape) > elementLimit / 4) shape = shape.slice(1);
+    let shape: number[] = i.sizes.map((s) => sizes[s]!);
+    while (sizeOf(shape) > limit / 4) shape = shape.slice(1);
     addInput(made(dtype, shape, i.kind));
   }
   const scene: Scene = {
@@ -123,8 +142,8 @@ function build(choices: Choices, has: ReadonlySet<DType>, without: ReadonlySet<s
     const x = values[values.length - 1 - (s.value % values.length)]!;
     let next = 0;
     const dice: Dice = (sides) => (sides <= 1 ? 0 : s.dice[next++ % s.dice.length]! % sides);
-    const move = rows[s.row]!(x, dice, scene);
-    if (!move || without.has(move.op) || !admits(move, elementLimit, has)) continue;
+    const move = affordable(() => rows[s.row]!(x, dice, scene));
+    if (!move || without.has(move.op) || !admits(move, limit, has)) continue;
     const number = (o: Operand): number => (typeof o === 'number' ? o : addInput(o));
     const others = move.others.map(number);
     const inputs = move.op === 'where' ? others : [values.lastIndexOf(x), ...others];

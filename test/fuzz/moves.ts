@@ -4,6 +4,7 @@
 import { type DType, dtypes, intRange, isFloat, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
+import { attentionRow, cosineRow, layerNormRow, segmentRow, sliceAtRow, splitRow } from './compound.ts';
 import {
   binary,
   binaryAllows,
@@ -400,6 +401,12 @@ export const rows: readonly Row[] = [
   outerRow,
   diagonalRow,
   clipRow,
+  layerNormRow,
+  cosineRow,
+  segmentRow,
+  sliceAtRow,
+  splitRow,
+  attentionRow,
 ];
 
 /** Whether a result may join the graph: not too large, and of a dtype the device has. */

@@ -158,6 +158,8 @@ function printCall(s: Step): string {
   const args = s.args.map(printArg);
   const names = s.inputs.map((i) => `v${i}`);
   if (s.op === 'einsum') return `rt.einsum(${[...args, ...names].join(', ')})`;
+  if (s.op === 'attention')
+    return `${names[0]}.matmul(${names[1]}.swapaxes(-1, -2)).mul(${args[0]}).softmax(-1).matmul(${names[2]})`;
   if (s.op === 'where') return `rt.where(${[...names, ...args].join(', ')})`;
   if (s.op === 'concat' || s.op === 'stack') return `rt.${s.op}([${names.join(', ')}], ${args.join(', ')})`;
   return `${names[0]}.${s.op}(${[...names.slice(1), ...args].join(', ')})`;

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DType, dtypes } from '../../src/base/dtype.ts';
 import fc from '../support/properties.ts';
+import { comparisonNames } from './elementwise.ts';
 import { programs } from './generate.ts';
 import { type Program, type Step, valuesOf } from './program.ts';
 import type { Bounded } from './value.ts';
@@ -28,6 +29,7 @@ describe('random graphs have', () => {
     ...'einsum matmul dot outer conv2d maxPool avgPool softmax logSoftmax gather takeAlongAxis scatter sort argsort topk'.split(
       ' ',
     ),
+    ...'layerNorm cosineSimilarity segmentSum segmentMax segmentMin sliceAt split attention'.split(' '),
     ...'diagonal trace clip where concat stack tile repeat pad roll slice flip permute reshape cast pow cumsum argmax'.split(
       ' ',
     ),
@@ -83,11 +85,19 @@ describe('random graphs have', () => {
       expect(share(({ step }) => step.args.some((a) => Object.is(a, value)))).toBeGreaterThan(0);
   });
 
+  it('values that are cut among threads and blocks, where they are asked to be large', () => {
+    const large = fc.sample(programs({ dtypes: new Set(dtypes), extent: 'large', maxSteps: 12 }), {
+      seed: 7,
+      numRuns: 60,
+    });
+    const sizes = large.flatMap(steps).map(({ step }) => step.results[0]!.values.length);
+    expect(sizes.filter((n) => n > 4096).length).toBeGreaterThan(20);
+    expect(Math.max(...sizes)).toBeGreaterThan(20_000);
+  });
+
   it('i64 beside u64, and one value twice', () => {
     const beside = ({ inputs: [a, b] }: Seen): boolean => a?.dtype === 'i64' && b?.dtype === 'u64';
-    expect(
-      share((s) => s.step.op === 'less' && beside(s)) + share((s) => s.step.op === 'equal' && beside(s)),
-    ).toBeGreaterThan(0);
+    expect(share((s) => comparisonNames.includes(s.step.op) && beside(s))).toBeGreaterThan(0);
     expect(share(({ step }) => new Set(step.inputs).size < step.inputs.length)).toBeGreaterThan(0);
   });
 });

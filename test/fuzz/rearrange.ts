@@ -4,7 +4,7 @@ import { promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import { meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
 import { binary, cast } from './elementwise.ts';
-import { type Bounded, broadcastIndex, fill, moved, ravel, undecided, unravel } from './value.ts';
+import { type Bounded, broadcastIndex, countOf, fill, moved, ravel, undecided, unravel } from './value.ts';
 
 type Coordinates = readonly number[];
 
@@ -155,7 +155,7 @@ export function scatter(x: Bounded, indices: Bounded, updates: Bounded, axis: nu
 /** The rows along an axis: positions of their elements, in order. */
 export function lines(shape: readonly number[], axis: number): number[][] {
   const rest = shape.map((d, i) => (i === axis ? 1 : d));
-  return Array.from({ length: sizeOf(rest) }, (_, i) => {
+  return Array.from({ length: countOf(rest) }, (_, i) => {
     const at = unravel(i, rest);
     return Array.from({ length: shape[axis]! }, (_, p) => {
       at[axis] = p;

@@ -30,9 +30,23 @@ export const precisionOf = (dtype: DType): number => precision[dtype]![0] + 1;
 
 export const epsilon = (dtype: DType): number => 2 ** -precision[dtype]![0];
 
+/** Zero, as the type has it. */
+export const zeroOf = (t: DType): Value => (t === 'i64' || t === 'u64' ? 0n : 0);
+
+/** More elements than are worth evaluating. */
+export class TooLarge extends Error {}
+const most = 100_000;
+
+/** The number of elements of a shape that is worth evaluating. */
+export function countOf(shape: readonly number[]): number {
+  const n = sizeOf(shape);
+  if (n > most) throw new TooLarge();
+  return n;
+}
+
 /** An array made element by element. */
 export function fill(dtype: DType, shape: readonly number[], at: (i: number) => readonly [Value, number]): Bounded {
-  const n = sizeOf(shape);
+  const n = countOf(shape);
   const values = new Array<Value>(n);
   const errors = new Float64Array(n);
   for (let i = 0; i < n; i++) {

@@ -70,6 +70,7 @@ if (args.length === 0 || at >= 0) {
   const given = at >= 0 ? args[at + 2] : undefined;
   const seed = (given === undefined ? Math.floor(Math.random() * 2 ** 30) : Number(given)) + part;
   await graphs('random graphs', { dtypes }, runs, seed, eager);
+  await graphs('random graphs, large', { dtypes, extent: 'large', maxSteps: 12 }, Math.ceil(runs / 4), seed, eager);
   await graphs('random graphs, careless', { dtypes }, Math.ceil(runs / 4), seed, careless);
   await graphs('random graphs, compiled', { dtypes }, Math.ceil(runs / 10), seed, compiled);
 }

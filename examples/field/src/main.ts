@@ -1,7 +1,7 @@
 // The page: a field in a control loop with sensors by mouse, and a cart that another, trained field holds.
 
 import { createRuntime, formatBytes } from 'gpuforge';
-import { createField, type Field, type FieldState, latencyHistogram } from 'gpuforge/field';
+import { createField, type FieldState, latencyHistogram, type SettingName } from 'gpuforge/field';
 import { drawBars, drawHistogram, drawSlice } from '../../../src/studio/page/field-pictures.ts';
 import { type Cart, cartHz, cartRecords, cartSensors, controllers, moveCart, uniform } from './cart.ts';
 import { canvas, drawCart, pictureColours } from './draw.ts';
@@ -17,22 +17,17 @@ const say = (id: string, text: string): void => {
 /** Of the newest cycle. */
 let state: FieldState | null = null;
 const rt = await createRuntime();
-let field = await fieldWith(0.001);
+const field = await createField({
+  runtime: rt,
+  resolution: size,
+  channels,
+  seed: 1,
+  settings: { readout: 'slab', gain: 100 },
+});
+field.on('cycle', (cycle) => {
+  state = cycle.state;
+});
 say('device', `${size}³ × ${channels} on ${field.device} (${field.choice.reason})`);
-
-async function fieldWith(spontaneous: number): Promise<Field> {
-  const made = await createField({
-    runtime: rt,
-    resolution: size,
-    channels,
-    seed: 1,
-    settings: { spontaneous, readout: 'slab', gain: 100 },
-  });
-  made.on('cycle', (cycle) => {
-    state = cycle.state;
-  });
-  return made;
-}
 
 // Sensors by mouse.
 const sensors = new Float32Array(16);
@@ -48,14 +43,20 @@ pad.canvas.addEventListener('pointermove', (e) => {
 });
 for (const id of ['index', 'channel'])
   element(id).addEventListener('input', () => say(`${id}-value`, String(value(id))));
-element('noise').addEventListener('change', async () => {
-  const spontaneous = value('noise') / 10_000;
-  say('noise-value', spontaneous.toString());
-  const next = await fieldWith(spontaneous);
-  await next.restore(await field.snapshot());
-  field = next;
-  rate?.abort();
-});
+
+// Settings while it runs: what a position of a slider means, from 0 to 100.
+const dials: Readonly<Record<string, readonly [SettingName, (position: number) => number]>> = {
+  keep: ['keep', (p) => Number((1 - (1 - p / 100) ** 3).toFixed(6))],
+  spread: ['diffusion', (p) => p / 100],
+  noise: ['spontaneous', (p) => p / 10_000],
+  gain: ['gain', (p) => 5 * p],
+};
+for (const [id, [name, meaning]] of Object.entries(dials))
+  element(id).addEventListener('input', () => {
+    const next = meaning(value(id));
+    say(`${id}-value`, String(next));
+    void field.configure({ [name]: next });
+  });
 
 // The control loop: begun anew when the rate changes.
 let rate: AbortController | null = null;
@@ -69,11 +70,10 @@ element('hz').addEventListener('input', () => {
 async function control(): Promise<void> {
   for (;;) {
     const hz = value('hz');
-    const own = field;
     rate = new AbortController();
     latencies = [];
     let start = 0;
-    const report = await own.loop({
+    const report = await field.loop({
       hz,
       signal: rate.signal,
       source: () => {
@@ -83,11 +83,10 @@ async function control(): Promise<void> {
       sink: async (motors) => {
         latencies.push(performance.now() - start);
         if (latencies.length > 500) latencies.shift();
-        await show(own, motors, 1000 / hz);
+        await show(motors, 1000 / hz);
       },
     });
     missed += report.missed;
-    if (own !== field) await own.dispose();
   }
 }
 
@@ -95,12 +94,12 @@ const pictures = { slice: canvas('slice'), motors: canvas('motors'), latency: ca
 let drawn = 0;
 
 /** At most 30 pictures a second, whatever the rate. */
-async function show(own: Field, motors: Float32Array, period: number): Promise<void> {
+async function show(motors: Float32Array, period: number): Promise<void> {
   const now = performance.now();
   if (now - drawn < 33) return;
   drawn = now;
   const axis = value('axis') as 0 | 1 | 2;
-  drawSlice(pictures.slice, await own.slice(axis, value('index'), value('channel')), size, size);
+  drawSlice(pictures.slice, await field.slice(axis, value('index'), value('channel')), size, size);
   drawBars(pad, sensors, pictureColours('amber'));
   drawBars(pictures.motors, motors, pictureColours('teal'));
   drawHistogram(pictures.latency, latencyHistogram(latencies, period), period, pictureColours('teal'));
@@ -109,12 +108,12 @@ async function show(own: Field, motors: Float32Array, period: number): Promise<v
   say('median', at(0.5));
   say('p99', at(0.99));
   say('missed', String(missed + latencies.filter((l) => l > period).length));
-  say('cycles', String(own.cycle));
+  say('cycles', String(field.cycle));
   if (!state) return;
   say('information', state.fieldInformation.toFixed(3));
   say('energy', state.energy.toFixed(2));
   say('mode', state.mode);
-  say('memory', formatBytes(own.report().memory.state));
+  say('memory', formatBytes(field.report().memory.state));
 }
 
 // The cart.

@@ -1,22 +1,25 @@
 // gpuforge data
 
 import { Argument, type Command } from 'commander';
+import type { DataAction } from '../../forge/data/command.ts';
 
 const examples = `
 Examples:
   $ gpuforge data                    the tables in use and when each was reviewed
-  $ gpuforge data check              status 1 when they are too old
+  $ gpuforge data check              compare with PyTorch and NVIDIA; status 1 when old or different
+  $ gpuforge data update             take the differences over, into the cache folder
   $ gpuforge data --data tables.json validate tables of your own`;
 
 export function register(program: Command): void {
   program
     .command('data')
-    .description('show which compatibility tables are used, and whether they are too old')
-    .addArgument(new Argument('[action]').choices(['version', 'check']).default('version'))
+    .description('show, compare and update the compatibility tables')
+    .addArgument(new Argument('[action]').choices(['version', 'check', 'update']).default('version'))
     .option('--data <file>', 'tables to use in place of the shipped ones')
+    .option('--offline', 'leave the network alone')
     .option('--json', 'machine-readable output, schema gpuforge.data/1')
     .addHelpText('after', examples)
-    .action(async (action: 'version' | 'check', flags) => {
+    .action(async (action: DataAction, flags) => {
       const [{ runData }, { nodePorts }, { processOutput }] = await Promise.all([
         import('../../forge/data/command.ts'),
         import('../../forge/ports-node.ts'),

@@ -117,6 +117,7 @@ export class Copies {
   close(): void {
     this.#small.close();
     this.#large.close();
+    this.pinned.close();
   }
 
   /**

@@ -31,7 +31,8 @@ export function blurred(x: Tensor, near: Neighbours, blur: Blur, firstAxis: numb
 
 export interface EvolutionTerms {
   readonly keep: Tensor | number;
-  readonly diffusion: number;
+  /** The part of a value that stays at its cell, and the part that the cells around replace; null where nothing spreads. */
+  readonly mix: { readonly stays: Tensor | number; readonly comes: Tensor | number } | null;
   readonly blur: Blur;
   /** What is added to the field before it evolves, and the same blurred. */
   readonly imprint?: { readonly plain: Tensor; readonly blurred: Tensor } | undefined;
@@ -39,12 +40,12 @@ export interface EvolutionTerms {
 }
 
 export function evolved(x: Tensor, near: Neighbours, firstAxis: number, terms: EvolutionTerms): Tensor {
-  const { keep, diffusion: q, blur, imprint, noise } = terms;
+  const { keep, mix, blur, imprint, noise } = terms;
   const own = imprint ? x.add(imprint.plain) : x;
   let mixed = own;
-  if (q > 0) {
+  if (mix) {
     const around = blurred(x, near, blur, firstAxis);
-    mixed = own.mul(1 - q).add((imprint ? around.add(imprint.blurred) : around).mul(q));
+    mixed = own.mul(mix.stays).add((imprint ? around.add(imprint.blurred) : around).mul(mix.comes));
   }
   const kept = mixed.mul(keep);
   return noise ? kept.add(noise) : kept;

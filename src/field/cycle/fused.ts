@@ -11,6 +11,7 @@
 import type { Runtime, Tensor } from '../../index.ts';
 import { dynamicsChannels, totalChannels } from '../layout.ts';
 import { type StreamName, streams } from '../random.ts';
+import { type DialName, dialOf } from './dials.ts';
 import { blurWeights, evolved } from './evolution.ts';
 import { imprintOf, inputOf, profileIn } from './imprint.ts';
 import { measure } from './measure.ts';
@@ -25,28 +26,26 @@ export interface CycleResult {
 export type CycleBody = (field: Tensor, tail: Tensor, input: Tensor, keys: Tensor) => CycleResult;
 
 export function fusedCycle(rt: Runtime, parts: CycleParts): CycleBody {
-  const { shape, settings, near } = parts;
+  const { shape, plan, near } = parts;
   const { layout } = shape;
   const channels = totalChannels(layout);
-  const { keep, diffusion, blur, spontaneous, noiseScale } = settings;
-  const amplitude = spontaneous * noiseScale;
   return (field, tail, input, keys) => {
     const x = field.cast('f32');
     const given = inputOf(input, shape);
     const strength = given.reward.abs().minimum(1).mul(0.25).add(0.25).mul(given.imprints);
     const lasting = channels - dynamicsChannels(layout);
-    const factor = rt.where(rt.iota([1, 1, 1, 1, channels], 4).less(lasting), keep, 1).broadcastTo(field.shape);
+    const everywhere = (name: DialName): Tensor =>
+      dialOf(input, name, shape).reshape([-1, 1, 1, 1, 1]).broadcastTo(field.shape);
+    const keeps = rt.iota([1, 1, 1, 1, channels], 4).less(lasting).broadcastTo(field.shape);
+    const key = cycleKeys(keys, 'spontaneous', given.cycle);
     const next = evolved(x, near, 1, {
-      keep: factor,
-      diffusion,
-      blur,
-      imprint: imprintOf(rt, field, profileIn(tail, shape), given, strength, parts, blurWeights[blur]),
-      noise:
-        amplitude > 0
-          ? rt.random.normal(field.shape, { key: cycleKeys(keys, 'spontaneous', given.cycle) }).mul(amplitude)
-          : undefined,
+      keep: rt.where(keeps, everywhere('keep'), 1),
+      mix: plan.spreads ? { stays: everywhere('stays'), comes: everywhere('comes') } : null,
+      blur: plan.blur,
+      imprint: imprintOf(rt, field, profileIn(tail, shape), given, strength, parts, blurWeights[plan.blur]),
+      noise: plan.noisy ? rt.random.normal(field.shape, { key }).mul(everywhere('noise')) : undefined,
     }).cast(shape.precision);
-    return { field: next, tail: measure(rt, next.cast('f32'), parts) };
+    return { field: next, tail: measure(rt, next.cast('f32'), input, parts) };
   };
 }
 

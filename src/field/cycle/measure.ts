@@ -3,6 +3,7 @@
 import type { Runtime, Tensor } from '../../index.ts';
 import { rangeOf, totalChannels } from '../layout.ts';
 import { attentionOf } from './attention.ts';
+import { dialOf } from './dials.ts';
 import { featuresOf } from './features.ts';
 import { falloff } from './imprint.ts';
 import { readoutOf } from './readout.ts';
@@ -21,7 +22,7 @@ export interface Planes {
   readonly weak: Tensor | null;
 }
 
-export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts): Planes {
+export function planesOf(rt: Runtime, x: Tensor, { shape, plan }: CycleParts): Planes {
   const channels = totalChannels(shape.layout);
   const c = rt.iota([1, 1, 1, 1, channels], 4);
   const within = ([first, end]: readonly [number, number], value: Tensor): Tensor =>
@@ -38,7 +39,7 @@ export function planesOf(rt: Runtime, x: Tensor, { shape, settings }: CycleParts
     largest: ownSize.max({ axis }),
     sparse: within(content, size.less(0.01).cast('f32')).sum({ axis }),
     weak: shape.model === 'full' ? within(content, size.less(0.1).cast('f32')).sum({ axis }) : null,
-    temporal: settings.readout === 'slab' ? within(rangeOf(shape.layout, 'temporal'), size).sum({ axis }) : null,
+    temporal: plan.readout === 'slab' ? within(rangeOf(shape.layout, 'temporal'), size).sum({ axis }) : null,
   };
 }
 
@@ -61,9 +62,9 @@ export interface Measured {
   readonly activity: Tensor;
 }
 
-/** The tail of a cycle. */
-export function measure(rt: Runtime, x: Tensor, parts: CycleParts): Tensor {
-  const { tail, activity } = measured(rt, x, parts, null);
+/** The tail of a cycle with this input; without one there are no motors yet. */
+export function measure(rt: Runtime, x: Tensor, input: Tensor | null, parts: CycleParts): Tensor {
+  const { tail, activity } = measured(rt, x, input, parts, null);
   const extras = extrasOf(rt, x, activity, parts);
   return extras.length > 0 ? rt.concat([tail, ...extras], 1) : tail;
 }
@@ -82,7 +83,13 @@ export function extrasOf(
 }
 
 /** `placeNoise` is added to the activity by which the emptiest cell is chosen. */
-export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: Tensor | null): Measured {
+export function measured(
+  rt: Runtime,
+  x: Tensor,
+  input: Tensor | null,
+  parts: CycleParts,
+  placeNoise: Tensor | null,
+): Measured {
   const own = planesOf(rt, x, parts);
   const planes = apart(own);
   const cells = cellsOf(parts.shape);
@@ -107,7 +114,8 @@ export function measured(rt: Runtime, x: Tensor, parts: CycleParts, placeNoise: 
     place1: emptiest.floorDivide(width).mod(height).cast('f32'),
     place2: emptiest.mod(width).cast('f32'),
   };
-  return { tail: tailOf(rt, readoutOf(rt, planes, totals, parts), totals, parts), activity: own.absolute };
+  const gain = input && dialOf(input, 'gain', parts.shape);
+  return { tail: tailOf(rt, readoutOf(rt, planes, totals, gain, parts), totals, parts), activity: own.absolute };
 }
 
 /** One tensor [N, ·] of values [N], chosen by position: no part of it is a kernel of its own. */

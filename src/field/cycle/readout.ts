@@ -9,27 +9,33 @@ import { gradient } from './gradient.ts';
 import type { Planes, Totals } from './measure.ts';
 import { type CycleParts, cellsOf } from './shape.ts';
 
-/** One tensor [N] for each motor. */
-export function readoutOf(rt: Runtime, planes: Planes, totals: Totals, parts: CycleParts): Tensor[] {
+/** One tensor [N] for each motor, with the gain [N] of each field; all 0 without a gain. */
+export function readoutOf(
+  rt: Runtime,
+  planes: Planes,
+  totals: Totals,
+  gain: Tensor | null,
+  parts: CycleParts,
+): Tensor[] {
   const { motorDim } = parts.shape;
   const none = rt.zeros(totals.sum.shape);
-  const set = readouts[parts.settings.readout](rt, planes, totals, parts);
+  const set = gain ? readouts[parts.plan.readout](rt, planes, totals, gain, parts) : [];
   return Array.from({ length: motorDim }, (_, i) => set[i]?.tanh() ?? none);
 }
 
-type Part = (rt: Runtime, planes: Planes, totals: Totals, parts: CycleParts) => readonly Tensor[];
+type Part = (rt: Runtime, planes: Planes, totals: Totals, gain: Tensor, parts: CycleParts) => readonly Tensor[];
 
 const readouts: Readonly<Record<'gradient' | 'slab' | 'trained', Part>> = {
-  gradient: (rt, planes, totals, { shape, settings, near }) => {
+  gradient: (rt, planes, totals, gain, { shape, near }) => {
     const cells = cellsOf(shape);
     // Where the field is 0 everywhere there is no gradient either.
-    const scale = settings.gain / shape.layout.content;
+    const scale = gain.mul(1 / shape.layout.content);
     const weight = totals.absolute.maximum(1e-30);
     return gradient(rt, planes.sum, near, 1).map((component) =>
       component.mul(planes.absolute).reshape([-1, cells]).sum({ axis: 1 }).div(weight).mul(scale),
     );
   },
-  slab: (rt, planes, totals, { shape, settings }) => {
+  slab: (rt, planes, totals, gain, { shape }) => {
     const cells = cellsOf(shape);
     const { content, temporal } = shape.layout;
     const steps = shape.edges.map((n, axis) => {
@@ -41,9 +47,8 @@ const readouts: Readonly<Record<'gradient' | 'slab' | 'trained', Part>> = {
       const mean = n / (cells * content);
       return planes.sum.mul(sign).reshape([-1, cells]).sum({ axis: 1 }).mul(mean);
     });
-    const { gain } = settings;
     const pattern = temporal > 0 ? totals.temporal.mul(1 / (cells * temporal)) : totals.temporal;
-    return [steps[0]!.mul(gain), steps[1]!.mul(gain), pattern, steps[2]!.mul(gain / 10)];
+    return [steps[0]!.mul(gain), steps[1]!.mul(gain), pattern, steps[2]!.mul(gain.mul(0.1))];
   },
   trained: () => [],
 };

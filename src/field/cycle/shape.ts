@@ -1,8 +1,9 @@
-// The sizes of a field, and where things stand in the tensors that go to and come from a cycle.
+// The sizes of a field, and what a cycle is built from.
 
 import type { Tensor } from '../../index.ts';
 import { type ChannelLayout, totalChannels } from '../layout.ts';
-import type { FieldSettings, Model } from '../settings.ts';
+import type { Model } from '../settings.ts';
+import type { CyclePlan } from './dials.ts';
 import type { Edges, Neighbours } from './grid.ts';
 
 export interface FieldShape {
@@ -20,18 +21,13 @@ export const valuesOf = (shape: FieldShape): number => cellsOf(shape) * totalCha
 /** What a cycle is built from. */
 export interface CycleParts {
   readonly shape: FieldShape;
-  readonly settings: FieldSettings;
+  readonly plan: CyclePlan;
   readonly near: Neighbours;
   /** The matrix that features for trained readouts are projected by; null where none are wanted. */
   readonly projection: Tensor | null;
   /** Whether attention is measured too. */
   readonly attention: boolean;
 }
-
-/** Behind the sensors in the input of a cycle. */
-export const inputTail = ['reward', 'cycleLow', 'cycleHigh', 'flags'] as const;
-
-export const inputLength = ({ sensorDim }: FieldShape): number => sensorDim + inputTail.length;
 
 /** f32 holds whole numbers up to this exactly: the cycle travels as two of them. */
 export const cycleBase = 2 ** 24;

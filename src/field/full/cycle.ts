@@ -10,6 +10,7 @@
 // Content, temporal channels and dynamics are computed apart and put together once.
 
 import type { Runtime, Tensor } from '../../index.ts';
+import { type DialName, dialOf } from '../cycle/dials.ts';
 import { cycleKeys } from '../cycle/fused.ts';
 import { sumOf } from '../cycle/grid.ts';
 import { channelValues, falloff, inputOf } from '../cycle/imprint.ts';
@@ -26,7 +27,7 @@ export type FullBody = (state: StateTensors, input: Tensor, keys: Tensor) => { r
 const axes = [1, 2, 3] as const;
 
 export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
-  const { shape, settings, near } = parts;
+  const { shape, plan, near } = parts;
   const tables = tablesOf(shape);
   const { layout } = shape;
   return (state, input, keys) => {
@@ -68,12 +69,12 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
       (rest, one, k) => rt.where(number.equal(k).broadcastTo(content.shape), one, rest),
       own[3]!,
     );
-    const rest = settings.restingLevel;
+    const dial = (name: DialName): Tensor => dialOf(input, name, shape).reshape([rows, 1, 1, 1, 1]);
+    const rest = dial('rest');
     const decayed = imprinted.sub(rest).mul(stays.mul(keep)).add(rest);
-    const amplitude = settings.spontaneous * settings.noiseScale;
     const key = cycleKeys(keys, 'spontaneous', given.cycle);
     const waves = wavesOf(input, thought('phase'), position, parts);
-    const restless = amplitude > 0 ? rt.random.normal(content.shape, { key }).mul(amplitude).add(waves) : waves;
+    const restless = plan.noisy ? rt.random.normal(content.shape, { key }).mul(dial('noise')).add(waves) : waves;
     const active = decayed.add(restless.mul(thought('drive')));
 
     // Learned diffusion: what flows through a face leaves one cell and enters the other.
@@ -98,7 +99,6 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
     const limited = diffused.add(others.mul(couples)).mul(0.5).tanh().mul(2);
 
     // Global diffusion and what pulls at the content.
-    const q = settings.diffusion / 2;
     const smooth = limited.add(
       sumOf(
         axes.map((axis) =>
@@ -107,7 +107,7 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
             .add(near.at(limited, axis, 1))
             .sub(limited.mul(2)),
         ),
-      ).mul(q),
+      ).mul(dial('flows')),
     );
     const pulled = regional(rt, attracted(rt, smooth, state, input, parts), input, parts);
 
@@ -142,13 +142,12 @@ export function fullCycle(rt: Runtime, parts: CycleParts): FullBody {
     const whole = rt.where(c.less(layout.content), wide, rt.where(c.less(firstDynamics), lasting, learned));
     const next = whole.cast(shape.precision);
     const stored = next.cast('f32');
-    const noise =
-      settings.placeNoise > 0
-        ? rt.random
-            .normal([rows, ...shape.edges], { key: cycleKeys(keys, 'place', given.cycle) })
-            .mul(settings.placeNoise)
-        : null;
-    const { tail, activity } = measured(rt, stored, parts, noise);
+    const noise = plan.noisyPlaces
+      ? rt.random
+          .normal([rows, ...shape.edges], { key: cycleKeys(keys, 'place', given.cycle) })
+          .mul(dial('placeNoise').reshape([rows, 1, 1, 1]))
+      : null;
+    const { tail, activity } = measured(rt, stored, input, parts, noise);
     const body = channels(stored, ...rangeOf(layout, 'content'));
     const samples = stored.reshape([rows, -1]).takeAlongAxis(state.positions!, 1, { mode: 'clip' });
     const extra = [...place.cell, place.peak].map((t) => t.reshape([rows, 1]));

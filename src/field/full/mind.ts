@@ -147,7 +147,7 @@ export class FullMind implements Mind {
     const { shape } = this.#options;
     const t = this.#tables;
     const into = whole.subarray(at, at + this.inputLength).fill(0);
-    writeInput(into, 0, input, cycle, shape);
+    writeInput(into, 0, input, cycle, shape, this.#options.settings);
     thoughtNames.forEach((name, i) => {
       into[t.thoughts + i] = thought.values[name];
     });

@@ -1,7 +1,8 @@
 // Where things stand in the input and the tail of model `full`, behind those of model `fused`.
 
+import { inputLength } from '../cycle/dials.ts';
 import { tailLength } from '../cycle/record.ts';
-import { type FieldShape, inputLength } from '../cycle/shape.ts';
+import type { FieldShape } from '../cycle/shape.ts';
 
 /** Numbers that the host works out for a cycle. */
 export const thoughtNames = [

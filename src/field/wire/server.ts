@@ -107,8 +107,17 @@ export async function serveField(options: ServeOptions = {}): Promise<FieldServe
     open.add(connection);
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 9999, host, () => resolve());
+    const port = options.port ?? 9999;
+    server.once('error', (e) =>
+      reject(
+        new FieldConfigError({
+          where: 'serveField',
+          problem: `port ${port} of ${host} cannot be had: ${e.message}`,
+          fix: 'Give another port, or 0 for a free one.',
+        }),
+      ),
+    );
+    server.listen(port, host, () => resolve());
   });
   const address = server.address();
   return {

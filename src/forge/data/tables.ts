@@ -1,7 +1,8 @@
 // The tables that ship with this version, and how a file of the user's replaces some of them.
 //
 // The shipped files are embedded by the bundler and checked against their schemas by the tests, so loading them validates
-// nothing. A file named by --data is checked in full before any of it is used: a broken one changes nothing.
+// nothing. A file named by --data is checked in full before any of it is used: a broken one changes nothing. What
+// `data update` left in the cache counts only where it is valid and younger than what ships.
 
 import { readFileSync } from 'node:fs';
 import { ArgumentError, FormatError } from '../../errors.ts';
@@ -37,19 +38,37 @@ export interface LoadedTables {
   readonly tables: Tables;
   /** The tables that came from the user's file. */
   readonly replaced: readonly TableName[];
+  /** The tables that `data update` renewed. */
+  readonly renewed: readonly TableName[];
   /** The oldest review date of all tables: "2026-11-15". */
   readonly reviewed: string;
 }
 
-/** The shipped tables, with those of `file` in their place where it names any. */
-export function loadTables(file?: string): LoadedTables {
+/** The shipped tables, with those of `file`, else the younger ones of `update` (text of the cache), in their place. */
+export function loadTables(file?: string, update?: string): LoadedTables {
   const own = file === undefined ? {} : readOverride(file);
-  // The tests hold the shipped files to their schemas; the override was checked just now.
-  const tables = { ...shipped, ...own } as unknown as Tables;
+  const younger = update === undefined ? {} : readUpdate(update);
+  // The tests hold the shipped files to their schemas; the others were checked just now.
+  const tables = { ...shipped, ...younger, ...own } as unknown as Tables;
   const reviewed = Object.values(tables)
     .map((table) => table.reviewed)
     .reduce((oldest, day) => (day < oldest ? day : oldest));
-  return { tables, replaced: Object.keys(own) as TableName[], reviewed };
+  return { tables, replaced: Object.keys(own) as TableName[], renewed: Object.keys(younger) as TableName[], reviewed };
+}
+
+/** An update that is broken, or older than this version, is as if it were not there. */
+function readUpdate(source: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(source);
+  } catch {
+    return {};
+  }
+  if (!isObject(value) || checkTables(value).length > 0) return {};
+  const dayOf = (table: unknown): string => (table as { readonly reviewed: string }).reviewed;
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, table]) => dayOf(table) > dayOf(shipped[name as TableName])),
+  );
 }
 
 /** Every problem of a set of tables, by table; empty when all fit. */

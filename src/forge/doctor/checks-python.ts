@@ -61,7 +61,7 @@ async function judgeFramework(
   target: PythonTarget,
   framework: Framework,
 ): Promise<readonly Finding[]> {
-  const { machine } = context;
+  const { machine, options } = context;
   const gpus = machine.gpus.filter((gpu) => gpu.usable && gpu.vendor !== 'other');
   const capable = gpus.filter((gpu) => gpu.vendor === 'nvidia' || (gpu.vendor === 'amd' && !gpu.unified));
   const label = `${framework.name} ${framework.version}`;
@@ -85,10 +85,10 @@ async function judgeFramework(
   const [{ loadTables }, { vendorTargets }, { judge }, { wheelsOf }] = await Promise.all([
     import('../data/tables.ts'),
     import('../resolve/facts.ts'),
-    import('../resolve/choose.ts'),
+    import('../resolve/judge.ts'),
     import('../resolve/wheels.ts'),
   ]);
-  const { tables } = loadTables();
+  const { tables } = options.tables ?? loadTables();
   const python = target.version.split('.').slice(0, 2).join('.');
   const wheels = wheelsOf(tables, frameworkName(framework)).filter(
     (wheel) => wheel.variant === framework.variant && sameRelease(wheel.version, framework.version),

@@ -105,7 +105,7 @@ export async function checkData({ ports, options }: Context): Promise<readonly F
     );
   }
   const { loadTables, staleness } = await import('../data/tables.ts');
-  const { reviewed } = loadTables();
+  const { reviewed } = options.tables ?? loadTables();
   const old = staleness(reviewed, new Date(ports.now()), options.staleMonths ?? STALE_MONTHS);
   if (old !== undefined) {
     found.push(

@@ -2,15 +2,17 @@
 //
 // With --json standard output is JSON and nothing else; what a person should know goes to standard error.
 
+import { ForgeError } from '../../errors.ts';
 import { warnAll } from '../config/command.ts';
-import { loadConfig, settingOf } from '../config/file.ts';
+import { type Config, loadConfig, settingOf } from '../config/file.ts';
+import { tablesInUse } from '../data/in-use.ts';
 import { detect } from '../detect/detect.ts';
 import { type Output, styleFor } from '../style.ts';
 import { examine } from './doctor.ts';
 import { applyFixes, type FixPort, planFixes } from './fix.ts';
 import { renderReport } from './render.ts';
 import { buildReport, reportMarkdown } from './report.ts';
-import type { ComputeProbe, Context, DoctorReport, World } from './types.ts';
+import type { ComputeProbe, Context, DoctorOptions, DoctorReport, World } from './types.ts';
 
 export interface DoctorFlags {
   readonly json?: boolean;
@@ -41,6 +43,7 @@ export async function runDoctor(world: World, flags: DoctorFlags, output: Output
   const detection = await detect(world.ports, { cache: false, wake: flags.deep ?? false });
   const options = {
     offline,
+    ...tablesOf(world, config, output),
     ...(flags.python === undefined ? {} : { python: flags.python }),
     ...(tools.computeProbe === undefined ? {} : { computeProbe: tools.computeProbe }),
   };
@@ -51,6 +54,18 @@ export async function runDoctor(world: World, flags: DoctorFlags, output: Output
     await repair({ world, ports: world.ports, machine: detection.machine, options }, report, flags, output, tools);
   if (!flags.json) warnAll(config.problems, output);
   return report.exitStatus;
+}
+
+/** What the settings say about the tables. A file that cannot be used is told, and the shipped ones judge in its place. */
+function tablesOf(world: World, config: Config, output: Output): Pick<DoctorOptions, 'tables' | 'staleMonths'> {
+  const staleMonths = settingOf<number>(config, 'data.maxAgeMonths');
+  try {
+    return { tables: tablesInUse(world.ports, config), staleMonths };
+  } catch (error) {
+    if (!(error instanceof ForgeError)) throw error;
+    warnAll([`data.file is not used: ${error.message}`], output);
+    return { staleMonths };
+  }
 }
 
 async function repair(
@@ -87,11 +102,14 @@ export interface ReportFlags {
 
 export async function runReport(world: World, flags: ReportFlags, output: Output, version: string): Promise<number> {
   const detection = await detect(world.ports, { cache: false });
+  const config = loadConfig(world.ports);
   const doctor = await examine(world, detection, {
     offline: true,
+    ...tablesOf(world, config, output),
     ...(flags.computeProbe === undefined ? {} : { computeProbe: flags.computeProbe }),
   });
   const block = await buildReport(world, detection, doctor, version);
   output.write(flags.json ? `${JSON.stringify(block, null, 2)}\n` : reportMarkdown(block));
+  if (!flags.json) warnAll(config.problems, output);
   return 0;
 }

@@ -1,5 +1,6 @@
 // What the doctor finds. Plain data: printed, serialised with --json, and acted upon by --fix.
 
+import type { LoadedTables } from '../data/tables.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 
@@ -84,6 +85,8 @@ export interface DoctorOptions {
   /** The interpreter to examine instead of the one found. */
   readonly python?: string;
   readonly computeProbe?: ComputeProbe;
+  /** The compatibility tables in use; the shipped ones when not given. */
+  readonly tables?: LoadedTables;
   /** Months after which the tables count as old. */
   readonly staleMonths?: number;
 }

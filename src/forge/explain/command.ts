@@ -3,6 +3,7 @@
 import { warnAll } from '../config/command.ts';
 import { EXIT, guarded } from '../config/failure.ts';
 import { loadConfig, settingOf } from '../config/file.ts';
+import { tablesInUse } from '../data/in-use.ts';
 import type { Machine } from '../machine.ts';
 import type { Ports } from '../ports.ts';
 import { machineOf } from '../resolve/command.ts';
@@ -38,7 +39,10 @@ export function runExplain(
     const text = await textOf(words, input);
     const config = loadConfig(ports);
     const machine = known ?? (flags.machine === false ? undefined : await machineOf(ports, flags, config));
-    const found = explain(text, { ...(machine ? { machine } : {}), limit: flags.limit ?? 3 });
+    const found = explain(text, {
+      ...(machine ? { machine, tables: tablesInUse(ports, config) } : {}),
+      limit: flags.limit ?? 3,
+    });
     if (flags.json) output.write(`${JSON.stringify({ schema: EXPLAIN_SCHEMA, explanations: found }, null, 2)}\n`);
     else {
       const color = settingOf<string>(config, 'output.color') === 'never' ? false : flags.color;

@@ -5,9 +5,10 @@ import { warnAll } from '../config/command.ts';
 import { EXIT, guarded } from '../config/failure.ts';
 import { type Config, loadConfig, settingOf } from '../config/file.ts';
 import { FRAMEWORKS } from '../config/settings.ts';
+import { tablesInUse } from '../data/in-use.ts';
 import { nearest } from '../data/schema.ts';
 import type { Framework, Tables } from '../data/schemas.ts';
-import { type LoadedTables, loadTables, staleness } from '../data/tables.ts';
+import { type LoadedTables, staleness } from '../data/tables.ts';
 import { type Mirrors, mirrored } from '../env/mirrors.ts';
 import type { Ports } from '../ports.ts';
 import { type Output, type Style, styleFor } from '../style.ts';
@@ -124,8 +125,7 @@ export function prepare(
   flags: { readonly data?: string },
 ): { readonly config: Config; readonly loaded: LoadedTables } {
   const config = loadConfig(ports);
-  const file = flags.data ?? settingOf<string | null>(config, 'data.file') ?? undefined;
-  return { config, loaded: loadTables(file) };
+  return { config, loaded: tablesInUse(ports, config, flags.data) };
 }
 
 export function stale(config: Config, loaded: LoadedTables, ports: Ports): readonly string[] {

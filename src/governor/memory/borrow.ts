@@ -5,6 +5,7 @@
 // this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
 // the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
 
+import { turn, turnIfDue } from '../../base/turn.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
 import { digestBytes, digests } from './digest.ts';
@@ -37,13 +38,13 @@ export interface ReversibleStep {
   undo(memory: readonly Borrowed[]): void | Promise<void>;
 }
 
-/** Steps one after the other, and a result behind the last: what generators are. */
+/** Steps one after the other, or lists of them, and a result behind the last: what generators are. */
 type StepSource<T> =
-  | { [Symbol.iterator](): Iterator<ReversibleStep, T> }
-  | { [Symbol.asyncIterator](): AsyncIterator<ReversibleStep, T> };
+  | { [Symbol.iterator](): Iterator<ReversibleStep | readonly ReversibleStep[], T> }
+  | { [Symbol.asyncIterator](): AsyncIterator<ReversibleStep | readonly ReversibleStep[], T> };
 
 /**
- * A list of steps, or a generator of them whose return value is the result. Unless `restore` is `guard`, the steps together
+ * A list of steps, or a generator of them (one at a time, or lists) whose return value is the result. Unless `restore` is `guard`, the steps together
  * leave the memory as it was. `clean` counts memory of one's own that the program uses.
  */
 export type ReversibleProgram<T> =
@@ -160,14 +161,20 @@ class Loan {
     const steps = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
     try {
       for (;;) {
-        signal?.throwIfAborted();
+        if (signal?.aborted) throw signal.reason;
         const next = await steps.next();
         if (next.done) return next.value;
-        const doing = next.value.do(this.#memory);
-        if (doing) await doing;
-        this.#done.push(next.value);
-        this.#steps++;
-        this.#taken = Math.max(this.#taken, this.#inUse() - base);
+        for (const step of isList(next.value) ? next.value : [next.value]) {
+          if (signal?.aborted) throw signal.reason;
+          const doing = step.do(this.#memory);
+          if (doing) await doing;
+          this.#done.push(step);
+          this.#steps++;
+          this.#taken = Math.max(this.#taken, this.#inUse() - base);
+          // Timers and other events get their turn, and with them whoever wants to stop this.
+          const due = turnIfDue(performance.now());
+          if (due) await due;
+        }
       }
     } catch (error) {
       // The program's own clean-up comes before its steps are undone; a second error would only hide the first.
@@ -186,7 +193,7 @@ class Loan {
         await step.undo(this.#memory);
       } catch (error) {
         const name = step.name ? ` '${step.name}'` : '';
-        this.#fail(`undoing step ${this.#done.length + 1}${name} failed`, this.#all(), error, cause);
+        await this.#fail(`undoing step ${this.#done.length + 1}${name} failed`, this.#all(), error, cause);
       }
     }
     this.#ms += this.#now() - start;
@@ -198,9 +205,9 @@ class Loan {
     try {
       changed = await this.hash('after');
     } catch (error) {
-      this.#fail('the memory could not be read afterwards', this.#all(), error, cause);
+      return this.#fail('the memory could not be read afterwards', this.#all(), error, cause);
     }
-    if (changed.length > 0) this.#fail('the memory is not what it was', changed, undefined, cause);
+    if (changed.length > 0) await this.#fail('the memory is not what it was', changed, undefined, cause);
     for (const item of this.#items) item.takeBack(false);
   }
 
@@ -218,13 +225,20 @@ class Loan {
     };
   }
 
+  /** Whether a device is gone: what fails afterwards may be said of the memory, not of the device. */
+  async #anyLost(): Promise<boolean> {
+    const devices = [...new Set(this.#items.map((i) => i.device))];
+    const gone = devices.map(({ lost }) => lost.then(() => true));
+    return Promise.race([...gone, turn().then(() => false)]);
+  }
+
   #all(): number[] {
     return this.#items.map((_, i) => i);
   }
 
-  #fail(what: string, changed: readonly number[], error: unknown, cause: unknown): never {
+  async #fail(what: string, changed: readonly number[], error: unknown, cause: unknown): Promise<never> {
     for (const [i, item] of this.#items.entries()) item.takeBack(changed.includes(i));
-    const lost = error instanceof DeviceLost || cause instanceof DeviceLost;
+    const lost = error instanceof DeviceLost || cause instanceof DeviceLost || (await this.#anyLost());
     const names = changed.map((i) => `buffer ${i} (${this.#items[i]!.name})`).join(', ');
     throw new BorrowViolation({
       code: lost ? 'BORROW_LOST' : 'BORROW_VIOLATION',
@@ -237,6 +251,8 @@ class Loan {
     });
   }
 }
+
+const isList = (x: ReversibleStep | readonly ReversibleStep[]): x is readonly ReversibleStep[] => Array.isArray(x);
 
 function lendAll(items: readonly Lendable[]): void {
   for (const [i, item] of items.entries()) {

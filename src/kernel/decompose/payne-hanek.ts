@@ -1,4 +1,4 @@
-// The remainder of a large number by π/2, by the method of Payne and Hanek: exact for every finite float.
+// The remainder of a large positive number by π/2, by the method of Payne and Hanek: exact for every finite float.
 //
 // x = m·2^e with a whole m. Of the product m · 2/π only the bits just around the binary point matter: those above are
 // whole turns, those below are lost in rounding. So m is multiplied with a window of 2/π, three words wide, that is chosen
@@ -30,20 +30,20 @@ interface Remainder {
   readonly low: Expr;
 }
 
-/** For |x| ≥ 1 in f32 and |x| ≥ 2^20 in f64; anything for smaller x. */
+/** For x ≥ 1 in f32 and x ≥ 2^20 in f64; anything for smaller x. */
 export function largeReduction(f: Float, x: Expr): Remainder {
   const product = f.type === 'f32' ? product32(f, x) : product64(f, x);
-  return fromProduct(f, x, product[0], product[1]);
+  return fromProduct(f, product[0], product[1]);
 }
 
 // In f32 the window moves by bytes and m by the rest of the exponent, so that no shift count varies: vector units of
 // the kind WebAssembly has shift all lanes alike.
 function product32(f: Float, x: Expr): readonly [Expr, Expr] {
   const w = new Words(f.b, 'u32');
-  const bits = f.bits(f.abs(x));
+  const bits = f.bits(x);
   const exponent = f.isub(f.shr(bits, 23), f.int(127));
   const bytes = f.iand(exponent, f.int(-8));
-  // |x| / 2^bytes · 2^23: a whole number below 2^32.
+  // x / 2^bytes · 2^23: a whole number below 2^32.
   const scaled = f.fromBits(f.isub(bits, f.shl(f.isub(bytes, f.int(23)), 23)));
   const m = f.b.cast('u32', scaled);
   const has = (mask: number): Expr => f.b.alu('ne', f.iand(bytes, f.int(mask)), f.int(0));
@@ -58,7 +58,7 @@ function product32(f: Float, x: Expr): readonly [Expr, Expr] {
 
 function product64(f: Float, x: Expr): readonly [Expr, Expr] {
   const w = new Words(f.b, 'u64');
-  const bits = f.b.bitcast('u64', f.abs(x));
+  const bits = f.b.bitcast('u64', x);
   const m = w.or(w.and(bits, w.const((1n << 52n) - 1n)), w.const(1n << 52n));
   // From the smallest exponent on: 2^20.
   const shift = w.sub(w.shr(bits, 52), w.const(1023 + 20));
@@ -81,7 +81,7 @@ function multiplyWindow(w: Words, m: Expr, window: readonly Expr[]): readonly [E
   return [w.add(w.add(w.mul(m, w0), middleHigh), carry), low];
 }
 
-function fromProduct(f: Float, x: Expr, high: Expr, low: Expr): Remainder {
+function fromProduct(f: Float, high: Expr, low: Expr): Remainder {
   const { int } = f.format;
   const w = new Words(f.b, f.format.uint);
   const { width } = f;
@@ -98,14 +98,7 @@ function fromProduct(f: Float, x: Expr, high: Expr, low: Expr): Remainder {
   const high1 = f.mul(aHead, head * unit);
   const rest = f.add(f.mul(aHead, tail * unit), f.mul(f.add(f.sub(a, aHead), b), (head + tail) * unit));
   const r = f.add(high1, rest);
-  const lost = f.add(f.sub(high1, r), rest);
-  const negative = f.signed(x);
-  const q = f.b.bitcast(int, quadrant);
-  return {
-    q: f.where(negative, f.b.alu('neg', q), q),
-    r: f.where(negative, f.neg(r), r),
-    low: f.where(negative, f.neg(lost), lost),
-  };
+  return { q: f.b.bitcast(int, quadrant), r, low: f.add(f.sub(high1, r), rest) };
 }
 
 /** π/2, the first part with half of the bits. */

@@ -1,6 +1,6 @@
 // sin, cos and tan, right for every finite argument.
 //
-// Up to a limit the multiple of π/2 nearest to x is subtracted in parts (Cody and Waite). Beyond it the product of x with
+// Up to a limit the multiple of π/2 nearest to |x| is subtracted in parts (Cody and Waite). Beyond it the product of |x| with
 // 2/π is formed in integers from just the bits of 2/π that matter for the exponent of x (Payne and Hanek). Both are
 // computed and one is chosen; a device may skip the second where no argument is large: its subexpressions are used only
 // under `where(large, …)`.
@@ -47,19 +47,19 @@ export interface Reduced {
   readonly low: Expr;
 }
 
+/** Of a number that is not negative. Infinities have no remainder; NaN is never large, and stays NaN by itself. */
 function reduce(f: Float, x: Expr): Reduced {
   const { limit, halfPi } = tables[f.type];
-  const large = f.lt(limit, f.abs(x));
+  const large = f.lt(limit, x);
   const { n, bits } = f.nearest(f.mul(x, 2 / Math.PI));
   const [p1, p2, p3] = halfPi as [number, number, number];
   const head = f.sub(f.sub(x, f.mul(n, p1)), f.mul(n, p2));
   const last = f.mul(n, p3);
   const r = f.sub(head, last);
   const low = f.sub(f.sub(head, r), last);
-  // Infinities have no remainder; NaN is never large, and stays NaN by itself.
-  const { q, low: lost, r: remainder } = largeReduction(f, x);
-  const far = { q, low: lost, r: f.where(f.eq(f.abs(x), Number.POSITIVE_INFINITY), Number.NaN, remainder) };
-  return { q: f.where(large, far.q, bits), r: f.where(large, far.r, r), low: f.where(large, far.low, low) };
+  const far = largeReduction(f, x);
+  const remainder = f.where(f.eq(x, Number.POSITIVE_INFINITY), Number.NaN, far.r);
+  return { q: f.where(large, far.q, bits), r: f.where(large, remainder, r), low: f.where(large, far.low, low) };
 }
 
 interface Values {
@@ -73,37 +73,36 @@ function values(f: Float, x: Expr): Values {
   const t = tables[f.type];
   const { q, r, low } = reduce(f, x);
   const z = f.mul(r, r);
-  // sin(r + low) = sin r + low·cos r, and cos(r + low) = cos r - low·sin r, to the precision that matters.
+  // sin(r + low) = sin r + low·cos r to the precision that matters; what `low` takes from the cosine is below its last place.
   const sin = f.add(f.add(f.mul(f.mul(r, z), f.poly(z, t.sin)), low), r);
-  const half = f.mul(z, 0.5);
-  const head = f.sub(1, half);
-  const lost = f.sub(f.sub(1, head), half);
-  const cos = f.add(head, f.add(lost, f.sub(f.mul(f.mul(z, z), f.poly(z, t.cos)), f.mul(r, low))));
+  const cos = f.add(f.mul(f.poly(z, [-0.5, ...t.cos]), z), 1);
   return { q, sin, cos };
 }
 
 /** Whether the quadrant is odd: its last bit, moved to where the sign is. */
 const odd = (f: Float, q: Expr): Expr => f.b.alu('lt', f.shl(q, f.width - 1), f.int(0));
 
-/** Turns the sign of a value where the quadrant's second bit is set. */
-function turned(f: Float, x: Expr, q: Expr): Expr {
-  const sign = f.iand(f.shl(q, f.width - 2), f.int(f.signBit));
-  return f.fromBits(f.b.alu('xor', f.bits(x), sign));
+/** Turns the sign of a value where another number is negative. */
+function turned(f: Float, x: Expr, by: Expr): Expr {
+  return f.fromBits(f.b.alu('xor', f.bits(x), f.iand(by, f.int(f.signBit))));
 }
 
+/** The second bit of the quadrant, moved to where the sign is. */
+const half = (f: Float, q: Expr): Expr => f.shl(q, f.width - 2);
+
 export function sin(f: Float, x: Expr): Expr {
-  const v = values(f, x);
-  return f.where(f.eq(x, 0), x, turned(f, f.where(odd(f, v.q), v.cos, v.sin), v.q));
+  const v = values(f, f.abs(x));
+  return turned(f, f.where(odd(f, v.q), v.cos, v.sin), f.b.alu('xor', half(f, v.q), f.bits(x)));
 }
 
 export function cos(f: Float, x: Expr): Expr {
-  const v = values(f, x);
-  return turned(f, f.where(odd(f, v.q), v.sin, v.cos), f.iadd(v.q, f.int(1)));
+  const v = values(f, f.abs(x));
+  return turned(f, f.where(odd(f, v.q), v.sin, v.cos), half(f, f.iadd(v.q, f.int(1))));
 }
 
 export function tan(f: Float, x: Expr): Expr {
-  const v = values(f, x);
+  const v = values(f, f.abs(x));
   const cot = odd(f, v.q);
   const result = f.div(f.where(cot, f.neg(v.cos), v.sin), f.where(cot, v.sin, v.cos));
-  return f.where(f.eq(x, 0), x, result);
+  return turned(f, result, f.bits(x));
 }

@@ -6,9 +6,11 @@ import { MiB } from '../base.ts';
 import type { BatchOption } from '../batch.ts';
 import { LatticeDataWork } from '../data.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from '../errors.ts';
-import { neighborSum } from '../stencil.ts';
+import { Auxiliary } from './auxiliary.ts';
+import { WalkKernels } from './kernels.ts';
+import { deviceWalks, hostWalks, type PlainWalk } from './plain.ts';
 import { type WalkProgram, walkProgram } from './walks.ts';
-import { freeTensor, layouts, type WordKind, type Words, words } from './words.ts';
+import { layouts, type WordKind } from './words.ts';
 
 export interface WalkOptions extends BatchOption {
   /** `plain` (default): two arrays of its own. `borrow`: none, in memory that is given or in the lattice's auxiliary memory. */
@@ -34,12 +36,23 @@ interface MemoryNeed {
   readonly pieceBytes: number;
 }
 
+/** One walk in borrowed memory: what is wanted, in words of which kind. */
+interface Loan extends Omit<WalkProgram, 'words'> {
+  readonly where: string;
+  readonly wanted: 'u32' | 'wide' | 'gf';
+  readonly seed: number;
+  readonly buffers: readonly Tensor[] | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly plain?: (() => unknown) | undefined;
+}
+
 export abstract class LatticeCatalytic extends LatticeDataWork {
   protected borrowed: BorrowReport | null = null;
-  #auxiliary: readonly Tensor[] = [];
-  /** Kernels made ready, by kind and seed; the mask is in them. */
-  readonly #words = new Map<string, Words>();
-  #free: Tensor | null = null;
+  readonly #auxiliary = new Auxiliary(this.options.auxMemoryMb * MiB);
+  #kernels = new WalkKernels(this.grid, this.mask);
+  /** Loans that are not over, and what ends them. */
+  readonly #loans = new Set<Promise<unknown>>();
+  readonly #stop = new AbortController();
 
   /** Walks of `length` steps from s to t, modulo 2^64 or 2^32. Exact counts of shortest paths: `countShortestPaths`. */
   async countWalks(s: number, t: number, length: number, o: WalkOptions = {}): Promise<bigint> {
@@ -47,22 +60,26 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
     this.ends(s, t, where);
     o.batch?.check(this, where);
     wholeNumber(where, 'length', length);
-    const { bits = 64, memory = o.buffers ? 'borrow' : 'plain' } = o;
+    const { bits = 64, memory = o.buffers ? 'borrow' : 'plain', signal } = o;
     oneOf(where, 'memory', memory, ['plain', 'borrow']);
     if (bits !== 32 && bits !== 64)
       throw invalidArgument({ where, problem: `bits is ${String(bits)}`, fix: 'Use 32 or 64.' });
     this.addressable(where);
-    const rt = await this.session.open(where);
-    if (memory === 'plain') return this.#plainWalks(rt, s, t, length, bits);
-    const kind = bits === 32 ? 'u32' : 'wide';
-    const plain = o.compare ? () => this.#plainWalks(rt, s, t, length, bits) : undefined;
-    const [count] = await this.#inBorrowed(
-      rt,
+    const { grid, mask } = this;
+    const walk: PlainWalk = { grid, mask, source: s, target: t, length, bits, signal };
+    if (memory === 'plain') return this.#plainWalks(walk);
+    const [count] = await this.#inBorrowed({
       where,
-      kind,
-      { source: s, target: t, length, lengths: [length] },
-      { ...o, plain },
-    );
+      wanted: bits === 32 ? 'u32' : 'wide',
+      source: s,
+      target: t,
+      length,
+      lengths: [length],
+      seed: 0,
+      buffers: o.buffers,
+      signal,
+      plain: o.compare ? () => this.#plainWalks(walk) : undefined,
+    });
     return count!;
   }
 
@@ -76,13 +93,15 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
     o.batch?.check(this, where);
     const seed = wholeNumber(where, 'seed', o.seed ?? 0);
     this.addressable(where);
-    const rt = await this.session.open(where);
-    if (s === t) return 0;
     const most = this.vertices - 1;
+    const kernels = this.#kernels;
+    if (s === t) return 0;
+    const { buffers, signal } = o;
     let known = 0;
     for (let length = Math.min(most, 2); known < most; length = Math.min(most, 2 * length)) {
       const lengths = Array.from({ length: length - known }, (_, i) => known + 1 + i);
-      const values = await this.#inBorrowed(rt, where, 'gf', { source: s, target: t, length, lengths }, o, seed);
+      const loan: Loan = { where, wanted: 'gf', source: s, target: t, length, lengths, seed, buffers, signal };
+      const values = await this.#inBorrowed(loan, kernels);
       const found = values.findIndex((v) => v !== 0n);
       if (found >= 0) return lengths[found]!;
       known = length;
@@ -100,114 +119,94 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
    */
   async auxiliary(pieces = 0, pieceBytes = 8): Promise<readonly Tensor[]> {
     const where = 'auxiliary';
-    const rt = await this.session.open(where);
+    this.session.check(where);
     wholeNumber(where, 'pieces', pieces);
-    const total = 8 * Math.ceil((this.options.auxMemoryMb * MiB) / 8);
-    const size = 4 * Math.ceil(wholeNumber(where, 'pieceBytes', pieceBytes, 1) / 4);
-    const count = Math.min(pieces, Math.floor(total / size));
-    const sizes = [...new Array<number>(count).fill(size), total - count * size].filter((bytes) => bytes > 0);
-    if (sizes.join() === this.#auxiliary.map((t) => 4 * t.size).join()) return this.#auxiliary;
-    this.#freeAuxiliary();
-    this.#auxiliary = this.session.within(rt, 'random_generation', where, () =>
-      sizes.map((bytes, i) => rt.random.integers([bytes / 4], { seed: i, high: 2 ** 32, dtype: 'u32' }).compute()),
-    );
-    this.auxBytes = total;
-    return this.#auxiliary;
+    wholeNumber(where, 'pieceBytes', pieceBytes, 1);
+    const rt = await this.session.open(where);
+    return this.#auxiliary.inTurn(async () => this.#divided(rt, pieces, pieceBytes, where));
   }
 
-  async #inBorrowed(
-    rt: Runtime,
-    where: string,
-    wanted: 'u32' | 'wide' | 'gf',
-    walk: Omit<WalkProgram, 'words'>,
-    o: WalkOptions & { readonly plain?: (() => unknown) | undefined },
-    seed = 0,
-  ): Promise<bigint[]> {
-    const wide = (has: boolean): WordKind => (wanted !== 'wide' ? wanted : has ? 'u64' : 'halves');
-    const own = rt.device(this.session.chosen(rt, 'path_finding', where)).caps.dtypes.has('u64');
-    const { pieces, pieceBytes } = this.#needed(wide(own), walk.length);
-    const buffers = o.buffers ?? (await this.auxiliary(pieces, pieceBytes)).slice(0, pieces);
-    if (o.buffers) for (const b of o.buffers) this.own(rt, b, where);
-    if (buffers.length === 0) throw this.#tooSmall(where, { pieces, pieceBytes }, 'nothing', o);
+  protected override get auxBytes(): number {
+    return this.#auxiliary.allocated;
+  }
+
+  #divided(rt: Runtime, pieces: number, pieceBytes: number, where: string): readonly Tensor[] {
+    this.session.check(where);
+    return this.#auxiliary.divided(pieces, pieceBytes, (sizes) =>
+      this.session.within(rt, 'random_generation', where, () =>
+        sizes.map((bytes, i) => rt.random.integers([bytes / 4], { seed: i, high: 2 ** 32, dtype: 'u32' }).compute()),
+      ),
+    );
+  }
+
+  /** In buffers that were given, or in the auxiliary memory when it is free. */
+  async #inBorrowed(loan: Loan, kernels = this.#kernels): Promise<bigint[]> {
+    const work = async (): Promise<bigint[]> => {
+      const rt = await this.session.open(loan.where);
+      if (loan.buffers) return this.#borrow(rt, loan, loan.buffers, kernels);
+      return this.#auxiliary.inTurn(() => this.#inAuxiliary(rt, loan, kernels));
+    };
+    const working = kernels.during(work);
+    this.#loans.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#loans.delete(working);
+    }
+  }
+
+  async #inAuxiliary(rt: Runtime, loan: Loan, kernels: WalkKernels): Promise<bigint[]> {
+    const own = rt.device(this.session.chosen(rt, 'path_finding', loan.where)).caps.dtypes.has('u64');
+    const { pieces, pieceBytes } = this.#needed(kindOfWords(loan, own), loan.length);
+    const all = this.#divided(rt, pieces, pieceBytes, loan.where);
+    try {
+      return await this.#borrow(rt, loan, all.slice(0, pieces), kernels);
+    } catch (error) {
+      // It may be lost with its device: the next work gets other memory.
+      this.#auxiliary.free();
+      throw error;
+    }
+  }
+
+  async #borrow(rt: Runtime, loan: Loan, buffers: readonly Tensor[], kernels: WalkKernels): Promise<bigint[]> {
+    const { where, length, seed, signal } = loan;
+    for (const b of buffers) this.own(rt, b, where);
+    if (buffers.length === 0) {
+      const own = rt.device(this.session.chosen(rt, 'path_finding', where)).caps.dtypes.has('u64');
+      throw this.#tooSmall(loan, this.#needed(kindOfWords(loan, own), length), 'nothing');
+    }
     const { value, report } = await rt.memory.borrow<bigint[]>(
       buffers,
       (memory, clean) => {
-        const kind = wide(memory[0]!.device.caps.dtypes.has('u64'));
-        const need = this.#needed(kind, walk.length);
+        const kind = kindOfWords(loan, memory[0]!.device.caps.dtypes.has('u64'));
+        const need = this.#needed(kind, length);
         const fit = memory.filter((m) => m.bytes >= need.pieceBytes);
         if (fit.length < need.pieces) {
           const has = memory.reduce((sum, m) => sum + m.bytes, 0);
-          throw this.#tooSmall(where, need, `${has} bytes in ${memory.length} pieces`, o);
+          throw this.#tooSmall(loan, need, `${has} bytes in ${memory.length} pieces`);
         }
-        return walkProgram({ ...walk, words: this.#wordsOf(rt, kind, seed) })(fit, clean);
+        const pinned = this.session.scoped(rt, 'path_finding', where);
+        return walkProgram({ ...loan, words: kernels.of(rt, pinned, kind, seed) })(fit, clean);
       },
-      { signal: o.signal, plain: o.plain },
+      {
+        signal: signal ? AbortSignal.any([signal, this.#stop.signal]) : this.#stop.signal,
+        plain: loan.plain,
+      },
     );
     this.borrowed = report;
     return value;
   }
 
-  #wordsOf(rt: Runtime, kind: WordKind, seed: number): Words {
-    const key = `${kind} ${seed}`;
-    let known = this.#words.get(key);
-    if (known) return known;
-    if (this.#words.size >= mostWords) this.#words.clear();
-    this.#free ??= this.session.within(rt, 'path_finding', 'countWalks', () => freeTensor(rt, this.grid, this.mask));
-    this.#words.set(key, (known = words[kind]({ rt, grid: this.grid, free: this.#free, seed })));
-    return known;
-  }
-
   /** Two arrays of its own, on a device that has the words, else on the host. */
-  async #plainWalks(rt: Runtime, s: number, t: number, length: number, bits: 32 | 64): Promise<bigint> {
+  async #plainWalks(walk: PlainWalk): Promise<bigint> {
     const where = 'countWalks';
-    const dtype = bits === 32 ? 'u32' : 'u64';
-    if (!this.session.can(rt, [dtype])) return this.#hostWalks(s, t, length, bits);
-    const { vertices, shape } = this.grid;
-    const start = bits === 32 ? new Uint32Array(vertices) : new BigUint64Array(vertices);
-    start[s] = bits === 32 ? 1 : 1n;
-    const count = this.session.within(
-      rt,
-      'path_finding',
-      where,
-      () => {
-        const free = freeTensor(rt, this.grid, this.mask);
-        const spread = (x: Tensor): Tensor => neighborSum(x as Tensor<typeof dtype>);
-        const step = free
-          ? rt.compile((x: Tensor, f: Tensor) => rt.where(f.notEqual(0), spread(x), 0).cast(dtype))
-          : rt.compile((x: Tensor) => spread(x));
-        const run = step as unknown as (...args: readonly Tensor[]) => Tensor;
-        let x: Tensor = rt.tensor(start, shape);
-        for (let i = 0; i < length; i++) {
-          const old = x;
-          x = free ? run(old, free) : run(old);
-          old.dispose();
-        }
-        step.dispose();
-        return x
-          .reshape([vertices])
-          .slice([[t, t + 1]])
-          .compute();
-      },
-      [dtype],
-    );
-    const [value] = await count.data();
-    count.dispose();
-    return BigInt(value!);
-  }
-
-  #hostWalks(s: number, t: number, length: number, bits: 32 | 64): bigint {
-    const { offsets, neighbors, vertices } = this.graph('countWalks');
-    let x = new BigUint64Array(vertices);
-    x[s] = 1n;
-    for (let i = 0; i < length; i++) {
-      const from = x;
-      x = new BigUint64Array(vertices).map((_, v) => {
-        let sum = 0n;
-        for (let e = offsets[v]!; e < offsets[v + 1]!; e++) sum += from[neighbors[e]!]!;
-        return BigInt.asUintN(64, sum);
-      });
-    }
-    return BigInt.asUintN(bits, x[t]!);
+    const dtype = walk.bits === 32 ? 'u32' : 'u64';
+    const rt = await this.session.open(where);
+    const host = (): bigint => hostWalks(this.graph(where, walk.mask), walk);
+    if (!this.session.can(rt, [dtype])) return host();
+    const onDevice = (): Promise<bigint> =>
+      deviceWalks(rt, this.session.scoped(rt, 'path_finding', where, [dtype]), walk);
+    return this.session.orOnHost(where, onDevice, host);
   }
 
   #needed(kind: WordKind, length: number): MemoryNeed {
@@ -215,34 +214,29 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
     return { pieces: pieces * (length + 1) + spare, pieceBytes: bytes * this.grid.vertices };
   }
 
-  #tooSmall(where: string, { pieces, pieceBytes }: MemoryNeed, has: string, o: WalkOptions): Error {
+  #tooSmall({ where, buffers }: Loan, { pieces, pieceBytes }: MemoryNeed, has: string): Error {
     return invalidArgument({
       where,
       problem: `the borrowed memory is too small: ${pieces * pieceBytes} bytes are needed, as ${pieces} pieces of ${pieceBytes} bytes at least; there is ${has}`,
-      fix: o.buffers
+      fix: buffers
         ? 'Give more tensors, or larger ones.'
         : 'Raise auxMemoryMb, or give tensors to borrow: { buffers }.',
     });
   }
 
-  #freeAuxiliary(): void {
-    for (const t of this.#auxiliary) if (!t.disposed) t.dispose();
-    this.#auxiliary = [];
-    this.auxBytes = 0;
-  }
-
   protected override forget(): void {
     super.forget();
-    this.#words.clear();
-    this.#free?.dispose();
-    this.#free = null;
+    this.#kernels.end();
+    this.#kernels = new WalkKernels(this.grid, this.mask);
   }
 
-  override async dispose(): Promise<void> {
-    this.#freeAuxiliary();
-    await super.dispose();
+  protected override async stopWork(): Promise<void> {
+    this.#stop.abort(this.session.disposed('dispose'));
+    await Promise.allSettled(this.#loans);
+    this.#auxiliary.free();
   }
 }
 
-/** Kinds and seeds whose kernels are kept. */
-const mostWords = 8;
+/** Words of 64 bits as the device has them, or in halves. */
+const kindOfWords = ({ wanted }: Loan, has64: boolean): WordKind =>
+  wanted !== 'wide' ? wanted : has64 ? 'u64' : 'halves';

@@ -25,6 +25,7 @@ export const apiRoutes: Readonly<Record<string, Route>> = {
   '/api/events.jsonl': { method: 'GET', run: download },
   '/api/why': { method: 'GET', run: why },
   '/api/field/slice': { method: 'GET', run: slice },
+  '/api/field/settings': { method: 'POST', run: fieldSettings },
   '/api/profiling': { method: 'POST', run: profiling },
   '/metrics': {
     method: 'GET',
@@ -82,18 +83,32 @@ async function slice(hub: Hub, { query }: ApiRequest): Promise<Answer> {
   return json(await field.slice(number(query, 'axis', 0), number(query, 'index', 0), number(query, 'channel', 0)));
 }
 
+/** Changes settings of a field from its next cycle on. The field checks them. */
+async function fieldSettings(hub: Hub, request: ApiRequest): Promise<Answer> {
+  if (!hub.control) return onlyLooks('to change settings from the page');
+  const { field: name, settings } = await bodyOf(request);
+  const field = hub.fields.find((f) => f.name === name);
+  if (!field) return problem(404, `There is no field '${String(name)}'.`, 'serveStudio({ fields: [field] })');
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
+    throw bad('settings', settings, 'Send {"field": NAME, "settings": {"keep": 0.99}}.');
+  return json({ settings: await field.configure(settings) });
+}
+
 async function profiling(hub: Hub, request: ApiRequest): Promise<Answer> {
-  if (!hub.control)
-    return problem(
-      403,
-      'This studio only looks.',
-      'Start it with allowControl: true to switch profiling from the page.',
-    );
-  const given: unknown = parse((await request.body(smallBody)).toString('utf8'));
-  const { on } = (given ?? {}) as { readonly on?: unknown };
+  if (!hub.control) return onlyLooks('to switch profiling from the page');
+  const { on } = await bodyOf(request);
   if (typeof on !== 'boolean') throw bad('on', on, 'Send {"on": true} or {"on": false}.');
   await hub.profile(on);
   return json({ on });
+}
+
+const onlyLooks = (why: string): Answer =>
+  problem(403, 'This studio only looks.', `Start it with allowControl: true ${why}.`);
+
+/** What was sent, as an object; empty if it is anything else. */
+async function bodyOf(request: ApiRequest): Promise<Readonly<Record<string, unknown>>> {
+  const given = parse((await request.body(smallBody)).toString('utf8'));
+  return typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
 }
 
 function parse(text: string): unknown {

@@ -195,6 +195,13 @@ summary { cursor: pointer; padding: 6px 2px; }
 .slider { display: grid; grid-template-columns: auto minmax(0, 1fr) 3ch; gap: 8px; align-items: center; flex: 1 1 160px; color: var(--muted); font-size: 12.5px; }
 .slider input { accent-color: var(--accent); min-height: 36px; min-width: 0; width: 100%; } .slider output { text-align: right; color: var(--text); }
 .slider.axis { flex: none; grid-template-columns: auto auto; } .slider select { min-height: 36px; padding: 6px 8px; border-radius: 8px; border: 1px solid var(--border); background: var(--raised); color: var(--text); }
+.settings { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 430px), 1fr)); gap: 4px 28px; }
+.setting { display: grid; grid-template-columns: minmax(0, 1fr) 11ch; gap: 2px 10px; align-items: center; align-content: start; padding: 8px 0; border-bottom: 1px solid var(--border); }
+.setting-name, .setting-value, .setting > .switch { grid-column: 1 / -1; justify-self: start; } .setting-name { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; } .setting-name .hint { margin: 0; font-size: 12px; }
+.setting > input[type="range"] { accent-color: var(--accent); min-height: 36px; min-width: 0; width: 100%; }
+.setting > input[type="number"], .setting > select { min-height: 36px; padding: 6px 8px; border-radius: 8px; border: 1px solid var(--border); background: var(--raised); color: var(--text); min-width: 0; width: 100%; font: inherit; font-size: 13px; }
+.setting > select { max-width: 22ch; }
+.setting-trouble { grid-column: 1 / -1; margin: 0; color: var(--bad); font-size: 12.5px; } .setting-trouble:empty { display: none; }
 
 .uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
 .uplot { width: min-content; line-height: 1.5; }

@@ -1,7 +1,7 @@
 // Fields while somebody looks: what went in and came out last, how late the motors were, how well sensors are predicted. Loaded with
 // the first field.
 
-import { type Field, type FieldEvents, latencyHistogram } from '../../field/index.ts';
+import { type Field, type FieldEvents, type FieldSettings, latencyHistogram, settingViews } from '../../field/index.ts';
 import type { FieldSample, FieldSlice, FieldView } from '../types.ts';
 import { Newest } from './ring.ts';
 
@@ -73,6 +73,7 @@ export class FieldWatch {
       sensors: this.#last ? [...this.#last.sensors] : null,
       motors: this.#last ? [...this.#last.motors] : null,
       state: this.#last?.state ?? null,
+      settings: settingViews(options.settings, model),
       loop: this.#loop && {
         ...this.#loop,
         latency: figures(this.#latencies.list())!,
@@ -101,6 +102,19 @@ export class FieldWatch {
     });
     this.#slicing = next.catch(() => {});
     return next;
+  }
+
+  /** From the field's next cycle on. What makes no sense is refused by the field. */
+  configure(changes: Partial<FieldSettings>): Promise<FieldSettings> {
+    return this.#field.configure(changes);
+  }
+
+  /** Hears of every change, whoever made it, in words. */
+  onSettings(told: (text: string) => void): () => void {
+    return this.#field.on('settings', ({ cycle, changed }) => {
+      const list = Object.entries(changed).map(([name, value]) => `${name} ${String(value)}`);
+      told(`${this.name}: ${list.join(', ')} from cycle ${cycle} on`);
+    });
   }
 
   #begin(hz: number): void {

@@ -78,6 +78,12 @@ export class Hub {
     this.#fields = options.fields ?? [];
     this.#history = new History(options.history);
     this.#alerts = new Alerts(options.alerts);
+    for (const field of this.#fields)
+      this.#stops.push(
+        field.onSettings((text) =>
+          this.ring.add({ kind: 'settings', level: 'info', runtime: options.name, device: null, text }),
+        ),
+      );
     const { compute } = options;
     if (compute)
       this.#stops.push(

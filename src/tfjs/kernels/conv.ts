@@ -1,13 +1,9 @@
-// Convolutions and their gradients, in NHWC or NCHW, over two or three spatial axes.
-//
-// A convolution is a matrix product with a view of all windows; the gradient of its input is a product whose columns are
-// folded back onto the input. Depthwise convolutions have no product to gain from: they are sums of shifted inputs.
+// Convolutions and their gradients, in NHWC or NCHW, over two or three spatial axes: TF.js's attributes as options of ours.
 
 import type { Tensor } from '../../index.ts';
 import type { Call, Kernels } from '../kernel.ts';
 import { fused } from './matmul.ts';
-import { numbers, stored } from './types.ts';
-import { fold, type Geometry, geometry2, geometry3, product, shiftedInputs, taps, windowsOf } from './windows.ts';
+import { cropped, type Geometry, geometry2, geometry3, geometryFor, grown } from './windows.ts';
 
 type Pads = 'valid' | 'same' | number | [number, number][];
 
@@ -17,99 +13,72 @@ interface ConvAttrs {
   readonly dataFormat?: 'NHWC' | 'NCHW';
   readonly dilations?: number | [number, number];
   readonly dimRoundingMode?: 'floor' | 'round' | 'ceil';
-  readonly inputShape?: [number, number, number, number];
-  readonly filterShape?: [number, number, number, number];
+  readonly inputShape?: Shape4;
+  readonly filterShape?: Shape4;
 }
 
 type Shape4 = [number, number, number, number];
+type Shape5 = [number, number, number, number, number];
 
 function geometryOf(c: Call, x: readonly number[], filter: readonly number[], depthwise = false): Geometry {
   const { backend_util } = c.tf;
   const { strides, pad, dataFormat, dilations, dimRoundingMode } = c.attrs<ConvAttrs>();
   const format = depthwise ? 'channelsLast' : backend_util.convertConv2DDataFormat(dataFormat ?? 'NHWC');
-  const steps = dilations ?? 1;
-  return geometry2(
-    backend_util.computeConv2DInfo(
-      [...x] as Shape4,
-      [...filter] as Shape4,
-      strides,
-      steps,
-      pad as never,
-      dimRoundingMode,
-      depthwise,
-      format,
+  const key = `${x}|${filter}|${strides}|${pad}|${dilations}|${dimRoundingMode}|${format}|${depthwise}`;
+  return geometryFor(key, () =>
+    geometry2(
+      backend_util.computeConv2DInfo(
+        [...x] as Shape4,
+        [...filter] as Shape4,
+        strides,
+        dilations ?? 1,
+        pad as never,
+        dimRoundingMode,
+        depthwise,
+        format,
+      ),
     ),
   );
 }
 
 const isFirst = (c: Call): boolean => c.attrs<ConvAttrs>().dataFormat === 'NCHW';
-const toLast = (x: Tensor): Tensor => x.permute([0, 2, 3, 1]);
 const toFirst = (x: Tensor): Tensor => x.permute([0, 3, 1, 2]);
 /** Work in NHWC whatever the format is. */
-const last = (c: Call, x: Tensor): Tensor => (isFirst(c) ? toLast(x) : x);
+const last = (c: Call, x: Tensor): Tensor => (isFirst(c) ? x.permute([0, 2, 3, 1]) : x);
 const back = (c: Call, y: Tensor): Tensor => (isFirst(c) ? toFirst(y) : y);
 
-/** [N, …out, O] from [N, …in, C] and [...kernel, C, O]. */
-export function convolve(x: Tensor, filter: Tensor, g: Geometry): Tensor {
-  const [c, o] = filter.shape.slice(-2) as [number, number];
-  const n = x.shape[0]!;
-  const k = product(g.kernel);
-  const rows = n * product(g.out);
-  return columns(x, g, rows)
-    .matmul(filter.reshape([k * c, o]))
-    .reshape([n, ...g.out, o]);
+/** Of the core's convolutions: TF.js's layout, and windows as they lie. */
+const optionsOf = (g: Geometry, groups = 1) => ({ ...g.options, groups, layout: 'channelsLast' as const });
+
+/** [N, …out, O] from [N, …in, C] and [...kernel, C / groups, O]. */
+function convolve(x: Tensor, filter: Tensor, g: Geometry, groups = 1): Tensor {
+  const [input, options] = [cropped(x, g), optionsOf(g, groups)];
+  return g.kernel.length === 2 ? input.conv2d(filter, options) : input.conv3d(filter, options);
 }
 
-/** [N · positions, kernel · C]: a view of the input where windows do not overlap. */
-function columns(x: Tensor, g: Geometry, rows: number): Tensor {
-  const c = x.shape[x.rank - 1]!;
-  if (g.plain) return x.reshape([rows, c]);
-  const s = g.kernel.length;
-  // [N, …out, C, …kernel] → [N, …out, …kernel, C]
-  const windows = windowsOf(x, g, 0);
-  const order = [0, ...range(1, s), ...range(s + 2, s), s + 1];
-  return windows.permute(order).reshape([rows, product(g.kernel) * c]);
-}
-
-/** The gradient of the filter: [...kernel, C, O]. */
-export function filterGradient(x: Tensor, dy: Tensor, g: Geometry, shape: readonly number[]): Tensor {
-  const o = dy.shape[dy.rank - 1]!;
-  const rows = dy.size / o;
-  return columns(x, g, rows)
-    .swapaxes(0, 1)
-    .matmul(dy.reshape([rows, o]))
-    .reshape(shape);
+/** The gradient of the filter. */
+function filterGradient(x: Tensor, dy: Tensor, g: Geometry, shape: readonly number[], groups = 1): Tensor {
+  return cropped(x, g).convKernelGradient(dy, shape, optionsOf(g, groups));
 }
 
 /** The gradient of the input: [N, …in, C]. */
-export function inputGradient(dy: Tensor, filter: Tensor, g: Geometry): Tensor {
-  const [c, o] = filter.shape.slice(-2) as [number, number];
+function inputGradient(dy: Tensor, filter: Tensor, g: Geometry, channels: number, groups = 1): Tensor {
   const n = dy.shape[0]!;
-  const k = product(g.kernel);
   // TF.js takes a gradient that is larger than the output by its first corner.
-  const used = g.out.every((d, i) => d === dy.shape[1 + i])
-    ? dy
-    : dy.slice([null, ...g.out.map((d) => [0, d] as const)]);
-  return spreadBack(used, filter, g, [n, k, c, o]);
+  const whole = g.out.every((d, i) => d === dy.shape[1 + i]);
+  const used = whole ? dy : dy.slice([null, ...g.out.map((d) => [0, d] as const)]);
+  return grown(used.convTranspose(filter, [n, ...g.reached, channels], optionsOf(g, groups)), g);
 }
-
-function spreadBack(dy: Tensor, filter: Tensor, g: Geometry, [n, k, c, o]: [number, number, number, number]): Tensor {
-  const spread = dy.reshape([dy.size / o, o]).matmul(filter.reshape([k * c, o]).swapaxes(0, 1));
-  if (g.plain) return spread.reshape([n, ...g.input, c]);
-  return fold(spread.reshape([n, ...g.out, ...g.kernel, c]), g);
-}
-
-const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 
 function conv2d(c: Call): Tensor {
-  const [x, filter] = [numbers(c.x('x')), numbers(c.x('filter'))];
+  const [x, filter] = [c.operand('x'), c.operand('filter')];
   const g = geometryOf(c, x.shape, filter.shape);
-  return stored(c.rt, back(c, convolve(last(c, x), filter, g)), c.x('x').dtype);
+  return c.asInput('x', back(c, convolve(last(c, x), filter, g)));
 }
 
 /** In NCHW a bias is one number a channel. */
 function fusedConv2d(c: Call): Tensor {
-  const [x, filter] = [numbers(c.x('x')), numbers(c.x('filter'))];
+  const [x, filter] = [c.operand('x'), c.operand('filter')];
   const g = geometryOf(c, x.shape, filter.shape);
   const y = convolve(last(c, x), filter, g);
   if (!isFirst(c)) return fused(c, y);
@@ -138,13 +107,20 @@ function conv2dInput(c: Call): Tensor {
   const [dy, filter] = [c.f('dy'), c.f('filter')];
   const { inputShape } = c.attrs<ConvAttrs>();
   const g = geometryOf(c, inputShape!, filter.shape);
-  return back(c, inputGradient(last(c, dy), filter, g));
+  return back(c, inputGradient(last(c, dy), filter, g, filter.shape[2]!));
 }
 
-// Depthwise: every channel has filters of its own, [...kernel, C, M].
+// Depthwise: every channel has filters of its own, [...kernel, C, M]; C groups of one channel each.
 
+/** [...kernel, C, M] as a filter of C groups. */
+const grouped = (filter: Tensor): Tensor => {
+  const [channels, m] = filter.shape.slice(-2) as [number, number];
+  return filter.reshape([...filter.shape.slice(0, -2), 1, channels * m]);
+};
+
+/** With one channel there is one group, and the product is the convolution. */
 function depthwise(c: Call): Tensor {
-  const [x, filter] = [numbers(c.x('x')), numbers(c.x('filter'))];
+  const [x, filter] = [c.operand('x'), c.operand('filter')];
   const { strides, dilations } = c.attrs<ConvAttrs>();
   c.tf.util.assert(
     c.tf.backend_util.eitherStridesOrDilationsAreOne(strides, dilations ?? [1, 1]),
@@ -152,43 +128,14 @@ function depthwise(c: Call): Tensor {
       `Error in depthwiseConv2d: Either strides or dilations must be 1. Got strides ${strides} and dilations '${dilations}'`,
   );
   const g = geometryOf(c, x.shape, filter.shape, true);
-  const [channels, m] = filter.shape.slice(-2) as [number, number];
-  const n = x.shape[0]!;
-  const sum = product(g.kernel) <= mostWeights ? shiftedSum(x, filter, g) : windowSum(x, filter, g);
-  return stored(c.rt, sum.reshape([n, ...g.out, channels * m]), c.x('x').dtype);
+  return c.asInput('x', convolve(x, grouped(filter), g, filter.shape[2]!));
 }
-
-/** Up to 5 × 5 the products of a depthwise filter are written out. */
-const mostWeights = 25;
-
-function shiftedSum(x: Tensor, filter: Tensor, g: Geometry): Tensor {
-  const [channels, m] = filter.shape.slice(-2) as [number, number];
-  const weights = taps(filter.reshape([...g.kernel, channels * m]), 0, g.kernel);
-  return shiftedInputs(x, g, 0)
-    .map((v, i) => (m === 1 ? v : repeatChannels(v, m)).mul(weights[i]!))
-    .reduce((a, b) => a.add(b));
-}
-
-/** [N, …out, C, M, …kernel], summed over the kernel. */
-function windowSum(x: Tensor, filter: Tensor, g: Geometry): Tensor {
-  const s = g.kernel.length;
-  const windows = windowsOf(x, g, 0);
-  const weights = filter.permute([s, s + 1, ...range(0, s)]);
-  const products = windows.unsqueeze(s + 2).mul(weights);
-  return products.sum({ axis: range(s + 3, s), ...(x.dtype === 'i32' && { dtype: 'i32' as const }) });
-}
-
-/** [..., C] → [..., C·M], each channel M times. */
-const repeatChannels = (x: Tensor, m: number): Tensor => x.repeat(m, x.rank - 1);
 
 function depthwiseInput(c: Call): Tensor {
   const [dy, filter] = [c.f('dy'), c.f('filter')];
+  const channels = filter.shape[2]!;
   const g = geometryOf(c, c.attrs<ConvAttrs>().inputShape!, filter.shape, true);
-  const [channels, m] = filter.shape.slice(-2) as [number, number];
-  const [n, s] = [dy.shape[0]!, g.kernel.length];
-  const ones = new Array<number>(s).fill(1);
-  const spread = dy.reshape([n, ...g.out, ...ones, channels, m]).mul(filter);
-  return fold(spread.sum({ axis: -1 }), g);
+  return inputGradient(dy, grouped(filter), g, channels, channels);
 }
 
 function depthwiseFilter(c: Call): Tensor {
@@ -196,14 +143,7 @@ function depthwiseFilter(c: Call): Tensor {
   const { filterShape } = c.attrs<ConvAttrs>();
   const g = geometryOf(c, x.shape, filterShape!, true);
   const [channels, m] = filterShape!.slice(-2) as [number, number];
-  const n = x.shape[0]!;
-  const grad = dy.reshape([n, ...g.out, channels, m, 1, 1]);
-  // [N, …out, C, 1, …kernel] against [N, …out, C, M, 1, 1], summed over windows: [C, M, …kernel]
-  const sums = windowsOf(x, g, 0)
-    .unsqueeze(4)
-    .mul(grad)
-    .sum({ axis: [0, 1, 2] });
-  return sums.permute([2, 3, 0, 1]);
+  return filterGradient(x, dy, g, [...g.kernel, 1, channels * m], channels).reshape(filterShape!);
 }
 
 // Three spatial axes, NDHWC alone, as TF.js's CPU backend.
@@ -212,21 +152,14 @@ interface Conv3Attrs {
   readonly strides: number | [number, number, number];
   readonly pad: 'valid' | 'same';
   readonly dilations?: number | [number, number, number];
-  readonly inputShape?: [number, number, number, number, number];
-  readonly filterShape?: [number, number, number, number, number];
+  readonly inputShape?: Shape5;
+  readonly filterShape?: Shape5;
 }
 
 function geometry3Of(c: Call, x: readonly number[], filter: readonly number[]): Geometry {
   const { strides, pad, dilations } = c.attrs<Conv3Attrs>();
-  type Shape5 = [number, number, number, number, number];
-  const info = c.tf.backend_util.computeConv3DInfo(
-    [...x] as Shape5,
-    [...filter] as Shape5,
-    strides,
-    dilations ?? 1,
-    pad,
-  );
-  return geometry3(info);
+  const shapes = [[...x] as Shape5, [...filter] as Shape5] as const;
+  return geometry3(c.tf.backend_util.computeConv3DInfo(...shapes, strides, dilations ?? 1, pad));
 }
 
 export const conv: Kernels = {
@@ -245,7 +178,7 @@ export const conv: Kernels = {
   Conv3DBackpropInputV2: (c) => {
     const { inputShape } = c.attrs<Conv3Attrs>();
     const [dy, filter] = [c.f('dy'), c.f('filter')];
-    return inputGradient(dy, filter, geometry3Of(c, inputShape!, filter.shape));
+    return inputGradient(dy, filter, geometry3Of(c, inputShape!, filter.shape), filter.shape[3]!);
   },
   DepthwiseConv2dNative: depthwise,
   DepthwiseConv2dNativeBackpropFilter: depthwiseFilter,

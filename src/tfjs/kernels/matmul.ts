@@ -3,11 +3,10 @@
 import type { Tensor } from '../../index.ts';
 import type { Call, Kernels } from '../kernel.ts';
 import { preluOf } from './binary.ts';
-import { numbers, stored } from './types.ts';
 import { elu, leakyRelu, relu6 } from './unary.ts';
 
 function matmul(c: Call): Tensor {
-  const [a, b] = [numbers(c.x('a')), numbers(c.x('b'))];
+  const [a, b] = [c.operand('a'), c.operand('b')];
   const { transposeA, transposeB } = c.attrs<{ transposeA: boolean; transposeB: boolean }>();
   const x = transposeA ? a.swapaxes(-2, -1) : a;
   const y = transposeB ? b.swapaxes(-2, -1) : b;
@@ -17,7 +16,7 @@ function matmul(c: Call): Tensor {
     () =>
       `Error in matMul: inner shapes (${inner}) and (${outer}) of Tensors with shapes ${a.shape} and ${b.shape} and transposeA=${transposeA} and transposeB=${transposeB} must match.`,
   );
-  return stored(c.rt, x.matmul(y), c.x('a').dtype);
+  return c.asInput('a', x.matmul(y));
 }
 
 interface FusedAttrs {

@@ -12,16 +12,38 @@ export interface Geometry {
   readonly dilation: readonly number[];
   /** Padding before the first element. */
   readonly before: readonly number[];
-  /** Windows of one element that leave nothing out: each position is its own window. */
-  readonly plain: boolean;
+  /** Elements of the input that the windows reach: TF.js's windows may end before the input does. */
+  readonly reached: readonly number[];
+  /** How the windows lie over what is reached, as options of the core. */
+  readonly options: {
+    readonly stride: readonly number[];
+    readonly dilation: readonly number[];
+    readonly padding: readonly (readonly [number, number])[];
+  };
 }
 
-type Geometric = Omit<Geometry, 'plain'>;
+const remembered = new Map<string, Geometry>();
+const mostRemembered = 4096;
 
-const known = (g: Geometric): Geometry => ({
-  ...g,
-  plain: g.kernel.every((k, i) => k === 1 && g.stride[i] === 1 && g.before[i] === 0 && g.input[i] === g.out[i]),
-});
+/** Working a geometry out takes longer than a kernel's node: the same layer comes again and again. */
+export function geometryFor(key: string, make: () => Geometry): Geometry {
+  let g = remembered.get(key);
+  if (!g) {
+    if (remembered.size >= mostRemembered) remembered.clear();
+    remembered.set(key, (g = make()));
+  }
+  return g;
+}
+
+function known(g: Omit<Geometry, 'reached' | 'options'>): Geometry {
+  const length = g.out.map((n, i) => (n - 1) * g.stride[i]! + (g.kernel[i]! - 1) * g.dilation[i]! + 1);
+  const reached = length.map((n, i) => Math.max(0, Math.min(g.input[i]!, n - g.before[i]!)));
+  const padding = length.map((n, i) => {
+    const before = Math.min(g.before[i]!, n);
+    return [before, n - before - reached[i]!] as const;
+  });
+  return { ...g, reached, options: { stride: g.stride, dilation: g.dilation, padding } };
+}
 
 export const geometry2 = (i: backend_util.Conv2DInfo): Geometry =>
   known({
@@ -45,30 +67,21 @@ export const geometry3 = (i: backend_util.Conv3DInfo): Geometry =>
 
 export const product = (list: readonly number[]): number => list.reduce((a, b) => a * b, 1);
 
-/** What the windows reach over on an axis. */
-const reach = (g: Geometry, i: number): number =>
-  (g.out[i]! - 1) * g.stride[i]! + (g.kernel[i]! - 1) * g.dilation[i]! + 1;
-
-/** The input with exactly the border that the windows reach over. */
-function bordered(x: Tensor, g: Geometry, fill: number): Tensor {
-  const after = g.input.map((size, i) => reach(g, i) - size - g.before[i]!);
-  const per = (f: (i: number) => readonly [number, number]) => [
-    [0, 0] as const,
-    ...g.input.map((_, i) => f(i)),
-    [0, 0] as const,
-  ];
-  const grown = x.pad(
-    per((i) => [g.before[i]!, Math.max(0, after[i]!)]),
-    fill,
-  );
-  if (after.every((a) => a >= 0)) return grown;
-  return grown.slice([null, ...g.input.map((_, i) => [0, reach(g, i)] as const)]);
+/** The elements that the windows reach. */
+export function cropped(x: Tensor, g: Geometry): Tensor {
+  if (g.reached.every((n, i) => n === g.input[i])) return x;
+  return x.slice([null, ...g.reached.map((n) => [0, n] as const)]);
 }
+
+const axesOf = (g: Geometry): number[] => g.kernel.map((_, i) => i + 1);
+
+/** The reached part of the input with its border. */
+const bordered = (x: Tensor, g: Geometry, fill: number): Tensor =>
+  cropped(x, g).pad([[0, 0], ...g.options.padding, [0, 0]], fill);
 
 /** A view of all windows: [N, …out, C, …kernel]. */
 export function windowsOf(x: Tensor, g: Geometry, fill: number): Tensor {
-  const axes = g.kernel.map((_, i) => i + 1);
-  return bordered(x, g, fill).windows(g.kernel, { axes, stride: g.stride, dilation: g.dilation });
+  return bordered(x, g, fill).windows(g.kernel, { axes: axesOf(g), stride: g.stride, dilation: g.dilation });
 }
 
 /** All positions of a kernel, in row-major order. */
@@ -107,63 +120,15 @@ export const writtenOut = 9;
 /** The opposite of windows: [N, …out, …kernel, C], each element added where its window took it from: [N, …in, C]. */
 export function fold(x: Tensor, g: Geometry): Tensor {
   const s = g.kernel.length;
-  if (product(g.kernel) <= writtenOut) {
-    const at = positions(g.kernel);
-    const parts = taps(x, 1 + s, g.kernel).map((t, i) => placed(t, at[i]!, g));
-    return cropped(
-      parts.reduce((a, b) => a.add(b)),
-      g,
-    );
-  }
-  const axes = g.kernel.map((_, i) => 1 + s + i);
-  const skewed = g.kernel.reduce((t, _, i) => skew(t, 1 + i, 1 + s + i, g, i), x);
-  return cropped(skewed.sum({ axis: axes }), g);
+  const [n, channels] = [x.shape[0]!, x.shape[x.rank - 1]!];
+  const windows = x.permute([0, ...axesOf(g), 2 * s + 1, ...g.kernel.map((_, i) => 1 + s + i)]);
+  const reached = windows.fold([n, ...g.reached, channels], { ...g.options, axes: axesOf(g) });
+  return grown(reached, g);
 }
 
-/**
- * Moves row k of a pair of axes (positions, kernel) k · dilation places further, with zeros around it. Without a loop: rows
- * that are stored `dilation` elements longer than they are read start that much later each.
- */
-function skew(x: Tensor, axis: number, kernelAxis: number, g: Geometry, i: number): Tensor {
-  const [size, dilation, k] = [length(g, i), g.dilation[i]!, g.kernel[i]!];
-  const apart = spreadAxis(x, axis, 0, g.stride[i]!, size + dilation);
-  const rest = apart.shape.map((_, a) => a).filter((a) => a !== axis && a !== kernelAxis);
-  const order = [...rest, kernelAxis, axis];
-  const lead = rest.map((a) => apart.shape[a]!);
-  const rows = apart
-    .permute(order)
-    .reshape([...lead, k * (size + dilation)])
-    .slice([...lead.map(() => null), [0, k * size]])
-    .reshape([...lead, k, size]);
-  return rows.permute(order.map((_, a) => order.indexOf(a)));
-}
-
-/** How long an axis is with its border, at least as long as the input needs. */
-const length = (g: Geometry, i: number): number => Math.max(reach(g, i), g.before[i]! + g.input[i]!);
-
-function placed(t: Tensor, position: readonly number[], g: Geometry): Tensor {
-  return position.reduce((x, at, i) => spreadAxis(x, 1 + i, at * g.dilation[i]!, g.stride[i]!, length(g, i)), t);
-}
-
-/** Elements of an axis `stride` apart, from `start` on, with zeros between and around them. */
-function spreadAxis(x: Tensor, axis: number, start: number, stride: number, size: number): Tensor {
-  const count = x.shape[axis]!;
-  const [head, tail] = [x.shape.slice(0, axis), x.shape.slice(axis + 1)];
-  const none = (list: readonly number[]) => list.map(() => [0, 0] as const);
-  const apart =
-    stride === 1
-      ? x
-      : x
-          .reshape([...head, count, 1, ...tail])
-          .pad([...none(head), [0, 0], [0, stride - 1], ...none(tail)])
-          .reshape([...head, count * stride, ...tail]);
-  const used = (count - 1) * stride + 1;
-  const trimmed = stride === 1 ? apart : apart.slice([...head.map(() => null), [0, used]]);
-  return trimmed.pad([...none(head), [start, size - start - used], ...none(tail)]);
-}
-
-function cropped(x: Tensor, g: Geometry): Tensor {
-  return x.slice([null, ...g.input.map((size, i) => [g.before[i]!, g.before[i]! + size] as const)]);
+/** What the windows do not reach gets zeros. */
+export function grown(x: Tensor, g: Geometry): Tensor {
+  return x.pad([[0, 0], ...g.input.map((size, i) => [0, size - g.reached[i]!] as const), [0, 0]]);
 }
 
 /** How many elements of the input, not of its border, each window sees along an axis. */

@@ -1,6 +1,7 @@
 // The state of one accumulator in vector registers: how it starts, takes values, and is folded.
 //
-//   plain     one register per part of the value: integer sums, products, extremes, any and all (byte masks)
+//   plain     one register per part of the value: integer sums, products, extremes of integers, any and all (byte masks)
+//   extreme   max and min of floats: one register per part, and notes of what was overlooked (extremes.ts)
 //   blocked   float sums of f32: short runs are added up in f32, then moved into f64 registers, so that the error does not
 //             grow with the length of the sum
 //   arg       the best value so far and its position, in lanes of one width
@@ -13,12 +14,13 @@ import type { Accumulator } from '../../../kernel/kernel.ts';
 import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import type { Code } from '../wasm/code.ts';
 import type { Emitter } from './emitter.ts';
+import { Overlooked } from './extremes.ts';
 import { isHalf, roundHalf } from './half.ts';
 import { type LaneType, laneType, partsFor, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
 import type { WasmScope } from './scope.ts';
 import { compareOp, directOp } from './vector-ops.ts';
 
-export type StateKind = 'plain' | 'blocked' | 'arg';
+export type StateKind = 'plain' | 'extreme' | 'blocked' | 'arg';
 
 /** What the states of an accumulator look like, in every body. */
 export interface StateForm {
@@ -35,7 +37,9 @@ export function formOf(acc: Accumulator, blocked: boolean): StateForm {
   if (acc.type === 'bool' && !arg) return { kind: 'plain', op: acc.op, type: acc.type, lane: null, width: 8 };
   // Positions need 32 bits, so bytes are compared as 32-bit numbers.
   const lane = arg && (acc.type === 'u8' || acc.type === 'bool') ? 'i32' : laneType(acc.type);
-  const kind = arg ? 'arg' : blocked && acc.op === 'sum' && lane === 'f32' ? 'blocked' : 'plain';
+  const float = lane === 'f32' || lane === 'f64';
+  const extreme = float && (acc.op === 'max' || acc.op === 'min');
+  const kind = arg ? 'arg' : extreme ? 'extreme' : blocked && acc.op === 'sum' && lane === 'f32' ? 'blocked' : 'plain';
   return { kind, op: acc.op, type: acc.type, lane, width: lane === 'u8' ? 8 : widthOf(lane) };
 }
 
@@ -155,8 +159,11 @@ export class State {
   readonly #values: readonly number[];
   /** f64 registers of a blocked sum; positions of arg. */
   readonly #second: readonly number[];
+  /** Of an extreme: for each part, or one for all of them. */
+  readonly #overlooked: readonly Overlooked[];
 
-  constructor(em: Emitter, form: StateForm, lanes: number) {
+  /** `together`: all lanes are folded into one result, so they may share notes. */
+  constructor(em: Emitter, form: StateForm, lanes: number, together: boolean) {
     this.#em = em;
     this.form = form;
     this.lanes = lanes;
@@ -168,22 +175,34 @@ export class State {
         : form.kind === 'arg'
           ? make(partsFor(lanes, form.width))
           : [];
+    this.#overlooked =
+      form.kind === 'extreme'
+        ? (together ? [0] : this.#values).map(
+            () => new Overlooked(form.lane as 'f32' | 'f64', form.op as 'max' | 'min', em.temp),
+          )
+        : [];
   }
 
   init(c: Code): void {
     for (const v of this.#values) c.v128(identityBytes(this.form)).set(v);
     for (const v of this.#second) c.v128(splatBytes('u8', 0)).set(v);
+    for (const o of this.#overlooked) o.init(c);
   }
 
   /** Takes in the value (and position) of the lanes of a scope. */
   step(value: Expr, position: Expr, s: WasmScope): void {
     const { form } = this;
     const em = this.#em;
+    em.inStep([value], s);
     this.#values.forEach((acc, p) => {
       const v = em.temp();
       if (form.lane) em.vec(value, p, s);
       else em.mask(value, p, 8, s);
       s.code.set(v);
+      if (form.kind === 'extreme') {
+        this.#notesOf(p).step(s.code, acc, v);
+        return;
+      }
       if (form.kind !== 'arg') {
         combine(em, s.code, form, form.lane, acc, v);
         s.code.set(acc);
@@ -220,7 +239,34 @@ export class State {
     });
   }
 
-  /** The registers to fold; a blocked sum must have been flushed. */
+  #notesOf(p: number): Overlooked {
+    return this.#overlooked[p] ?? this.#overlooked[0]!;
+  }
+
+  /** Makes the registers ready to be folded. */
+  settle(c: Code): void {
+    this.flush(c);
+    if (this.form.kind !== 'extreme') return;
+    this.#values.forEach((v, p) => {
+      this.#notesOf(p).settle(c, v);
+    });
+  }
+
+  /** The registers to keep while others are at work, once they are settled. */
+  kept(): readonly number[] {
+    return this.form.kind === 'blocked' ? this.#second : this.#values;
+  }
+
+  /** Goes on from registers that were kept. */
+  resume(c: Code): void {
+    if (this.form.kind === 'blocked') for (const v of this.#values) c.v128(splatBytes('u8', 0)).set(v);
+    if (this.form.kind !== 'extreme') return;
+    this.#values.forEach((v, p) => {
+      this.#notesOf(p).resume(c, v);
+    });
+  }
+
+  /** The registers to fold, once they are settled. */
   registers(): Registers {
     const { form, lanes } = this;
     if (form.kind === 'blocked') return { lane: 'f64', width: 64, lanes, values: this.#second, positions: [] };

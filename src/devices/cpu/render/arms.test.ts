@@ -54,7 +54,15 @@ describe('costly arms', () => {
     const condition = b.alu('lt', b.const('f32', 1), x);
     const arm = long(b, x);
     const chosen = b.alu('where', condition, arm, x);
-    expect([...costlyArms([chosen])].map(([c, arms]) => [c, arms.values])).toEqual([[condition, [arm]]]);
+    expect([...costlyArms([chosen])].map(([c, arms]) => [c, arms.choices, arms.values])).toEqual([
+      [condition, [chosen], []],
+    ]);
+    // What a choice takes otherwise may need another choice by the condition: then only its arm goes behind the branch.
+    const longer = long(b, arm);
+    const outer = b.alu('where', condition, longer, b.alu('add', chosen, x));
+    expect([...costlyArms([outer])].map(([c, arms]) => [c, arms.choices, arms.values])).toEqual([
+      [condition, [chosen], [longer]],
+    ]);
     expect(costlyArms([chosen, arm]).size).toBe(0);
     expect(costlyArms([b.alu('where', condition, b.alu('mul', x, x), x)]).size).toBe(0);
     const inputs = [data('f32', values(64, 0.1))];

@@ -2,7 +2,7 @@
 //
 // Vector code computes both arms and chooses. Where one arm is long and rarely taken, as the remainder of huge arguments in
 // sin and cos, a branch around it pays: it is skipped when the condition holds in no lane. The arms of all choices by one
-// condition go behind one branch, since they share most of their work.
+// condition go behind one branch, since they share most of their work; and so do the choices themselves.
 
 import type { Alu, Expr } from '../../../kernel/expr.ts';
 import { aluOps } from '../../../kernel/ops.ts';
@@ -14,7 +14,9 @@ const worthBranch = 60;
 
 /** What is computed only where a condition holds. */
 export interface Arms {
-  /** First arms of choices by the condition. */
+  /** Choices that can be made behind the branch: what they take otherwise needs no other choice by the condition. */
+  readonly choices: readonly Alu[];
+  /** First arms of the other choices. */
   readonly values: readonly Expr[];
   /** The work that nothing else needs. */
   readonly cost: number;
@@ -22,23 +24,32 @@ export interface Arms {
 
 /** The arms below these roots that are worth a branch, by their condition. */
 export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
-  const choices = new Map<Expr, Set<Expr>>();
+  const byCondition = new Map<Expr, Alu[]>();
   for (const e of below(roots)) {
     if (!isChoice(e)) continue;
-    const [condition, arm] = e.src as [Expr, Expr];
-    const arms = choices.get(condition);
-    if (arms) arms.add(arm);
-    else choices.set(condition, new Set([arm]));
+    const list = byCondition.get(e.src[0]!);
+    if (list) list.push(e);
+    else byCondition.set(e.src[0]!, [e]);
   }
   const found = new Map<Expr, Arms>();
-  for (const [condition, arms] of choices) {
+  for (const [condition, all] of byCondition) {
+    const arms = new Set(all.map((e) => e.src[1]!));
     if (costOf(below([...arms])) < worthBranch) continue;
     const always = without(roots, condition, arms);
-    const values = [...arms].filter((arm) => !always.has(arm));
-    const cost = costOf(filter(below(values), (e) => !always.has(e)));
-    if (cost >= worthBranch) found.set(condition, { values, cost });
+    const costly = all.filter((e) => !always.has(e.src[1]!));
+    const cost = costOf(filter(below(costly.map((e) => e.src[1]!)), (e) => !always.has(e)));
+    if (cost < worthBranch) continue;
+    const choices = costly.filter((e) => always.has(e) && !reaches(e.src[2]!, condition));
+    const rest = costly.filter((e) => !choices.includes(e)).map((e) => e.src[1]!);
+    found.set(condition, { choices, values: [...new Set(rest)], cost });
   }
   return found;
+}
+
+/** Whether a value needs a choice by the condition. */
+function reaches(value: Expr, condition: Expr): boolean {
+  for (const e of below([value])) if (isChoice(e) && e.src[0] === condition) return true;
+  return false;
 }
 
 /** A choice of numbers by a comparison of numbers that are as wide: mask and arms then have the same parts. */

@@ -27,6 +27,9 @@ interface Info {
   readonly hasAcc: boolean;
 }
 
+/** Chains of fewer operations are over before it matters in which order they come. */
+const fewSteps = 8;
+
 export interface EmitterOptions {
   readonly func: Func;
   readonly exprs: Exprs;
@@ -110,22 +113,89 @@ export class Emitter {
     this.#arms = null;
   }
 
-  /** Computes the costly arms of choices by a condition, for part `p`, if any lane takes them. */
-  computeArms(condition: Expr, p: number, s: WasmScope): void {
+  /**
+   * Computes the costly arms of choices by a condition if any lane takes them, and makes those choices. All parts go behind one
+   * branch: before and after it the engine can overlap them.
+   */
+  computeArms(condition: Expr, s: WasmScope): void {
     this.#arms ??= costlyArms(this.#roots);
     const arms = this.#arms.get(condition);
-    const key = `b${condition.id}.${p}`;
+    const key = `b${condition.id}`;
     if (!arms || !this.info(condition).varying || s.memo.has(key)) return;
-    this.mask(condition, p, this.naturalWidth(condition), s);
-    s.code.op('v128.any_true').if();
-    const branch = s.branch();
-    // A choice by the same condition within an arm is computed as it stands: its arm is behind the branch already.
-    branch.memo.set(key, -1);
-    const values = arms.values.map((arm) => [arm, this.vecLocal(arm, p, branch)] as const);
-    s.code.append(branch.code).end();
-    // Where the branch was not taken they hold anything: no lane chooses them.
-    for (const [arm, local] of values) if (this.info(arm).varying) s.memo.set(`v${arm.id}.${p}`, local);
     s.memo.set(key, -1);
+    const width = this.naturalWidth(condition);
+    const parts = Array.from({ length: this.parts(s, width) }, (_, p) => p);
+    const belongs = (e: Expr): boolean => this.info(e).depth <= s.depth && s.at(this.info(e).depth) === s;
+    const here = arms.choices.filter(belongs);
+    const chosen = parts.map((p) => here.map((e) => [e, this.vecLocal(e.src[2]!, p, s)] as const));
+    const masks = parts.map((p) => {
+      const mask = this.temp();
+      this.mask(condition, p, width, s);
+      s.code.set(mask);
+      return mask;
+    });
+    masks.forEach((mask, p) => {
+      s.code.get(mask);
+      if (p > 0) s.code.op('v128.or');
+    });
+    s.code.op('v128.any_true').if();
+    // A choice by the same condition within an arm is computed as it stands: its arm is behind the branch already.
+    const branch = s.branch();
+    for (const p of parts) {
+      for (const [e, local] of chosen[p]!) {
+        this.vec(e.src[1]!, p, branch);
+        branch.code.get(local).get(masks[p]!);
+        this.select(branch, widthOf(e.type));
+        branch.code.set(local);
+        branch.memo.set(`v${e.id}.${p}`, local);
+      }
+    }
+    const rest = arms.values.filter((arm) => belongs(arm) && this.info(arm).varying);
+    const values = parts.map((p) => rest.map((arm) => [arm, this.vecLocal(arm, p, branch)] as const));
+    s.code.append(branch.code).end();
+    for (const p of parts) {
+      for (const [e, local] of chosen[p]!) s.memo.set(`v${e.id}.${p}`, local);
+      // Where the branch was not taken they hold anything: no lane chooses them.
+      for (const [arm, local] of values[p]!) s.memo.set(`v${arm.id}.${p}`, local);
+    }
+  }
+
+  /**
+   * Computes what the roots need step by step, each step for all parts of a body before the next. Engines that keep the order of
+   * the code then overlap the parts; those that make their own order do so anyway.
+   */
+  inStep(roots: readonly Expr[], s: WasmScope): void {
+    const steps = this.#ordered(roots);
+    if (steps.length < fewSteps) return;
+    for (const e of steps) {
+      if (e.type === 'bool' || e.type === 'index' || !this.info(e).varying || s.at(this.info(e).depth) !== s) continue;
+      const parts = this.parts(s, widthOf(e.type));
+      for (let p = 0; parts > 1 && p < parts; p++) {
+        if (!this.isKnown(e, p, s)) s.memo.set(`v${e.id}.${p}`, this.vecLocal(e, p, s));
+      }
+    }
+  }
+
+  /** Operands before what they are used for, without what is behind a branch. */
+  #ordered(roots: readonly Expr[]): readonly Expr[] {
+    this.#arms ??= costlyArms(this.#roots);
+    const done = new Set<Expr>();
+    const stack = [...roots].reverse();
+    for (let e = stack.at(-1); e; e = stack.at(-1)) {
+      const arms = e.kind === 'alu' && e.op === 'where' ? this.#arms.get(e.src[0]!) : undefined;
+      const waiting = done.has(e) ? [] : operands(e).filter((x, i) => !done.has(x) && !(arms && i === 1));
+      if (waiting.length > 0) stack.push(...waiting.reverse());
+      else {
+        stack.pop();
+        done.add(e);
+      }
+    }
+    return [...done].filter((e) => e.kind === 'alu' || e.kind === 'cast' || e.kind === 'load');
+  }
+
+  /** Whether part `p` of a value is in a local of the scope where it belongs. */
+  isKnown(e: Expr, p: number, s: WasmScope): boolean {
+    return s.at(this.info(e).depth).memo.has(`v${e.id}.${p}`);
   }
 
   local(type: ValType): number {

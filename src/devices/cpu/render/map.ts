@@ -1,5 +1,6 @@
 // Kernels without a reduction: each element of the output from its own position.
 
+import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { alone, fewestLoads, type Together } from '../../../kernel/together.ts';
@@ -26,9 +27,10 @@ export interface Rendered {
 export const chunkAxis = -2;
 
 export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
-  const v = outputAxis(given);
+  const blocks = besideVectors(inBlocks(given, exprs));
+  const v = outputAxis(blocks?.kernel ?? given);
   // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
-  const near = fewestLoads(given, (axis) => axis !== v.axis, exprs) ?? alone(given);
+  const near = blocks ?? fewestLoads(given, (axis) => axis !== v.axis, exprs) ?? alone(given);
   const { kernel } = near;
   const roots = kernel.outputs.map((o) => o.value);
   const found = survey(roots);
@@ -102,6 +104,10 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     lanes: bodiesNeeded(bodies, v.size)[0]!,
   };
 }
+
+/** Neighbours that are computed together, unless vectors lie along their axis: the elements of a vector are neighbours themselves. */
+const besideVectors = (near: Together | null): Together | null =>
+  near && outputAxis(near.kernel).axis !== near.axis ? near : null;
 
 /** Whether all ranges are known when the kernel is made. */
 function isFixed(c: ReturnType<typeof casesOf>): boolean {

@@ -18,6 +18,8 @@ export interface Survey {
   readonly loads: readonly Extract<Expr, { kind: 'load' }>[];
   /** Estimated work of one element, in units of one addition, without what is rarely done. */
   readonly cost: number;
+  /** Some of it is done behind a branch, for those lanes that need it. */
+  readonly branches: boolean;
   readonly widest: number;
   readonly narrowest: number;
 }
@@ -40,8 +42,9 @@ export function survey(roots: readonly Expr[]): Survey {
     for (const s of operands(e)) visit(s);
   };
   roots.forEach(visit);
-  for (const arms of costlyArms(roots).values()) cost -= arms.cost;
-  return { loads, cost, widest, narrowest };
+  const arms = costlyArms(roots);
+  for (const a of arms.values()) cost -= a.cost;
+  return { loads, cost, branches: arms.size > 0, widest, narrowest };
 }
 
 /** Element counts of the bodies of a vector loop, largest first, ending in 1. */
@@ -49,8 +52,9 @@ export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   const widest = Math.max(s.widest, ...widths);
   if (widest === 8) return [64, 16, 1];
   const one = 128 / widest;
-  // Long bodies gain nothing from being repeated: the processor overlaps what is independent by itself.
-  const unroll = s.cost > 120 ? 1 : s.cost > 60 ? 2 : 4;
+  // The engine interleaves the parts of a body, which hides the latency of long chains of operations; a processor looks too short a way
+  // ahead to do that by itself. More parts than registers can hold, or many copies of what is rarely done, do not pay.
+  const unroll = s.cost > 300 ? 1 : s.cost > 150 || s.branches ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 

@@ -5,9 +5,10 @@
 
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Code } from '../wasm/code.ts';
-import { fold, identityBytes, mergeInto, type Registers, type StateForm } from './accumulator.ts';
+import { combine, fold, identityBytes, mergeInto, type Registers, type StateForm } from './accumulator.ts';
 import type { Emitter } from './emitter.ts';
-import { partsFor, shapeOf, shuffleOf, splatBytes } from './lanes.ts';
+import { Overlooked } from './extremes.ts';
+import { partsFor, shapeOf, shuffleOf } from './lanes.ts';
 import { type Range, vectorLoop } from './nest.ts';
 import type { ReductionPlan } from './reduce-plan.ts';
 import type { WasmScope } from './scope.ts';
@@ -94,24 +95,26 @@ function holds(em: Emitter, { form, value }: Row, p: number, best: number, s: Wa
 /** The extreme of the row in lane 0; NaN if there is one. */
 function firstPass(em: Emitter, row: Row, out: Code): Registers {
   const { form, value, range, position } = row;
-  const lane = form.lane as 'f32' | 'f64' | 'i32' | 'u32';
-  const whole: StateForm = { ...form, kind: 'plain', op: form.op === 'argmax' ? 'max' : 'min' };
-  const { op, nan } = steps[lane][whole.op as 'max' | 'min'];
+  const { lane, op } = form as { lane: 'f32' | 'f64' | 'i32' | 'u32'; op: 'argmax' | 'argmin' };
+  const whole: StateForm = { ...form, kind: 'plain', op: op === 'argmax' ? 'max' : 'min' };
   out.get(range.lo).set(position);
   const folded = row.bodies.map((lanes) => {
     const values = Array.from({ length: partsFor(lanes, form.width) }, () => em.local('v128'));
-    const nans = em.local('v128');
+    // Zeros of both signs are found alike.
+    const overlooked = isFloat(lane) ? new Overlooked(lane, whole.op as 'max' | 'min', em.temp, false) : null;
     for (const v of values) out.v128(identityBytes(form)).set(v);
-    out.v128(splatBytes('u8', 0)).set(nans);
+    overlooked?.init(out);
     const s = row.scope(lanes);
     values.forEach((best, p) => {
       const v = em.vecLocal(value, p, s);
-      s.code.get(best).get(v).op(op).set(best);
-      if (nan) s.code.get(nans).get(v).get(v).op(nan).op('v128.or').set(nans);
+      if (overlooked) overlooked.step(s.code, best, v);
+      else {
+        combine(em, s.code, whole, lane, best, v);
+        s.code.set(best);
+      }
     });
     vectorLoop(position, range.hi, lanes, s.code, out);
-    // A lane that met a NaN becomes one: all bits set.
-    if (nan) out.get(values[0]!).get(nans).op('v128.or').set(values[0]!);
+    overlooked?.settle(out, values[0]!);
     return fold(em, out, whole, { lane, width: form.width, lanes, values, positions: [] });
   });
   const [first, ...others] = folded as [Registers, ...Registers[]];
@@ -119,10 +122,4 @@ function firstPass(em: Emitter, row: Row, out: Code): Registers {
   return first;
 }
 
-/** How a lane takes in a value: floats by a comparison that is false for NaN, which is noted apart. */
-const steps = {
-  f32: { max: { op: 'f32x4.pmax', nan: 'f32x4.ne' }, min: { op: 'f32x4.pmin', nan: 'f32x4.ne' } },
-  f64: { max: { op: 'f64x2.pmax', nan: 'f64x2.ne' }, min: { op: 'f64x2.pmin', nan: 'f64x2.ne' } },
-  i32: { max: { op: 'i32x4.max_s', nan: null }, min: { op: 'i32x4.min_s', nan: null } },
-  u32: { max: { op: 'i32x4.max_u', nan: null }, min: { op: 'i32x4.min_u', nan: null } },
-} as const;
+const isFloat = (lane: string): lane is 'f32' | 'f64' => lane === 'f32' || lane === 'f64';

@@ -24,15 +24,15 @@ export interface Target {
   readonly index: Expr;
 }
 
-/** Computes and stores all outputs for the lanes of a body. */
+/**
+ * Computes and stores all outputs for the lanes of a body. Everything is computed before anything is stored: an output may lie over an
+ * input that another output still reads, and the engine overlaps the parts only where no store lies between their loads.
+ */
 export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope): void {
-  if (targets.length === 1) {
-    const only = targets[0]!;
-    const parts = partsFor(s.lanes, storedWidth(only.output.type));
-    for (let p = 0; p < parts; p++) store(em, only, p, s, () => emitStored(em, only.output, p, s));
-    return;
-  }
-  // An output may lie over an input that another output still reads: all are computed before any is stored.
+  em.inStep(
+    targets.map((t) => t.output.value),
+    s,
+  );
   const values = targets.map((t) =>
     Array.from({ length: partsFor(s.lanes, storedWidth(t.output.type)) }, (_, p) => {
       const local = em.temp();

@@ -62,7 +62,11 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const [a, b] = e.src as [Expr, Expr, Expr];
   if (e.op === 'where') {
     const w = widthOf(e.type);
-    em.computeArms(a, p, s);
+    em.computeArms(a, s);
+    if (em.isKnown(e, p, s)) {
+      em.vec(e, p, s);
+      return;
+    }
     em.vec(b, p, s);
     em.vec(e.src[2]!, p, s);
     em.mask(a, p, w, s);
@@ -85,6 +89,12 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
     // The comparison lets -0 pass a limit of +0; adding +0 makes it +0 and changes nothing else.
     if (e.op === 'max' && Object.is((b as Const).value, 0))
       s.code.v128(splatBytes(e.type, 0)).op(`${shapeOf[type] as 'f32x4'}.add`);
+    return;
+  }
+  const bits = signBits(e.op, type);
+  if (bits) {
+    em.vec(a, p, s);
+    s.code.v128(bits.mask).op(bits.op);
     return;
   }
   const op = direct[type][e.op];
@@ -129,6 +139,13 @@ function limitOp(op: AluOp, type: LaneType, limit: Expr | undefined): PlainOp | 
   if ((op !== 'max' && op !== 'min') || limit?.kind !== 'const' || Number.isNaN(limit.value)) return undefined;
   if (op === 'min' && Object.is(limit.value, -0)) return undefined;
   return `${type === 'f32' ? 'f32x4' : 'f64x2'}.${op === 'max' ? 'pmax' : 'pmin'}`;
+}
+
+/** abs and neg of floats by their sign bits. The engine makes the mask anew for each of its own, but keeps a constant. */
+function signBits(op: AluOp, type: LaneType): { readonly mask: Uint8Array; readonly op: PlainOp } | undefined {
+  if ((type !== 'f32' && type !== 'f64') || (op !== 'abs' && op !== 'neg')) return undefined;
+  const sign = splatBytes(type, -0);
+  return op === 'neg' ? { mask: sign, op: 'v128.xor' } : { mask: sign.map((byte) => ~byte), op: 'v128.and' };
 }
 
 /** Unsigned 64-bit order is signed order with the top bit flipped. */

@@ -1,22 +1,16 @@
 // Products with few rows, where packing would cost more than it saves: B is read once, as it lies.
 //
-// B as it is: C's rows stay in the cache while rows of B stream past, eight at a time, each scaled and added. B transposed:
-// every element of C is the dot product of two rows. A matrix times a vector is the second with the operands exchanged.
-// The order of the sums depends on the sizes only. Arguments and items as in gemm.ts.
-//
-// A long sum in one f32 register forgets what it adds: sums of f32 move to f64 after every `stretch` products.
+// B as it is: C's rows stay in the cache while rows of B stream past (streams.ts). B transposed: every element of C is the dot
+// product of two rows (dots.ts). A matrix times a vector is the second with the operands exchanged. The order of the sums depends
+// on the sizes only. Arguments and items as in gemm.ts.
 
-import type { Code } from '../wasm/code.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
-import { address, rising, type VectorMachine, vectorMachines } from './emit.ts';
+import { dotColumns, dots } from './dots.ts';
+import { rising, vectorMachines } from './emit.ts';
 import type { Gemm, GemmShape } from './gemm.ts';
+import { isStretched, streamColumns, streams, stretches, totalsBytes } from './streams.ts';
 
 const fewRows = 4;
-const rowsAtOnce = 8;
-const streamColumns = 1024;
-const dotColumns = 32;
-/** Products added up in f32 before the sum moves to f64. */
-const stretch = 256;
 
 export interface ThinPlan {
   readonly shape: GemmShape;
@@ -54,13 +48,8 @@ export function renderThin(plan: ThinPlan, shared: boolean): Gemm {
   return { bytes: module.bytes(), items, scratchBytes: isStretched(shape) ? items * totalsBytes(shape) : 0 };
 }
 
-/** Whether rows of C are added up in stretches, with totals in f64 in the scratch. */
-const isStretched = (s: GemmShape): boolean => !s.transposeB && s.type === 'f32' && s.k > stretch;
-
-/** The totals of one item: a row for each row of C. */
-const totalsBytes = (s: GemmShape): number => s.m * streamColumns * 8;
-
-interface Locals {
+/** Locals of an item of a thin product. */
+export interface ThinLocals {
   readonly a: number;
   readonly b: number;
   readonly c: number;
@@ -76,7 +65,7 @@ function emitItems(run: Func, plan: ThinPlan, blocks: number): void {
   const code = run.code;
   const [args, item, end] = [0, 1, 2];
   const local = (): number => run.local('i32');
-  const l: Locals = { a: local(), b: local(), c: local(), width: local(), first: local(), totals: local() };
+  const l: ThinLocals = { a: local(), b: local(), c: local(), width: local(), first: local(), totals: local() };
   const batch = local();
   const columns = s.transposeB ? dotColumns : streamColumns;
   rising(
@@ -106,284 +95,6 @@ function emitItems(run: Func, plan: ThinPlan, blocks: number): void {
         code.get(args).mem('i32.load', 12).get(item).i32(totalsBytes(s)).ops('i32.mul', 'i32.add').set(l.totals);
         stretches(run, s, v, l);
       } else streams(run, s, v, l);
-    },
-  );
-}
-
-/** Rows of B, scaled and added to rows of C. */
-function streams(f: Func, s: GemmShape, v: VectorMachine, l: Locals): void {
-  const c = f.code;
-  const x = f.local('i32');
-  const add = streaming(f, s, v, l);
-  clearRows(f, s, v, l);
-  c.i32(0).set(x);
-  add(x, () => c.i32(s.k));
-}
-
-/** The same in stretches of the depth: C holds the sums of one, the scratch the totals in f64. */
-function stretches(f: Func, s: GemmShape, v: VectorMachine, l: Locals): void {
-  const c = f.code;
-  const local = (): number => f.local('i32');
-  const [x, until, from, to, end] = [local(), local(), local(), local(), local()];
-  const add = streaming(f, s, v, l);
-  c.get(l.totals).i32(0).i32(totalsBytes(s)).memoryFill();
-  /** Walks the rows of C and their totals together. */
-  const rows = (body: () => void): void => {
-    for (let r = 0; r < s.m; r++) {
-      c.get(l.c)
-        .i32(r * s.n * v.bytes)
-        .op('i32.add')
-        .tee(from);
-      c.get(l.width).i32(v.bytes).ops('i32.mul', 'i32.add').set(end);
-      c.get(l.totals)
-        .i32(r * streamColumns * 8)
-        .op('i32.add')
-        .set(to);
-      rising(
-        c,
-        from,
-        () => c.get(end),
-        v.bytes,
-        () => {
-          body();
-          c.get(to).i32(8).op('i32.add').set(to);
-        },
-      );
-    }
-  };
-  c.i32(0).set(x).i32(0).set(until);
-  rising(
-    c,
-    until,
-    () => c.i32(s.k),
-    0,
-    () => {
-      c.get(until).i32(stretch).op('i32.add').i32(s.k).i32(s.k).get(until).op('i32.sub').i32(stretch);
-      c.ops('i32.gt_u', 'select').set(until);
-      clearRows(f, s, v, l);
-      add(x, () => c.get(until));
-      rows(() => {
-        c.get(to).get(to).mem('f64.load').get(from).mem('f32.load').ops('f64.promote_f32', 'f64.add').mem('f64.store');
-      });
-    },
-  );
-  rows(() => c.get(from).get(to).mem('f64.load').op('f32.demote_f64').mem('f32.store'));
-}
-
-/** Zeros in the columns of C that belong to this item. */
-function clearRows(f: Func, s: GemmShape, v: VectorMachine, l: Locals): void {
-  const c = f.code;
-  for (let r = 0; r < s.m; r++) {
-    c.get(l.c)
-      .i32(r * s.n * v.bytes)
-      .op('i32.add');
-    c.i32(0).get(l.width).i32(v.bytes).op('i32.mul').memoryFill();
-  }
-}
-
-/** Moves the pointers to this item's columns; adds rows of B from depth `x` on, up to an end, each time it is called. */
-function streaming(f: Func, s: GemmShape, v: VectorMachine, l: Locals): (x: number, end: () => void) => void {
-  const c = f.code;
-  const local = (): number => f.local('i32');
-  const [from, to, vectorEnd, end] = [local(), local(), local(), local()];
-  const scales = Array.from({ length: rowsAtOnce }, () => f.local('v128'));
-  const [rowStep, depthStep] = s.transposeA ? [v.bytes, s.m * v.bytes] : [s.k * v.bytes, v.bytes];
-  const rowBytes = s.n * v.bytes;
-  address(c, l.b, l.first, v.bytes).set(l.b);
-  address(c, l.c, l.first, v.bytes).set(l.c);
-  const addRows = (rows: number): void => {
-    for (let r = 0; r < s.m; r++) {
-      for (let u = 0; u < rows; u++)
-        c.get(l.a)
-          .mem(v.splatLoad, r * rowStep + u * depthStep)
-          .set(scales[u]!);
-      c.get(l.b).set(from);
-      c.get(l.c)
-        .i32(r * rowBytes)
-        .op('i32.add')
-        .tee(to);
-      c.get(l.width).i32(-v.lanes).op('i32.and').i32(v.bytes).ops('i32.mul', 'i32.add').set(vectorEnd);
-      c.get(l.c)
-        .i32(r * rowBytes)
-        .op('i32.add')
-        .get(l.width)
-        .i32(v.bytes)
-        .ops('i32.mul', 'i32.add')
-        .set(end);
-      const advance = (by: number): void => {
-        c.get(from).i32(by).op('i32.add').set(from);
-      };
-      rising(
-        c,
-        to,
-        () => c.get(vectorEnd),
-        16,
-        () => {
-          c.get(to).get(to).mem('v128.load', 0, 2);
-          for (let u = 0; u < rows; u++)
-            c.get(scales[u]!)
-              .get(from)
-              .mem('v128.load', u * rowBytes, 2)
-              .ops(v.mul, v.add);
-          c.mem('v128.store', 0, 2);
-          advance(16);
-        },
-      );
-      rising(
-        c,
-        to,
-        () => c.get(end),
-        v.bytes,
-        () => {
-          c.get(to).get(to).mem(v.load);
-          for (let u = 0; u < rows; u++) {
-            c.get(scales[u]!)
-              .lane(v.extract, 0)
-              .get(from)
-              .mem(v.load, u * rowBytes)
-              .ops(v.scalarMul, v.scalarAdd);
-          }
-          c.mem(v.store);
-          advance(v.bytes);
-        },
-      );
-    }
-    c.get(l.a)
-      .i32(rows * depthStep)
-      .op('i32.add')
-      .set(l.a);
-    c.get(l.b)
-      .i32(rows * rowBytes)
-      .op('i32.add')
-      .set(l.b);
-  };
-  return (x, last) => {
-    rising(
-      c,
-      x,
-      () => {
-        // The last whole group of rows; stretches are whole groups but for the end of the depth.
-        last();
-        c.i32(-rowsAtOnce).op('i32.and');
-      },
-      rowsAtOnce,
-      () => addRows(rowsAtOnce),
-    );
-    rising(c, x, last, 1, () => addRows(1));
-  };
-}
-
-/** Dot products of rows of A with rows of B; A's rows are contiguous here. */
-function dots(f: Func, s: GemmShape, v: VectorMachine, l: Locals): void {
-  const c = f.code;
-  const local = (): number => f.local('i32');
-  const [j, x, left, right] = [local(), local(), local(), local()];
-  const sums = Array.from({ length: 4 }, () => f.local('v128'));
-  const blocked = s.type === 'f32' && s.k > stretch;
-  const total = f.local(blocked ? 'f64' : v.value);
-  const until = local();
-  c.i32(0).set(j);
-  const step = v.lanes * sums.length;
-  const products = (count: number): void => {
-    for (let u = 0; u < count; u++) {
-      c.get(sums[u]!)
-        .get(left)
-        .mem('v128.load', u * 16, 2)
-        .get(right)
-        .mem('v128.load', u * 16, 2);
-      c.ops(v.mul, v.add).set(sums[u]!);
-    }
-    for (const p of [left, right])
-      c.get(p)
-        .i32(count * 16)
-        .op('i32.add')
-        .set(p);
-  };
-  /** All lanes of all sums in one value. */
-  const folded = (): Code => {
-    c.get(sums[0]!).get(sums[1]!).op(v.add).get(sums[2]!).get(sums[3]!).op(v.add).op(v.add).set(sums[0]!);
-    c.get(sums[0]!).lane(v.extract, 0);
-    for (let lane = 1; lane < v.lanes; lane++) c.get(sums[0]!).lane(v.extract, lane).op(v.scalarAdd);
-    return c;
-  };
-  const moveUp = (): void => {
-    c.get(total);
-    folded().ops('f64.promote_f32', 'f64.add').set(total);
-  };
-  /** Whole stretches of the depth, each on its own. */
-  const inStretches = (): void => {
-    const length = stretch * step;
-    c.f64(0).set(total).i32(length).set(until);
-    rising(
-      c,
-      until,
-      () => c.i32(s.k + 1),
-      length,
-      () => {
-        rising(
-          c,
-          x,
-          () => c.get(until),
-          step,
-          () => products(sums.length),
-        );
-        moveUp();
-        for (const sum of sums) c.v128(new Uint8Array(16)).set(sum);
-      },
-    );
-  };
-  rising(
-    c,
-    j,
-    () => c.get(l.width),
-    1,
-    () => {
-      for (let r = 0; r < s.m; r++) {
-        c.get(l.a)
-          .i32(r * s.k * v.bytes)
-          .op('i32.add')
-          .set(left);
-        c.get(l.b)
-          .get(l.first)
-          .get(j)
-          .op('i32.add')
-          .i32(s.k * v.bytes)
-          .ops('i32.mul', 'i32.add')
-          .set(right);
-        for (const sum of sums) c.v128(new Uint8Array(16)).set(sum);
-        c.i32(0).set(x);
-        if (blocked) inStretches();
-        rising(
-          c,
-          x,
-          () => c.i32(s.k - (s.k % step)),
-          step,
-          () => products(sums.length),
-        );
-        rising(
-          c,
-          x,
-          () => c.i32(s.k - (s.k % v.lanes)),
-          v.lanes,
-          () => products(1),
-        );
-        if (blocked) moveUp();
-        else folded().set(total);
-        rising(
-          c,
-          x,
-          () => c.i32(s.k),
-          1,
-          () => {
-            c.get(total).get(left).mem(v.load).get(right).mem(v.load).op(v.scalarMul);
-            c.ops(...(blocked ? (['f64.promote_f32', 'f64.add'] as const) : [v.scalarAdd])).set(total);
-            for (const p of [left, right]) c.get(p).i32(v.bytes).op('i32.add').set(p);
-          },
-        );
-        c.get(l.c).get(l.first).get(j).op('i32.add').i32(v.bytes).ops('i32.mul', 'i32.add').get(total);
-        if (blocked) c.op('f32.demote_f64');
-        c.mem(v.store, r * s.n * v.bytes);
-      }
     },
   );
 }

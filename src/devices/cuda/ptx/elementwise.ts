@@ -5,14 +5,15 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
-import type { Load } from '../../../kernel/expr.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Together } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
 import { emitStore, firstOf, isWholeVector } from './memory.ts';
 import type { PtxScope } from './scope.ts';
-import { indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
+import { type Frame, indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
+import { placeIn, type Tile, tileOf } from './tiles.ts';
 import { type IndexBits, kindOf } from './types.ts';
 import { dependencies, reachable, type Values } from './values.ts';
 
@@ -42,6 +43,12 @@ const mostOperations = 2400;
 const manyLoads = 8;
 const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2 };
 
+/** Of the cache: what a warp reads of one row should fill it. */
+const lineBytes = 128;
+
+const widestOf = (kernel: Kernel): number =>
+  Math.max(...[...kernel.inputs, ...kernel.outputs].map((b) => dtypeInfo[b.type].bytes), 1);
+
 interface Tiling {
   readonly vector: number;
   readonly unroll: number;
@@ -55,7 +62,7 @@ export function chooseTiling(kernel: Kernel, operations: number, target: Target)
   const total = sizeOf(kernel.space);
   const last = kernel.space.reduce((n, d) => (d === 1 ? n : d), 1);
   const axes = kernel.space.filter((d) => d !== 1).length;
-  const widest = Math.max(...[...kernel.inputs, ...kernel.outputs].map((b) => dtypeInfo[b.type].bytes), 1);
+  const widest = widestOf(kernel);
   let vector = Math.min(16 / widest, 16);
   // A vector must not run over the end of a row; a single axis has only one end.
   while (vector > 1 && axes > 1 && last % vector !== 0) vector /= 2;
@@ -83,44 +90,98 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, exprs);
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits);
+  if (mixesWords(exprs)) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
+  const tiling = chooseTiling(kernel, exprs.length / count, target);
+  const { vector, threads } = tiling;
+  const { body } = entry;
+  const cta = body.def('r', 'mov.u32', '%ctaid.x');
+  const thread = body.def('r', 'mov.u32', '%tid.x');
+  const wide = (r: string): string => (bits === 32 ? r : body.def('d', 'cvt.u64.u32', r));
+  const at: BlockPlace = { cta, block: wide(cta), thread: wide(thread), bits };
+  const lanes = lineBytes / (vector * widestOf(kernel));
+  const box = tiling.unroll === 1 ? tileOf(near, { threads, vector, lanes }) : null;
+  const blocks = box ? renderBox(near, frame, box, vector, at) : renderStretch(near, frame, tiling, at);
+  const waits = exprs.filter((e) => e.kind === 'load').length >= manyLoads;
+  return {
+    text: entry.render(threads, waits ? blocksOf[count]! : 0),
+    entry: entry.name,
+    grid: [blocks, 1, 1],
+    block: threads,
+    scratchBytes: 0,
+    sharedBytes: 0,
+    vector,
+  };
+}
+
+/** Numbers of the block and of the thread in it, as they come and as positions. */
+interface BlockPlace {
+  readonly cta: string;
+  readonly block: string;
+  readonly thread: string;
+  readonly bits: IndexBits;
+}
+
+/** Every thread has a vector at its place in a box of the grid. */
+function renderBox(
+  near: Together,
+  frame: Frame,
+  box: Tile,
+  vector: number,
+  { block, thread, bits }: BlockPlace,
+): number {
   const { root } = frame;
+  const place = placeIn(root.block, box, near.kernel.space, vector, { cta: block, thread, bits });
+  renderCopies(near, frame.outputs, root, [place], vector, bits);
+  root.block.emit('ret');
+  return place.blocks;
+}
+
+/** Threads in a row; the last block may have elements left for some of them only. */
+function renderStretch(
+  near: Together,
+  { root, outputs }: Frame,
+  { vector, unroll, threads }: Tiling,
+  { cta, thread: tid, bits }: BlockPlace,
+): number {
+  const { kernel } = near;
+  const { block: body } = root;
   const total = sizeOf(kernel.space);
-  const { vector, unroll, threads } = chooseTiling(kernel, exprs.length / count, target);
   const tile = threads * vector * unroll;
   const tiles = Math.ceil(total / tile);
   const s = bits === 32 ? 's32' : 's64';
   const kind = kindOf('index', bits);
-  const { body } = entry;
-
-  const thread = body.def('r', 'mov.u32', '%tid.x');
-  const cta = body.def('r', 'mov.u32', '%ctaid.x');
-  const tid = bits === 32 ? thread : body.def('d', 'cvt.u64.u32', thread);
   const start = bits === 32 ? body.def('r', 'mul.lo.s32', cta, tile) : body.def('d', 'mul.wide.u32', cta, tile);
 
   const partial = total % tile !== 0;
-  const tail = entry.label('tail');
+  const tail = body.entry.label('tail');
   const full = root.nest();
   if (total >= tile) {
+    const { block } = full;
     if (partial) {
-      const isLast = full.block.def('p', 'setp.eq.u32', cta, tiles - 1);
-      full.block.emit(`@${isLast} bra ${tail}`);
+      const isLast = block.def('p', 'setp.eq.u32', cta, tiles - 1);
+      block.emit(`@${isLast} bra ${tail}`);
     }
-    renderTile(near, frame.outputs, full, { start, tid, vector, unroll, threads, bits });
-    full.block.emit('ret');
+    const first = block.def(kind, `mad.lo.${s}`, tid, vector, start);
+    const places = Array.from({ length: unroll }, (_, u) => {
+      const element = u === 0 ? first : block.def(kind, `add.${s}`, first, u * threads * vector);
+      return { element, axes: unravel(block, element, kernel.space, 0, bits) };
+    });
+    renderCopies(near, outputs, full, places, vector, bits);
+    block.emit('ret');
   }
   const rest = root.nest();
   if (partial) {
     rest.block.label(tail);
     const e = rest.block.def(kind, `add.${s}`, start, tid);
-    const loop = entry.label('element');
-    const done = entry.label('done');
+    const loop = body.entry.label('element');
+    const done = body.entry.label('done');
     rest.block.label(loop);
     const beyond = rest.block.def('p', `setp.ge.${s}`, e, total);
     rest.block.emit(`@${beyond} bra ${done}`);
     const one = rest.nest();
     const element = one.extend({ axes: unravel(one.block, e, kernel.space, 0, bits) });
     const values = kernel.outputs.map((o) => element.values(o.value));
-    storeAll(near, frame.outputs, element, values, 1, e, bits);
+    storeAll(near, outputs, element, values, 1, e, bits);
     rest.block.append(one.block);
     rest.block.set(e, `add.${s}`, e, threads);
     rest.block.emit(`bra ${loop}`);
@@ -129,49 +190,32 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   }
   body.append(full.block);
   body.append(rest.block);
-
-  const waits = exprs.filter((e) => e.kind === 'load').length >= manyLoads;
-  return {
-    text: entry.render(threads, waits ? blocksOf[count]! : 0),
-    entry: entry.name,
-    grid: [tiles, 1, 1],
-    block: threads,
-    scratchBytes: 0,
-    sharedBytes: 0,
-    vector,
-  };
+  return tiles;
 }
 
-interface TilePlace {
-  readonly start: string;
-  readonly tid: string;
-  readonly vector: number;
-  readonly unroll: number;
-  readonly threads: number;
-  readonly bits: IndexBits;
-}
+/** Work that adds, turns and combines words over and over, as random numbers are made. */
+const mixesWords = (exprs: readonly Expr[]): boolean =>
+  exprs.filter((e) => e.kind === 'alu' && e.op === 'xor' && e.type === 'u32').length >= manyMixes;
+const manyMixes = 16;
 
-function renderTile(near: Together, outputs: readonly string[], scope: PtxScope, place: TilePlace): void {
+/** Vectors at some places: all loads and the arithmetic of each, then all stores. */
+function renderCopies(
+  near: Together,
+  outputs: readonly string[],
+  scope: PtxScope,
+  places: readonly { readonly axes: ReadonlyMap<number, string>; readonly element: string }[],
+  vector: number,
+  bits: IndexBits,
+): void {
   const { kernel } = near;
-  const { vector, unroll, threads, bits, tid, start } = place;
-  const s = bits === 32 ? 's32' : 's64';
-  const kind = kindOf('index', bits);
-  const { block } = scope;
   const lastAxis = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
-  const first = block.def(kind, `mad.lo.${s}`, tid, vector, start);
   const whole = vectorsFirst(kernel, lastAxis, vector);
-  const copies: { scope: PtxScope; values: Values[]; at: string }[] = [];
-  for (let u = 0; u < unroll; u++) {
-    const at = u === 0 ? first : block.def(kind, `add.${s}`, first, u * threads * vector);
-    const copy = scope.extend({
-      axes: unravel(block, at, kernel.space, 0, bits),
-      width: vector,
-      laneAxis: vector > 1 ? lastAxis : -1,
-    });
+  const copies = places.map(({ axes, element }) => {
+    const copy = scope.extend({ axes, width: vector, laneAxis: vector > 1 ? lastAxis : -1 });
     for (const load of whole) copy.values(load);
-    copies.push({ scope: copy, values: kernel.outputs.map((o) => [...copy.values(o.value)]), at });
-  }
-  for (const c of copies) storeAll(near, outputs, c.scope, c.values, vector, c.at, bits);
+    return { scope: copy, values: kernel.outputs.map((o) => [...copy.values(o.value)]), element };
+  });
+  for (const c of copies) storeAll(near, outputs, c.scope, c.values, vector, c.element, bits);
 }
 
 /** Whole vectors of inputs that are read a place further too: read first of all, they have most of what lies there. */
@@ -191,7 +235,19 @@ export function storeAll(
   element: string,
   bits: IndexBits,
 ): void {
-  const first = firstOf(scope.block, near, element, bits);
+  storeFrom(near, outputs, scope, values, width, firstOf(scope.block, near, element, bits), bits);
+}
+
+/** The same, where the first of the neighbours lies at `first` in each output. */
+export function storeFrom(
+  near: Together,
+  outputs: readonly string[],
+  scope: PtxScope,
+  values: readonly Values[],
+  width: number,
+  first: string,
+  bits: IndexBits,
+): void {
   near.kernel.outputs.forEach((o, k) => {
     const size = dtypeInfo[o.type].bytes;
     const pointer = outputs[k % outputs.length]!;

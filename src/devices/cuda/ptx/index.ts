@@ -1,5 +1,6 @@
 // Kernel to PTX.
 
+import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { alone } from '../../../kernel/together.ts';
 import { moduleText } from './code.ts';
@@ -13,6 +14,8 @@ import type { Target } from './target.ts';
 export type { Rendered } from './elementwise.ts';
 
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
+  const blocks = inBlocks(kernel);
+  if (blocks) return renderElementwise(blocks, target);
   const near = neighboursOf(kernel, target) ?? alone(kernel);
   if (kernel.accumulators.length > 0) return renderReduction(near, target);
   const crossing = crossingOf(kernel, target);

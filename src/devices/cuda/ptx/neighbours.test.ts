@@ -8,6 +8,7 @@ import { sizeOf } from '../../../base/shape.ts';
 import { kernelRecipe } from '../recipe.ts';
 import { neighboursOf } from './neighbours.ts';
 import type { Target } from './target.ts';
+import { tileOf } from './tiles.ts';
 
 const hopper: Target = { sm: 90, ptx: 78, processors: 132, fastMath: false };
 const tiny: Target = { ...hopper, processors: 1 };
@@ -29,7 +30,19 @@ describe('neighbours that a thread computes together', () => {
     expect(neighboursOf(k.done('sum'), tiny)).toBeNull();
   });
 
-  it.each([[[4, 8, 16, 16]], [[6, 4, 14, 32]], [[8, 4, 6, 66]], [[5, 12, 7, 60]]])(
+  it('lie in boxes of the grid, which read less beyond themselves than rows do', () => {
+    const of = (space: number[], reduced: number[] = []) => neighboursOf(stencil(space, reduced), hopper)!;
+    const wish = { threads: 256, vector: 4, lanes: 8 };
+    // Four cells along the third axis are one thread's.
+    expect(tileOf(of([32, 32, 32, 64]), wish)).toEqual([4, 4, 2, 8]);
+    expect(tileOf(of([64, 64, 64], [32]), { threads: 32, vector: 1, lanes: 1 })).toEqual([4, 4, 2]);
+    // Axes that no power of two divides stay as they are.
+    expect(tileOf(of([27, 25, 36, 64]), wish)).toBeNull();
+    const alone = { kernel: stencil([32, 32, 32, 64], []), axis: -1, count: 1, stride: 0 };
+    expect(tileOf(alone, wish)).toBeNull();
+  });
+
+  it.each([[[4, 8, 16, 16]], [[8, 8, 16, 32]], [[1, 16, 8, 64]], [[6, 4, 14, 32]], [[8, 4, 6, 66]], [[5, 12, 7, 60]]])(
     'of %j end up where they belong, each once',
     (space) => {
       const kernel = stencil(space, []);

@@ -16,6 +16,8 @@ export interface Target {
     readonly streaming?: boolean;
     /** The name of the plan by which products without tensor cores are done. */
     readonly product?: string;
+    /** Threads of a long row, and blocks of a multiprocessor that stay for many rows (0: none do). */
+    readonly rows?: { readonly threads?: number; readonly resident?: number };
   };
 }
 

@@ -9,9 +9,9 @@ import { attentionRecipe } from './attention/index.ts';
 import { CublasLt, type LazyCublasLt } from './cublaslt.ts';
 import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
-import { rowsRecipe } from './rows.ts';
+import { rowsRecipe } from './rows/index.ts';
 import { scanRecipe } from './scan.ts';
-import { scatterRecipe } from './scatter.ts';
+import { scatterRecipe } from './scatter/index.ts';
 import { sortRecipe } from './sort.ts';
 import { onTensorCores, tensorRecipe, tensorResultsPerThread } from './tensor.ts';
 import { topkRecipe } from './topk.ts';
@@ -33,8 +33,8 @@ export interface LibraryProgram {
   readonly borrowedBytes: number;
 }
 
-const mostMultiplications = 2 ** 28;
-const mostDepth = 512;
+const mostMultiplications = 2 ** 31;
+const mostDepth = 1024;
 
 /**
  * A product in f32 that is done sooner by our own kernel: the library's call keeps the host busy for longer than the device.

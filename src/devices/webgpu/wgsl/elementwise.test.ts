@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { drawn } from '../../../../test/gpu/draws.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Traits } from '../plan.ts';
@@ -67,6 +68,14 @@ describe('elementwise shaders', () => {
     expect(source(true)).toContain('select(v0, vec4<f32>((-1.0f)), v0 < vec4<f32>((-1.0f)))');
     expect(source(true)).not.toContain('is_nan');
     expect(source(false)).toContain('is_nan');
+  });
+
+  it('compute the stretches of a block together, and store each where it belongs', () => {
+    const { source, workgroups } = renderElementwise(drawn([1 << 16]), traits, nothingInPlace);
+    expect(source).toContain('let at = i32(start + start / 64u * 64u);');
+    expect(source).toContain('out0[u32(at + 64) >> 2u] = ');
+    expect(source).toContain('in0: array<vec4<f32>, 16384>');
+    expect(workgroups[0]).toBe((1 << 15) / 1024);
   });
 
   it('have no idle threads on software adapters, and no test for them', () => {

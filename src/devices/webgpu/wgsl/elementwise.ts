@@ -5,7 +5,9 @@
 // of the buffers; what they store stays in the padding.
 
 import { sizeOf } from '../../../base/shape.ts';
+import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
+import { alone, type Together } from '../../../kernel/together.ts';
 import type { Pass, Traits } from '../plan.ts';
 import { bindBuffers, type InPlace } from './buffers.ts';
 import { ExpressionWriter, WgslScope } from './expressions.ts';
@@ -54,19 +56,16 @@ export function outputPositions(
   return { lines, wide };
 }
 
-export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPlace): Pass {
-  const total = sizeOf(kernel.space);
-  const deal = dealSpace(
-    kernel.space,
-    kernel.outputs.some((o) => isPacked(o.type)),
-  );
+export function renderElementwise(given: Kernel, traits: Traits, inPlace: InPlace): Pass {
+  const mustOwnWords = given.outputs.some((o) => isPacked(o.type));
+  const near = blocksOf(given, mustOwnWords);
+  const { kernel } = near;
+  const deal = dealSpace(kernel.space, mustOwnWords);
   const module = new Module(traits, kernel.scalars);
-  const outputs = kernel.outputs.map((o) => ({
-    param: { type: o.type, elements: total },
-    vector: deal.width === 4,
-  }));
+  const elements = sizeOf(given.space);
+  const outputs = given.outputs.map((o) => ({ param: { type: o.type, elements }, vector: deal.width === 4 }));
   if (deal.width === 4) {
-    module.quarters.set('at', 'item');
+    if (near.count === 1) module.quarters.set('at', 'item');
     // The only axis that moves is the position itself.
     const moving = kernel.space.flatMap((n, i) => (n > 1 ? [i] : []));
     if (moving.length === 1) module.quarters.set(`p${moving[0]}`, 'item');
@@ -88,8 +87,12 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
   const scope = new WgslScope();
   // All values first: an output may overwrite an input that another output still reads.
   const values = kernel.outputs.map((o) => writer.wide(o.value, scope, deal.width));
-  const stores = values.map((v, k) => buffers.outputs[k]!.store('at', v, deal.width));
-  const items = Math.ceil(total / deal.width);
+  const stores = values.map((v, k) => {
+    const neighbour = Math.floor(k / given.outputs.length);
+    const place = neighbour === 0 ? 'at' : `at + ${neighbour * near.stride}`;
+    return buffers.outputs[k % given.outputs.length]!.store(place, v, deal.width);
+  });
+  const items = Math.ceil(sizeOf(kernel.space) / deal.width);
   // Software adapters also pay for threads that do nothing, four at a time.
   const least = traits.cpu ? Math.max(Math.ceil(items / 4), 1) * 4 : 64;
   const size = Math.min(traits.maxInvocations, items <= 64 ? least : 256);
@@ -100,7 +103,7 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
     // Software adapters pay for every branch.
     ...(grid.workgroups[0] * grid.workgroups[1] * size > items ? [`if (item >= ${items}u) { return; }`] : []),
     `let start = item${deal.width === 4 ? ' * 4u' : ''};`,
-    'let at = i32(start);',
+    `let at = i32(${firstOf(near)});`,
     ...positions.lines,
     ...positions.wide,
     ...scope.lines,
@@ -108,3 +111,17 @@ export function renderElementwise(kernel: Kernel, traits: Traits, inPlace: InPla
   ].join('\n');
   return module.pass(kernel.name, [size, 1, 1], grid.workgroups, body);
 }
+
+/**
+ * Stretches of a block computed together, where four elements of one of them lie side by side; else every element by itself. Stretches are
+ * whole numbers of fours: what lies behind the end of one is the beginning of the next.
+ */
+function blocksOf(kernel: Kernel, mustOwnWords: boolean): Together {
+  const blocks = inBlocks(kernel);
+  const fits = blocks && blocks.stride % 4 === 0 && dealSpace(blocks.kernel.space, mustOwnWords).axis !== null;
+  return fits ? blocks : alone(kernel);
+}
+
+/** Where the first of the neighbours that are computed together lies in an output. */
+const firstOf = ({ count, stride }: Together): string =>
+  count === 1 ? 'start' : `start + start / ${stride}u * ${(count - 1) * stride}u`;

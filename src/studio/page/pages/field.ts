@@ -7,6 +7,7 @@ import { drawBars, drawHistogram, drawSlice, type PictureColours } from '../fiel
 import { count, duration, percent, short, unknown } from '../format.ts';
 import type { Store, View } from '../store.ts';
 import { empty, figure, panel } from '../widgets.ts';
+import { fieldSettings } from './field-settings.ts';
 import type { Page } from './page.ts';
 
 /** A slice is asked for so long after the last one came; later if that failed. */
@@ -153,6 +154,7 @@ function fieldCard(
     mode: figure('Mode'),
   };
   const slices = sliceViewer(store, first.name);
+  const settings = fieldSettings(store, first.name);
   const sensors = picture('bars');
   const motors = picture('bars');
   const latencies = picture('histogram');
@@ -206,6 +208,11 @@ function fieldCard(
         ),
       ),
     ),
+    panel(
+      'Settings',
+      'A change holds from the next cycle on; it is noted in Events and saved with the field.',
+      settings.element,
+    ),
     panel('Over time', '', h('div', { class: 'charts' }, speed.element, judged.element)),
   );
   const draw = ({ field: f, view }: Drawn): void => {
@@ -233,6 +240,7 @@ function fieldCard(
     figures.information.set(state ? state.fieldInformation.toFixed(3) : unknown, state ? state.informationState : '');
     figures.mode.set(state ? state.mode : unknown, state ? `${percent(state.sparsity)} of the content is near 0` : '');
     slices.update(f);
+    settings.update(f.settings, view.snapshot.control && !f.disposed);
     show(noCycle, f.motors === null);
     show(bars, f.motors !== null);
     show(noLoop, loop === null);

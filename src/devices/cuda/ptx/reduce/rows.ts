@@ -3,6 +3,7 @@
 import { reload, shuffle, spill, stateKinds } from '../combine.ts';
 import type { PtxScope } from '../scope.ts';
 import { unravel } from '../shape.ts';
+import { placeIn, tileOf } from '../tiles.ts';
 import {
   type Builder,
   type Combining,
@@ -25,18 +26,11 @@ export function renderRows(b: Builder): number {
   const { body } = entry;
   const { group, vector, unroll } = plan;
   const perBlock = plan.threads / group;
-  const blocks = Math.ceil(b.rows / perBlock);
   const cta = body.def('r', 'mov.u32', '%ctaid.x');
   const member = toIndex(b, group === plan.threads ? tid : body.def('r', 'and.b32', tid, group - 1));
-  let row = toIndex(b, cta);
-  if (perBlock > 1) {
-    const within = toIndex(b, body.def('r', 'shr.u32', tid, Math.log2(group)));
-    row = body.def(b.kind, `mad.lo.${b.s}`, row, perBlock, within);
-  }
-  // Threads beyond the last row repeat it, so that whole warps take part in the exchange; they do not store.
+  const { row, axes, blocks } = rowOf(b, cta, perBlock);
   const ragged = b.rows % perBlock !== 0;
-  const used = ragged ? body.def(b.kind, `min.${b.s}`, row, b.rows - 1) : row;
-  const scope = b.frame.root.extend({ axes: unravel(body, used, kernel.space, 0, b.bits) });
+  const scope = b.frame.root.extend({ axes });
   const { begin, end, index } = part(b);
   const states = Array.from({ length: unroll }, () => Array.from({ length: vector }, () => start(b)));
   const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
@@ -87,6 +81,23 @@ export function renderRows(b: Builder): number {
   body.label(finish);
   body.emit('ret');
   return blocks;
+}
+
+/** The row of a thread, and where it lies: in a box of rows where that reads less, else in a stretch of them. */
+function rowOf(b: Builder, cta: string, perBlock: number): { row: string; axes: Map<number, string>; blocks: number } {
+  const { kernel, plan, tid, bits } = b;
+  const { body } = b.entry;
+  const block = toIndex(b, cta);
+  const within = perBlock > 1 ? toIndex(b, body.def('r', 'shr.u32', tid, Math.log2(plan.group))) : '0';
+  const box = plan.splits === 1 ? tileOf(b.near, { threads: perBlock, vector: 1, lanes: 1 }) : null;
+  if (box) {
+    const { element, axes, blocks } = placeIn(body, box, kernel.space, 1, { cta: block, thread: within, bits });
+    return { row: element, axes, blocks };
+  }
+  const row = perBlock > 1 ? body.def(b.kind, `mad.lo.${b.s}`, block, perBlock, within) : block;
+  // Threads beyond the last row repeat it, so that whole warps take part in the exchange; they do not store.
+  const used = b.rows % perBlock === 0 ? row : body.def(b.kind, `min.${b.s}`, row, b.rows - 1);
+  return { row, axes: unravel(body, used, kernel.space, 0, bits), blocks: Math.ceil(b.rows / perBlock) };
 }
 
 /** Combines the threads of a group; the first thread of it holds the result. */

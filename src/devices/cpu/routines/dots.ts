@@ -1,0 +1,184 @@
+// Thin products whose B is transposed: every element of C is the dot product of a row of A and a row of B, both contiguous.
+//
+// Four rows of B are read at once: they share what is read of A, and the memory is asked for four streams. Each row has a sum of
+// its own in a register, the same for a row alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every
+// `stretch` additions: a long sum in one f32 register forgets what it adds.
+
+import type { Code } from '../wasm/code.ts';
+import type { Func } from '../wasm/module.ts';
+import { rising, type VectorMachine } from './emit.ts';
+import type { GemmShape } from './gemm.ts';
+import type { ThinLocals } from './thin.ts';
+
+/** Columns of C of one item. */
+export const dotColumns = 32;
+const rowsAtOnce = 4;
+const stretch = 256;
+
+export function dots(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals): void {
+  const c = f.code;
+  const j = f.local('i32');
+  const long = s.type === 'f32' && s.k > stretch;
+  const group = new DotGroup(f, s, v, l, j, long);
+  c.i32(0).set(j);
+  rising(
+    c,
+    j,
+    () => c.get(l.width).i32(-rowsAtOnce).op('i32.and'),
+    rowsAtOnce,
+    () => group.emit(rowsAtOnce),
+  );
+  rising(
+    c,
+    j,
+    () => c.get(l.width),
+    1,
+    () => group.emit(1),
+  );
+}
+
+/** The code for some rows of B at once, and the locals it works in. */
+class DotGroup {
+  readonly #f: Func;
+  readonly #s: GemmShape;
+  readonly #v: VectorMachine;
+  readonly #l: ThinLocals;
+  readonly #j: number;
+  /** Sums go to f64 in stretches. */
+  readonly #long: boolean;
+  readonly #x: number;
+  readonly #until: number;
+  readonly #left: number;
+  readonly #right: number;
+  readonly #shared: number;
+  /** Of each row: its sum, and the total of its stretches. */
+  readonly #sums: readonly number[];
+  readonly #totals: readonly number[];
+
+  constructor(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals, j: number, long: boolean) {
+    const local = (): number => f.local('i32');
+    const vector = (): number => f.local('v128');
+    this.#f = f;
+    this.#s = s;
+    this.#v = v;
+    this.#l = l;
+    this.#j = j;
+    this.#long = long;
+    [this.#x, this.#until, this.#left, this.#right] = [local(), local(), local(), local()];
+    this.#shared = vector();
+    this.#sums = Array.from({ length: rowsAtOnce }, vector);
+    this.#totals = Array.from({ length: rowsAtOnce }, () => f.local(long ? 'f64' : v.value));
+  }
+
+  emit(rows: number): void {
+    for (let r = 0; r < this.#s.m; r++) this.#rowOfA(r, rows);
+  }
+
+  get #rowBytes(): number {
+    return this.#s.k * this.#v.bytes;
+  }
+
+  #rowOfA(r: number, rows: number): void {
+    const { k, n } = this.#s;
+    const [c, v, l] = [this.#f.code, this.#v, this.#l];
+    c.get(l.a)
+      .i32(r * this.#rowBytes)
+      .op('i32.add')
+      .set(this.#left);
+    c.get(l.b).get(l.first).get(this.#j).op('i32.add').i32(this.#rowBytes).ops('i32.mul', 'i32.add').set(this.#right);
+    this.#clear(rows);
+    c.i32(0).set(this.#x);
+    if (this.#long) this.#stretches(rows);
+    this.#walk(
+      () => c.i32(k - (k % v.lanes)),
+      v.lanes,
+      () => this.#products(rows),
+    );
+    for (let i = 0; i < rows; i++) {
+      if (this.#long) this.#moveUp(i);
+      else this.#folded(i).set(this.#totals[i]!);
+    }
+    this.#walk(
+      () => c.i32(k),
+      1,
+      () => this.#single(rows),
+    );
+    for (let i = 0; i < rows; i++) {
+      c.get(l.c).get(l.first).get(this.#j).op('i32.add').i32(v.bytes).ops('i32.mul', 'i32.add').get(this.#totals[i]!);
+      if (this.#long) c.op('f32.demote_f64');
+      c.mem(v.store, (r * n + i) * v.bytes);
+    }
+  }
+
+  #walk(end: () => void, step: number, body: () => void): void {
+    rising(this.#f.code, this.#x, end, step, body);
+  }
+
+  #clear(rows: number): void {
+    for (const sum of this.#sums.slice(0, rows)) this.#f.code.v128(new Uint8Array(16)).set(sum);
+  }
+
+  #advance(bytes: number): void {
+    const c = this.#f.code;
+    for (const p of [this.#left, this.#right]) c.get(p).i32(bytes).op('i32.add').set(p);
+  }
+
+  #products(rows: number): void {
+    const [c, v] = [this.#f.code, this.#v];
+    c.get(this.#left).mem('v128.load', 0, 2).set(this.#shared);
+    this.#sums.slice(0, rows).forEach((sum, i) => {
+      c.get(sum).get(this.#shared).get(this.#right);
+      c.mem('v128.load', i * this.#rowBytes, 2)
+        .ops(v.mul, v.add)
+        .set(sum);
+    });
+    this.#advance(16);
+  }
+
+  #single(rows: number): void {
+    const [c, v] = [this.#f.code, this.#v];
+    for (let i = 0; i < rows; i++) {
+      c.get(this.#totals[i]!).get(this.#left).mem(v.load).get(this.#right);
+      c.mem(v.load, i * this.#rowBytes).op(v.scalarMul);
+      c.ops(...(this.#long ? (['f64.promote_f32', 'f64.add'] as const) : [v.scalarAdd])).set(this.#totals[i]!);
+    }
+    this.#advance(v.bytes);
+  }
+
+  /** All lanes of the sum of a row in one value. */
+  #folded(i: number): Code {
+    const [c, v, sum] = [this.#f.code, this.#v, this.#sums[i]!];
+    c.get(sum).lane(v.extract, 0);
+    for (let lane = 1; lane < v.lanes; lane++) c.get(sum).lane(v.extract, lane).op(v.scalarAdd);
+    return c;
+  }
+
+  #moveUp(i: number): void {
+    this.#f.code.get(this.#totals[i]!);
+    this.#folded(i).ops('f64.promote_f32', 'f64.add').set(this.#totals[i]!);
+  }
+
+  /** Whole stretches of the depth, each on its own. */
+  #stretches(rows: number): void {
+    const c = this.#f.code;
+    const { lanes } = this.#v;
+    const length = stretch * lanes;
+    for (let i = 0; i < rows; i++) c.f64(0).set(this.#totals[i]!);
+    c.i32(length).set(this.#until);
+    rising(
+      c,
+      this.#until,
+      () => c.i32(this.#s.k + 1),
+      length,
+      () => {
+        this.#walk(
+          () => c.get(this.#until),
+          lanes,
+          () => this.#products(rows),
+        );
+        for (let i = 0; i < rows; i++) this.#moveUp(i);
+        this.#clear(rows);
+      },
+    );
+  }
+}

@@ -1,0 +1,59 @@
+// Every wheel against every check: which builds are accepted, with the steps of the proof, and what turned the others down.
+
+import type { Tables } from '../data/schemas.ts';
+import { compareVersions } from '../machine.ts';
+import { checks } from './checks.ts';
+import type { ProofStep, Rejection, Target, Wheel } from './types.ts';
+import { nameOf } from './wheels.ts';
+
+export interface Candidate {
+  readonly wheel: Wheel;
+  readonly steps: readonly ProofStep[];
+  readonly minorVersionCompatibility: boolean;
+}
+
+export interface Judgement {
+  readonly accepted: readonly Candidate[];
+  readonly rejected: readonly { readonly wheel: Wheel; readonly rejection: Rejection }[];
+}
+
+export function judge(tables: Tables, wheels: readonly Wheel[], target: Target): Judgement {
+  const accepted: Candidate[] = [];
+  const rejected: { wheel: Wheel; rejection: Rejection }[] = [];
+  for (const wheel of wheels) {
+    const steps: ProofStep[] = [];
+    let minorVersionCompatibility = false;
+    let fault: Rejection | undefined;
+    for (const check of checks) {
+      const result = check.run(wheel, target, tables);
+      if (!result.ok) {
+        fault = {
+          build: nameOf(wheel),
+          check: check.name,
+          reason: result.reason,
+          brief: result.brief ?? result.reason,
+          source: result.source,
+        };
+        break;
+      }
+      steps.push(...result.steps);
+      minorVersionCompatibility ||= result.minorVersionCompatibility ?? false;
+    }
+    if (fault) rejected.push({ wheel, rejection: fault });
+    else accepted.push({ wheel, steps, minorVersionCompatibility });
+  }
+  return { accepted, rejected };
+}
+
+export function rank(candidates: readonly Candidate[]): readonly Candidate[] {
+  const order = [
+    (a: Candidate, b: Candidate) => compareVersions(b.wheel.version, a.wheel.version),
+    (a: Candidate, b: Candidate) => Number(b.wheel.stable) - Number(a.wheel.stable),
+    (a: Candidate, b: Candidate) => Number(a.minorVersionCompatibility) - Number(b.minorVersionCompatibility),
+    // The framework's own index before a vendor's.
+    (a: Candidate, b: Candidate) =>
+      Number(a.wheel.index?.name === 'amd-rocm') - Number(b.wheel.index?.name === 'amd-rocm'),
+    (a: Candidate, b: Candidate) => compareVersions(b.wheel.cuda?.version ?? '0', a.wheel.cuda?.version ?? '0'),
+  ];
+  return [...candidates].sort((a, b) => order.reduce((sum, by) => sum || by(a, b), 0));
+}

@@ -1,0 +1,138 @@
+// Why a build was chosen, step by step and in one line; what to mind with it; and, where none fits, the reason that decides.
+
+import type { Framework, Tables } from '../data/schemas.ts';
+import { compareVersions, formatCc } from '../machine.ts';
+import { checks } from './checks.ts';
+import { pythonsIn, smOf, type VendorTarget } from './facts.ts';
+import type { Candidate } from './judge.ts';
+import type { ProofStep, Rejection, ResolveRequest, Target, Wheel } from './types.ts';
+import { nameOf } from './wheels.ts';
+
+export function proofOf(
+  tables: Tables,
+  entry: VendorTarget,
+  target: Target,
+  candidate: Candidate,
+  request: ResolveRequest,
+): readonly ProofStep[] {
+  const steps: ProofStep[] = [];
+  for (const gpu of target.gpus) {
+    const fact = request.machine.gpus.find((other) => other.id === gpu.id);
+    const what = gpu.cc
+      ? `compute capability ${formatCc(gpu.cc)} (${smOf(gpu.cc)})`
+      : (gpu.gfx ?? gpu.family ?? gpu.vendor);
+    const origin = gpu.cc ? fact?.computeCapability : gpu.gfx ? fact?.gfx : gpu.family ? fact?.intelFamily : fact?.name;
+    const line = `${gpu.name}: ${what}`;
+    if (!steps.some((step) => step.fact === line)) {
+      steps.push({ check: 'machine', fact: line, source: origin && 'source' in origin ? origin.source : 'detection' });
+    }
+  }
+  if (target.driver !== undefined) {
+    const driver = request.machine.drivers.nvidia?.version;
+    steps.push({
+      check: 'machine',
+      fact: `driver ${target.driver}${target.driverAssumed ? ' (assumed: none is known)' : ''} → CUDA ${target.driverCuda ?? 'unknown'}`,
+      source: target.driverAssumed ? 'assumption' : driver && 'source' in driver ? driver.source : 'detection',
+    });
+  }
+  const chosen = nameOf(candidate.wheel);
+  const all: readonly ProofStep[] = [
+    ...steps,
+    ...candidate.steps,
+    pythonStep(tables, candidate.wheel, request.python),
+    {
+      check: 'choice',
+      fact: `${chosen} is the newest build that passes${entry.target.gpus.length > 1 ? ' for these GPUs' : ''}`,
+      source: candidate.wheel.source,
+    },
+  ];
+  return all.filter((step, i) => all.findIndex((other) => other.fact === step.fact) === i);
+}
+
+export function pythonStep(tables: Tables, wheel: Wheel, asked: string | undefined): ProofStep {
+  const range = `${wheel.pythonMin} to ${wheel.pythonMax}`;
+  const chosen = asked ?? pythonsIn(tables, wheel.pythonMin, wheel.pythonMax)[0] ?? wheel.pythonMax;
+  return {
+    check: 'python',
+    fact: asked ? `Python ${asked} lies within ${range}` : `Python ${chosen}: the range is ${range}`,
+    source: wheel.source,
+  };
+}
+
+/** "driver 570 → CUDA 12.8 → cu126, because cu130 needs driver 580 …": why nothing newer was taken. */
+export function summarise(target: Target, candidate: Candidate, rejected: readonly Rejection[]): string {
+  const { wheel } = candidate;
+  const chain: string[] = [];
+  if (target.driver !== undefined) chain.push(`driver ${target.driver}`, `CUDA ${target.driverCuda ?? 'unknown'}`);
+  else
+    chain.push(
+      target.gpus
+        .map((gpu) => gpu.gfx ?? gpu.family ?? gpu.name)
+        .filter((name, i, all) => all.indexOf(name) === i)
+        .join(' + '),
+    );
+  chain.push(nameOf(wheel));
+  const better = rejected.filter((row) => row.check !== 'platform' && isBetter(row, wheel));
+  const grouped = new Map<string, Set<string>>();
+  for (const row of better) {
+    const variants = grouped.get(row.brief) ?? new Set<string>();
+    grouped.set(row.brief, variants.add(row.build.split(' ')[2] ?? row.build));
+  }
+  const because = [...grouped].slice(0, 2).map(([brief, variants]) => brief.replace('{}', [...variants].join(' and ')));
+  return `${chain.join(' → ')}${because.length > 0 ? `, because ${because.join('; ')}` : ''}`;
+}
+
+/** Whether the rejected build would have been preferred. */
+function isBetter(row: Rejection, wheel: Wheel): boolean {
+  const [, version = '0', variant = ''] = row.build.split(' ');
+  const order = compareVersions(version, wheel.version);
+  if (order !== 0) return order > 0;
+  const cuda = /^cu(?:da)?(\d+)$/.exec(variant)?.[1];
+  const own = /^cu(?:da)?(\d+)$/.exec(wheel.variant)?.[1];
+  return cuda !== undefined && own !== undefined && Number(cuda) > Number(own);
+}
+
+export function adviceFor(candidate: Candidate, target: Target): readonly string[] {
+  const { wheel, minorVersionCompatibility } = candidate;
+  const advice: string[] = [];
+  if (wheel.note) advice.push(wheel.note);
+  if (!wheel.stable) advice.push(`${wheel.variant} is experimental in ${wheel.framework} ${wheel.version}`);
+  if (minorVersionCompatibility) {
+    advice.push(
+      `${wheel.variant} runs by minor-version compatibility on driver ${target.driver}: code that compiles PTX at run time may fail; a newer driver removes the limit`,
+    );
+  }
+  return advice;
+}
+
+export function mainReason(
+  framework: Framework,
+  wheels: number,
+  rejected: readonly Rejection[],
+  request: ResolveRequest,
+): string {
+  const what = [framework, request.version, request.variant].filter((part) => part !== undefined).join(' ');
+  if (wheels === 0) return `no build of ${what} is known`;
+  const telling = decisive(rejected, request);
+  return telling ? `no build of ${what} fits: ${telling.reason}` : `no build of ${what} fits this machine`;
+}
+
+const ORDER = checks.map((check) => check.name);
+
+/**
+ * The rejection that decides: of the build that came furthest through the checks, so a card that the driver no longer drives
+ * is not answered with the kernels of a build that was out of the question. Of several, the least demanding one counts.
+ */
+function decisive(rejected: readonly Rejection[], request: ResolveRequest): Rejection | undefined {
+  const far = (row: Rejection): number => ORDER.indexOf(row.check);
+  const furthest = Math.max(...rejected.map(far));
+  const last = rejected.filter((row) => far(row) === furthest);
+  const newest = last[0];
+  if (newest?.check === 'python' && request.python !== undefined) {
+    // Too new a Python fails at the newest build, too old a one at the oldest.
+    const low = /Python (\d+\.\d+) to/.exec(newest.reason)?.[1];
+    return low !== undefined && compareVersions(request.python, low) < 0 ? last.at(-1) : newest;
+  }
+  const least = newest?.check === 'driver' || newest?.check === 'libc' || newest?.check === 'macos';
+  return least ? last.at(-1) : newest;
+}
