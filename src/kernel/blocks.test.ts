@@ -25,6 +25,7 @@ describe('stretches of a block computed together', () => {
   it.each([
     ['of the only axis', [512], 2],
     ['of one whole block', [128], 2],
+    ['of a block and a half', [192], 3],
     ['of the last of several axes', [3, 256], 2],
     ['that are rows', [6, 64], 2],
     ['that are a few rows', [8, 32], 2],
@@ -50,7 +51,8 @@ describe('stretches of a block computed together', () => {
   });
 
   it('are left alone where blocks do not fit, are too short, or have nothing in common', () => {
-    expect(inBlocks(drawn([500]))).toBeNull();
+    // 240 is a block and most of another: the size over that of a block is a fraction.
+    for (const n of [500, 240, 320]) expect(inBlocks(drawn([n]))).toBeNull();
     expect(inBlocks(drawn([512], { stretch: 4 }))).toBeNull();
     expect(inBlocks(drawn([512], { rounds: 3 }))).toBeNull();
     expect(inBlocks(drawn([512], { shared: false }))).toBeNull();
