@@ -4,6 +4,7 @@ import { sizeOf } from '../base/shape.ts';
 import { createReferenceDevice } from '../devices/reference/device.ts';
 import { inBlocks } from './blocks.ts';
 import type { Kernel } from './kernel.ts';
+import type { Together } from './together.ts';
 import { below } from './walk.ts';
 
 function run(kernel: Kernel): Float32Array[] {
@@ -16,6 +17,17 @@ function run(kernel: Kernel): Float32Array[] {
   const outputs = kernel.outputs.map(() => device.allocate(4 * sizeOf(kernel.space)));
   device.launch(device.prepare(kernel), [...inputs, ...outputs], []);
   return outputs.map((b) => new Float32Array(device.readSync!(b).slice().buffer));
+}
+
+/** What all neighbours write, where they write it. */
+function written({ kernel, count, stride }: Together): Float32Array {
+  const got = new Float32Array(sizeOf(kernel.space) * count).fill(Number.NaN);
+  run(kernel).forEach((part, neighbour) => {
+    part.forEach((v, position) => {
+      got[Math.floor(position / stride) * count * stride + (position % stride) + neighbour * stride] = v;
+    });
+  });
+  return got;
 }
 
 const operations = ({ outputs }: Kernel): number =>
@@ -34,15 +46,14 @@ describe('stretches of a block computed together', () => {
     const kernel = drawn(space);
     const near = inBlocks(kernel)!;
     expect(near.count).toBe(count);
-    const [whole] = run(kernel);
-    const got = new Float32Array(whole!.length).fill(Number.NaN);
-    run(near.kernel).forEach((part, neighbour) => {
-      part.forEach((v, position) => {
-        const outer = Math.floor(position / near.stride);
-        got[outer * count * near.stride + (position % near.stride) + neighbour * near.stride] = v;
-      });
-    });
-    expect(got).toEqual(whole);
+    expect(written(near)).toEqual(run(kernel)[0]);
+  });
+
+  it('of any size have the values they have alone', () => {
+    const sizes = Array.from({ length: 44 }, (_, i) => 16 * (i + 1));
+    const shared = sizes.flatMap((n) => inBlocks(drawn([n])) ?? []);
+    expect(shared.length).toBeGreaterThan(5);
+    for (const near of shared) expect(written(near)).toEqual(run(drawn([sizeOf(near.kernel.space) * near.count]))[0]);
   });
 
   it('share what they have in common', () => {
