@@ -1,9 +1,9 @@
 // Everyday programs through the public API, beside PyTorch eager and torch.compile on the same machine in the same run.
 //
-//   node dist/gpu/everyday.mjs [--json FILE] [--no-torch] [--torch FILE] [--only TEXT,…] [--warm MS]
+//   node dist/gpu/everyday.mjs [--json FILE] [--no-torch] [--torch FILE] [--only TEXT,…] [--warm MS] [--parts]
 //
 // `--only` measures programs whose names contain one of the texts; `--warm` is how long each is warmed up; `--torch` reads PyTorch's
-// side from a file that `everyday_torch.py` wrote before.
+// side from a file that `everyday_torch.py` wrote before; `--parts` shows the launches of each program with the device's own times.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,11 @@ const file = option('--json');
 const only = option('--only')?.split(',');
 const rt = await createRuntime({ devices: ['cuda'], seed: 1 });
 const device = rt.devices().find((d) => d.open)!.name;
-const bench = new Bench(rt, { only, warmUpMs: Number(option('--warm') ?? usualWarmUpMs) });
+const bench = new Bench(rt, {
+  only,
+  warmUpMs: Number(option('--warm') ?? usualWarmUpMs),
+  parts: process.argv.includes('--parts'),
+});
 for (const programs of [arrays, attention, models, data]) await programs(bench);
 await rt.close();
 

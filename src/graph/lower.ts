@@ -207,7 +207,9 @@ export class Lowering {
     const b = this.b;
     const wraps = b.alu('lt', base, this.#index(sum));
     const made = this.#plus(base, b.alu('where', wraps, this.#index(size - sum), this.#index(-sum)));
-    this.#rolls.set(made, { base, shift: sum, size });
+    // Beside a border a position may lie outside, where nothing is read: it wraps around like no other, and may be another's by chance.
+    const { min, max } = bounds(base);
+    if (min >= 0 && max < size) this.#rolls.set(made, { base, shift: sum, size });
     return made;
   }
 

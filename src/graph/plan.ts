@@ -50,13 +50,15 @@ export interface Plan {
 /** Routines for patterns of several ops or launches: where a device has one of them, plans are made with `patterns.ts`. */
 export const patternRoutines = ['rows', 'products', 'attention', 'topk'] as const;
 
+/** `keeps`: what tensors hold is kept where it is computed on the way. */
 export function makePlan(
   trace: Trace,
   outputs: readonly Node[],
   caps: Capabilities,
   patterns: Patterns | null = null,
+  keeps = true,
 ): Plan {
-  const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers);
+  const graph = canonicalize(trace, outputs, caps.maxBuffers - reservedBuffers, keeps);
   patterns?.fuse(graph, caps);
   const work = schedule(graph, caps);
   const ids = new Map<Vertex, number>();

@@ -6,6 +6,7 @@
 import { byteSize } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
 import type { Kernel, RowStage, Rows } from '../kernel/kernel.ts';
+import { commonSizes, refine } from '../kernel/refine.ts';
 import { isColumnLoad, isElementLoad, isRowLoad, loadsOf } from '../kernel/rows.ts';
 import type { Draft } from './plan.ts';
 
@@ -57,13 +58,15 @@ function stackFrom(steps: readonly Draft[], at: number): Stage[] {
   if (first.kind !== 'kernel' || first.accumulators.length === 0) return [];
   const [rows, columns] = [sizeOf(first.space), sizeOf(first.reduced)];
   if (rows < fewest || columns < shortest) return [];
-  const stack: Stage[] = [];
+  let stack: Stage[] = [];
   const results = new Set<number>();
   for (let i = at; i < steps.length; i++) {
     const step = steps[i]!;
     const { work } = step;
-    if (work.kind !== 'kernel' || !fits(step, work, first, results)) break;
-    stack.push({ step, kernel: work });
+    if (work.kind !== 'kernel') break;
+    const longer = inOneShape([...stack, { step, kernel: work }]);
+    if (!longer || !fits(longer[longer.length - 1]!, longer[0]!.kernel, results)) break;
+    stack = longer;
     if (work.accumulators.length === 0) break;
     for (const b of outputsOf(step)) results.add(b);
   }
@@ -71,14 +74,21 @@ function stackFrom(steps: readonly Draft[], at: number): Stage[] {
   return stack;
 }
 
+const sizesOf = ({ space, reduced }: Kernel): readonly number[] => [...space, ...reduced];
+
+/** The stages with the same axes: those of the last one may be others over the same positions. Null where they cannot be the same. */
+function inOneShape(stack: readonly Stage[]): Stage[] | null {
+  const [first, last] = [stack[0]!.kernel, stack[stack.length - 1]!.kernel];
+  if (sameSizes(sizesOf(first), sizesOf(last))) return [...stack];
+  const sizes = commonSizes(sizesOf(first), sizesOf(last));
+  return sizes && stack.map((s) => ({ ...s, kernel: refine(s.kernel, sizes) }));
+}
+
 const outputsOf = (s: Draft): readonly number[] => s.buffers.slice(s.buffers.length - s.outputs);
 
 /** Whether a kernel passes over the rows of the first one, axis by axis, and reads what was made of them only row by row. */
-function fits(s: Draft, kernel: Kernel, first: Kernel, results: ReadonlySet<number>): boolean {
-  const axes = first.space.length;
-  const sizes = [...kernel.space, ...kernel.reduced];
-  if (kernel.accumulators.length > 0 && kernel.space.length !== axes) return false;
-  if (!sameSizes(sizes, [...first.space, ...first.reduced])) return false;
+function fits({ step: s, kernel }: Stage, first: Kernel, results: ReadonlySet<number>): boolean {
+  if (kernel.accumulators.length > 0 && kernel.space.length !== first.space.length) return false;
   let reads = results.size === 0;
   for (const load of loadsOf(kernel)) {
     if (!results.has(s.buffers[load.slot]!)) continue;
@@ -181,6 +191,6 @@ function stacked(stack: readonly Stage[], needed: (b: number, within: ReadonlySe
     bytesWritten: bytes(shape.outputs),
   };
   const work: Rows = { ...shape, stages: stages((s) => s.kernel), estimate };
-  const fused: Rows = { ...shape, stages: stages((s) => s.step.fused as Kernel), estimate };
+  const fused: Rows = { ...shape, stages: stages((s) => refine(s.step.fused as Kernel, sizesOf(s.kernel))), estimate };
   return { work, fused, buffers, outputs: stored.length, scalars };
 }

@@ -52,6 +52,8 @@ export class Storage {
   site: Site | null = null;
   /** Null for bytes from outside. */
   by: MadeBy | null = null;
+  /** Set for bytes that a program kept although nobody had asked for them: whether any such bytes of it were used. */
+  spare: { used: boolean } | null = null;
   /** Neighbours in the list of living storages. */
   previous: Storage | null = null;
   next: Storage | null = null;
@@ -71,6 +73,12 @@ export class Storage {
     if (place) this.mask = place.bit;
     // What can be lost must be found when that happens, even if the collector would free it.
     if (!buffer?.collected || place?.mortal) this.#list(buffer && !buffer.collected ? buffer.bytes : 0);
+  }
+
+  /** A run or a read needs them now. */
+  use(now: number): void {
+    this.lastUse = now;
+    if (this.spare) this.spare.used = true;
   }
 
   /** The place of the first copy; null if the bytes are in host memory alone. */

@@ -51,6 +51,8 @@ describe('stretches of a block computed together', () => {
 
   it('are left alone where blocks do not fit, are too short, or have nothing in common', () => {
     expect(inBlocks(drawn([500]))).toBeNull();
+    // Shorter than two stretches: a division leaves the number of the stretch, and the last one is not whole.
+    for (const n of [65, 100, 127]) expect(inBlocks(drawn([n]))).toBeNull();
     expect(inBlocks(drawn([512], { stretch: 4 }))).toBeNull();
     expect(inBlocks(drawn([512], { rounds: 3 }))).toBeNull();
     expect(inBlocks(drawn([512], { shared: false }))).toBeNull();

@@ -5,6 +5,7 @@ import type { Place } from '../devices/place.ts';
 import type { Decision, WorkItem } from '../governor/routing/types.ts';
 import type { Plan } from '../graph/plan.ts';
 import type { MadeBy } from '../graph/storage.ts';
+import type { Template } from '../graph/template.ts';
 
 /** A plan made ready for the device at a place. */
 export interface Executable {
@@ -35,10 +36,30 @@ export interface Entry {
     { readonly executable: Executable; readonly epoch: number; readonly decision: Decision | null }
   >;
   work: readonly WorkItem[] | null;
+  /** Its graph, for results that may have to be computed again. */
+  template: Template | null;
+  readonly spares: Spares;
+}
+
+/** Values that a program computes on the way and keeps because tensors hold them, although nobody asked for them. */
+export interface Spares {
+  /** Runs that kept some, of which nobody had used any so far. */
+  runs: number;
+  /** Some were used: they are kept for good. */
+  used: boolean;
+  /** Nobody used any: they are not kept any more, and computed again should somebody ask after all. */
+  dropped: boolean;
 }
 
 /** A program that nothing is known of yet. */
-export const newEntry = (): Entry => ({ plans: [], executables: [], choices: new Map(), work: null });
+export const newEntry = (): Entry => ({
+  plans: [],
+  executables: [],
+  choices: new Map(),
+  work: null,
+  template: null,
+  spares: { runs: 0, used: false, dropped: false },
+});
 
 /** Whether the device it was made ready for is still there. */
 export const usable = (e: Executable): boolean => e.generation === e.place.generation && e.place.alive;

@@ -22,6 +22,9 @@ import { locations } from './whereabouts.ts';
 
 /** Programs kept: those used last, and at most as many again. */
 const maxPrograms = 2048;
+/** Runs after which it is known whether values that a program keeps are used, and how many bytes are worth asking. */
+const trialRuns = 3;
+const manyBytes = 1 << 20;
 
 export class Programs {
   readonly #places: readonly Place[];
@@ -132,6 +135,21 @@ export class Programs {
     return executable;
   }
 
+  /**
+   * A program has kept values that nobody asked for. Steps of an expression are held until they are collected, and nobody knows whether
+   * they are temporaries: if the program's next runs find that none of them was used, it is planned anew without them, so that a product
+   * and what follows it are one step again and memory does not fill with what nobody reads.
+   */
+  keptSpares({ plan, entry }: Executable): void {
+    const { spares } = entry;
+    if (spares.used || plan.kept.reduce((n, k) => n + plan.made[k.buffer - plan.leaves]!.bytes, 0) < manyBytes) return;
+    if (++spares.runs < trialRuns) return;
+    spares.dropped = true;
+    entry.plans.length = 0;
+    entry.executables.length = 0;
+    entry.choices.clear();
+  }
+
   /** A kernel made ready by itself, without a plan. */
   prepare(work: Kernel | Routine, place: Place): { readonly id: number; readonly program: Program } {
     const { id, programs } = this.#prepare([work], place, performance.now());
@@ -162,7 +180,8 @@ export class Programs {
   #plan(entry: Entry, t: Trace, outputs: readonly Node[], place: Place): Plan {
     const known = entry.plans[place.index];
     if (known) return known;
-    const plan = makePlan(t, [...outputs, ...t.checks.map((c) => c.bad)], place.caps, this.#patterns);
+    const asked = [...outputs, ...t.checks.map((c) => c.bad)];
+    const plan = makePlan(t, asked, place.caps, this.#patterns, !entry.spares.dropped);
     entry.plans[place.index] = plan;
     return plan;
   }

@@ -132,6 +132,7 @@ export class Transfers {
     const storage = node.storage!;
     const length = node.size * byteSize(node.dtype);
     if (storage.lent) throw lent(node, 'read');
+    if (storage.spare) storage.spare.used = true;
     if (!place) {
       if (storage.host) return typed(storage.host.slice(0, length), node.dtype);
       throw asyncOnly(storage.place?.id ?? 'the device');
@@ -181,6 +182,7 @@ export class Transfers {
     const reading: Reading = { node, signal, into, place: null, ran: null };
     // Disposing the tensor while its data is awaited must not pull the bytes away.
     addUse(node);
+    if (node.storage?.spare) node.storage.spare.used = true;
     try {
       const bytes = await this.#recovery.attempts.runAsync(this.#readingLater, reading, want, signal);
       const now = this.#waited(reading.place, start, line);

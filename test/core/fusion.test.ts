@@ -370,3 +370,23 @@ describe('reshaped epilogues', () => {
     expect([...(t.dataSync() as Float32Array)]).toEqual([...sums].map((v) => Math.fround(Math.fround(v + 1) * 2)));
   });
 });
+
+describe('positions beside a border', () => {
+  // Of two elements the one before the first is the last, unless it is not read at all.
+  it.each([1, -1, 3])('do not stand for those of a roll by %s', async (shift) => {
+    const rt = await runtime();
+    const x = rt.tensor([0, 1, 2, 3, 4, 5], [3, 2]).compute().roll(shift, 1);
+    const padded = x.pad(
+      [
+        [0, 0],
+        [1, 1],
+      ],
+      -9,
+    );
+    const [left, middle, right] = [0, 1, 2].map((k) => padded.slice([null, [k, k + 2]])) as [Tensor, Tensor, Tensor];
+    const sum = left.maximum(middle).maximum(right);
+    expect(kernels(rt, sum)).toHaveLength(1);
+    expect(list(sum)).toEqual([1, 1, 3, 3, 5, 5]);
+    expect(list(middle)).toEqual([1, 0, 3, 2, 5, 4]);
+  });
+});

@@ -38,6 +38,8 @@ interface Thread {
   /** The barrier it waits at, and for how many threads. */
   waiting: string | null;
   awaited: number;
+  /** What it gives to the threads of its warp. */
+  given: number;
   /** Copies of the open group, and committed groups, oldest first. */
   open: (() => void)[];
   groups: (() => void)[][];
@@ -60,7 +62,13 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'and.b32': (x, y) => (x & y) >>> 0,
   'or.b32': (x, y) => (x | y) >>> 0,
   'xor.b32': (x, y) => (x ^ y) >>> 0,
+  'mov.b32': (x) => (x < 0 ? x + 2 ** 32 : x),
   'and.pred': (x, y) => x & y,
+  'xor.pred': (x, y) => x ^ y,
+  'not.pred': (x) => x ^ 1,
+  'setp.gt.u32': (x, y) => Number(x > y),
+  'setp.eq.and.u32': (x, y, z) => Number(x === y) & z,
+  'setp.gt.or.u32': (x, y, z) => Number(x > y) | z,
   'add.s32': (x, y) => (x + y) | 0,
   'sub.s32': (x, y) => (x - y) | 0,
   'mul.lo.s32': (x, y) => Math.imul(x, y),
@@ -92,6 +100,7 @@ const specials: Readonly<Record<string, Read>> = {
   '%ctaid.x': (t) => t.block.place[0],
   '%ctaid.y': (t) => t.block.place[1],
   '%ctaid.z': (t) => t.block.place[2],
+  '%nctaid.z': () => 1,
 };
 
 /** Runs every launch; buffers are changed in place, and what is stored to must have been NaN. */
@@ -127,6 +136,7 @@ const newThread = (registers: number, number: number, block: BlockState): Thread
   done: false,
   waiting: null,
   awaited: 0,
+  given: 0,
   open: [],
   groups: [],
 });
@@ -171,7 +181,11 @@ function decode(
       symbols.set(array[1]!, sharedBytes);
       sharedBytes += Math.ceil(Number(array[2]) / 16) * 16;
     } else if (s.endsWith(':')) labels.set(s.slice(0, -1), lines.length);
-    else if (!s.startsWith('.')) lines.push(s);
+    else if (s.startsWith('shfl.sync.bfly')) {
+      // Every thread of the warp gives its value before any takes another's.
+      const [to, from, mask] = s.slice(s.indexOf(' ') + 1).split(', ') as [string, string, string];
+      lines.push(`give ${from}`, `take ${to}, ${mask}`);
+    } else if (!s.startsWith('.')) lines.push(s);
   }
   const names = new Map<string, number>();
   const register = (name: string): number => {
@@ -264,6 +278,24 @@ function decode(
         return undefined;
       };
     },
+    give: ([from]) => {
+      const value = read(from!);
+      return (t) => {
+        t.given = value(t);
+        t.waiting = `shuffle of warp ${t.number >>> 5} at ${t.pc}`;
+        t.awaited = 32;
+        return stop;
+      };
+    },
+    take: ([to, mask]) => {
+      const [n, other] = [register(to!), read(mask!)];
+      return (t) => {
+        t.registers[n] = t.block.threads[t.number ^ other(t)]!.given;
+        t.waiting = `shuffled in warp ${t.number >>> 5} at ${t.pc}`;
+        t.awaited = 32;
+        return stop;
+      };
+    },
     bra:
       ([label]) =>
       () =>
@@ -296,7 +328,7 @@ function decode(
           return undefined;
         };
       }
-      if (/^(ld|st)\.(shared|global|global\.nc)(\.v[24])?\.f32$/.test(op!)) return memory(op!, args);
+      if (/^(ld|st)\.(shared|global|global\.nc)(\.v[24])?\.[fub]32$/.test(op!)) return memory(op!, args);
       const other = others[op!];
       if (!other) throw new Error(`no such instruction: ${line}`);
       return other(args);

@@ -80,6 +80,8 @@ if (wants('routines')) await checkRoutines('sort, topk, scan, scatter', device, 
 if (wants('rows')) {
   const given = rowsCases().map((c) => ({ ...c, routine: decomposed(c.routine as Rows, device.caps.native) }));
   await checkRoutines('stacks of rows', device, given);
+  // Few blocks, each of which has many rows.
+  await checkRoutines('stacks of rows, one multiprocessor', await open({ processors: 1 }), given);
 }
 if (wants('attention')) {
   const fitting = (d: CudaDevice): RoutineCase[] =>

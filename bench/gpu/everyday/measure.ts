@@ -24,6 +24,8 @@ export interface MeasureOptions {
   readonly only: readonly string[] | undefined;
   /** How long each is called before it counts. */
   readonly warmUpMs: number;
+  /** Show the launches of each, with the device's own times. */
+  readonly parts?: boolean;
 }
 
 const rounds = 15;
@@ -65,6 +67,22 @@ export class Bench {
     const quantile = (q: number): number => samples[Math.floor(q * (samples.length - 1))]!;
     this.rows.push({ name, us: quantile(0.5), low: quantile(0.1), high: quantile(0.9) });
     console.log(`${name.padEnd(46)} ${quantile(0.5).toFixed(1).padStart(9)} µs`);
+    if (this.#options.parts) await this.#showParts(run);
+  }
+
+  async #showParts(run: () => Tensor): Promise<void> {
+    await this.rt.spans('detailed');
+    const names = new Map<number, string>();
+    const stops = [
+      this.rt.on('launch', ({ id, name }) => names.set(id, name)),
+      this.rt.on('span', ({ id, start, end }) => {
+        console.log(`   ${((end - start) * 1000).toFixed(1).padStart(9)} µs  ${names.get(id) ?? ''}`);
+      }),
+    ];
+    run().compute().dispose();
+    await this.rt.flush();
+    for (const stop of stops) stop();
+    await this.rt.spans(false);
   }
 }
 

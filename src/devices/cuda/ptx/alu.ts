@@ -44,6 +44,16 @@ const bitwise =
     return c.block.def(kind, `${op}.${kind === 'p' ? 'pred' : bitsSuffix[kind]}`, a, b);
   };
 
+/**
+ * Sums of words as products with 1, where the kernel asks for it (`EntryPoint.one`): those are done by the units that multiply, while
+ * others shift and combine bits. Left to the assembler, all of it waits for the same units.
+ */
+const sumOfWords: Emit = (c, type, a, b, d) => {
+  const { one } = c.block.entry;
+  if (type === 'u32' && one && !isLiteral(a) && !isLiteral(b)) return c.block.def('r', 'mad.lo.u32', a, one, b);
+  return wrap(simple('add'))(c, type, a, b, d);
+};
+
 const signedSuffix = (c: AluContext, type: ScalarType): string => (kindOf(type, c.bits) === 'd' ? 's64' : 's32');
 const isSignedInt = (type: ScalarType): boolean => type === 'i32' || type === 'i64';
 const isLiteral = (operand: string): boolean => !operand.startsWith('%');
@@ -209,7 +219,7 @@ const shared: Rows = {
 
 const ints: Rows = {
   ...shared,
-  add: wrap(simple('add')),
+  add: sumOfWords,
   sub: wrap(simple('sub')),
   mul: wrap(simple('mul.lo')),
   idiv: division('quotient'),

@@ -118,3 +118,12 @@ export function shuffle(
       return kind satisfies never;
   }
 }
+
+/** The value of the lane whose number differs in the bits of `mask`, a register. */
+export function shuffleBy(block: Block, kind: 'r' | 'd', value: string, mask: string): string {
+  const move = (r: string): string => block.def('r', 'shfl.sync.bfly.b32', r, mask, 31, '0xffffffff');
+  if (kind === 'r') return move(value);
+  const [low, high] = [block.entry.reg('r'), block.entry.reg('r')];
+  block.emit(`mov.b64 {${low}, ${high}}, ${value}`);
+  return block.def('d', 'mov.b64', `{${move(low)}, ${move(high)}}`);
+}

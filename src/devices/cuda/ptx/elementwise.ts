@@ -5,7 +5,7 @@
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
-import type { Load } from '../../../kernel/expr.ts';
+import type { Expr, Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Together } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
@@ -90,6 +90,7 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, exprs);
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits);
+  if (mixesWords(exprs)) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
   const tiling = chooseTiling(kernel, exprs.length / count, target);
   const { vector, threads } = tiling;
   const { body } = entry;
@@ -192,6 +193,11 @@ function renderStretch(
   return tiles;
 }
 
+/** Work that adds, turns and combines words over and over, as random numbers are made. */
+const mixesWords = (exprs: readonly Expr[]): boolean =>
+  exprs.filter((e) => e.kind === 'alu' && e.op === 'xor' && e.type === 'u32').length >= manyMixes;
+const manyMixes = 16;
+
 /** Vectors at some places: all loads and the arithmetic of each, then all stores. */
 function renderCopies(
   near: Together,
@@ -229,7 +235,19 @@ export function storeAll(
   element: string,
   bits: IndexBits,
 ): void {
-  const first = firstOf(scope.block, near, element, bits);
+  storeFrom(near, outputs, scope, values, width, firstOf(scope.block, near, element, bits), bits);
+}
+
+/** The same, where the first of the neighbours lies at `first` in each output. */
+export function storeFrom(
+  near: Together,
+  outputs: readonly string[],
+  scope: PtxScope,
+  values: readonly Values[],
+  width: number,
+  first: string,
+  bits: IndexBits,
+): void {
   near.kernel.outputs.forEach((o, k) => {
     const size = dtypeInfo[o.type].bytes;
     const pointer = outputs[k % outputs.length]!;

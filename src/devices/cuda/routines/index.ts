@@ -11,7 +11,7 @@ import { fitsInline } from './epilogue.ts';
 import { planFor, planned, resultsPerThread } from './plans.ts';
 import { rowsRecipe } from './rows/index.ts';
 import { scanRecipe } from './scan.ts';
-import { scatterRecipe } from './scatter.ts';
+import { scatterRecipe } from './scatter/index.ts';
 import { sortRecipe } from './sort.ts';
 import { onTensorCores, tensorRecipe, tensorResultsPerThread } from './tensor.ts';
 import { topkRecipe } from './topk.ts';

@@ -7,7 +7,7 @@ import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import { blocksFor, Kit } from './kit.ts';
 import { recipeOf } from './recipe-of.ts';
-import { keyBytes, sortKey } from './sort.ts';
+import { keyBytes, sortKey } from './sort-key.ts';
 
 const threads = 256;
 const warps = threads / 32;

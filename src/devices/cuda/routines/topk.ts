@@ -14,7 +14,7 @@ import type { Argument } from '../step.ts';
 import { eachOf, sortPairs } from './bitonic.ts';
 import { Kit, Layout } from './kit.ts';
 import { recipeOf } from './recipe-of.ts';
-import { keyBytes, sortKey } from './sort.ts';
+import { keyBytes, sortKey } from './sort-key.ts';
 import { fitsWarp, warpRecipe } from './topk-warp.ts';
 
 /** How a block searches: so many threads, and so many bits of a key at a time. */

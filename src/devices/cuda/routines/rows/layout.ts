@@ -7,9 +7,7 @@
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import type { Kernel, Rows } from '../../../../kernel/kernel.ts';
 import { isColumnLoad, isElementLoad, loadsOf } from '../../../../kernel/rows.ts';
-import { rootsOf } from '../../ptx/shape.ts';
 import type { Target } from '../../ptx/target.ts';
-import { reachable } from '../../ptx/values.ts';
 
 export interface Layout {
   /** Threads of one row: a warp, or a whole block. */
@@ -24,15 +22,15 @@ export interface Layout {
   readonly resident: number;
 }
 
-/** Threads of a row; fewer, with more places each, where little is done with an element. */
-const mostThreads = { heavy: 1024, light: 512 } as const;
-/** Operations on an element from which it is much: a softmax has more, a layer norm fewer. */
-const heavyFrom = 100;
+/** Threads of a row where every block has one row, and where blocks stay. */
+const mostThreads = { once: 512, staying: 1024 } as const;
+/** Registers that a thread holds of a row where blocks stay. */
+const heldRegisters = 16;
+/** Shorter rows are read fast enough by many blocks at a time. */
+const shortest = 2048;
+/** Threads of a multiprocessor that stay: each has 64 registers, for the elements of two rows and what is computed of them. */
+const stayingThreads = 1024;
 
-/**
- * One vector for each thread where rows are not too long for it: what a thread does with its places is written out one after the
- * other, and long code does not stay in the instruction cache.
- */
 export function layoutOf(stack: Rows, target: Target): Layout {
   const { columns } = stack;
   if (isTurned(stack))
@@ -41,16 +39,30 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   let vector = Math.min(16 / widest, 8);
   // A vector must not run over the end of a row, nor of its innermost axis.
   while (vector > 1 && stack.stages.some(({ kernel }) => innermost(kernel) % vector !== 0)) vector /= 2;
+  const stays = columns >= shortest && vector > 1;
+  const { threads: asked, resident: wanted } = target.tuning?.rows ?? {};
+  const most = asked ?? mostThreads[stays ? 'staying' : 'once'];
+  const each =
+    stays && asked === undefined ? Math.max(vector, heldRegisters / Math.max(1, registersOf(stack))) : vector;
   let group = 32;
-  const most = target.tuning?.rows?.threads ?? mostThreads[isHeavy(stack) ? 'heavy' : 'light'];
-  while (group < most && group * vector < columns) group *= 2;
+  while (group < most && group * each < columns) group *= 2;
   const threads = group === 32 ? 256 : group;
-  const resident = target.tuning?.rows?.resident ?? 0;
+  const resident = wanted ?? (stays ? stayingThreads / threads : 0);
   return { group, threads, vector, places: Math.ceil(columns / (group * vector)), turned: false, resident };
 }
 
-const isHeavy = ({ stages }: Rows): boolean =>
-  stages.reduce((n, { kernel }) => n + reachable(rootsOf(kernel)).length, 0) >= heavyFrom;
+/** Registers that an element takes: one or two for each operand of whole rows. */
+function registersOf({ stages }: Rows): number {
+  const held = new Map<number, number>();
+  for (const { kernel, sources } of stages) {
+    for (const load of loadsOf(kernel)) {
+      const source = sources[load.slot]!;
+      if ('buffer' in source && isElementLoad(load, kernel))
+        held.set(source.buffer, Math.max(1, dtypeInfo[load.type].bytes / 4));
+    }
+  }
+  return [...held.values()].reduce((sum, n) => sum + n, 0);
+}
 
 /** Whether what is held of rows lies in columns. */
 function isTurned({ stages }: Rows): boolean {
