@@ -25,7 +25,10 @@ export interface TileWish {
 /** Threads of a block along each axis. */
 export type Tile = readonly number[];
 
-/** Of the device's cache, for the planes that a layer of boxes reads (measured: 128³×64 is faster without thick layers). */
+/**
+ * Of the device's cache, for the planes that a layer of boxes reads (measured: 27 values around each of 128³×64 cells 355 µs, 375 with
+ * thicker layers).
+ */
 const mostBytes = 2 ** 24;
 const elementBytes = 4;
 /** A box must read so much less than a stretch. */
