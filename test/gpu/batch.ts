@@ -11,7 +11,7 @@ import { compare, compareProducts } from '../batch/random-lists.ts';
 const lists = Number(process.argv[2] ?? 1000);
 const rt = await createRuntime({ devices: ['cuda'] });
 // What a runtime keeps for all of its batches is there after the first.
-await compare(rt, 3, false);
+await compare(rt, 20, false);
 /** Tensors that nobody can reach any more are none. */
 const living = async (): Promise<number> => {
   for (let i = 0; i < 3; i++) {
