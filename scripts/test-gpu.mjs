@@ -1,25 +1,31 @@
 // npm run test:gpu — the tests on a machine with an NVIDIA GPU. Without one it says so and fails.
 //
-//   node scripts/test-gpu.mjs               everything: the device tests; the case suite, 5,000 random graphs and many runtimes at once
-//                                           through the public API; the lattice's tests; ten minutes of soak; memcheck and racecheck
-//                                           of compute-sanitizer over the case suite, where it is installed
-//   node scripts/test-gpu.mjs PART...       some of the device tests: kernels, routines, rows, attention, cublas, matmul, ampere, epilogues, fast, pool, runtime, values
-//     --soak N                              seconds of soak (0: none); with PARTs none unless given
-//     --no-sanitize                         without the checkers; they take longer than all the rest
+//   node scripts/test-gpu.mjs               everything, in about five minutes on 16 cores: the device tests; the case suite, 5,000 random
+//                                           graphs and many runtimes at once through the public API; lattices, lists, TF.js's own
+//                                           suite. Then, alone on the GPU: pool, order and clocks, and a soak
+//     --soak N                              seconds of soak (0: none); 30 unless given
+//     --seed N                              of the random graphs; drawn unless given
+//   node scripts/test-gpu.mjs --sanitize    compute-sanitizer: memcheck, racecheck and synccheck over the whole case suite and over the
+//                                           routines with shared memory, in about four minutes; fails where it is not installed
+//   node scripts/test-gpu.mjs PART...       some of the device tests: kernels, routines, rows, attention, cublas, matmul, ampere, epilogues,
+//                                           fast, pool, runtime, values, spans; `soak N` behind them
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
-//   node dist/gpu/batch-test.mjs [LISTS]    random lists through gpuforge/batch, each against a loop over its items
-//   node dist/gpu/tfjs.mjs --device cuda    TF.js's own test suite on the backend of gpuforge/tfjs
 //   node scripts/test-gpu.mjs --webgpu ...  the checks and figures of the WebGPU device instead, on the adapter Dawn finds; what
 //                                           follows is for webgpu.mjs
 //
-// On a host without the sources (only dist/) the bundle is run as it is.
+//     --only TEXT,...                       of either: only the jobs whose names begin so
+//     --sample N                            every N-th case only: to see that everything runs
+//     --logs DIR                            where each process writes what it has to say; dist/gpu/logs unless given
+//
+// The work is shared by as many processes as there are cores: assembling kernels keeps one core each busy. What measures times runs
+// by itself in the end. On a host without the sources (only scripts/ and dist/) the bundles are run as they are.
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pageScript } from './page-script.mjs';
+import { runJobs } from './gpu-jobs.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist', 'gpu');
@@ -27,6 +33,7 @@ const args = process.argv.slice(2);
 
 async function bundle() {
   const { rolldown } = await import('rolldown');
+  const { pageScript } = await import('./page-script.mjs');
   for (const [name, input] of [
     ['test', 'test/gpu/main.ts'],
     ['suite', 'test/gpu/suite.ts'],
@@ -77,68 +84,69 @@ async function bundle() {
 if (existsSync(join(root, 'test', 'gpu', 'main.ts'))) await bundle();
 if (args.includes('--build')) process.exit(0);
 
-const soakAt = args.indexOf('--soak');
-const parts = args.filter((a, i) => !a.startsWith('--') && (soakAt < 0 || i !== soakAt + 1));
-const whole = parts.length === 0;
-const seconds = soakAt >= 0 ? Number(args[soakAt + 1] ?? 600) : whole ? 600 : 0;
-
-const node = (file, ...rest) => {
-  const run = spawnSync(process.execPath, ['--expose-gc', join(out, file), ...rest], { stdio: 'inherit' });
-  return run.status ?? 1;
-};
-
-/** The shared suites in several processes: assembling kernels keeps one core each busy. `checker` runs each of them, if given. */
-async function suites(what, checker = []) {
-  const jobs = Math.max(1, Math.min(12, availableParallelism() - 2));
-  console.log(`${checker.join(' ')} suite ${what.join(' ')} in ${jobs} processes`);
-  const codes = await Promise.all(
-    Array.from({ length: jobs }, (_, i) => {
-      const [program, ...rest] = [
-        ...checker,
-        process.execPath,
-        join(out, 'suite.mjs'),
-        '--part',
-        `${i}/${jobs}`,
-        ...what,
-      ];
-      const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
-      let text = '';
-      child.stdout.on('data', (chunk) => {
-        text += chunk;
-      });
-      return new Promise((resolve) => {
-        child.on('close', (code) => {
-          console.log(`-- part ${i}: exit ${code}\n${text}`);
-          resolve(code ?? 1);
-        });
-      });
-    }),
-  );
-  return codes.find((c) => c !== 0) ?? 0;
-}
-
-async function sanitize() {
-  if (spawnSync('compute-sanitizer', ['--version']).status !== 0) {
-    console.log('compute-sanitizer is not on the PATH: not run');
-    return 0;
-  }
-  let worst = 0;
-  for (const tool of ['memcheck', 'racecheck']) {
-    const checker = ['compute-sanitizer', '--tool', tool, '--error-exitcode', '9'];
-    worst ||= await suites(['--unpooled', 'cases'], checker);
-  }
-  return worst;
-}
+const node = (file, ...rest) => [process.execPath, '--expose-gc', join(out, file), ...rest];
+const here = ([program, ...rest]) => spawnSync(program, rest, { stdio: 'inherit' }).status ?? 1;
 
 const webgpuAt = args.indexOf('--webgpu');
-if (webgpuAt >= 0) process.exit(node('webgpu.mjs', ...args.slice(webgpuAt + 1)));
-let status = node('test.mjs', ...parts);
-if (whole) {
-  const seed = Math.floor(Math.random() * 2 ** 30);
-  status ||= await suites(['cases', 'fuzz', '5000', `${seed}`]);
-  status ||= node('suite.mjs', 'streams', '60');
-  status ||= node('lattice.mjs');
+if (webgpuAt >= 0) process.exit(here(node('webgpu.mjs', ...args.slice(webgpuAt + 1))));
+
+const option = (name, otherwise) => {
+  const at = args.indexOf(name);
+  return at < 0 ? otherwise : args.splice(at, 2)[1];
+};
+const sample = Number(option('--sample', 1));
+const soak = Number(option('--soak', 30));
+const seed = option('--seed', `${Math.floor(Math.random() * 2 ** 30)}`);
+const only = option('--only')?.split(',');
+const logs = option('--logs', join(out, 'logs'));
+const sanitizes = args.includes('--sanitize');
+const parts = args.filter((a) => !a.startsWith('--'));
+if (parts.length > 0) process.exit(here(node('test.mjs', ...parts)));
+
+const most = Math.max(1, Math.min(14, availableParallelism() - 2));
+/** One job in several processes, of which each takes its share; of a sample, a part of that. */
+const shared = (name, count, seconds, command) =>
+  Array.from({ length: count }, (_, i) => ({
+    name: `${name} ${i + 1}/${count}`,
+    command: command(`${i}/${count * sample}`),
+    alone: false,
+    seconds,
+  }));
+const one = (name, seconds, command, alone = false) => ({ name, command, alone, seconds });
+const few = (count) => `${Math.ceil(count / sample)}`;
+/** Device tests that are cut into parts. */
+const cut = ['kernels', 'routines', 'rows', 'attention', 'cublas', 'matmul', 'ampere', 'epilogues'];
+
+/** Long ones first. */
+const tests = () => [
+  ...shared('device', 6, 240, (part) => node('test.mjs', '--part', part, ...cut)),
+  ...shared('cases', 6, 200, (part) => node('suite.mjs', '--part', part, 'cases')),
+  ...shared('graphs', 6, 200, (part) => node('suite.mjs', '--part', part, 'fuzz', '5000', seed)),
+  one('lattices and graphs', 150, node('lattice.mjs')),
+  ...(existsSync(join(out, 'tfjs.mjs')) ? [one('TF.js suite', 150, node('tfjs.mjs', '--device', 'cuda'))] : []),
+  one('values', 120, node('test.mjs', 'fast', 'values')),
+  one('lists', 120, node('batch-test.mjs', few(1000))),
+  one('streams', 120, node('suite.mjs', 'streams', few(30))),
+  one('pool, order, clocks', 90, node('test.mjs', 'pool', 'runtime', 'spans'), true),
+  ...(soak > 0 ? [one('soak', soak + 60, node('test.mjs', 'soak', `${soak}`), true)] : []),
+];
+
+const checked = (tool, command) => ['compute-sanitizer', '--tool', tool, '--error-exitcode', '9', ...command];
+const suite = (part) => node('suite.mjs', '--unpooled', '--part', part, 'cases');
+const routines = (part) => node('test.mjs', '--unpooled', '--part', part, 'routines', 'rows', 'attention', 'matmul');
+
+/** Every buffer is an allocation of its own, so that a step past its end is seen. */
+const checks = () => [
+  ...shared('memcheck, routines', 6, 240, (part) => checked('memcheck', routines(part))),
+  ...shared('racecheck, routines', 6, 240, (part) => checked('racecheck', routines(part))),
+  ...['memcheck', 'racecheck', 'synccheck'].flatMap((tool) =>
+    shared(`${tool}, cases`, 12, 240, (part) => checked(tool, suite(part))),
+  ),
+];
+
+if (sanitizes && spawnSync('compute-sanitizer', ['--version']).status !== 0) {
+  console.error('compute-sanitizer is not on the PATH: nothing was checked');
+  process.exit(1);
 }
-if (seconds > 0) status ||= node('test.mjs', 'soak', `${seconds}`);
-if (whole && !args.includes('--no-sanitize')) status ||= await sanitize();
-process.exit(status);
+const jobs = (sanitizes ? checks() : tests()).filter((j) => !only || only.some((text) => j.name.startsWith(text)));
+process.exit((await runJobs(jobs, most, logs)) ? 0 : 1);

@@ -1,6 +1,8 @@
 // Small products in f32, where starting the work costs as much as the work: cuBLASLt beside our own kernel by every plan.
 //
-//   node dist/gpu/small.mjs [part of a plan's name]
+//   node dist/gpu/small.mjs [part of a plan's name] [layers]
+//
+// `layers`: the products of MobileNetV1's pointwise convolutions, of batches of 1 and 32, instead of squares.
 //
 // `in a row`: the device's time of one of many launches, between two events; it shows the host where that is the slower of the
 // two. `in a graph`: of one of 20 launches in a replayed graph, the device alone. Microseconds, medians of rounds in which the
@@ -39,23 +41,54 @@ const listed: readonly Variant[] = [
 
 interface Shape {
   readonly batch: number;
-  readonly side: number;
+  readonly m: number;
+  readonly k: number;
+  readonly n: number;
   readonly rounds: number;
   /** Launches between two events; 200 if not given. */
   readonly launches?: number;
 }
 
-const shapes: readonly Shape[] = [
-  { batch: 10, side: 256, rounds: 20 },
-  { batch: 10, side: 128, rounds: 10 },
-  { batch: 64, side: 64, rounds: 10 },
-  { batch: 1, side: 256, rounds: 10 },
-  { batch: 10, side: 200, rounds: 10 },
-  { batch: 10, side: 512, rounds: 5 },
-  { batch: 1, side: 1024, rounds: 5 },
-  { batch: 1, side: 2048, rounds: 5, launches: 10 },
-  { batch: 1, side: 4096, rounds: 3, launches: 3 },
+const square = (batch: number, side: number, rounds: number, launches?: number): Shape => ({
+  batch,
+  m: side,
+  k: side,
+  n: side,
+  rounds,
+  ...(launches !== undefined && { launches }),
+});
+
+const squares: readonly Shape[] = [
+  square(10, 256, 20),
+  square(10, 128, 10),
+  square(64, 64, 10),
+  square(1, 256, 10),
+  square(10, 200, 10),
+  square(10, 512, 5),
+  square(1, 1024, 5),
+  square(1, 2048, 5, 10),
+  square(1, 4096, 3, 3),
 ];
+
+const layers: readonly Shape[] = [
+  [1, 1024, 1000],
+  [32, 1024, 1000],
+  [49, 1024, 1024],
+  [196, 512, 512],
+  [12544, 32, 64],
+  [1568, 512, 1024],
+  [1568, 1024, 1024],
+  [6272, 256, 512],
+  [6272, 512, 512],
+  [25088, 128, 256],
+  [25088, 256, 256],
+  [100352, 64, 128],
+  [100352, 128, 128],
+  [401408, 27, 32],
+  [401408, 32, 64],
+].map(([m, k, n]) => ({ batch: 1, m: m!, k: k!, n: n!, rounds: 5, launches: 20 }));
+
+const shapes = process.argv[3] === 'layers' ? layers : squares;
 
 const inGraph = 20;
 
@@ -147,11 +180,12 @@ const line = (cells: readonly string[]): string =>
   cells.map((c, i) => (i < 1 ? c.padEnd(19) : c.padStart(10))).join(' ');
 
 for (const shape of shapes) {
-  const { batch, side, rounds, launches = 200 } = shape;
-  const elements = batch * side * side;
-  const [a, b] = [1, 2].map((seed) => fill('f32', elements, seed, true)) as [Uint8Array, Uint8Array];
-  const floats = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.buffer, bytes.byteOffset, elements);
-  const routine = matmul('f32', side, side, side, { batch, batchA: batch, batchB: batch }).routine as Matmul;
+  const { batch, m, k, n, rounds, launches = 200 } = shape;
+  const [a, b] = [fill('f32', batch * m * k, 1, true), fill('f32', batch * k * n, 2, true)];
+  const results = new Uint8Array(4 * batch * m * n).fill(0xa5);
+  const floats = (bytes: Uint8Array): Float32Array =>
+    new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  const routine = matmul('f32', m, k, n, { batch, batchA: batch, batchB: batch }).routine as Matmul;
   const ready: {
     readonly variant: Variant;
     readonly device: CudaDevice;
@@ -163,7 +197,7 @@ for (const shape of shapes) {
     readonly wrong: number;
   }[] = [];
   console.log(
-    `\n${line([`${batch} × ${side}²`, 'in a row', 'in a graph', 'registers', 'spilled', 'shared', 'held', 'error'])}`,
+    `\n${line([`${batch} × ${m}·${k}·${n}`, 'in a row', 'in a graph', 'registers', 'spilled', 'shared', 'held', 'error'])}`,
   );
   for (const variant of variants) {
     const { device } = variant;
@@ -178,14 +212,14 @@ for (const shape of shapes) {
       console.log(`${variant.name}: does not do this`);
       continue;
     }
-    const list = [a, b, new Uint8Array(4 * elements).fill(0xa5)].map((bytes) => {
-      const made = device.allocate(4 * elements);
+    const list = [a, b, results].map((bytes) => {
+      const made = device.allocate(bytes.byteLength);
       device.write(made, bytes);
       return made;
     });
     device.launch(program, list, []);
     const wrong = error(routine, floats(a), floats(b), floats(device.readSync(list[2]!)));
-    if (!(wrong < 1e-7 * side)) complain(`${variant.name}, ${routine.name}: an error of ${wrong}`);
+    if (!(wrong < 1e-7 * k)) complain(`${variant.name}, ${routine.name}: an error of ${wrong}`);
     const recording = device.record(
       Array.from({ length: inGraph }, () => ({ program, buffers: [0, 1, 2], scalars: [] })),
     );

@@ -1,6 +1,6 @@
 // On a GPU host: our backend on CUDA beside TF.js's WebGPU backend over Dawn, in one process and one TF.js.
 //
-//   node dist/gpu/tfjs-bench.mjs [--only REGEX] [--rounds N] [--device cuda|webgpu|cpu] [--alone] [--where]
+//   node dist/gpu/tfjs-bench.mjs [--only REGEX] [--rounds N] [--device cuda|webgpu|cpu] [--alone] [--where] [--no-cublas]
 //
 // `--alone`: without TF.js's backend. `--where`: where the time of our backend goes, instead.
 
@@ -28,7 +28,10 @@ if (!args.includes('--alone')) {
     adapter = String(e);
   }
 }
-const backend = await registerBackend(tf, { cpu, runtime: { devices: [device] } });
+const backend = await registerBackend(tf, {
+  cpu,
+  runtime: { devices: [device], ...(args.includes('--no-cublas') && { cuda: { cublas: false } }) },
+});
 const only = new RegExp(option('only', ''));
 if (args.includes('--where')) {
   await where(tf, backend, only, Number(option('rounds', '20')));

@@ -10,6 +10,7 @@ import {
   type JobDescriptor,
   mostDescriptorBytes,
   type WorkerCaps,
+  type WorkerOptions,
 } from './transport.ts';
 
 const encoder = new TextEncoder();
@@ -50,13 +51,30 @@ export function describe(
     params: input.params ?? null,
     bytes: input.bytes ?? 0,
   };
-  const size = JSON.stringify(chunk).length;
+  const text = jsonOf(chunk);
+  if (text === null)
+    throw badArgument(
+      'submit',
+      `chunk ${index} has params that are not JSON`,
+      'Give plain data: no bigints, no rings.',
+    );
+  // Most letters are one byte: only what could be too long is counted.
+  const size = text.length > mostDescriptorBytes / 3 ? encoder.encode(text).length : text.length;
   if (size <= mostDescriptorBytes) return chunk;
   throw badArgument(
     'submit',
     `chunk ${index} is described in ${size} bytes, more than ${mostDescriptorBytes}`,
     'Put data into files and give references to them as inputs.',
   );
+}
+
+/** A value as it travels; null if it cannot. */
+export function jsonOf(value: unknown): string | null {
+  try {
+    return JSON.stringify(value) ?? null;
+  } catch {
+    return null;
+  }
 }
 
 const namePattern = /^[\w.-]{1,100}$/;
@@ -81,6 +99,12 @@ export function checkJob(job: JobDescriptor): JobDescriptor & { readonly id: str
   if (stragglers !== undefined && !(stragglers >= 1 && stragglers < Number.POSITIVE_INFINITY))
     throw badOption('submit', 'stragglers', stragglers, 'a number, at least 1');
   return { ...job, id };
+}
+
+/** Chunks that a worker does at once; throws unless it is one or more. */
+export function checkConcurrency({ concurrency = 1 }: WorkerOptions): number {
+  if (Number.isSafeInteger(concurrency) && concurrency >= 1) return concurrency;
+  throw badOption('worker', 'concurrency', concurrency, 'a whole number, at least 1');
 }
 
 /** Whether a worker can do what a job needs. */

@@ -6,74 +6,10 @@
 // batch has in flight when it ends is waited for, and what comes too late is freed.
 
 import { Aborted, ForgeError, OutOfMemory, turnIfDue } from '../index.ts';
-import { type Clock, pause } from '../profile/clock.ts';
+import { pause } from '../profile/clock.ts';
+import { Failure, itemFailed, Overdue } from './chunk-failures.ts';
+import type { ChunkAttempt, ChunkDone, ChunkOptions, ChunkWork, Outcome } from './chunk-work.ts';
 import { aborted, BatchOperationError } from './failures.ts';
-import type { BatchStatistics } from './stats.ts';
-
-export interface ChunkOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((done: number, total: number) => void) | undefined;
-  /** 'throw' (default) ends the batch at the first failure, 'collect' puts errors into the list of results. */
-  readonly onError?: 'throw' | 'collect' | undefined;
-}
-
-/** Results of a chunk, one for each item, and how long the device was busy with it. */
-export interface ChunkDone<T> {
-  readonly value: readonly T[];
-  readonly ms: number;
-  /** The device is still busy with it up to here; null or missing if it is not. */
-  readonly until?: Until | null;
-}
-
-/** A point on a device's timeline. */
-export interface Until {
-  done(): boolean;
-  whenDone(): Promise<void>;
-}
-
-/** What takes a few tens of µs is done before the event loop has turned; waiting for it by promises takes as long again. */
-const spinMs = 0.06;
-/** Chunks of all batches that are waited for: of many only one is spun for. */
-let waits = 0;
-
-/** How many items a chunk has. */
-export interface Sizes {
-  next(left: number): number;
-  /** A chunk of this size did not fit. */
-  failed(size: number): void;
-}
-
-export interface ChunkWork<T> {
-  readonly operation: string;
-  readonly total: number;
-  readonly clock: Clock;
-  readonly sizer: Sizes;
-  readonly stats: BatchStatistics;
-  /** Chunks in flight at once. Default 1. */
-  readonly concurrency?: number;
-  /** The longest a chunk may take, in ms. Default: no limit. */
-  readonly timeoutMs?: number;
-  /** Attempts at a chunk whose error says that another may help, and the waits between. Default 1: whoever runs it has tried. */
-  readonly attempts?: number;
-  readonly waits?: readonly number[];
-  /** Results stay when the batch fails, in the error. */
-  readonly keeps?: boolean;
-  /** Waits until another chunk may start; null if that is now. */
-  ready?(): Promise<void> | null;
-  /** The share of a normal chunk that the next one is to have. */
-  scale(): number;
-  run(at: number, size: number): ChunkDone<T> | Promise<ChunkDone<T>>;
-  /** A chunk took so long; `alone`: it was an item looked at by itself. Returns the rest that the device is due. */
-  done(size: number, ms: number, busyMs: number, alone: boolean): Promise<void> | null;
-  /** Whether an error ends the batch as it is. */
-  ends(error: unknown): boolean;
-  free(value: T): void;
-  /** A chunk is tried again. */
-  retried?(error: unknown): void;
-}
-
-/** A result, or why there is none. */
-export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
 
 /** One result per item, in their order, or a BatchOperationError; with `onError: 'collect'` one outcome per item. */
 export function runChunks<T>(work: ChunkWork<T>, options: ChunkOptions): Promise<T[] | Outcome<T>[]> {
@@ -97,13 +33,6 @@ interface Chunk {
   readonly tries: number;
 }
 
-interface Enqueued<T> {
-  readonly chunk: Chunk;
-  readonly done: ChunkDone<T>;
-  readonly start: number;
-  readonly until: Until;
-}
-
 class ChunkRun<T> {
   readonly #work: ChunkWork<T>;
   readonly #options: ChunkOptions;
@@ -112,8 +41,7 @@ class ChunkRun<T> {
   /** What is to be done, the next last. */
   readonly #ranges: Range[];
   readonly #inFlight = new Set<Promise<void>>();
-  /** Chunks that the device has, and nobody waits for yet. */
-  #enqueued: Enqueued<T>[] = [];
+  readonly #running = new Set<Attempt>();
   #done = 0;
   /** What ends the batch. */
   #end: { readonly error: unknown; readonly index: number } | null = null;
@@ -136,14 +64,11 @@ class ChunkRun<T> {
         while (this.#mayStart()) {
           const ready = this.#work.ready?.();
           if (ready) await ready;
+          // Another chunk may have ended the batch meanwhile.
+          if (!this.#mayStart()) break;
           const running = this.#start(this.#take());
           if (running) this.#track(running);
-          else if (this.#enqueued.length === 0) break;
-        }
-        if (this.#enqueued.length > 0) {
-          // Whoever started several batches at once has started the others after this.
-          await undefined;
-          for (const one of this.#enqueued.splice(0)) this.#await(one);
+          else break;
         }
         if (this.#inFlight.size > 0) await this.#anyOf(signal);
         if (this.#end && this.#inFlight.size === 0) throw this.#end.error;
@@ -165,47 +90,7 @@ class ChunkRun<T> {
   }
 
   #mayStart(): boolean {
-    const inFlight = this.#inFlight.size + this.#enqueued.length;
-    return !this.#end && this.#ranges.length > 0 && inFlight < (this.#work.concurrency ?? 1);
-  }
-
-  /** Spins for what is nearly done; anything else is in flight from now on. */
-  #await(one: Enqueued<T>): void {
-    const { chunk, done, start, until } = one;
-    try {
-      if (this.#spun(until)) {
-        const rest = this.#succeeded(chunk, done, start);
-        if (rest) this.#track(rest);
-        return;
-      }
-    } catch (error) {
-      for (const v of done.value) this.#work.free(v);
-      const again = this.#failed(error, chunk);
-      if (again) this.#track(again);
-      return;
-    }
-    waits++;
-    const ends = until.whenDone().then(
-      () => done,
-      (error) => {
-        for (const v of done.value) this.#work.free(v);
-        throw error;
-      },
-    );
-    this.#track(
-      this.#finish(
-        chunk,
-        ends.finally(() => waits--),
-        start,
-      ),
-    );
-  }
-
-  #spun(until: Until): boolean {
-    const end = waits === 0 ? performance.now() + spinMs : 0;
-    do if (until.done()) return true;
-    while (performance.now() < end);
-    return false;
+    return !this.#end && this.#ranges.length > 0 && this.#inFlight.size < (this.#work.concurrency ?? 1);
   }
 
   /** Until something that is in flight has ended, or the caller has given up. */
@@ -245,35 +130,41 @@ class ChunkRun<T> {
   /** A promise while it runs, null if it is done. */
   #start(chunk: Chunk): Promise<void> | null {
     const start = this.#work.clock.now();
+    const attempt = new Attempt();
     try {
-      const running = this.#work.run(chunk.at, chunk.size);
-      if (running instanceof Promise) return this.#finish(chunk, running, start);
-      const { until } = running;
-      if (!until) return this.#succeeded(chunk, running, start);
-      this.#enqueued.push({ chunk, done: running, start, until });
-      return null;
+      const running = this.#work.run(chunk.at, chunk.size, attempt);
+      if (!(running instanceof Promise)) return this.#succeeded(chunk, running, start);
+      this.#running.add(attempt);
+      return this.#finish(chunk, running, start, attempt);
     } catch (error) {
       return this.#failed(error, chunk);
     }
   }
 
-  #finish(chunk: Chunk, running: Promise<ChunkDone<T>>, start: number): Promise<void> {
+  #finish(chunk: Chunk, running: Promise<ChunkDone<T>>, start: number, attempt: Attempt): Promise<void> {
     const { timeoutMs = Number.POSITIVE_INFINITY } = this.#work;
-    const ends = timeoutMs === Number.POSITIVE_INFINITY ? running : this.#within(running, timeoutMs);
+    const ends = timeoutMs === Number.POSITIVE_INFINITY ? running : this.#within(running, timeoutMs, attempt);
     return ends.then(
-      (done) => this.#succeeded(chunk, done, start) ?? undefined,
-      (error) => this.#failed(error, chunk) ?? undefined,
+      (done) => {
+        this.#running.delete(attempt);
+        return this.#succeeded(chunk, done, start) ?? undefined;
+      },
+      (error) => {
+        this.#running.delete(attempt);
+        return this.#failed(error, chunk) ?? undefined;
+      },
     );
   }
 
   /** What ends after its time is freed. */
-  #within(running: Promise<ChunkDone<T>>, ms: number): Promise<ChunkDone<T>> {
+  #within(running: Promise<ChunkDone<T>>, ms: number, attempt: Attempt): Promise<ChunkDone<T>> {
     const { clock, operation } = this.#work;
     return new Promise((resolve, reject) => {
       let late = false;
       const cancel = clock.after(ms, () => {
         late = true;
         reject(new Overdue(operation, ms));
+        attempt.end();
       });
       running.then(
         (done) => {
@@ -332,7 +223,7 @@ class ChunkRun<T> {
     else if (this.#options.onError === 'collect') {
       this.#made[at] = new Failure(error);
       this.#done++;
-    } else this.#ended(this.#itemFailed(chunk, error), at);
+    } else this.#ended(this.#itemFailed(at, error), at);
     this.#progress();
     return null;
   }
@@ -358,44 +249,29 @@ class ChunkRun<T> {
       cancel();
     }
     this.#left = true;
+    for (const attempt of this.#running) attempt.end();
     if (this.#work.keeps && this.#end?.error instanceof BatchOperationError) return;
     for (const m of this.#made) if (m !== undefined && !(m instanceof Failure)) this.#work.free(m);
   }
 
-  #itemFailed({ at, size }: Chunk, error: unknown): BatchOperationError {
+  #itemFailed(index: number, error: unknown): BatchOperationError {
     const { operation, total, keeps } = this.#work;
-    const known = error instanceof ForgeError ? error : null;
-    const overdue = error instanceof Overdue;
-    const cause = error instanceof Error ? error.message.split('\n')[0]! : String(error);
-    return new BatchOperationError({
-      code: overdue ? 'TIMEOUT' : undefined,
-      message: `${operation}: item ${at} of ${total} failed: ${cause}`,
-      where: operation,
-      device: known?.device,
-      attempts: known?.attempts,
-      fix: overdue
-        ? 'Give it more time (timeoutMs), or see why it takes so long.'
-        : (known?.fix ?? "The cause is the operation's own error. onError: 'collect' goes on with the other items."),
-      index: at,
+    return itemFailed(error, {
+      operation,
+      index,
+      total,
       completed: this.#done,
-      batch: { first: at, size },
       results: keeps ? this.#made : undefined,
-      cause: error,
     });
   }
 }
 
-class Failure {
-  readonly error: unknown;
+class Attempt implements ChunkAttempt {
+  over = false;
+  onOver: (() => void) | null = null;
 
-  constructor(error: unknown) {
-    this.error = error;
-  }
-}
-
-/** A chunk took longer than it may. */
-class Overdue extends Error {
-  constructor(operation: string, ms: number) {
-    super(`${operation}: it took longer than ${ms} ms`);
+  end(): void {
+    this.over = true;
+    this.onOver?.();
   }
 }

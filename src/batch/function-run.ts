@@ -5,7 +5,7 @@
 
 import { type Maybe, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
-import type { ChunkDone, ChunkWork, Sizes } from './chunks.ts';
+import type { ChunkAttempt, ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import { aborted } from './failures.ts';
 import type { Pressure } from './memory-size.ts';
 import type { BatchStatistics } from './stats.ts';
@@ -29,6 +29,8 @@ export interface FunctionSettings {
   readonly signal: AbortSignal | undefined;
   /** After each batch of so many items. */
   readonly after: (size: number) => void;
+  /** Nobody waits any more for so many items from one on: what still works on them is stopped. */
+  readonly giveUp?: ((at: number, size: number) => void) | undefined;
 }
 
 export class FunctionRun<T, R> implements ChunkWork<R> {
@@ -70,17 +72,21 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     return 1;
   }
 
-  run(at: number, size: number): Promise<ChunkDone<R>> {
-    return this.#settings.parallel === 'none' ? this.#inTurn(at, size) : this.#together(at, size);
+  run(at: number, size: number, attempt: ChunkAttempt): Promise<ChunkDone<R>> {
+    const { parallel, giveUp } = this.#settings;
+    if (parallel === 'none') return this.#inTurn(at, size, attempt);
+    if (giveUp) attempt.onOver = () => giveUp(at, size);
+    return this.#together(at, size);
   }
 
-  async #inTurn(at: number, size: number): Promise<ChunkDone<R>> {
+  async #inTurn(at: number, size: number, attempt: ChunkAttempt): Promise<ChunkDone<R>> {
     const start = this.clock.now();
     const value: R[] = [];
     try {
-      for (let i = at; i < at + size; i++) {
+      // What nobody waits for any more is not called: it is called again, or not wanted.
+      for (let i = at; i < at + size && !attempt.over; i++) {
         const made: Maybe<R> = this.#call(this.#items[i]!, i);
-        value.push(made instanceof Promise ? await made : made);
+        value.push(isThenable<R>(made) ? await made : made);
       }
     } catch (error) {
       for (const v of value) this.free(v);
@@ -115,3 +121,7 @@ export class FunctionRun<T, R> implements ChunkWork<R> {
     if (value instanceof Tensor && !value.disposed) value.dispose();
   }
 }
+
+/** Promises of other libraries, and queries that run when they are awaited, are no `Promise`. */
+const isThenable = <R>(value: Maybe<R>): value is Promise<R> =>
+  typeof value === 'object' && value !== null && typeof (value as Partial<Promise<R>>).then === 'function';

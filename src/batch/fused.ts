@@ -63,7 +63,8 @@ export class Fused {
   readonly #groups: GroupCache;
   #flag: Tensor | null = null;
   launches = 0;
-  readonly #inTurn: boolean;
+  /** Every device computes when it is called: there is no launch to save, and nothing to wait for. */
+  readonly host: boolean;
   /** The device multiplies lists of pairs in one launch: nothing has to be stacked for it. */
   readonly #lists: boolean;
 
@@ -72,15 +73,14 @@ export class Fused {
     this.#groups = new GroupCache(runtime);
     const caps = runtime.devices().flatMap((d) => (d.open ? [runtime.device(d.id).caps] : []));
     this.#lists = caps.some((c) => c.host !== true && c.routines.has('products'));
-    // What computes when it is called gains nothing from groups: there is no launch to save.
-    this.#inTurn = caps.every((c) => c.host === true);
+    this.host = caps.every((c) => c.host === true);
   }
 
   /** One result per item, in their order. `kind` names shapes and dtypes of the operands. */
   run(op: ItemOp, kind: string, { first, second }: Operands): Tensor[] {
     const results: Tensor[] = [];
     try {
-      if (this.#inTurn) {
+      if (this.host) {
         for (let i = 0; i < first.length; i++) {
           const made = op.run(first[i]!, Array.isArray(second) ? second[i] : second, open);
           results.push(made);
@@ -89,8 +89,10 @@ export class Fused {
         this.launches += first.length;
         return results;
       }
+      const sizes = op.join === 'merge' ? groupsOf(first.length) : stackSizes(first.length);
+      if (sizes.length === 1) return this.#group(op, kind, { first, second }) as Tensor[];
       let at = 0;
-      for (const size of op.join === 'merge' ? groupsOf(first.length) : stackSizes(first.length)) {
+      for (const size of sizes) {
         const end = at + size;
         const part = { first: first.slice(at, end), second: Array.isArray(second) ? second.slice(at, end) : second };
         for (const t of this.#group(op, kind, part as Operands)) results.push(t);

@@ -2,12 +2,12 @@
 
 export { type HostTensor, readBlob, writeBlob } from './blobs.ts';
 export { chunkIdOf } from './chunk-id.ts';
-export type { ChunkOptions, Outcome } from './chunks.ts';
+export type { ChunkOptions, Outcome } from './chunk-work.ts';
 export type { SizeCurve, SizePoint } from './curve.ts';
 export type { ElementwiseName } from './elementwise.ts';
 export { BatchOperationError } from './failures.ts';
 export type { ItemFunction, Parallel } from './function-run.ts';
-export type { BatchReport, BatchResult } from './list-run.ts';
+export type { BatchReport, BatchResult } from './list-report.ts';
 export type { BatchInput } from './lists.ts';
 export { type LocalOptions, localTransport } from './local.ts';
 export { openTransport } from './open-transport.ts';

@@ -6,90 +6,28 @@
 
 import { type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';
-import { type Clock, systemClock } from '../profile/clock.ts';
+import type { Clock } from '../profile/clock.ts';
 import { sizeClass } from '../profile/statistics.ts';
-import { type ChunkDone, type ChunkWork, runChunks, type Sizes, type Until } from './chunks.ts';
+import type { ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
+import { runChunks } from './chunks.ts';
 import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
+import { type ListCall, type ListSettings, MiB, smallBytes } from './list-call.ts';
+import { runAtOnce } from './list-once.ts';
 import type { ListOp } from './list-op.ts';
+import { type BatchReport, type BatchResult, reported } from './list-report.ts';
 import { groupBy, type Item } from './lists.ts';
 import { Pressure, sizeFor } from './memory-size.ts';
 import { defaults } from './settings.ts';
 import { ChunkSizer } from './sizer.ts';
-import { BatchStatistics } from './stats.ts';
-
-export interface BatchReport {
-  readonly items: number;
-  /** Kinds of items. */
-  readonly groups: number;
-  readonly launches: number;
-  /** Where the results are; the first device of the runtime if they are in host memory. */
-  readonly device: DeviceId;
-  readonly moved: readonly {
-    readonly from: DeviceId;
-    readonly to: DeviceId;
-    readonly items: number;
-    readonly reason: string;
-  }[];
-  readonly ms: number;
-  readonly perItemMs: number;
-  /** Chunks that were tried again. */
-  readonly retries: number;
-  /** Whether the device told how much memory there is. */
-  readonly memory: 'known' | 'assumed';
-  /** Where the size of an item comes from. */
-  readonly mbPerItem: { readonly mb: number; readonly source: 'declared' | 'planned' | 'measured' | 'default' };
-}
-
-/** The results in order, with the report of the call. */
-export interface BatchResult<T> extends ReadonlyArray<T> {
-  readonly report: BatchReport;
-}
-
-export interface ListSettings {
-  readonly maxBatchSize: number;
-  readonly minBatchSize: number;
-  readonly safetyMargin: number;
-  readonly timeoutMs: number;
-  readonly attempts: number;
-  readonly concurrency: number | undefined;
-  readonly device: DeviceId | undefined;
-  readonly mbPerItem: number | undefined;
-  readonly stats: BatchStatistics;
-  readonly clock: Clock;
-}
-
-export interface ListCall {
-  readonly out: 'tensors' | 'arrays';
-  readonly signal: AbortSignal | undefined;
-  readonly onProgress: ((done: number, total: number) => void) | undefined;
-}
-
-/** Of calls without a processor: nobody asks for them. */
-const unseen = new BatchStatistics();
-
-/** Of calls without a processor: as many items as memory allows. */
-export const plainSettings = (): ListSettings => ({
-  maxBatchSize: Number.MAX_SAFE_INTEGER,
-  minBatchSize: 1,
-  safetyMargin: defaults.safetyMargin,
-  timeoutMs: defaults.timeoutMs,
-  attempts: defaults.attempts,
-  concurrency: undefined,
-  device: undefined,
-  mbPerItem: undefined,
-  stats: unseen,
-  clock: systemClock,
-});
+import type { BatchStatistics } from './stats.ts';
+import { reached } from './until.ts';
 
 /** Runs something as part of an attempt. */
 type Run = <T>(body: () => T) => T;
 
 const outside: Run = (body) => body();
 
-const MiB = 2 ** 20;
-/** Lists up to this size always fit: how much memory is free is not asked, and the router places each of their operations. */
-const smallBytes = 16 * MiB;
 /** Without a limit of items, a chunk has at most so many bytes: more makes nothing faster, and nothing would overlap. */
 const chunkBytes = 64 * MiB;
 
@@ -104,13 +42,20 @@ export function runList<R>(
   call: ListCall,
 ): Promise<BatchResult<R>> {
   throwIfAborted(call.signal, op.name);
+  const again = (): Promise<BatchResult<R>> => inChunks(runtime, op, settings, call);
+  return runAtOnce<R>(runtime, op, settings, call, again) ?? again();
+}
+
+async function inChunks<R>(
+  runtime: Runtime,
+  op: ListOp,
+  settings: ListSettings,
+  call: ListCall,
+): Promise<BatchResult<R>> {
   const run = new ListRun(runtime, op, settings, call);
   const start = settings.clock.now();
-  return runChunks(run, call).then((made) => {
-    const results = run.inOrder(made as Item[]);
-    const report = run.report(settings.clock.now() - start);
-    return Object.defineProperty(results, 'report', { value: report }) as unknown as BatchResult<R>;
-  });
+  const made = run.inOrder((await runChunks(run, call)) as Item[]);
+  return reported<R>(made, run.report(settings.clock.now() - start));
 }
 
 class ListRun implements ChunkWork<Item> {
@@ -209,7 +154,7 @@ class ListRun implements ChunkWork<Item> {
     // Where the router places each operation, the runtime tries each again by itself.
     const made = this.#chunk(at, size, outside);
     if (made instanceof Promise) return made.then((items) => told(this.#ranOn(null, items)));
-    return { value: this.#ranOn(null, made), ms: this.clock.now() - start, until: this.#until(made) };
+    return told(this.#ranOn(null, made));
   }
 
   #attempts(at: number, size: number, home: DeviceId): Maybe<Item[]> {
@@ -251,11 +196,7 @@ class ListRun implements ChunkWork<Item> {
 
   #chunk(at: number, size: number, run: Run): Maybe<Item[]> {
     const [order, groupAt] = [this.#order, this.#groupAt];
-    if (!order || !groupAt)
-      return this.#group(
-        Array.from({ length: size }, (_, i) => at + i),
-        run,
-      );
+    if (!order || !groupAt) return this.#group(positions(at, size), run);
     const results: Maybe<Item[]>[] = [];
     for (let from = at; from < at + size; ) {
       let end = from + 1;
@@ -276,14 +217,13 @@ class ListRun implements ChunkWork<Item> {
         this.#where = t.device ?? this.#where;
       };
       const call = { runtime: this.#runtime, run, ran };
-      const arrays = this.#packs(at[0]!) ? this.#op.arrays(call, at) : each(at, (i) => this.#op.arrays(call, [i]));
-      this.#launches += this.#packs(at[0]!) ? 1 : at.length;
+      const packed = this.#packs(at[0]!);
+      const arrays = packed ? this.#op.arrays(call, at) : each(at, (i) => this.#op.arrays(call, [i]));
+      this.#launches += packed ? 1 : at.length;
       return this.#call.out === 'arrays' ? arrays : arrays.then((list) => this.#uploaded(list, at, run));
     }
     const tensors = run(() => this.#tensors(at, first as readonly Tensor[], second as readonly Tensor[]));
-    if (this.#call.out === 'arrays') return read(tensors);
-    // An attempt has ended when the device has: only then is it known to have worked.
-    return this.#device === undefined ? tensors : this.#settled(tensors);
+    return this.#call.out === 'arrays' ? read(tensors) : this.#settled(tensors);
   }
 
   /** Whether items travel as one array: on the CPU there is no copy to the device to save, and large ones are copied for nothing. */
@@ -304,17 +244,18 @@ class ListRun implements ChunkWork<Item> {
     return made;
   }
 
+  /** A chunk has ended when the device has done it: only then is it known to have worked. */
   #settled(tensors: Tensor[]): Maybe<Item[]> {
-    const until = this.#until(tensors);
-    return until && !until.done() ? until.whenDone().then(() => tensors) : tensors;
-  }
-
-  /** When the device has done it; null where a launch is done when it returns. */
-  #until(items: readonly Item[]): Until | null {
-    const [first] = items;
-    const device = first instanceof Tensor ? first.device : null;
-    if (device === null || this.#host) return null;
-    return this.#runtime.device(device).mark(false);
+    const device = tensors[0]!.device;
+    // There a launch is done when it returns.
+    if (device === null || this.#host) return tensors;
+    return reached(this.#runtime.device(device).mark(false)).then(
+      () => tensors,
+      (error) => {
+        for (const t of tensors) t.dispose();
+        throw error;
+      },
+    );
   }
 
   #uploaded(list: readonly TypedArray[], at: readonly number[], run: Run): Tensor[] {
@@ -354,6 +295,12 @@ class ListRun implements ChunkWork<Item> {
   }
 }
 
+function positions(at: number, size: number): number[] {
+  const list = new Array<number>(size);
+  for (let i = 0; i < size; i++) list[i] = at + i;
+  return list;
+}
+
 async function each(at: readonly number[], run: (index: number) => Promise<TypedArray[]>): Promise<TypedArray[]> {
   return (await Promise.all(at.map(run))).flat();
 }
@@ -371,9 +318,7 @@ async function read(tensors: readonly Tensor[]): Promise<Item[]> {
 }
 
 const isHost = (runtime: Runtime, device: DeviceId | undefined): boolean =>
-  device !== undefined
-    ? runtime.device(device).caps.host === true
-    : runtime.devices().every((d) => !d.open || d.id === 'cpu');
+  device === undefined ? fusedOf(runtime).host : runtime.device(device).caps.host === true;
 
 /** Where the router would run one item of a large list. */
 function deviceFor(runtime: Runtime, op: ListOp): DeviceId | undefined {

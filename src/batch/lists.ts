@@ -26,25 +26,49 @@ export const isArray = (v: unknown): v is TypedArray => ArrayBuffer.isView(v) &&
 export const kindOf = (v: unknown): string =>
   v instanceof Tensor ? `a tensor ${v.dtype}` : isArray(v) ? v.constructor.name : v === null ? 'null' : typeof v;
 
-const sameKind = (a: Item, b: Item): boolean =>
-  a instanceof Tensor ? b instanceof Tensor : !(b instanceof Tensor) && a.constructor === b.constructor;
-
 /** Throws unless all are typed arrays of one class, or tensors of the runtime. */
 export function checkItems(op: string, items: readonly unknown[], runtime: Runtime | undefined, what = 'item'): void {
   if (!Array.isArray(items)) throw badArgument(op, `the list is ${kindOf(items)}`, 'Give an array of items.');
-  const first = items[0];
+  if (items.length === 0) return;
+  const [first] = items as readonly unknown[];
+  if (first instanceof Tensor) checkTensors(op, items, first, runtime, what);
+  else if (isArray(first)) checkArrays(op, items, first, what);
+  else throw unlike(op, items, 0, what);
+}
+
+function checkTensors(
+  op: string,
+  items: readonly unknown[],
+  first: Tensor,
+  runtime: Runtime | undefined,
+  what: string,
+): void {
+  const { host } = first;
+  const owned = !runtime || runtime.owns(first);
   for (let i = 0; i < items.length; i++) {
-    const item: unknown = items[i];
-    if (item instanceof Tensor) {
-      if (item.disposed || (runtime && !runtime.owns(item))) throw foreign(op, i, item);
-    } else if (!isArray(item)) {
-      throw badArgument(op, `${what} ${i} is ${kindOf(item)}`, 'Give typed arrays or tensors.');
-    }
-    if (!sameKind(item as Item, first as Item)) {
-      const message = `${what} ${i} is ${kindOf(item)}, item 0 is ${kindOf(first)}`;
-      throw badList(op, 'MIXED_KINDS', i, message, 'Run items of each kind in a call of their own.');
-    }
+    const item = items[i];
+    if (!(item instanceof Tensor)) throw unlike(op, items, i, what);
+    if (item.disposed || !owned || item.host !== host) throw foreign(op, i, item);
   }
+}
+
+function checkArrays(op: string, items: readonly unknown[], first: TypedArray, what: string): void {
+  const Class = first.constructor;
+  for (let i = 1; i < items.length; i++) {
+    const item = items[i];
+    // A class of one's own that extends another is a class of its own.
+    if (!isArray(item) || item.constructor !== Class) throw unlike(op, items, i, what);
+  }
+}
+
+/** An item that is no item, or of another kind than the first. */
+function unlike(op: string, items: readonly unknown[], index: number, what: string) {
+  const item = items[index];
+  const kind = kindOf(item);
+  if (!(item instanceof Tensor || isArray(item)))
+    return badArgument(op, `${what} ${index} is ${kind}`, 'Give typed arrays or tensors.');
+  const message = `${what} ${index} is ${kind}, item 0 is ${kindOf(items[0])}`;
+  return badList(op, 'MIXED_KINDS', index, message, 'Run items of each kind in a call of their own.');
 }
 
 function foreign(op: string, index: number, tensor: Tensor) {

@@ -4,14 +4,15 @@
 
 import { checked } from '../base/signatures.ts';
 import { pause, systemClock } from '../profile/clock.ts';
-import { checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
-import { badArgument } from './failures.ts';
+import { checkConcurrency, checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
+import { atMost, badArgument } from './failures.ts';
 import { LocalJob, type Waiting } from './local-job.ts';
 import { batchKinds } from './signatures.ts';
 import {
   type Capability,
   type ChunkHandler,
   type ChunkInput,
+  closeMs,
   defaultAttempts,
   type JobDescriptor,
   type JobHandle,
@@ -66,12 +67,20 @@ class LocalTransport implements Transport {
     this.#jobs.set(checked.id, record);
     const queue = this.#queue(checked.needs ?? 'cpu');
     let index = 0;
-    for await (const input of chunks) {
-      const chunk = describe(checked, index++, input);
-      if (!record.accepts(chunk)) continue;
-      while (queue.length >= mostWaiting && !this.#closed && !record.cancelled) await pause(systemClock, 5);
-      queue.push({ chunk, job: record, attempt: 1 });
-      this.#wake();
+    try {
+      for await (const input of chunks) {
+        const chunk = describe(checked, index++, input);
+        if (!record.accepts(chunk)) continue;
+        while (queue.length >= mostWaiting && !record.cancelled) await pause(systemClock, 5);
+        // Closing cancels: a source that never ends is left here.
+        if (record.cancelled) return record;
+        queue.push({ chunk, job: record, attempt: 1 });
+        this.#wake();
+      }
+    } catch (error) {
+      // Half a job would never end.
+      await record.cancel();
+      throw error;
     }
     record.submittedAll(index);
     if (checked.stragglers !== undefined) this.#look();
@@ -80,7 +89,7 @@ class LocalTransport implements Transport {
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
     this.#check('worker');
-    const worker: LocalWorker = new LocalWorker(handler, caps, options.concurrency ?? 1, {
+    const worker: LocalWorker = new LocalWorker(handler, caps, checkConcurrency(options), {
       take: () => this.#take(caps) ?? this.#straggler(worker),
       again: (w) => this.#again(w),
       left: () => this.#workers.delete(worker),
@@ -211,7 +220,7 @@ class LocalWorker implements WorkerHandle {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all(this.#running);
+    await atMost(closeMs, Promise.all(this.#running));
     this.#supply.left();
   }
 

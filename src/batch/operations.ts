@@ -4,15 +4,10 @@ import { checked } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor } from '../index.ts';
 import { type ElementwiseName, elementwiseOp } from './elementwise.ts';
 import { badArgument } from './failures.ts';
+import { type ListCall, type ListSettings, plainSettings } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
-import {
-  type BatchReport,
-  type BatchResult,
-  type ListCall,
-  type ListSettings,
-  plainSettings,
-  runList,
-} from './list-run.ts';
+import { type BatchResult, nothing, reported } from './list-report.ts';
+import { runList } from './list-run.ts';
 import { checkItems, checkLengths, type Item } from './lists.ts';
 import { newKeys } from './new-keys.ts';
 import type { Padding } from './padding.ts';
@@ -152,7 +147,7 @@ export function checkedMatmul(a: readonly Item[], b: readonly Item[], options: M
 export function listOperation<T extends Item>(
   where: string,
   options: BatchOpOptions,
-  settings: () => ListSettings,
+  settings: ListSettings,
   items: readonly T[],
   prepare: () => ListOp,
 ): Promise<BatchResult<T>> {
@@ -166,19 +161,18 @@ export function listOperation<T extends Item>(
 function started<T extends Item>(
   where: string,
   options: BatchOpOptions,
-  settings: () => ListSettings,
+  settings: ListSettings,
   items: readonly T[],
   op: ListOp,
 ): Promise<BatchResult<T>> {
-  if (items.length === 0)
-    return Promise.resolve(Object.defineProperty([], 'report', { value: nothing }) as unknown as BatchResult<T>);
+  if (items.length === 0) return Promise.resolve(reported<T>([], nothing));
   const tensors = items[0] instanceof Tensor;
   const { out = 'same', runtime, signal, onProgress } = options;
   const to = out === 'same' ? (tensors ? 'tensors' : 'arrays') : out;
   if (!runtime && (tensors || to === 'tensors'))
     throw badArgument(where, 'tensors need a runtime', 'Pass the runtime that they belong to: { runtime: rt }.');
   const call = { out: to, signal, onProgress } as const;
-  return runtime ? runList<T>(runtime, op, settings(), call) : onItsOwn<T>(op, settings(), call);
+  return runtime ? runList<T>(runtime, op, settings, call) : onItsOwn<T>(op, settings, call);
 }
 
 async function onItsOwn<T extends Item>(op: ListOp, settings: ListSettings, call: ListCall): Promise<BatchResult<T>> {
@@ -189,16 +183,3 @@ async function onItsOwn<T extends Item>(op: ListOp, settings: ListSettings, call
     await own.close();
   }
 }
-
-const nothing: BatchReport = {
-  items: 0,
-  groups: 0,
-  launches: 0,
-  device: 'none',
-  moved: [],
-  ms: 0,
-  perItemMs: 0,
-  retries: 0,
-  memory: 'known',
-  mbPerItem: { mb: 0, source: 'planned' },
-};

@@ -3,7 +3,7 @@
 import { type Runtime, Tensor } from '../index.ts';
 import type { Clock } from '../profile/clock.ts';
 import { CurveStore, curveFolder, measureCurve, type SizeCurve } from './curve.ts';
-import type { BatchReport } from './list-run.ts';
+import type { BatchReport } from './list-report.ts';
 import { assumedMb, sizeFor } from './memory-size.ts';
 import { type BatchSettings, defaults } from './settings.ts';
 

@@ -4,12 +4,14 @@
 import { argumentsOf, checked, checkMethods } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
-import { type ChunkOptions, type Outcome, runChunks } from './chunks.ts';
+import type { ChunkOptions, Outcome } from './chunk-work.ts';
+import { runChunks } from './chunks.ts';
 import type { SizeCurve } from './curve.ts';
 import { type ElementwiseName, elementwiseNames, elementwiseOp } from './elementwise.ts';
 import { badArgument, throwIfAborted } from './failures.ts';
 import { FunctionRun, type ItemFunction, type Parallel } from './function-run.ts';
-import type { BatchResult, ListSettings } from './list-run.ts';
+import type { ListSettings } from './list-call.ts';
+import type { BatchResult } from './list-report.ts';
 import { checkItems, type Item } from './lists.ts';
 import { Pressure } from './memory-size.ts';
 import { newKeys } from './new-keys.ts';
@@ -115,7 +117,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
     this.#threads.delete(key);
     try {
       const call = (item: T, index: number): Promise<R> => pool.run(item, index) as Promise<R>;
-      const made = await this.#functions(call, 'workers', options, pool.size);
+      const made = await this.#functions(call, 'workers', options, pool);
       if (!this.#disposed && !this.#threads.has(key)) this.#threads.set(key, pool);
       else await pool.close();
       return made;
@@ -243,7 +245,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
     call: ItemFunction<T, R>,
     parallel: Parallel,
     options: ParallelOptions,
-    threads?: number,
+    threads?: ThreadPool,
     operation = 'function',
   ): Promise<readonly unknown[]> {
     this.#parallel = parallel;
@@ -268,7 +270,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
       clock: this.#clock,
       stats: this.#stats,
       sizer,
-      concurrency: concurrency ?? (parallel === 'none' ? 1 : parallel === 'workers' ? threads! : 2),
+      concurrency: concurrency ?? (parallel === 'none' ? 1 : parallel === 'workers' ? threads!.size : 2),
       timeoutMs,
       attempts,
       waits: defaults.waits,
@@ -279,6 +281,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
         this.#sizes.took(now - before, size);
         before = now;
       },
+      giveUp: threads && ((at, size) => threads.giveUp(at, size)),
     });
     return runChunks(run, options);
   }
@@ -294,13 +297,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
     const o = { ...options, runtime };
     const op = prepare(o);
     if ((this.#settings.autoOptimize ?? true) && items.length > 0) await this.#sizes.remember(runtime!, op.name);
-    const made = await listOperation(
-      'batch',
-      o,
-      () => this.#listSettings(op.name),
-      items,
-      () => op,
-    );
+    const made = await listOperation('batch', o, this.#listSettings(op.name), items, () => op);
     const { mbPerItem, memory } = made.report;
     this.#sizes.last = { size: this.#listSettings(op.name).maxBatchSize, mbPerItem, memory };
     return made;
@@ -313,13 +310,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
   ): Promise<BatchResult<Item>> {
     const settings = { ...this.#listSettings('measured'), maxBatchSize: items.length, stats: new BatchStatistics() };
     return this.#open().then((runtime) =>
-      listOperation(
-        'batch',
-        { runtime },
-        () => settings,
-        items,
-        () => prepare({ runtime }),
-      ),
+      listOperation('batch', { runtime }, settings, items, () => prepare({ runtime })),
     );
   }
 

@@ -1,6 +1,6 @@
 // A batch through a transport: one chunk for each item, results in the order of the items.
 
-import type { ChunkOptions, Outcome } from './chunks.ts';
+import type { ChunkOptions, Outcome } from './chunk-work.ts';
 import { aborted, BatchOperationError, badArgument } from './failures.ts';
 import type { BlobRef, Capability, ChunkInput, Json, Transport } from './transport.ts';
 
@@ -34,7 +34,7 @@ export async function runQueued<T>(
   const { op, needs, codeVersion, params = (item) => item as Json, inputs = () => [] } = work;
   const chunks = items.map((item, i): ChunkInput => ({ params: params(item, i), inputs: inputs(item, i) }));
   const job = await transport.submit({ op, needs, codeVersion, attempts }, chunks);
-  const cancel = (): void => void job.cancel();
+  const cancel = (): void => void job.cancel().catch(() => {});
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted) cancel();
   const made: Outcome<Json>[] = [];
@@ -51,6 +51,8 @@ export async function runQueued<T>(
   } finally {
     signal?.removeEventListener('abort', cancel);
   }
+  // Nobody else knows its id. A job that failed stays: `gpuforge jobs show` tells what happened.
+  await job.remove();
   if (made.length < items.length) throw aborted(op, signal);
   return onError === 'collect' ? made : made.map((m) => (m as { value: Json }).value);
 }

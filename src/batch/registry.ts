@@ -3,6 +3,7 @@
 import { checked } from '../base/signatures.ts';
 import { type DType, dtypes, type Runtime } from '../index.ts';
 import { type HostTensor, readBlob, writeBlob } from './blobs.ts';
+import { jsonOf } from './chunk-id.ts';
 import { badArgument } from './failures.ts';
 import { batchKinds } from './signatures.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type ChunkHandler,
   type ChunkResult,
   type Json,
+  mostValueLength,
   PermanentFailure,
   type WorkerContext,
 } from './transport.ts';
@@ -75,7 +77,8 @@ export const handlerOf = checked(
       const inputs = await Promise.all(chunk.inputs.map((ref) => readBlob(ref, folder)));
       const { attempt, signal } = context;
       const answer = await op({ inputs, params: chunk.params, chunk, attempt, signal, runtime });
-      return { value: answer?.value ?? null, outputs: await written(answer?.outputs ?? [], folder) };
+      const value = checkedValue(chunk.op, answer?.value ?? null);
+      return { value, outputs: await written(answer?.outputs ?? [], folder) };
     };
   },
   batchKinds,
@@ -83,6 +86,17 @@ export const handlerOf = checked(
 
 const noRuntime = (): Promise<Runtime> =>
   Promise.reject(new PermanentFailure('this worker has no runtime for its operations'));
+
+/** Results travel as JSON on every transport; what would be lost on the way is refused where it was made. */
+function checkedValue(op: string, value: Json): Json {
+  const text = jsonOf(value);
+  if (text === null)
+    throw new PermanentFailure(`the value of '${op}' is not JSON: return numbers, texts and plain data`);
+  if (text.length <= mostValueLength) return value;
+  throw new PermanentFailure(
+    `the value of '${op}' is ${text.length} letters long, more than ${mostValueLength}: return data as outputs`,
+  );
+}
 
 function written(outputs: readonly HostTensor[], folder: string | undefined): Promise<BlobRef[]> {
   if (outputs.length > 0 && folder === undefined)

@@ -83,6 +83,14 @@ export class ThreadPool {
     });
   }
 
+  /** Nobody waits for these items any more: threads that work on one of them end, and those that wait are taken out. */
+  giveUp(at: number, size: number): void {
+    const given = ({ index }: Task): boolean => index >= at && index < at + size;
+    for (let i = this.#waiting.length - 1; i >= 0; i--)
+      if (given(this.#waiting[i]!)) this.#waiting.splice(i, 1)[0]!.reject(stopped());
+    for (const [worker, task] of this.#tasks) if (given(task)) void worker.terminate();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(stopped());

@@ -123,7 +123,7 @@ export interface WorkerContext {
 export interface WorkerHandle {
   readonly id: string;
   stats(): WorkerStats;
-  /** Takes nothing new, and waits for what runs. */
+  /** Takes nothing new, and waits for what runs: for five seconds at most. */
   close(): Promise<void>;
 }
 
@@ -141,7 +141,10 @@ export interface WorkerOptions {
 }
 
 export interface Transport {
-  /** Resolves when all chunks are in the queue: it waits while 10,000 of them wait. */
+  /**
+   * Resolves when all chunks are in the queue: it waits while 10,000 of them wait. A source that fails cancels the job; one that
+   * never ends is left when the job is cancelled or the transport closes.
+   */
   submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle>;
   worker(handler: ChunkHandler, caps: WorkerCaps, options?: WorkerOptions): Promise<WorkerHandle>;
   job(id: string): Promise<JobHandle | null>;
@@ -158,6 +161,10 @@ export class PermanentFailure extends Error {
 export const mostWaiting = 10_000;
 /** A descriptor carries references, not data. */
 export const mostDescriptorBytes = 64 << 10;
+/** So is the value of a result short: data is written as outputs. */
+export const mostValueLength = 1 << 20;
 export const defaultAttempts = 3;
+/** How long what runs is waited for when a worker closes: a handler may never end. */
+export const closeMs = 5000;
 /** How long a server may take to send data, in ms; then the attempt at the chunk has failed. */
 export const answerMs = 120_000;

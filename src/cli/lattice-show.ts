@@ -1,7 +1,7 @@
 // What `gpuforge lattice` computes and prints.
 
 import { columns, describeError, type Output } from '../forge/style.ts';
-import { ForgeError } from '../index.ts';
+import { ArgumentError, ForgeError } from '../index.ts';
 import { Lattice } from '../lattice/index.ts';
 
 export interface LatticeFlags {
@@ -38,15 +38,24 @@ export async function runLattice(
   }
 }
 
-const number = (text: string | undefined): number =>
-  text === undefined || text.trim() === '' ? Number.NaN : Number(text);
+/** A number as it was typed; what is none is named as it was typed, too. */
+function number(name: string, text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && !Number.isNaN(value)) return value;
+  throw new ArgumentError({
+    code: 'BAD_NUMBER',
+    message: `gpuforge lattice: ${name} is '${text}'`,
+    fix: 'Give a whole number.',
+    where: 'gpuforge lattice',
+  });
+}
 
 function open({ dimensions = '4', size = '10', blocked, device = 'auto' }: LatticeFlags): Lattice {
   return new Lattice({
-    dimensions: number(dimensions),
-    size: number(size),
+    dimensions: number('--dimensions', dimensions),
+    size: number('--size', size),
     device,
-    blocked: blocked ? blocked.split(',').map(number) : undefined,
+    blocked: blocked ? blocked.split(',').map((v) => number('a vertex of --blocked', v)) : undefined,
   });
 }
 
@@ -67,7 +76,7 @@ const commands: Readonly<Record<string, (flags: LatticeFlags, ends: readonly str
   },
   path: async (flags, [from, to]) => {
     await using lattice = open(flags);
-    const found = await lattice.shortestPath(number(from), number(to));
+    const found = await lattice.shortestPath(number('the start', from!), number('the end', to!));
     const shown = found.path.length > 40 ? [...found.path.slice(0, 20), '…', ...found.path.slice(-20)] : found.path;
     return { data: { ...found }, text: `${shown.join(' → ')}\n${found.length} steps, ${found.ms.toFixed(3)} ms\n` };
   },
@@ -122,4 +131,4 @@ export function picture(size: number, distances: Int32Array, path: readonly numb
 }
 
 const table = (data: Readonly<Record<string, unknown>>): string =>
-  `${columns(Object.entries(data).map(([k, v]) => [k, String(v)]))}\n`;
+  columns(Object.entries(data).map(([k, v]) => [k, String(v)]));

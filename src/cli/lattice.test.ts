@@ -44,7 +44,19 @@ it('says what is wrong with its input, with status 2', async () => {
   });
   expect(await run('analyse', { size: 'many' })).toMatchObject({
     status: 2,
-    err: expect.stringMatching(/size is NaN/),
+    err: expect.stringMatching(/--size is 'many'/),
+  });
+  expect(await run('path', {}, ['0', 'home'])).toMatchObject({
+    status: 2,
+    err: expect.stringMatching(/the end is 'home'/),
+  });
+  expect(await run('analyse', { dimensions: '2', size: '5', blocked: '6,,7' })).toMatchObject({
+    status: 2,
+    err: expect.stringMatching(/a vertex of --blocked is ''/),
+  });
+  expect(await run('build', { device: 'banana' })).toMatchObject({
+    status: 2,
+    err: expect.stringMatching(/asks for banana/),
   });
 });
 
@@ -53,4 +65,17 @@ it('shows distances, a path and walks in borrowed memory', async () => {
   expect(status).toBe(0);
   expect(out).toMatch(/\[ 0\].*\n/);
   expect(out).toMatch(/Memory of its own: 8 bytes/);
+});
+
+it('builds, and says how large it is', async () => {
+  const { status, out } = await run('build', { dimensions: '2', size: '3', device: 'cpu' });
+  expect([status, out]).toEqual([
+    0,
+    expect.stringMatching(/^vertices +9\nentries +24\nbytes +136\ndevice +cpu\nms .*\n$/),
+  ]);
+  expect(JSON.parse((await run('build', { dimensions: '2', size: '3', json: true })).out)).toMatchObject({
+    command: 'build',
+    vertices: 9,
+    entries: 24,
+  });
 });

@@ -16,15 +16,17 @@ export function register(program: Command): void {
     .command('lattice')
     .description('paths, structure and walks on grids')
     .addHelpText('after', examples);
-  const add = (name: string, description: string): Command =>
+  const command = (name: string, description: string): Command =>
     lattice
       .command(name)
       .description(description)
-      .option('-d, --dimensions <d>', '1 to 10', '4')
-      .option('-n, --size <n>', 'vertices along each axis, 2 to 100', '10')
-      .option('--blocked <vertices>', 'vertices that cannot be entered: 5,6,7')
       .option('--device <device>', 'auto, gpu, cpu or the id of a device', 'auto')
       .option('--json', 'machine-readable output, schema gpuforge.lattice/1');
+  const add = (name: string, description: string): Command =>
+    command(name, description)
+      .option('-d, --dimensions <d>', '1 to 10', '4')
+      .option('-n, --size <n>', 'vertices along each axis, 2 to 100', '10')
+      .option('--blocked <vertices>', 'vertices that cannot be entered: 5,6,7');
   const run = async (what: string, flags: LatticeFlags, ends: readonly string[] = []): Promise<void> => {
     const [{ runLattice }, { processOutput }] = await Promise.all([
       import('./lattice-show.ts'),
@@ -40,7 +42,7 @@ export function register(program: Command): void {
   add('analyse', 'count vertices and edges, find the diameter')
     .alias('analyze')
     .action((flags: LatticeFlags) => run('analyse', flags));
-  add('demo', 'a picture of distances around walls, and walks counted in borrowed memory').action(
+  command('demo', 'a picture of distances around walls, and walks counted in borrowed memory').action(
     (flags: LatticeFlags) => run('demo', flags),
   );
 }

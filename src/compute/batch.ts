@@ -1,6 +1,7 @@
 // Batches: one operation on many tensors. The loop is batch/chunks.ts; here is what a chunk is and where it runs.
 
-import { type ChunkDone, type ChunkOptions, type ChunkWork, type Outcome, runChunks } from '../batch/chunks.ts';
+import type { ChunkDone, ChunkOptions, ChunkWork, Outcome } from '../batch/chunk-work.ts';
+import { runChunks } from '../batch/chunks.ts';
 import type { Way } from '../batch/degradation.ts';
 import { throwIfAborted } from '../batch/failures.ts';
 import { type BatchOp, checkOp, checkOperand, nameOf } from '../batch/ops.ts';

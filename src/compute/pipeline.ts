@@ -1,5 +1,8 @@
 // One chunk of records on one device: uploads run ahead of computations, downloads behind them.
 //
+// A download is asked for as soon as its computation is enqueued, before the next one is: so the device copies one result while it
+// computes the next, however busy the host is meanwhile.
+//
 // Records of one length travel as blocks of rows. The number of rows in a block follows from the length of a record and the
 // device alone, and a last block is filled up: the order of a row's sum depends on how many rows are summed together, so this
 // is what makes results the same bits for any size of chunk.
@@ -7,10 +10,10 @@
 import { isWide } from '../batch/groups.ts';
 import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
 import type { RecordArray } from '../batch/reader.ts';
-import type { DType, HostArrays, Maybe, Tensor } from '../index.ts';
+import type { DType, HostArrays, Tensor } from '../index.ts';
 import type { Context, Site } from './context.ts';
 import type { Station } from './station.ts';
-import { download, upload } from './transfer.ts';
+import { upload } from './transfer.ts';
 
 export type Result = HostArrays[keyof HostArrays];
 
@@ -25,6 +28,12 @@ interface Block {
   readonly positions: readonly number[];
   /** Rows with the filling; null for records that travel alone. */
   readonly rows: number | null;
+}
+
+/** A computation that is enqueued: its result, and its end; null if that is past. */
+interface Computing {
+  readonly out: Tensor;
+  readonly done: Promise<void> | null;
 }
 
 const arrays: Readonly<Partial<Record<DType, new (length: number) => Result>>> = {
@@ -64,10 +73,13 @@ export class Pipeline {
     const held = new Set<Tensor>();
     const blocks = this.#blocks(records);
     let downloads = 0;
-    const fetch = async (out: Tensor, block: Block): Promise<void> => {
+    const reads: Promise<Result>[] = [];
+    const fetch = async (out: Tensor, block: Block, reading: Promise<Result>): Promise<void> => {
       downloads++;
-      const data = await download(this.#ctx, this.#site, out, block.rows === null ? ownArray(out) : undefined);
+      // It was asked for before; its time counts from the end of the computation.
+      const data = await this.#ctx.copying(this.#where(out), 'download', out.nbytes, () => reading);
       downloads--;
+      reads.splice(reads.indexOf(reading), 1);
       const per = block.rows === null ? data.length : data.length / block.rows;
       block.positions.forEach((p, row) => {
         results[p] = block.rows === null ? data : data.slice(row * per, (row + 1) * per);
@@ -94,14 +106,13 @@ export class Pipeline {
     };
     let [behind, computed]: [Promise<void>, Promise<void>] = [Promise.resolve(), Promise.resolve()];
     /** When a block is computed its input goes, and its results set out, behind those of the block before. */
-    const finish = async (computing: Maybe<Tensor>, input: Tensor, block: Block): Promise<void> => {
-      const out = computing instanceof Promise ? await computing : computing;
-      held.add(out);
+    const finish = async (work: Computing, input: Tensor, block: Block, reading: Promise<Result>): Promise<void> => {
+      if (work.done) await work.done;
       held.delete(input);
       input.dispose();
       if (canOverlap && (ahead.length > 0 || downloads > 0)) this.overlapped = true;
       await behind;
-      behind = quietly(fetch(out, block));
+      behind = quietly(fetch(work.out, block, reading));
     };
     try {
       let untold = 0;
@@ -110,12 +121,15 @@ export class Pipeline {
         // block sets out before that; the one after it does while the device computes, which hides the time of the host too.
         send(canOverlap ? 2 : 1);
         const input = await ahead.shift()!;
-        const computing = this.#compute(input, block);
-        if (computing instanceof Promise) quietly(computing);
+        const work = this.#compute(input, block);
+        held.add(work.out);
+        if (work.done) quietly(work.done);
+        const reading = quietly(work.out.data({ into: block.rows === null ? ownArray(work.out) : undefined }));
+        reads.push(reading);
         if (canOverlap) send(2);
         untold += input.nbytes;
         await computed;
-        computed = quietly(finish(computing, input, block));
+        computed = quietly(finish(work, input, block, reading));
         // The source of the records, and everybody else, gets a turn between large pieces.
         if (untold >= turnBytes) {
           await this.#ctx.clock.turn();
@@ -127,7 +141,7 @@ export class Pipeline {
       return results;
     } finally {
       await Promise.allSettled([...ahead, computed]);
-      await Promise.allSettled([behind]);
+      await Promise.allSettled([behind, ...reads]);
       for (const t of held) t.dispose();
     }
   }
@@ -145,21 +159,31 @@ export class Pipeline {
     return upload(this.#ctx, this.#site, packed, [block.rows, length], undefined);
   }
 
-  #compute(input: Tensor, block: Block): Maybe<Tensor> {
+  #compute(input: Tensor, block: Block): Computing {
     const op = this.#op;
     const { station, device, run } = this.#site;
     const at = device ?? station.id;
     const { runtime } = station;
-    const work = (): Tensor[] =>
-      typeof op === 'string' && block.rows !== null
-        ? runtime.scope(() => [ops[op].run(input, isWide(runtime, at), true).compute()])
-        : this.#ctx.groups(station, at).run([input], op);
-    const done = this.#ctx.computing(this.#site, nameOf(op), input.nbytes, () => run(work));
-    const tell = ({ value, ms }: { value: Tensor[]; ms: number }): Tensor => {
-      this.busyMs += ms;
-      return value[0]!;
+    const made: Tensor[] = [];
+    const work = (): Tensor[] => {
+      const [out] =
+        typeof op === 'string' && block.rows !== null
+          ? runtime.scope(() => [ops[op].run(input, isWide(runtime, at), true).compute()])
+          : this.#ctx.groups(station, at).run([input], op);
+      made.push(out!);
+      return made;
     };
-    return done instanceof Promise ? done.then(tell) : tell(done);
+    const done = this.#ctx.computing(this.#site, nameOf(op), input.nbytes, () => run(work));
+    const tell = ({ ms }: { ms: number }): void => {
+      this.busyMs += ms;
+    };
+    if (done instanceof Promise) return { out: made[0]!, done: done.then(tell) };
+    tell(done);
+    return { out: made[0]!, done: null };
+  }
+
+  #where(tensor: Tensor): string {
+    return tensor.device ?? this.#site.device ?? this.#site.station.id;
   }
 
   /** Records of one length and type together, in blocks; a function gets each record by itself. */

@@ -8,6 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { clock } from './clock.ts';
+import type { Nvml } from './detect/nvml.ts';
 import type { Arch, Platform } from './machine.ts';
 import type {
   CachePort,
@@ -42,7 +43,7 @@ export function nodePorts(options: NodePortOptions = {}): Ports {
   return {
     files: nodeFiles,
     processes,
-    nvml: options.isolation === 'none' ? directNvml : childNvml(processes, () => options.nvmlChild ?? findChild()),
+    nvml: options.isolation === 'none' ? directNvml() : childNvml(processes, () => options.nvmlChild ?? findChild()),
     cache: folderCache(options.cacheFolder ?? cacheFolder(platform, env)),
     env,
     platform,
@@ -275,23 +276,41 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
   };
 }
 
-const directNvml: NvmlPort = {
-  async query(library): Promise<NvmlAnswer> {
-    const start = clock();
-    try {
-      const [{ openNvml }, { loadFfi }] = await Promise.all([import('./detect/nvml.ts'), import('./detect/ffi.ts')]);
-      const nvml = openNvml(await loadFfi(), library);
-      const devices = nvml.devices();
-      // Closing takes milliseconds; the answer need not wait for it, and the card may sleep again after it.
-      setImmediate(() => nvml.close());
-      return { outcome: 'ok', driver: nvml.driver, cuda: nvml.cuda, devices, ms: clock() - start };
-    } catch (error) {
-      const absent = (error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND';
-      const detail = error instanceof Error ? error.message : String(error);
-      return { outcome: absent ? 'no-ffi' : 'failed', detail, ms: clock() - start };
-    }
-  },
-};
+/** NVML in this process: its start overlaps with whatever the caller does after `prepare`. */
+function directNvml(): NvmlPort {
+  let prepared: { readonly library: string; readonly opening: Promise<() => Nvml> } | undefined;
+  const open = async (library: string): Promise<() => Nvml> => {
+    const { loadFfi, startNvml } = await import('./detect/nvml-direct.ts');
+    return startNvml(await loadFfi(), library);
+  };
+  return {
+    async prepare(library) {
+      const { loadFfi, startNvml } = await import('./detect/nvml-direct.ts');
+      // What goes wrong is told by the query. If none comes, the library waits for the next one.
+      const ffi = await loadFfi().catch(() => undefined);
+      if (ffi === undefined) return;
+      const opening = startNvml(ffi, library);
+      opening.catch(() => {});
+      prepared = { library, opening };
+    },
+    async query(library): Promise<NvmlAnswer> {
+      const start = clock();
+      const opening = prepared?.library === library ? prepared.opening : open(library);
+      prepared = undefined;
+      try {
+        const nvml = (await opening)();
+        const devices = nvml.devices();
+        // Closing takes milliseconds; the answer need not wait for it, and the card may sleep again after it.
+        setImmediate(() => nvml.close());
+        return { outcome: 'ok', driver: nvml.driver, cuda: nvml.cuda, devices, ms: clock() - start };
+      } catch (error) {
+        const absent = (error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND';
+        const detail = error instanceof Error ? error.message : String(error);
+        return { outcome: absent ? 'no-ffi' : 'failed', detail, ms: clock() - start };
+      }
+    },
+  };
+}
 
 interface ChildLine {
   readonly error?: string;

@@ -88,6 +88,11 @@ export type NvmlAnswer =
   | { readonly outcome: 'timeout' | 'failed' | 'no-ffi'; readonly detail: string; readonly ms: number };
 
 export interface NvmlPort {
+  /**
+   * Starts the library without asking it anything, while the caller reads files; `query` with the same path then takes it
+   * over. Resolves when the start is under way. Touches no device: none wakes up. Never rejects.
+   */
+  prepare?(library: string): Promise<void>;
   /** Asks the driver library in a child process that is ended after `timeoutMs`. Never rejects. */
   query(library: string, timeoutMs: number): Promise<NvmlAnswer>;
   /** Each question starts a second Node, which takes longer than nvidia-smi needs for its whole answer. */

@@ -6,14 +6,17 @@
 import type { DType } from '../base/dtype.ts';
 import type { FusedAttention } from './attention.ts';
 import type { Ints } from './intern.ts';
-import { args, type Node, type NodeOp } from './node.ts';
+import { args, type Node, type NodeOp, partsOf } from './node.ts';
 import { scalarsOf, type Trace } from './trace.ts';
 import { writtenOut } from './write-out.ts';
+
+/** What a node does, with the number of an op as a vertex of its own. */
+type PlainOp = Exclude<NodeOp, 'aluNumber'>;
 
 export interface Vertex {
   readonly id: number;
   /** A node's, or `attention` and `topk` in place of several (attention.ts, topk.ts). */
-  readonly op: NodeOp | 'attention' | 'topk';
+  readonly op: PlainOp | 'attention' | 'topk';
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly size: number;
@@ -58,21 +61,28 @@ export function canonicalize(
     for (const { users } of sources) if (users[users.length - 1] !== made) users.push(made);
     return made;
   };
+  /** What has a slot is a vertex of its own. */
+  const vertexOf = (node: Node, sources: readonly Vertex[], slot: number, op: PlainOp): Vertex => {
+    const known = slot >= 0 ? undefined : table.find(node, sources);
+    if (known) return known;
+    const { dtype, size, arg, value } = node;
+    const what: Described = { op, dtype, shape: node.shape.values, size, arg, sources, slot, value };
+    const vertex = add(op === 'concat' ? narrowed(what, parts, add) : op === 'reduce' ? writtenOut(what, add) : what);
+    if (slot < 0) table.add(vertex);
+    return vertex;
+  };
   for (const node of trace.nodes) {
-    const isLeaf = node.storage !== null || node.op === 'leaf';
+    const op = node.storage === null ? node.op : 'leaf';
+    const isLeaf = op === 'leaf';
     const sources = isLeaf || node.sources.length === 0 ? none : node.sources.map((s) => of[s.number]!);
     const told = isLeaf ? 0 : scalarsOf(node, node.number, trace.opened).length;
     const slot = isLeaf ? leaf++ : told > 0 ? scalar : -1;
     scalar += told;
-    const alone = isLeaf || slot >= 0;
-    let vertex = alone ? undefined : table.find(node, sources);
-    if (!vertex) {
-      const { dtype, size, arg, value } = node;
-      const op = isLeaf ? 'leaf' : node.op;
-      const what: Described = { op, dtype, shape: node.shape.values, size, arg, sources, slot, value };
-      vertex = add(op === 'concat' ? narrowed(what, parts, add) : op === 'reduce' ? writtenOut(what, add) : what);
-      if (!alone) table.add(vertex);
-    }
+    let vertex: Vertex;
+    if (op === 'aluNumber') {
+      const [number, plain] = partsOf(node);
+      vertex = vertexOf(plain, [...sources, vertexOf(number, none, slot, 'const')], -1, 'alu');
+    } else vertex = vertexOf(node, sources, slot, op);
     vertex.numbers.push(node.number);
     vertex.held ||= holds && node.handles > 0;
     of[node.number] = vertex;

@@ -19,18 +19,25 @@ export class Group {
   /** Nodes that left while a tensor of the group held them. */
   readonly #left = new Set<Node>();
 
-  /** The members are lazy, with one tensor each; what was built below them and has no tensor joins them. */
-  constructor(nodes: readonly Node[]) {
-    this.tensors = nodes.length;
-    for (const n of nodes) n.group = this;
-    const members = [...nodes];
+  /** Takes over a list of lazy nodes with one tensor each; what was built below them and has no tensor joins them. */
+  constructor(members: Node[]) {
+    this.tensors = members.length;
+    for (let i = 0; i < members.length; i++) members[i]!.group = this;
     // The list grows while it is walked.
     for (let i = 0; i < members.length; i++) {
       const { sources, check } = members[i]!;
-      for (let k = 0; k < sources.length; k++) this.#join(sources[k]!, members);
-      if (check) this.#join(check.bad, members);
+      for (let k = 0; k < sources.length; k++) {
+        const source = sources[k]!;
+        // In an expression, nearly always.
+        if (source.group === this) source.usedInGroup++;
+        else this.#join(source, members);
+      }
+      if (check !== null) this.#join(check.bad, members);
     }
-    for (const n of members) if (n.group === this && n.uses !== n.usedInGroup) this.leave(n);
+    for (let i = 0; i < members.length; i++) {
+      const n = members[i]!;
+      if (n.uses !== n.usedInGroup && n.group === this) this.leave(n);
+    }
   }
 
   #join(source: Node, members: Node[]): void {

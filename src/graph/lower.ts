@@ -25,6 +25,9 @@ export interface LowerContext {
   readonly space: readonly number[];
 }
 
+const keyOf = (position: readonly Expr[], shape: readonly number[]): string =>
+  `${shape.join()}|${position.map((p) => p.id).join()}`;
+
 export class Lowering {
   readonly b = new Exprs();
   readonly inputs: Vertex[] = [];
@@ -38,6 +41,8 @@ export class Lowering {
   readonly #reduceSlots = new Map<Vertex, number>();
   /** Positions that are others moved around their axis. */
   readonly #rolls = new Map<Expr, { readonly base: Expr; readonly shift: number; readonly size: number }>();
+  /** The position in a root's shape of the element that is written: its linear position is known, and found again. */
+  #written: { readonly key: string; readonly flat: Expr } | null = null;
   readonly #here: Expr;
   #inLoop = false;
 
@@ -57,10 +62,13 @@ export class Lowering {
   /** The value that is written for a root. */
   root(v: Vertex): Expr {
     if (v.op === 'const') return this.#constant(v);
-    return this.#compute(v, this.reshaped(this.spacePosition(), this.#context.space, v.shape), null);
+    const at = this.reshaped(this.spacePosition(), this.#context.space, v.shape);
+    this.#written = { key: keyOf(at, v.shape), flat: this.#here };
+    return this.#compute(v, at, null);
   }
 
   linear(position: readonly Expr[], shape: readonly number[]): Expr {
+    if (this.#written?.key === keyOf(position, shape)) return this.#written.flat;
     const strides = stridesOf(shape);
     let sum: Expr = this.b.const('index', 0);
     position.forEach((p, i) => {
@@ -199,7 +207,9 @@ export class Lowering {
     const b = this.b;
     const wraps = b.alu('lt', base, this.#index(sum));
     const made = this.#plus(base, b.alu('where', wraps, this.#index(size - sum), this.#index(-sum)));
-    this.#rolls.set(made, { base, shift: sum, size });
+    // Beside a border a position may lie outside, where nothing is read: it wraps around like no other, and may be another's by chance.
+    const { min, max } = bounds(base);
+    if (min >= 0 && max < size) this.#rolls.set(made, { base, shift: sum, size });
     return made;
   }
 

@@ -22,6 +22,7 @@ export const nodeOps = [
   'const',
   'iota',
   'alu',
+  'aluNumber',
   'cast',
   'bitcast',
   'reshape',
@@ -95,7 +96,7 @@ export class Node {
   readonly code: number;
   readonly shape: Ints;
   readonly arg: Ints;
-  /** The value of a `const`. */
+  /** The value of a `const`; the last operand of an `aluNumber`. */
   readonly value: number | bigint;
   /** Longest way down to computed values; bounds how much lazy work piles up. */
   readonly depth: number;
@@ -389,12 +390,13 @@ export const aluRows = Object.fromEntries(
   aluNames.map((op, i): [AluOp, AluRow] => [op, { arg: internInts([i]), compares: aluOps[op].compares === true }]),
 ) as Readonly<Record<AluOp, AluRow>>;
 
-const [aluCode, constCode] = [opIds.alu * 16, opIds.const * 16];
+const [aluCode, constCode, numberCode] = [opIds.alu * 16, opIds.const * 16, opIds.aluNumber * 16];
 
 // By the code, which is shorter than asking for the op.
-const [leafId, constId] = [opIds.leaf, opIds.const];
+const [leafId, constId, numberId] = [opIds.leaf, opIds.const, opIds.aluNumber];
 export const isLeaf = (node: Node): boolean => node.code >> 4 === leafId;
 export const isConst = (node: Node): boolean => node.code >> 4 === constId;
+export const isAluNumber = (node: Node): boolean => node.code >> 4 === numberId;
 
 /** An elementwise op on nodes of one dtype; shapes are equal or rank 0. */
 export function aluNode(row: AluRow, sources: readonly Node[]): Node {
@@ -405,9 +407,21 @@ export function aluNode(row: AluRow, sources: readonly Node[]): Node {
   return new Node('alu', last.dtype, shape, sources, row.arg, 0, codeLike(aluCode, last));
 }
 
-/** A number of rank 0, of the dtype of a node of floats. */
-export const floatLike = (node: Node, value: number): Node =>
-  new Node('const', node.dtype, noInts, noNodes, noInts, value, codeLike(constCode, node));
+const comparedCode = codeOf('aluNumber', 'bool');
+
+/** An elementwise op on a node of floats and a number: what `aluNode` makes of it and a constant, as one node instead of two. */
+export const aluNumberNode = (row: AluRow, node: Node, value: number): Node => {
+  const code = row.compares ? comparedCode : codeLike(numberCode, node);
+  return new Node('aluNumber', node.dtype, node.shape, [node], row.arg, value, code);
+};
+
+/** The number of such a node as a constant of rank 0, and the op that takes it. */
+export function partsOf(node: Node): readonly [number: Node, op: Node] {
+  const [first] = node.sources as [Node];
+  const number = new Node('const', first.dtype, noInts, noNodes, noInts, node.value, codeLike(constCode, first));
+  const op = new Node('alu', node.dtype, node.shape, [first, number], node.arg);
+  return [number, op];
+}
 
 const wholes = Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
 

@@ -31,8 +31,14 @@ export interface Region {
 const functionCost = 12;
 const functionWeight = 4;
 
+/** A constant is an operand of what it is for. It counts all the same: one that is a launch scalar takes room among the arguments. */
+const constantWeight = 0.5;
+
 /** How much code a vertex is. */
-export const codeWeight = (v: Vertex): number => (v.op === 'alu' && ownCost(v) >= functionCost ? functionWeight : 1);
+export function codeWeight(v: Vertex): number {
+  if (v.op === 'const') return constantWeight;
+  return v.op === 'alu' && ownCost(v) >= functionCost ? functionWeight : 1;
+}
 
 /** Additions that a vertex itself takes per position. A concatenation chooses between its parts. */
 function ownCost(v: Vertex): number {

@@ -8,6 +8,7 @@ import { sizeOf } from '../base/shape.ts';
 import { axesOf } from '../kernel/bounds.ts';
 import { costOf } from '../kernel/estimate.ts';
 import type { Expr } from '../kernel/expr.ts';
+import { behindProducts } from './behind-products.ts';
 import type { Graph, Vertex } from './canonical.ts';
 import { type Epilogues, type FusedEpilogue, findEpilogues } from './epilogue.ts';
 import { cheap, type Group, isRoutine, type Limits, reductionGroups, requiredStores, worthStoring } from './fuse.ts';
@@ -27,6 +28,7 @@ export function schedule(graph: Graph, limits: Limits & { readonly matmulEpilogu
   for (const v of live) {
     if (isRoutine(v)) for (const s of routineSources(v)) wanted.add(s.vertex);
   }
+  if (limits.matmulEpilogue) for (const v of behindProducts(live)) wanted.add(v);
   for (const v of [...wanted]) if (v.op === 'leaf' || v.size === 0) wanted.delete(v);
   const apart = new Set<Vertex>();
   const known = new LoweredGroups();

@@ -9,7 +9,7 @@
 
 import { is64BitInt } from '../base/dtype.ts';
 import { internInts } from './intern.ts';
-import { drawnArg, fixedArg, type IndexCheck, isConst, isLeaf, type Node } from './node.ts';
+import { drawnArg, fixedArg, type IndexCheck, isAluNumber, isConst, isLeaf, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */
@@ -47,6 +47,10 @@ const largestOpened = 2 ** 31;
 
 /** The launch scalars of a node, given its number in the trace: a constant's value, where a slice starts, how far a roll goes. */
 export function scalarsOf(node: Node, number: number, opened: Opened): readonly number[] {
+  if (isAluNumber(node)) {
+    const v = node.value as number;
+    return bakedFloat(v) === 0 || (isOpened(opened, number) && Number.isFinite(v)) ? [v] : none;
+  }
   if (node.op === 'const') {
     const told = bakedId(node) === 0 || (isOpened(opened, number) && tellable(node));
     return told ? [Number(node.value)] : none;
@@ -66,21 +70,33 @@ const bakedBig = new Map<string, number>();
 const mostBaked = 1 << 14;
 let nextBaked = 100;
 
-/** 0 for a launch scalar, else a number that stands for this very value. */
+/** 0 for a launch scalar, else a number that stands for this very value of a constant. */
 export function bakedId(node: Node): number {
   const v = node.value;
   if (node.arg === drawnArg) return 0;
   if (typeof v === 'number') {
-    if (mayBeBaked(v)) {
-      if (Object.is(v, -0)) return 1;
-      const known = baked.get(v);
-      if (known !== undefined) return known;
-    }
-    if (tellable(node)) return 0;
+    const known = simpleId(v);
+    if (known !== 0 || tellable(node)) return known;
   } else if (tellable(node)) {
     return baked.get(Number(v)) ?? 0;
   }
-  // Infinities, NaN, integers that a double cannot carry, and what was asked to be fixed.
+  return rareId(v);
+}
+
+/** As `bakedId`, for a number that is a float. */
+export function bakedFloat(v: number): number {
+  const known = simpleId(v);
+  return known !== 0 || Number.isFinite(v) ? known : rareId(v);
+}
+
+/** The number that stands for a simple value; 0 for all others. */
+function simpleId(v: number): number {
+  if (!mayBeBaked(v)) return 0;
+  return Object.is(v, -0) ? 1 : (baked.get(v) ?? 0);
+}
+
+/** Infinities, NaN, integers that a double cannot carry, and what was asked to be fixed. */
+function rareId(v: number | bigint): number {
   const text = String(v);
   let id = bakedBig.get(text);
   if (id === undefined) {
@@ -102,12 +118,12 @@ let checks: IndexCheck[] = [];
 let opened: Opened = null;
 let draws: number[] = [];
 
-/** Makes room for some more words of the key. */
-function room(words: number): void {
-  if (length + words <= key.length) return;
+/** The key, with room for some more words. */
+function room(words: number): Int32Array {
+  if (length + words <= key.length) return key;
   const larger = new Int32Array(2 * (length + words));
   larger.set(key);
-  key = larger;
+  return (key = larger);
 }
 
 /** Traces the graph below `outputs`. */
@@ -162,12 +178,11 @@ function enter(node: Node): boolean {
   node.mark = epoch;
   dtypes |= 1 << (node.code & 15);
   if (node.storage !== null || isLeaf(node)) {
-    node.number = nodes.length;
-    nodes.push(node);
+    node.number = nodes.push(node) - 1;
     leaves.push(node);
-    room(2);
-    key[length++] = node.code & 15;
-    key[length++] = node.shape.id;
+    const words = room(2);
+    words[length++] = node.code & 15;
+    words[length++] = node.shape.id;
     return false;
   }
   if (node.check) checks.push(node.check);
@@ -179,23 +194,35 @@ function enter(node: Node): boolean {
 /** Writes down a node whose sources are written down. */
 function leave(node: Node): void {
   const { sources } = node;
-  node.number = nodes.length;
-  nodes.push(node);
-  room(4 + sources.length);
-  key[length++] = node.code;
-  key[length++] = node.shape.id;
-  if (isConst(node)) {
+  const number = nodes.push(node) - 1;
+  node.number = number;
+  // In names of this function: what others could change in between would be looked up again for every word.
+  const words = room(5 + sources.length);
+  let at = length;
+  words[at++] = node.code;
+  words[at++] = node.shape.id;
+  if (isAluNumber(node)) {
+    const v = node.value as number;
+    const id = bakedFloat(v);
+    const told = id === 0 || (opened !== null && isOpened(opened, number) && Number.isFinite(v));
+    if (told) scalars.push(v);
+    words[at++] = node.arg.id;
+    words[at++] = told ? 0 : id;
+    words[at++] = node.handles > 0 ? 1 : 0;
+    words[at++] = sources[0]!.number;
+  } else if (isConst(node)) {
     const id = bakedId(node);
     if (node.arg === drawnArg) draws.push(scalars.length);
-    const told = id === 0 || (opened !== null && isOpened(opened, node.number) && tellable(node));
-    key[length++] = told ? 0 : id;
+    const told = id === 0 || (opened !== null && isOpened(opened, number) && tellable(node));
+    words[at++] = told ? 0 : id;
     if (told) scalars.push(Number(node.value));
-    return;
+  } else {
+    words[at++] = opened === null ? node.arg.id : openedArg(node);
+    // A computed value that a tensor still holds is kept if the program stores it anyway.
+    words[at++] = 2 * sources.length + (node.handles > 0 ? 1 : 0);
+    for (let i = 0; i < sources.length; i++) words[at++] = sources[i]!.number;
   }
-  key[length++] = opened === null ? node.arg.id : openedArg(node);
-  // A computed value that a tensor still holds is kept if the program stores it anyway.
-  key[length++] = 2 * sources.length + (node.handles > 0 ? 1 : 0);
-  for (let i = 0; i < sources.length; i++) key[length++] = sources[i]!.number;
+  length = at;
 }
 
 /** What is left of an argument without the numbers that are launch scalars; no id is below 0. */

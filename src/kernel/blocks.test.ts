@@ -64,6 +64,8 @@ describe('stretches of a block computed together', () => {
   it('are left alone where blocks do not fit, are too short, or have nothing in common', () => {
     // 240 is a block and most of another: the size over that of a block is a fraction.
     for (const n of [500, 240, 320]) expect(inBlocks(drawn([n]))).toBeNull();
+    // Shorter than two stretches: a division leaves the number of the stretch, and the last one is not whole.
+    for (const n of [65, 100, 127]) expect(inBlocks(drawn([n]))).toBeNull();
     expect(inBlocks(drawn([512], { stretch: 4 }))).toBeNull();
     expect(inBlocks(drawn([512], { rounds: 3 }))).toBeNull();
     expect(inBlocks(drawn([512], { shared: false }))).toBeNull();

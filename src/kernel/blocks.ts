@@ -79,8 +79,8 @@ function* blocksOf({ space, outputs }: Kernel, last: number): Generator<Blocks, 
     if (position?.kind !== 'axis' || position.axis >= space.length || length === 0) continue;
     const { axis, size } = position;
     const stretches = count || size / length;
-    const fits =
-      Number.isInteger(stretches) && stretches > 1 && stretches <= mostStretches && size % (length * stretches) === 0;
+    const few = Number.isInteger(stretches) && stretches > 1 && stretches <= mostStretches;
+    const fits = few && size % (length * stretches) === 0;
     if (fits && (axis !== last || length >= shortest)) yield { axis, count: stretches, length };
   }
 }

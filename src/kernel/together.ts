@@ -22,14 +22,14 @@ export interface Together {
 /** Every position by itself. */
 export const alone = (kernel: Kernel): Together => ({ kernel, axis: -1, count: 1, stride: 0 });
 
-/** `axis` is one of the output's, and `count` divides its size. */
+/** `axis` is one of the output's. Where `count` does not divide its size, the last positions are left out. */
 export function together(kernel: Kernel, axis: number, count: number, b = new Exprs()): Together {
   const { accumulators, outputs } = kernel;
   const copies = Array.from({ length: count }, (_, u) => {
     const copy = rewriter(b, (e) => {
       if (e.kind === 'acc') return b.acc(e.type, u * accumulators.length + e.slot);
       if (e.kind !== 'axis' || e.axis !== axis) return undefined;
-      const block = b.alu('mul', b.axis(axis, e.size / count), b.const('index', count));
+      const block = b.alu('mul', b.axis(axis, Math.floor(e.size / count)), b.const('index', count));
       return b.alu('add', block, b.const('index', u));
     });
     return {
@@ -40,7 +40,7 @@ export function together(kernel: Kernel, axis: number, count: number, b = new Ex
   return {
     kernel: {
       ...kernel,
-      space: kernel.space.map((n, i) => (i === axis ? n / count : n)),
+      space: kernel.space.map((n, i) => (i === axis ? Math.floor(n / count) : n)),
       accumulators: copies.flatMap((c) => c.accumulators),
       outputs: copies.flatMap((c) => c.outputs),
     },

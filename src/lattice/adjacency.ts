@@ -1,6 +1,7 @@
 // Adjacency in host memory as compressed sparse rows: the neighbours of v are neighbors[offsets[v] … offsets[v+1]-1], ascending.
 // The algorithms that visit vertices one by one (searches, centralities, communities) work on it, for grids and for any graph.
 
+import { blank } from './arrays.ts';
 import { LatticeTooLargeError } from './errors.ts';
 import type { Grid } from './grid.ts';
 import type { Mask } from './mask.ts';
@@ -32,39 +33,47 @@ export function gridAdjacency(grid: Grid, mask: Mask | null, where: string): Adj
 }
 
 /**
- * Rows along the last axis that lie at the same borders look alike: the first of each kind is written vertex by vertex, the others are
- * copies of it, moved.
+ * Slabs across an axis look alike unless they lie at a border: the first, the second and the last are filled, axis by axis; those between
+ * are copies of the second, moved.
  */
 function whole({ vertices, strides, size, dimensions: d, edges }: Grid): Adjacency {
-  const offsets = new Int32Array(vertices + 1);
-  const neighbors = new Int32Array(2 * edges);
-  /** The first row of each kind. */
-  const first = new Map<number, number>();
-  const x = new Int32Array(d);
-  for (let row = 0; row < vertices; row += size) {
-    let borders = 0;
-    for (let k = 0; k < d - 1; k++) borders = 4 * borders + (x[k]! > 0 ? 1 : 0) + (x[k]! < size - 1 ? 2 : 0);
-    const like = first.get(borders);
-    if (like === undefined) {
-      first.set(borders, row);
-      writeRow(offsets, neighbors, strides, size, x, row);
-    } else copyRow(offsets, neighbors, size, like, row);
-    for (let k = d - 2; k >= 0 && ++x[k]! === size; k--) x[k] = 0;
-  }
+  const offsets = blank(Int32Array, vertices + 1);
+  const neighbors = blank(Int32Array, 2 * edges);
+  offsets[0] = 0;
+  /** Index distances of the neighbours on the axes that are decided: in front of a vertex, and behind it. */
+  const below: number[] = [];
+  const above: number[] = [];
+  const fill = (axis: number, from: number): void => {
+    if (axis === d - 1) {
+      writeRow(offsets, neighbors, below, above, from, size);
+      return;
+    }
+    const stride = strides[axis]!;
+    const slab = (x: number): void => {
+      if (x > 0) below.push(stride);
+      if (x < size - 1) above.unshift(stride);
+      fill(axis + 1, from + x * stride);
+      if (x > 0) below.pop();
+      if (x < size - 1) above.shift();
+    };
+    slab(0);
+    if (size > 2) slab(1);
+    for (let x = 2; x < size - 1; x++) copySlab(offsets, neighbors, from + stride, from + x * stride, stride);
+    slab(size - 1);
+  };
+  fill(0, 0);
   return { vertices, offsets, neighbors, weights: null };
 }
 
+/** The rows of the vertices along the last axis. */
 function writeRow(
   offsets: Int32Array,
   neighbors: Int32Array,
-  strides: readonly number[],
-  size: number,
-  x: Int32Array,
+  below: readonly number[],
+  above: readonly number[],
   row: number,
+  size: number,
 ): void {
-  const outer = strides.slice(0, -1);
-  const below = outer.filter((_, k) => x[k]! > 0);
-  const above = outer.filter((_, k) => x[k]! < size - 1).reverse();
   let at = offsets[row]!;
   for (let v = row, end = row + size; v < end; v++) {
     for (const s of below) neighbors[at++] = v - s;
@@ -75,20 +84,25 @@ function writeRow(
   }
 }
 
+/** The rows of `count` vertices once more, for those that lie at `to`. */
+function copySlab(offsets: Int32Array, neighbors: Int32Array, from: number, to: number, count: number): void {
+  const [start, end] = [offsets[from]!, offsets[from + count]!];
+  const begin = offsets[to]!;
+  copyMoved(neighbors.subarray(start, end), neighbors.subarray(begin, begin + end - start), to - from);
+  copyMoved(offsets.subarray(from + 1, from + count + 1), offsets.subarray(to + 1, to + count + 1), begin - start);
+}
+
 /** Four at a time: the loop takes longer than what it copies. */
-function copyRow(offsets: Int32Array, neighbors: Int32Array, size: number, from: number, to: number): void {
-  const [start, away] = [offsets[from]!, to - from];
-  const moved = offsets[to]! - start;
-  const end = offsets[from + size]!;
-  let i = start;
-  for (; i + 3 < end; i += 4) {
-    neighbors[i + moved] = neighbors[i]! + away;
-    neighbors[i + moved + 1] = neighbors[i + 1]! + away;
-    neighbors[i + moved + 2] = neighbors[i + 2]! + away;
-    neighbors[i + moved + 3] = neighbors[i + 3]! + away;
+function copyMoved(source: Int32Array, target: Int32Array, by: number): void {
+  const four = source.length & ~3;
+  let i = 0;
+  for (; i < four; i += 4) {
+    target[i] = source[i]! + by;
+    target[i + 1] = source[i + 1]! + by;
+    target[i + 2] = source[i + 2]! + by;
+    target[i + 3] = source[i + 3]! + by;
   }
-  for (; i < end; i++) neighbors[i + moved] = neighbors[i]! + away;
-  for (let k = 1; k <= size; k++) offsets[to + k] = offsets[from + k]! + moved;
+  for (; i < source.length; i++) target[i] = source[i]! + by;
 }
 
 function around({ vertices, strides, size, dimensions: d, edges }: Grid, { bytes: blocked }: Mask): Adjacency {

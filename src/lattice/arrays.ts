@@ -28,13 +28,14 @@ export const isNumeric = (x: unknown): x is Exclude<TypedArray, BigInt64Array | 
   isTyped(x) && !(x instanceof BigInt64Array || x instanceof BigUint64Array);
 export const isTensor = (x: unknown): x is Tensor => x instanceof Tensor;
 
-/** An array of the same type and length, to be written as a whole: where the platform can, it is not cleared before. */
-export function blankOf<T extends TypedArray>(x: T): T {
-  const Type = x.constructor as new (from: number | ArrayBufferLike) => T;
+/** An array to be written as a whole: where the platform can, it is not cleared before. */
+export function blank<T extends TypedArray>(
+  Type: { new (from: number | ArrayBufferLike): T; readonly BYTES_PER_ELEMENT: number },
+  length: number,
+): T {
+  const bytes = length * Type.BYTES_PER_ELEMENT;
   const { Buffer } = globalThis as { readonly Buffer?: { allocUnsafeSlow(bytes: number): Uint8Array } };
-  return x.byteLength < clearedBytes || !Buffer
-    ? new Type(x.length)
-    : new Type(Buffer.allocUnsafeSlow(x.byteLength).buffer);
+  return bytes < clearedBytes || !Buffer ? new Type(length) : new Type(Buffer.allocUnsafeSlow(bytes).buffer);
 }
 
 /** Below this, clearing takes no time. */

@@ -2,9 +2,10 @@
 // computed.
 
 import { checkMethods } from '../base/signatures.ts';
-import type { BorrowReport, OperationType, RouteExplanation } from '../index.ts';
+import type { BorrowReport, RouteExplanation } from '../index.ts';
 import { LatticeCatalytic } from './catalytic/lattice.ts';
 import { oneOf } from './errors.ts';
+import { hostReason, methodRows } from './explain.ts';
 import type { PathCacheStats } from './path-cache.ts';
 import type { Fallback } from './session.ts';
 import { latticeKinds, latticeSignatures } from './signatures.ts';
@@ -32,24 +33,28 @@ export class Lattice extends LatticeCatalytic {
     };
   }
 
-  /** Where a method would run, and why there. */
-  explain(method: string): RouteExplanation {
+  /**
+   * Where a call would run, and why there: the method, and the arguments it would get.
+   *
+   * ```ts
+   * import { Lattice } from 'gpuforge/lattice';
+   * const lattice = new Lattice({ dimensions: 2, size: 5 });
+   * lattice.explain('distancesFrom', 0).reason; // → 'distancesFrom is a formula as long as nothing is blocked'
+   * ```
+   */
+  explain(method: string, ...args: readonly unknown[]): RouteExplanation {
     this.session.check('explain');
-    const known = operations[oneOf('explain', 'method', method, Object.keys(operations))]!;
-    const op = !this.mask && formulas.has(method) ? 'host' : known;
-    const rt = this.session.runtime;
+    const { op } = methodRows[oneOf('explain', 'method', method, Object.keys(methodRows))]!;
     const { vertices } = this.grid;
-    if (rt && op !== 'host' && this.options.device === 'auto') return rt.routing.explain(op, vertices);
-    const reason =
-      op === 'host'
-        ? `${method} is arithmetic or a walk over the graph on the host`
-        : rt
-          ? `device: '${this.options.device}' was asked for`
-          : `no device is open yet; device: '${this.options.device}' is looked for on first use`;
+    const masked = this.mask !== null;
+    const kept = hostReason(method, args, { vertices, masked }, (size) => this.session.keptOnHost(size));
+    const rt = this.session.runtime;
+    if (rt && op !== 'host' && kept === null && this.options.device === 'auto') return rt.routing.explain(op, vertices);
+    const asked = `device: '${this.options.device}'`;
     return {
-      device: op === 'host' || !rt ? 'cpu' : (this.session.pin(rt, 'explain') ?? 'cpu'),
+      device: kept !== null || !rt ? 'cpu' : (this.session.pin(rt, 'explain') ?? 'cpu'),
       outcome: 'no_preference',
-      reason,
+      reason: kept ?? (rt ? `${asked} was asked for` : `no device is open yet; ${asked} is looked for on first use`),
       predictions: [],
       explored: false,
       op: op === 'host' ? 'graph_algorithm' : op,
@@ -59,36 +64,5 @@ export class Lattice extends LatticeCatalytic {
     };
   }
 }
-
-/** Arithmetic as long as nothing is blocked. */
-const formulas: ReadonlySet<string> = new Set(['analyze', 'metrics']);
-
-/** What the router is told about each method; `host` runs on the host whatever the device. */
-const operations: Readonly<Record<string, OperationType | 'host'>> = {
-  build: 'lattice_creation',
-  adjacency: 'lattice_creation',
-  shortestPath: 'path_finding',
-  shortestPaths: 'path_finding',
-  distancesFrom: 'path_finding',
-  reach: 'path_finding',
-  countWalks: 'path_finding',
-  distanceWithObstacles: 'path_finding',
-  distance: 'host',
-  allPaths: 'host',
-  countShortestPaths: 'host',
-  analyze: 'graph_algorithm',
-  metrics: 'graph_algorithm',
-  centrality: 'graph_algorithm',
-  communities: 'host',
-  xor: 'transform',
-  xorWithNewKey: 'transform',
-  transform: 'transform',
-  permuteAxes: 'transform',
-  reflect: 'transform',
-  rotate90: 'transform',
-  diffuse: 'transform',
-  matmul: 'matrix_multiply',
-  reduce: 'reduction',
-};
 
 checkMethods(Lattice.prototype, latticeSignatures, latticeKinds);

@@ -107,10 +107,17 @@ export class Session {
    */
   async onHost(op: OperationType, vertices: number, where: string): Promise<boolean> {
     this.check(where);
-    const { device, routing } = this.#options;
-    if (device === 'cpu' || (device === 'auto' && routing && vertices < smallVertices)) return true;
+    if (this.keptOnHost(vertices) !== null) return true;
     const rt = await this.open(where);
     return isHost(rt, this.chosen(rt, op, where, vertices));
+  }
+
+  /** Why a search or sum over so many vertices stays on the host whatever the router says; null where it is asked. */
+  keptOnHost(vertices: number): string | null {
+    const { device, routing } = this.#options;
+    if (device === 'cpu') return "device: 'cpu' was asked for";
+    if (device !== 'auto' || !routing || vertices >= smallVertices) return null;
+    return `the lattice is small: the host is done before a GPU has started (below ${smallVertices})`;
   }
 
   /** The device that work with these dtypes is pinned to; null leaves it to the router. */

@@ -52,7 +52,7 @@ const analysis = `async o:{method:'auto'|'levels',${batch}}?`;
 export const latticeSignatures: Readonly<Record<string, string>> = {
   'stats analyzeClosedForm estimateMemory': '',
   dispose: 'async',
-  explain: 'method:text',
+  explain: 'method:text ...args:any',
   countWalks: `async ${to} length:own o:{memory:'plain'|'borrow',buffers:tensor[],bits:number,compare:flag,${signal},${batch}}?`,
   distanceWithObstacles: `async ${to} o:{buffers:tensor[],seed:number,${signal},${batch}}?`,
   auxiliary: 'async pieces:number? pieceBytes:number?',

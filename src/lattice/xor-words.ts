@@ -17,7 +17,8 @@ const code =
   '20002000fd0004202001fd000420fd51fd0b042020002000fd0004302001fd000430fd51fd0b0430' +
   '200041c0006a2100200141c0006a22012002490d000b0b';
 
-const pieceBytes = 2 ** 16;
+/** Both pieces fit the first cache. */
+const pieceBytes = 2 ** 13;
 
 interface Machine {
   readonly to: Uint8Array;
@@ -32,7 +33,7 @@ let machine: Machine | null | undefined;
 function machineOf(): Machine | null {
   if (machine !== undefined) return machine;
   try {
-    const memory = new WebAssembly.Memory({ initial: (2 * pieceBytes) / 2 ** 16 });
+    const memory = new WebAssembly.Memory({ initial: 1 });
     const bytes = Uint8Array.from(code.match(/../g)!, (pair) => Number.parseInt(pair, 16));
     const { x } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { e: { m: memory } }).exports;
     const combine = x as (to: number, by: number, end: number) => void;

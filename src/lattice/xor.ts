@@ -1,7 +1,7 @@
 // XOR with a key, byte for byte: its own inverse for every type, floats and 64-bit integers included. The data is left as it is.
 
 import type { DType, Runtime, Tensor } from '../index.ts';
-import { blankOf, bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
+import { blank, bytesOf, type HostData, isTyped, kindOf, type TypedArray } from './arrays.ts';
 import { invalidArgument, KeyLengthError, ValueRangeError } from './errors.ts';
 import { Draws } from './threefry.ts';
 import { xorInPieces } from './xor-words.ts';
@@ -29,7 +29,7 @@ export function xorHost<T extends HostData>(data: T, key: T | number, o: XorOpti
 
 function xorTyped<T extends TypedArray>(data: T, key: T, o: XorOptions): T {
   checkKeyLength(data.length, key.length, o.cycle === true);
-  const result = blankOf(data);
+  const result = blank(data.constructor as Parameters<typeof blank<T>>[0], data.length);
   const [to, from, by] = [bytesOf(result), bytesOf(data), bytesOf(key)];
   combine(to, from, by.length === to.length ? by : repeated(by, to.length));
   return result;

@@ -16,14 +16,16 @@ export interface Left {
   readonly line: string;
 }
 
-interface Watched extends Left {
+interface Watched {
   /** Set while it waits to be watched, and never after: the tensor must not be reachable from here. */
   tensor: Handle | null;
-  /** Disposed of: nothing is left. */
-  gone: boolean;
+  /** Null once the tensor was disposed of: the registry holds this until the collector finds the tensor. */
+  node: Node | null;
+  readonly line: string;
 }
 
-const mostWaiting = 64;
+/** As long as the event loop does not turn nothing is collected anyway: those who wait for it lose nothing. */
+const mostWaiting = 1024;
 
 export class Backstop {
   /** Tensors that are watched. */
@@ -33,10 +35,10 @@ export class Backstop {
 
   constructor(found: (left: Left) => void) {
     this.#registry = new FinalizationRegistry((group) => {
-      for (const left of group) {
-        if (left.gone) continue;
+      for (const { node, line } of group) {
+        if (node === null) continue;
         this.count--;
-        found(left);
+        found({ node, line });
       }
     });
   }
@@ -44,14 +46,20 @@ export class Backstop {
   add(tensor: Handle, node: Node, line: string): void {
     if (this.#waiting.length === 0) nextTurn(this.settle);
     else if (this.#waiting.length >= mostWaiting) this.settle();
-    this.#waiting.push({ tensor, node, line, gone: false });
+    const left: Watched = { tensor, node, line };
+    tensor.guard = left;
+    this.#waiting.push(left);
   }
 
   /** A tensor was disposed of. */
   remove({ guard }: Handle): void {
     if (guard === null) return;
-    (guard as Guard).left.gone = true;
-    this.count--;
+    const left = guard instanceof Member ? guard.left : (guard as Watched);
+    if (left.node === null) return;
+    left.node = null;
+    // Those that wait are not counted yet.
+    if (left.tensor === null) this.count--;
+    left.tensor = null;
   }
 
   /** Watches what waited for it. */
@@ -63,19 +71,30 @@ export class Backstop {
     for (const left of waiting) {
       const { tensor, node } = left;
       left.tensor = null;
-      // Disposed of meanwhile, or a state of a recurrence that was given up: nothing to free.
-      if (tensor!.disposed || (!node.storage && node.sources.length === 0)) continue;
+      if (node === null) continue;
+      // A state of a recurrence that was given up: nothing to free.
+      if (!node.storage && node.sources.length === 0) {
+        left.node = null;
+        continue;
+      }
       this.count++;
       if (node.storage) this.#registry.register(tensor!, [left]);
-      else lazy.push(left);
-      tensor!.guard = { left, group: node.storage ? null : group } satisfies Guard;
+      else {
+        lazy.push(left);
+        tensor!.guard = new Member(left, group);
+      }
     }
     if (lazy.length > 0) this.#registry.register(group, lazy);
   };
 }
 
-/** What a watched tensor holds on to: the record of what it leaves, and its group, which lives as long as any member. */
-interface Guard {
+/** What a lazy tensor holds on to: the record of what it leaves, and its group, which lives as long as any member. */
+class Member {
   readonly left: Watched;
-  readonly group: object | null;
+  readonly group: object;
+
+  constructor(left: Watched, group: object) {
+    this.left = left;
+    this.group = group;
+  }
 }

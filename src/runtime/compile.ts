@@ -10,6 +10,7 @@ import { DisposedError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
+import type { Executable } from './executable.ts';
 import type { RuntimeHost } from './host.ts';
 import { type Recurrent, recipes } from './recipe.ts';
 import { leavesOf, run } from './replay.ts';
@@ -75,7 +76,7 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
     const known = signatures.find(args, inputs);
     const asked = known ?? signatures.learn(verified, args, inputs);
     last = asked;
-    if (recipes.any) recipes.restoreAll(inputs);
+    if (recipes.any) recipes.restore(inputs);
     const { draws } = asked.signature;
     let outputs: Node[];
     if (draws.length > 0) outputs = repeat(asked, known ? drawn(asked, host) : asked.scalars)(inputs);
@@ -98,8 +99,19 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
         signatures.clear();
       },
     },
-    kernels: { get: () => last?.signature.executable?.programs.map((p) => p.name) ?? [] },
+    kernels: { get: () => kernelsOf(last?.signature.executable) },
   }) as unknown as Compiled<A, R>;
+}
+
+const noKernels: readonly string[] = [];
+const kernelNames = new WeakMap<Executable, readonly string[]>();
+
+/** The names of a program's kernels: made once, since some ask after every call. */
+function kernelsOf(executable: Executable | null | undefined): readonly string[] {
+  if (!executable) return noKernels;
+  let names = kernelNames.get(executable);
+  if (!names) kernelNames.set(executable, (names = executable.programs.map((p) => p.name)));
+  return names;
 }
 
 const lastCalls = new WeakMap<object, () => Remembered | null>();

@@ -9,8 +9,8 @@ import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Decision } from '../governor/routing/types.ts';
 import type { Ints } from '../graph/intern.ts';
-import { isConst, type Node } from '../graph/node.ts';
-import { bakedId } from '../graph/trace.ts';
+import { isAluNumber, isConst, type Node } from '../graph/node.ts';
+import { bakedFloat, bakedId } from '../graph/trace.ts';
 import type { Executable } from './executable.ts';
 import { anywhere, type Want } from './want.ts';
 
@@ -23,6 +23,8 @@ interface EagerProgram {
   readonly dtypes: readonly DType[];
   /** What the key of a trace says of each operand: a constant's id, or `computed`. */
   readonly kinds: readonly number[];
+  /** As much of a number that the op itself has. */
+  readonly number: number;
   /** The places each operand is at. */
   readonly masks: readonly number[];
   /** Both operands are one and the same. */
@@ -42,6 +44,9 @@ function kindOf(node: Node): number {
   if (node.storage) return computed;
   return isConst(node) ? bakedId(node) : lazy;
 }
+
+/** What the key of a trace says of the number of an op; -1 if it has none. */
+const numberKind = (node: Node): number => (isAluNumber(node) ? bakedFloat(node.value as number) : -1);
 
 const suits = (want: Want, place: Place): boolean =>
   ((want.pin ?? want.prefer) === null || (want.pin ?? want.prefer) === place) &&
@@ -69,11 +74,11 @@ export class EagerPrograms {
     const { sources } = node;
     const { executable } = last;
     const { place } = executable;
-    if (sources.length !== last.kinds.length || node.check !== null) return null;
+    if (sources.length !== last.kinds.length || node.check !== null || numberKind(node) !== last.number) return null;
     if (last.epoch !== epoch || executable.generation !== place.generation) return null;
     if (last.wanted !== want.wanted || last.op !== want.op || (want !== anywhere && !suits(want, place))) return null;
     const buffers: (DeviceBuffer | undefined)[] = [];
-    let scalars: number[] | null = null;
+    let scalars: number[] | null = last.number === launchScalar ? [node.value as number] : null;
     let reach = 0;
     for (let i = 0; i < sources.length; i++) {
       const source = sources[i]!;
@@ -119,6 +124,7 @@ export class EagerPrograms {
       shapes: sources.map((s) => s.shape),
       dtypes: sources.map((s) => s.dtype),
       kinds: sources.map(kindOf),
+      number: numberKind(node),
       masks: sources.map((s) => s.storage?.mask ?? 0),
       twice,
       wanted: want.wanted,

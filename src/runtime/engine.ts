@@ -22,6 +22,7 @@ import { type Issuing, nowhere } from './issuing.ts';
 import type { Ledger } from './ledger.ts';
 import type { Programs } from './programs.ts';
 import { recipes } from './recipe.ts';
+import { rerun } from './rerun.ts';
 import { Residency } from './residency.ts';
 import { Results, releaseMade } from './results.ts';
 import { anywhere, type Want } from './want.ts';
@@ -146,10 +147,11 @@ export class Engine {
 
   /** The place of a run and its inputs, if some of them have to be waited for. */
   #far(nodes: readonly Node[], want: Want): { readonly place: Place; readonly leaves: readonly Node[] } | null {
-    this.#restore(nodes, want);
+    this.#revive(nodes, want);
     const wanted = uncomputed(nodes);
     if (wanted.length === 0) return null;
     const t = trace(wanted);
+    if (recipes.any && this.#restore(t.leaves, want)) return this.#far(nodes, want);
     if (!t.leaves.some(mustAwait)) return null;
     const { place } = this.programs.find(t, wanted, t.leaves, { ...want, awaits: true });
     this.#at = place;
@@ -177,13 +179,15 @@ export class Engine {
 
   /** The program that was run, if any. */
   #compute(nodes: readonly Node[], want: Want): Executable | null {
-    this.#restore(nodes, want);
+    this.#revive(nodes, want);
     const wanted = uncomputed(nodes);
     if (wanted.length === 0) return null;
     const again = wanted.length === 1 ? this.#again(wanted[0]!, want) : null;
     if (again) return again;
     const sources = wanted[0]!.sources;
     const t = trace(wanted);
+    // It may have been asked for itself, and what restores it traces too.
+    if (recipes.any && this.#restore(t.leaves, want)) return this.#compute(nodes, want);
     const { epoch } = this;
     const executable = this.programs.find(t, wanted, t.leaves, want);
     this.use(t.leaves, executable.place);
@@ -201,14 +205,25 @@ export class Engine {
     return executable;
   }
 
-  /** Brings back what was given up or lost below nodes. */
-  #restore(nodes: readonly Node[], want: Want): void {
-    if (!recipes.any && this.#ledger.storages.lost === 0) return;
+  /** Brings back what was lost below nodes, and for that what was given up there. */
+  #revive(nodes: readonly Node[], want: Want): void {
+    if (this.#ledger.storages.lost === 0) return;
+    this.#restoringFor(want, () => {
+      if (recipes.any) recipes.restoreAll(nodes);
+      if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes, (node) => this.compute([node]), want.unreadable);
+    });
+  }
+
+  /** Computes again those inputs of a run that were given up; false if there is none. */
+  #restore(leaves: readonly Node[], want: Want): boolean {
+    return this.#restoringFor(want, () => recipes.restore(leaves));
+  }
+
+  #restoringFor<T>(want: Want, restore: () => T): T {
     const outer = this.#restoring;
     this.#restoring = want;
     try {
-      if (recipes.any) recipes.restoreAll(nodes);
-      if (this.#ledger.storages.lost > 0) this.#recovery.revive(nodes, (node) => this.compute([node]), want.unreadable);
+      return restore();
     } finally {
       this.#restoring = outer;
     }
@@ -346,7 +361,7 @@ export class Engine {
     const checks = checked ? this.#checksOf(t, executable, buffers, outputs.length) : null;
     const first = plan.outputs[0]!;
     if (outputs.length === 1 && plan.kept.length === 0 && checks === null && first >= plan.leaves) {
-      this.results.attachOne(outputs[0]!, place, buffers[first]!, reach, by);
+      this.results.attachOne(outputs[0]!, place, buffers[first]!, reach, by, rerun(executable, t, this));
       return;
     }
     const nodes = [...outputs];

@@ -5,6 +5,7 @@ import type { Place } from '../devices/place.ts';
 import type { Decision, WorkItem } from '../governor/routing/types.ts';
 import type { Plan } from '../graph/plan.ts';
 import type { MadeBy } from '../graph/storage.ts';
+import type { Template } from '../graph/template.ts';
 
 /** A plan made ready for the device at a place. */
 export interface Executable {
@@ -35,6 +36,8 @@ export interface Entry {
     { readonly executable: Executable; readonly epoch: number; readonly decision: Decision | null }
   >;
   work: readonly WorkItem[] | null;
+  /** Its graph, for results that may have to be computed again. */
+  template: Template | null;
   readonly spares: Spares;
 }
 
@@ -54,6 +57,7 @@ export const newEntry = (): Entry => ({
   executables: [],
   choices: new Map(),
   work: null,
+  template: null,
   spares: { runs: 0, used: false, dropped: false },
 });
 

@@ -24,8 +24,7 @@ export class Lazies {
   readonly #watch: (tensor: Handle, node: Node) => void;
   /** Settles these and those. */
   readonly #settleAll: () => void;
-  #tensors: Handle[] = [];
-  #nodes: Node[] = [];
+  #waiting: Handle[] = [];
   #scheduled = false;
 
   constructor(watch: (tensor: Handle, node: Node) => void, settleAll: () => void, release: (group: Group) => void) {
@@ -38,14 +37,13 @@ export class Lazies {
   }
 
   add(tensor: Handle, node: Node): void {
-    const waiting = this.#nodes.length;
-    if (waiting >= many && (node.depth === 1 || waiting >= most)) this.settle();
+    const { length } = this.#waiting;
+    if (length >= many && (node.depth === 1 || length >= most)) this.settle();
     if (!this.#scheduled) {
       this.#scheduled = true;
       nextTurn(this.#turned);
     }
-    this.#tensors.push(tensor);
-    this.#nodes.push(node);
+    this.#waiting.push(tensor);
   }
 
   /** A tensor was disposed of. False if it is in no group. */
@@ -63,26 +61,28 @@ export class Lazies {
 
   /** Makes a group of what waits. */
   settle(): void {
-    if (this.#nodes.length === 0) return;
-    const [tensors, nodes] = [this.#tensors, this.#nodes];
-    this.#tensors = [];
-    this.#nodes = [];
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
     const token = new Token();
     const members: Node[] = [];
-    for (let i = 0; i < nodes.length; i++) {
-      const [tensor, node] = [tensors[i]!, nodes[i]!];
+    for (let i = 0; i < waiting.length; i++) {
+      const tensor = waiting[i]!;
       // Disposed of meanwhile, or a state of a recurrence that was given up: nothing to free.
-      if (tensor.disposed || (!node.storage && node.sources.length === 0)) continue;
-      if (node.storage || node.handles !== 1 || node.group !== null) {
+      if (tensor.disposed) continue;
+      const { node } = tensor;
+      if (node.storage === null && node.sources.length === 0) continue;
+      if (node.storage !== null || node.handles !== 1 || node.group !== null) {
         this.#watch(tensor, node);
         continue;
       }
       tensor.guard = token;
       members.push(node);
     }
-    if (members.length === 0) return;
+    const { length } = members;
+    if (length === 0) return;
     token.group = new Group(members);
-    this.count += members.length;
+    this.count += length;
     this.#registry.register(token, token.group);
   }
 }

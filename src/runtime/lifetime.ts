@@ -60,10 +60,13 @@ export class Lifetime {
 
   adopt(tensor: Handle, node: Node): void {
     if (node.size * 8 >= this.siteBytes && !node.site) this.#markSite(node);
-    const large = node.size * 8 > this.#unwatched && node.size * byteSize(node.dtype) > this.#unwatched;
-    if (node.tracked || large) this.#watch(tensor, node);
+    if (node.tracked || this.#isLarge(node)) this.#watch(tensor, node);
     if (this.#scopes.active > 0) this.#scopes.current()?.add(tensor);
     if (this.#issuing.on && !node.storage) this.#issuing.note(node);
+  }
+
+  #isLarge({ size, dtype }: Node): boolean {
+    return size * 8 > this.#unwatched && size * byteSize(dtype) > this.#unwatched;
   }
 
   /** Who wants to hear of leaks hears of lazy tensors one by one. */

@@ -92,7 +92,7 @@ const sums: Readonly<Record<string, string>> = {
 
 /** The op of a node as it is called. Integers are summed as floats only on the way to their mean. */
 function nameOf(node: Node): string {
-  if (node.op === 'alu') return args.aluOf(node);
+  if (node.op === 'alu' || node.op === 'aluNumber') return args.aluOf(node);
   if (node.op === 'scan') return `cum${args.scanOf(node).combine}`;
   if (node.op !== 'reduce') return node.op;
   return node.dtype === 'f64' ? 'mean' : args.reduceOf(node).op;

@@ -1,6 +1,6 @@
 // How states of a recurrence that were given up are computed again: the first state, and a number of steps.
 
-import { addUse, dropUse, type Node, remember, settle } from '../graph/node.ts';
+import { addUse, dropUse, isLeaf, type Node, remember, settle } from '../graph/node.ts';
 
 /** A traced function whose results may go into it again. */
 export interface Recurrent {
@@ -69,19 +69,28 @@ export const recipes = {
     return givenUp > 0;
   },
 
-  /** Computes again what the given nodes need and was given up. */
+  /** Computes again those of some nodes that were given up; false if there is none. What they are made from is not looked at. */
+  restore(nodes: readonly Node[]): boolean {
+    const found = nodes.filter(isGivenUp);
+    for (const n of found) restore(n);
+    return found.length > 0;
+  },
+
+  /** As `restore`, for everything that nodes are made from. */
   restoreAll(nodes: readonly Node[]): void {
-    if (givenUp === 0) return;
     const seen = new Set<Node>();
     const stack = [...nodes];
     for (let n = stack.pop(); n; n = stack.pop()) {
       if (seen.has(n)) continue;
       seen.add(n);
-      if (!n.storage && n.op === 'leaf') restore(n);
+      if (isGivenUp(n)) restore(n);
       stack.push(...n.sources);
     }
   },
 };
+
+/** A recipe without bytes: nothing else is a leaf that has none, but for what stands for the arguments of a compiled function. */
+const isGivenUp = (node: Node): boolean => node.storage === null && node.recipe !== null && isLeaf(node);
 
 const reachOf = (family: Family): number => 1 + Math.max(...family.first.map((n) => n.reach));
 
@@ -139,9 +148,7 @@ function present(family: Family): void {
 }
 
 function restore(node: Node): void {
-  const recipe = recipeOf(node);
-  if (!recipe) return;
-  const { family, steps } = recipe;
+  const { family, steps } = recipeOf(node)!;
   family.program.keeps = true;
   family.again ??= new Map();
   let from = 0;

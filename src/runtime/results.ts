@@ -34,12 +34,16 @@ export class Results {
     this.#storages = storages;
   }
 
-  /** One result in a buffer of its own. */
-  attachOne(node: Node, place: Place, buffer: DeviceBuffer, reach: number, by: MadeBy): void {
+  /** One result in a buffer of its own. `call`: how it is computed again, instead of from its sources. */
+  attachOne(node: Node, place: Place, buffer: DeviceBuffer, reach: number, by: MadeBy, call?: Replay | null): void {
     const storage = new Storage(place, buffer, this.#storages);
     storage.by = by;
-    if (place.mortal) settleMortal(node, storage, reach + 1);
-    else settle(node, storage);
+    if (!place.mortal) settle(node, storage);
+    else if (!call) settleMortal(node, storage, reach + 1);
+    else {
+      settle(node, storage);
+      remember(node, call, reach + 1);
+    }
   }
 
   /** The bytes of `nodes[i]` are in the buffer numbered `ids[i]`; numbers below 0 stand for no bytes at all. */

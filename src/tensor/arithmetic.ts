@@ -2,7 +2,7 @@
 
 import type { DType } from '../base/dtype.ts';
 import { checked } from '../base/signatures.ts';
-import { aluNode, dtypeBit, floatLike, type Node } from '../graph/node.ts';
+import { aluNode, aluNumberNode, dtypeBit, type Node } from '../graph/node.ts';
 import { type BinaryOp, binaryOps, floatBits } from './binary.ts';
 import type { ScalarInput } from './build.ts';
 import { TensorCore } from './core.ts';
@@ -236,7 +236,7 @@ export abstract class Arithmetic<D extends DType = DType> extends TensorCore<D> 
     const a = this.node;
     // The two common cases, kept short: a number, which takes the dtype of a float tensor,
     if (typeof other === 'number') {
-      if ((row.plain & floatBits & dtypeBit(a)) !== 0) return this.make<E>(aluNode(row.op!, [a, floatLike(a, other)]));
+      if ((row.plain & floatBits & dtypeBit(a)) !== 0) return this.make<E>(aluNumberNode(row.op!, a, other));
       return this.make<E>(row.build(a, other, name));
     }
     const b = this.own(other);

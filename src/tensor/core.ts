@@ -6,6 +6,7 @@
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
+import type { Ints } from '../graph/intern.ts';
 import { addHandle, addUse, dropHandle, dropUse, type Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
 import type { TensorHost } from './host.ts';
@@ -31,9 +32,24 @@ export interface ReadOptions<A> extends WaitOptions {
   readonly into?: A | undefined;
 }
 
+/** What a tensor that was disposed of still says of itself. It keeps nothing of what the tensor was computed from. */
+class Spent {
+  readonly dtype: DType;
+  readonly shape: Ints;
+
+  constructor({ dtype, shape }: Node) {
+    this.dtype = dtype;
+    this.shape = shape;
+  }
+
+  get size(): number {
+    return this.shape.product;
+  }
+}
+
 export abstract class TensorCore<D extends DType = DType> {
   readonly #host: TensorHost;
-  readonly #node: Node;
+  #node: Node | Spent;
   #disposed: false | true | string = false;
   /** For the library's own layers. */
   guard: object | null = null;
@@ -55,7 +71,7 @@ export abstract class TensorCore<D extends DType = DType> {
   /** Computes what has piled up. If that fails nobody gets to hold this tensor. */
   private cut(): void {
     try {
-      this.#host.compute([this.#node]);
+      this.#host.compute([this.node]);
     } catch (e) {
       this.dispose();
       throw e;
@@ -109,7 +125,7 @@ export abstract class TensorCore<D extends DType = DType> {
 
   /** The values went with a lost device, and nothing was kept from which they could be made again. */
   get lost(): boolean {
-    return this.#disposed === false && this.#host.lost(this.#node);
+    return this.#disposed === false && this.#host.lost(this.node);
   }
 
   /**
@@ -123,7 +139,7 @@ export abstract class TensorCore<D extends DType = DType> {
   /** The lazy node behind this tensor. For the library's own layers. */
   get node(): Node {
     if (this.#disposed !== false) throw usedAfterDispose(this, this.#disposed);
-    return this.#node;
+    return this.#node as Node;
   }
 
   /** The runtime behind this tensor. For the library's own layers. */
@@ -172,9 +188,12 @@ export abstract class TensorCore<D extends DType = DType> {
     // biome-ignore lint/complexity/noArguments: called for every tensor, so it is checked here and not around it.
     if (arguments.length > 0) throw tooMany();
     if (this.#disposed !== false) return;
+    const { node } = this;
     this.#disposed = this.#host.development ? callerLine() : true;
-    this.#host.forget(this, this.#node);
-    dropHandle(this.#node);
+    // The collector may take long to find the tensor: until then it must not hold what the node remembers.
+    this.#node = new Spent(node);
+    this.#host.forget(this, node);
+    dropHandle(node);
   }
 
   /**
@@ -274,7 +293,7 @@ export abstract class TensorCore<D extends DType = DType> {
    * @example String(rt.ones([2]).add(1)) // → 'Tensor(f32 [2], not computed)'
    */
   toString(): string {
-    const values = this.#disposed === false && this.computed ? printed(this.#node) : '';
+    const values = this.#disposed === false && this.computed ? printed(this.node) : '';
     return values ? `${named(this)} ${values}` : named(this);
   }
 

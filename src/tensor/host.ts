@@ -7,6 +7,8 @@ import type { Node } from '../graph/node.ts';
 /** A tensor as its runtime sees it. */
 export interface Handle {
   readonly disposed: boolean;
+  /** Until it is disposed of. */
+  readonly node: Node;
   /** Kept for the runtime's backstop, which frees what nobody disposes of; null until it watches the tensor. */
   guard: object | null;
   dispose(): void;

@@ -96,6 +96,13 @@ export class ForgeBackend implements KernelBackend {
 
   // What kernels read.
 
+  /** A kernel that multiplies comes next; `x`: what a convolution reads. */
+  beforeProduct(x: TensorInfo | undefined): void {
+    this.pending.beforeProduct();
+    const tensor = x && this.session.beside ? this.#data.get(x.dataId).tensor : null;
+    if (tensor) this.pending.beforeConvolution(tensor);
+  }
+
   /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
   tensorOf(x: TensorInfo): Tensor {
     const entry = this.#data.get(x.dataId);
@@ -108,6 +115,13 @@ export class ForgeBackend implements KernelBackend {
   floats(x: TensorInfo): Tensor | null {
     const { tensor } = this.#data.get(x.dataId);
     return tensor && tensor.dtype === 'f32' && sameShape(tensor.shape, x.shape) ? tensor : null;
+  }
+
+  /** A float32 input that is one number in host memory alone; null for everything else. */
+  numberOf(x: TensorInfo): number | null {
+    const { values, tensor, dtype } = this.#data.get(x.dataId);
+    if (tensor !== null || values === null || dtype !== 'float32' || values.length !== 1) return null;
+    return Math.fround(Number(values[0]));
   }
 
   partsOf(x: TensorInfo): ComplexPair {

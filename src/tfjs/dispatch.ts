@@ -4,7 +4,7 @@ import { Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
 import { Call, type Out, Reroute } from './kernel.ts';
 import { complexKernels, kernels, stringKernels } from './kernels/all.ts';
-import { directBinary } from './kernels/binary.ts';
+import { type DirectBinary, directBinary } from './kernels/binary.ts';
 import { conv } from './kernels/conv.ts';
 import { products } from './kernels/matmul.ts';
 import { directUnary } from './kernels/unary.ts';
@@ -23,7 +23,8 @@ export const kernelNames: readonly string[] = Object.keys(kernels);
 export function dispatch(kernel: string, routed: Routed): (params: Params) => TensorInfo | TensorInfo[] {
   const native = pick(kernels, kernel);
   const byKind = { numeric: native, complex64: pick(complexKernels, kernel), string: pick(stringKernels, kernel) };
-  const multiplies = Object.hasOwn(products, kernel) || Object.hasOwn(conv, kernel);
+  const convolves = Object.hasOwn(conv, kernel);
+  const multiplies = convolves || Object.hasOwn(products, kernel);
   const [one, two] = [pick(directUnary, kernel), pick(directBinary, kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
@@ -34,7 +35,7 @@ export function dispatch(kernel: string, routed: Routed): (params: Params) => Te
     }
     const kind = kindOf(inputs);
     const run = byKind[kind];
-    if (multiplies) backend.pending.beforeProduct();
+    if (multiplies) backend.beforeProduct(convolves ? inputs.x : undefined);
     if (!run) return routed.run(kernel, inputs, attrs, backend, native ? `it has ${kind} inputs` : 'no kernel of ours');
     const { session } = backend;
     const result = session.rt.scope(() => run(new Call(backend, inputs, attrs)));
@@ -52,12 +53,17 @@ function directOne(backend: ForgeBackend, f: (x: Tensor) => Tensor, x: TensorInf
   return tensor === null ? null : f(tensor);
 }
 
-type Two = (a: Tensor, b: Tensor) => Tensor;
-
-function directTwo(backend: ForgeBackend, f: Two, a: TensorInfo, b: TensorInfo): Tensor | null {
+function directTwo(backend: ForgeBackend, { f, either }: DirectBinary, a: TensorInfo, b: TensorInfo): Tensor | null {
   const [p, q] = [backend.floats(a), backend.floats(b)];
-  return p === null || q === null ? null : f(p, q);
+  if (p !== null && q !== null) return f(p, q);
+  // A number that was just written, as in `x.mul(0.5)`, is an argument of the op: no tensor is made for it.
+  if (p !== null && b.shape.length <= a.shape.length) return withNumber(f, p, backend.numberOf(b));
+  if (either && q !== null && a.shape.length <= b.shape.length) return withNumber(f, q, backend.numberOf(a));
+  return null;
 }
+
+const withNumber = (f: DirectBinary['f'], x: Tensor, value: number | null): Tensor | null =>
+  value === null ? null : f(x, value);
 
 const pick = <F>(table: Readonly<Record<string, F>>, name: string): F | null =>
   Object.hasOwn(table, name) ? table[name]! : null;

@@ -8,9 +8,11 @@
 //     one program, cut at the same point every time, so it is planned once,
 //   - when inputs that only wait for this work hold more than a quarter of the memory that is free,
 //   - in a microtask after the last op of a turn.
+// Where the device works beside the host, layers of convolutions are computed as far as they are known every few layers: the device
+// begins while the rest of the program is put together.
 // A flush that fails changes nothing: the error comes again where the value is read.
 
-import type { Runtime } from '../index.ts';
+import type { Runtime, Tensor } from '../index.ts';
 import type { Entry } from './store.ts';
 
 export interface FlushOptions {
@@ -28,6 +30,9 @@ const defaults = { auto: true, results: 128, assigns: 1 };
 /** Of the results that may wait, from how many on a product is a good place to cut. */
 const ripeShare = 3 / 4;
 
+/** Results after which the device is given what a convolution reads. */
+const startAfter = 6;
+
 /** Of the free memory, what disposed inputs of waiting work may hold. */
 const heldShare = 1 / 4;
 const unknownFree = 1 << 30;
@@ -39,6 +44,8 @@ export class Pending {
   #scheduled = false;
   /** Results since the last flush. */
   #made = 0;
+  /** Results since the device was given something. */
+  #unstarted = 0;
   #heldBytes = 0;
   #heldLimit = 0;
 
@@ -53,6 +60,7 @@ export class Pending {
 
   add(entry: Entry): void {
     this.#waiting.add(entry);
+    this.#unstarted++;
     if (++this.#made > this.#options.results) this.flush();
     else if (!this.#scheduled && this.#options.auto) {
       this.#scheduled = true;
@@ -64,6 +72,17 @@ export class Pending {
   /** A kernel that multiplies matrices comes next. */
   beforeProduct(): void {
     if (this.#made > this.#options.results * ripeShare) this.flush();
+  }
+
+  /** A convolution reads this tensor next. Only that is computed: what else waits may be disposed of before anybody needs it. */
+  beforeConvolution(input: Tensor): void {
+    if (this.#unstarted < startAfter || input.computed) return;
+    this.#unstarted = 0;
+    try {
+      this.#rt.compute(input);
+    } catch {
+      // Whoever reads the value is told.
+    }
   }
 
   /** An entry is gone. Its bytes may be held by what waits. */
@@ -89,6 +108,7 @@ export class Pending {
       this.#waiting.clear();
     }
     this.#made = 0;
+    this.#unstarted = 0;
     this.#heldBytes = 0;
     this.#heldLimit = 0;
   }

@@ -35,6 +35,9 @@ export class Session {
   /** The device that does most of the work computes in f64 too. */
   readonly wide: boolean;
 
+  /** The device that does most of the work computes beside the host. */
+  readonly beside: boolean;
+
   /** Every device can be read without a wait. */
   readonly synchronous: boolean;
 
@@ -50,6 +53,7 @@ export class Session {
     const open = rt.devices().filter((d) => d.open);
     const caps = open.map(({ id }) => rt.device(id).caps);
     this.wide = caps[0]?.dtypes.has('f64') ?? false;
+    this.beside = caps[0]?.host !== true;
     this.synchronous = caps.every((c) => c.syncRead);
   }
 

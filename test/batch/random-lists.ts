@@ -73,7 +73,7 @@ export async function compare(rt: Runtime, count: number, floats: boolean): Prom
     });
     // Some items twice, some shaped as matrices.
     const tensors = data.map((d) => rt.tensor(d, d.length % 2 === 0 ? [2, d.length / 2] : [d.length]) as Tensor);
-    if (tensors.length > 2) tensors[1] = tensors[0]!;
+    if (tensors.length > 2) tensors.splice(1, 1, tensors[0]!)[0]!.dispose();
     const op = (['square', 'add', 'multiply'] as const)[next(3)]!;
     const got = await batchElementwise(tensors, op, 3, { runtime: rt });
     for (let i = 0; i < got.length; i++) {
@@ -86,7 +86,7 @@ export async function compare(rt: Runtime, count: number, floats: boolean): Prom
       seen++;
     }
     const others = keys.map((k, i) => rt.fromBytes(k, tensors[i]!.dtype, [data[i]!.length]) as Tensor);
-    if (tensors.length > 2) others[1] = others[0]!;
+    if (tensors.length > 2) others.splice(1, 1, others[0]!)[0]!.dispose();
     const crossed = await batchXor(tensors, others, { runtime: rt });
     for (let i = 0; i < crossed.length; i++) {
       const want = bytes(data[i === 1 && tensors.length > 2 ? 0 : i]!);

@@ -268,6 +268,90 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     await job.remove();
   });
 
+  test('what cannot travel is refused by name: params, values, numbers of chunks at once', async () => {
+    const ring: Record<string, unknown> = {};
+    ring.own = ring;
+    for (const bad of [1n, ring])
+      await expect(transport.submit({ op: 'double' }, [{}, { params: bad as never }])).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('chunk 1'),
+      });
+    // Letters of three bytes each.
+    await expect(transport.submit({ op: 'double' }, [{ params: '…'.repeat(30_000) }])).rejects.toThrow(/90\d{3} bytes/);
+    for (const concurrency of [0, -1, 1.5, Number.NaN])
+      await expect(transport.worker(handlerOf({ ops: ops() }), cpu, { concurrency })).rejects.toMatchObject({
+        code: 'BAD_OPTION',
+      });
+    const odd: WireOps = {
+      nothing: (() => undefined) as never,
+      big: () => ({ value: 1n as never }),
+      long: () => ({ value: 'x'.repeat(2 << 20) }),
+      text: () => Promise.reject('only a text'),
+    };
+    const worker = await transport.worker(handlerOf({ ops: odd }), cpu);
+    const answers: Record<string, unknown> = {};
+    for (const op of Object.keys(odd)) [answers[op]] = await values(await transport.submit({ op, attempts: 1 }, [{}]));
+    expect(answers).toEqual({
+      nothing: null,
+      big: expect.stringContaining('not JSON'),
+      long: expect.stringContaining('return data as outputs'),
+      text: 'only a text',
+    });
+    await worker.close();
+  });
+
+  test('a source that fails ends its job; one that never ends is left when the job is cancelled', async () => {
+    async function* failing(): AsyncGenerator<ChunkInput> {
+      for (let i = 0; i < 3; i++) yield { params: i };
+      throw new RangeError('the disk is gone');
+    }
+    const id = `broken-${kind}`;
+    await expect(transport.submit({ op: 'double', id }, failing())).rejects.toThrow('the disk is gone');
+    const broken = (await transport.job(id))!;
+    expect((await broken.finished(AbortSignal.timeout(within(5000)))).state).toBe('cancelled');
+    await broken.remove();
+    let asked = 0;
+    async function* endless(): AsyncGenerator<ChunkInput> {
+      for (;;) yield { params: asked++ };
+    }
+    const name = `endless-${kind}`;
+    const submitting = transport.submit({ op: 'double', id: name }, endless());
+    while (asked < 1000) await new Promise((resolve) => setTimeout(resolve, 5));
+    await (await transport.job(name))!.cancel();
+    const job = await submitting;
+    expect((await job.status()).state).toBe('cancelled');
+    await job.remove();
+  });
+
+  test('closing ends what waits: a handler that never ends, a source that never does, whoever waits for a job', async () => {
+    const own = await open();
+    const stuck = await own.worker(() => new Promise(() => {}), cpu);
+    const job = await own.submit({ op: 'stuck' }, params(3));
+    let asked = 0;
+    async function* endless(): AsyncGenerator<ChunkInput> {
+      for (;;) {
+        yield { params: asked++ };
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    }
+    const waiting = job.finished().then(
+      (s) => s.state,
+      (e: Error) => e.message,
+    );
+    const submitting = own.submit({ op: 'more' }, endless()).then(
+      () => 'left',
+      (e: Error) => e.message,
+    );
+    while (asked < 20) await new Promise((resolve) => setTimeout(resolve, 5));
+    const start = performance.now();
+    await own.close();
+    expect(performance.now() - start).toBeLessThan(within(6000));
+    expect(await waiting).toMatch(kind === 'local' ? /cancelled/ : /was closed/);
+    expect(await submitting).toMatch(kind === 'local' ? /left/ : /was closed/);
+    await expect(own.submit({ op: 'x' }, [])).rejects.toThrow(/was closed/);
+    expect(stuck.stats().done).toBe(0);
+  });
+
   test('a job that was removed and is submitted anew under its id runs as a whole', async () => {
     const worker = await transport.worker(handlerOf({ ops: ops() }), cpu);
     const id = `anew-${kind}`;
@@ -307,6 +391,9 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     });
     const all = await failing.executeParallel({ op: 'odd' }, { onError: 'collect' });
     expect(all.map((o) => o.ok)).toEqual([true, false, true]);
+    // Of these jobs nobody knows the id: they are gone with their results, but for the one that failed.
+    const left = (await transport.jobs()).filter((j) => j.op === 'odd' || (j.op === 'double' && j.total === 3));
+    expect(left.map((j) => [j.op, j.dead])).toEqual([['odd', 1]]);
     await worker.close();
   });
 });
@@ -323,7 +410,13 @@ describe('ids and addresses', () => {
     await expect(openTransport('redis://example.com:6379')).rejects.toThrow(/password/);
     await expect(openTransport('nats://localhost')).rejects.toThrow(/no transport/);
     await expect(openTransport('here')).rejects.toThrow(/not an address/);
+    await expect(openTransport('redis://localhost:1', { lockMs: 0 })).rejects.toMatchObject({ code: 'BAD_OPTION' });
   });
+  it('where no Redis answers it says so within seconds', async (context) => {
+    if (noRedis !== null) context.skip(noRedis);
+    const error = await openTransport('redis://127.0.0.1:1').catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: 'NO_REDIS', message: expect.stringMatching(/127\.0\.0\.1:1.*ECONNREFUSED/) });
+  }, 60_000);
   it('http data is read by range and checked', async () => {
     const { createServer } = await import('node:http');
     const bytes = Uint8Array.from({ length: 100 }, (_, i) => i);

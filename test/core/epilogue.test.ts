@@ -158,6 +158,24 @@ describe.each(fusing)('matrix products on $name', (target) => {
     expect(step.kernels).toEqual(['matmul_f32_6x8x4_add_tanh']);
   });
 
+  it('stores bias and activation, not the product, where windows read them next', async () => {
+    const rt = await opened;
+    const layers = rt.compile((x: Tensor, k: Tensor, own: Tensor, bias: Tensor) => {
+      const point = x.conv2d(k, { layout: 'channelsLast' }).add(bias).maximum(0).minimum(6);
+      return point.conv2d(own, { padding: 1, groups: 4, layout: 'channelsLast' });
+    });
+    const [x, k] = [whole(rt, [2, 6, 5, 3], 'f32', 1), whole(rt, [1, 1, 3, 4], 'f32', 2)];
+    const [own, bias] = [whole(rt, [3, 3, 1, 4], 'f32', 3), whole(rt, [4], 'f32', 4)];
+    const got = layers(x, k, own, bias);
+    expect(layers.kernels).toHaveLength(2);
+    expect(layers.kernels[0]).toBe('matmul_f32_60x3x4_add_max_min');
+    expect(layers.kernels[1]).not.toContain('max');
+    const point = x.conv2d(k, { layout: 'channelsLast' }).compute();
+    const stored = point.add(bias).maximum(0).minimum(6).compute();
+    const want = stored.conv2d(own, { padding: 1, groups: 4, layout: 'channelsLast' });
+    expect(list(await got.data())).toEqual(list(await want.data()));
+  });
+
   it('gives the right results for random chains of random types', { timeout: 60_000 }, async () => {
     const rt = await opened;
     const have = rt.device(rt.devices().find((d) => d.open)!.id).caps.dtypes;

@@ -39,6 +39,30 @@ describe('kernel counts', () => {
     expect(kernels(rt, sum.add(rt.random.normal(f.shape, { seed: 2 })))).toHaveLength(1);
   });
 
+  it('takes one kernel for a depthwise convolution with what is behind it', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [1, 9, 9, 8]);
+    const kernel = await input(rt, [3, 3, 1, 8]);
+    const bias = await input(rt, [8]);
+    for (const stride of [1, 2]) {
+      const y = x.conv2d(kernel, { stride, padding: 1, groups: 8, layout: 'channelsLast' });
+      expect(kernels(rt, y.add(bias).maximum(0).minimum(6))).toHaveLength(1);
+    }
+  });
+
+  it('loops over windows that are too large to be written out', async () => {
+    const rt = await runtime();
+    const x = await input(rt, [40]);
+    expect(kernels(rt, x.windows([30]).sum({ axis: 1 }))).toHaveLength(1);
+    expect(list(x.windows([30]).max({ axis: 1 }))[0]).toBe(Math.max(...list(x).slice(0, 30)));
+  });
+
+  it('a pointwise convolution is a product without a copy', async () => {
+    const rt = await runtime();
+    const [x, kernel] = [await input(rt, [2, 5, 5, 8]), await input(rt, [1, 1, 8, 4])];
+    expect(kernels(rt, x.conv2d(kernel, { layout: 'channelsLast' }))).toEqual(['matmul_f32_50x8x4']);
+  });
+
   it.each(['clamp', 'zero', 'wrap'] as const)(
     'takes one kernel for each of several steps of a stencil (%s)',
     async (border) => {
@@ -344,5 +368,25 @@ describe('reshaped epilogues', () => {
     const t = x.sum({ axis: 2 }).reshape([3, 8]).add(1).reshape([4, 6]).mul(2);
     const sums = x.sum({ axis: 2 }).dataSync() as Float32Array;
     expect([...(t.dataSync() as Float32Array)]).toEqual([...sums].map((v) => Math.fround(Math.fround(v + 1) * 2)));
+  });
+});
+
+describe('positions beside a border', () => {
+  // Of two elements the one before the first is the last, unless it is not read at all.
+  it.each([1, -1, 3])('do not stand for those of a roll by %s', async (shift) => {
+    const rt = await runtime();
+    const x = rt.tensor([0, 1, 2, 3, 4, 5], [3, 2]).compute().roll(shift, 1);
+    const padded = x.pad(
+      [
+        [0, 0],
+        [1, 1],
+      ],
+      -9,
+    );
+    const [left, middle, right] = [0, 1, 2].map((k) => padded.slice([null, [k, k + 2]])) as [Tensor, Tensor, Tensor];
+    const sum = left.maximum(middle).maximum(right);
+    expect(kernels(rt, sum)).toHaveLength(1);
+    expect(list(sum)).toEqual([1, 1, 3, 3, 5, 5]);
+    expect(list(middle)).toEqual([1, 0, 3, 2, 5, 4]);
   });
 });

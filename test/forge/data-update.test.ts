@@ -63,7 +63,12 @@ const row = (minor: string) => `| ${minor} | >=3.11, <=3.15 | C++20 | CUDA 13.0,
 const same = KNOWN.replace('NEW', '');
 const newer = KNOWN.replace('NEW', row('2.15'));
 const drivers = (more: Record<string, { type: string }> = {}) =>
-  JSON.stringify({ '535': { type: 'lts branch' }, '580': { type: 'lts branch' }, '595': { type: 'production branch' }, ...more });
+  JSON.stringify({
+    '535': { type: 'lts branch' },
+    '580': { type: 'lts branch' },
+    '595': { type: 'production branch' },
+    ...more,
+  });
 
 const NOW = Date.UTC(2026, 10, 20);
 const TODAY = '2026-11-20';
@@ -94,7 +99,9 @@ describe('the pages of the publishers', () => {
       released: '2026-10',
       day: '2026-10-28',
     });
-    expect(read.releases).toContainEqual(expect.objectContaining({ minor: '2.5', pythonMax: '3.12', pythonTried: '3.13' }));
+    expect(read.releases).toContainEqual(
+      expect.objectContaining({ minor: '2.5', pythonMax: '3.12', pythonTried: '3.13' }),
+    );
     expect(read.kernelsOf).toEqual(['2.12', '2.13', '2.14']);
     expect(read.x64.get('13.0')).toEqual({
       cubins: ['7.5', '8.0', '8.6', '9.0', '10.0', '12.0'],
@@ -145,7 +152,10 @@ describe('gpuforge data check', () => {
       'check',
       {},
       output,
-      pages(newer.replace('<=(3.15, 3.15t experimental)', '<=3.14'), drivers({ '595': { type: 'lts branch' }, '640': { type: 'new feature branch' } })),
+      pages(
+        newer.replace('<=(3.15, 3.15t experimental)', '<=3.14'),
+        drivers({ '595': { type: 'lts branch' }, '640': { type: 'new feature branch' } }),
+      ),
     );
     expect(output.out).toContain('pytorch: PyTorch 2.15 is out (2026-10); the tables end with 2.14.1');
     expect(output.out).toContain('pytorch: PyTorch 2.14.1: Python 3.10 to 3.15 here, 3.10 to 3.14 there');

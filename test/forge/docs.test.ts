@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { catalogue } from '../../src/forge/explain/catalogue/index.ts';
 import * as forge from '../../src/forge/index.ts';
 import { play } from './fixtures/fixture.ts';
 import { machine } from './fixtures/machines.ts';
@@ -24,6 +25,15 @@ describe('the pages', () => {
       [...page('doctor.md').matchAll(/`([A-Z]+[A-Z0-9]*(?:-[A-Z0-9]+)+)`/g)].map((found) => found[1]!),
     );
     expect([...listed].sort()).toEqual([...raised].sort());
+  });
+
+  it('list every class of explain with its severity and title, and no other', () => {
+    const listed = [
+      ...page('explain.md').matchAll(/^\| `([a-z0-9-]+)` \| (critical|error|warning|information) \| (.+) \|$/gm),
+    ];
+    expect(listed.map(([, code, severity, title]) => [code, severity, title]).sort()).toEqual(
+      catalogue.map(({ code, severity, title }) => [code, severity, title]).sort(),
+    );
   });
 
   it.each([

@@ -105,7 +105,7 @@ RTX 4090 | 595.58.03 | linux | torch | 2.14.1 cu132
 RTX 4090 | 520.61.05 | linux | torch | 2.7.1 cu118
 RTX 4090 | 515.48.07 | linux | torch | none: too old for NVIDIA GeForce RTX 4090
 RTX 4090 | 580.95.05 | linux | torch 3.8 | 2.4.1 cu121
-RTX 4090 | 580.95.05 | linux | torch 3.7 | 1.13.1 cu117
+RTX 4090 | 580.95.05 | linux | torch 3.7 | 1.13.1 cu116
 RTX 4090 | 580.95.05 | linux | torch 3.6 | none: 3.6 was asked for
 RTX 4090 | 580.95.05 | linux | tensorflow 3.14 | none: 3.14 was asked for
 RTX 6000 Ada | 550.54.15 | linux | torch | 2.14.1 cu126

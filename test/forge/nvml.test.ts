@@ -9,7 +9,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as bundle } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { detect } from '../../src/forge/detect/detect.ts';
+import { type DetectOptions, detect } from '../../src/forge/detect/detect.ts';
 import { telemetryStream } from '../../src/forge/detect/telemetry.ts';
 import { nodePorts } from '../../src/forge/ports-node.ts';
 import { within } from '../support/time.ts';
@@ -104,6 +104,31 @@ describe.skipIf(compiler === undefined)('the driver library in its child process
     expect({ ...here, ms: 0 }).toEqual({ ...there, ms: 0 });
     expect(direct.processes.spawned).toBe(0);
     expect(await direct.nvml.query(path.join(folder, 'absent.so'), 5000)).toMatchObject({ outcome: 'failed' });
+  });
+
+  it('may start while files are read; the question takes it over, a failed start included', async () => {
+    const direct = nodePorts({ isolation: 'none', cacheFolder: folder, env: process.env });
+    await direct.nvml.prepare!(library);
+    expect(await direct.nvml.query(library, 5000)).toMatchObject({ outcome: 'ok', driver: '580.159.04' });
+    expect(await direct.nvml.query(library, 5000)).toMatchObject({ outcome: 'ok' });
+    await direct.nvml.prepare!(build('libmismatch2.so', '-DMISMATCH'));
+    expect(await direct.nvml.query(path.join(folder, 'libmismatch2.so'), 5000)).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringContaining('driver and library versions differ'),
+    });
+  });
+
+  it('is started early only where a card of NVIDIA is awake and its module loaded', async () => {
+    const prepared = async (name: Parameters<typeof machine>[0], options: DetectOptions = {}): Promise<number> => {
+      let calls = 0;
+      const fixture = play(machine(name));
+      await detect({ ...fixture, nvml: { ...fixture.nvml, prepare: async () => void calls++ } }, options);
+      return calls;
+    };
+    expect(await prepared('h200')).toBe(1);
+    expect(await prepared('h200', { tier: 0 })).toBe(0);
+    expect(await prepared('optimus')).toBe(0);
+    expect(await prepared('mi300x')).toBe(0);
   });
 
   it('completes a detection whose files name the same cards', async () => {

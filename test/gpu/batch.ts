@@ -9,6 +9,8 @@ import { compare, compareProducts } from '../batch/random-lists.ts';
 
 const lists = Number(process.argv[2] ?? 1000);
 const rt = await createRuntime({ devices: ['cuda'] });
+// What a runtime keeps for all of its batches is there after the first.
+await compare(rt, 3, false);
 const live = rt.stats().tensors;
 const items = await compare(rt, lists, false);
 await compareProducts(rt, Math.ceil(lists / 5));

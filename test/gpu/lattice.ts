@@ -12,6 +12,9 @@ import '../lattice/graphs.test.ts';
 import '../lattice/device-work.test.ts';
 import '../lattice/reversible.test.ts';
 import '../lattice/catalytic.test.ts';
+import '../lattice/overlap.test.ts';
+import '../lattice/promises.test.ts';
+import '../lattice/programs.test.ts';
 import { kinds } from '../lattice/devices.ts';
 import { runTests } from './vitest.ts';
 

@@ -47,7 +47,9 @@ export const describe = withEach((name: string, body: Body): void => {
   groups.pop();
 });
 
-export const it = withEach((name: string, body: Body): void => {
+/** Time limits of tests are left to whoever runs the bundle. */
+export const it = withEach((name: string, ...rest: readonly [Body] | readonly [object, Body]): void => {
+  const body = rest[rest.length - 1] as Body;
   cases.push({ name: [...groups, name].join(' > '), run: () => body() });
 });
 

@@ -124,6 +124,8 @@ describe.each(kinds)('on %s', (kind) => {
     const cases: readonly [number, number, number[]][] = [
       [3, 5, []],
       [2, 4, [5, 10]],
+      // A stretch of 25 elements is no whole number of vectors.
+      [2, 5, [11, 12, 13, 14]],
       [1, 2, []],
     ];
     for (const [d, n, blocked] of cases) {

@@ -25,6 +25,12 @@ async function open(devices: readonly ('cpu' | 'reference')[], faults: readonly 
   return { rt, lose: () => current!.lose('unplugged'), live: () => current!.counters().live };
 }
 
+const repeat = (x: Tensor, step: (t: Tensor) => Tensor, times: number): Tensor => {
+  let t = x;
+  for (let i = 0; i < times; i++) t = step(t);
+  return t;
+};
+
 describe.each([[['cpu']], [['cpu', 'reference']]] as const)('on %s', (devices) => {
   it('a value whose steps use one another, disposed of or not, is computed again', async () => {
     const { rt, lose } = await open(devices);
@@ -42,6 +48,43 @@ describe.each([[['cpu']], [['cpu', 'reference']]] as const)('on %s', (devices) =
     lose();
     expect([...(await r.add(b).data())]).toEqual([...(await b.data())].map((v, i) => Number(v) + Number(expected[i])));
     for (const t of [x, b, r]) t.dispose();
+    await rt.close();
+  });
+
+  it('a long expression is computed again from its inputs and numbers, bit by bit', async () => {
+    const { rt, lose } = await open(devices);
+    const [x, y] = [rt.tensor([0.3, -1.5, 2.25, 4]), rt.tensor([3, 1, 2, 7])];
+    const whole = rt.tensor(new BigInt64Array([5n, -7n, 2n ** 40n, 1n]));
+    let long: Tensor = x;
+    for (let i = 0; i < 12; i++)
+      long = long
+        .mul(0.99 - i / 100)
+        .add(y.mul(0.5))
+        .sub(-0.75)
+        .maximum(Number.NEGATIVE_INFINITY);
+    const noise = rt.random.normal([4]);
+    const results = [
+      long,
+      rt.where(long.greater(1.25), long.roll(1, 0), y.div(3)).sub(noise).add(long.sum().mul(0.125)),
+      repeat(
+        whole,
+        (t) =>
+          t
+            .mul(3n)
+            .add(11n)
+            .bitwiseXor(2n ** 33n)
+            .sub(1n),
+        6,
+      ),
+      repeat(y, (t) => t.mul(2).add(-0).minimum(Number.NaN).equal(Number.NaN).logicalNot().cast('f32').add(t), 5),
+    ];
+    // One by one: what is computed together remembers its steps.
+    const expected: Uint8Array[] = [];
+    for (const t of results) expected.push(await t.bytes());
+    for (let i = 0; i < 2; i++) {
+      lose();
+      for (const [k, t] of results.entries()) expect(await t.bytes(), `result ${k}`).toEqual(expected[k]);
+    }
     await rt.close();
   });
 

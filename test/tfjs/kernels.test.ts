@@ -1,27 +1,14 @@
 // Single kernels beside TF.js's CPU backend: values that dtypes treat in their own way, and shapes the suite has none of.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { TfjsBackend } from '../../src/tfjs/index.ts';
-import { difference, forge, outcomeOn, seeded, tf } from './support.ts';
+import { forge, same, seeded, tf } from './support.ts';
 
 let backend: TfjsBackend;
 beforeAll(async () => {
   backend = await forge({ name: 'forge' });
 });
 afterAll(() => backend.close());
-
-async function same(f: () => tf.Tensor | tf.Tensor[], tolerance = 1e-5): Promise<void> {
-  const want = await outcomeOn('cpu', f);
-  const got = await outcomeOn('forge', f);
-  expect(got.error === null ? null : got.error).toEqual(want.error === null ? null : expect.any(String));
-  expect(got.values.map((v) => [v.shape, v.dtype])).toEqual(want.values.map((v) => [v.shape, v.dtype]));
-  got.values.forEach(({ data }, i) => {
-    const expected = want.values[i]!.data;
-    const worst = difference(data, expected);
-    const at = Array.from(data).findIndex((v, k) => difference([v], [expected[k]!]) > tolerance);
-    if (worst > tolerance) throw new Error(`result ${i}, element ${at}: ${data[at]}, TF.js has ${expected[at]}`);
-  });
-}
 
 const floats = [
   0,

@@ -4,6 +4,7 @@ import * as cpu from '@tensorflow/tfjs-backend-cpu';
 import * as tf from '@tensorflow/tfjs-core';
 import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
 import '@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops.js';
+import { expect } from 'vitest';
 import type { RuntimeOptions } from '../../src/index.ts';
 import { type BackendOptions, registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
 
@@ -60,4 +61,18 @@ export function difference(a: ArrayLike<number>, b: ArrayLike<number>): number {
     worst = Math.max(worst, Number.isFinite(d) ? d / scale : Number.POSITIVE_INFINITY);
   }
   return worst;
+}
+
+/** A program gives on our backend (registered as 'forge') what it gives on TF.js's CPU backend: values, shapes, dtypes, or a refusal. */
+export async function same(f: () => tf.Tensor | tf.Tensor[], tolerance = 1e-5): Promise<void> {
+  const want = await outcomeOn('cpu', f);
+  const got = await outcomeOn('forge', f);
+  expect(got.error === null ? null : got.error).toEqual(want.error === null ? null : expect.any(String));
+  expect(got.values.map((v) => [v.shape, v.dtype])).toEqual(want.values.map((v) => [v.shape, v.dtype]));
+  got.values.forEach(({ data }, i) => {
+    const expected = want.values[i]!.data;
+    const worst = difference(data, expected);
+    const at = Array.from(data).findIndex((v, k) => difference([v], [expected[k]!]) > tolerance);
+    if (worst > tolerance) throw new Error(`result ${i}, element ${at}: ${data[at]}, TF.js has ${expected[at]}`);
+  });
 }

@@ -4,13 +4,14 @@
 // (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
 
 import { createHash } from 'node:crypto';
-import { checkJob, chunkText, describe } from '../chunk-id.ts';
-import { badArgument } from '../failures.ts';
+import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
+import { atMost, badArgument, badOption } from '../failures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
   type ChunkHandler,
   type ChunkInput,
+  closeMs,
   defaultAttempts,
   type JobDescriptor,
   type JobHandle,
@@ -21,7 +22,7 @@ import {
   type WorkerHandle,
   type WorkerOptions,
 } from '../transport.ts';
-import { loadPackages, type Packages, type Redis } from './connect.ts';
+import { checkAnswers, loadPackages, type Packages, type Redis } from './connect.ts';
 import { RedisJob, statusOf } from './job.ts';
 import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
@@ -47,6 +48,8 @@ export interface Queue {
   readonly lockMs: number;
   readonly checkMs: number;
   readonly news: News;
+  /** The transport was closed: nobody is told anything any more. */
+  closed(): boolean;
   /** A connection of its own, for what blocks. */
   connect(): Redis;
   bull(needs: Capability): InstanceType<Packages['bullmq']['Queue']>;
@@ -59,15 +62,23 @@ const chunkId = (chunk: ChunkDescriptor): string => createHash('sha256').update(
 const bulk = 500;
 
 export async function redisTransport(url: string, options: RedisOptions = {}): Promise<Transport> {
-  checkRedisUrl(url);
+  const address = checkRedisUrl(url);
+  for (const key of ['lockMs', 'checkMs'] as const) checkMs(key, options[key]);
   const packages = await loadPackages();
+  await checkAnswers(packages, url, address.host);
   return new RedisTransport(packages, url, options);
+}
+
+function checkMs(key: string, ms: number | undefined): void {
+  if (ms === undefined || (Number.isSafeInteger(ms) && ms >= 1)) return;
+  throw badOption('openTransport', key, ms, 'a whole number of ms, at least 1');
 }
 
 class RedisTransport implements Transport {
   readonly #queue: Queue;
   readonly #bulls = new Map<string, InstanceType<Packages['bullmq']['Queue']>>();
   readonly #workers = new Set<RedisWorker>();
+  readonly #submitting = new Set<Promise<JobHandle>>();
   #closed = false;
 
   constructor(packages: Packages, url: string, options: RedisOptions) {
@@ -82,12 +93,19 @@ class RedisTransport implements Transport {
       lockMs,
       checkMs,
       news: new News(packages.connect(url), keysOf(prefix).news),
+      closed: () => this.#closed,
       connect: () => packages.connect(url),
       bull: (needs) => this.#bull(needs),
     };
   }
 
-  async submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
+  submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
+    const submitting = this.#submit(job, chunks).finally(() => this.#submitting.delete(submitting));
+    this.#submitting.add(submitting);
+    return submitting;
+  }
+
+  async #submit(job: JobDescriptor, chunks: AsyncIterable<ChunkInput> | Iterable<ChunkInput>): Promise<JobHandle> {
     this.#check('submit');
     const checked = checkJob(job);
     const { id, op, needs = 'cpu', attempts = defaultAttempts, overflow, stragglers = '' } = checked;
@@ -95,18 +113,28 @@ class RedisTransport implements Transport {
     const descriptor = { id, op, needs, attempts, stragglers, overflow: overflow ? JSON.stringify(overflow) : '' };
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
     await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
+    const handle = new RedisJob(this.#queue, id, needs);
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
-    for await (const input of chunks) {
-      batch.push(describe(checked, index++, input));
-      if (batch.length < bulk) continue;
+    try {
+      for await (const input of chunks) {
+        this.#check('submit');
+        batch.push(describe(checked, index++, input));
+        if (batch.length < bulk) continue;
+        await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+        // A source that never ends is left when nobody wants its chunks any more.
+        if ((await redis.hget(keys.job(id), 'cancelled')) !== null) return handle;
+        await redis.hset(keys.job(id), 'submitted', index);
+        batch = [];
+      }
       await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
-      await redis.hset(keys.job(id), 'submitted', index);
-      batch = [];
+    } catch (error) {
+      // Half a job would never end.
+      await handle.cancel();
+      throw error;
     }
-    await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
     await redis.hset(keys.job(id), { submitted: index, total: index });
     await redis.publish(keys.news, id);
-    return new RedisJob(this.#queue, id, needs);
+    return handle;
   }
 
   /** Of a job that was submitted before, the chunks without a result. */
@@ -121,6 +149,7 @@ class RedisTransport implements Transport {
     if (chunks.length === 0) return;
     const bull = this.#bull(needs);
     while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
+    this.#check('submit');
     await bull.addBulk(
       chunks.map((data) => ({
         name: data.op,
@@ -133,7 +162,7 @@ class RedisTransport implements Transport {
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
     this.#check('worker');
-    const worker = await RedisWorker.start(this.#queue, handler, caps, options.concurrency ?? 1);
+    const worker = await RedisWorker.start(this.#queue, handler, caps, checkConcurrency(options));
     this.#workers.add(worker);
     return worker;
   }
@@ -155,6 +184,8 @@ class RedisTransport implements Transport {
     if (this.#closed) return;
     this.#closed = true;
     await Promise.all([...this.#workers].map((w) => w.close()));
+    // What is being submitted is cancelled with its next chunk; a source may never give one.
+    await atMost(closeMs, Promise.allSettled(this.#submitting));
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
     this.#queue.news.close();
     this.#queue.redis.disconnect();

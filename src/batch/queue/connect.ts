@@ -1,5 +1,6 @@
 // The packages of the queue, loaded when it is used: they are optional.
 
+import { ForgeError } from '../../index.ts';
 import { badArgument } from '../failures.ts';
 
 export type BullMQ = typeof import('bullmq');
@@ -31,5 +32,35 @@ export async function loadPackages(): Promise<Packages> {
       badArgument('openTransport', 'the queue needs packages that are not installed', 'npm install bullmq ioredis'),
       { cause },
     );
+  }
+}
+
+/** How long a Redis may take to answer when the queue is opened. Later on it may be away for as long as it likes. */
+const answerMs = 5000;
+
+/** Throws unless a Redis answers there: whoever opens a queue that is not there should not wait for ever. */
+export async function checkAnswers({ connect }: Packages, url: string, host: string): Promise<void> {
+  const redis = connect(url);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let last = 'it is silent';
+  redis.on('error', (error: Error) => {
+    last = error.message || String((error as { code?: string }).code ?? error);
+  });
+  try {
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(last)), answerMs);
+    });
+    await Promise.race([redis.ping(), late]);
+  } catch (cause) {
+    throw new ForgeError({
+      code: 'NO_REDIS',
+      message: `openTransport: no Redis answers at ${host}: ${(cause as Error).message}`,
+      fix: 'Start redis-server there, or give the address and password of one that runs.',
+      where: 'openTransport',
+      cause,
+    });
+  } finally {
+    clearTimeout(timer);
+    redis.disconnect();
   }
 }

@@ -1,6 +1,6 @@
 // A job in Redis, seen from whoever submitted it or asks for it.
 
-import { aborted } from '../failures.ts';
+import { aborted, badArgument } from '../failures.ts';
 import type {
   Capability,
   ChunkDescriptor,
@@ -153,6 +153,8 @@ export class RedisJob implements JobHandle {
 
   async #wait(mark: number, signal?: AbortSignal): Promise<void> {
     const told = await this.#queue.news.since(this.id, mark, signal);
+    if (this.#queue.closed())
+      throw badArgument('job', `the transport of job ${this.id} was closed`, 'Open one again, and ask it for the job.');
     if (!told) await this.#bury();
   }
 

@@ -5,11 +5,13 @@
 // that has too much to do. A worker with nothing to do may start a chunk of another one a second time, if its job asks for that.
 
 import { serves } from '../chunk-id.ts';
+import { atMost } from '../failures.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
   type ChunkDescriptor,
   type ChunkHandler,
+  closeMs,
   PermanentFailure,
   type WorkerCaps,
   type WorkerHandle,
@@ -86,7 +88,8 @@ export class RedisWorker implements WorkerHandle {
     this.#timer = null;
     this.#stop.abort();
     for (const { stop } of this.#running) stop.abort();
-    await Promise.all([...this.#bulls.values()].map((b) => b.close()));
+    // A handler may never end: without its connection the lock runs out, and its chunk goes to another worker.
+    await atMost(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
     // BullMQ leaves connections open that it was given.
     for (const c of this.#connections) c.disconnect();
     await this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0);

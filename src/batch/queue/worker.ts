@@ -1,5 +1,6 @@
 // `gpuforge worker`: takes chunks from a queue and computes them in a process of its own, until it is told to stop.
 
+import { checkConcurrency } from '../chunk-id.ts';
 import type { Transport, WorkerCaps, WorkerStats } from '../transport.ts';
 import { type RedisOptions, redisTransport } from './bullmq.ts';
 import { Executor } from './executor.ts';
@@ -28,13 +29,15 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     quarantined = resolve;
   });
   const { ops, folder, device } = settings;
+  const concurrency = checkConcurrency(settings);
   const executor = new Executor({ ops, folder, device, onQuarantine: () => quarantined() });
   let transport: Transport | null = null;
   try {
-    const found = await executor.start();
+    // First what is quickly found out: an address that is wrong should not cost a device that was opened for nothing.
     transport = await redisTransport(settings.redis, settings);
+    const found = await executor.start();
     const caps: WorkerCaps = { ...found, itemsPerSecond: {} };
-    const worker = await transport.worker(executor.handler, caps, { concurrency: settings.concurrency ?? 1 });
+    const worker = await transport.worker(executor.handler, caps, { concurrency });
     const close = async (): Promise<void> => {
       await worker.close();
       await transport!.close();

@@ -29,6 +29,9 @@ const headroom = 0.02;
 const mostHeadroom = 64 * 2 ** 20;
 const largestPiece = 32 * 2 ** 20;
 
+/** Of the device, what may be held beyond the usual bound: so little is not worth the driver's time in every round of a loop. */
+const negligible = 1 / 512;
+
 interface Piece {
   readonly bytes: number;
   readonly handle: number;
@@ -44,22 +47,28 @@ export interface ArenaOptions {
 export class VirtualArena extends SplitArena {
   readonly #memory: VirtualMemory;
   readonly #settle: () => void;
+  readonly #negligible: number;
   readonly #ranges: { readonly address: number; readonly bytes: number }[] = [];
   readonly #pieces = new Map<number, Piece>();
 
   /** Null if the addresses cannot be had. */
   static open(memory: VirtualMemory, options: ArenaOptions): VirtualArena | null {
-    const arena = new VirtualArena(memory, options.settle);
+    const arena = new VirtualArena(memory, options);
     const whole = roundUp(options.total, memory.granule);
     if (arena.#range(arena.small, whole) && arena.#range(arena.large, 4 * whole)) return arena;
     arena.close();
     return null;
   }
 
-  private constructor(memory: VirtualMemory, settle: () => void) {
+  private constructor(memory: VirtualMemory, { settle, total }: ArenaOptions) {
     super();
     this.#memory = memory;
     this.#settle = settle;
+    this.#negligible = roundDown(total * negligible, memory.granule);
+  }
+
+  protected override allowed(bytes: number, granule: number): number {
+    return Math.max(super.allowed(bytes, granule), this.peakWith(bytes) + this.#negligible);
   }
 
   override close(): void {

@@ -114,6 +114,7 @@ export class Copies {
   close(): void {
     this.#small.close();
     this.#large.close();
+    this.pinned.close();
   }
 
   /**
@@ -146,11 +147,9 @@ export class Copies {
     const { call } = this.#driver;
     if (b.fence !== 0 && b.fencedOn !== stream)
       this.#driver.check(call.cuStreamWaitEvent(stream, b.fence, 0), 'cuStreamWaitEvent');
-    if (b.used <= this.#progress.done) return;
-    const event = this.#events.record(this.#streams.compute);
-    this.#driver.check(call.cuStreamWaitEvent(stream, event, 0), 'cuStreamWaitEvent');
-    // A wait refers to the recording it saw, so the event can be used again.
-    this.#events.recycle(event);
+    this.#progress.behind(b.used, (event) =>
+      this.#driver.check(call.cuStreamWaitEvent(stream, event, 0), 'cuStreamWaitEvent'),
+    );
   }
 
   /** Enqueues the copy to an address in host memory, of a block that is given back if that fails; returns its stream. */

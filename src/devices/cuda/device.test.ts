@@ -176,7 +176,8 @@ describe('the CUDA device over a recording driver', () => {
     expect(located(large)).toBe(at);
     ffi.calls.length = 0;
     device.launch(p, [large, large], [1]);
-    expect(ffi.names()).toEqual(['cuLaunchKernel']);
+    // Behind so much work a point is set that later copies can wait for.
+    expect(ffi.names(['cuEventRecord'])).toEqual(['cuLaunchKernel']);
   });
 
   it.each([true, false])(
@@ -490,21 +491,80 @@ describe('the CUDA device over a recording driver', () => {
     expect(turned).toBe(true);
   });
 
-  it('keeps page-locked memory that was just used over a trim, and frees it after a rest', async () => {
-    const { ffi, device } = await open();
-    const b = device.allocate(1 << 20);
-    const clock = vi.spyOn(performance, 'now').mockReturnValue(1000);
-    try {
-      device.returnRead(device.readSync(b));
+  describe('page-locked memory', () => {
+    const locks = (ffi: MockCuda): string[] =>
+      ffi.names().filter((n) => n === 'cuMemHostAlloc' || n === 'cuMemFreeHost');
+
+    /** Reads buffers of these sizes, all at once, and returns what came. */
+    const readAll = (device: CudaDevice, sizes: readonly number[]): void => {
+      const read = sizes.map((n) => {
+        const b = device.allocate(n);
+        const bytes = device.readSync(b);
+        device.release(b);
+        return bytes;
+      });
+      for (const bytes of read) device.returnRead(bytes);
+    };
+
+    async function rested(sizes: readonly number[]): Promise<{ ffi: MockCuda; device: CudaDevice }> {
+      const opened = await open();
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(1000);
+      try {
+        readAll(opened.device, sizes);
+        clock.mockReturnValue(3001);
+        opened.ffi.calls.length = 0;
+        opened.device.trim();
+      } finally {
+        clock.mockRestore();
+      }
+      return opened;
+    }
+
+    it('stays over a trim if it was just used', async () => {
+      const { ffi, device } = await open();
+      readAll(device, [4 * MiB, 4 * MiB]);
       ffi.calls.length = 0;
       device.trim();
-      device.returnRead(device.readSync(b));
-      expect(ffi.names().filter((n) => n === 'cuMemHostAlloc' || n === 'cuMemFreeHost')).toEqual([]);
-      clock.mockReturnValue(3001);
-      device.trim();
-      expect(ffi.names()).toContain('cuMemFreeHost');
-    } finally {
-      clock.mockRestore();
-    }
+      readAll(device, [4 * MiB, 4 * MiB]);
+      expect(locks(ffi)).toEqual([]);
+    });
+
+    it('goes after a rest, but for a block of each size that was read', async () => {
+      const { ffi, device } = await rested([64, 4 * MiB, 4 * MiB, 4 * MiB, 10 * MiB, 10 * MiB]);
+      expect(locks(ffi)).toEqual(['cuMemFreeHost', 'cuMemFreeHost', 'cuMemFreeHost']);
+      // A device that is busy would be waited for here.
+      ffi.calls.length = 0;
+      for (const n of [64, 4 * MiB, 10 * MiB, 1000]) readAll(device, [n]);
+      expect(locks(ffi)).toEqual([]);
+    });
+
+    it('that stays is bounded', async () => {
+      const sizes = Array.from({ length: 12 }, (_, i) => 4 * (i + 1) * MiB);
+      const { ffi, device } = await rested(sizes);
+      // 4, 8, 12, 16 and 20 MiB are 60 of 64.
+      expect(locks(ffi)).toHaveLength(sizes.length - 5);
+      ffi.calls.length = 0;
+      readAll(device, [24 * MiB]);
+      expect(locks(ffi)).toContain('cuMemHostAlloc');
+    });
+
+    it('is there for a small read, however large the results are that are held', async () => {
+      const { ffi, device } = await open();
+      readAll(device, [64]);
+      const b = device.allocate(8_000_000);
+      const held = [device.readSync(b), device.readSync(b)];
+      ffi.calls.length = 0;
+      readAll(device, [64]);
+      expect(locks(ffi)).toEqual([]);
+      expect(held.every((bytes) => bytes.length === 8_000_000)).toBe(true);
+    });
+
+    it('goes when the device is closed', async () => {
+      const { ffi, device } = await open();
+      readAll(device, [64, 4 * MiB]);
+      const taken = ffi.names().filter((n) => n === 'cuMemHostAlloc').length;
+      await device.close();
+      expect(ffi.names().filter((n) => n === 'cuMemFreeHost')).toHaveLength(taken);
+    });
   });
 });

@@ -67,7 +67,9 @@ export class CudaDevice implements Device {
   readonly #compute: number;
   readonly #up: number;
   readonly #down: number;
-  readonly #progress = new Progress();
+  readonly #progress: Progress;
+  /** Bytes of the buffers of the last launch or replay. */
+  #touched = 0;
   readonly #pool: Arena;
   /** Released, but a copy is still under way. */
   #cooling: { readonly block: Stretch; readonly fence: number; readonly on: number }[] = [];
@@ -100,6 +102,7 @@ export class CudaDevice implements Device {
     this.#pool = openArena(driver, info);
     this.#events = new EventPool(driver, false);
     this.#timers = new EventPool(driver, true);
+    this.#progress = new Progress(this.#events, this.#compute);
     const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
     const streams = { compute: this.#compute, up: this.#up, down: this.#down };
     this.#copies = new Copies(driver, this.#events, streams, this.#progress, pinned, this.#waits);
@@ -196,11 +199,12 @@ export class CudaDevice implements Device {
       stamps.place(steps);
       this.#enqueue(p, steps, located, scalars);
       stamps.commit(id!, steps.length);
-      return;
+    } else {
+      this.#spans?.begin(id);
+      this.#enqueue(p, p.steps, located, scalars);
+      this.#spans?.end(id);
     }
-    this.#spans?.begin(id);
-    this.#enqueue(p, p.steps, located, scalars);
-    this.#spans?.end(id);
+    this.#progress.launched(this.#touched);
   }
 
   #enqueue(
@@ -253,15 +257,15 @@ export class CudaDevice implements Device {
     );
     return {
       replay: (bindings, scalars, id) => {
-        if (this.#spans === null) {
+        if (this.#spans === null) recording.replay(bindings, scalars);
+        else {
+          this.#driver.use(this.#context);
+          this.#settleAll('replay', needs, bindings as readonly CudaBuffer[]);
+          this.#spans.begin(id);
           recording.replay(bindings, scalars);
-          return;
+          this.#spans.end(id);
         }
-        this.#driver.use(this.#context);
-        this.#settleAll('replay', needs, bindings as readonly CudaBuffer[]);
-        this.#spans.begin(id);
-        recording.replay(bindings, scalars);
-        this.#spans.end(id);
+        this.#progress.launched(this.#touched);
       },
       ...(recording.exchange && {
         exchange: (...given) => {
@@ -480,9 +484,11 @@ export class CudaDevice implements Device {
   /** Buffers of a launch: there, large enough, and not being copied. What is too small would be read past its end. */
   #settleAll(name: string, needs: readonly number[], buffers: readonly CudaBuffer[]): void {
     const number = this.#progress.next();
+    this.#touched = 0;
     for (let i = 0; i < buffers.length; i++) {
       const b = buffers[i]!;
       b.used = number;
+      this.#touched += b.bytes;
       if (b.address < 0) this.#live(b);
       if (b.bytes < (needs[i] ?? 0)) throw tooSmall(this.id, name, i, b.bytes, needs[i]!);
       if (b.fence === 0) continue;

@@ -5,6 +5,7 @@
 // pool notably past the most that was ever in use, and when the driver has no more. So that this is enough, an idle segment
 // is cut only where what is free in segments that are in use stays a small part of the whole: one small block would keep all of it.
 // In a loop (see regrets.ts) cutting is no risk, since what fits once fits again: idle segments that do not fit are joined into one.
+// Where asking the driver may take long, some idle segments are spared (`spare`): one of each size stays, also over a trim.
 
 import { type IdleBlock, IdleBlocks } from '../idle.ts';
 import { Regrets } from '../regrets.ts';
@@ -36,15 +37,20 @@ interface Segment extends IdleBlock {
 export class SegmentArena extends SplitArena {
   readonly #source: MemorySource;
   readonly #settle: () => void;
+  readonly #spare: number;
   /** Segments that nothing is in use of; the others are regions of the maps. */
   readonly #idle = new IdleBlocks<Segment>();
   readonly #regrets = new Regrets(mostLearned);
 
-  /** `settle` waits until nobody uses idle blocks any more; called before their memory is given back. */
-  constructor(source: MemorySource, settle: () => void = () => {}) {
+  /**
+   * `settle` waits until nobody uses idle blocks any more; called before their memory is given back. `spare`: bytes that may be idle
+   * at any time.
+   */
+  constructor(source: MemorySource, settle: () => void = () => {}, spare = 0) {
     super();
     this.#source = source;
     this.#settle = settle;
+    this.#spare = spare;
   }
 
   override allocate(bytes: number): Stretch | null {
@@ -53,8 +59,14 @@ export class SegmentArena extends SplitArena {
   }
 
   override trim(): void {
+    const spared = this.#takeSpared();
     super.trim();
+    for (const segment of spared) this.#idle.put(segment);
     this.#regrets.clear();
+  }
+
+  override close(): void {
+    super.trim();
   }
 
   protected grow(map: Stretches, units: number): Stretch | null {
@@ -77,6 +89,18 @@ export class SegmentArena extends SplitArena {
       this.held -= size;
       this.#regrets.destroyed(size, this.peakWith(0));
     }
+  }
+
+  /** One idle segment of each size, small ones first, as far as they may be spared. */
+  #takeSpared(): Segment[] {
+    const spared: Segment[] = [];
+    let left = this.#spare;
+    for (let s = this.#idle.best(0); s && s.size <= left; s = this.#idle.best(s.size + 1)) {
+      spared.push(s);
+      left -= s.size;
+    }
+    for (const s of spared) this.#idle.take(s);
+    return spared;
   }
 
   #slab(bytes: number): Segment | null {
@@ -114,7 +138,7 @@ export class SegmentArena extends SplitArena {
   }
 
   #bound(bytes: number): number {
-    return this.allowed(bytes, slabBytes) + this.#regrets.allowance;
+    return this.allowed(bytes, slabBytes) + this.#regrets.allowance + this.#spare;
   }
 
   /** From the driver; when it has no more, after giving back everything idle. */

@@ -51,11 +51,14 @@ export class KernelStep implements StreamStep {
   readonly #home: StepHome;
   readonly #driver: Driver;
   readonly #words: Uint32Array;
+  /** The same memory: numbers of the most common type are written without a detour. */
+  readonly #floats: Float32Array;
   readonly #view: DataView;
   readonly #size: BigUint64Array;
   readonly #extra: BigUint64Array;
   readonly #buffers: readonly { readonly word: number; readonly index: number }[];
   readonly #borrowed: readonly { readonly word: number; readonly offset: number }[];
+  readonly #singles: readonly { readonly word: number; readonly index: number }[];
   readonly #scalars: readonly { readonly at: number; readonly index: number; readonly type: DType }[];
   /** The word of the slot; -1 if it has none. */
   #slot = -1;
@@ -72,6 +75,7 @@ export class KernelStep implements StreamStep {
     this.shared = shape.shared;
     const bytes = new ArrayBuffer(Math.max(8, shape.args.length * 8));
     this.#words = new Uint32Array(bytes);
+    this.#floats = new Float32Array(bytes);
     this.#view = new DataView(bytes);
     this.#size = new BigUint64Array(new ArrayBuffer(8));
     this.#size[0] = BigInt(shape.args.length * 8);
@@ -79,9 +83,10 @@ export class KernelStep implements StreamStep {
     // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END.
     this.#extra.set([1n, BigInt(driver.ffi.address(this.#words)), 2n, BigInt(driver.ffi.address(this.#size)), 0n]);
     this.extraAddress = driver.ffi.address(this.#extra);
-    const [buffers, borrowed, scalars] = [[], [], []] as [
+    const [buffers, borrowed, singles, scalars] = [[], [], [], []] as [
       { word: number; index: number }[],
       { word: number; offset: number }[],
+      { word: number; index: number }[],
       { at: number; index: number; type: DType }[],
     ];
     shape.args.forEach((a, i) => {
@@ -96,7 +101,8 @@ export class KernelStep implements StreamStep {
           borrowed.push({ word: 2 * i, offset: a.offset });
           break;
         case 'scalar':
-          scalars.push({ at: 8 * i, index: a.index, type: a.type });
+          if (a.type === 'f32') singles.push({ word: 2 * i, index: a.index });
+          else scalars.push({ at: 8 * i, index: a.index, type: a.type });
           break;
         case 'number':
           this.#put(2 * i, a.value);
@@ -110,6 +116,7 @@ export class KernelStep implements StreamStep {
     });
     this.#buffers = buffers;
     this.#borrowed = borrowed;
+    this.#singles = singles;
     this.#scalars = scalars;
   }
 
@@ -145,6 +152,13 @@ export class KernelStep implements StreamStep {
       if (words[word] === address >>> 0 && words[word + 1] === Math.floor(address / 2 ** 32)) continue;
       this.#put(word, address);
       changed = true;
+    }
+    const floats = this.#floats;
+    for (let i = 0; i < this.#singles.length; i++) {
+      const { word, index } = this.#singles[i]!;
+      const before = words[word];
+      floats[word] = scalars[index]!;
+      if (words[word] !== before) changed = true;
     }
     for (const { at, index, type } of this.#scalars) {
       const [low, high] = [words[at / 4], words[at / 4 + 1]];

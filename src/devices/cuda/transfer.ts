@@ -7,7 +7,7 @@
 import { OutOfMemory } from '../../errors.ts';
 import type { Driver } from './driver.ts';
 import type { EventPool } from './events.ts';
-import { SegmentArena } from './segments.ts';
+import { type MemorySource, SegmentArena } from './segments.ts';
 import type { Stretch } from './stretches.ts';
 
 interface Slot {
@@ -92,6 +92,12 @@ function allocatePinned(driver: Driver, bytes: number): { address: number; bytes
 /** Idle memory that was used so recently stays: it will be needed again, and locking pages takes 0.4 ms a MiB. */
 const restMs = 2000;
 
+/**
+ * So much of it stays however long it rests, a block of each size: the driver may lock pages only when the device is done with what it
+ * was told, and whoever reads then stands still.
+ */
+const spareBytes = 64 * 2 ** 20;
+
 /** Pinned host memory handed to the user: results of reads, and arrays to upload from. */
 export class PinnedPool {
   readonly #driver: Driver;
@@ -101,18 +107,21 @@ export class PinnedPool {
   readonly #lent = new WeakMap<ArrayBufferLike, Stretch>();
   readonly #collected: FinalizationRegistry<Stretch>;
   #lastUse = Number.NEGATIVE_INFINITY;
+  /** Never given back: small reads find room beside it, whatever becomes of the rest. */
+  #first: Stretch | null = null;
 
   /** `protect` keeps a buffer from being transferred to another thread, where its end would not be seen. */
   constructor(driver: Driver, limit: number, protect: (buffer: ArrayBuffer) => void) {
     this.#driver = driver;
     this.#limit = limit;
     this.#protect = protect;
-    this.#pool = new SegmentArena({
+    const source: MemorySource = {
       allocate: (bytes) => (driver.call.cuMemHostAlloc(driver.outAddress, bytes, portable) === 0 ? driver.u64() : 0),
       free: (address) => {
         driver.call.cuMemFreeHost(address);
       },
-    });
+    };
+    this.#pool = new SegmentArena(source, () => {}, spareBytes);
     this.#collected = new FinalizationRegistry((block) => this.#pool.release(block));
   }
 
@@ -123,6 +132,7 @@ export class PinnedPool {
 
   take(bytes: number): Stretch {
     this.#lastUse = performance.now();
+    this.#first ??= this.#pool.allocate(1);
     const block = this.#pool.allocate(Math.max(bytes, 1));
     if (block) return block;
     throw new OutOfMemory({
@@ -173,5 +183,12 @@ export class PinnedPool {
 
   trim(): void {
     if (performance.now() - this.#lastUse >= restMs) this.#pool.trim();
+  }
+
+  /** Gives back what nobody holds. Buffers that were lent stay valid. */
+  close(): void {
+    if (this.#first) this.#pool.release(this.#first);
+    this.#first = null;
+    this.#pool.close();
   }
 }

@@ -6,7 +6,13 @@
 
 import { compareVersions } from '../machine.ts';
 import type { TableName, Tables } from './schemas.ts';
-import { DRIVER_RELEASES, RELEASE_MD, type UpstreamBranch, type UpstreamPytorch, type UpstreamRelease } from './upstream.ts';
+import {
+  DRIVER_RELEASES,
+  RELEASE_MD,
+  type UpstreamBranch,
+  type UpstreamPytorch,
+  type UpstreamRelease,
+} from './upstream.ts';
 
 export interface Difference {
   readonly table: TableName;

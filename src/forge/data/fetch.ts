@@ -3,9 +3,7 @@
 const LIMIT_MS = 10_000;
 const MOST = 4 * 1024 * 1024;
 
-export type Fetched =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly detail: string };
+export type Fetched = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly detail: string };
 
 export type FetchText = (url: string) => Promise<Fetched>;
 

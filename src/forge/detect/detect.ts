@@ -24,7 +24,7 @@ import { cacheKey, readCache, writeCache } from './cache.ts';
 import { readHost } from './host.ts';
 import { readIntel } from './intel.ts';
 import { mergeNvidia, type NvidiaState } from './merge.ts';
-import { cudaFact, readNvidia, WSL_LIBRARIES } from './nvidia.ts';
+import { cudaFact, nvmlLibrary, readNvidia, WSL_LIBRARIES } from './nvidia.ts';
 import { readApple, readOthers } from './others.ts';
 import { describeOverride, gpuFromText, isEmpty, type Override, overrideFromEnv } from './override.ts';
 import { scanPci } from './pci.ts';
@@ -83,6 +83,9 @@ export async function detect(ports: Ports, options: DetectOptions = {}): Promise
 async function detectFresh(ports: Ports, options: DetectOptions, override: Override): Promise<Machine> {
   const tier = options.tier ?? 2;
   const probes: Probe[] = [];
+  const pci =
+    ports.platform === 'linux' ? guard<readonly PciFacts[]>('pci', probes, [], () => scanPci(ports.files)) : [];
+  if (tier >= 1 && isEmpty(override)) await prepareNvml(ports, pci, options.wake ?? false);
   const host = overriddenHost(readHost(ports), override);
   const visibility = readVisibility(ports);
   const overrides = isEmpty(override) ? [] : describeOverride(override);
@@ -91,7 +94,7 @@ async function detectFresh(ports: Ports, options: DetectOptions, override: Overr
     return machineOf(host, gpus, overriddenDrivers(gpus, override), { visibility, overrides, probes, warnings: [] });
   }
 
-  const found = await findDevices(ports, host, tier, options.timeoutMs ?? TIMEOUT_MS, probes);
+  const found = await findDevices(ports, host, pci, tier, options.timeoutMs ?? TIMEOUT_MS, probes);
   let { gpus, drivers } = found;
   if (override.driver && drivers.nvidia) drivers = { ...drivers, nvidia: driverOf(override.driver, drivers.nvidia) };
   else if (drivers.nvidia) {
@@ -108,6 +111,18 @@ async function detectFresh(ports: Ports, options: DetectOptions, override: Overr
   const visible = applyVisibility(gpus, visibility);
   return machineOf(host, visible.gpus, drivers, { visibility, overrides, probes, warnings: visible.warnings });
 }
+
+/** Lets NVML start while the files are read, where nothing that is known yet speaks against asking it. */
+async function prepareNvml(ports: Ports, pci: readonly PciFacts[], wake: boolean): Promise<void> {
+  if (!ports.nvml.prepare || !LOADED.every((trace) => ports.files.exists(trace))) return;
+  const cards = pci.filter(({ vendorId }) => vendorId === '10de');
+  if (cards.length === 0 || (!wake && cards.some(({ power }) => power === 'suspended'))) return;
+  const library = nvmlLibrary(ports);
+  if (library !== undefined) await ports.nvml.prepare(library);
+}
+
+/** What is there when the kernel module is. */
+const LOADED = ['/dev/nvidiactl', '/proc/driver/nvidia/version'];
 
 interface Rest {
   readonly visibility: Machine['visibility'];
@@ -129,6 +144,7 @@ interface Devices {
 async function findDevices(
   ports: Ports,
   host: HostSystem,
+  pci: readonly PciFacts[],
   tier: number,
   timeoutMs: number,
   probes: Probe[],
@@ -136,7 +152,6 @@ async function findDevices(
   const none: Drivers = { nvidia: null, amd: null, intel: null };
   switch (host.platform) {
     case 'linux': {
-      const pci = guard<readonly PciFacts[]>('pci', probes, [], () => scanPci(ports.files));
       const empty = { driver: null, gpus: [] };
       const nvidia = guard('nvidia', probes, empty, () => readNvidia(ports, host, pci));
       const amd = guard('amd', probes, empty, () => readAmd(ports, pci));

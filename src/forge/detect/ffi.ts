@@ -1,24 +1,39 @@
 // Loads koffi for a few calls, by the shortest way.
 //
-// koffi's entry wraps the native module of the platform in deprecation warnings, and loading that wrapper takes as long as NVML
-// needs to start. The native package has the same functions, so it is asked first, from koffi's own place (package managers that
-// keep dependencies apart find it only from there). Whatever is unexpected falls back to koffi itself.
+// koffi's entry looks for its native module through two packages, reads the headers of Node's own binary and wraps all of it:
+// five times the work of loading the module. So the file is looked for where package managers put it and opened by itself.
+// Where it lies elsewhere, or is for another C library, koffi itself finds the right one.
 
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Ffi } from './nvml.ts';
 
 export async function loadFfi(): Promise<Ffi> {
-  return (await loadNative()) ?? ((await import('koffi')) as unknown as { default: Ffi }).default;
+  return loadNative() ?? ((await import('koffi')) as unknown as { default: Ffi }).default;
 }
 
-async function loadNative(): Promise<Ffi | undefined> {
-  const { createRequire } = await import('node:module');
-  try {
-    const own = createRequire(import.meta.url);
-    const fromKoffi = createRequire(own.resolve('koffi'));
-    const native: unknown = fromKoffi(`@koromix/koffi-${process.platform}-${process.arch}`);
-    return isFfi(native) ? native : undefined;
-  } catch {
-    return undefined;
+function loadNative(): Ffi | undefined {
+  const name = `${process.platform}-${process.arch}`;
+  const inside = path.join('node_modules', '@koromix', `koffi-${name}`, name.replace('-', '_'), 'koffi.node');
+  for (const folder of upwards(path.dirname(fileURLToPath(import.meta.url)))) {
+    const file = path.join(folder, inside);
+    if (!fs.existsSync(file)) continue;
+    try {
+      const module: { exports: unknown } = { exports: {} };
+      process.dlopen(module, file);
+      return isFfi(module.exports) ? module.exports : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+  return undefined;
+}
+
+function* upwards(folder: string): Generator<string> {
+  for (let at = folder; ; at = path.dirname(at)) {
+    yield at;
+    if (at === path.dirname(at)) return;
   }
 }
 

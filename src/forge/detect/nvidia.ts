@@ -37,6 +37,10 @@ export function readNvidia(ports: Ports, host: HostSystem, pci: readonly PciFact
   return { driver, gpus };
 }
 
+/** Where NVML lies on a machine with PCI cards. */
+export const nvmlLibrary = (ports: Ports): string | undefined =>
+  findLibraries(ports, ['libnvidia-ml.so.1'], [], DRIVER_FOLDERS)[0]?.path;
+
 function readDriver(ports: Ports, wsl: boolean, tegra: boolean): NvidiaDriver {
   const { files } = ports;
   const first = wsl ? [WSL_LIBRARIES] : tegra ? ['/usr/lib/aarch64-linux-gnu/nvidia'] : [];

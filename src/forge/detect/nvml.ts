@@ -7,7 +7,10 @@
 import type { NvmlDevice, NvmlTelemetry } from '../ports.ts';
 import { coresPerUnit } from './tables/nvidia-chips.ts';
 
-type Native = (...args: (number | bigint | Uint8Array | Uint32Array | BigUint64Array)[]) => number;
+type Native = ((...args: (number | bigint | Uint8Array | Uint32Array | BigUint64Array)[]) => number) & {
+  /** Runs the call on another thread. */
+  readonly async?: (done: (error: unknown, status: number) => void) => void;
+};
 
 /** What is used of koffi. */
 export interface Ffi {
@@ -47,7 +50,6 @@ const HANDLE = 'uint64';
 const POINTER = 'void *';
 
 const signatures = {
-  nvmlInit_v2: [],
   nvmlShutdown: [],
   nvmlSystemGetDriverVersion: [POINTER, 'uint'],
   nvmlSystemGetCudaDriverVersion_v2: [POINTER],
@@ -75,8 +77,27 @@ type Call = keyof typeof signatures;
 const CLOCK_SM = 1;
 const CLOCK_MEMORY = 2;
 
+/** Starts NVML and opens every device. */
 export function openNvml(ffi: Ffi, path: string): Nvml {
   const library = load(ffi, path);
+  return session(library, library.func(INIT, 'int', [])());
+}
+
+/** As `openNvml`, with the start of NVML on another thread: it takes as long as reading all files of a detection. */
+export async function startNvml(ffi: Ffi, path: string): Promise<() => Nvml> {
+  const library = load(ffi, path);
+  const init = library.func(INIT, 'int', []);
+  const status = await new Promise<number>((done, failed) => {
+    if (init.async) init.async((error, result) => (error ? failed(error) : done(result)));
+    else done(init());
+  });
+  return () => session(library, status);
+}
+
+const INIT = 'nvmlInit_v2';
+
+function session(library: ReturnType<Ffi['load']>, status: number): Nvml {
+  if (status !== 0) throw new NvmlError(INIT, status);
   const bound = new Map<Call, Native | null>();
 
   function native(name: Call): Native | null {
@@ -106,8 +127,6 @@ export function openNvml(ffi: Ffi, path: string): Nvml {
     return ok(name, ...args, out, bytes) ? textOf(out) : null;
   }
 
-  const status = native('nvmlInit_v2')?.() ?? 12;
-  if (status !== 0) throw new NvmlError('nvmlInit_v2', status);
   const handles = deviceHandles();
 
   function deviceHandles(): readonly bigint[] {

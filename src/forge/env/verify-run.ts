@@ -7,6 +7,7 @@ import { explain } from '../explain/explain.ts';
 import type { Ports } from '../ports.ts';
 import type { Output } from '../style.ts';
 import { plainText } from '../text/plain.ts';
+import { shell } from '../text/quote.ts';
 
 export const VERIFY_SCHEMA = 'gpuforge.verify/1';
 const LIMIT_MS = 120_000;
@@ -57,7 +58,10 @@ export function runVerify(ports: Ports, flags: VerifyFlags, output: Output, cwd 
     const [first] = found;
     if (first) {
       output.write(`\n${first.title}\n`);
-      first.fix.forEach((step, i) => void output.write(`  ${i + 1}. ${step.text}\n`));
+      first.fix.forEach((step, i) => {
+        output.write(`  ${i + 1}. ${step.text}\n`);
+        if (step.command) output.write(`       ${step.command.map(shell).join(' ')}\n`);
+      });
     }
     return status;
   });

@@ -40,6 +40,13 @@ function lastWritten(line: string): string {
   );
 }
 
+/** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
+export const RECORD =
+  /NCCL INFO|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|\b(?:Processing|Proceeding) without\b/;
+
+/** Lines of the level "info": only a class with words of its own takes one for a fault. */
+export const NOTICE = /^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
+
 /** Words of which every message in the catalogue has one. Without them a line is ordinary output. */
 const TELLING =
   /err|fail|fatal|warn|except|\bca(?:nno|n'|n )t|n't\b|\bnot\b|\bno\b|unable|unsupport|mismatch|insufficient|illegal|invalid|kill|denied|out of|too (?:old|small|many)|abort|assert|lost|tim(?:ed|e) ?out|refuse|undefined|missing|\bxid\b|NVRM|terminat|exit|_STATUS_|incompat|duplicate|skipp|ignor|requir|less than|exceed|larger|greater|already|busy|reject|in use|wrong|stub|only support|signal|stop|died|found|capab|GPU hang|reset|depends|nouveau|available: +(?:0|False)|\+cpu\b|illegal|crash|mlock|Consult|conflict|managed|ReadTimeout|IncompleteRead|detect|driver|Subst|sees|does|hidden|offload|corrupt/i;

@@ -2,7 +2,7 @@
 //
 // Every class is tried on the whole text. A class scores by how specific its best pattern is, never by length; the facts of
 // the machine rule classes out or confirm them, and a class that explains another comes before it. The best few come back,
-// best first. No match is an honest answer.
+// best first. Where no line tells by itself, a second look joins neighbouring lines. No match is an honest answer.
 
 import type { Framework } from '../data/schemas.ts';
 import { type LoadedTables, loadTables } from '../data/tables.ts';
@@ -11,8 +11,9 @@ import { nameOfGpu } from '../resolve/facts.ts';
 import { resolve } from '../resolve/resolve.ts';
 import type { Resolution } from '../resolve/types.ts';
 import { catalogue } from './catalogue/index.ts';
-import { clean, condense, lineAt } from './clean.ts';
+import { clean, condense, lineAt, NOTICE, RECORD } from './clean.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
+import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
 import type { Context, ErrorClass, Explanation, Facts, Kind } from './types.ts';
 import { cudaNumbers, valuesIn } from './values.ts';
@@ -21,6 +22,8 @@ const BASE: Readonly<Record<Kind, number>> = { code: 0.9, capture: 0.85, phrase:
 const CONFIRMED = 0.08;
 const FURTHER = 0.02;
 const RANK = 0.001;
+/** The second look puts two lines together: least certain of all. */
+const SECOND = 0.4;
 
 export interface ExplainOptions {
   /** The machine on which it happened; without it the answer is general. */
@@ -49,11 +52,9 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
   const os = shown ?? (machine && machine.host.platform !== 'other' ? machine.host.platform : undefined);
   const resolveFor = resolver(machine, options.tables);
   const found: Found[] = [];
-  for (const entry of catalogue) {
-    const hit = match(entry, text, numbers);
-    if (!hit) continue;
+  const take = (entry: ErrorClass, hit: Hit | undefined): void => {
     const holds = facts && entry.holds?.(facts);
-    if (holds === false) continue;
+    if (!hit || holds === false) return;
     const line = lineAt(text, hit.offset);
     const vendor = vendorIn(line, text);
     found.push({
@@ -63,6 +64,13 @@ export function explain(source: string, options: ExplainOptions = {}): readonly 
       score: Math.min(1, hit.score + (holds === true ? CONFIRMED : 0)),
       context: { got: { ...values, ...hit.groups }, facts, resolve: resolveFor, software, os, vendor },
     });
+  };
+  for (const entry of catalogue) take(entry, match(entry, text, numbers));
+  if (found.length === 0) {
+    const seen = secondLook(text);
+    const entry = catalogue.find(({ code }) => code === seen?.code);
+    if (seen && entry && !entry.unless?.test(lineAt(text, seen.offset)))
+      take(entry, { score: SECOND, offset: seen.offset, groups: seen.values, family: true });
   }
   return ranked(found)
     .slice(0, options.limit ?? 3)
@@ -123,10 +131,6 @@ const echoes = ({ entry }: Found): number => (entry.echo ? 1 : 0);
 const carriedHere = (shown: Platform | undefined, machine: Machine): boolean =>
   shown !== undefined && shown !== machine.host.platform && !(shown === 'windows' && machine.host.wsl > 0);
 
-/** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
-const RECORD =
-  /NCCL INFO|level=DEBUG|\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated/;
-
 interface Hit {
   readonly score: number;
   readonly offset: number;
@@ -146,7 +150,7 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
     family = false,
   ): boolean => {
     const line = lineAt(text, offset);
-    if (RECORD.test(line) || entry.unless?.test(line)) return false;
+    if (RECORD.test(line) || (family && NOTICE.test(line)) || entry.unless?.test(line)) return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     if (!best || base > best.score) best = { score: base, offset, groups, family };

@@ -147,6 +147,12 @@ function cudaKernels(wheel: Wheel, cuda: CudaContent, gpu: TargetGpu, target: Ta
       wheel.source,
     );
   }
+  if (ptxHere && target.driverCuda !== undefined)
+    return failed(
+      `${wheel.variant} of ${wheel.version} has only PTX of CUDA ${cuda.version} for ${sm} (${gpu.name}), which the driver (CUDA ${target.driverCuda}) cannot compile`,
+      wheel.source,
+      `newer releases have only PTX of CUDA ${cuda.version} for ${sm}, which needs a newer driver`,
+    );
   const held = cuda.cubins.map((text) => `sm_${text.replace('.', '')}`).join(', ');
   const why = gpu.tegra ? '; kernels of desktop parts do not run on Tegra' : '';
   return failed(

@@ -5,7 +5,7 @@
 // this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
 // the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
 
-import { turn } from '../../base/turn.ts';
+import { turn, turnIfDue } from '../../base/turn.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
 import { digestBytes, digests } from './digest.ts';
@@ -38,13 +38,13 @@ export interface ReversibleStep {
   undo(memory: readonly Borrowed[]): void | Promise<void>;
 }
 
-/** Steps one after the other, and a result behind the last: what generators are. */
+/** Steps one after the other, or lists of them, and a result behind the last: what generators are. */
 type StepSource<T> =
-  | { [Symbol.iterator](): Iterator<ReversibleStep, T> }
-  | { [Symbol.asyncIterator](): AsyncIterator<ReversibleStep, T> };
+  | { [Symbol.iterator](): Iterator<ReversibleStep | readonly ReversibleStep[], T> }
+  | { [Symbol.asyncIterator](): AsyncIterator<ReversibleStep | readonly ReversibleStep[], T> };
 
 /**
- * A list of steps, or a generator of them whose return value is the result. Unless `restore` is `guard`, the steps together
+ * A list of steps, or a generator of them (one at a time, or lists) whose return value is the result. Unless `restore` is `guard`, the steps together
  * leave the memory as it was. `clean` counts memory of one's own that the program uses.
  */
 export type ReversibleProgram<T> =
@@ -161,14 +161,20 @@ class Loan {
     const steps = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
     try {
       for (;;) {
-        signal?.throwIfAborted();
+        if (signal?.aborted) throw signal.reason;
         const next = await steps.next();
         if (next.done) return next.value;
-        const doing = next.value.do(this.#memory);
-        if (doing) await doing;
-        this.#done.push(next.value);
-        this.#steps++;
-        this.#taken = Math.max(this.#taken, this.#inUse() - base);
+        for (const step of isList(next.value) ? next.value : [next.value]) {
+          if (signal?.aborted) throw signal.reason;
+          const doing = step.do(this.#memory);
+          if (doing) await doing;
+          this.#done.push(step);
+          this.#steps++;
+          this.#taken = Math.max(this.#taken, this.#inUse() - base);
+          // Timers and other events get their turn, and with them whoever wants to stop this.
+          const due = turnIfDue(performance.now());
+          if (due) await due;
+        }
       }
     } catch (error) {
       // The program's own clean-up comes before its steps are undone; a second error would only hide the first.
@@ -245,6 +251,8 @@ class Loan {
     });
   }
 }
+
+const isList = (x: ReversibleStep | readonly ReversibleStep[]): x is readonly ReversibleStep[] => Array.isArray(x);
 
 function lendAll(items: readonly Lendable[]): void {
   for (const [i, item] of items.entries()) {

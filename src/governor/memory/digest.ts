@@ -29,32 +29,56 @@ export async function digests(items: readonly Hashable[]): Promise<string[]> {
     const there = items.filter((i) => i.device === device);
     for (const [item, hash] of await digestsOn(device, there)) hashes.set(item, hash);
   }
-  return items.map((item) => hashes.get(item)!);
+  return items.map((item) => hashes.get(item) ?? '');
 }
 
 async function digestsOn(device: Device, items: readonly Hashable[]): Promise<Map<Hashable, string>> {
-  // A GPU waits longer for a launch than it computes; the processor passes over each buffer once.
-  const most = device.caps.host ? 1 : Math.min(mostTogether, device.caps.maxBuffers - 1);
-  const hashes = new Map(items.map((item) => [item, '']));
+  const hashes = device.caps.host && device.readSync ? oneByOne(device, items) : await together(device, items);
+  for (const item of items)
+    if (item.bytes % 4 > 0) hashes.set(item, (hashes.get(item) ?? '') + hex(await tailOf(item)));
+  return hashes;
+}
+
+/** The processor passes over each buffer once, and has the sums as soon as it has. */
+function oneByOne(device: Device, items: readonly Hashable[]): Map<Hashable, string> {
+  const hashes = new Map<Hashable, string>();
+  const outputs = sumKeys.map(() => device.allocate(4));
+  try {
+    for (const item of items) {
+      const words = wordsOf(item);
+      if (words === 0) continue;
+      device.launch(device.prepare(kernelFor(words, 1, true)), [item.buffer, ...outputs], []);
+      hashes.set(
+        item,
+        outputs.reduce((text, o) => text + hex(device.readSync!(o)), ''),
+      );
+    }
+  } finally {
+    for (const o of outputs) device.release(o);
+  }
+  return hashes;
+}
+
+/** A GPU waits longer for a launch than it computes: several buffers a launch, and all launches before the first wait. */
+async function together(device: Device, items: readonly Hashable[]): Promise<Map<Hashable, string>> {
+  const hashes = new Map<Hashable, string>();
   const made: DeviceBuffer[] = [];
   try {
-    const launched = groupsOf(items, most).map((group) => {
-      const kernel = kernelFor(wordsOf(group[0]!), group.length, device.caps.host === true);
-      const outputs = kernel.outputs.map(() => device.allocate((4 * sums * group.length) / kernel.outputs.length));
-      made.push(...outputs);
-      device.launch(device.prepare(kernel), [...group.map((i) => i.buffer), ...outputs], []);
-      return { group, reads: outputs.map((o) => device.read(o)) };
+    const launched = groupsOf(items, Math.min(mostTogether, device.caps.maxBuffers - 1)).map((group) => {
+      const output = device.allocate(4 * sums * group.length);
+      made.push(output);
+      const kernel = kernelFor(wordsOf(group[0]!), group.length, false);
+      device.launch(device.prepare(kernel), [...group.map((i) => i.buffer), output], []);
+      return { group, read: device.read(output) };
     });
     // One that fails while another is waited for is met in its turn.
-    for (const { reads } of launched) for (const read of reads) read.catch(() => {});
-    for (const { group, reads } of launched) {
-      let all = '';
-      for (const read of reads) all += hex(await read);
+    for (const { read } of launched) read.catch(() => {});
+    for (const { group, read } of launched) {
+      const all = hex(await read);
       group.forEach((item, k) => {
         hashes.set(item, all.slice(8 * sums * k, 8 * sums * (k + 1)));
       });
     }
-    for (const item of items) hashes.set(item, hashes.get(item)! + hex(await tailOf(item)));
     return hashes;
   } finally {
     for (const buffer of made) device.release(buffer);
@@ -63,13 +87,17 @@ async function digestsOn(device: Device, items: readonly Hashable[]): Promise<Ma
 
 const wordsOf = ({ bytes }: Hashable): number => Math.floor(bytes / 4);
 
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
+const digits = Array.from({ length: 256 }, (_, b) => b.toString(16).padStart(2, '0'));
 
-const nothing = new Uint8Array(0);
+function hex(bytes: Uint8Array): string {
+  let text = '';
+  for (const b of bytes) text += digits[b];
+  return text;
+}
 
 /** What is left behind the last whole word: up to three bytes. */
-const tailOf = (item: Hashable): Promise<Uint8Array> | Uint8Array =>
-  item.bytes % 4 === 0 ? nothing : item.device.read(item.buffer, 4 * wordsOf(item), item.bytes % 4);
+const tailOf = (item: Hashable): Promise<Uint8Array> =>
+  item.device.read(item.buffer, 4 * wordsOf(item), item.bytes % 4);
 
 /** Items that are as long as each other, so many at a time. Those without a whole word are left out. */
 function groupsOf(items: readonly Hashable[], most: number): Hashable[][] {

@@ -25,7 +25,7 @@ export function walkProgram({ words, source, target, length, lengths }: WalkProg
   return async function* (
     memory: readonly Borrowed[],
     clean: (bytes: number) => void,
-  ): AsyncGenerator<ReversibleStep, bigint[]> {
+  ): AsyncGenerator<ReversibleStep | readonly ReversibleStep[], bigint[]> {
     const { pieces, spare: spares } = layouts[words.kind];
     const r: readonly WordArray[] = Array.from({ length: length + 1 }, (_, i) =>
       memory.slice(i * pieces, (i + 1) * pieces),
@@ -52,14 +52,14 @@ export function walkProgram({ words, source, target, length, lengths }: WalkProg
     const read = (): Promise<bigint[]> => Promise.all(lengths.map((i) => words.read(r[i]!, target)));
     const saved = await read();
     clean(8 * lengths.length);
-    for (const step of up) yield step;
+    yield up;
     yield start(1);
-    for (const step of down) yield step;
+    yield down;
     const found = await read();
     const counts = found.map((value, i) => words.plus(value, saved[i]!, -1));
-    for (const step of up) yield step;
+    yield up;
     yield start(-1);
-    for (const step of down) yield step;
+    yield down;
     return counts;
   };
 }

@@ -107,12 +107,18 @@ export const binary: Kernels = {
   Sub: arithmetic((a, b) => a.sub(b)),
 };
 
+export interface DirectBinary {
+  readonly f: (a: Tensor, b: Tensor | number) => Tensor;
+  /** The operands may change places. */
+  readonly either: boolean;
+}
+
 /** Those that are one op of ours on f32. */
-export const directBinary: Readonly<Record<string, (a: Tensor, b: Tensor) => Tensor>> = {
-  Add: (a, b) => a.add(b),
-  Maximum: (a, b) => a.maximum(b),
-  Minimum: (a, b) => a.minimum(b),
-  Multiply: (a, b) => a.mul(b),
-  RealDiv: (a, b) => a.div(b),
-  Sub: (a, b) => a.sub(b),
+export const directBinary: Readonly<Record<string, DirectBinary>> = {
+  Add: { f: (a, b) => a.add(b), either: true },
+  Maximum: { f: (a, b) => a.maximum(b), either: true },
+  Minimum: { f: (a, b) => a.minimum(b), either: true },
+  Multiply: { f: (a, b) => a.mul(b), either: true },
+  RealDiv: { f: (a, b) => a.div(b), either: false },
+  Sub: { f: (a, b) => a.sub(b), either: false },
 };

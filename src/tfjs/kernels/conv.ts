@@ -3,7 +3,7 @@
 import type { Tensor } from '../../index.ts';
 import type { Call, Kernels } from '../kernel.ts';
 import { fused } from './matmul.ts';
-import { cropped, type Geometry, geometry2, geometry3, grown, windowOptions } from './windows.ts';
+import { cropped, type Geometry, geometry2, geometry3, geometryFor, grown } from './windows.ts';
 
 type Pads = 'valid' | 'same' | number | [number, number][];
 
@@ -24,16 +24,19 @@ function geometryOf(c: Call, x: readonly number[], filter: readonly number[], de
   const { backend_util } = c.tf;
   const { strides, pad, dataFormat, dilations, dimRoundingMode } = c.attrs<ConvAttrs>();
   const format = depthwise ? 'channelsLast' : backend_util.convertConv2DDataFormat(dataFormat ?? 'NHWC');
-  return geometry2(
-    backend_util.computeConv2DInfo(
-      [...x] as Shape4,
-      [...filter] as Shape4,
-      strides,
-      dilations ?? 1,
-      pad as never,
-      dimRoundingMode,
-      depthwise,
-      format,
+  const key = `${x}|${filter}|${strides}|${pad}|${dilations}|${dimRoundingMode}|${format}|${depthwise}`;
+  return geometryFor(key, () =>
+    geometry2(
+      backend_util.computeConv2DInfo(
+        [...x] as Shape4,
+        [...filter] as Shape4,
+        strides,
+        dilations ?? 1,
+        pad as never,
+        dimRoundingMode,
+        depthwise,
+        format,
+      ),
     ),
   );
 }
@@ -45,7 +48,7 @@ const last = (c: Call, x: Tensor): Tensor => (isFirst(c) ? x.permute([0, 2, 3, 1
 const back = (c: Call, y: Tensor): Tensor => (isFirst(c) ? toFirst(y) : y);
 
 /** Of the core's convolutions: TF.js's layout, and windows as they lie. */
-const optionsOf = (g: Geometry, groups = 1) => ({ ...windowOptions(g), groups, layout: 'channelsLast' as const });
+const optionsOf = (g: Geometry, groups = 1) => ({ ...g.options, groups, layout: 'channelsLast' as const });
 
 /** [N, …out, O] from [N, …in, C] and [...kernel, C / groups, O]. */
 function convolve(x: Tensor, filter: Tensor, g: Geometry, groups = 1): Tensor {

@@ -44,7 +44,7 @@ export const elu = (rt: Runtime, x: Tensor): Tensor => rt.where(x.greaterEqual(0
 
 export const leakyRelu = (rt: Runtime, x: Tensor, alpha: number): Tensor => rt.where(x.less(0), x.mul(alpha), x);
 
-export const relu6 = (x: Tensor): Tensor => x.maximum(0).minimum(6);
+export const relu6 = (x: Tensor): Tensor => x.clip(0, 6);
 
 /** log(1 + exp(x)) without overflow. */
 const softplus = (x: Tensor): Tensor => x.maximum(0).add(x.abs().neg().exp().log1p());

@@ -14,18 +14,35 @@ export interface Geometry {
   readonly before: readonly number[];
   /** Elements of the input that the windows reach: TF.js's windows may end before the input does. */
   readonly reached: readonly number[];
-  /** Padding on both sides of what is reached. */
-  readonly sides: readonly (readonly [number, number])[];
+  /** How the windows lie over what is reached, as options of the core. */
+  readonly options: {
+    readonly stride: readonly number[];
+    readonly dilation: readonly number[];
+    readonly padding: readonly (readonly [number, number])[];
+  };
 }
 
-function known(g: Omit<Geometry, 'reached' | 'sides'>): Geometry {
+const remembered = new Map<string, Geometry>();
+const mostRemembered = 4096;
+
+/** Working a geometry out takes longer than a kernel's node: the same layer comes again and again. */
+export function geometryFor(key: string, make: () => Geometry): Geometry {
+  let g = remembered.get(key);
+  if (!g) {
+    if (remembered.size >= mostRemembered) remembered.clear();
+    remembered.set(key, (g = make()));
+  }
+  return g;
+}
+
+function known(g: Omit<Geometry, 'reached' | 'options'>): Geometry {
   const length = g.out.map((n, i) => (n - 1) * g.stride[i]! + (g.kernel[i]! - 1) * g.dilation[i]! + 1);
   const reached = length.map((n, i) => Math.max(0, Math.min(g.input[i]!, n - g.before[i]!)));
-  const sides = length.map((n, i) => {
+  const padding = length.map((n, i) => {
     const before = Math.min(g.before[i]!, n);
     return [before, n - before - reached[i]!] as const;
   });
-  return { ...g, reached, sides };
+  return { ...g, reached, options: { stride: g.stride, dilation: g.dilation, padding } };
 }
 
 export const geometry2 = (i: backend_util.Conv2DInfo): Geometry =>
@@ -56,14 +73,11 @@ export function cropped(x: Tensor, g: Geometry): Tensor {
   return x.slice([null, ...g.reached.map((n) => [0, n] as const)]);
 }
 
-/** How the windows lie, as options of the core. */
-export const windowOptions = (g: Geometry) => ({ stride: g.stride, dilation: g.dilation, padding: g.sides });
-
 const axesOf = (g: Geometry): number[] => g.kernel.map((_, i) => i + 1);
 
 /** The reached part of the input with its border. */
 const bordered = (x: Tensor, g: Geometry, fill: number): Tensor =>
-  cropped(x, g).pad([[0, 0], ...g.sides, [0, 0]], fill);
+  cropped(x, g).pad([[0, 0], ...g.options.padding, [0, 0]], fill);
 
 /** A view of all windows: [N, …out, C, …kernel]. */
 export function windowsOf(x: Tensor, g: Geometry, fill: number): Tensor {
@@ -108,7 +122,7 @@ export function fold(x: Tensor, g: Geometry): Tensor {
   const s = g.kernel.length;
   const [n, channels] = [x.shape[0]!, x.shape[x.rank - 1]!];
   const windows = x.permute([0, ...axesOf(g), 2 * s + 1, ...g.kernel.map((_, i) => 1 + s + i)]);
-  const reached = windows.fold([n, ...g.reached, channels], { ...windowOptions(g), axes: axesOf(g) });
+  const reached = windows.fold([n, ...g.reached, channels], { ...g.options, axes: axesOf(g) });
   return grown(reached, g);
 }
 

@@ -193,6 +193,7 @@ export class State {
   step(value: Expr, position: Expr, s: WasmScope): void {
     const { form } = this;
     const em = this.#em;
+    em.inStep([value], s);
     this.#values.forEach((acc, p) => {
       const v = em.temp();
       if (form.lane) em.vec(value, p, s);
@@ -248,6 +249,20 @@ export class State {
     if (this.form.kind !== 'extreme') return;
     this.#values.forEach((v, p) => {
       this.#notesOf(p).settle(c, v);
+    });
+  }
+
+  /** The registers to keep while others are at work, once they are settled. */
+  kept(): readonly number[] {
+    return this.form.kind === 'blocked' ? this.#second : this.#values;
+  }
+
+  /** Goes on from registers that were kept. */
+  resume(c: Code): void {
+    if (this.form.kind === 'blocked') for (const v of this.#values) c.v128(splatBytes('u8', 0)).set(v);
+    if (this.form.kind !== 'extreme') return;
+    this.#values.forEach((v, p) => {
+      this.#notesOf(p).resume(c, v);
     });
   }
 

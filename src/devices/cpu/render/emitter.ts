@@ -27,6 +27,9 @@ interface Info {
   readonly hasAcc: boolean;
 }
 
+/** Chains of fewer operations are over before it matters in which order they come. */
+const fewSteps = 8;
+
 export interface EmitterOptions {
   readonly func: Func;
   readonly exprs: Exprs;
@@ -155,6 +158,39 @@ export class Emitter {
       // Where the branch was not taken they hold anything: no lane chooses them.
       for (const [arm, local] of values[p]!) s.memo.set(`v${arm.id}.${p}`, local);
     }
+  }
+
+  /**
+   * Computes what the roots need step by step, each step for all parts of a body before the next. Engines that keep the order of
+   * the code then overlap the parts; those that make their own order do so anyway.
+   */
+  inStep(roots: readonly Expr[], s: WasmScope): void {
+    const steps = this.#ordered(roots);
+    if (steps.length < fewSteps) return;
+    for (const e of steps) {
+      if (e.type === 'bool' || e.type === 'index' || !this.info(e).varying || s.at(this.info(e).depth) !== s) continue;
+      const parts = this.parts(s, widthOf(e.type));
+      for (let p = 0; parts > 1 && p < parts; p++) {
+        if (!this.isKnown(e, p, s)) s.memo.set(`v${e.id}.${p}`, this.vecLocal(e, p, s));
+      }
+    }
+  }
+
+  /** Operands before what they are used for, without what is behind a branch. */
+  #ordered(roots: readonly Expr[]): readonly Expr[] {
+    this.#arms ??= costlyArms(this.#roots);
+    const done = new Set<Expr>();
+    const stack = [...roots].reverse();
+    for (let e = stack.at(-1); e; e = stack.at(-1)) {
+      const arms = e.kind === 'alu' && e.op === 'where' ? this.#arms.get(e.src[0]!) : undefined;
+      const waiting = done.has(e) ? [] : operands(e).filter((x, i) => !done.has(x) && !(arms && i === 1));
+      if (waiting.length > 0) stack.push(...waiting.reverse());
+      else {
+        stack.pop();
+        done.add(e);
+      }
+    }
+    return [...done].filter((e) => e.kind === 'alu' || e.kind === 'cast' || e.kind === 'load');
   }
 
   /** Whether part `p` of a value is in a local of the scope where it belongs. */

@@ -47,6 +47,12 @@ export class Overlooked {
     if (this.#signs !== null) c.v128(splatBytes('u8', this.#op === 'max' ? 255 : 0)).set(this.#signs);
   }
 
+  /** Starts again beside a register that was settled. */
+  resume(c: Code, best: number): void {
+    c.v128(splatBytes('u8', 0)).set(this.#nans);
+    if (this.#signs !== null) c.get(best).set(this.#signs);
+  }
+
   /** `best` takes in `v`; both are locals. */
   step(c: Code, best: number, v: number): void {
     const { better, differs } = ops[this.#lane][this.#op];

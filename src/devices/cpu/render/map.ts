@@ -27,7 +27,7 @@ export interface Rendered {
 export const chunkAxis = -2;
 
 export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
-  const blocks = inBlocks(given, exprs);
+  const blocks = besideVectors(inBlocks(given, exprs));
   const v = outputAxis(blocks?.kernel ?? given);
   // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
   const near = blocks ?? fewestLoads(given, (axis) => axis !== v.axis, exprs) ?? alone(given);
@@ -104,6 +104,10 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     lanes: bodiesNeeded(bodies, v.size)[0]!,
   };
 }
+
+/** Neighbours that are computed together, unless vectors lie along their axis: the elements of a vector are neighbours themselves. */
+const besideVectors = (near: Together | null): Together | null =>
+  near && outputAxis(near.kernel).axis !== near.axis ? near : null;
 
 /** Whether all ranges are known when the kernel is made. */
 function isFixed(c: ReturnType<typeof casesOf>): boolean {

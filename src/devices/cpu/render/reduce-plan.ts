@@ -1,9 +1,10 @@
 // How a reduction is run: along which axis the vector lies, and how the work is cut into items.
 
+import { byteSize } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
+import type { Load } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import type { ReduceOp } from '../../../kernel/ops.ts';
 import { chunkAxis } from './map.ts';
 import { type AxisLoop, bodiesFor, type Chunks, outputAxis, type Survey, survey } from './plan.ts';
 
@@ -19,6 +20,8 @@ export interface ReductionPlan {
   readonly reduced: readonly AxisLoop[];
   readonly bodies: readonly number[];
   readonly chunks: Chunks;
+  /** Columns are walked some rows at a time (reduce-streamed.ts). */
+  readonly streamed: boolean;
   /** 1 if the reduction is not cut. */
   readonly slices: number;
   readonly sliced: number;
@@ -45,17 +48,19 @@ export function planReduction(kernel: Kernel): ReductionPlan {
   const column = outputAxis(kernel);
   const form = choose(found, row, column);
   const vector = form === 'rows' ? row! : column;
-  const bodies = bodiesOf(kernel, found, form);
+  const bodies = bodiesOf(kernel, found);
   const main = bodies[0]!;
   const reduced = reducedAxes.filter((a) => a.axis !== vector.axis);
   const loops = outputAxes.filter((a) => a.axis !== vector.axis);
   const outputs = sizeOf(kernel.space);
   const count = sizeOf(kernel.reduced);
 
+  const streamed = form === 'columns' && isStreamed(kernel, found, vector, reducedAxes, outputAxes);
   let chunks: Chunks = { size: vector.size, count: 1 };
   if (form === 'columns' && vector.size > main) {
-    // Each item keeps about 16K values busy, in whole bodies.
-    const size = Math.max(1, Math.ceil(leastElements / count / main)) * main;
+    // Each item keeps about 16K values busy, in whole bodies; streams are worth following for a while.
+    const wide = streamed ? Math.min(mostColumns, Math.max(leastColumns, vector.size / wantedChunks)) : 1;
+    const size = Math.ceil(Math.max(wide, leastElements / count) / main) * main;
     if (size < vector.size) chunks = { size, count: Math.ceil(vector.size / size) };
     if (chunks.count > 1) loops.push({ axis: chunkAxis, size: chunks.count });
   }
@@ -79,6 +84,7 @@ export function planReduction(kernel: Kernel): ReductionPlan {
     reduced,
     bodies,
     chunks,
+    streamed: streamed && slices === 1,
     slices,
     sliced: longest.axis,
     sliceLength,
@@ -88,6 +94,32 @@ export function planReduction(kernel: Kernel): ReductionPlan {
     perLane: form === 'rows' ? Math.ceil(count / main) : count,
     cost: found.cost,
   };
+}
+
+/** Columns of one item where rows are streamed, and how many items there should be then. */
+const leastColumns = 128;
+const mostColumns = 512;
+const wantedChunks = 16;
+/** Rows and columns from which on streaming pays, the least distance of rows in bytes, and the most states worth keeping. */
+const streamedRows = 64;
+const streamedColumns = 64;
+const farBytes = 1024;
+const mostStates = 1 << 18;
+
+/** Whether each step down a column goes far, over rows whose neighbours are read as vectors. */
+function isStreamed(
+  kernel: Kernel,
+  s: Survey,
+  vector: AxisLoop,
+  reduced: readonly AxisLoop[],
+  outputs: readonly AxisLoop[],
+): boolean {
+  const [rows, ...others] = reduced;
+  if (!rows || others.length > 0 || hasArg(kernel) || outputs[outputs.length - 1]?.axis !== vector.axis) return false;
+  if (rows.size < streamedRows || vector.size < streamedColumns || sizeOf(kernel.space) > mostStates) return false;
+  const far = (l: Load): boolean => Math.abs(strideAlong(l.index, rows.axis) ?? 0) * byteSize(l.type) >= farBytes;
+  const moves = s.loads.filter((l) => strideAlong(l.index, rows.axis) !== 0);
+  return moves.length > 0 && moves.every((l) => far(l) && strideAlong(l.index, vector.axis) === 1);
 }
 
 const hasArg = (k: Kernel): boolean => k.accumulators.some((a) => a.op === 'argmax' || a.op === 'argmin');
@@ -123,7 +155,7 @@ function choose(s: Survey, row: AxisLoop | undefined, column: AxisLoop): 'rows' 
   return row.size >= 32 ? 'rows' : 'columns';
 }
 
-function bodiesOf(kernel: Kernel, s: Survey, form: 'rows' | 'columns'): number[] {
+function bodiesOf(kernel: Kernel, s: Survey): number[] {
   const widths = kernel.accumulators.map((a) =>
     a.type === 'f64' || a.type.endsWith('64') ? 64 : a.type === 'u8' || a.type === 'bool' ? 8 : 32,
   );
@@ -131,11 +163,6 @@ function bodiesOf(kernel: Kernel, s: Survey, form: 'rows' | 'columns'): number[]
   const main = bodies[0]!;
   const [only, ...others] = kernel.accumulators;
   // One simple accumulator of one register: twice as many of them hide the latency of an addition.
-  const light = others.length === 0 && s.cost <= 4 && (form === 'rows' ? !isScattered(kernel) : isSum(only!.op));
+  const light = others.length === 0 && s.cost <= 4 && (only!.op === 'sum' || only!.op === 'prod');
   return light && main <= 16 ? [2 * main, ...bodies.slice(1)] : bodies;
 }
-
-const isSum = (op: ReduceOp): boolean => op === 'sum' || op === 'prod';
-
-/** Whether positions are kept beside values: a search along one axis needs none (search.ts). */
-const isScattered = (k: Kernel): boolean => hasArg(k) && k.reduced.filter((size) => size > 1).length > 1;

@@ -145,4 +145,59 @@ describe('reductions', () => {
       }
     }
   });
+
+  it('know the extremes of floats from NaN and from zeros of the other sign, wherever these stand', () => {
+    const [nan, inf] = [Number.NaN, Number.POSITIVE_INFINITY];
+    const random = randomSource(5);
+    const kinds = [[-inf], [inf, -inf], [0, -0], [-0], [0, -0, -1], [0, -0, 1], [-0, -1], [1, 2, nan], [-1, nan, -0]];
+    for (const type of ['f32', 'f64', 'f16'] as const) {
+      for (const op of ['max', 'min'] as const) {
+        for (const size of [1, 4, 5, 31, 64, 100]) {
+          const rows = kinds.map((kind) =>
+            Array.from({ length: size }, () => kind[Math.floor(random() * kind.length)]!),
+          );
+          const label = `${op} ${type} ${size}`;
+          expectReduced(reduction(op, type, [rows.length, size], [1], rows.flat()), label);
+          const turned = Array.from({ length: size }, (_, i) => rows.map((r) => r[i]!)).flat();
+          expectReduced(reduction(op, type, [size, rows.length], [0], turned), label);
+        }
+      }
+    }
+  });
+
+  // Rows of more than a kilobyte, many of them: their columns are walked block by block.
+  const long = { f64: 131, f32: 300, f16: 700, i32: 261, i64: 130, u8: 1040, bool: 1040 } as const;
+  for (const [type, columns] of Object.entries(long) as [DType, number][]) {
+    it(`of ${type} down long rows give what the reference gives, split anywhere`, () => {
+      for (const op of opsOf(type)) {
+        for (const rows of type === 'f32' ? [64, 70, 200] : [70]) {
+          const n = rows * columns;
+          const random = randomSource(n);
+          const mild = isFloat(type) && (op === 'sum' || op === 'prod');
+          const values = mild
+            ? Array.from({ length: n }, () => (op === 'prod' ? 0.99 + 0.02 * random() : random()))
+            : samples(type, n, n + 5);
+          const spec = reduction(op, type, [rows, columns], [0], values);
+          expectReduced(spec, `${op} ${type} ${rows}`);
+          const { items } = new Run(spec).wasm;
+          const half = new Run(spec).run(items >> 1);
+          expect(half.bytes()).toEqual(new Run(spec).run().bytes());
+        }
+      }
+    });
+  }
+
+  it('keep zeros and NaN of a column from block to block', () => {
+    const columns = 300;
+    const first = [0, -0, -0, Number.NaN, 1, -1, Number.NEGATIVE_INFINITY];
+    for (const op of ['max', 'min'] as const) {
+      for (const at of [0, 15, 16, 50, 69]) {
+        const values = Array.from({ length: 70 * columns }, (_, i) => {
+          const [r, c] = [Math.floor(i / columns), i % columns];
+          return r === at ? first[c % first.length]! : c % 2 ? -0 : 0;
+        });
+        expectReduced(reduction(op, 'f32', [70, columns], [0], values), `${op} ${at}`);
+      }
+    }
+  });
 });

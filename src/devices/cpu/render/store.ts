@@ -29,6 +29,10 @@ export interface Target {
  * input that another output still reads, and the engine overlaps the parts only where no store lies between their loads.
  */
 export function emitStores(em: Emitter, targets: readonly Target[], s: WasmScope): void {
+  em.inStep(
+    targets.map((t) => t.output.value),
+    s,
+  );
   const values = targets.map((t) =>
     Array.from({ length: partsFor(s.lanes, storedWidth(t.output.type)) }, (_, p) => {
       const local = em.temp();

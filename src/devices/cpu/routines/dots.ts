@@ -1,7 +1,7 @@
 // Thin products whose B is transposed: every element of C is the dot product of a row of A and a row of B, both contiguous.
 //
-// Four rows of B are read at once: they share what is read of A, and the memory is asked for four streams. Each row has sums of
-// its own in registers, the same for a row alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every
+// Four rows of B are read at once: they share what is read of A, and the memory is asked for four streams. Each row has a sum of
+// its own in a register, the same for a row alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every
 // `stretch` additions: a long sum in one f32 register forgets what it adds.
 
 import type { Code } from '../wasm/code.ts';
@@ -13,8 +13,6 @@ import type { ThinLocals } from './thin.ts';
 /** Columns of C of one item. */
 export const dotColumns = 32;
 const rowsAtOnce = 4;
-/** Vectors that a row takes in at one step, each into a sum of its own. */
-const vectors = 2;
 const stretch = 256;
 
 export function dots(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals): void {
@@ -52,9 +50,9 @@ class DotGroup {
   readonly #until: number;
   readonly #left: number;
   readonly #right: number;
-  readonly #shared: readonly number[];
-  /** Of each row: its sums, and the total of its stretches. */
-  readonly #sums: readonly (readonly number[])[];
+  readonly #shared: number;
+  /** Of each row: its sum, and the total of its stretches. */
+  readonly #sums: readonly number[];
   readonly #totals: readonly number[];
 
   constructor(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals, j: number, long: boolean) {
@@ -67,8 +65,8 @@ class DotGroup {
     this.#j = j;
     this.#long = long;
     [this.#x, this.#until, this.#left, this.#right] = [local(), local(), local(), local()];
-    this.#shared = Array.from({ length: vectors }, vector);
-    this.#sums = Array.from({ length: rowsAtOnce }, () => Array.from({ length: vectors }, vector));
+    this.#shared = vector();
+    this.#sums = Array.from({ length: rowsAtOnce }, vector);
     this.#totals = Array.from({ length: rowsAtOnce }, () => f.local(long ? 'f64' : v.value));
   }
 
@@ -83,7 +81,6 @@ class DotGroup {
   #rowOfA(r: number, rows: number): void {
     const { k, n } = this.#s;
     const [c, v, l] = [this.#f.code, this.#v, this.#l];
-    const step = v.lanes * vectors;
     c.get(l.a)
       .i32(r * this.#rowBytes)
       .op('i32.add')
@@ -91,16 +88,11 @@ class DotGroup {
     c.get(l.b).get(l.first).get(this.#j).op('i32.add').i32(this.#rowBytes).ops('i32.mul', 'i32.add').set(this.#right);
     this.#clear(rows);
     c.i32(0).set(this.#x);
-    if (this.#long) this.#stretches(rows, step);
-    this.#walk(
-      () => c.i32(k - (k % step)),
-      step,
-      () => this.#products(rows, vectors),
-    );
+    if (this.#long) this.#stretches(rows);
     this.#walk(
       () => c.i32(k - (k % v.lanes)),
       v.lanes,
-      () => this.#products(rows, 1),
+      () => this.#products(rows),
     );
     for (let i = 0; i < rows; i++) {
       if (this.#long) this.#moveUp(i);
@@ -123,8 +115,7 @@ class DotGroup {
   }
 
   #clear(rows: number): void {
-    const c = this.#f.code;
-    for (const sums of this.#sums.slice(0, rows)) for (const sum of sums) c.v128(new Uint8Array(16)).set(sum);
+    for (const sum of this.#sums.slice(0, rows)) this.#f.code.v128(new Uint8Array(16)).set(sum);
   }
 
   #advance(bytes: number): void {
@@ -132,21 +123,16 @@ class DotGroup {
     for (const p of [this.#left, this.#right]) c.get(p).i32(bytes).op('i32.add').set(p);
   }
 
-  #products(rows: number, count: number): void {
+  #products(rows: number): void {
     const [c, v] = [this.#f.code, this.#v];
-    for (let u = 0; u < count; u++) {
-      c.get(this.#left)
-        .mem('v128.load', u * 16, 2)
-        .set(this.#shared[u]!);
-      for (let i = 0; i < rows; i++) {
-        const sum = this.#sums[i]![u]!;
-        c.get(sum).get(this.#shared[u]!).get(this.#right);
-        c.mem('v128.load', i * this.#rowBytes + u * 16, 2)
-          .ops(v.mul, v.add)
-          .set(sum);
-      }
-    }
-    this.#advance(count * 16);
+    c.get(this.#left).mem('v128.load', 0, 2).set(this.#shared);
+    this.#sums.slice(0, rows).forEach((sum, i) => {
+      c.get(sum).get(this.#shared).get(this.#right);
+      c.mem('v128.load', i * this.#rowBytes, 2)
+        .ops(v.mul, v.add)
+        .set(sum);
+    });
+    this.#advance(16);
   }
 
   #single(rows: number): void {
@@ -159,13 +145,11 @@ class DotGroup {
     this.#advance(v.bytes);
   }
 
-  /** All lanes of the sums of a row in one value. */
+  /** All lanes of the sum of a row in one value. */
   #folded(i: number): Code {
-    const [c, v] = [this.#f.code, this.#v];
-    const [first, ...others] = this.#sums[i]! as [number, ...number[]];
-    for (const sum of others) c.get(first).get(sum).op(v.add).set(first);
-    c.get(first).lane(v.extract, 0);
-    for (let lane = 1; lane < v.lanes; lane++) c.get(first).lane(v.extract, lane).op(v.scalarAdd);
+    const [c, v, sum] = [this.#f.code, this.#v, this.#sums[i]!];
+    c.get(sum).lane(v.extract, 0);
+    for (let lane = 1; lane < v.lanes; lane++) c.get(sum).lane(v.extract, lane).op(v.scalarAdd);
     return c;
   }
 
@@ -175,9 +159,10 @@ class DotGroup {
   }
 
   /** Whole stretches of the depth, each on its own. */
-  #stretches(rows: number, step: number): void {
+  #stretches(rows: number): void {
     const c = this.#f.code;
-    const length = stretch * step;
+    const { lanes } = this.#v;
+    const length = stretch * lanes;
     for (let i = 0; i < rows; i++) c.f64(0).set(this.#totals[i]!);
     c.i32(length).set(this.#until);
     rising(
@@ -188,8 +173,8 @@ class DotGroup {
       () => {
         this.#walk(
           () => c.get(this.#until),
-          step,
-          () => this.#products(rows, vectors),
+          lanes,
+          () => this.#products(rows),
         );
         for (let i = 0; i < rows; i++) this.#moveUp(i);
         this.#clear(rows);

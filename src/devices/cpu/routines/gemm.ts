@@ -33,7 +33,6 @@ const tileRows = 4;
 const vectors = 2;
 /** Products per element before C is touched: a panel of B and four rows of A stay in the first-level cache. */
 const depth = 256;
-const unroll = 4;
 
 interface GemmPlan extends GemmShape {
   readonly v: VectorMachine;
@@ -98,46 +97,30 @@ function micro(module: WasmModule, p: GemmPlan, rows: number, columns: number): 
   const code = f.code;
   const [rowStep, depthStep] = p.transposeA ? [v.bytes, p.m * v.bytes] : [p.k * v.bytes, v.bytes];
   const panelStep = p.panel * v.bytes;
-  const step = (u: number): void => {
-    right.forEach((r, j) => {
-      code
-        .get(b)
-        .mem('v128.load', u * panelStep + j * 16)
-        .set(r);
-    });
-    sums.forEach((row, i) => {
-      code
-        .get(a)
-        .mem(v.splatLoad, i * rowStep + u * depthStep)
-        .set(left);
-      row.forEach((sum, j) => {
-        if (p.fma) code.get(left).get(right[j]!).get(sum).op(v.fused!);
-        else code.get(sum).get(left).get(right[j]!).ops(v.mul, v.add);
-        code.set(sum);
-      });
-    });
-  };
-  const advance = (by: number): void => {
-    code
-      .get(a)
-      .i32(by * depthStep)
-      .op('i32.add')
-      .set(a);
+  const end = f.local('i32');
+  // One step of k a turn, and never an unrolled one: the engine puts all loads of a turn before its arithmetic, and the sums of the tile
+  // with the operands of one step are as many as there are registers.
+  address(code, b, count, panelStep).set(end);
+  const top = code.loop();
+  right.forEach((r, j) => {
     code
       .get(b)
-      .i32(by * panelStep)
-      .op('i32.add')
-      .set(b);
-    code.get(count).i32(by).op('i32.sub').set(count);
-  };
-  for (const by of [unroll, 1]) {
-    const exit = code.block();
-    const top = code.loop();
-    code.get(count).i32(by).op('i32.lt_u').brIf(exit);
-    for (let u = 0; u < by; u++) step(u);
-    advance(by);
-    code.br(top).end().end();
-  }
+      .mem('v128.load', j * 16)
+      .set(r);
+  });
+  sums.forEach((row, i) => {
+    code
+      .get(a)
+      .mem(v.splatLoad, i * rowStep)
+      .set(left);
+    row.forEach((sum, j) => {
+      if (p.fma) code.get(left).get(right[j]!).get(sum).op(v.fused!);
+      else code.get(sum).get(left).get(right[j]!).ops(v.mul, v.add);
+      code.set(sum);
+    });
+  });
+  code.get(a).i32(depthStep).op('i32.add').set(a);
+  code.get(b).i32(panelStep).op('i32.add').tee(b).get(end).op('i32.ne').brIf(top).end();
   const whole = columns % v.lanes === 0;
   sums.forEach((row, i) => {
     const at = i * p.n * v.bytes;

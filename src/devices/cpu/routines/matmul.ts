@@ -17,7 +17,7 @@ import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
 import { type GemmShape, renderGemm } from './gemm.ts';
 import { relaxedSimd } from './relaxed.ts';
-import { renderThin, thinPlan } from './thin.ts';
+import { renderThin, type ThinPlan, thinPlan } from './thin.ts';
 import { Widened } from './widened.ts';
 
 /** Multiplications below which a loop in JavaScript is done before WebAssembly has started. */
@@ -49,23 +49,24 @@ export function prepareMatmul(routine: Matmul, engine: WasmEngine, blas: Blas | 
   if (routine.batch * routine.m * routine.n * routine.k <= tinyProducts) {
     return new TinyMatmul(routine, engine);
   }
-  if ((type === 'f32' || type === 'f64') && blas?.serves({ ...routine, type })) {
+  // A product with few rows waits for memory: a library that packs its operands first only makes it wait longer.
+  const thin = thinPlan(shapeOf(routine));
+  if (!thin && (type === 'f32' || type === 'f64') && blas?.serves({ ...routine, type })) {
     return new BlasMatmul(routine, type, engine, blas);
   }
-  return builtIn(routine, engine);
+  return builtIn(routine, thin, engine);
 }
 
 const elementsOf = (r: Matmul): readonly number[] => [r.batchA * r.m * r.k, r.batchB * r.k * r.n, r.batch * r.m * r.n];
 const sizes = (r: Matmul): readonly number[] => elementsOf(r).map((n) => n * byteSize(r.type));
 
-function builtIn(r: Matmul, engine: WasmEngine): CpuProgram {
+const shapeOf = (r: Matmul): GemmShape => ({ ...r, type: computeTypes[r.type].machine });
+
+function builtIn(r: Matmul, thin: ThinPlan | null, engine: WasmEngine): CpuProgram {
   const dots = asReduction(r, longDepth);
   if (dots) return new KernelProgram(dots, engine, 0);
-  const { machine } = computeTypes[r.type];
-  const shape: GemmShape = { ...r, type: machine };
-  const thin = thinPlan(shape);
   const { shared } = engine.memory;
-  const gemm = thin ? renderThin(thin, shared) : renderGemm(shape, shared, relaxedSimd());
+  const gemm = thin ? renderThin(thin, shared) : renderGemm(shapeOf(r), shared, relaxedSimd());
   const code = new WasmCode(r.name, gemm.bytes, () => moduleText(gemm.bytes));
   const products = r.batch * r.m * r.n * r.k;
   return new CodeProgram(

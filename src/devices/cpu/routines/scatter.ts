@@ -14,6 +14,9 @@ import { combineOps, isHalf } from './combine.ts';
 import { address, machines, rising } from './emit.ts';
 import { Widened } from './widened.ts';
 
+/** Bytes of a row up to which its elements are copied one by one: copying memory at large is a call. */
+const shortRow = 32;
+
 export function prepareScatter(routine: Scatter, engine: WasmEngine): CpuProgram {
   const { outer, length, inner, count, perElement } = routine;
   const base = outer * length * inner;
@@ -104,26 +107,22 @@ function render(r: Scatter, shared: boolean): Uint8Array {
             c.get(at).mem('i32.load');
             target();
             c.set(row).get(at).i32(4).op('i32.add').set(at);
-            if (r.combine === 'set') {
+            if (r.combine === 'set' && rowBytes > shortRow) {
               c.get(row).get(from).i32(rowBytes).memoryCopy().get(from).i32(rowBytes).op('i32.add').set(from);
               return;
             }
           }
+          const element = (): void => {
+            if (r.perElement) {
+              c.get(at).mem('i32.load');
+              target();
+              c.get(n).op('i32.add').get(at).i32(4).op('i32.add').set(at);
+            } else c.get(row).get(n).op('i32.add');
+            apply();
+          };
           c.i32(0).set(n);
-          rising(
-            c,
-            n,
-            () => c.i32(rowBytes),
-            machine.bytes,
-            () => {
-              if (r.perElement) {
-                c.get(at).mem('i32.load');
-                target();
-                c.get(n).op('i32.add').get(at).i32(4).op('i32.add').set(at);
-              } else c.get(row).get(n).op('i32.add');
-              apply();
-            },
-          );
+          if (r.inner === 1) element();
+          else rising(c, n, () => c.i32(rowBytes), machine.bytes, element);
         },
       );
     },

@@ -64,7 +64,8 @@ export function tinyWork(kernel: Kernel): number {
   const positions = sizeOf(kernel.space);
   let work = 0;
   for (const a of kernel.accumulators) work += (count(a.value) + 1) * positions * sizeOf(kernel.reduced);
-  for (const o of kernel.outputs) work += count(o.value) * positions;
+  // A constant is stored at every position, too.
+  for (const o of kernel.outputs) work += Math.max(1, count(o.value)) * positions;
   return work;
 }
 

@@ -21,6 +21,16 @@ afterAll(async () => {
   await compiled.close();
 });
 
+it('a large constant is no tiny kernel: storing it is work', async () => {
+  const device = await createCpuDevice({ threads: 1, blas: false });
+  const b = new Exprs();
+  const fill = (n: number): Kernel =>
+    makeKernel({ space: [n], inputs: [], outputs: [{ type: 'f32', value: b.const('f32', 1) }] });
+  expect(device.prepare(fill(16)).source).toContain('interpreted');
+  expect(device.prepare(fill(100_000)).source).not.toContain('interpreted');
+  await device.close();
+});
+
 it('bits of a signalling NaN survive a bitcast, as floats and back', async () => {
   const bits = Uint32Array.of(0x7f812345, 0xff800001, 0x7fc00000, 1);
   for (const [from, to] of [

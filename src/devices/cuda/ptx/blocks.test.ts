@@ -11,7 +11,7 @@ import type { Target } from './target.ts';
 const tiny: Target = { sm: 90, ptx: 78, processors: 1, fastMath: false };
 
 describe('stretches of a block', () => {
-  it.each([[[512]], [[128]], [[3, 256]], [[6, 64]], [[4, 2, 64]], [[500]]])(
+  it.each([[[512]], [[128]], [[3, 256]], [[6, 64]], [[4, 2, 64]], [[500]], [[100]], [[3, 70]]])(
     'of %j end up where they belong, each once',
     (space) => {
       const kernel = drawn(space);

@@ -235,7 +235,19 @@ export function storeAll(
   element: string,
   bits: IndexBits,
 ): void {
-  const first = firstOf(scope.block, near, element, bits);
+  storeFrom(near, outputs, scope, values, width, firstOf(scope.block, near, element, bits), bits);
+}
+
+/** The same, where the first of the neighbours lies at `first` in each output. */
+export function storeFrom(
+  near: Together,
+  outputs: readonly string[],
+  scope: PtxScope,
+  values: readonly Values[],
+  width: number,
+  first: string,
+  bits: IndexBits,
+): void {
   near.kernel.outputs.forEach((o, k) => {
     const size = dtypeInfo[o.type].bytes;
     const pointer = outputs[k % outputs.length]!;

@@ -122,12 +122,30 @@ describe('planes side by side', () => {
   it.each([
     [1, 1],
     [3, 1],
+    [4, 1],
+    [1, 2],
     [2, 2],
-    [6, 2],
-    [4, 4],
-    [8, 8],
-  ])('write every element once, whatever they are (%i at a time, %i a block)', (group, deep) => {
-    expect(run(offsets, { count: 4, elements: 8 * 64, group, deep }).good).toBe(true);
+    [3, 2],
+    [1, 3],
+    [2, 3],
+    [1, 4],
+    [5, 4],
+  ])('write every element once, whatever they are (%i runs at a time, %i planes a thread)', (group, each) => {
+    expect(run(offsets, { count: 4, elements: 8 * 64, group, run: each }).good).toBe(true);
+  });
+
+  it('load what two planes of a thread read once', () => {
+    const along: Offset[] = [
+      [0, 0, 0],
+      [-1, 0, 0],
+      [1, 0, 0],
+    ];
+    const each = run(along, { count: 4, elements: 8 * 64, group: 4, run: 1 });
+    const two = run(along, { count: 4, elements: 8 * 64, group: 2, run: 2 });
+    expect([loads(each.text), loads(two.text)]).toEqual([
+      [3, 0],
+      [4, 0],
+    ]);
   });
 
   it('are for neighbours along the first axis of planes that a cache does not hold', () => {
@@ -139,7 +157,7 @@ describe('planes side by side', () => {
       k.output(k.op('add', k.at(slot, k.flat()), k.at(slot, k.flat(undefined, at), gate)));
       return planesOf(k.done('far'));
     };
-    expect(large([1, 0, 0])).toEqual({ count: 64, elements: 512 * 2048, group: 16, deep: 4 });
+    expect(large([1, 0, 0])).toEqual({ count: 64, elements: 512 * 2048, run: 4, group: 4 });
     expect(large([0, 1, 0])).toBeNull();
     expect(large([1, 0, 0], 64)).toBeNull();
   });

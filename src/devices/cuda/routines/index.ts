@@ -33,8 +33,8 @@ export interface LibraryProgram {
   readonly borrowedBytes: number;
 }
 
-const mostMultiplications = 2 ** 28;
-const mostDepth = 512;
+const mostMultiplications = 2 ** 31;
+const mostDepth = 1024;
 
 /**
  * A product in f32 that is done sooner by our own kernel: the library's call keeps the host busy for longer than the device.

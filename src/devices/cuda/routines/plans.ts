@@ -9,19 +9,23 @@ import { sumType, type Tiles, tiledRecipe, tiledThreads } from './tiled.ts';
 
 export type ProductPlan = ({ readonly kind: 'tiled' } & Tiles) | ({ readonly kind: 'sliced' } & SlicedTiles);
 
-const square = (side: number, perThread: number): ProductPlan => ({
+/** Tiles of rows × columns, of which each thread has `down` × `across`. */
+const tiles = (rows: number, columns: number, down: number, across: number): ProductPlan => ({
   kind: 'tiled',
-  rows: side,
-  columns: side,
+  rows,
+  columns,
   depth: 16,
-  perThread,
+  down,
+  across,
 });
 
 /** Every plan by its name. */
 export const plans = {
-  'tiles 128': square(128, 8),
-  'tiles 64': square(64, 4),
-  'tiles 32': square(32, 4),
+  'tiles 128': tiles(128, 128, 8, 8),
+  'tiles 128x64': tiles(128, 64, 8, 4),
+  'tiles 128x32': tiles(128, 32, 8, 4),
+  'tiles 64': tiles(64, 64, 4, 4),
+  'tiles 32': tiles(32, 32, 4, 4),
   '32x32 two slices': { kind: 'sliced', rows: 32, columns: 32, slices: 2, depth: 16, stages: 3, resident: 5 },
 } as const satisfies Readonly<Record<string, ProductPlan>>;
 
@@ -30,12 +34,14 @@ export type PlanName = keyof typeof plans;
 interface Usual {
   readonly plan: PlanName;
   /** `blocks` counts tiles of a side. */
-  readonly when: (blocks: (side: number) => number, target: Target, wide: boolean) => boolean;
+  readonly when: (blocks: (side: number) => number, target: Target, wide: boolean, n: number) => boolean;
 }
 
 /** The first that can do it. On an H200 slices win or tie up to 2048²; at 4096² they take 3,875 µs, tiles of 128 3,538. */
 const usual: readonly Usual[] = [
   { plan: '32x32 two slices', when: (blocks, { processors }) => blocks(128) < 4 * processors },
+  { plan: 'tiles 128x32', when: (blocks, { processors }, wide, n) => !wide && n <= 32 && blocks(128) >= processors },
+  { plan: 'tiles 128x64', when: (blocks, { processors }, wide, n) => !wide && n <= 64 && blocks(128) >= processors },
   { plan: 'tiles 128', when: (blocks, { processors }, wide) => !wide && blocks(128) >= processors },
   { plan: 'tiles 32', when: (blocks, { processors }, wide) => !wide && blocks(64) < 1.5 * processors },
   { plan: 'tiles 64', when: () => true },
@@ -47,7 +53,7 @@ export function planFor(r: Matmul, target: Target): ProductPlan {
   if (named && takes(r, target, named)) return named;
   const wide = dtypeInfo[sumType(r.type)].bytes === 8;
   const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
-  return plans[usual.find((u) => u.when(blocks, target, wide) && takes(r, target, plans[u.plan]))!.plan];
+  return plans[usual.find((u) => u.when(blocks, target, wide, r.n) && takes(r, target, plans[u.plan]))!.plan];
 }
 
 /** `count`: as many products with operands and results of their own. */
@@ -56,12 +62,12 @@ export const planned = (r: Matmul, target: Target, p: ProductPlan, count = 1): M
 
 /** How many results a thread stores. */
 export const resultsPerThread = (p: ProductPlan): number =>
-  p.kind === 'tiled' ? p.perThread ** 2 : slicedResultsPerThread(p);
+  p.kind === 'tiled' ? p.down * p.across : slicedResultsPerThread(p);
 
 export const threadsOf = (p: ProductPlan): number => (p.kind === 'tiled' ? tiledThreads(p) : slicedThreads(p));
 
-/** Tiles of 128 do not fit shared memory in types of 8 bytes. */
+/** Large tiles do not fit shared memory in types of 8 bytes. */
 function takes(r: Matmul, target: Target, p: ProductPlan): boolean {
   if (p.kind === 'sliced') return takesSliced(r, target);
-  return p.perThread === 4 || dtypeInfo[sumType(r.type)].bytes === 4;
+  return p.rows <= 64 || dtypeInfo[sumType(r.type)].bytes === 4;
 }

@@ -95,8 +95,9 @@ export function sweep(plan: RadixPlan, buffers: RadixBuffers, pass: number, targ
   const widened = (v: string): string => (word.kind === 'd' ? kit.wide(v) : v);
   const tell = (value: string, flag: string): void =>
     b.emit(`st.relaxed.gpu.global.${word.bits} [${tellAt}], ${b.def(word.kind, `or.${word.bits}`, value, flag)}`);
+  const counted: string[] = [];
   kit.when(speaks, () => {
-    const counted = Array.from({ length: warps }, (_, w) => b.def('r', 'ld.shared.u32', `[${own}+${w * digits * 4}]`));
+    for (let w = 0; w < warps; w++) counted.push(b.def('r', 'ld.shared.u32', `[${own}+${w * digits * 4}]`));
     for (const c of counted) b.set(total, 'add.u32', total, c);
     kit.when(b.def('p', 'setp.ne.u32', tile, 0), () => tell(widened(total), word.own));
     const upTo = b.def('r', 'mov.u32', total);
@@ -107,7 +108,10 @@ export function sweep(plan: RadixPlan, buffers: RadixBuffers, pass: number, targ
     const lastLane = b.def('p', 'setp.eq.u32', laneId, 31);
     b.emit(`@${lastLane} st.shared.u32 [${b.def('r', 'mad.lo.u32', warp, 4, sums)}], ${upTo}`);
     b.set(place, 'sub.u32', upTo, total);
-    b.emit(`bar.sync 1, ${digits}`);
+  });
+  // All threads wait here, though half of them have nothing to say: checkers of races know no barriers of fewer.
+  kit.sync();
+  kit.when(speaks, () => {
     for (let w = 0; w < digits / 32 - 1; w++) {
       const part = b.def('r', 'ld.shared.u32', `[${sums}+${w * 4}]`);
       b.emit(`@${b.def('p', 'setp.gt.u32', warp, w)} add.u32 ${place}, ${place}, ${part}`);

@@ -20,14 +20,15 @@ export interface Tiles {
   readonly rows: number;
   readonly columns: number;
   readonly depth: number;
-  /** Results per thread along each side, in pieces of four. */
-  readonly perThread: number;
+  /** Results of a thread, in pieces of four: rows and columns. */
+  readonly down: number;
+  readonly across: number;
 }
 
 /** The type products are added up in: 4 or 8 bytes wide. Sums of bytes wrap when they are stored. */
 export const sumType = (type: DType): DType => (type === 'bool' || type === 'u8' ? 'u32' : computeType(type));
 
-export const tiledThreads = (t: Tiles): number => (t.rows * t.columns) / t.perThread ** 2;
+export const tiledThreads = (t: Tiles): number => (t.rows * t.columns) / (t.down * t.across);
 
 /** `count`: as many products with operands and results of their own. */
 export function tiledRecipe(r: Matmul, target: Target, t: Tiles, count = 1): ModuleRecipe {
@@ -86,14 +87,12 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles, count = 1): Mod
     threads: tiledThreads(t),
   });
 
-  // 8 by 8 or 16 by 16 threads; a thread's rows and columns come in groups of four, 64 apart.
-  const across = t.columns / t.perThread;
-  const { row: ty, column: tx } = crossed(kit, tid, across);
-  const groups = t.perThread / 4;
+  // A thread's rows and columns come in groups of four; between two of them lie those of all other threads.
+  const { row: ty, column: tx } = crossed(kit, tid, t.columns / t.across);
+  const [groupsDown, groupsAcross] = [t.down / 4, t.across / 4];
+  const [stepDown, stepAcross] = [t.rows / groupsDown, t.columns / groupsAcross];
   const zero = kit.constant(sum, sum === 'i64' || sum === 'u64' ? 0n : 0);
-  const results = Array.from({ length: t.perThread }, () =>
-    Array.from({ length: t.perThread }, () => kit.variable(sum, zero)),
-  );
+  const results = Array.from({ length: t.down }, () => Array.from({ length: t.across }, () => kit.variable(sum, zero)));
 
   const k = b.def('r', 'mov.u32', 0);
   const buffer = b.def('r', 'mov.u32', 0);
@@ -127,10 +126,10 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles, count = 1): Mod
         for (let d = 0; d < t.depth; d++) {
           const left: string[] = [];
           const right: string[] = [];
-          for (let g = 0; g < groups; g++) {
-            left.push(...sharedFour(kit, kind, fromA, d * strideA + g * 64 * bytes));
-            right.push(...sharedFour(kit, kind, fromB, d * strideB + g * 64 * bytes));
-          }
+          for (let g = 0; g < groupsDown; g++)
+            left.push(...sharedFour(kit, kind, fromA, d * strideA + g * stepDown * bytes));
+          for (let g = 0; g < groupsAcross; g++)
+            right.push(...sharedFour(kit, kind, fromB, d * strideB + g * stepAcross * bytes));
           left.forEach((x, i) => {
             right.forEach((y, j) => {
               const acc = results[i]![j]!;
@@ -148,12 +147,12 @@ export function tiledRecipe(r: Matmul, target: Target, t: Tiles, count = 1): Mod
     );
   }
   const vector = r.n % 4 === 0 && r.type === sum && bytes === 4;
-  for (let i = 0; i < t.perThread; i++) {
-    const row = b.def('r', 'add.u32', b.def('r', 'mad.lo.u32', ty, 4, m0), (i % 4) + 64 * Math.floor(i / 4));
+  for (let i = 0; i < t.down; i++) {
+    const row = b.def('r', 'add.u32', b.def('r', 'mad.lo.u32', ty, 4, m0), (i % 4) + stepDown * Math.floor(i / 4));
     const rowInside = b.def('p', 'setp.lt.u32', row, r.m);
     const line = b.def('d', 'mul.wide.u32', row, r.n);
-    for (let g = 0; g < groups; g++) {
-      const column = b.def('r', 'add.u32', b.def('r', 'mad.lo.u32', tx, 4, n0), 64 * g);
+    for (let g = 0; g < groupsAcross; g++) {
+      const column = b.def('r', 'add.u32', b.def('r', 'mad.lo.u32', tx, 4, n0), stepAcross * g);
       const address = b.def('d', 'mad.lo.u64', b.def('d', 'add.u64', line, kit.wide(column)), storedBytes, baseC);
       const four = results[i]!.slice(4 * g, 4 * g + 4);
       if (finish) {

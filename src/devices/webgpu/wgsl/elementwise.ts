@@ -112,10 +112,14 @@ export function renderElementwise(given: Kernel, traits: Traits, inPlace: InPlac
   return module.pass(kernel.name, [size, 1, 1], grid.workgroups, body);
 }
 
-/** Stretches of a block computed together, where four elements of one of them lie side by side; else every element by itself. */
+/**
+ * Stretches of a block computed together, where four elements of one of them lie side by side; else every element by itself. Stretches are
+ * whole numbers of fours: what lies behind the end of one is the beginning of the next.
+ */
 function blocksOf(kernel: Kernel, mustOwnWords: boolean): Together {
   const blocks = inBlocks(kernel);
-  return blocks && dealSpace(blocks.kernel.space, mustOwnWords).axis !== null ? blocks : alone(kernel);
+  const fits = blocks && blocks.stride % 4 === 0 && dealSpace(blocks.kernel.space, mustOwnWords).axis !== null;
+  return fits ? blocks : alone(kernel);
 }
 
 /** Where the first of the neighbours that are computed together lies in an output. */

@@ -21,6 +21,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch sees no Intel GPU',
     patterns: [
+      phrase(/Torch not compiled with XPU enabled/i),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,
@@ -32,7 +33,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       ),
       phrase(/SYCL runtime is not (?:detected|dected|found)|no (?:SYCL|Level[- ]Zero) (?:device|platform|driver)/i),
     ],
-    explains: ['torch-no-gpu'],
+    explains: ['not-compiled-cuda', 'torch-no-gpu'],
     cause: ({ got }) =>
       got.library
         ? `${got.library} is missing: it comes with the driver or the XPU build of torch.`
@@ -149,6 +150,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A tensor is larger than Metal allows',
     patterns: [
+      phrase(/residency set limit of \d+ exceeded|exceeds? the maximum (?:Metal )?buffer (?:size|length)/i),
       phrase(
         /total bytes of NDArray > 2\*\*32|product of dimension sizes > 2\*\*31|MPSNDArray\.mm[^\n]*failed assertion|MPSGaph does not support tensor dims larger than INT_MAX/i,
       ),
@@ -164,15 +166,20 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch cannot use the Apple GPU here',
     patterns: [
+      phrase(/-\[__NSArray0 objectAtIndex:\]: index 0 beyond bounds for empty array/, /metal|\bmlx\b|\bMTL/i),
+      capture(/(?:unknown type name|undeclared identifier|no member named) '(?<name>(?:MPS|MTL)\w+)'/),
       phrase(
         /MPS (?:is )?not available because|The MPS backend is supported on MacOS 1\d\.\d\+|torch sees no Apple GPU|mps\.is_available\(\)[^\n]{0,12}False/i,
       ),
       phrase(/Could not (?:find|create)[^\n]*(?:MTLDevice|Metal device)/i),
     ],
     explains: ['torch-no-gpu'],
-    cause: () =>
-      'macOS is older than 12.3, the Python runs under Rosetta, or it runs in a container, where Metal does not exist.',
-    fix: () => [
+    cause: ({ got }) =>
+      got.name
+        ? `${got.name} came with a later macOS: the SDK of this Xcode is older than the source asks for.`
+        : 'macOS is older than 12.3, the Python runs under Rosetta, or it runs in a container, where Metal does not exist.',
+    fix: ({ got }) => [
+      ...(got.name ? [say('Update macOS and Xcode, or take a release of the program for the older system.')] : []),
       run('It must print arm64.', 'python', '-c', 'import platform; print(platform.machine())'),
       say('Use a native Python of macOS, outside of Docker.'),
     ],

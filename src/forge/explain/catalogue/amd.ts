@@ -15,7 +15,12 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build has no kernels for this AMD GPU',
     patterns: [
-      code(/hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|hipErrorInvalidKernelFile/),
+      code(/hipError(?:NoBinaryForGpu|InvalidDeviceFunction|InvalidKernelFile|InvalidImage|SharedObjectInitFailed)\b/),
+      // Builds for AMD keep the words of CUDA.
+      phrase(
+        /(?:device kernel image is invalid|no kernel image is available|invalid device function)/i,
+        /\bgfx[0-9a-f]{3,4}\b|\+rocm|\bROCm\b|\bradeon\b/i,
+      ),
       phrase(
         /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
       ),
@@ -25,6 +30,7 @@ export const amdClasses: readonly ErrorClass[] = [
       ),
       phrase(/Unable to find code object for all current devices/i),
     ],
+    explains: ['cuda-invalid-value', 'no-kernel-image'],
     cause: (context) =>
       `The build holds no kernels for ${context.got.gfx ?? 'the gfx target of this GPU'}${here(context)}.`,
     fix: (context) => [...reinstall(context), override],
@@ -151,6 +157,7 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ROCm and the kernel driver do not fit',
     patterns: [
+      code(/hipErrorInsufficientDriver/),
       phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
       capture(
         /libamdhip64\.so\.(?<hip>\d+): cannot open|lib(?:rocblas|hipblas\w*|MIOpen|rccl|hsa-runtime64|amd_comgr|roctx64|hipfft|rocsolver)\.so[.\d]*: cannot open/i,

@@ -5,23 +5,41 @@ import { asRoot, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { EXTENSIONS, MINOR } from './links.ts';
 
+/** Architectures before Turing: some CUDA knows them no longer. */
+const dropped = (name: string | undefined): boolean => {
+  const number = Number(/\d+/.exec(name ?? '')?.[0] ?? Number.NaN);
+  return number > 0 && number < 75;
+};
+
 export const buildClasses: readonly ErrorClass[] = [
   {
     code: 'ptxas-arch',
     severity: 'error',
-    title: 'The compiler is older than the GPU',
+    title: 'The compiler does not know the architecture of the GPU',
     patterns: [
       capture(/Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i),
-      capture(/PTX version (?<ptx>[\d.]+) does not support target '(?<sm>sm_\w+)'/i),
+      capture(/PTX \.?version (?<ptx>[\d.]+) does not support \.?target '?(?<sm>sm_\w+)/i),
       capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
       capture(/invalid value for --gpu-architecture|Unknown CUDA arch \((?<cc>[\d.+PTX]+)\) or GPU not supported/i),
       capture(/'(?<sm>sm_\d+\w?)' is not a recognized processor for this target/i),
       phrase(/ptxas (?:\S+ )?(?:is )?too old|ptxas does not support CC/i),
     ],
-    cause: ({ got }) =>
-      `nvcc, Triton or XLA does not know ${got.sm ?? (got.cc ? `compute_${got.cc}` : 'this architecture')} yet.`,
+    cause: ({ got }) => {
+      const name = got.sm ?? (got.cc ? `compute_${got.cc}` : 'this architecture');
+      return dropped(got.cc ?? got.sm)
+        ? `nvcc does not know ${name}: it is older than that GPU, or so new that it has dropped it (CUDA 12 dropped Kepler, CUDA 13 Maxwell to Volta).`
+        : `nvcc, Triton or XLA does not know ${name} yet.`;
+    },
     fix: (context) => [
+      ...(dropped(context.got.cc ?? context.got.sm)
+        ? [
+            run('See which nvcc it is; several may be installed.', 'nvcc', '--version'),
+            say(
+              'Build for the GPU at hand only: TORCH_CUDA_ARCH_LIST="8.6", CMAKE_CUDA_ARCHITECTURES=86; or take the last CUDA that knows it.',
+            ),
+          ]
+        : []),
       say('Install a version of the compiler (CUDA toolkit, Triton or the framework) that knows the architecture.'),
       ...reinstall(context),
     ],
@@ -191,6 +209,10 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No C++ compiler is found',
     patterns: [
+      capture(
+        /Command '\['(?:which|where)', '(?<compiler>g\+\+|c\+\+|gcc|cc|clang\+\+|cl)'\]' returned non-zero exit status/,
+      ),
+      phrase(/(?:running build_ext|building '[\w.]+' extension)\s+(?:[^\n]*\n){0,3}?[^\n]*\[WinError 2\]/i),
       phrase(
         /Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
       ),
@@ -228,7 +250,10 @@ export const buildClasses: readonly ErrorClass[] = [
     code: 'python-headers',
     severity: 'error',
     title: 'The headers of Python are missing',
-    patterns: [capture(/(?:fatal error|error)[^\n]*['"]?Python\.h['"]?[^\n]*(?:No such file|not found)/i)],
+    patterns: [
+      phrase(/fatal error: pyconfig\.h: No such file/),
+      capture(/(?:fatal error|error)[^\n]*['"]?Python\.h['"]?[^\n]*(?:No such file|not found)/i),
+    ],
     explains: ['build-failed', 'triton-missing'],
     cause: () => 'Compiling against Python needs its header files, which the plain package does not bring.',
     fix: ({ os, got }) =>
@@ -285,12 +310,12 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'CMake finds no GPU to build for',
     patterns: [
       phrase(
-        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture/i,
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?:native|all|all-major|)'/i,
       ),
     ],
     explains: ['build-failed'],
     cause: () =>
-      'The build asks for the architecture of the GPU at hand, and there is none, for example in docker build.',
+      'The build asks for the architecture of the GPU at hand, and there is none, for example in docker build; or this CMake or nvcc does not know the word.',
     fix: (context) => [
       ...reinstall({ ...context, software: 'llama.cpp' }),
       say('For torch extensions set TORCH_CUDA_ARCH_LIST, for example "8.0;8.6;9.0".'),
@@ -348,7 +373,7 @@ export const buildClasses: readonly ErrorClass[] = [
       phrase(/async_io requires the dev(?:el)? libaio|please install the libaio-dev/i),
       capture(/deepspeed\/ops[^\n]*(?:No module named|cannot open|undefined symbol)[^\n]*/i),
     ],
-    unless: /sigkill_handler|exits with return code/,
+    unless: /sigkill_handler|\bexit(?:s|ed)?\b[^\n]{0,20}\bcodes?\b/i,
     explains: ['framework-missing', 'extension-missing'],
     cause: ({ got }) =>
       `${got.op ?? 'An operation'} of DeepSpeed was not built: nvcc, the compiler or libaio is missing, or does not fit torch.`,

@@ -7,6 +7,35 @@ import { TOOLKIT, WSL } from './links.ts';
 
 export const containerClasses: readonly ErrorClass[] = [
   {
+    code: 'docker-daemon',
+    severity: 'error',
+    title: 'Docker itself cannot be reached',
+    patterns: [
+      phrase(/Cannot connect to the Docker daemon|Is the docker daemon running\?|error during connect: [^\n]*docker/i),
+      phrase(/permission denied while trying to connect to the Docker daemon socket/i),
+      phrase(/Job for docker\.service failed|Failed to start docker\.service/i),
+    ],
+    cause: () =>
+      'The Docker service does not run, this user may not use its socket, or DOCKER_HOST names another place.',
+    fix: ({ os }) =>
+      os === 'windows' || os === 'macos'
+        ? [say('Start Docker Desktop and wait until it says that the engine runs.')]
+        : [
+            asRoot('Start the service.', 'systemctl', 'start', 'docker'),
+            run(
+              'If it stops again, read why: a wrong /etc/docker/daemon.json is the usual reason.',
+              'journalctl',
+              '-u',
+              'docker',
+              '-n',
+              '50',
+            ),
+            asRoot('Let yourself use it, then log in again.', 'usermod', '-aG', 'docker', 'YOUR_USER'),
+            say('unset DOCKER_HOST if it names a machine that is gone.'),
+          ],
+    links: ['https://docs.docker.com/engine/daemon/troubleshoot/'],
+  },
+  {
     code: 'docker-gpu',
     severity: 'error',
     title: 'Docker has no GPU runtime',

@@ -159,22 +159,40 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       phrase(
         /not supported by open (?:nvidia\.ko|kernel module)|open kernel modules? (?:do(?:es)? not|don't) support/i,
       ),
-      capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
-      phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
-      capture(/do not appear to have an NVIDIA GPU supported by the (?<branch>[\d.]+)/i),
     ],
     explains: ['smi-no-comm', 'no-devices'],
+    cause: () =>
+      'Blackwell and newer need the open module, Turing to Hopper take either, Maxwell to Volta the proprietary one only.',
+    fix: () => [
+      asRoot(
+        'Install the other kind: nvidia-open for Turing and newer, the proprietary module of R580 for older GPUs.',
+      ),
+      run('See which GPU it is.', 'lspci', '-nn', '-d', '10de:'),
+    ],
+    links: [DRIVER],
+  },
+  {
+    code: 'driver-gpu',
+    severity: 'error',
+    title: 'This driver does not know the GPU',
+    patterns: [
+      capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
+      phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
+      capture(/do not appear to have an NVIDIA GPU supported by the (?<driver>[\d.]+)/i),
+      capture(/NVIDIA GPU[^\n]{0,100}not supported by the (?:NVIDIA )?(?<driver>\d{3}[\d.]*)[^\n]{0,20}driver/i),
+      phrase(/could not find compatible graphics hardware|no compatible (?:NVIDIA )?hardware (?:was )?found/i),
+    ],
+    explains: ['smi-no-comm', 'no-devices', 'dkms-build'],
     cause: ({ got }) =>
       got.branch
-        ? `This GPU is supported by driver branch ${got.branch} only.`
-        : 'Blackwell and newer need the open module, Turing to Hopper take either, Maxwell to Volta the proprietary one only.',
+        ? `This GPU is too old for the driver: branch ${got.branch} is the last one that drives it.`
+        : `Driver ${got.driver ?? 'of this version'} is older than the GPU, or has dropped it; or no NVIDIA card is in the machine.`,
     fix: ({ got }) => [
       got.branch
         ? asRoot(`Install driver branch ${got.branch}.`)
-        : asRoot(
-            'Install the other kind: nvidia-open for Turing and newer, the proprietary module of R580 for older GPUs.',
-          ),
+        : asRoot('Install the branch for the GPU: R470 for Kepler, R580 for Maxwell to Volta, the newest otherwise.'),
       run('See which GPU it is.', 'lspci', '-nn', '-d', '10de:'),
+      run('And which driver fits it.', 'gpuforge', 'doctor'),
     ],
     links: [DRIVER],
   },

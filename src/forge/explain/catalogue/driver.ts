@@ -17,6 +17,9 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No NVIDIA driver is found',
     patterns: [
+      capture(
+        /(?:unable|cannot|could not|failed) (?:to )?(?:load|open)[^\n]{0,20}(?<library>libnvidia-(?:ptxjitcompiler|nvvm|fatbinaryloader)\.so[.\d]*)/i,
+      ),
       phrase(/Found no NVIDIA driver on your system/i),
       capture(
         /(?<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?|nvcuda\.dll|nvml\.dll)['"]?(?::| could| not|\b.{0,20}(?:cannot open|not found|could not be found))/i,
@@ -55,6 +58,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The driver is older than the build needs',
     patterns: [
+      phrase(/CUDA driver version[^\n]{0,20}is (?:lower|older) than/i),
       capture(/NVIDIA driver on your system is too old(?: \(found version (?<number>\d+)\))?/i),
       code(/cudaErrorInsufficientDriver|cudaErrorCallRequiresNewerDriver/),
       phrase(/CUDA driver version is insufficient for CUDA runtime version/i),
@@ -184,6 +188,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'nvidia-smi is not installed',
     patterns: [
+      phrase(/Command 'nvidia-smi' not found/),
       phrase(/nvidia-smi['"]?: (?:command )?not found|command not found: nvidia-smi/i),
       phrase(/'?nvidia-smi'? (?:is not recognized as|: The term 'nvidia-smi' is not recognized)/i),
       phrase(/No such file or directory: ['"]nvidia-smi['"]|exec: "nvidia-smi": executable file not found/i),

@@ -11,6 +11,9 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'An extension was built for another torch',
     patterns: [
+      capture(
+        /importing (?<package>flash_attn\w*|xformers\w*|torchvision\w*|exllama\w*|\w+_cuda): The specified procedure could not be found/i,
+      ),
       capture(/undefined symbol: (?<symbol>_Z\w*(?:2at|3c10|5torch)\w*|THPVariable\w*|_ZNSt\w*)/i),
       capture(
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
@@ -23,6 +26,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /The specified procedure could not be found[^\n]*(?<package>torchvision|torchaudio|xformers|flash_attn)/i,
       ),
     ],
+    explains: ['win-dll'],
     cause: ({ got }) =>
       `${got.package ? `${got.package} and` : 'A compiled extension and'} the installed torch do not belong together.`,
     fix: (context) => [
@@ -136,6 +140,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'flash-attn is asked for and not installed',
     patterns: [
+      capture(/name '(?<name>[Ff]lash_?\w*[Aa]tt\w*)' is not defined/),
       phrase(/FlashAttention2 has been toggled on, but it cannot be used/i),
       phrase(
         /the package flash_attn seems to be not installed|flash_attn (?:is )?not (?:installed|found|available)|No module named 'flash_attn/i,
@@ -155,6 +160,9 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'FlashAttention does not take this input',
     patterns: [
+      phrase(
+        /supports? head[ _]dim(?:ension)?s?(?: of)?(?: at most| up to| only)? \d+|FlashInfer Internal Error: Invalid configuration/i,
+      ),
       phrase(/FlashAttention only supports? fp16(?:,)? (?:and|or)[^\n]*bf16/i),
       capture(/FlashAttention (?:forward|backward) only supports head dimension at most (?<dim>\d+)/i),
       phrase(

@@ -95,6 +95,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Tensors lie on different devices',
     patterns: [
+      phrase(
+        /Accessing a CuPy nd\w+ on CPU is not allowed|Implicit conversion to a NumPy array is not allowed|can't convert (?:cuda|mps|xpu)\S* device type tensor to numpy/i,
+      ),
       capture(
         /Expected all tensors to be on the same device, but (?:found at least two devices, |got [^\n]*? is on )(?<first>[\w:]+)(?:,| and|\b)[^\n]*?(?<second>(?:cuda|cpu|xpu|mps)(?::\d+)?)?/i,
       ),
@@ -224,6 +227,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       capture(/Found (?<what>\w+) version (?<have>[\d.]+), but JAX was built against version (?<wanted>[\d.]+)/i),
       phrase(/Jax plugin configuration error|but JAX was built against/i),
       capture(/Outdated (?<what>\w+) installation found/i),
+      phrase(/PJRT_\w+ size: expected|plugin is (?:likely )?built with a (?:later|newer|older) version/i),
     ],
     explains: ['jax-no-gpu', 'cudnn-failed'],
     cause: ({ got }) =>
@@ -265,6 +269,8 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(/jax_plugins\.xla_cuda\d*|jaxlib\/cuda\/\w+\.cc:\d+: operation [^\n]* failed/i),
       phrase(/\bjax\b[^\n]{0,20}(?:could(?: not|n't)|can(?:not|'t)) (?:find|see|detect|use) (?:a |the |your )?GPU/i),
     ],
+    // No TPU is what a machine with a GPU has.
+    unless: /backend 'tpu'|libtpu/,
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
       got.backend ? `JAX could not start its ${got.backend} part.` : 'Only the CPU part of JAX is installed.',
@@ -320,6 +326,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program crashed in compiled code',
     patterns: [
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
+      symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),
       near(/exit ?code:? ?(?<status>-?1073741819|-?1073740791|0xC0000005|-11|139)\b/),
       near(

@@ -144,7 +144,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /surface configuration failed|Error in (?:Surface|Queue|Device|Buffer|Texture)::\w+: Validation Error|wgpu error: (?<what>[^\n]+)|\bwgpu_core[^\n]*(?:ERROR|failed)|\[Invalid (?:Buffer|Texture|BindGroup|ComputePipeline|CommandBuffer)[^\n]*/,
       ),
       symptom(
-        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
+        /GPU(?:Validation|Internal|Pipeline)Error|WebGPU validation (?:error|failed)|Error while parsing WGSL|Uncaptured WebGPU error|request(?:Device|Adapter) is not a function|\bUnsupportedCapability\b|While (?:calling|validating) \[?(?:Device|Queue|BindGroup)/,
       ),
     ],
     cause: ({ got }) =>

@@ -6,10 +6,11 @@ import { amdClasses } from './amd.ts';
 import { buildClasses } from './build.ts';
 import { containerClasses } from './containers.ts';
 import { cudaClasses } from './cuda.ts';
+import { kernelClasses } from './cuda-kernels.ts';
 import { driverClasses } from './driver.ts';
 import { driverInstallClasses } from './driver-install.ts';
 import { extensionClasses } from './extensions.ts';
-import { familiesOf } from './families.ts';
+import { familiesOf } from './families/index.ts';
 import { frameworkClasses } from './frameworks.ts';
 import { graphicsClasses } from './graphics.ts';
 import { installClasses } from './install.ts';
@@ -29,7 +30,7 @@ const confirmed = (of: readonly ErrorClass[], holds: (facts: Facts) => boolean |
   of.map((row) => ({ holds, ...row }));
 
 const rows: readonly ErrorClass[] = [
-  ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...ncclClasses], onNvidia),
+  ...confirmed([...driverClasses, ...driverInstallClasses, ...cudaClasses, ...kernelClasses, ...ncclClasses], onNvidia),
   ...confirmed(amdClasses, onAmd),
   ...libraryClasses,
   ...memoryClasses,

@@ -1,7 +1,7 @@
 // Faults of installing: Python, pip, uv, conda and the network.
 
 import { capture, code, phrase, symptom } from '../patterns.ts';
-import { reinstall, run, safe, say } from '../steps.ts';
+import { asRoot, reinstall, run, safe, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 
 const GPU_PACKAGE =
@@ -41,6 +41,9 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(
+        new RegExp(`(?<package>${GPU_PACKAGE.source}) [\\d.]\\S* does not provide the extra '(?<extra>[\\w-]+)'`, 'i'),
+      ),
       capture(/we only found wheels for `(?<package>[\w.-]+)`|`(?<name>[\w.-]+)`[^\n]*only has wheels (?:for|with)/i),
     ],
     cause: ({ got }) =>
@@ -73,7 +76,7 @@ export const installClasses: readonly ErrorClass[] = [
       code(/\bResolutionImpossible\b/),
       capture(
         new RegExp(
-          `(?<first>[\\w.-]+) [\\d.]\\S* requires (?<package>${GPU_PACKAGE.source})\\S*, but you have (?<have>[^\\n]+?) which is incompatible`,
+          `(?<first>[\\w.-]+) [\\d.]\\S* requires (?<package>${GPU_PACKAGE.source})[^\\n]{0,120}?, but you have (?<have>[^\\n]+?) which is incompatible`,
           'i',
         ),
       ),
@@ -131,6 +134,29 @@ export const installClasses: readonly ErrorClass[] = [
         : [run('Install it there.', 'python', '-m', 'pip', 'install', context.got.module ?? 'PACKAGE')]),
     ],
     links: ['https://pytorch.org/get-started/locally/'],
+  },
+  {
+    code: 'long-path',
+    severity: 'error',
+    title: 'A path is longer than Windows allows',
+    patterns: [
+      phrase(
+        /enable Windows Long Path support|Windows Long Path support enabled|path (?:is )?too long|Filename too long/i,
+      ),
+      capture(/No such file or directory: ['"](?<path>[A-Za-z]:(?:\\{1,2}[^\\'"\n]+){6,}\\{1,2}[^\\'"\n]{40,})['"]/),
+    ],
+    explains: ['build-failed', 'win-dll'],
+    cause: () =>
+      'Packages with deep folders (flash-attn, CUTLASS) go past the 260 characters that Windows allows by default.',
+    fix: () => [
+      asRoot(
+        'Allow long paths: set LongPathsEnabled to 1 under HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem, then restart.',
+      ),
+      say(
+        'Or shorten the way there: set TEMP to a folder such as C:\\t; for git: git config --system core.longpaths true.',
+      ),
+    ],
+    links: ['https://pip.pypa.io/warnings/enable-long-paths'],
   },
   {
     code: 'pep668',
@@ -277,6 +303,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(/version [`'"]?(?<symbol>(?:GLIBC(?:XX)?|CXXABI)_[\d.]+)['"`]? not found/i),
       capture(/(?<symbol>GLIBC(?:XX)?_[\d.]+) (?:is )?(?:required|not found)/i),
     ],
+    explains: ['bnb', 'abi-symbol', 'extension-missing'],
     cause: ({ got, facts }) => {
       const libc = facts && 'source' in facts.machine.host.glibc ? facts.machine.host.glibc.value : undefined;
       return `The build needs ${got.symbol ?? 'a newer C library'}${libc ? `; this system has glibc ${libc}` : ''}. Current wheels are built for glibc 2.28 and newer.`;

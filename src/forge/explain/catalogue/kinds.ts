@@ -73,13 +73,14 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'A kernel written in the program does not compile',
     patterns: [
       capture(/CompileException: [^\n]*?\((?<line>\d+)\): error: (?<what>[^\n]+)/),
-      capture(/CompileException: (?<what>[^\n]*(?:warning #|catastrophic error)[^\n]*)/),
+      capture(/CompileException: (?<what>[^\n]*(?:warning #|catastrophic error)[^\n]*)/i),
       capture(/NVRTC_ERROR_COMPILATION|nvrtc: error: (?<what>[^\n]+)|hiprtc[^\n]*(?:error|failed)/i),
       capture(/clBuildProgram failed|CL_BUILD_PROGRAM_FAILURE|(?<!PI_ERROR_)\bBUILD_PROGRAM_FAILURE/),
       capture(/NvvmError|LLVM ERROR: Cannot select|ptxas (?:application|fatal)[^\n]*(?:syntax|parse) error/i),
       capture(/Unresolved extern function|Failed in cuda mode pipeline/i),
     ],
     unless: /failed to (?:load builtins|open (?:lib)?nvrtc-builtins)|invalid value for --gpu-architecture/i,
+    explains: ['build-failed'],
     cause: ({ got }) => `The compiler refused the source${got.what ? `: ${got.what.trim()}` : ''}.`,
     fix: () => [
       say('The line number is that of the kernel text. Half and vector types need their header (cuda_fp16.h).'),

@@ -1,7 +1,7 @@
 // CUDA libraries that are missing, of another version, or that failed inside.
 
 import { capture, code, phrase, symptom } from '../patterns.ts';
-import { install, reinstall, run, say, unset } from '../steps.ts';
+import { install, reinstall, run, say, unset, watchMemory } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { CUDNN, JAX, TENSORFLOW, UV } from './links.ts';
 
@@ -22,8 +22,9 @@ export const libraryClasses: readonly ErrorClass[] = [
         /Could not (?:load|locate) (?:dynamic )?(?:library )?['"]?(?<library>(?:lib)?cudnn\w*(?:\.so[.\d]*|\.dll)|cudnn64_\d+\.dll)/i,
       ),
       capture(/(?<library>cudnn\w*64_\w+\.dll)['"]?[^\n]{0,30}(?:not found|missing|could not)/i),
+      code(/CUDNN_STATUS_(?<status>NOT_INITIALIZED)/),
       code(
-        /CUDNN_STATUS_(?:NOT_INITIALIZED|SUBLIBRARY_VERSION_MISMATCH|VERSION_MISMATCH|RUNTIME_PREREQUISITE_MISSING|SUBLIBRARY_LOADING_FAILED)/,
+        /CUDNN_STATUS_(?:SUBLIBRARY_VERSION_MISMATCH|VERSION_MISMATCH|RUNTIME_PREREQUISITE_MISSING|SUBLIBRARY_LOADING_FAILED)/,
       ),
       capture(/Loaded runtime CuDNN library: (?<loaded>[\d.]+) but source was compiled with:? (?<wanted>[\d.]+)/i),
       capture(
@@ -41,8 +42,11 @@ export const libraryClasses: readonly ErrorClass[] = [
     cause: ({ got }) =>
       got.loaded
         ? `cuDNN ${got.loaded.replaceAll(', ', '.')} was loaded; the framework was built for ${got.wanted?.replaceAll(', ', '.')}.`
-        : 'cuDNN is not there, or the library path brings in another version than the one of the framework.',
+        : got.status
+          ? 'cuDNN could not start: the memory of the GPU is full already, or another version than that of the framework was loaded.'
+          : 'cuDNN is not there, or the library path brings in another version than the one of the framework.',
     fix: (context) => [
+      ...(context.got.status ? [watchMemory(context)] : []),
       unset(context, 'LD_LIBRARY_PATH', 'Try without LD_LIBRARY_PATH: the wheels bring their own cuDNN.'),
       // The framework pins the cuDNN it was built with; a newer one by hand is the other half of this error.
       ...reinstall(context),
@@ -154,6 +158,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A system CUDA shadows the libraries of the wheel',
     patterns: [
+      phrase(/may need newer version of nvJitLink|nvJitLink(?:Error| error)\b[^\n]*(?:version|ERROR_INTERNAL)/i),
       capture(/undefined symbol: (?<symbol>__nvJitLink\w+)/),
       capture(
         /lib(?:cu|nv|nccl)\w+\.so[.\d]*: (?:undefined symbol: (?<symbol>(?:cu|nv|nccl)\w+)|version [`'](?<version>lib(?:cu|nv)\w+\.so[.\d]*)' not found)/i,
@@ -307,6 +312,9 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'bitsandbytes does not fit the CUDA version',
     patterns: [
+      phrase(
+        /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
+      ),
       phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
       capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
       phrase(

@@ -117,6 +117,7 @@ export const memoryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'vLLM has too little GPU memory for its cache',
     patterns: [
+      phrase(/not enough memory[^\n]{0,40}--mem-fraction-static/i),
       phrase(/No available memory for the cache blocks/i),
       capture(
         /Free memory on device[^\n]*(?<free>[\d.]+)\/(?<total>[\d.]+) GiB[^\n]*less than desired GPU memory utilization/i,

@@ -9,7 +9,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
     /misaligned address|an illegal instruction was encountered|illegal instruction|invalid program counter|hardware stack error|operation not supported on global\/shared address space/,
   'illegal-access': /illegal (?:memory )?(?:access|address)/,
   'cuda-invalid-value':
-    /invalid (?:argument|value|resource handle|device context|context|pitch argument|device pointer|texture reference|source|image)|device kernel image is invalid|named symbol not found|context is destroyed|resource already mapped/,
+    /invalid (?:argument|value|resource handle|device context|context|pitch argument|device pointer|texture reference|source|image)|named symbol not found|context is destroyed|resource already mapped/,
   'launch-config':
     /function call is not configured|invalid configuration argument|too many resources requested|(?:too many|number of) threads per block/,
   'cuda-not-supported':
@@ -17,7 +17,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   'cuda-fork': /initialization error|driver not initialized|not initialized/,
   'cuda-unknown': /unknown[ _]error/,
   'device-busy': /(?:busy or|devices? (?:is|are)) unavailable/,
-  'no-kernel-image': /no kernel image|invalid device function/,
+  'no-kernel-image': /no kernel image|invalid device function|device kernel image is invalid/,
   'no-devices': /no (?:CUDA-capable )?device (?:is |was )?(?:detected|found)/,
   'cvd-invalid': /invalid device (?:ordinal|id|number|index)/,
   'unsupported-ptx': /PTX JIT compil\w+|unsupported (?:PTX|toolchain)/,

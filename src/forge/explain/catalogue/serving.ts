@@ -11,6 +11,8 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
+      phrase(/Unable to load nvcuda|nvcuda init failure/i),
+      phrase(/Dynamic LLM libraries"? runners="?\[cpu\w*(?: cpu\w*)*\]/),
       phrase(
         /no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i,
       ),

@@ -1,10 +1,13 @@
 // Faults of what stands beside the kernels: NVML, the video encoder, profilers, OpenCL calls, the sharing daemon; and programs
 // written for another version of their framework.
 
+import { GPU_PACKAGES } from '../packages.ts';
 import { capture, code, phrase, symptom } from '../patterns.ts';
 import { asRoot, install, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { CUDA_NOTES, DRIVER, RUNTIME } from './links.ts';
+
+const STACK = [...GPU_PACKAGES].join('|');
 
 export const toolClasses: readonly ErrorClass[] = [
   {
@@ -108,11 +111,12 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program was written for another version of the framework',
     patterns: [
+      capture(new RegExp(`requires (?<module>${STACK}) version[^\\n]{0,40}but found`, 'i')),
+      capture(new RegExp(`module '(?<module>(?:${STACK})(?:\\.[\\w.]+)?)' has no attribute '(?<name>\\w+)'`)),
       capture(
-        /module '(?<module>(?:torch|jax|tensorflow|torchvision|torchaudio|triton)(?:\.[\w.]+)?)' has no attribute '(?<name>\w+)'/,
-      ),
-      capture(
-        /cannot import name '(?<name>\w+)' from '(?<module>(?:torch|jax|tensorflow|torchvision|torchaudio|triton)(?:\.[\w.]+)?)'/,
+        new RegExp(
+          `cannot import name '(?<name>\\w+)' from (?:partially initialized module )?'(?<module>(?:${STACK})(?:\\.[\\w.]+)?)'`,
+        ),
       ),
       capture(
         /(?:PyTorch|torch|TensorFlow|JAX|Triton)(?: version)? ?(?:>=|<=|==|<|>) ?(?<wanted>[\d.]+)[^\n]{0,30}(?:is required|but found|but got|required but)/i,
@@ -139,6 +143,7 @@ export const toolClasses: readonly ErrorClass[] = [
     patterns: [
       code(/\bNansException\b/),
       capture(/tensor with (?:all )?NaN'?s was produced in (?<where>\w+)/i),
+      phrase(/invalid value encountered in cast\s+images? = /),
       phrase(/probability tensor contains either `?inf`?, `?nan`? or element < 0/i),
     ],
     cause: () => 'Numbers left the range of float16: GTX 16 cards do this in hardware, some models on every card.',

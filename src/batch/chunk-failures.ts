@@ -1,0 +1,53 @@
+// How the failures of a chunk are told: which item it was, why, and what was made before it.
+
+import { ForgeError } from '../index.ts';
+import { BatchOperationError } from './failures.ts';
+
+/** The error of an item, in the place of its result. */
+export class Failure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
+/** A chunk took longer than it may. */
+export class Overdue extends Error {
+  constructor(operation: string, ms: number) {
+    super(`${operation}: it took longer than ${ms} ms`);
+  }
+}
+
+export interface FailedItem {
+  readonly operation: string;
+  readonly index: number;
+  readonly total: number;
+  /** Items that were done. */
+  readonly completed: number;
+  /** What was made, by item; undefined where it is freed. */
+  readonly results: readonly unknown[] | undefined;
+}
+
+/** The error that ends a batch: an item failed, with its cause and what may help. */
+export function itemFailed(error: unknown, item: FailedItem): BatchOperationError {
+  const { operation, index, total, completed, results } = item;
+  const known = error instanceof ForgeError ? error : null;
+  const overdue = error instanceof Overdue;
+  const cause = error instanceof Error ? error.message.split('\n')[0]! : String(error);
+  return new BatchOperationError({
+    code: overdue ? 'TIMEOUT' : undefined,
+    message: `${operation}: item ${index} of ${total} failed: ${cause}`,
+    where: operation,
+    device: known?.device,
+    attempts: known?.attempts,
+    fix: overdue
+      ? 'Give it more time (timeoutMs), or see why it takes so long.'
+      : (known?.fix ?? "The cause is the operation's own error. onError: 'collect' goes on with the other items."),
+    index,
+    completed,
+    batch: { first: index, size: 1 },
+    results,
+    cause: error,
+  });
+}

@@ -1,0 +1,122 @@
+// Builds that do not fit: tensors, kernels, compilers, extensions.
+
+import type { Family } from './types.ts';
+import { ABSENT, FAILED, FAULT } from './words.ts';
+
+export const builds: readonly Family[] = [
+  {
+    code: 'device-mismatch',
+    subject:
+      /\bsame device\b|expected device \S+ but got|\bdifferent devices?\b|\bwrong device\b|\bon device\b[^\n]*\bon device\b/i,
+    trouble: /\b(?:should|must|expected|be on|found|got)\b/i,
+  },
+  {
+    code: 'half-on-cpu',
+    subject: /\b(?:float16|fp16|half(?: precision)?|bfloat16)\b/i,
+    trouble: /\b(?:cannot|can't|not|un)[^\n]{0,30}\bcpu\b|\bcpu\b[^\n]{0,40}\bnot (?:supported|implemented)\b/i,
+  },
+  {
+    code: 'dtype-mixed',
+    subject:
+      /\bk(?:Float16|Half|BFloat16|Float)\b[^\n]*\bk(?:Float16|Half|BFloat16|Float)\b|c10::(?:Half|BFloat16)[^\n]*\bfloat\b|\bfloat\b[^\n]*c10::(?:Half|BFloat16)/,
+    trouble: /\b(?:expected|must match|but (?:got|found)|same|mismatch)\b/i,
+  },
+  {
+    code: 'dtype-mixed',
+    subject: /\b(?:Half|BFloat16|float16|bfloat16|fp16|bf16)\b[^\n]*\b(?:Float|float32|fp32|Half|BFloat16)\b/,
+    trouble: /\b(?:same dtype|must match|mismatch|expected|but (?:got|found))\b/i,
+  },
+  {
+    code: 'flash-attn-gpu',
+    subject: /flash[-_ ]?att/i,
+    trouble: /\b(?:ampere|turing|hopper|compute capability|sm_?\d\d|gpu (?:is )?too old)\b/i,
+  },
+  {
+    code: 'no-kernel-image',
+    subject: /\bsm_?\d{2,3}\b|compute capability|CUDA arch\w*/i,
+    trouble:
+      /\b(?:kernels?|binary|build|wheel|image|support)\b[^\n]*\b(?:not (?:available|found|supported|compiled|included)|unavailable|missing)\b|not (?:supported|compatible)\b|incompatible/i,
+  },
+  {
+    code: 'flash-attn-gpu',
+    subject: /\bsage_?attn?\w*|sageattention|flash_?infer\w*|flash_?mla\w*/i,
+    trouble: /\b(?:architecture|sm_?\d+|compute capability|not new enough|GPU)\b/i,
+  },
+  {
+    code: 'hip-invalid-fn',
+    subject: /\bHIP\b[^\n]*\b(?:kernel|kernal|binary|fatbin)|\.(?:fatbin|hipfb|hsaco|co)\b/i,
+    trouble: ABSENT,
+  },
+  {
+    code: 'not-compiled-cuda',
+    subject: /\b(?:GPU|CUDA|ROCm|HIP|CUBLAS|cuDNN|OpenCL)\b/,
+    trouble:
+      /\b(?:not|without|wasn't|isn't)\b[^\n]{0,30}\b(?:enabled|compiled?|built|included)\b[^\n]{0,30}\b(?:build|support|binary|version|package|wheel)\b|\bonly cpu ops\b|-DUSE_(?:GPU|CUDA)\b/i,
+  },
+  { code: 'nvcc-missing', subject: /\bnvcc\b|\bCUDA_HOME\b|\bCUDA_PATH\b|CUDAToolkit|CUDA toolkit/i, trouble: ABSENT },
+  {
+    code: 'nvcc-mismatch',
+    subject: /\bCUDA(?: toolkit)? version|\bnvcc\b/i,
+    trouble: /\b(?:mismatch\w*|does not match|different|incompatible)\b/i,
+  },
+  { code: 'deepspeed-op', subject: /deepspeed|op_builder/i, trouble: FAILED },
+  {
+    code: 'build-failed',
+    subject:
+      /\b(?:flash|xformers|apex|llama|bitsandbytes|deepspeed|torch|vllm|mamba|causal|spconv|cupy|triton|detectron2|mmcv|pytorch3d|gptq|awq|exllama|sageattention|tiny-?cuda|nvdiffrast|ggml|onnx|tensorrt|sgl|kaolin|diff-gaussian|simple-knn|gsplat)[\w-]*|rasteriz\w+/i,
+    trouble:
+      /\bfailed to build\b(?! \w+ engine)|building wheel for [^\n]*\berror\b|failed building wheel|could not build wheels|building \S+ (?!engine)\S+ failed|could not install packages due to|metadata-generation-failed|did not run successfully/i,
+  },
+  {
+    code: 'build-failed',
+    subject: /\b(?:nvcc|hipcc|cicc|nvlink)\b/,
+    trouble: /\b(?:fatal|error)\b|nonzero exit status/i,
+  },
+  {
+    code: 'build-failed',
+    subject: /\b(?:flash[-_ ]?attn|xformers|apex|llama-cpp|bitsandbytes|nvcc|cmake)|\.cu\b/i,
+    trouble:
+      /\b(?:build|compil\w+|wheel|metadata|setup\.py)\b[^\n]*\b(?:fail\w*|error|not)\b|\bfailed with exit (?:code|status)/i,
+  },
+  {
+    code: 'build-failed',
+    subject: /\b(?:tcc|gcc|g\+\+|cl|clang|nvcc|hipcc|ptxas|cicc|fatbinary)(?:\.exe)?['"]|cuda_utils|\btriton\b/,
+    trouble: /returned non-zero exit status|CalledProcessError|failed with exit|died due to/,
+  },
+  { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
+  { code: 'triton-missing', subject: /triton/i, trouble: ABSENT },
+  {
+    code: 'triton-old',
+    subject: /\btriton\b[^\n]*\bcuda\b/i,
+    trouble: /\b(?:only supports?|too old|requires|not supported)\b/i,
+  },
+  {
+    code: 'kernel-source',
+    subject: /\b(?:ptxas|triton|nvrtc|hiprtc|PTX|cuModuleLoad\w*|kernel compil\w+)\b/i,
+    trouble: FAULT,
+  },
+  { code: 'dynamo', subject: /\b(?:inductor|dynamo|torch\.compile|aot_?autograd)\b/i, trouble: FAULT },
+  {
+    code: 'win-dll',
+    subject: /\b[\w-]+\.(?:dll|pyd)\b/i,
+    trouble:
+      /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|\berror with\b|failed to (?:import|load)|\[WinError/i,
+  },
+  {
+    code: 'quant-gpu',
+    subject: /\b(?:marlin|machete|awq|gptq|fp8|fp4|nvfp4|mxfp4|w8a8|w4a16|cutlass)\w*\b/i,
+    trouble: /\b(?:not supported|unsupported|requires? (?:compute|capability|sm|a? ?gpu))\b/i,
+  },
+  { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },
+  { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
+  {
+    code: 'extension-missing',
+    subject: /\blib(?:rmm|cudf|cuml|cugraph|raft|ucp|ucx|kvikio|faiss)\w*\.so/i,
+    trouble: ABSENT,
+  },
+  {
+    code: 'extension-missing',
+    subject: /\b\w*(?:_cuda|_kernels?|_ext|_C|_ops)\b/,
+    trouble: /\b(?:can ?not|could not|unable to|failed to) import\b|No module named|please (?:re)?install/i,
+  },
+];

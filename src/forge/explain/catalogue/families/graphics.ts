@@ -1,0 +1,64 @@
+// Vulkan, WebGPU, OpenCL, Metal and Level Zero.
+
+import type { Family } from './types.ts';
+import { ABSENT, FAILED, FAULT } from './words.ts';
+
+export const graphics: readonly Family[] = [
+  {
+    code: 'webgpu-no-adapter',
+    subject: /\badapters?\b/i,
+    trouble:
+      /\b(?:no|none|not|null|unable|failed|without)\b[^\n]*\b(?:gpu|wgpu|webgpu|graphics|suitable|found|adapter)/i,
+  },
+  {
+    code: 'webgpu-limit',
+    subject: /\b(?:WebGPU|GPUDevice|adapter|wgpu|binding|workgroup)\b/i,
+    trouble: /\b(?:exceeds?|limit|too (?:large|big)|greater than|larger than)\b/i,
+  },
+  {
+    code: 'vulkan-driver',
+    subject:
+      /\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device)\w+|\bLoader Message\b|ERROR_INITIALIZATION_FAILED|\bICDs?\b|\bMESA\b/,
+    trouble: FAILED,
+  },
+  { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
+  {
+    code: 'opencl-none',
+    subject: /opencl/i,
+    trouble:
+      /\b(?:no|not|zero|missing)\b[^\n]*\b(?:platforms?|devices?|drivers?|installed|available|icd)\b|plat?form\w* [^\n]*not available/i,
+  },
+  { code: 'opencl-failed', subject: /opencl|\bcl(?:Enqueue|Create|Build|Set|Finish)\w+/i, trouble: FAULT },
+  { code: 'opencl-none', subject: /opencl|\bpyopencl\b|\bcl(?:get|create|build|enqueue)\w+/, trouble: ABSENT },
+  {
+    code: 'mps-op',
+    subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\[MPS\w+ \w+|\bMPSGraph|\bmps\.\w+/,
+    trouble: /failed assertion|\berror\b|unsupported|mismatch/i,
+  },
+  {
+    code: 'mps-op',
+    subject: /\bconvolution_overrideable\b|_overrideable\b/,
+    trouble: /not (?:supported|implemented)/i,
+  },
+  {
+    code: 'mps-op',
+    subject: /\bMPS\b|\bSparseMPS\b/,
+    trouble: /\b(?:not (?:\w+ )?(?:implemented|supported)|could not run|unsupported|only support\w*)\b/i,
+  },
+  {
+    code: 'mps-op',
+    subject: /-\[(?:IOGPU|MTL|AGX|_MTL)\w*|MTLDebug\w*|command encoder/,
+    trouble: /failed assertion|error/i,
+  },
+  {
+    code: 'mps-unavailable',
+    subject: /\bggml_metal\w*|\bMPS\b|\bMTL\w+|\bMetal\b/,
+    trouble: /\b(?:not available|unavailable|failed|error)\b|Error Domain/i,
+  },
+  {
+    code: 'xpu-failed',
+    subject:
+      /\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
+    trouble: FAILED,
+  },
+];

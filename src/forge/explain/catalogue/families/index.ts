@@ -1,0 +1,44 @@
+// The last resort of each class: a line that names its subject and says that something went wrong.
+//
+// Wordings are endless, subjects and troubles are few. A family scores lowest of all, so any pattern of a class's own comes
+// before it, and of two families the first in this list: it goes from the narrow subject to the wide one. Where no line has
+// both, second-look.ts takes the subject from the lines around the trouble.
+
+import { weak } from '../../patterns.ts';
+import type { Pattern } from '../../types.ts';
+import { builds } from './builds.ts';
+import { faults } from './faults.ts';
+import { graphics } from './graphics.ts';
+import { libraries } from './libraries.ts';
+import { leftovers, pairs } from './matrix.ts';
+import { places } from './places.ts';
+import { processes } from './processes.ts';
+import { programs } from './programs.ts';
+import type { Family } from './types.ts';
+
+export type { Family } from './types.ts';
+
+/** From the narrow subject to the wide one. */
+export const families: readonly Family[] = [
+  ...pairs,
+  ...faults,
+  ...libraries,
+  ...processes,
+  ...places,
+  ...graphics,
+  ...builds,
+  ...programs,
+];
+
+/** All that the second look may join: the families, and what is left of a speaker's troubles. */
+export const joined: readonly Family[] = [...families, ...leftovers];
+
+/** The pattern of each family, by the class it belongs to. Letters count the same in both cases. */
+export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
+  const found = new Map<string, Pattern[]>();
+  families.forEach(({ code, subject, trouble }, rank) => {
+    const re = new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
+    found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank, family: true }]);
+  });
+  return found;
+})();

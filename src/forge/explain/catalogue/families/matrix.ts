@@ -1,0 +1,170 @@
+// Who speaks, and what kind of trouble: the answer of each pair.
+//
+// A speaker is known by its name or by its voice: the prefix, the file names and the code names of its messages. Kinds are
+// worded in many ways and mean the same from every mouth. A speaker's row holds the kinds that lead somewhere of its own;
+// `else` is what its troubles come to when no kind is named, and counts only in the second look.
+
+import type { Family } from './types.ts';
+import { STRONG } from './words.ts';
+
+/** From the telling kind to the vague one. */
+const KINDS = {
+  killed:
+    /\b(?:exit\w*|return\w*|terminat\w*|died)\b[^\n]{0,30}?(?:-9\b|\b137\b)|\bSIGKILL\b|\bsignal 9\b|\boom-?kill/i,
+  crash:
+    /\bSIG(?:SEGV|ABRT|BUS|ILL)\b|segmentation fault|segfault|access violation|core dumped|0xC0000(?:005|409|374)\b|\b(?:exit\w*|return\w*|signal|failed)\b[^\n]{0,30}?(?:-11\b|-6\b|\b139\b|\b134\b|\bsignal 11\b)|stack smashing|double free|heap corruption/i,
+  memory:
+    /\bout of (?:\w+ )?memory\b|\bOOM\b|out_of_\w*memory|OutOfMemory|\b(?:insufficient|not enough|no more) (?:\w+ )?(?:memory|VRAM)\b|\b(?:fail\w*|unable|cannot|could ?n.t) (?:to )?(?:\w+ )?alloc\w*[^\n]*|alloc\w* (?:\w+ )?fail\w*|bad_alloc|memory (?:is )?exhausted|exceed\w* [^\n]{0,30}memory/i,
+  lost: /\bdevice[ _-]?(?:was |is )?(?:lost|removed|hung|reset)\b|DEVICE_LOST|GPU (?:hang|reset)/i,
+  timeout: /\btimed? ?out\b|deadline exceeded|TimeoutError/i,
+  symbol: /undefined symbol|symbol (?:lookup error|not found)|unresolved external|procedure entry point/i,
+  permission:
+    /permission denied|access (?:is )?denied|not permitted|insufficient (?:privileges|permissions)|\bEACCES\b/i,
+  network: /connection (?:refused|reset|closed)|network (?:is )?unreachable|could not resolve|no route to host/i,
+  mismatch:
+    /\bmismatch\w*|(?:built|compiled|linked) (?:with|for|against) (?:a |an )?(?:different|later|newer|older|another|other)|\bincompatible\b|not compatible|\bdo(?:es)? not match\b|version[^\n]{0,40}\b(?:expected|required|but (?:got|found|have))\b|\brequires? [^\n]{0,30}version|too (?:old|new)\b/i,
+  arch: /\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)[^\n]*\b(?:not (?:\w+ )?(?:supported|compatible|available|implemented|recognized|included|built|found)|lacks?|too (?:old|new|low)|below|minimum|incompatible|unsupported|unknown|invalid)\b|\b(?:not supported|unsupported|unknown|invalid|unable to|could not find|no (?:compatible|suitable|kernels?|binary)|requires?|needs)\b[^\n]*\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)|no kernel image/i,
+  unbuilt:
+    /\b(?:not|wasn't|isn't|without)\b[^\n]{0,30}\b(?:compiled|built|linked)\b[^\n]{0,20}\b(?:with|support|cuda|gpu)|\b(?:compiled|built) without\b|without (?:CUDA|GPU|ROCm|HIP) support|CPU[- ]only (?:build|version|wheel)/i,
+  none: /\bno (?:\w+[ -]){0,3}(?:gpus?|devices?|adapters?|platforms?|accelerators?)\b[^\n]{0,20}(?:found|detected|available|visible|$)|\b(?:gpus?|devices?|adapters?)\b[^\n]{0,12}\b(?:not (?:found|detected|available|visible)|unavailable|is null)\b|could not find (?:any|a suitable|an appropriate) (?:gpu|device|adapter)|fail\w* to find an appropriate/i,
+  compile: /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\bfailed to (?:compile|build)\b/i,
+  absent:
+    /cannot open shared object|\bno such file\b|\b(?:cannot|can't|could ?n.t|could not|unable to|fail\w* to)\b[^\n]{0,20}\b(?:load|open|find|locate|import)\b|\bnot (?:be )?(?:found|installed|loaded|located)\b|\bmissing\b|No module named/i,
+} as const satisfies Readonly<Record<string, RegExp>>;
+
+type KindName = keyof typeof KINDS;
+
+interface Speaker {
+  readonly voice: RegExp;
+  readonly kinds: Partial<Readonly<Record<KindName, string>>>;
+  readonly otherwise?: string;
+}
+
+const CRASH = { killed: 'host-oom', crash: 'native-crash' } as const;
+
+/** From the narrow voice to the wide one. */
+const SPEAKERS: readonly Speaker[] = [
+  {
+    voice: /bitsandbytes|\bCUDA[ _]SETUP\b|\bBNB_\w+/i,
+    kinds: { crash: 'native-crash', absent: 'bnb', mismatch: 'bnb', unbuilt: 'bnb', symbol: 'bnb' },
+    otherwise: 'bnb',
+  },
+  {
+    voice: /\bdeepspeed\b|op_builder/i,
+    kinds: { ...CRASH, memory: 'oom', mismatch: 'nvcc-mismatch', compile: 'deepspeed-op', timeout: 'nccl-timeout' },
+  },
+  {
+    voice:
+      /\[TRT\]|\btensorrt|trtexec|nvinfer|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
+    kinds: { crash: 'native-crash', absent: 'cuda-lib-missing' },
+    otherwise: 'tensorrt-engine',
+  },
+  {
+    voice: /onnxruntime|ONNXRuntime|\w+ExecutionProvider\b/i,
+    kinds: { ...CRASH, memory: 'oom' },
+    otherwise: 'ort-provider',
+  },
+  {
+    voice: /\bPJRT|\bxla_bridge\b|jax[_-]?(?:cuda|plugin)|\bjaxlib\b/i,
+    kinds: { crash: 'native-crash', memory: 'oom', mismatch: 'jax-plugin-mix', symbol: 'jax-plugin-mix' },
+    otherwise: 'jax-no-gpu',
+  },
+  {
+    voice: /\bollama\b|llama runner|source=\w+\.go:\d+/i,
+    kinds: { memory: 'oom', timeout: 'ollama-timeout', none: 'ollama-no-gpu', network: 'ollama-down' },
+  },
+  {
+    voice: /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+/i,
+    kinds: { ...CRASH, memory: 'oom', arch: 'no-kernel-image', unbuilt: 'llama-cpu-build', none: 'llama-cpu-build' },
+    otherwise: 'ggml-assert',
+  },
+  {
+    voice: /\bvllm\b|\bsglang\b|\blmdeploy\b|\bEngineCore\w*|\btext-generation-(?:inference|launcher)\b/i,
+    kinds: { ...CRASH, memory: 'vllm-memory', arch: 'no-kernel-image', symbol: 'abi-symbol', none: 'vllm-device' },
+    otherwise: 'vllm-engine',
+  },
+  {
+    voice: /flash[-_ ]?att(?:n|ention)/i,
+    kinds: { symbol: 'abi-symbol', arch: 'flash-attn-gpu', compile: 'build-failed', absent: 'flash-attn-missing' },
+  },
+  { voice: /xformers/i, kinds: { symbol: 'abi-symbol', mismatch: 'xformers-mismatch', unbuilt: 'xformers-mismatch' } },
+  {
+    voice: /\btriton\b/i,
+    kinds: { arch: 'triton-old', mismatch: 'triton-old', absent: 'triton-missing', compile: 'kernel-source' },
+  },
+  {
+    voice: /\bcupy\w*/i,
+    kinds: { memory: 'oom', mismatch: 'cupy-broken', absent: 'cupy-broken', compile: 'kernel-source' },
+  },
+  {
+    voice: /\bnumba\b|\bcudadrv\b/i,
+    kinds: { memory: 'oom', absent: 'nvvm-missing', mismatch: 'unsupported-ptx', none: 'no-devices' },
+  },
+  {
+    voice: /\brocm\w*|\bhip(?:Error|cc|BLAS)?\b|\bhsa\w*|\bamdgpu\b|\bkfd\b|\bMIOpen|\bgfx\d\w+/i,
+    kinds: {
+      crash: 'hip-fault',
+      memory: 'oom',
+      permission: 'hip-perm',
+      arch: 'hip-invalid-fn',
+      none: 'hip-none',
+      mismatch: 'amdgpu-old',
+    },
+  },
+  {
+    voice: /\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn/i,
+    kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none', absent: 'xpu-none' },
+    otherwise: 'xpu-failed',
+  },
+  {
+    voice: /\bMPS\b|\bMPSGraph|\bMTL\w+|ggml_metal|\bMetal\b/,
+    kinds: { memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
+  },
+  {
+    voice:
+      /\bwgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b/i,
+    kinds: { lost: 'device-lost', none: 'webgpu-no-adapter', memory: 'oom' },
+    otherwise: 'webgpu-failed',
+  },
+  {
+    voice: /\bvulkan|\bVK_\w+|\bvk[A-Z]\w+/,
+    kinds: { crash: 'native-crash', memory: 'oom', lost: 'device-lost' },
+    otherwise: 'vulkan-driver',
+  },
+  {
+    voice: /\bopencl\b|\bpyopencl\b|\bCL_\w+/i,
+    kinds: { memory: 'opencl-failed', none: 'opencl-none', compile: 'kernel-source', absent: 'opencl-none' },
+    otherwise: 'opencl-failed',
+  },
+  {
+    voice: /\b(?:nccl|rccl)\w*|ProcessGroupNCCL|\bc10d\b|torch\.distributed/i,
+    kinds: { timeout: 'nccl-timeout', network: 'nccl-network', symbol: 'nvjitlink-symbol' },
+    otherwise: 'nccl',
+  },
+  {
+    voice:
+      /tinycudann|\bmmcv\b|\bapex\b|detectron2|spconv|pytorch3d|torch_(?:scatter|sparse|cluster)|gsplat|nvdiffrast|\bextension\b[^\n]*\bcuda|causal_conv1d|mamba_ssm/i,
+    kinds: { symbol: 'abi-symbol', arch: 'no-kernel-image', unbuilt: 'extension-missing', compile: 'build-failed' },
+  },
+  {
+    voice: /\btensorflow\b|stream_executor|dso_loader|\bkeras\b/i,
+    kinds: { ...CRASH, memory: 'oom', none: 'tf-no-gpu' },
+  },
+  {
+    voice: /\bcuda\w*|\bcu(?:blas|dnn|fft|rand|sparse|solver)\w*|\btorch\b|\bnvidia\b/i,
+    kinds: { crash: 'native-crash', arch: 'no-kernel-image', unbuilt: 'not-compiled-cuda' },
+  },
+];
+
+/** The pairs with a kind, for lines that hold both. */
+export const pairs: readonly Family[] = SPEAKERS.flatMap(({ voice, kinds }) =>
+  (Object.keys(KINDS) as KindName[]).flatMap((kind) => {
+    const code = kinds[kind];
+    return code === undefined ? [] : [{ code, subject: voice, trouble: KINDS[kind] }];
+  }),
+);
+
+/** What a speaker's troubles come to when no kind is named. */
+export const leftovers: readonly Family[] = SPEAKERS.flatMap(({ voice, otherwise }) =>
+  otherwise === undefined ? [] : [{ code: otherwise, subject: voice, trouble: STRONG }],
+);

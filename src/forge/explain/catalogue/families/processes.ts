@@ -1,0 +1,45 @@
+// Several processes: ranks that wait for each other, and children that ended.
+
+import type { Family } from './types.ts';
+
+export const processes: readonly Family[] = [
+  {
+    code: 'nccl-timeout',
+    subject:
+      /\b(?:nccl|rccl|gloo|c10d|rank|barrier|allreduce|all_reduce|broadcast|collective|process ?group|TCPStore|send|recv)\w*\b/i,
+    trouble: /\btimed? ?out\b|\btiming out\b|waiting for (?:send|recv|rank)|Timed out waiting/i,
+  },
+  {
+    code: 'nccl-network',
+    subject: /\bNET\/IB\b|net_ib\.cc|\bibv_\w+|GDRDMA|\bmlx[45]_\d+/,
+    trouble: /\b(?:errors?|failed|vendor err|timed out)\b/i,
+  },
+  {
+    code: 'nccl-network',
+    subject: /\b(?:nccl|rccl|gloo|c10d|rank \d+|TCPStore)\b/i,
+    trouble:
+      /\b(?:connect(?:ion)? (?:refused|reset|closed|failed)|socket|network|interface|unreachable|reset by peer)\b/i,
+  },
+  {
+    code: 'nccl-network',
+    subject: /\b(?:c10d|TCPStore|rendezvous|rdzv|MASTER_ADDR|gloo|nccl|ibv_\w+)\b|Rendezvous\w+Error/i,
+    trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed|broken pipe)\b/i,
+  },
+  { code: 'nccl', subject: /(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
+  {
+    code: 'host-oom',
+    subject: /exit\w*|return\w*|terminated/i,
+    trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-9|137|SIGKILL)\b/i,
+  },
+  {
+    code: 'native-crash',
+    subject: /exit\w*|return\w*|terminated/i,
+    trouble: /\b(?:code|status|signal)\b ?[=:]? ?\(?(?:-11|-6|-7)\b/i,
+  },
+  {
+    code: 'dist-child',
+    subject: /\blaunch\.py:\d+|sigkill_handler|Root Cause \(first observed failure\)|ChildFailedError/,
+    trouble: /return code|exitcode|observed failure|ERROR|Error/,
+  },
+  { code: 'dist-child', subject: /\b(?:torchrun|elastic|local_rank)\b/i, trouble: /\b(?:exitcode|failed|error)\b/i },
+];

@@ -1,0 +1,115 @@
+// The second look, when no line of a text tells by itself: the trouble stands on one line, its subject on those around it.
+//
+// A program prints "ERR_CANT_CREATE" and on the next line "drivers/vulkan/…"; pip prints the package five lines before the
+// failure. So every line that reports a fault is joined with its neighbours, and the nearest subject decides; of two
+// equally near ones the narrower family. Only a short text is looked at this way. Python's plain exceptions are a programmer's business and count only where a
+// package of the GPU stack is asked for something that it does not have.
+
+import { type Family, joined } from './catalogue/families/index.ts';
+import { NOTICE, RECORD } from './clean.ts';
+import { GPU_PACKAGES } from './packages.ts';
+
+export interface SecondLook {
+  readonly code: string;
+  readonly offset: number;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** Lines that report a fault, not just speak of one. */
+const FAULT =
+  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|did not run successfully/i;
+
+/** Exceptions that say more about the program than about the machine. */
+const PLAIN =
+  /\b(?:Type|Value|Key|Index|Attribute|Name|Assertion|FileNotFound|JSONDecode|Unicode\w+|Syntax|Indentation|ZeroDivision|Recursion|Connection\w*|HTTP|Permission|StopIteration|UnboundLocal|NotImplemented|Lookup|Module(?:NotFound)?|Import)(?:Error)\b/;
+
+const BEFORE = 6;
+const AFTER = 3;
+
+/** A text of more lines is a log: lines that stand beside each other there need not belong together. */
+const MOST_LINES = 40;
+
+export function secondLook(text: string): SecondLook | undefined {
+  const lines = text.split('\n');
+  if (lines.length > MOST_LINES) return undefined;
+  const offsets = offsetsOf(lines);
+  // The last fault is the one that ended the program.
+  for (let i = lines.length - 1; i >= 0; i--) {
+    const line = lines[i]!;
+    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line)) continue;
+    const at = offsets[i]!;
+    if (PLAIN.test(line)) {
+      const missing = missingInPackage(lines, i);
+      if (missing) return { code: 'framework-version', offset: at, values: missing };
+      continue;
+    }
+    const family = nearest(lines, i);
+    if (family) return { code: family.code, offset: at, values: {} };
+  }
+  return undefined;
+}
+
+function offsetsOf(lines: readonly string[]): readonly number[] {
+  let sum = 0;
+  return lines.map((line) => {
+    const at = sum;
+    sum += line.length + 1;
+    return at;
+  });
+}
+
+function nearest(lines: readonly string[], at: number): Family | undefined {
+  const line = lines[at]!;
+  const fitting = joined.filter(({ trouble }) => caseless(trouble).test(line));
+  for (let distance = 0; distance <= BEFORE; distance++) {
+    const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
+      .map((i) => lines[i])
+      .filter((other) => other !== undefined && !RECORD.test(other));
+    const found = fitting.find(({ subject }) => around.some((other) => caseless(subject).test(other!)));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+const known = new Map<RegExp, RegExp>();
+
+/** Letters count the same in both cases, as in the first look. */
+function caseless(re: RegExp): RegExp {
+  const before = known.get(re);
+  if (before) return before;
+  const made = re.ignoreCase ? re : new RegExp(re.source, 'i');
+  known.set(re, made);
+  return made;
+}
+
+const LACKING: readonly RegExp[] = [
+  /\bmodule '(?<module>[\w.]+)' has no attribute '(?<name>\w+)'/,
+  /cannot import name '(?<name>\w+)'(?: from (?:partially initialized module )?'(?<module>[\w.]+)')?/,
+  /No module named '(?<module>\w+\.[\w.]+)'/,
+  /got an unexpected keyword argument '(?<name>\w+)'/,
+  /'(?<module>\w+)' object has no attribute '(?<name>\w+)'/,
+  /name '(?<name>\w+)' is not defined/,
+  /missing \d+ required (?:positional|keyword-only) arguments?: '(?<name>\w+)'/,
+];
+
+/** What a package of the GPU stack was asked for in vain; the package stands in the message or in the frame above it. */
+function missingInPackage(lines: readonly string[], at: number): Readonly<Record<string, string>> | undefined {
+  const found = LACKING.map((re) => re.exec(lines[at]!)).find((hit) => hit !== null);
+  if (!found) return undefined;
+  const { module = '', name = '' } = found.groups ?? {};
+  const named = packageOf(module);
+  const frame = lines
+    .slice(Math.max(0, at - 3), at)
+    .map(
+      (line) =>
+        /\bfrom (\w+)[\w.]* import\b/.exec(line)?.[1] ?? /(?:site|dist)-packages[\\/](\w+)[\\/]/.exec(line)?.[1],
+    )
+    .findLast((part) => part !== undefined);
+  const owner = named ?? (frame === undefined ? undefined : packageOf(frame));
+  return owner === undefined ? undefined : { module: module.includes('.') ? module : owner, ...(name ? { name } : {}) };
+}
+
+const packageOf = (module: string): string | undefined => {
+  const top = module.split('.')[0]!;
+  return GPU_PACKAGES.has(top) ? top : undefined;
+};

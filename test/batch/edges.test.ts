@@ -1,0 +1,261 @@
+// What lists, functions and sources can be that nobody thinks of: shared and odd memory, duplicates, results that are inputs, functions
+// that never end, listeners that throw, signals at every step.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { batchElementwise, batchMatmul, batchXor, createBatch } from '../../src/batch/index.ts';
+import { createRuntime, type Runtime, type Tensor, type TypedArray } from '../../src/index.ts';
+import { fakeGpu, values } from '../support/facade.ts';
+import { within } from '../support/time.ts';
+import { bytes, xorLoop } from './random-lists.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gpuforge-edges-'));
+const runtimes: Record<'cpu' | 'gpu', Runtime> = {} as never;
+beforeAll(async () => {
+  runtimes.cpu = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+  runtimes.gpu = (await fakeGpu().open({ routing: { device: 'cuda:0' } })) as Runtime;
+});
+afterAll(async () => {
+  for (const rt of Object.values(runtimes)) await rt.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.each(['cpu', 'gpu'] as const)('lists on the %s', (kind) => {
+  it('results that are their inputs have a life of their own', async () => {
+    const rt = runtimes[kind];
+    const x = [rt.tensor([1, 2]) as Tensor, rt.tensor([3, 4]) as Tensor];
+    for (const [op, by] of [
+      ['multiply', 1],
+      ['add', 0],
+    ] as const) {
+      const made = await batchElementwise(x, op, by, { runtime: rt });
+      for (const t of made) t.dispose();
+      expect(await x[1]!.data()).toEqual(Float32Array.of(3, 4));
+      const [again] = await batchElementwise([x[0]!], op, by, { runtime: rt });
+      expect(again).not.toBe(x[0]);
+      expect(await again!.data()).toEqual(Float32Array.of(1, 2));
+      again!.dispose();
+    }
+    for (const t of x) t.dispose();
+  });
+
+  it('inputs may be disposed of as soon as the call has returned', async () => {
+    const rt = runtimes[kind];
+    const x = numbers(12).map((i) => rt.tensor(values(40, i)) as Tensor);
+    const wanted = numbers(12).map((i) => values(40, i).map((v) => v * v));
+    const making = batchElementwise(x, 'square', undefined, { runtime: rt });
+    for (const t of x) t.dispose();
+    const made = await making;
+    for (const [i, t] of made.entries()) expect(await t.data()).toEqual(wanted[i]);
+    for (const t of made) t.dispose();
+  });
+
+  it('one tensor may be every item, and both operands', async () => {
+    const rt = runtimes[kind];
+    const t = rt.tensor([
+      [1, 2],
+      [3, 4],
+    ]) as Tensor;
+    const list = numbers(9).map(() => t);
+    const live = rt.stats().tensors;
+    for (const [made, want] of [
+      [await batchMatmul(list, list, { runtime: rt }), [7, 10, 15, 22]],
+      [await batchElementwise(list, 'square', undefined, { runtime: rt }), [1, 4, 9, 16]],
+      [await batchXor(list, list, { runtime: rt }), [0, 0, 0, 0]],
+      [await batchXor(list, t, { runtime: rt }), [0, 0, 0, 0]],
+    ] as const) {
+      expect(made).toHaveLength(9);
+      expect(new Set(made).size).toBe(9);
+      for (const m of made) {
+        expect([...(await m.data())]).toEqual(want);
+        m.dispose();
+      }
+    }
+    expect(rt.stats().tensors).toBe(live);
+    t.dispose();
+  });
+
+  it('products of no rows, no columns and no depth are empty, or zeros', async () => {
+    const rt = runtimes[kind];
+    for (const shape of [
+      [0, 3, 2],
+      [2, 3, 0],
+      [2, 0, 3],
+      [0, 0, 0],
+    ] as const) {
+      const [m, k, n] = shape;
+      const [a, b] = [numbers(3).map(() => new Float32Array(m * k)), numbers(3).map(() => new Float32Array(k * n))];
+      const made = await batchMatmul(a, b, { runtime: rt, shapes: [shape] });
+      expect(made.map((x) => [...x])).toEqual(numbers(3).map(() => new Array(m * n).fill(0)));
+      const [ta, tb] = [a.map((x) => rt.tensor(x, [m, k]) as Tensor), b.map((x) => rt.tensor(x, [k, n]) as Tensor)];
+      const tensors = await batchMatmul(ta, tb, { runtime: rt });
+      for (const t of tensors) {
+        expect(t.shape).toEqual([m, n]);
+        expect([...(await t.data())]).toEqual(new Array(m * n).fill(0));
+      }
+      for (const t of [...ta, ...tb, ...tensors]) t.dispose();
+    }
+  });
+
+  it('XOR takes bytes of every class, at every offset, in shared memory too', async () => {
+    const rt = runtimes[kind];
+    const classes = [Int8Array, Uint8ClampedArray, Int16Array, Uint16Array, Uint8Array, Float64Array, BigInt64Array];
+    for (const Class of classes) {
+      const make = (seed: number, count: number): TypedArray => {
+        const memory = new SharedArrayBuffer(4096);
+        const all = new Uint8Array(memory);
+        for (let i = 0; i < all.length; i++) all[i] = (i * 31 + seed * 17) & 255;
+        const Any = Class as unknown as new (m: SharedArrayBuffer, offset: number, length: number) => TypedArray;
+        return new Any(memory, Class.BYTES_PER_ELEMENT * (1 + (seed % 3)), count);
+      };
+      const data = numbers(5).map((i) => make(i, [1, 3, 3, 7, 0][i]!));
+      const keys = numbers(5).map((i) => make(i + 9, [1, 3, 3, 7, 0][i]!));
+      const made = await batchXor(data, keys, { runtime: rt });
+      for (const [i, m] of made.entries()) {
+        expect(m.constructor).toBe(Class);
+        expect(bytes(m)).toEqual(data[i]!.length === 0 ? [] : xorLoop(data[i]!, keys[i]!));
+      }
+      const alone = await batchXor([data[3]!], keys[3]!, { runtime: rt });
+      expect(bytes(alone[0]!)).toEqual(xorLoop(data[3]!, keys[3]!));
+    }
+  });
+
+  it.each([
+    ['undefined', [Float32Array.of(1), undefined]],
+    ['a hole', Object.assign(new Array(3), { 0: Float32Array.of(1), 2: Float32Array.of(2) })],
+    ['null first', [null, Float32Array.of(1)]],
+    ['a plain array', [[1, 2]]],
+    ['a DataView', [new DataView(new ArrayBuffer(4))]],
+    ['a buffer', [new ArrayBuffer(4)]],
+  ])('%s among the items is refused, and nothing runs', async (_, list) => {
+    const rt = runtimes[kind];
+    const before = rt.stats().launches;
+    for (const call of [
+      () => batchElementwise(list as never, 'exp', 0, { runtime: rt }),
+      () => batchXor(list as never, list as never, { runtime: rt }),
+      () => batchMatmul(list as never, list as never, { runtime: rt, shapes: [[1, 1, 1]] }),
+    ])
+      await expect(call()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(rt.stats().launches).toBe(before);
+  });
+
+  it('a listener that throws ends the call with its error, and leaves nothing', async () => {
+    const rt = runtimes[kind];
+    const x = numbers(3).map((i) => rt.tensor(values(50, i)) as Tensor);
+    const { tensors, bytes: held } = rt.stats();
+    const onProgress = (): void => {
+      throw new RangeError('mine');
+    };
+    for (const call of [
+      () => batchElementwise(x, 'square', undefined, { runtime: rt, onProgress }),
+      () => batchElementwise(x, 'square', undefined, { runtime: rt, onProgress, signal: new AbortController().signal }),
+      () => batchElementwise([values(9)], 'square', undefined, { runtime: rt, onProgress }),
+    ])
+      await expect(call()).rejects.toThrow('mine');
+    expect(rt.stats()).toMatchObject({ tensors, bytes: held });
+    for (const t of x) t.dispose();
+  });
+
+  it('aborted after any of its batches, it ends so and leaves nothing; the next call is right', async () => {
+    const rt = runtimes[kind];
+    const x = numbers(10).map((i) => rt.tensor(values(30 + (i % 3), i)) as Tensor);
+    await using batch = createBatch(x, { runtime: rt, maxBatchSize: 2, autoOptimize: false });
+    const { tensors, bytes: held } = rt.stats();
+    for (let step = 0; step < 6; step++) {
+      const stop = new AbortController();
+      if (step === 0) stop.abort();
+      let told = 0;
+      const onProgress = (): void => {
+        if (++told === step) stop.abort();
+      };
+      const made = batch.batchElementwise(x, 'square', undefined, { signal: stop.signal, onProgress });
+      // After the last batch there is nothing left to abort.
+      if (step < 5) await expect(made).rejects.toMatchObject({ code: 'ABORTED' });
+      else for (const t of await made) t.dispose();
+      expect(rt.stats()).toMatchObject({ tensors, bytes: held });
+    }
+    const made = await batch.batchElementwise(x, 'square');
+    for (const [i, t] of made.entries()) expect(await t.data()).toEqual(values(30 + (i % 3), i).map((v) => v * v));
+    for (const t of [...made, ...x]) t.dispose();
+  });
+});
+
+describe('functions', () => {
+  it('may return nothing, undefined, a thenable, or reject with anything', async () => {
+    await using batch = createBatch(numbers(6), { maxBatchSize: 2 });
+    expect(await batch.executeParallel(() => {})).toEqual(numbers(6).map(() => undefined));
+    // biome-ignore lint/suspicious/noThenProperty: what other libraries return.
+    const thenable = { then: (ok: (v: number) => void) => ok(7) };
+    expect(await batch.executeParallel(() => thenable as never)).toEqual(numbers(6).map(() => 7));
+    for (const reason of ['text', undefined, null, 7, { code: 1 }]) {
+      const fn = (n: number): Promise<number> => (n === 3 ? Promise.reject(reason) : Promise.resolve(n));
+      await expect(batch.executeParallel(fn)).rejects.toMatchObject({ index: 3, code: 'BATCH_FAILED' });
+      const all = await batch.executeParallel(fn, { onError: 'collect' });
+      expect(all[3]).toEqual({ ok: false, error: reason });
+      expect(all.filter((o) => o.ok)).toHaveLength(5);
+    }
+  });
+
+  it('that took too long are not called for the items behind, once the batch goes on without them', async () => {
+    await using batch = createBatch(numbers(4), { maxBatchSize: 4, timeoutMs: 40 });
+    const calls: number[] = [];
+    let release = (): void => {};
+    const stuck = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const fn = async (n: number): Promise<number> => {
+      calls.push(n);
+      if (n === 1) await stuck;
+      return n;
+    };
+    const all = await batch.executeParallel(fn, { onError: 'collect' });
+    expect(all.map((o) => o.ok)).toEqual([true, false, true, true]);
+    const before = calls.length;
+    release();
+    await pause(20);
+    expect(calls).toHaveLength(before);
+  });
+
+  it('of tensors may return the item itself, one tensor for all, or one that is disposed of', async () => {
+    const rt = runtimes.cpu;
+    const x = numbers(5).map((i) => rt.tensor([i]) as Tensor);
+    await using batch = createBatch(x, { runtime: rt, maxBatchSize: 2 });
+    expect(await batch.executeParallel((t) => t)).toEqual(x);
+    const one = rt.tensor([9]) as Tensor;
+    expect(new Set(await batch.executeParallel(() => one))).toEqual(new Set([one]));
+    const gone = rt.tensor([1]) as Tensor;
+    gone.dispose();
+    expect((await batch.executeParallel(() => gone))[0]).toBe(gone);
+    for (const t of [...x, one]) t.dispose();
+  });
+
+  it('in worker threads that never end fail alone: the other items are done', async () => {
+    const module = join(folder, 'stuck.mjs');
+    writeFileSync(module, 'export const work = (n) => (n % 5 === 2 ? new Promise(() => {}) : n * n);');
+    await using batch = createBatch(numbers(20), { maxBatchSize: 2, timeoutMs: within(150) });
+    const all = await batch.executeParallel<number>({ module, export: 'work' }, { onError: 'collect' });
+    expect(all.map((o) => o.ok)).toEqual(numbers(20).map((n) => n % 5 !== 2));
+    expect(all.flatMap((o) => (o.ok ? [o.value] : []))).toEqual(
+      numbers(20)
+        .filter((n) => n % 5 !== 2)
+        .map((n) => n * n),
+    );
+  }, 120_000);
+
+  it('a processor that is disposed of while it works refuses the next call, and ends this one', async () => {
+    const batch = createBatch(numbers(8), { maxBatchSize: 2 });
+    const running = batch.executeParallel(async (n) => {
+      await pause(5);
+      return n;
+    });
+    await batch.dispose();
+    expect(await running).toEqual(numbers(8));
+    await expect(batch.executeParallel((n) => n)).rejects.toThrow(/disposed/);
+    await batch.dispose();
+  });
+});
