@@ -20,7 +20,8 @@ function run(kernel: Kernel): Float32Array[] {
 }
 
 /** What all neighbours write, where they write it. */
-function written({ kernel, count, stride }: Together): Float32Array {
+function written({ kernel, count, offsets }: Together): Float32Array {
+  const stride = offsets[1]!;
   const got = new Float32Array(sizeOf(kernel.space) * count).fill(Number.NaN);
   run(kernel).forEach((part, neighbour) => {
     part.forEach((v, position) => {
