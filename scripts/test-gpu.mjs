@@ -48,6 +48,7 @@ async function bundle() {
     ['batch-test', 'test/gpu/batch.ts'],
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
+    ['rows', 'bench/gpu/rows.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
     ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
