@@ -8,7 +8,8 @@ import { createWriteStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Lines that tell what went wrong, and the last ones: the words of our own tests and of compute-sanitizer. */
-const telling = /^FAIL|^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY: 0|RACECHECK SUMMARY: 0)|[1-9]\d* failed/;
+const telling =
+  /^FAIL|^\w*Error\b|^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY: 0|RACECHECK SUMMARY: 0)|[1-9]\d* failed/;
 const shown = 40;
 
 /** In groups of their own: a checker and the program below it end together, also with this one. */
@@ -50,7 +51,6 @@ function run({ name, command, seconds }, folder) {
     const ended = (code, why) => {
       clearTimeout(limit);
       running.delete(child);
-      log.end();
       const took = (performance.now() - started) / 1000;
       const lines = text.split('\n').filter((l) => l.trim() !== '');
       const last = lines.findLast((l) => !l.startsWith('=========')) ?? '';
@@ -59,7 +59,7 @@ function run({ name, command, seconds }, folder) {
         const said = lines.filter((l) => telling.test(l)).slice(0, shown);
         console.log([`-- ${name}: ${result}`, ...said, ...lines.slice(-5)].map((l) => l.slice(0, 900)).join('\n'));
       }
-      resolve({ name, result, took, last });
+      log.end(() => resolve({ name, result, took, last }));
     };
     child.on('error', (error) => ended(1, error.message));
     child.on('close', (code, signal) => ended(code ?? 1, `exit ${code ?? signal}`));

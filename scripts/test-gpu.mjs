@@ -127,7 +127,7 @@ const tests = () => [
   one('values', 120, node('test.mjs', 'fast', 'values')),
   one('lists', 120, node('batch-test.mjs', few(1000))),
   one('streams', 120, node('suite.mjs', 'streams', few(30))),
-  one('pool, order, clocks', 90, node('test.mjs', 'pool', 'runtime', 'spans'), true),
+  one('order and clocks', 90, node('test.mjs', 'pool', 'runtime', 'spans'), true),
   ...(soak > 0 ? [one('soak', soak + 60, node('test.mjs', 'soak', `${soak}`), true)] : []),
 ];
 
@@ -137,10 +137,10 @@ const routines = (part) => node('test.mjs', '--unpooled', '--part', part, 'routi
 
 /** Every buffer is an allocation of its own, so that a step past its end is seen. */
 const checks = () => [
-  ...shared('memcheck, routines', 6, 240, (part) => checked('memcheck', routines(part))),
-  ...shared('racecheck, routines', 6, 240, (part) => checked('racecheck', routines(part))),
+  ...shared('memcheck routines', 6, 240, (part) => checked('memcheck', routines(part))),
+  ...shared('racecheck routines', 6, 240, (part) => checked('racecheck', routines(part))),
   ...['memcheck', 'racecheck', 'synccheck'].flatMap((tool) =>
-    shared(`${tool}, cases`, 12, 240, (part) => checked(tool, suite(part))),
+    shared(`${tool} cases`, 12, 240, (part) => checked(tool, suite(part))),
   ),
 ];
 

@@ -14,6 +14,7 @@ import * as batch from '../src/batch/index.ts';
 import * as compute from '../src/compute/index.ts';
 import * as devices from '../src/devices.ts';
 import * as field from '../src/field/index.ts';
+import * as fieldWire from '../src/field/wire/index.ts';
 import * as forge from '../src/forge/index.ts';
 import * as gpuforge from '../src/index.ts';
 import * as io from '../src/io/index.ts';
@@ -115,6 +116,7 @@ const entries: Readonly<Record<string, object>> = {
   'gpuforge/compute': compute,
   'gpuforge/devices': devices,
   'gpuforge/field': field,
+  'gpuforge/field/wire': fieldWire,
   'gpuforge/forge': forge,
   'gpuforge/io': io,
   'gpuforge/lattice': lattice,

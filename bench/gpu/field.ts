@@ -2,8 +2,9 @@
 //
 //   node scripts/test-gpu.mjs --build      here: bundles dist/gpu/field.mjs (and field_torch.py beside it)
 //   node dist/gpu/field.mjs                on the GPU host: everything, about five minutes, most of them control loops
-//     --only values,fused                  some parts: values, fused, long, memory, large, half, full, batch, ops, loops, torch
-//     --seconds 60                         the length of each control loop (20, 60, 200, 1,000 Hz)
+//     --only values,fused                  some parts: values, fused, long, memory, large, half, full, batch, ops, loops, wire, torch
+//     --seconds 60                         the length of each control loop, and of the round trips through the server
+//     --hz 20,60,200,1000                  the rates of the loops
 //     --no-torch                           without PyTorch
 //     --json FILE                          the table as JSON
 //     --cpu                                the same on the CPU device with small sizes, to see that it runs
@@ -13,11 +14,20 @@
 // as a controller would be: what one leaves to the garbage collector does not delay the next. Ends with 1 if a value, a count or a bar is
 // wrong.
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createField, extractGradient, Field, type FieldOptions, fusedEvolution } from '../../src/field/index.ts';
+import {
+  createField,
+  extractGradient,
+  Field,
+  type FieldOptions,
+  fieldMetrics,
+  fusedEvolution,
+} from '../../src/field/index.ts';
+import { FieldClient, serveField } from '../../src/field/wire/index.ts';
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { GraphTimes } from './graph-times.ts';
 
@@ -25,9 +35,11 @@ const flags = process.argv.slice(2);
 const has = (name: string): boolean => flags.includes(name);
 const text = (name: string): string | undefined => (has(name) ? flags[flags.indexOf(name) + 1] : undefined);
 
+const self = fileURLToPath(import.meta.url);
 const onCpu = has('--cpu');
 const device = onCpu ? 'cpu' : 'cuda:0';
 const seconds = Number(text('--seconds') ?? (onCpu ? 0.5 : 60));
+const rates = (text('--hz') ?? '20,60,200,1000').split(',').map(Number);
 const cycles = onCpu ? 20 : 1000;
 let failed = false;
 
@@ -71,10 +83,10 @@ const shown = (r: Row): string =>
   `${line([r.name, r.median.toFixed(1), r.p99.toFixed(1), r.bar])}${r.ok === false ? '  MISSED' : ''}`;
 
 const times = new GraphTimes();
-/** The part that this process is for; without one it starts a process for each. */
-const part = text('--part');
+/** The part that this process is for, named last; without one it starts a process for each. */
+const part = has('--part') ? flags[flags.lastIndexOf('--part') + 1] : undefined;
 const rt: Runtime = await createRuntime({
-  devices: onCpu || !part ? ['cpu'] : part === 'values' ? ['cuda', 'cpu'] : ['cuda'],
+  devices: onCpu || !part || part === 'client' ? ['cpu'] : part === 'values' ? ['cuda', 'cpu'] : ['cuda'],
   wrap: times.wrap,
 });
 const make = (options: FieldOptions): Promise<Field> => createField({ runtime: rt, device, seed: 1, ...options });
@@ -177,7 +189,43 @@ async function inARow(work: () => { dispose(): void }[], repeats: number): Promi
 const small: FieldOptions = { resolution: 16, channels: 32 };
 const usual: FieldOptions = onCpu ? small : { resolution: 32, channels: 64 };
 const large: FieldOptions = onCpu ? small : { resolution: 64, channels: 128 };
+const largest: FieldOptions = onCpu ? small : { resolution: 96, channels: 64 };
 const full: FieldOptions = { ...usual, channels: 64, model: 'full' };
+
+/** A cycle of `n` fields together, beside one of them alone. */
+async function batchOf(n: number): Promise<void> {
+  const fields = await Promise.all(Array.from({ length: n }, (_, seed) => make({ ...small, seed })));
+  await using alone = await make({ ...small, seed: 0 });
+  const [one, all]: [number[], number[]] = [[], []];
+  const rounds = onCpu ? 5 : 1000;
+  for (let t = 0; t < rounds; t++) {
+    const input = sensors(t);
+    const inputs = fields.map(() => input);
+    const start = performance.now();
+    const { motors } = await alone.step(input);
+    const between = performance.now();
+    const [first] = await Field.stepBatch(fields, inputs);
+    const end = performance.now();
+    if (t >= rounds / 5) {
+      one.push((between - start) * 1000);
+      all.push((end - between) * 1000);
+    }
+    // Sums of several fields are cut otherwise than those of one.
+    const off = motors.reduce((m, v, i) => Math.max(m, Math.abs(v - first!.motors[i]!)), 0);
+    if (t === 0 || t === 9)
+      say(off <= 1e-4, `batch of ${n}: motors of field 0 in cycle ${t + 1} differ by ${off.toExponential(1)}`);
+  }
+  const { median } = row(`step ${name(small)}`, one);
+  row(`stepBatch of ${n}, ${name(small)}`, all, n === 64 ? { median: 4 * median } : undefined);
+  await kernels(`batch of ${n}`, async () => {
+    for (let t = 0; t < 2; t++)
+      await Field.stepBatch(
+        fields,
+        fields.map(() => sensors(t)),
+      );
+  });
+  for (const f of fields) await f.dispose();
+}
 
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   values: async () => {
@@ -225,6 +273,8 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     await using field = await make(large);
     await steps(field, name(large), onCpu ? 5 : 300, { median: 1000 });
     await kernelsOf(field, name(large));
+    await using cube = await make(largest);
+    await steps(cube, name(largest), onCpu ? 5 : 100);
   },
   half: async () => {
     const options: FieldOptions = { ...usual, precision: 'f16' };
@@ -253,38 +303,8 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     await kernelsOf(field, name(full));
   },
   batch: async () => {
-    const n = onCpu ? 4 : 64;
-    const fields = await Promise.all(Array.from({ length: n }, (_, seed) => make({ ...small, seed })));
-    await using alone = await make({ ...small, seed: 0 });
-    const [one, all]: [number[], number[]] = [[], []];
-    const rounds = onCpu ? 5 : 1000;
-    for (let t = 0; t < rounds; t++) {
-      const input = sensors(t);
-      const inputs = fields.map(() => input);
-      const start = performance.now();
-      const { motors } = await alone.step(input);
-      const between = performance.now();
-      const [first] = await Field.stepBatch(fields, inputs);
-      const end = performance.now();
-      if (t >= rounds / 5) {
-        one.push((between - start) * 1000);
-        all.push((end - between) * 1000);
-      }
-      // Sums of several fields are cut otherwise than those of one.
-      const off = motors.reduce((m, v, i) => Math.max(m, Math.abs(v - first!.motors[i]!)), 0);
-      if (t === 0 || t === 9)
-        say(off <= 1e-4, `batch of ${n}: motors of field 0 in cycle ${t + 1} differ by ${off.toExponential(1)}`);
-    }
-    const { median } = row(`step ${name(small)}`, one);
-    row(`stepBatch of ${n}, ${name(small)}`, all, { median: 4 * median });
-    await kernels(`batch of ${n}`, async () => {
-      for (let t = 0; t < 2; t++)
-        await Field.stepBatch(
-          fields,
-          fields.map(() => sensors(t)),
-        );
-    });
-    for (const f of fields) await f.dispose();
+    if (!onCpu) await batchOf(8);
+    await batchOf(onCpu ? 4 : 64);
   },
   ops: () =>
     rt.scope({ device }, async () => {
@@ -320,13 +340,20 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
           const alone = await kernels(size, twice(work));
           if (alone > 0) row(`${what} ${size}, on the device`, [alone]);
         }
+        const us: number[] = [];
+        for (let i = 0; i < (onCpu ? 3 : 60); i++) {
+          const start = performance.now();
+          await fieldMetrics(rt, x);
+          us.push((performance.now() - start) * 1000);
+        }
+        row(`metrics ${size}, call to numbers`, us.slice(2));
         x.dispose();
       }
     }),
   loops: async () => {
     await using field = await make(usual);
     for (let t = 0; t < 2 * cycles; t++) await field.step(sensors(t));
-    for (const hz of [20, 60, 200, 1000]) {
+    for (const hz of rates) {
       let t = 0;
       const ticks = Math.max(1, Math.round(hz * seconds));
       const report = await field.loop({ hz, ticks, source: () => sensors(t++), sink: () => {} });
@@ -337,6 +364,45 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
       if (hz <= 200 && !onCpu) say(missed === 0, line);
       else console.log(`      ${line}`);
     }
+  },
+  wire: async () => {
+    // The client is a process of its own, as a robot would be.
+    await using field = await make(usual);
+    for (let t = 0; t < cycles; t++) await field.step(sensors(t));
+    const server = await serveField({ port: 0, shared: { loop: field } });
+    const child = spawn(process.execPath, [self, ...flags, '--part', 'client', '--port', String(server.port)]);
+    let said = '';
+    child.stdout.on('data', (bytes) => {
+      said += String(bytes);
+    });
+    await once(child, 'close');
+    const cycle = server.view().fields[0]!.performance();
+    await server.close();
+    const trip = JSON.parse(said.split('\n').find((l) => l.startsWith('{'))!) as {
+      count: number;
+      p50: number;
+      p99: number;
+    };
+    const ms = (v: number): string => v.toFixed(3);
+    const line = `${trip.count} round trips at 20 Hz: p50 ${ms(trip.p50)}, p99 ${ms(trip.p99)} ms; the cycles in them p50 ${ms(cycle.p50)}, p99 ${ms(cycle.p99)} ms`;
+    say(onCpu || trip.p99 <= cycle.p99 + 1, line);
+  },
+  client: async () => {
+    await using client = await FieldClient.connect({
+      port: Number(text('--port')),
+      sensors: 16,
+      motors: 5,
+      field: 'loop',
+    });
+    const trips: number[] = [];
+    const start = performance.now() + 50;
+    for (let t = 0; t < 20 * seconds; t++) {
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, start + 50 * t - performance.now())));
+      const from = performance.now();
+      await client.getAction(sensors(t));
+      trips.push(performance.now() - from);
+    }
+    console.log(JSON.stringify({ count: trips.length, p50: quantile(trips, 0.5), p99: quantile(trips, 0.99) }));
   },
   torch: async () => {
     const here = dirname(fileURLToPath(import.meta.url));
@@ -352,7 +418,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-const only = text('--only')?.split(',') ?? Object.keys(parts);
+const only = text('--only')?.split(',') ?? Object.keys(parts).filter((p) => p !== 'client');
 const unknown = [...only, ...(part ? [part] : [])].find((p) => !Object.hasOwn(parts, p));
 if (unknown !== undefined) {
   console.error(`there is no part '${unknown}': use some of ${Object.keys(parts).join(', ')}`);
@@ -369,7 +435,7 @@ await rt.close();
 for (const p of only) {
   if (p === 'torch' && (onCpu || has('--no-torch'))) continue;
   const own = flags.filter((_, i) => flags[i] !== '--json' && flags[i - 1] !== '--json');
-  const run = spawnSync(process.execPath, [fileURLToPath(import.meta.url), ...own, '--part', p], {
+  const run = spawnSync(process.execPath, [self, ...own, '--part', p], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
     maxBuffer: 2 ** 26,

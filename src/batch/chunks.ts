@@ -9,7 +9,7 @@ import { Aborted, ForgeError, OutOfMemory, turnIfDue } from '../index.ts';
 import { pause } from '../profile/clock.ts';
 import { Failure, itemFailed, Overdue } from './chunk-failures.ts';
 import type { ChunkAttempt, ChunkDone, ChunkOptions, ChunkWork, Outcome } from './chunk-work.ts';
-import { aborted, BatchOperationError } from './failures.ts';
+import { aborted } from './failures.ts';
 
 /** One result per item, in their order, or a BatchOperationError; with `onError: 'collect'` one outcome per item. */
 export function runChunks<T>(work: ChunkWork<T>, options: ChunkOptions): Promise<T[] | Outcome<T>[]> {
@@ -43,7 +43,7 @@ class ChunkRun<T> {
   readonly #inFlight = new Set<Promise<void>>();
   readonly #running = new Set<Attempt>();
   #done = 0;
-  /** What ends the batch. */
+  /** What ends the batch: the failure of an item, or with index -1 an error as it is. */
   #end: { readonly error: unknown; readonly index: number } | null = null;
   /** Nobody waits any more: what arrives now is freed. */
   #left = false;
@@ -71,7 +71,7 @@ class ChunkRun<T> {
           else break;
         }
         if (this.#inFlight.size > 0) await this.#anyOf(signal);
-        if (this.#end && this.#inFlight.size === 0) throw this.#end.error;
+        if (this.#end && this.#inFlight.size === 0) throw this.#endError(this.#end.error, this.#end.index);
         if (this.#done === total) break;
         await clock.turn();
         if (signal?.aborted) throw aborted(operation, signal);
@@ -223,7 +223,7 @@ class ChunkRun<T> {
     else if (this.#options.onError === 'collect') {
       this.#made[at] = new Failure(error);
       this.#done++;
-    } else this.#ended(this.#itemFailed(at, error), at);
+    } else this.#ended(error, at);
     this.#progress();
     return null;
   }
@@ -250,19 +250,16 @@ class ChunkRun<T> {
     }
     this.#left = true;
     for (const attempt of this.#running) attempt.end();
-    if (this.#work.keeps && this.#end?.error instanceof BatchOperationError) return;
+    if (this.#work.keeps && this.#end && this.#end.index >= 0) return;
     for (const m of this.#made) if (m !== undefined && !(m instanceof Failure)) this.#work.free(m);
   }
 
-  #itemFailed(index: number, error: unknown): BatchOperationError {
+  /** Made when nothing is in flight any more: what other chunks have done meanwhile counts. */
+  #endError(error: unknown, index: number): unknown {
     const { operation, total, keeps } = this.#work;
-    return itemFailed(error, {
-      operation,
-      index,
-      total,
-      completed: this.#done,
-      results: keeps ? this.#made : undefined,
-    });
+    if (index < 0) return error;
+    const results = keeps ? this.#made : undefined;
+    return itemFailed(error, { operation, index, total, completed: this.#done, results });
   }
 }
 

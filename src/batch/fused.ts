@@ -5,8 +5,9 @@
 // group, bit for bit. Products are launched together where the device takes lists of them, with the sums each has alone; elsewhere
 // they are stacked, which is another kernel than the one of a single product. Where there is no GPU, items are computed one by one.
 
-import type { Compiled, Runtime, Tensor } from '../index.ts';
+import type { Compiled, DType, Runtime, Shape, Tensor } from '../index.ts';
 import { Bounded } from '../profile/bounded.ts';
+import { signatureOf } from './lists.ts';
 
 /** Tensors per compiled group, largest first. */
 export const groupSizes = [32, 8, 1] as const;
@@ -31,8 +32,8 @@ export class GroupCache {
     this.#runtime = runtime;
   }
 
-  of(key: string, body: (...tensors: readonly Tensor[]) => readonly Tensor[]): Group {
-    return this.#compiled.of(key, () => this.#runtime.compile(body));
+  of(key: string, body: () => (...tensors: readonly Tensor[]) => readonly Tensor[]): Group {
+    return this.#compiled.of(key, () => this.#runtime.compile(body()));
   }
 }
 
@@ -57,11 +58,25 @@ export interface Operands {
   readonly second: readonly Tensor[] | Tensor | undefined;
 }
 
+/** A group, and what it was compiled for. */
+interface KnownGroup {
+  readonly key: string;
+  readonly join: ItemOp['join'];
+  readonly n: number;
+  readonly all: boolean;
+  readonly a: Shape;
+  readonly aType: DType;
+  readonly b: Shape | undefined;
+  readonly bType: DType | undefined;
+  readonly compiled: Group;
+}
+
 /** Runs groups of items of equal kind on one runtime. */
 export class Fused {
   readonly #runtime: Runtime;
   readonly #groups: GroupCache;
   #flag: Tensor | null = null;
+  #last: KnownGroup | null = null;
   launches = 0;
   /** Every device computes when it is called: there is no launch to save, and nothing to wait for. */
   readonly host: boolean;
@@ -76,8 +91,8 @@ export class Fused {
     this.host = caps.every((c) => c.host === true);
   }
 
-  /** One result per item, in their order. `kind` names shapes and dtypes of the operands. */
-  run(op: ItemOp, kind: string, { first, second }: Operands): Tensor[] {
+  /** One result per item, in their order. All items are of one kind. */
+  run(op: ItemOp, { first, second }: Operands): Tensor[] {
     const results: Tensor[] = [];
     try {
       if (this.host) {
@@ -90,12 +105,12 @@ export class Fused {
         return results;
       }
       const sizes = op.join === 'merge' ? groupsOf(first.length) : stackSizes(first.length);
-      if (sizes.length === 1) return this.#group(op, kind, { first, second }) as Tensor[];
+      if (sizes.length === 1) return this.#group(op, { first, second }) as Tensor[];
       let at = 0;
       for (const size of sizes) {
         const end = at + size;
         const part = { first: first.slice(at, end), second: Array.isArray(second) ? second.slice(at, end) : second };
-        for (const t of this.#group(op, kind, part as Operands)) results.push(t);
+        for (const t of this.#group(op, part as Operands)) results.push(t);
         at = end;
       }
       return results;
@@ -105,17 +120,37 @@ export class Fused {
     }
   }
 
-  #group(op: ItemOp, kind: string, { first, second }: Operands): readonly Tensor[] {
+  #group(op: ItemOp, { first, second }: Operands): readonly Tensor[] {
     const n = first.length;
     const all = Array.isArray(second);
     const seconds: readonly Tensor[] = second === undefined ? [] : all ? second : [second as Tensor];
     const join = op.join === 'stack' && this.#lists ? 'apart' : op.join;
     const merged = n > 1 && join !== 'apart';
-    const key = `${op.key} ${join} ${n} ${all ? 'each' : seconds.length} ${kind}`;
-    const compiled = this.#groups.of(key, merged ? this.#body(op, n, all) : apartBody(op, n, all));
+    const { compiled } = this.#compiledFor(op, join, n, all, first[0]!, seconds[0]);
     const made = merged ? compiled(this.#on(), ...first, ...seconds) : compiled(...first, ...seconds);
     this.launches += compiled.kernels.length;
     return made;
+  }
+
+  /** The group of the last call if this one is like it: known without a text, as equal shapes are one object. */
+  #compiledFor(
+    op: ItemOp,
+    join: ItemOp['join'],
+    n: number,
+    all: boolean,
+    a: Tensor,
+    b: Tensor | undefined,
+  ): KnownGroup {
+    const last = this.#last;
+    if (last && last.key === op.key && last.join === join && last.n === n && last.all === all)
+      if (last.a === a.shape && last.aType === a.dtype && last.b === b?.shape && last.bType === b?.dtype) return last;
+    const kind = `${signatureOf(a)} ${b ? signatureOf(b) : ''}`;
+    const merged = n > 1 && join !== 'apart';
+    const compiled = this.#groups.of(`${op.key} ${join} ${n} ${all} ${kind}`, () =>
+      merged ? this.#body(op, n, all) : apartBody(op, n, all),
+    );
+    this.#last = { key: op.key, join, n, all, a: a.shape, aType: a.dtype, b: b?.shape, bType: b?.dtype, compiled };
+    return this.#last;
   }
 
   #body(op: ItemOp, n: number, all: boolean): (...tensors: readonly Tensor[]) => readonly Tensor[] {
@@ -140,7 +175,7 @@ export class Fused {
   /** Read by every item; made again if it went with a device. */
   #on(): Tensor {
     if (!this.#flag || this.#flag.disposed || this.#flag.lost)
-      this.#flag = this.#runtime.tensor([true]).reshape([]).keep();
+      this.#flag = this.#runtime.fromBytes(Uint8Array.of(1), 'bool', []).keep() as Tensor;
     return this.#flag;
   }
 }

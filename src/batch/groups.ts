@@ -70,7 +70,12 @@ export class Groups {
 
   #group(op: OpName, size: number, kind: string): Group {
     const { run } = ops[op];
-    return this.#compiled.of(`${op} ${size} ${kind}`, (...list) => list.map((t) => run(t, this.#wide)));
+    return this.#compiled.of(
+      `${op} ${size} ${kind}`,
+      () =>
+        (...list) =>
+          list.map((t) => run(t, this.#wide)),
+    );
   }
 }
 

@@ -20,7 +20,7 @@ interface Enqueued {
   readonly start: number;
 }
 
-/** Null if the list is none of these, or could not be enqueued; `again` runs it the other way. */
+/** Null if the list is none of these; `again` runs it the other way if this fails. */
 export function runAtOnce<R>(
   runtime: Runtime,
   op: ListOp,
@@ -33,7 +33,7 @@ export function runAtOnce<R>(
   if (!(first[0] instanceof Tensor) || first.length > settings.maxBatchSize) return null;
   if (first.length * op.bytesOf(0) > smallBytes) return null;
   const enqueued = enqueue(runtime, op, settings);
-  return enqueued && finished(enqueued, op, settings, call, again);
+  return enqueued ? finished(enqueued, op, settings, call, again) : again();
 }
 
 function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): Enqueued | null {
@@ -41,7 +41,7 @@ function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): 
   const fused = fusedOf(runtime);
   const before = fused.launches;
   try {
-    const made = fused.run(op.item, op.keyOf(0), op as Operands);
+    const made = fused.run(op.item, op as Operands);
     const { device } = made[0]!;
     stats.ranOn(op.name, device);
     const until = device === null || fused.host ? null : runtime.device(device).mark(false);

@@ -18,22 +18,23 @@ export interface ArraysCall {
 }
 
 /** Computes something in a scope of its own, and reads it; the result of several items is handed out in pieces. */
-export function computed(
+export async function computed(
   { runtime, run, ran }: ArraysCall,
   items: number,
   body: () => Tensor,
   unpacked: (data: TypedArray) => TypedArray[],
 ): Promise<TypedArray[]> {
-  return run(() =>
+  let made: TypedArray[] = [];
+  // Not returned: the scope would look for tensors in each of a thousand arrays.
+  await run(() =>
     runtime.scope(async () => {
-      const made = body();
+      const result = body();
       // A single result is the array that was read.
-      const data =
-        items === 1 ? unpacked((await made.data()) as TypedArray) : await readThrough(runtime, made, unpacked);
-      ran(made);
-      return data;
+      made = items === 1 ? unpacked((await result.data()) as TypedArray) : await readThrough(runtime, result, unpacked);
+      ran(result);
     }),
   );
+  return made;
 }
 
 /** Items that travel together need no copy in host memory: if their device is lost, each is run again by itself. */

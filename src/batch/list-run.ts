@@ -5,21 +5,18 @@
 // smaller chunks are the loop's.
 
 import { type DeviceId, type Maybe, type Runtime, Tensor, type TypedArray } from '../index.ts';
-import { Bounded } from '../profile/bounded.ts';
 import type { Clock } from '../profile/clock.ts';
-import { sizeClass } from '../profile/statistics.ts';
 import type { ChunkDone, ChunkWork, Sizes } from './chunk-work.ts';
 import { runChunks } from './chunks.ts';
 import { aborted, throwIfAborted } from './failures.ts';
 import { fusedOf } from './fused.ts';
-import { type ListCall, type ListSettings, MiB, smallBytes } from './list-call.ts';
+import type { ListCall, ListSettings } from './list-call.ts';
 import { runAtOnce } from './list-once.ts';
 import type { ListOp } from './list-op.ts';
+import { type ListPlan, planOf } from './list-plan.ts';
 import { type BatchReport, type BatchResult, reported } from './list-report.ts';
 import { groupBy, type Item } from './lists.ts';
-import { Pressure, sizeFor } from './memory-size.ts';
 import { defaults } from './settings.ts';
-import { ChunkSizer } from './sizer.ts';
 import type { BatchStatistics } from './stats.ts';
 import { reached } from './until.ts';
 
@@ -27,9 +24,6 @@ import { reached } from './until.ts';
 type Run = <T>(body: () => T) => T;
 
 const outside: Run = (body) => body();
-
-/** Without a limit of items, a chunk has at most so many bytes: more makes nothing faster, and nothing would overlap. */
-const chunkBytes = 64 * MiB;
 
 /** From this size on, arrays on the CPU are computed one by one. */
 const packedBytes = 16 << 10;
@@ -42,8 +36,8 @@ export function runList<R>(
   call: ListCall,
 ): Promise<BatchResult<R>> {
   throwIfAborted(call.signal, op.name);
-  const again = (): Promise<BatchResult<R>> => inChunks(runtime, op, settings, call);
-  return runAtOnce<R>(runtime, op, settings, call, again) ?? again();
+  const again = (): Promise<BatchResult<R>> => inChunks(runtime, op, settings, call, 1);
+  return runAtOnce<R>(runtime, op, settings, call, again) ?? inChunks(runtime, op, settings, call, 0);
 }
 
 async function inChunks<R>(
@@ -51,11 +45,12 @@ async function inChunks<R>(
   op: ListOp,
   settings: ListSettings,
   call: ListCall,
+  retries: number,
 ): Promise<BatchResult<R>> {
   const run = new ListRun(runtime, op, settings, call);
   const start = settings.clock.now();
   const made = run.inOrder((await runChunks(run, call)) as Item[]);
-  return reported<R>(made, run.report(settings.clock.now() - start));
+  return reported<R>(made, run.report(settings.clock.now() - start, retries));
 }
 
 class ListRun implements ChunkWork<Item> {
@@ -75,10 +70,8 @@ class ListRun implements ChunkWork<Item> {
   readonly #op: ListOp;
   readonly #settings: ListSettings;
   readonly #call: ListCall;
-  readonly #pressure: Pressure | null;
+  readonly #plan: ListPlan;
   readonly #device: DeviceId | undefined;
-  readonly #itemMb: number;
-  readonly #memory: 'known' | 'assumed';
   readonly #host: boolean;
   readonly #moved: BatchReport['moved'][number][] = [];
   #where: DeviceId | null = null;
@@ -98,46 +91,16 @@ class ListRun implements ChunkWork<Item> {
     this.#groups = op.uniform ? null : groupBy(this.total, (i) => op.keyOf(i));
     this.#order = this.#groups?.flat() ?? null;
     this.#groupAt = this.#groups && Uint32Array.from(this.#groups.flatMap((g, k) => g.map(() => k)));
-    const sizes = (this.#groups ?? [{ 0: 0, length: this.total }]).map((g) => [op.bytesOf(g[0]!), g.length] as const);
-    const bytes = sizes.reduce((sum, [own, count]) => sum + own * count, 0);
-    const most = sizes.reduce((largest, [own]) => Math.max(largest, own), 0);
-    const small = bytes <= smallBytes;
-    this.#device = settings.device ?? (small ? undefined : deviceFor(runtime, op));
-    this.#itemMb = settings.mbPerItem ?? most / MiB;
-    const availableMb = small ? null : runtime.memory.snapshot(this.#device).availableMb;
-    this.#memory = small || availableMb !== null ? 'known' : 'assumed';
-    const level = (): 'low' | 'moderate' | 'high' | 'critical' => runtime.memory.snapshot(this.#device).pressure;
-    this.#pressure = small ? null : new Pressure(settings.clock, level);
-    this.sizer = this.#sizes(small, availableMb, most);
-    this.#host = isHost(runtime, this.#device);
+    this.#plan = planOf(runtime, op, settings, this.#groups);
+    this.sizer = this.#plan.sizer;
+    this.#device = this.#plan.device;
+    this.#host = this.#device === undefined ? fusedOf(runtime).host : runtime.device(this.#device).caps.host === true;
     this.concurrency = settings.concurrency ?? (this.#host ? 1 : 2);
-  }
-
-  /** What fitted is remembered per operation, size of items and device. */
-  #sizes(small: boolean, availableMb: number | null, itemBytes: number): Sizes {
-    const { maxBatchSize } = this.#settings;
-    const limits =
-      maxBatchSize === Number.MAX_SAFE_INTEGER
-        ? { ...this.#settings, maxBatchSize: Math.max(1, Math.floor(chunkBytes / Math.max(1, itemBytes))) }
-        : this.#settings;
-    if (small) return new ChunkSizer({ start: maxBatchSize, grow: false });
-    const key = `${this.operation} ${sizeClass(itemBytes)} ${this.#device}`;
-    const learned = sizersOf(this.#runtime).of(
-      key,
-      () => new ChunkSizer({ start: Number.MAX_SAFE_INTEGER, grow: false }),
-    );
-    return {
-      next: (left) => {
-        const best = Math.min(sizeFor(limits, left, availableMb, this.#itemMb), learned.next(left));
-        return this.#pressure!.limit(best);
-      },
-      failed: (size) => void learned.failed(size),
-    };
   }
 
   ready(): Promise<void> | null {
     const { signal } = this.#call;
-    return this.#pressure?.ready(signal, () => aborted(this.operation, signal)) ?? null;
+    return this.#plan.pressure?.ready(signal, () => aborted(this.operation, signal)) ?? null;
   }
 
   scale(): number {
@@ -236,7 +199,7 @@ class ListRun implements ChunkWork<Item> {
     const before = fused.launches;
     const of = (list: readonly Tensor[]): readonly Tensor[] =>
       at.length === list.length && !this.#order ? list : at.map((i) => list[i]!);
-    const made = fused.run(this.#op.item, this.#op.keyOf(at[0]!), {
+    const made = fused.run(this.#op.item, {
       first: of(first),
       second: Array.isArray(second) ? of(second) : (second as Tensor | undefined),
     });
@@ -278,7 +241,8 @@ class ListRun implements ChunkWork<Item> {
     if (value instanceof Tensor) value.dispose();
   }
 
-  report(ms: number): BatchReport {
+  /** `retries`: before there were chunks. */
+  report(ms: number, retries: number): BatchReport {
     const { mbPerItem } = this.#settings;
     return {
       items: this.total,
@@ -288,9 +252,9 @@ class ListRun implements ChunkWork<Item> {
       moved: this.#moved,
       ms,
       perItemMs: this.total === 0 ? 0 : ms / this.total,
-      retries: this.#retries,
-      memory: this.#memory,
-      mbPerItem: { mb: this.#itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
+      retries: retries + this.#retries,
+      memory: this.#plan.memory,
+      mbPerItem: { mb: this.#plan.itemMb, source: mbPerItem === undefined ? 'planned' : 'declared' },
     };
   }
 }
@@ -315,24 +279,4 @@ async function read(tensors: readonly Tensor[]): Promise<Item[]> {
   } finally {
     for (const t of tensors) t.dispose();
   }
-}
-
-const isHost = (runtime: Runtime, device: DeviceId | undefined): boolean =>
-  device === undefined ? fusedOf(runtime).host : runtime.device(device).caps.host === true;
-
-/** Where the router would run one item of a large list. */
-function deviceFor(runtime: Runtime, op: ListOp): DeviceId | undefined {
-  const open = runtime.devices().filter((d) => d.open);
-  if (open.length === 1) return open[0]!.id;
-  const [first] = op.first;
-  if (first instanceof Tensor && first.device !== null) return first.device;
-  return runtime.routing.route(op.route, op.elementsOf(0)).device;
-}
-
-const sizers = new WeakMap<Runtime, Bounded<ChunkSizer>>();
-
-function sizersOf(runtime: Runtime): Bounded<ChunkSizer> {
-  let known = sizers.get(runtime);
-  if (!known) sizers.set(runtime, (known = new Bounded<ChunkSizer>(256)));
-  return known;
 }

@@ -101,26 +101,37 @@ function fill<T extends TypedArray>(room: Uint8Array, arrays: readonly T[], stri
   return made;
 }
 
-/** Arrays of these lengths, found at equal distances, each with memory of its own. */
+/** Arrays of these lengths, found at equal distances. */
 export function unpack<T extends TypedArray>(all: T, lengths: readonly number[]): T[] {
   const count = lengths.length;
   if (count === 1 && lengths[0] === all.length) return [all];
-  const stride = all.length / count;
-  const Class = classOf(all);
-  return lengths.map((length, i) => {
-    const own = new Class(length);
-    (own as unknown as AnyArray).set(all.subarray(i * stride, i * stride + length) as unknown as AnyArray);
-    return own;
-  });
+  return cut(bytesOf(all), classOf(all), lengths, all.byteLength / count);
+}
+
+/** Arrays at multiples of `stride` bytes, each in memory of its own: whoever takes the `buffer` of one finds nothing else in it. */
+function cut<T extends TypedArray>(
+  all: Uint8Array,
+  Class: ArrayClass<T>,
+  lengths: readonly number[],
+  stride: number,
+): T[] {
+  const made = new Array<T>(lengths.length);
+  for (let i = 0; i < lengths.length; i++) {
+    const own = new Class(lengths[i]!);
+    bytesOf(own).set(all.subarray(i * stride, i * stride + own.byteLength));
+    made[i] = own;
+  }
+  return made;
 }
 
 /** Arrays like these, found at multiples of `stride` bytes. */
 export function unpackBytes<T extends TypedArray>(all: Uint8Array, likes: readonly T[], stride: number): T[] {
   const Class = classOf(likes[0]!);
   if (likes.length === 1 && all.byteOffset % 8 === 0) return [new Class(all.buffer, all.byteOffset, likes[0]!.length)];
-  return likes.map(({ length, byteLength }, i) => {
-    const own = new Class(length);
-    bytesOf(own).set(all.subarray(i * stride, i * stride + byteLength));
-    return own;
-  });
+  return cut(
+    all,
+    Class,
+    likes.map((like) => like.length),
+    stride,
+  );
 }

@@ -5,15 +5,14 @@ import { argumentsOf, checked, checkMethods } from '../base/signatures.ts';
 import { createRuntime, type Runtime, Tensor, type TypedArray } from '../index.ts';
 import { type Clock, systemClock } from '../profile/clock.ts';
 import type { ChunkOptions, Outcome } from './chunk-work.ts';
-import { runChunks } from './chunks.ts';
 import type { SizeCurve } from './curve.ts';
 import { type ElementwiseName, elementwiseNames, elementwiseOp } from './elementwise.ts';
 import { badArgument, throwIfAborted } from './failures.ts';
-import { FunctionRun, type ItemFunction, type Parallel } from './function-run.ts';
+import { FunctionBatches } from './function-batches.ts';
+import type { ItemFunction, Parallel } from './function-run.ts';
 import type { ListSettings } from './list-call.ts';
 import type { BatchResult } from './list-report.ts';
 import { checkItems, type Item } from './lists.ts';
-import { Pressure } from './memory-size.ts';
 import { newKeys } from './new-keys.ts';
 import {
   type BatchOpOptions,
@@ -29,7 +28,6 @@ import { isQueued, type QueuedWork, runQueued } from './queued.ts';
 import { type BatchSettings, checkSettings, defaults } from './settings.ts';
 import { batchKinds, processorSignatures, settingsSignature } from './signatures.ts';
 import { type BatchCounts, type BatchEvent, BatchStatistics } from './stats.ts';
-import { type ModuleFunction, ThreadPool } from './threads.ts';
 
 export interface ParallelOptions extends ChunkOptions {
   /** Only with `{ module, export }`: functions of this thread cannot be sent to another one. */
@@ -55,8 +53,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
   #runtime: Promise<Runtime> | null = null;
   #own = false;
   #parallel: Parallel = 'none';
-  /** Idle ones, by module and export. */
-  readonly #threads = new Map<string, ThreadPool>();
+  readonly #functions: FunctionBatches<T>;
   #disposed = false;
 
   constructor(items: readonly T[], settings: BatchSettings<T> = {}) {
@@ -69,6 +66,11 @@ export class BatchProcessor<T> implements AsyncDisposable {
     this.#sizes = new ProcessorSizes(items, settings);
     this.#clock = settings.clock ?? systemClock;
     this.#stats = settings.statistics ?? new BatchStatistics();
+    this.#functions = new FunctionBatches(items, settings, {
+      clock: this.#clock,
+      stats: this.#stats,
+      sizes: this.#sizes,
+    });
     if (settings.runtime) this.#runtime = Promise.resolve(settings.runtime);
   }
 
@@ -106,25 +108,9 @@ export class BatchProcessor<T> implements AsyncDisposable {
     }
     const work = workOf<T, R>(this.items, fn as Work<T, R>, options.workers === true);
     if (this.items.length === 0) return [];
-    if (!('module' in work)) return this.#functions(work.call, work.parallel, options);
-    return this.#onThreads(work, options);
-  }
-
-  /** Threads stay for the next call: starting them takes longer than most batches. What an item has failed or was given up on does not. */
-  async #onThreads<R>(work: ModuleFunction, options: ParallelOptions): Promise<readonly unknown[]> {
-    const key = `${work.module} ${work.export}`;
-    const pool = this.#threads.get(key) ?? (await ThreadPool.open(work));
-    this.#threads.delete(key);
-    try {
-      const call = (item: T, index: number): Promise<R> => pool.run(item, index) as Promise<R>;
-      const made = await this.#functions(call, 'workers', options, pool);
-      if (!this.#disposed && !this.#threads.has(key)) this.#threads.set(key, pool);
-      else await pool.close();
-      return made;
-    } catch (error) {
-      await pool.close();
-      throw error;
-    }
+    if (!('module' in work)) return this.#run(work.call, work.parallel, options);
+    this.#parallel = 'workers';
+    return this.#functions.onThreads<R>(work, options);
   }
 
   /** XOR of item i with data i, where items are keys; else (lattices) with new keys, which are returned. */
@@ -169,13 +155,8 @@ export class BatchProcessor<T> implements AsyncDisposable {
     const bad = this.items.findIndex((item) => !hasPaths(item));
     if (bad >= 0)
       throw badArgument(where, `item ${bad} has no shortestPath`, 'Use lattices or graphs of gpuforge/lattice.');
-    return this.#functions(
-      (item, i) => (item as WithPaths).shortestPath(pairs[i]![0], pairs[i]![1]),
-      'device',
-      options,
-      undefined,
-      'paths',
-    );
+    const path = (item: T, i: number): unknown => (item as WithPaths).shortestPath(pairs[i]![0], pairs[i]![1]);
+    return this.#run(path, 'device', options, 'paths');
   }
 
   /**
@@ -228,8 +209,7 @@ export class BatchProcessor<T> implements AsyncDisposable {
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
-    await Promise.all([...this.#threads.values()].map((pool) => pool.close()));
-    this.#threads.clear();
+    await this.#functions.close();
     if (this.#own) await (await this.#runtime)?.close();
   }
 
@@ -241,49 +221,14 @@ export class BatchProcessor<T> implements AsyncDisposable {
     if (this.#disposed) throw badArgument(where, 'this processor was disposed', 'Make a new one: createBatch(items).');
   }
 
-  async #functions<R>(
+  #run<R>(
     call: ItemFunction<T, R>,
     parallel: Parallel,
     options: ParallelOptions,
-    threads?: ThreadPool,
-    operation = 'function',
+    operation?: string,
   ): Promise<readonly unknown[]> {
     this.#parallel = parallel;
-    const { timeoutMs = defaults.timeoutMs, attempts = defaults.attempts, concurrency } = this.#settings;
-    // Only what is known to be on a device is asked how much room is left there.
-    const runtime = parallel === 'device' ? await (this.#settings.runtime ?? null) : null;
-    const pressure = runtime
-      ? new Pressure(this.#clock, () => runtime.memory.snapshot(this.#settings.device).pressure)
-      : null;
-    const allocated = (): number => (runtime ? runtime.memory.snapshot(this.#settings.device).allocatedMb : 0);
-    let before = allocated();
-    const sizer = {
-      next: (left: number): number => {
-        const best = this.#sizes.next(left, runtime, operation);
-        return pressure ? pressure.limit(best) : best;
-      },
-      failed: (size: number): void => this.#sizes.failed(operation, size),
-    };
-    const run = new FunctionRun<T, R>(this.items, call, {
-      operation,
-      parallel,
-      clock: this.#clock,
-      stats: this.#stats,
-      sizer,
-      concurrency: concurrency ?? (parallel === 'none' ? 1 : parallel === 'workers' ? threads!.size : 2),
-      timeoutMs,
-      attempts,
-      waits: defaults.waits,
-      pressure,
-      signal: options.signal,
-      after: (size) => {
-        const now = allocated();
-        this.#sizes.took(now - before, size);
-        before = now;
-      },
-      giveUp: threads && ((at, size) => threads.giveUp(at, size)),
-    });
-    return runChunks(run, options);
+    return this.#functions.run(call, parallel, options, operation);
   }
 
   /** An operation on a list with the settings of this processor. */

@@ -22,9 +22,9 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
   checkDTypes(where, a);
   checkDTypes(where, b);
   const alike = a.length > 0 && a[0] instanceof Tensor && allEqual(a) && allEqual(b);
-  const shapes = alike
-    ? new Array<ProductShape>(a.length).fill(pairShape(where, 0, a[0] as Tensor, b[0] as Tensor))
-    : shapesOf(where, a, b, options.shapes);
+  const same = alike ? pairShape(where, 0, a[0] as Tensor, b[0] as Tensor) : null;
+  const shapes = same ? null : shapesOf(where, a, b, options.shapes);
+  const shapeAt = (i: number): ProductShape => same ?? shapes![i]!;
   const { precision, deterministic } = options;
   const how = precision === undefined ? {} : { precision };
   const run = (x: Tensor, y: Tensor | undefined): Tensor => x.matmul(y!, how);
@@ -35,17 +35,17 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
     item: { key: `matmul ${precision}`, run, join: deterministic ? 'apart' : 'stack' },
     first: a,
     second: shared ? b[0] : b,
-    uniform: alike || (allEqual(a) && allEqual(b) && shapes.every((s) => s.every((d, k) => d === shapes[0]![k]))),
-    keyOf: (i) => `${signatureOf(a[i]!)} ${signatureOf(b[i]!)} ${shapes[i]!.join()}`,
+    uniform: shapes === null || (allEqual(a) && allEqual(b) && shapes.every((s) => equal(s, shapes[0]!))),
+    keyOf: (i) => `${signatureOf(a[i]!)} ${signatureOf(b[i]!)} ${shapeAt(i).join()}`,
     bytesOf: (i) => {
-      const [m, , n] = shapes[i]!;
+      const [m, , n] = shapeAt(i);
       return sizeOf(a[i]!) + sizeOf(b[i]!) + m * n * elementBytes(a[i]!);
     },
     elementsOf: (i) => lengthOf(a[i]!),
-    shapeOf: (i) => [shapes[i]![0], shapes[i]![2]],
+    shapeOf: (i) => [shapeAt(i)[0], shapeAt(i)[2]],
     arrays: async (call, at) => {
       const { runtime: rt } = call;
-      const [m, k, n] = shapes[at[0]!]!;
+      const [m, k, n] = shapeAt(at[0]!);
       const [x, y] = [at.map((i) => a[i] as TypedArray), at.map((i) => b[i] as TypedArray)];
       const alone = (i: number): Tensor => run(rt.tensor(x[i]!, [m, k]) as Tensor, rt.tensor(y[i]!, [k, n]) as Tensor);
       // With `deterministic` every product has the kernel it has alone.
@@ -73,6 +73,8 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
     },
   };
 }
+
+const equal = (a: ProductShape, b: ProductShape): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 
 function shapesOf(
   where: string,

@@ -40,12 +40,18 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?:
         new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
       const rows = (list: readonly TypedArray[]): Tensor =>
         uploaded(rt, words(packBytes(rt, list, stride)), [list.length, stride / 4], list.length);
+      const count = at.length;
       // One key serves all rows if they are equally long: else it is cut where each of them ends.
       const each = Array.isArray(keys) || lengths !== null;
       const cycled = (each ? at : at.slice(0, 1)).map((i) =>
         repeated(secondAt(keys, i) as TypedArray, data[i] as TypedArray),
       );
-      const work = (): Tensor => rows(arrays).bitwiseXor(rows(cycled)) as Tensor;
+      const work = (): Tensor => {
+        if (count === 1 || cycled.length < count) return rows(arrays).bitwiseXor(rows(cycled)) as Tensor;
+        // Data and keys go with one copy.
+        const [a, b] = rows([...arrays, ...cycled]).split(2, 0);
+        return a!.bitwiseXor(b!) as Tensor;
+      };
       return computed(call, at.length, work, (made) => unpackBytes(bytesOf(made), arrays, stride));
     },
   };

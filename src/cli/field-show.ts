@@ -4,13 +4,18 @@ import {
   type BenchmarkReport,
   createField,
   Field,
+  FieldConfigError,
+  type FieldEvents,
   type FieldOptions,
+  latencyHistogram,
   type Model,
   runBenchmark,
 } from '../field/index.ts';
-import { serveField, serveTelemetry } from '../field/wire/index.ts';
+import { type ServerView, serveField, serveTelemetry, type WatchedField } from '../field/wire/index.ts';
 import { columns, describeError, type Output } from '../forge/style.ts';
 import { ForgeError, formatBytes } from '../index.ts';
+import { LiveView } from './field-live.ts';
+import { clean, pictureLines } from './field-view.ts';
 
 export interface FieldFlags {
   readonly model?: string;
@@ -27,6 +32,10 @@ export interface FieldFlags {
   readonly load?: string;
   readonly telemetry?: string;
   readonly save?: string;
+  readonly live?: boolean;
+  readonly seconds?: string;
+  readonly axis?: string;
+  readonly channel?: string;
 }
 
 const number = (text: string | undefined): number | undefined =>
@@ -72,14 +81,128 @@ const table = (r: BenchmarkReport, bytes: number): string =>
     ['memory of the field', formatBytes(bytes)],
   ]);
 
+/** The input of the demo: fixed values and a slow sine. */
+const base = [0.1, 0.2, -0.1, 0.3, 0, 0.1, 0.2, -0.1, 0.3, 0, 0.1, 0.2, -0.1, 0.3, 0, 0.1, 0];
+const demoInput = (i: number): number[] => base.map((v) => v + 0.1 * Math.sin(0.1 * i));
+
+/** A signal for when the program is told to end, by Ctrl+C or by its caller; `forget` lets Ctrl+C be what it was. */
+function endOf(signal?: AbortSignal): { readonly signal: AbortSignal; forget(): void } {
+  const end = new AbortController();
+  const stop = (): void => end.abort();
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  const kinds = ['SIGINT', 'SIGTERM'] as const;
+  for (const kind of kinds) process.once(kind, stop);
+  return {
+    signal: end.signal,
+    forget: () => {
+      signal?.removeEventListener('abort', stop);
+      for (const kind of kinds) process.off(kind, stop);
+    },
+  };
+}
+
+/** The demo as a control loop, drawn while it runs. */
+async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal?: AbortSignal): Promise<void> {
+  const [hz, seconds] = [number(flags.hz) ?? 20, number(flags.seconds) ?? 10];
+  if (!(seconds > 0))
+    throw new FieldConfigError({
+      where: 'field demo',
+      problem: `--seconds is ${flags.seconds}`,
+      fix: 'Give a number above 0.',
+    });
+  const { edges, model } = field.options.shape;
+  const [axis, channel] = [(number(flags.axis) ?? 0) as 0 | 1 | 2, number(flags.channel) ?? 0];
+  // Refuses what is not there before anything is drawn.
+  await field.slice(axis, (edges[axis] ?? 0) >> 1, channel);
+  let last: FieldEvents['cycle'] | null = null;
+  const latencies: number[] = [];
+  let [ticks, missed] = [0, 0];
+  field.on('cycle', (cycle) => {
+    last = cycle;
+  });
+  field.on('tick', (tick) => {
+    if (latencies.push(tick.latencyMs) > 1000) latencies.shift();
+    ticks++;
+    missed += tick.missed;
+  });
+  const view = new LiveView(output, async (canvas) => {
+    const [height, width] = edges.filter((_, a) => a !== axis) as [number, number];
+    const values = await field.slice(axis, edges[axis] >> 1, channel);
+    const sorted = [...latencies].sort((a, b) => a - b);
+    const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!;
+    return pictureLines(
+      {
+        title: `field on ${field.device}, model ${model}, ${edges.join(' × ')} cells; slice across axis ${axis}, channel ${channel}`,
+        mock: 'a demo',
+        state: last?.state ?? null,
+        sensors: last?.sensors ?? null,
+        motors: last?.motors ?? null,
+        slice: { values, height, width },
+        loop:
+          ticks > 0
+            ? { hz, histogram: latencyHistogram(latencies, 1000 / hz), p50: at(0.5), p99: at(0.99), missed, ticks }
+            : null,
+        bytes: field.report().memory.state,
+      },
+      canvas,
+    );
+  });
+  const end = endOf(signal);
+  let i = 0;
+  try {
+    const count = Math.max(1, Math.round(hz * seconds));
+    await field.loop({
+      hz,
+      ticks: count,
+      signal: end.signal,
+      source: () => Float32Array.from(demoInput(i++)),
+      sink: () => {},
+    });
+  } finally {
+    end.forget();
+    await view.end();
+  }
+}
+
+/** What a server does, as lines: its fields, then who is connected. */
+function serverLines({ fields, clients, connections: c }: ServerView): string[] {
+  const row = (w: WatchedField): string[] => {
+    const { cycles, p50, p99, cyclesPerSecond } = w.performance();
+    const motors = w.last ? Array.from(w.last.motors.subarray(0, 4), (m) => m.toFixed(2)).join(' ') : '';
+    return [clean(w.name), w.field.device, String(cycles), ms(p50), ms(p99), cyclesPerSecond.toFixed(1), motors];
+  };
+  const errors = Object.values(c.errors).reduce((a, b) => a + b, 0);
+  return [
+    `${c.open} of ${c.most} connections, ${c.accepted} so far, ${c.refused} refused, ${errors} errors told; ${formatBytes(c.bytesIn)} in, ${formatBytes(c.bytesOut)} out`,
+    '',
+    ...(fields.length === 0
+      ? ['no field yet: clients bring theirs']
+      : columns([['field', 'device', 'cycles', 'p50', 'p99', 'per second', 'motors'], ...fields.map(row)])
+          .trimEnd()
+          .split('\n')),
+    '',
+    ...(clients.length === 0
+      ? ['nobody is connected']
+      : columns([
+          ['client', 'address', 'field', 'sensors', 'motors', 'cycles'],
+          ...clients.map((k) => [k.id, k.address, clean(k.field), k.sensors, k.motors, k.cycles].map(String)),
+        ])
+          .trimEnd()
+          .split('\n')),
+  ];
+}
+
 const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, signal?: AbortSignal) => Promise<void>>> = {
-  demo: async (flags, output) => {
-    await using field = await createField(optionsOf(flags));
-    const base = [0.1, 0.2, -0.1, 0.3, 0, 0.1, 0.2, -0.1, 0.3, 0, 0.1, 0.2, -0.1, 0.3, 0, 0.1, 0];
+  demo: async (flags, output, signal) => {
+    // What is watched should move: a readout and a gain that show small differences.
+    const settings = flags.live ? ({ readout: 'slab', gain: 100 } as const) : undefined;
+    await using field = await createField({ ...optionsOf(flags), settings });
+    if (flags.live) return await watchDemo(field, flags, output, signal);
     const shown: { cycle: number; motors: number[]; mode: string; ms: number }[] = [];
     if (!flags.json) output.write(`field on ${field.device}: ${field.choice.reason}\n`);
     for (let i = 0; i < 50; i++) {
-      const { motors, state } = await field.step(base.map((v) => v + 0.1 * Math.sin(0.1 * i)));
+      const { motors, state } = await field.step(demoInput(i));
       shown.push({ cycle: state.cycle, motors: [...motors], mode: state.mode, ms: state.cycleTimeMs });
       if (!flags.json && i % 10 === 9)
         output.write(
@@ -112,11 +235,11 @@ const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, sign
     const telemetry = flags.telemetry ? await serveTelemetry(server, { port: number(flags.telemetry) }) : null;
     if (telemetry) output.write(`telemetry at http://127.0.0.1:${telemetry.port}/field/active\n`);
     output.write(`fields at ${server.host}:${server.port}${flags.token ? ', with a token' : ''}; end with Ctrl+C\n`);
-    await new Promise<void>((resolve) => {
-      signal?.addEventListener('abort', () => resolve());
-      process.once('SIGINT', () => resolve());
-      process.once('SIGTERM', () => resolve());
-    });
+    const view = flags.live ? new LiveView(output, async () => serverLines(server.view())) : null;
+    const end = endOf(signal);
+    if (!end.signal.aborted) await new Promise((resolve) => end.signal.addEventListener('abort', resolve));
+    end.forget();
+    await view?.end();
     await telemetry?.close();
     await server.close();
     await loaded?.dispose();

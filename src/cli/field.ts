@@ -6,6 +6,7 @@ import type { FieldFlags } from './field-show.ts';
 const examples = `
 Examples:
   gpuforge field demo                         50 cycles with motors, and what they took
+  gpuforge field demo --live --hz 60          a control loop, drawn in the terminal while it runs
   gpuforge field bench --model full --json    how long a cycle takes here
   gpuforge field serve --token secret         a field for each client on port 9999
 `;
@@ -32,6 +33,11 @@ export function register(program: Command): void {
     process.exitCode = await runField(what, flags, processOutput());
   };
   add('demo', 'a run with its motors')
+    .option('--live', 'run a control loop and draw it: a slice, sensors, motors, latencies')
+    .option('--hz <hz>', 'with --live: cycles per second', '20')
+    .option('--seconds <s>', 'with --live: how long', '10')
+    .option('--axis <axis>', 'with --live: the slice is across this axis, 0 to 2', '0')
+    .option('--channel <n>', 'with --live: the channel of the slice', '0')
     .option('--json', 'machine-readable output, schema gpuforge.field-cli/1')
     .action((flags: FieldFlags) => run('demo', flags));
   add('bench', 'measure cycles; any failed cycle fails it')
@@ -44,6 +50,7 @@ export function register(program: Command): void {
     .option('--token <token>', 'what clients must say')
     .option('--hz <hz>', 'the most requests per second of a client', '1000')
     .option('--telemetry <port>', 'tell what is served as JSON on this port of this machine (0: a free one)')
+    .option('--live', 'draw fields, clients and latencies while it serves')
     .option('--save <folder>', 'with --load: save the field there every 1000 cycles and at the end')
     .option('--load <file>', 'share the field of a .gfield file under the name "main"')
     .action((flags: FieldFlags) => run('serve', flags));

@@ -23,8 +23,11 @@ const actions: Readonly<Record<string, { readonly needsId: boolean; readonly run
 export async function jobs(action: string, id: string | undefined, flags: JobFlags, output: Output): Promise<number> {
   const found = Object.hasOwn(actions, action) ? actions[action] : undefined;
   if (!found || (found.needsId && id === undefined)) {
-    const problem = found ? `jobs ${action} needs the id of a job` : `jobs ${action}: there is no such action`;
-    output.warn(`${problem}. Use ${Object.keys(actions).join(', ')}.\n`);
+    output.warn(
+      found
+        ? `jobs ${action} needs the id of a job. gpuforge jobs list shows all.\n`
+        : `jobs ${action}: there is no such action. Use ${Object.keys(actions).join(', ')}.\n`,
+    );
     return 2;
   }
   const transport = await openTransport(flags.redis, { prefix: flags.prefix });

@@ -10,15 +10,17 @@
 import { isWide } from '../batch/groups.ts';
 import { type BatchOp, nameOf, ops } from '../batch/ops.ts';
 import type { RecordArray } from '../batch/reader.ts';
-import type { DType, HostArrays, Tensor } from '../index.ts';
+import type { DType, HostArrays, Shape, Tensor } from '../index.ts';
 import type { Context, Site } from './context.ts';
 import type { Station } from './station.ts';
-import { upload } from './transfer.ts';
 
 export type Result = HostArrays[keyof HostArrays];
 
 /** Elements of a block: enough to keep the device busy with one launch. */
 const blockElements: Readonly<Record<Station['kind'], number>> = { cpu: 1 << 16, gpu: 1 << 18 };
+
+/** Blocks that a GPU has beside the one whose end is waited for: it goes on while the host is told late, or copies results. */
+const mostAhead = 3;
 
 /** After so many bytes the event loop turns. */
 const turnBytes = 1 << 20;
@@ -72,14 +74,28 @@ export class Pipeline {
     const results = new Array<Result>(records.length);
     const held = new Set<Tensor>();
     const blocks = this.#blocks(records);
-    let downloads = 0;
-    const reads: Promise<Result>[] = [];
-    const fetch = async (out: Tensor, block: Block, reading: Promise<Result>): Promise<void> => {
-      downloads++;
-      // It was asked for before; its time counts from the end of the computation.
+    const canOverlap = this.#site.station.kind === 'gpu';
+    /** The ends of blocks that the device has, oldest first. */
+    const pending: Promise<void>[] = [];
+    const bring = (block: Block): Tensor => {
+      const input = this.#upload(records, block);
+      held.add(input);
+      return input;
+    };
+    /** When a block is computed its input goes; its results were asked for before, and are handed out. */
+    const finish = async (work: Computing, input: Tensor, block: Block, reading: Promise<Result>): Promise<void> => {
+      const { out } = work;
+      try {
+        if (work.done) await work.done;
+      } catch (error) {
+        // It was asked for, and holds what it reads.
+        await reading.catch(() => {});
+        throw error;
+      }
+      held.delete(input);
+      input.dispose();
+      // The time of a copy counts from the end of the computation.
       const data = await this.#ctx.copying(this.#where(out), 'download', out.nbytes, () => reading);
-      downloads--;
-      reads.splice(reads.indexOf(reading), 1);
       const per = block.rows === null ? data.length : data.length / block.rows;
       block.positions.forEach((p, row) => {
         results[p] = block.rows === null ? data : data.slice(row * per, (row + 1) * per);
@@ -87,68 +103,42 @@ export class Pipeline {
       held.delete(out);
       out.dispose();
     };
-    // Told when they are awaited; until then they must not count as unhandled.
-    const quietly = <T>(work: Promise<T>): Promise<T> => {
-      work.catch(() => {});
-      return work;
-    };
-    const bring = async (block: Block): Promise<Tensor> => {
-      const input = await this.#upload(records, block);
-      held.add(input);
-      return input;
-    };
-    const canOverlap = this.#site.station.kind === 'gpu';
-    /** Blocks that are on their way to the device, and how many have set out. */
-    const ahead: Promise<Tensor>[] = [];
-    let sent = 0;
-    const send = (most: number): void => {
-      while (ahead.length < most && sent < blocks.length) ahead.push(quietly(bring(blocks[sent++]!)));
-    };
-    let [behind, computed]: [Promise<void>, Promise<void>] = [Promise.resolve(), Promise.resolve()];
-    /** When a block is computed its input goes, and its results set out, behind those of the block before. */
-    const finish = async (work: Computing, input: Tensor, block: Block, reading: Promise<Result>): Promise<void> => {
-      if (work.done) await work.done;
-      held.delete(input);
-      input.dispose();
-      if (canOverlap && (ahead.length > 0 || downloads > 0)) this.overlapped = true;
-      await behind;
-      behind = quietly(fetch(work.out, block, reading));
-    };
     try {
       let untold = 0;
-      for (const block of blocks) {
-        // A copy starts behind the work that was enqueued before it. So that it runs beside the work on this block, the next
-        // block sets out before that; the one after it does while the device computes, which hides the time of the host too.
-        send(canOverlap ? 2 : 1);
-        const input = await ahead.shift()!;
+      let next: Tensor | null = null;
+      for (const [i, block] of blocks.entries()) {
+        const input: Tensor = next ?? bring(block);
+        // Where copies keep to the order of all work, the next block sets out before the work that it is to overlap with.
+        next = canOverlap && i + 1 < blocks.length ? bring(blocks[i + 1]!) : null;
         const work = this.#compute(input, block);
         held.add(work.out);
-        if (work.done) quietly(work.done);
-        const reading = quietly(work.out.data({ into: block.rows === null ? ownArray(work.out) : undefined }));
-        reads.push(reading);
-        if (canOverlap) send(2);
+        const reading = work.out.data({ into: block.rows === null ? ownArray(work.out) : undefined });
+        // Told when they are awaited; until then they must not count as unhandled.
+        for (const told of [work.done, reading]) told?.catch(() => {});
+        if (canOverlap && (next || pending.length > 0)) this.overlapped = true;
+        const ends = finish(work, input, block, reading);
+        ends.catch(() => {});
+        pending.push(ends);
+        while (pending.length > (canOverlap ? mostAhead : 0)) await pending.shift();
         untold += input.nbytes;
-        await computed;
-        computed = quietly(finish(work, input, block, reading));
         // The source of the records, and everybody else, gets a turn between large pieces.
         if (untold >= turnBytes) {
           await this.#ctx.clock.turn();
           untold = 0;
         }
       }
-      await computed;
-      await behind;
+      for (const ends of pending) await ends;
       return results;
     } finally {
-      await Promise.allSettled([...ahead, computed]);
-      await Promise.allSettled([behind, ...reads]);
+      await Promise.allSettled(pending);
       for (const t of held) t.dispose();
     }
   }
 
-  async #upload(records: readonly RecordArray[], block: Block): Promise<Tensor> {
+  /** On its way when this returns: what reads it comes behind it. */
+  #upload(records: readonly RecordArray[], block: Block): Tensor {
     const first = records[block.positions[0]!]!;
-    if (block.rows === null) return upload(this.#ctx, this.#site, first, [first.length], undefined);
+    if (block.rows === null) return this.#sent(first, [first.length]);
     const length = first.length;
     const bytes = new Uint8Array(block.rows * first.byteLength);
     block.positions.forEach((p, row) => {
@@ -156,7 +146,13 @@ export class Pipeline {
       bytes.set(new Uint8Array(r.buffer, r.byteOffset, r.byteLength), row * first.byteLength);
     });
     const packed = new (first.constructor as new (buffer: ArrayBuffer) => RecordArray)(bytes.buffer);
-    return upload(this.#ctx, this.#site, packed, [block.rows, length], undefined);
+    return this.#sent(packed, [block.rows, length]);
+  }
+
+  #sent(data: RecordArray, shape: Shape): Tensor {
+    const { station, device, run } = this.#site;
+    const send = (): Tensor => run(() => station.runtime.tensor(data, shape) as Tensor);
+    return this.#ctx.copying(device ?? station.id, 'upload', data.byteLength, send) as Tensor;
   }
 
   #compute(input: Tensor, block: Block): Computing {

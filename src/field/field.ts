@@ -57,6 +57,7 @@ export class Field implements AsyncDisposable {
   #turn: Promise<unknown> | null = null;
   #autosave: Autosave | null = null;
   #disposed = false;
+  #ended: Promise<void> | null = null;
   readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'settings', 'error'], 'field.on');
 
   /** Use `createField`. */
@@ -250,18 +251,25 @@ export class Field implements AsyncDisposable {
 
   /** A field from a file that `save` wrote; `options` say where it lives. */
   static async load(file: string, options: FieldPlace = {}): Promise<Field> {
-    return fieldFrom(decodeSnapshot(await readFile(file), file), options, makeField);
+    return fieldFrom(decodeSnapshot(await readFile(file), file), options, makeField, file);
   }
 
   /** Writes a snapshot to a file, whole or not at all. */
   async save(file: string): Promise<void> {
-    await writeFile(file, encodeSnapshot(await this.snapshot()));
+    this.#check('save');
+    await this.#write(file);
+  }
+
+  async #write(file: string): Promise<void> {
+    while (this.#turn) await this.#turn;
+    await writeFile(file, encodeSnapshot(await takeSnapshot(this.#body)));
   }
 
   /** Saves the field every 1000 cycles and when it is disposed of, and keeps the last 10 files; null ends that. */
   autosave(options: AutosaveOptions | null): void {
     this.#check('autosave');
-    this.#autosave = options && new Autosave(options, (file) => this.save(file));
+    // At the end it saves a field that takes no calls any more.
+    this.#autosave = options && new Autosave(options, (file) => this.#write(file));
   }
 
   /** Starts anew, by default from the same seed. What was trained stays. */
@@ -275,15 +283,17 @@ export class Field implements AsyncDisposable {
     return reportOf(this, this.#body.bytes);
   }
 
-  /** Frees everything. Every later call is refused. */
-  async dispose(): Promise<void> {
-    while (this.#turn) await this.#turn;
-    if (this.#disposed) return;
-    const saving = this.#autosave;
-    this.#autosave = null;
-    await saving?.end(this.cycle);
-    if (this.#disposed) return;
+  /** Frees everything, after the cycle that runs. Every later call is refused. */
+  dispose(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
     this.#disposed = true;
+    while (this.#turn) await this.#turn;
+    await this.#autosave?.end(this.cycle);
+    this.#autosave = null;
     this.#body.dispose();
     if (this.#ownsRuntime) await this.runtime.close();
   }

@@ -62,12 +62,16 @@ export function decodeSnapshot(file: Uint8Array, name: string): FieldSnapshot {
   }
   if (header?.schema !== snapshotSchema)
     throw broken(`its schema is '${String(header?.schema)}', not '${snapshotSchema}'`);
-  if (!Array.isArray(header.tensors) || typeof header.values !== 'object' || typeof header.options !== 'object')
+  if (
+    !Array.isArray(header.tensors) ||
+    ![header.values, header.options].every((v) => typeof v === 'object' && v !== null)
+  )
     throw broken('its header lacks tensors, values or options');
   const first = aligned(start + length);
   const tensors: Record<string, SavedTensor> = {};
   let end = first;
   for (const b of header.tensors as readonly Block[]) {
+    if (!isBlock(b)) throw broken(`tensor '${String((b as Block | null)?.name)}' is not described as one`);
     const whole = [b.offset, b.bytes].every((n) => Number.isSafeInteger(n) && n >= 0);
     if (!whole || first + b.offset !== aligned(end) || first + b.offset + b.bytes > file.length)
       throw broken(`tensor '${b.name}' does not lie where the one before it ends, or beyond the end of the file`);
@@ -79,6 +83,17 @@ export function decodeSnapshot(file: Uint8Array, name: string): FieldSnapshot {
   if (file.length !== end) throw broken(`${file.length - end} bytes follow its last tensor`);
   return { ...header, tensors };
 }
+
+/** Known dtypes only, and as many bytes as the shape takes. */
+function isBlock(b: unknown): b is Block {
+  const { name, dtype, shape, bytes } = (b ?? {}) as Partial<Block>;
+  if (typeof name !== 'string' || !Object.hasOwn(elementBytes, String(dtype)) || !Array.isArray(shape)) return false;
+  if (!shape.every((n) => Number.isSafeInteger(n) && n >= 0)) return false;
+  return bytes === shape.reduce((size, n) => size * n, elementBytes[dtype as keyof typeof elementBytes]);
+}
+
+/** The dtypes that a field is saved in. */
+const elementBytes = { f16: 2, f32: 4, f64: 8, i32: 4 } as const;
 
 const table = Uint32Array.from({ length: 256 }, (_, n) => {
   let c = n;

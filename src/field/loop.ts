@@ -82,7 +82,7 @@ export const latencyHistogram = checked(
 );
 
 const binOf = (latency: number, period: number): number =>
-  Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins));
+  Math.max(0, Math.min(bins - 1, Math.floor((latency / (2 * period)) * bins)));
 
 export async function runLoop(
   step: (input: Float32Array) => Promise<StepResult>,
@@ -112,7 +112,8 @@ export async function runLoop(
     }
     lateness.add(Math.max(0, clock.now() - due));
     const { motors } = await step(await source());
-    const latency = clock.now() - due;
+    // A clock that went back tells nothing: 0, not less.
+    const latency = Math.max(0, clock.now() - due);
     latencies.add(latency);
     histogram[binOf(latency, period)]!++;
     done++;

@@ -2,6 +2,7 @@
 
 import { createRuntime, type DeviceId, type Runtime } from '../index.ts';
 import { chooseDevice, type DeviceChoice, type Probe } from './device.ts';
+import { FieldFileError } from './errors.ts';
 import type { Field } from './field.ts';
 import { type FieldOptions, type ResolvedField, resolveField } from './options.ts';
 import { type FieldSettings, settingRows } from './settings.ts';
@@ -26,15 +27,33 @@ export async function openField(options: FieldOptions, make: MakeField): Promise
 /** Where a field lives. */
 export type FieldPlace = Pick<FieldOptions, 'device' | 'forceGPU' | 'runtime' | 'quiet'>;
 
-/** A field with the options and the state of a snapshot. */
-export async function fieldFrom(snapshot: FieldSnapshot, options: FieldPlace, make: MakeField): Promise<Field> {
-  const { shape, settings, boundary, telemetry } = snapshot.options;
-  const { edges, layout, ...sizes } = shape;
-  const own = Object.entries(settings).filter(([name]) =>
-    settingRows[name as keyof FieldSettings]?.models.includes(shape.model),
-  );
-  const field = await openField(
-    {
+/** A field with the options and the state of a snapshot, which is named in errors. */
+export async function fieldFrom(
+  snapshot: FieldSnapshot,
+  options: FieldPlace,
+  make: MakeField,
+  name: string,
+): Promise<Field> {
+  const saved = savedOptions(snapshot, name);
+  const field = await openField({ ...saved, ...options }, make);
+  try {
+    await field.restore(snapshot);
+    return field;
+  } catch (e) {
+    await field.dispose();
+    throw e;
+  }
+}
+
+/** The options of a snapshot as `createField` takes them; what they say may make no sense. */
+function savedOptions(snapshot: FieldSnapshot, name: string): FieldOptions {
+  try {
+    const { shape, settings, boundary, telemetry } = snapshot.options;
+    const { edges, layout, ...sizes } = shape;
+    const own = Object.entries(settings).filter(([key]) =>
+      settingRows[key as keyof FieldSettings]?.models.includes(shape.model),
+    );
+    const made = {
       ...sizes,
       resolution: edges,
       channels: layout,
@@ -42,16 +61,16 @@ export async function fieldFrom(snapshot: FieldSnapshot, options: FieldPlace, ma
       boundary,
       telemetry,
       seed: snapshot.seed,
-      ...options,
-    },
-    make,
-  );
-  try {
-    await field.restore(snapshot);
-    return field;
-  } catch (e) {
-    await field.dispose();
-    throw e;
+    };
+    resolveField(made);
+    return made;
+  } catch (cause) {
+    throw new FieldFileError({
+      where: 'load',
+      problem: `${name}: its options make no sense: ${(cause as Error).message.split('\n')[0]}`,
+      fix: 'Use a file that save() wrote, or an older copy of it.',
+      cause,
+    });
   }
 }
 

@@ -12,10 +12,10 @@ import {
   loadedArray,
   type SavedTensor,
   savedArray,
-  savedTensor,
   snapshotSchema,
 } from './snapshot.ts';
 import type { Carried } from './state.ts';
+import { verifySnapshot } from './verify.ts';
 
 /** What lies on the device; everything else of a snapshot is the host's. */
 const tensorNames: ReadonlySet<string> = new Set(['field', 'tail', 'activity', 'positions', 'attractors', 'pattern']);
@@ -42,13 +42,13 @@ export async function takeSnapshot(body: FieldBody): Promise<FieldSnapshot> {
 export function restoreSnapshot(body: FieldBody, snapshot: FieldSnapshot): void {
   const { rt, device, options } = body;
   checkFits(snapshot, options, where);
+  verifySnapshot(snapshot, options, where);
   const program = holdProgram(rt, device, options, snapshot.values.features === true);
   try {
     const made = rt.scope({ device }, () => {
       const names = Object.keys(snapshot.tensors).filter((name) => tensorNames.has(name));
-      for (const name of Object.keys(body.tensors)) if (name !== 'attractors') savedTensor(snapshot, name, where);
       const state = names.map((name) => {
-        const saved = savedTensor(snapshot, name, where);
+        const saved = snapshot.tensors[name]!;
         return [name, rt.fromBytes(saved.bytes, saved.dtype, saved.shape).keep()] as const;
       });
       return body.stacked(Object.fromEntries(state), snapshot.seed, program);

@@ -49,14 +49,3 @@ export function checkFits(snapshot: FieldSnapshot, own: ResolvedField, where: st
     fix: 'Make a field with the same sizes, or Field.load(file), which makes one.',
   });
 }
-
-/** A tensor of a snapshot that must be there. */
-export function savedTensor({ tensors }: FieldSnapshot, name: string, where: string): SavedTensor {
-  const found = tensors[name];
-  if (found) return found;
-  throw new FieldFileError({
-    where,
-    problem: `the snapshot has no tensor '${name}'`,
-    fix: 'Use a snapshot of this version, or make one anew.',
-  });
-}

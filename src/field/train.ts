@@ -2,6 +2,7 @@
 
 import { FieldConfigError } from './errors.ts';
 import type { Field } from './field.ts';
+import { checkInput } from './input.ts';
 import { apply, type Fit, recursive, ridge, type Weights } from './linear.ts';
 import { featureCount } from './predictor.ts';
 
@@ -47,6 +48,8 @@ export async function train(
   const { shape } = field.options;
   const outputs = options.what === 'prediction' ? shape.sensorDim : shape.motorDim;
   checkTraining(records, outputs, options);
+  // All of them before the first cycle: a field that was half trained would have changed for nothing.
+  for (const { input } of records) checkInput(input, shape, where);
   const inputs = featureCount(shape);
   const fit: Fit =
     options.method === 'ridge'

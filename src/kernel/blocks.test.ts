@@ -37,8 +37,8 @@ describe('stretches of a block computed together', () => {
     const got = new Float32Array(whole!.length).fill(Number.NaN);
     run(near.kernel).forEach((part, neighbour) => {
       part.forEach((v, position) => {
-        const outer = Math.floor(position / near.stride);
-        got[outer * count * near.stride + (position % near.stride) + neighbour * near.stride] = v;
+        const outer = Math.floor(position / near.offsets[1]!);
+        got[outer * count * near.offsets[1]! + (position % near.offsets[1]!) + neighbour * near.offsets[1]!] = v;
       });
     });
     expect(got).toEqual(whole);

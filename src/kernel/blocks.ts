@@ -7,7 +7,7 @@
 import { type Expr, Exprs } from './expr.ts';
 import type { Kernel } from './kernel.ts';
 import { rewriter } from './rewrite.ts';
-import { type Together, together } from './together.ts';
+import { alone, type Together, together } from './together.ts';
 import { below } from './walk.ts';
 
 interface Blocks {
@@ -34,13 +34,13 @@ const shortest = 16;
  */
 export function inBlocks(kernel: Kernel, b: Exprs = new Exprs()): Together | null {
   if (kernel.accumulators.length > 0) return null;
-  const alone = operationsOf(kernel);
-  if (alone < fewest) return null;
+  const single = operationsOf(kernel);
+  if (single < fewest) return null;
   let best: Together | null = null;
   let least = mostLeft;
   // Few at a time unless more share more: the code is shorter.
   for (const near of [...stretchesOf(kernel, b)].sort((p, q) => p.count - q.count)) {
-    const left = operationsOf(near.kernel) / (near.count * alone);
+    const left = operationsOf(near.kernel) / (near.count * single);
     if (left < 0.9 * least) [best, least] = [near, left];
   }
   return best;
@@ -51,14 +51,17 @@ function* stretchesOf(kernel: Kernel, b: Exprs): Generator<Together, void> {
   const { space } = kernel;
   const last = space.findLastIndex((d) => d !== 1);
   const few = space.findLastIndex((d, axis) => axis < last && d > 1);
-  if (few >= 0 && space[few]! <= mostStretches && space[last]! >= shortest) yield together(kernel, few, space[few]!, b);
+  if (few >= 0 && space[few]! <= mostStretches && space[last]! >= shortest)
+    yield together(alone(kernel), few, space[few]!, b);
   const seen = new Set<string>();
   for (const blocks of blocksOf(kernel, last)) {
     const { axis, count, length } = blocks;
     const key = `${axis} ${count} ${length}`;
     if (seen.has(key) || seen.size === mostDivisions) continue;
     seen.add(key);
-    yield length === 1 ? together(kernel, axis, count, b) : together(split(kernel, blocks, b), axis + 1, count, b);
+    yield length === 1
+      ? together(alone(kernel), axis, count, b)
+      : together(alone(split(kernel, blocks, b)), axis + 1, count, b);
   }
 }
 

@@ -19,9 +19,17 @@ function run(kernel: Kernel): Float32Array {
 
 describe('sizes that two shapes have in common', () => {
   it.each([
-    [[128, 8192], [4, 256, 1024], [4, 32, 8, 1024]],
+    [
+      [128, 8192],
+      [4, 256, 1024],
+      [4, 32, 8, 1024],
+    ],
     [[6, 4], [24], [6, 4]],
-    [[1, 6, 1], [2, 3], [2, 3]],
+    [
+      [1, 6, 1],
+      [2, 3],
+      [2, 3],
+    ],
     [[6, 4], [4, 6], null],
     [[6, 4], [6, 5], null],
   ] as const)('%j and %j: %j', (a, b, want) => {

@@ -4,7 +4,7 @@ import { stencil } from '../../test/gpu/stencils.ts';
 import { sizeOf } from '../base/shape.ts';
 import { createReferenceDevice } from '../devices/reference/device.ts';
 import type { Kernel } from './kernel.ts';
-import { together } from './together.ts';
+import { alone, strideOf, together } from './together.ts';
 import { operands } from './walk.ts';
 
 /** The outputs of a kernel of f32, on inputs that are all different. */
@@ -37,25 +37,43 @@ describe.each([
   ['a reduction', [4, 6, 8], [5]],
 ] as const)('neighbours of %s computed together', (_, space, reduced) => {
   it.each([
-    [0, 2],
-    [0, 4],
-    [1, 2],
-    [1, 3],
-    [2, 4],
-    [2, 8],
-  ] as const)('along axis %i, %i at a time, have the values they have alone', (axis, count) => {
+    [[[0, 2]]],
+    [[[0, 4]]],
+    [[[1, 2]]],
+    [[[1, 3]]],
+    [[[2, 4]]],
+    [[[2, 8]]],
+    [
+      [
+        [2, 4],
+        [1, 2],
+      ],
+    ],
+    [
+      [
+        [0, 2],
+        [2, 2],
+        [1, 3],
+      ],
+    ],
+  ] as [number, number][][][])('along %j (axis, how many) have the values they have alone', (steps) => {
     const kernel = stencil(space, reduced);
     const whole = run(kernel);
-    const { kernel: shared, stride, count: n } = together(kernel, axis, count);
-    expect(n).toBe(count);
-    expect(shared.outputs).toHaveLength(count * kernel.outputs.length);
+    const near = steps.reduce((n, [axis, count]) => together(n, axis, count), alone(kernel));
+    const { kernel: shared, count: n, offsets } = near;
+    expect(n).toBe(steps.reduce((product, [, count]) => product * count, 1));
+    expect(shared.outputs).toHaveLength(n * kernel.outputs.length);
     const parts = run(shared);
     const got = whole.map((w) => new Float32Array(w.length).fill(Number.NaN));
     parts.forEach((part, k) => {
       const [output, neighbour] = [k % whole.length, Math.floor(k / whole.length)];
       part.forEach((v, position) => {
-        const outer = Math.floor(position / stride);
-        got[output]![outer * count * stride + (position % stride) + neighbour * stride] = v;
+        let [rest, at] = [position, 0];
+        for (let axis = space.length - 1; axis >= 0; axis--) {
+          at += (rest % shared.space[axis]!) * strideOf(near, axis);
+          rest = Math.floor(rest / shared.space[axis]!);
+        }
+        got[output]![at + offsets[neighbour]!] = v;
       });
     });
     expect(got).toEqual(whole);
@@ -67,13 +85,13 @@ describe('what neighbours have in common', () => {
     const kernel = stencil([8, 8, 8, 4], []);
     expect(loads(kernel)).toBe(27);
     // Two neighbours share two of their three planes; the wrapped ends are planes of their own.
-    expect(loads(together(kernel, 2, 2).kernel)).toBe(9 * 4);
-    expect(loads(together(kernel, 2, 4).kernel)).toBe(9 * 6);
+    expect(loads(together(alone(kernel), 2, 2).kernel)).toBe(9 * 4);
+    expect(loads(together(alone(kernel), 2, 4).kernel)).toBe(9 * 6);
   });
 
   it('may be nothing', () => {
     const k = new KernelBuilder([8, 8]);
     k.output(k.op('add', k.whole('f32'), k.whole('f32')));
-    expect(loads(together(k.done('add'), 0, 4).kernel)).toBe(8);
+    expect(loads(together(alone(k.done('add')), 0, 4).kernel)).toBe(8);
   });
 });

@@ -13,17 +13,38 @@ import { operands } from './walk.ts';
 export interface Together {
   /** All outputs (and accumulators) of the first neighbour, then all of the second, and so on. Its outputs are not written whole. */
   readonly kernel: Kernel;
-  readonly axis: number;
+  /** Neighbours in all. */
   readonly count: number;
-  /** Elements of an output between one neighbour and the next. */
-  readonly stride: number;
+  /** Axes along which they lie, and how many on each; the first counts fastest. */
+  readonly steps: readonly { readonly axis: number; readonly count: number }[];
+  /** Sizes of an output, and where each neighbour lies in it, seen from the first. */
+  readonly sizes: readonly number[];
+  readonly offsets: readonly number[];
 }
 
 /** Every position by itself. */
-export const alone = (kernel: Kernel): Together => ({ kernel, axis: -1, count: 1, stride: 0 });
+export const alone = (kernel: Kernel): Together => ({
+  kernel,
+  count: 1,
+  steps: [],
+  sizes: kernel.space,
+  offsets: [0],
+});
 
-/** `axis` is one of the output's. Where `count` does not divide its size, the last positions are left out. */
-export function together(kernel: Kernel, axis: number, count: number, b = new Exprs()): Together {
+/** Neighbours along an axis. */
+export const countAlong = ({ steps }: Together, axis: number): number =>
+  steps.find((step) => step.axis === axis)?.count ?? 1;
+
+/** Elements of an output between one position on an axis and the next, as the kernel counts them. */
+export const strideOf = (near: Together, axis: number): number =>
+  sizeOf(near.sizes.slice(axis + 1)) * countAlong(near, axis);
+
+/**
+ * More of them: `axis` is one of the output's that has no neighbours yet. Where `count` does not divide its size, the last positions are left
+ * out.
+ */
+export function together(near: Together, axis: number, count: number, b = new Exprs()): Together {
+  const { kernel, sizes, offsets } = near;
   const { accumulators, outputs } = kernel;
   const copies = Array.from({ length: count }, (_, u) => {
     const copy = rewriter(b, (e) => {
@@ -37,6 +58,7 @@ export function together(kernel: Kernel, axis: number, count: number, b = new Ex
       outputs: outputs.map((o) => ({ ...o, value: copy(o.value) })),
     };
   });
+  const stride = sizeOf(sizes.slice(axis + 1));
   return {
     kernel: {
       ...kernel,
@@ -44,9 +66,10 @@ export function together(kernel: Kernel, axis: number, count: number, b = new Ex
       accumulators: copies.flatMap((c) => c.accumulators),
       outputs: copies.flatMap((c) => c.outputs),
     },
-    axis,
-    count,
-    stride: sizeOf(kernel.space.slice(axis + 1)),
+    count: near.count * count,
+    steps: [...near.steps, { axis, count }],
+    sizes,
+    offsets: copies.flatMap((_, u) => offsets.map((offset) => offset + u * stride)),
   };
 }
 
@@ -59,28 +82,42 @@ const mostOperations = 1000;
 
 /**
  * The way of computing neighbours together that leaves the fewest loads a position; null where none leaves few enough. `allowed` says
- * along which axes, and how many at a time.
+ * along which axes, and how many at a time: `near` has those that are together already.
  */
 export function fewestLoads(
-  kernel: Kernel,
+  near: Together,
   allowed: (axis: number, count: number) => boolean,
   b?: Exprs,
+  most = mostOperations,
 ): Together | null {
-  const loads = loadsAmong(exprsOf(kernel));
+  const loads = loadsAmong(exprsOf(near.kernel));
   if (loads < fewLoads) return null;
   let best: Together | null = null;
   let least = mostLeft;
-  kernel.space.forEach((size, axis) => {
+  near.kernel.space.forEach((size, axis) => {
     for (const count of [4, 2]) {
-      if (size % count !== 0 || !allowed(axis, count)) continue;
-      const made = together(kernel, axis, count, b);
+      if (size % count !== 0 || countAlong(near, axis) > 1 || !allowed(axis, count)) continue;
+      const made = together(near, axis, count, b);
       const exprs = exprsOf(made.kernel);
       const left = loadsAmong(exprs) / (count * loads);
-      if (exprs.size > mostOperations || left > least) continue;
+      if (exprs.size > most || left > least) continue;
       [best, least] = [made, left];
     }
   });
   return best;
+}
+
+/** A load takes as long as so many operations. */
+const loadCost = 4;
+
+/** The one of two ways to compute neighbours that takes less work a position. */
+export function lessWork(a: Together, b: Together): Together {
+  const work = ({ kernel, count }: Together): number => {
+    const exprs = exprsOf(kernel);
+    const values = [...exprs].filter((e) => e.kind === 'alu' && e.type !== 'index').length;
+    return (values + loadCost * loadsAmong(exprs)) / count;
+  };
+  return work(b) < work(a) ? b : a;
 }
 
 const loadsAmong = (exprs: ReadonlySet<Expr>): number => [...exprs].filter((e) => e.kind === 'load').length;

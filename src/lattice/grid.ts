@@ -10,6 +10,13 @@ export const limits = {
   size: { least: 2, most: 100, standard: 10 },
 } as const;
 
+export interface Reach {
+  /** Vertices reached, the start included. */
+  readonly reached: number;
+  /** The last level that found any. */
+  readonly levels: number;
+}
+
 export class Grid {
   readonly dimensions: number;
   readonly size: number;
@@ -154,6 +161,34 @@ export class Grid {
     const n = this.size;
     const others = n ** (this.dimensions - 1);
     return this.coords(vertex).reduce((sum, x) => sum + (others * (x * (x + 1) + (n - 1 - x) * (n - x))) / 2, 0);
+  }
+
+  /** Steps from a vertex to every other, axis by axis. */
+  distances(vertex: number): Int32Array {
+    const result = new Int32Array(this.vertices);
+    const from = this.coords(vertex);
+    this.strides.forEach((stride, k) => {
+      for (let v = 0; v < result.length; v += stride) {
+        const step = Math.abs(((v / stride) % this.size) - from[k]!);
+        for (let end = v + stride, u = v; u < end; u++) result[u] = result[u]! + step;
+      }
+    });
+    return result;
+  }
+
+  /** How many vertices lie at most so many steps away: at each distance a product over the axes, since distances add up. */
+  reach(vertex: number, most: number): Reach {
+    let counts = [1];
+    for (const x of this.coords(vertex)) {
+      const next = new Array<number>(counts.length + Math.max(x, this.size - 1 - x)).fill(0);
+      for (let y = 0; y < this.size; y++)
+        counts.forEach((c, i) => {
+          next[i + Math.abs(x - y)]! += c;
+        });
+      counts = next;
+    }
+    const near = counts.slice(0, Math.min(most, counts.length - 1) + 1);
+    return { reached: near.reduce((a, b) => a + b, 0), levels: near.length - 1 };
   }
 
   /** Vertices that mirroring and exchanging axes map onto each other have the same key. */

@@ -34,10 +34,11 @@ export {
   VertexBlockedError,
   VertexRangeError,
 } from './errors.ts';
-export { type Edge, Graph, type GraphPath } from './graph.ts';
+export { Graph, type GraphPath } from './graph.ts';
+export type { Edge } from './graph-rows.ts';
+export type { Reach } from './grid.ts';
 export { Lattice, type LatticeStats } from './lattice.ts';
 export type { Blocked } from './mask.ts';
-export type { Reach } from './on-device/bits.ts';
 export { DeviceGraph, type DeviceGraphOptions, type WorkOptions } from './on-device/graph.ts';
 export type { LatticeOptions } from './options.ts';
 export type { PageRankOptions } from './page-rank.ts';

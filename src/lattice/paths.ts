@@ -5,11 +5,11 @@ import { kindOf } from './arrays.ts';
 import { LatticeBase } from './base.ts';
 import type { BatchOption } from './batch.ts';
 import { invalidArgument, oneOf, PathNotFoundError, wholeNumber } from './errors.ts';
-import type { Grid } from './grid.ts';
+import type { Reach } from './grid.ts';
 import { GridSearch } from './grid-search.ts';
 import { type SearchStart, searchBytes, searchLevels } from './levels.ts';
 import type { Mask } from './mask.ts';
-import { bitLayout, type Reach, searchBits } from './on-device/bits.ts';
+import { bitLayout, searchBits } from './on-device/bits.ts';
 import { countPaths } from './search.ts';
 
 export interface PathResult {
@@ -131,7 +131,7 @@ export abstract class LatticePaths extends LatticeBase {
     const method = this.#method(where, o);
     const { mask } = this;
     this.addressable(where);
-    if (!mask && (method === 'auto' || method === 'closed')) return closedDistances(this.grid, s);
+    if (!mask && (method === 'auto' || method === 'closed')) return this.grid.distances(s);
     if (await this.#hostSearch(method, where, o))
       return this.#searched(mask, s, -1, where, method === 'search').distances.slice();
     return this.session.orOnHost(
@@ -158,13 +158,13 @@ export abstract class LatticePaths extends LatticeBase {
     const method = oneOf(where, 'method', o.method ?? 'auto', reachMethods);
     const most = o.within === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, 'within', o.within);
     const { grid, mask } = this;
-    if (!mask && method === 'auto') return closedReach(grid, s, most);
+    if (!mask && method === 'auto') return grid.reach(s, most);
     if (method === 'auto' && (await this.session.onHost('path_finding', grid.vertices, where)))
       return this.#hostReach(mask, s, most);
     return this.session.orOnHost(
       where,
       () => this.#byBits(mask, s, most, o.signal),
-      () => (mask ? this.#hostReach(mask, s, most) : closedReach(grid, s, most)),
+      () => (mask ? this.#hostReach(mask, s, most) : grid.reach(s, most)),
     );
   }
 
@@ -279,32 +279,4 @@ export abstract class LatticePaths extends LatticeBase {
     super.forget();
     this.#search = null;
   }
-}
-
-/** Manhattan distances, axis by axis. */
-function closedDistances(grid: Grid, s: number): Int32Array {
-  const result = new Int32Array(grid.vertices);
-  const from = grid.coords(s);
-  grid.strides.forEach((stride, k) => {
-    for (let v = 0; v < result.length; v += stride) {
-      const step = Math.abs(((v / stride) % grid.size) - from[k]!);
-      for (let end = v + stride, u = v; u < end; u++) result[u] = result[u]! + step;
-    }
-  });
-  return result;
-}
-
-/** How many vertices lie at each distance: a product over the axes, since distances add up. */
-function closedReach(grid: Grid, s: number, most: number): Reach {
-  let counts = [1];
-  for (const x of grid.coords(s)) {
-    const next = new Array<number>(counts.length + Math.max(x, grid.size - 1 - x)).fill(0);
-    for (let y = 0; y < grid.size; y++)
-      counts.forEach((c, i) => {
-        next[i + Math.abs(x - y)]! += c;
-      });
-    counts = next;
-  }
-  const near = counts.slice(0, Math.min(most, counts.length - 1) + 1);
-  return { reached: near.reduce((a, b) => a + b, 0), levels: near.length - 1 };
 }

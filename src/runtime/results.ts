@@ -52,6 +52,11 @@ export class Results {
       this.#settle(nodes[0]!, this.#storage(run, ids[0]!), run.place, origin, 0);
       return;
     }
+    // Most runs make a buffer for each result: nothing is shared, and nothing can be let go of on the way.
+    if (areOwn(ids, run.leaves.length)) {
+      for (let i = 0; i < nodes.length; i++) this.#settle(nodes[i]!, this.#storage(run, ids[i]!), run.place, origin, i);
+      return;
+    }
     const storages = this.#storagesOf(run, ids);
     // A result may be an input's own bytes, and attaching one result may let go of that input: its bytes are held meanwhile.
     const held = storages.filter((_, i) => isLeaf(ids[i]!, run.leaves));
@@ -99,6 +104,16 @@ function nothing(place: Place, buffers: readonly (DeviceBuffer | undefined)[], l
     releaseMade(place, buffers, leaves.length);
     throw e;
   }
+}
+
+/** Whether buffers were made by the run, each for one result. Plans number them in the order of their results. */
+function areOwn(ids: readonly number[], leaves: number): boolean {
+  let last = leaves - 1;
+  for (let i = 0; i < ids.length; i++) {
+    if (ids[i]! <= last) return false;
+    last = ids[i]!;
+  }
+  return true;
 }
 
 const isLeaf = (id: number, leaves: readonly Node[]): boolean => id >= 0 && id < leaves.length;

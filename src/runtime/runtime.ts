@@ -27,7 +27,7 @@ import type { RuntimeHost } from './host.ts';
 import { type InPlaceKernel, inPlaceKernel, type MemoryLayout } from './in-place.ts';
 import { type KernelInput, type KernelOptions, type KernelValue, kernel, type UserKernel } from './kernel.ts';
 import type { Stats } from './ledger.ts';
-import { type LoopOptions, type LoopResult, type LoopState, loop } from './loop.ts';
+import type { LoopOptions, LoopResult, LoopState } from './loop.ts';
 import { TensorMaking, type TensorOptions } from './making.ts';
 import { RuntimeMark } from './mark.ts';
 import { lostPin } from './placement-errors.ts';
@@ -148,13 +148,15 @@ export class Runtime extends TensorMaking {
    * result is that of a plain `while` loop.
    * @example (await rt.loop((x) => x.max().less(100), (x) => x.mul(2), rt.tensor([1, 3]))).state // → [64, 192]
    */
-  loop<S extends LoopState>(
+  async loop<S extends LoopState>(
     condition: (state: S) => Tensor,
     body: (state: S) => S,
     state: S,
     options: LoopOptions = {},
   ): Promise<LoopResult<S>> {
     this.host.checkOpen('loop');
+    // Pages that do not loop do not fetch it.
+    const { loop } = await import('./loop.ts');
     return loop(this.host, this.#engine, condition, body, state, options);
   }
 

@@ -284,6 +284,49 @@ describe('long chains of functions', () => {
   });
 });
 
+describe('long chains with numbers', () => {
+  /** The buffers and numbers of each kernel that a computation takes. */
+  async function argumentsOf(make: (rt: Runtime, x: Tensor) => Tensor): Promise<number[]> {
+    const counts: number[] = [];
+    await using rt = await createRuntime({
+      devices: ['cpu'],
+      cpu: { threads: 1 },
+      wrap: (device) => {
+        const prepare = device.prepare.bind(device);
+        device.prepare = (work) => {
+          if (work.kind === 'kernel') counts.push(work.inputs.length + work.outputs.length + work.scalars.length);
+          return prepare(work);
+        };
+        return device;
+      },
+    });
+    counts.length = 0;
+    await make(rt, rt.tensor([0.25, 0.5])).data();
+    return counts;
+  }
+
+  it('are one kernel as far as two hundred ops go', async () => {
+    const counts = await argumentsOf((_, x) => {
+      let y = x;
+      for (let i = 0; i < 100; i++) y = y.mul(0.99).add(0.01 * (i + 1.1));
+      return y;
+    });
+    expect(counts).toEqual([202]);
+  });
+
+  it('take no more arguments than a launch on any device', async () => {
+    const counts = await argumentsOf((rt, x) =>
+      rt.compile((t: Tensor) => {
+        let y = t;
+        for (let i = 0; i < 600; i++) y = rt.where(y.less(0.7 + i / 1000), 0.31 + i / 1000, y.add(0.013)) as Tensor;
+        return y;
+      })(x),
+    );
+    expect(Math.max(...counts)).toBeGreaterThan(100);
+    expect(Math.max(...counts)).toBeLessThan(512 - 128);
+  });
+});
+
 describe('reductions of reductions', () => {
   it('take kernels of their own, even over an axis of one element', async () => {
     const rt = await runtime();

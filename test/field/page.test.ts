@@ -48,6 +48,13 @@ it('shows slices, motors, latencies and the cart, and answers the mouse', async 
   // Slow enough for a software GPU on a busy machine: motors that are late are not shown.
   await page.locator('#hz').fill('4');
   await page.locator('#channel').fill('5');
+  // Settings while it runs; without noise another program takes over.
+  await page.locator('#keep').fill('50');
+  await page.locator('#noise').fill('0');
+  await page.locator('#gain').fill('40');
+  expect(await page.locator('.sliders output').allTextContents()).toEqual(['4 Hz', '0.875', '0.05', '0', '200']);
+  const cycles = Number(await page.locator('#cycles').textContent());
+  await page.waitForFunction((n) => Number(document.getElementById('cycles')?.textContent) > n + 2, cycles);
   await page.locator('#axis').selectOption('2');
   await page.waitForFunction(() => /trained on 600/.test(document.getElementById('training')?.textContent ?? ''));
   await page.waitForFunction(() => Number(document.getElementById('rms')?.textContent) > 0);

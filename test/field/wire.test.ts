@@ -1,7 +1,7 @@
 // The wire protocol: frames however they are cut, every error by its number, and a server that random bytes do not harm.
 
 import { connect, type Socket } from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createField } from '../../src/field/index.ts';
 import {
   decodeError,
@@ -200,11 +200,47 @@ describe('the server', () => {
     expect(shared.cycle).toBe(2);
   });
 
+  it('serves as many clients as it has room for, tells a thousand others so, and has room again when they go', async () => {
+    const server = await serve({ connections: 8 });
+    const raws: Raw[] = [];
+    for (let i = 0; i < 1000; i += 50)
+      raws.push(...(await Promise.all(Array.from({ length: 50 }, () => Raw.open(server.port)))));
+    const told = await Promise.all(raws.slice(8).map((r) => r.errorCode()));
+    expect(new Set(told)).toEqual(new Set([errorCodes.serverFull]));
+    expect(server.connections).toBe(8);
+    expect(server.view().connections).toMatchObject({ accepted: 1000, refused: 992 });
+    for (const r of raws) r.socket.destroy();
+    await vi.waitFor(() => expect(server.connections).toBe(0));
+    await using client = await FieldClient.connect({ port: server.port, ...sizes });
+    expect(await client.getAction([0, 0, 0])).toHaveLength(2);
+  });
+
+  it('takes frames that come byte by byte, beside a client that is quick', async () => {
+    const server = await serve();
+    await using quick = await FieldClient.connect({ port: server.port, ...sizes });
+    const slow = await Raw.open(server.port);
+    for (const byte of [...hello(), ...sensors([0.1, 0.2, 0.3])]) {
+      slow.socket.write(Uint8Array.of(byte));
+      if (byte % 8 === 0) await quick.getAction([0.1, 0, 0]);
+    }
+    expect([(await slow.next())?.type, (await slow.next())?.type]).toEqual(['handshake', 'motors']);
+    slow.socket.destroy();
+  });
+
+  it('says which port it cannot have', async () => {
+    const server = await serve();
+    await expect(serveField({ port: server.port })).rejects.toThrow(/port \d+ of 127\.0\.0\.1 cannot be had/);
+  });
+
   it('tells clients when it ends', async () => {
     const server = await serve();
     const client = await FieldClient.connect({ port: server.port, ...sizes, reconnects: 0 });
     await server.close();
     await expect(client.getAction([0, 0, 0])).rejects.toThrow(FieldWireError);
+    await expect(client.ping()).rejects.toThrow(/connection is lost/);
+    await client.close();
+    await expect(client.ping()).rejects.toThrow(/was closed/);
+    await expect(client.getAction([0, 0, 0])).rejects.toThrow(/was closed/);
   });
 
   it('is not harmed by a million random bytes, and serves others meanwhile', async () => {

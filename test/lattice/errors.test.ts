@@ -209,6 +209,55 @@ describe('other arguments', () => {
   });
 });
 
+describe('errors', () => {
+  const split = new Lattice({ dimensions: 2, size: 3, blocked: [3, 4, 5] });
+  const texts: readonly (readonly [string, string, Act])[] = [
+    ['distance: 16 is no vertex of the lattice (2, 4)', 'Use a whole number from 0 to 15.', (l) => l.distance(0, 16)],
+    ['reach: NaN is no vertex', 'Use a whole number from 0 to 15.', (l) => l.reach(Number.NaN)],
+    ['neighbors: vertex 3 is blocked by the mask', 'setBlocked()', () => split.neighbors(3)],
+    ['shortestPath: there is no path from 0 to 8', 'distancesFrom()', () => split.shortestPath(0, 8)],
+    ['coordsToIndex: [1,4] are no coordinates', 'Give 2 whole numbers from 0 to 3.', (l) => l.coordsToIndex([1, 4])],
+    ['allPaths: maxLength is -1', 'Use a whole number from 0.', (l) => l.allPaths(0, 1, { maxLength: -1 })],
+    ['allPaths: limit is 0', 'Use a whole number from 1.', (l) => l.allPaths(0, 1, { limit: 0 })],
+    ['countWalks: length is -1', 'Use a whole number from 0.', (l) => l.countWalks(0, 1, -1)],
+    ['countWalks: length is 1.5', 'Use a whole number from 0.', (l) => l.countWalks(0, 1, 1.5)],
+    ['xor: the key has 2 elements, the data 3', 'cycle: true', (l) => l.xor(new Uint8Array(3), new Uint8Array(2))],
+    [
+      'xor: the key is empty',
+      'as long as the data',
+      (l) => l.transform(new Uint8Array(3), 'xor', { key: new Uint8Array(0) }),
+    ],
+    ['xor: the data has 300, which is no byte', 'from 0 to 255', (l) => l.xorWithNewKey([300])],
+    ['xor: the data has 0.5, which is no byte', 'a typed array', (l) => l.transform([0.5], 'xor', { key: 1 })],
+    ['reduce: max of no elements', 'at least one', (l) => l.reduce([], 'max')],
+    [
+      "transform: there is no transform 'fold'",
+      'Use one of xor, normalize, scale.',
+      (l) => l.transform([1], 'fold' as never),
+    ],
+    [
+      'diffuse: the field is Float32Array(15), the lattice has 16',
+      'one value per vertex',
+      (l) => l.diffuse(new Float32Array(15), 1),
+    ],
+    ['diffuse: the rate is 0.3', '1/(2·2) = 0.25', (l) => l.diffuse(new Float32Array(16), 1, { rate: 0.3 })],
+    ['communities: edge_betweenness of', "'modularity' or", (l) => l.communities('edge_betweenness', { limitMs: 0 })],
+  ];
+
+  it.each(texts)('say what is wrong and what to do: %s', async (message, fix, act) => {
+    const l = new Lattice({ dimensions: 2, size: 4, device: 'cpu', runtime: await runtimeOf('cpu') });
+    const error = await Promise.resolve()
+      .then(() => act(l))
+      .then(
+        () => null,
+        (e: unknown) => e,
+      );
+    expect(error).toMatchObject({ fix: expect.stringContaining(fix) });
+    expect((error as Error).message).toContain(message);
+    expect((error as Error).message).toContain(`fix: ${(error as { fix: string }).fix}`);
+  });
+});
+
 describe('after dispose()', () => {
   it('every method gives the same error, and a build that was begun is refused', async () => {
     await using runtime = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });

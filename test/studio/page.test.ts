@@ -367,6 +367,51 @@ describe('a field on the page', () => {
     for (let i = 0; i < 12; i++) expect(motors[i]).toEqual([...(await alone.step(sensorsAt(i))).motors]);
   });
 
+  it('has sliders for its settings: a change holds from the next cycle on, and is noted', async () => {
+    await go('field');
+    const row = (name: string) => page.locator('.setting', { has: page.locator(`code:text-is("${name}")`) });
+    await says(/keepthe part of a value that stays/);
+    await row('keep').locator('input[type=range]').fill('500');
+    await vi.waitFor(() => expect(field.options.settings.keep).toBe(0.87), { timeout: soon });
+    await row('gain').locator('input[type=number]').fill('12.5');
+    await row('gain').locator('input[type=number]').press('Enter');
+    await row('confidenceGain').locator('input[type=checkbox]').check();
+    await vi.waitFor(() => expect(field.options.settings).toMatchObject({ gain: 12.5, confidenceGain: true }), {
+      timeout: soon,
+    });
+    // What is fixed has no control, and what is refused says why; the value stays.
+    expect(await row('readout').locator('input, select').count()).toBe(0);
+    await row('gain').locator('input[type=number]').fill('5000');
+    await row('gain').locator('input[type=number]').press('Enter');
+    await says(/the setting gain is 5000.*Give a number from 0 to 1000/);
+    expect(field.options.settings.gain).toBe(12.5);
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400')]);
+    // A change of the program moves the slider.
+    await field.configure({ keep: 0.999, gain: 100, confidenceGain: false });
+    await row('readout').click();
+    await page.waitForFunction(
+      () =>
+        [...document.querySelectorAll<HTMLInputElement>('.setting input[type=number]')].some(
+          (i) => i.value === '0.999',
+        ),
+      null,
+      { timeout: 3 * soon },
+    );
+    await go('events');
+    await says(/settings.*arm: keep 0\.999, gain 100, confidenceGain false from cycle \d+ on/);
+  });
+
+  it('shows settings to read where the studio only looks', async () => {
+    const looks = await serveStudio({ fields: [{ field, studioName: 'arm' }] });
+    const other = await open(looks);
+    await go('field', other);
+    await says(/keepthe part of a value that stays after a cycle0\.999/, other);
+    await says(/This studio only looks.*allowControl: true/, other);
+    expect(await other.locator('.setting input, .setting select').count()).toBe(0);
+    await other.close();
+    await looks.close();
+  });
+
   it('refuses a slice that is not there, and a field that it does not know', async () => {
     const ask = (query: string): Promise<{ status: number; error: string }> =>
       page.evaluate(async (q) => {

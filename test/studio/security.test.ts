@@ -8,11 +8,12 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createField } from '../../src/field/index.ts';
 import { Access } from '../../src/studio/http/access.ts';
 import { listen } from '../../src/studio/http/listen.ts';
-import { serveStudio } from '../../src/studio/index.ts';
+import { type Studio, serveStudio } from '../../src/studio/index.ts';
 import { within } from '../support/time.ts';
-import { ask, login, openStream, raw, type Served, served } from './support.ts';
+import { ask, type Got, login, openStream, raw, type Served, served } from './support.ts';
 
 let s: Served;
 let port: number;
@@ -253,6 +254,44 @@ describe('without allowControl', () => {
     expect(got.status).toBe(403);
     expect(JSON.parse(got.body).fix).toContain('allowControl');
     expect(s.studio.snapshot().runtimes[0]!.work.profiling).toBe(false);
+  });
+
+  it('settings of a field are changed only with allowControl, by its own page or with the token, and if they make sense', async () => {
+    await using field = await createField({ runtime: s.rt, device: 'cpu', resolution: 4, channels: 32 });
+    const before = { ...field.options.settings };
+    await using looks = await serveStudio({ fields: [field] });
+    await using may = await serveStudio({ fields: [{ field, studioName: 'arm' }], allowControl: true });
+    const post = async (of: Studio, body: string, more: Record<string, string> = {}): Promise<Got> => {
+      const headers = { cookie: await login(of), origin: `http://127.0.0.1:${of.port}`, ...more };
+      return ask(of.port, { path: '/api/field/settings', method: 'POST', headers, body });
+    };
+    const change = '{"field":"arm","settings":{"keep":0.5}}';
+    const refused = await post(looks, change.replace('arm', 'field'));
+    expect([refused.status, JSON.parse(refused.body).fix]).toEqual([403, expect.stringContaining('allowControl')]);
+    for (const [body, status, words] of [
+      ['{"field":"leg","settings":{}}', 404, 'no field'],
+      ['{"field":"arm","settings":{"keep":2}}', 400, 'keep is 2'],
+      ['{"field":"arm","settings":{"keep":"0.5"}}', 400, 'keep is 0.5'],
+      ['{"field":"arm","settings":{"keep":0.5,"readout":"slab"}}', 400, 'readout is fixed'],
+      ['{"field":"arm","settings":{"__proto__":{"keep":0.5}}}', 400, '__proto__'],
+      ['{"field":"arm","settings":[0.5]}', 400, 'settings'],
+      ['{"field":"arm"}', 400, 'settings'],
+      ['keep', 400, 'body'],
+      ['null', 404, 'no field'],
+      [`{"field":"arm","settings":{"${'k'.repeat(70_000)}":1}}`, 413, 'more than'],
+    ] as const) {
+      const got = await post(may, body);
+      expect([got.status, JSON.parse(got.body).error], body.slice(0, 60)).toEqual([
+        status,
+        expect.stringContaining(words),
+      ]);
+    }
+    expect((await post(may, change, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post(may, change, { cookie: 'gpuforge=wrong' })).status).toBe(401);
+    expect(field.options.settings).toEqual(before);
+    const headers = { authorization: `Bearer ${may.token}` };
+    const got = await ask(may.port, { path: '/api/field/settings', method: 'POST', headers, body: change });
+    expect([got.status, JSON.parse(got.body).settings.keep, field.options.settings.keep]).toEqual([200, 0.5, 0.5]);
   });
 
   it.each(['PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND'])('%s is not taken', async (method) => {

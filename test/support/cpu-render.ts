@@ -75,9 +75,10 @@ export class Run {
     readonly n: number;
   }[] = [];
 
-  constructor(spec: Spec, options: { shared?: boolean; overlay?: boolean } = {}) {
+  constructor(spec: Spec, options: { shared?: boolean; overlay?: boolean; streamedBytes?: number } = {}) {
     this.kernel = kernelOf(spec);
-    this.wasm = renderKernel(this.kernel, { shared: options.shared ?? false });
+    const { shared = false, streamedBytes } = options;
+    this.wasm = renderKernel(this.kernel, { shared, ...(streamedBytes === undefined ? {} : { streamedBytes }) });
     const n = sizeOf(this.kernel.space);
     const layout = argsLayout(this.kernel);
     let at = align(layout.bytes + 1024);

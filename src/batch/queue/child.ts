@@ -32,10 +32,12 @@ async function capsOf(device: string | null): Promise<ChildCaps> {
   if (device === null || device === 'cpu') return { backend: 'cpu', device: 'cpu', freeMb: null };
   const rt = await open(device);
   const found = rt.devices().find((d) => d.open && d.id.startsWith(device));
-  if (!found)
-    throw new Error(
-      `${device} could not be opened: ${rt.devices().find((d) => d.id.startsWith(device))?.reason ?? 'there is none'}`,
-    );
+  if (!found) {
+    // A kind of which there is no device is reported by the name of the kind.
+    const [kind] = device.split(':');
+    const refused = rt.devices().find((d) => !d.open && d.id.split(':')[0] === kind);
+    throw new Error(`${device} could not be opened: ${refused?.reason ?? 'there is none'}`);
+  }
   const { availableMb } = rt.memory.snapshot(found.id);
   return { backend: found.id.split(':')[0] as ChildCaps['backend'], device: found.id, freeMb: availableMb };
 }
@@ -69,6 +71,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`gpuforge worker: ${error instanceof Error ? error.message : String(error)}\n`);
+  const text = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`gpuforge worker: ${text.replace(/^gpuforge worker: /, '')}\n`);
   process.exit(1);
 });

@@ -15,6 +15,9 @@ import { spinMs, type Waits, whenDone } from './waits.ts';
 /** Copies of at least this size go through a stream of their own. */
 const largeCopy = 256 * 1024;
 
+/** Copies up to this size are done before the event loop has turned a few times. */
+const quickCopy = 2 ** 20;
+
 export interface Streams {
   readonly compute: number;
   readonly up: number;
@@ -82,7 +85,7 @@ export class Copies {
     const event = this.#events.record(stream);
     const { used } = b;
     try {
-      await this.#inTurn(stream, event, length < largeCopy ? spinMs : 0);
+      await this.#inTurn(stream, event, length <= quickCopy ? spinMs : 0);
       this.#progress.seen(used);
     } finally {
       this.#events.recycle(event);

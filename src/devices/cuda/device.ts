@@ -44,7 +44,7 @@ import type { Arena } from './split-arena.ts';
 import type { KernelStep, StreamStep } from './step.ts';
 import type { Stretch } from './stretches.ts';
 import { PinnedPool } from './transfer.ts';
-import { Waits } from './waits.ts';
+import { type Bed, Waits } from './waits.ts';
 
 export interface CudaServices {
   readonly driver: Driver;
@@ -76,6 +76,7 @@ export class CudaDevice implements Device {
   readonly #copies: Copies;
   readonly #events: EventPool;
   readonly #timers: EventPool;
+  readonly #polled: EventPool;
   readonly #compiler: Compiler;
   readonly #programs = new ProgramCache();
   readonly #libraries: Libraries;
@@ -100,8 +101,9 @@ export class CudaDevice implements Device {
     this.#up = this.#stream();
     this.#down = this.#stream();
     this.#pool = openArena(driver, info);
-    this.#events = new EventPool(driver, false);
-    this.#timers = new EventPool(driver, true);
+    this.#events = new EventPool(driver, 'told');
+    this.#timers = new EventPool(driver, 'timed');
+    this.#polled = new EventPool(driver, 'polled');
     this.#progress = new Progress(this.#events, this.#compute);
     const pinned = new PinnedPool(driver, services.pinnedLimit, services.protect);
     const streams = { compute: this.#compute, up: this.#up, down: this.#down };
@@ -301,11 +303,13 @@ export class CudaDevice implements Device {
   mark(timed = true): Mark {
     this.#enter();
     if (!timed) {
-      // Events without times are told sooner: tens of µs were seen. Nobody asks for this one again once it is done.
-      const event = this.#events.record(this.#compute);
-      return new CudaMark(this.#driver, event, this.#progress, this.#waits, () => this.#events.recycle(event));
+      // Nobody asks for this one again once it is done.
+      const event = this.#polled.record(this.#compute);
+      const recycle = (): void => this.#polled.recycle(event);
+      return new CudaMark(this.#driver, event, this.#progress, this.#waits, { recycle, bed: this.#bed() });
     }
-    const mark = new CudaMark(this.#driver, this.#timers.record(this.#compute), this.#progress, this.#waits, null);
+    const event = this.#timers.record(this.#compute);
+    const mark = new CudaMark(this.#driver, event, this.#progress, this.#waits, null);
     this.#idleMarks.register(mark, mark.event);
     return mark;
   }
@@ -343,6 +347,7 @@ export class CudaDevice implements Device {
     this.#spans?.close();
     this.#events.close();
     this.#timers.close();
+    this.#polled.close();
     for (const stream of [this.#compute, this.#up, this.#down]) call.cuStreamDestroy_v2(stream);
     // The primary context stays: pinned arrays that users still hold live in it.
   }
@@ -406,6 +411,15 @@ export class CudaDevice implements Device {
       programs: this.#programs.size,
       assembled: this.#compiler.assembled,
       fromCache: this.#compiler.cached,
+    };
+  }
+
+  /** Where a thread sleeps until the work so far is done: on an event of its own, as long as nothing was enqueued behind it. */
+  #bed(): Bed {
+    const { enqueued } = this.#progress;
+    return {
+      take: () => (this.#closed || this.#progress.enqueued !== enqueued ? null : this.#events.record(this.#compute)),
+      giveBack: (event) => this.#events.recycle(event),
     };
   }
 

@@ -4,27 +4,34 @@ import type { Mark } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone } from './events.ts';
 import type { Progress } from './progress.ts';
-import { spinMs, type Waits, whenDone } from './waits.ts';
+import { type Bed, spinMs, type Waits, whenDone } from './waits.ts';
+
+/** What a mark needs that is waited for, and not asked for its time. */
+export interface OnceMark {
+  /** Gives its event back when it is done. */
+  readonly recycle: () => void;
+  readonly bed: Bed;
+}
 
 export class CudaMark implements Mark {
   readonly event: number;
   readonly #driver: Driver;
   /** Of all marks of a device together. */
   readonly #waits: Waits;
-  /** Gives the event back when it is done; null if its time may still be asked for. */
-  readonly #recycle: (() => void) | null;
+  /** Null if its time may still be asked for: then it is waited for as it is. */
+  readonly #once: OnceMark | null;
   readonly #progress: Progress;
   /** The newest work when it was set. */
   readonly #number: number;
   #done = false;
 
-  constructor(driver: Driver, event: number, progress: Progress, waits: Waits, recycle: (() => void) | null) {
+  constructor(driver: Driver, event: number, progress: Progress, waits: Waits, once: OnceMark | null) {
     this.#driver = driver;
     this.#progress = progress;
     this.#number = progress.enqueued;
     this.event = event;
     this.#waits = waits;
-    this.#recycle = recycle;
+    this.#once = once;
   }
 
   done(): boolean {
@@ -36,7 +43,7 @@ export class CudaMark implements Mark {
     if (this.#done) return;
     this.#done = true;
     this.#progress.seen(this.#number);
-    this.#recycle?.();
+    this.#once?.recycle();
   }
 
   async whenDone(): Promise<void> {
@@ -46,7 +53,7 @@ export class CudaMark implements Mark {
     try {
       await undefined;
       // Somebody else may have seen its end meanwhile, and its event may be another mark's.
-      if (!this.#done) await whenDone(this.#driver, this.event, this.#waits, spin);
+      if (!this.#done) await whenDone(this.#driver, this.event, this.#waits, spin, this.#once?.bed);
       this.#finish();
     } finally {
       this.#waits.open--;
@@ -54,7 +61,7 @@ export class CudaMark implements Mark {
   }
 
   since(earlier: Mark): number | null {
-    if (!(earlier instanceof CudaMark) || this.#recycle || earlier.#recycle) return null;
+    if (!(earlier instanceof CudaMark) || this.#once || earlier.#once) return null;
     const { call, outAddress, out } = this.#driver;
     if (call.cuEventElapsedTime(outAddress, earlier.event, this.event) !== 0) return null;
     return new Float32Array(out.buffer, 0, 1)[0]!;

@@ -85,7 +85,7 @@ export class Stamps {
     this.#low = ring % 2 ** 32;
     this.#high = Math.floor(ring / 2 ** 32);
     this.#host = host;
-    this.#events = new EventPool(driver, false);
+    this.#events = new EventPool(driver, 'told');
     this.#words = new Uint32Array(driver.ffi.view(host, ringBytes));
   }
 

@@ -96,6 +96,19 @@ describe('a wait for the device', () => {
     expect(parked).toBe(1);
   });
 
+  it('sleeps on another event where there is one, and goes by timers where there is none', async () => {
+    const given: number[] = [];
+    end = time + 10;
+    parked = 0;
+    await whenDone(driver, 1, new Waits(), 0, { take: () => 2, giveBack: (e) => given.push(e) });
+    expect([parked, given]).toEqual([1, [2]]);
+    [end, parked, timers] = [time + 10, 0, 0];
+    await whenDone(driver, 1, new Waits(), 0, { take: () => null, giveBack: () => {} });
+    expect(time - end).toBeLessThan(1.2);
+    expect(parked).toBe(0);
+    expect(timers).toBeGreaterThan(5);
+  });
+
   it('goes by timers where the driver wants a context on the other thread, and passes errors on', async () => {
     answer = status.invalidContext;
     expect(await late(new Waits(), 10)).toBeLessThan(1.2);

@@ -50,10 +50,17 @@ export class Waits {
   }
 }
 
+/** What another thread sleeps on, where the event itself would keep it awake. */
+export interface Bed {
+  /** An event that is done when the one that is waited for is; null if there is none now. */
+  take(): number | null;
+  giveBack(event: number): void;
+}
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits for an event. For `spin` milliseconds the loop stands still: what is done sooner than it turns is worth that. */
-export async function whenDone(driver: Driver, event: number, waits: Waits, spin = 0): Promise<void> {
+export async function whenDone(driver: Driver, event: number, waits: Waits, spin = 0, bed?: Bed): Promise<void> {
   const start = performance.now();
   do {
     if (!isDone(driver, event)) continue;
@@ -65,16 +72,23 @@ export async function whenDone(driver: Driver, event: number, waits: Waits, spin
     if (isDone(driver, event)) return;
     await turn();
   }
-  await whenDoneLater(driver, event, waits, start);
+  await whenDoneLater(driver, event, waits, start, bed);
   waits.took(performance.now() - start);
 }
 
-async function whenDoneLater(driver: Driver, event: number, waits: Waits, start: number): Promise<void> {
+async function whenDoneLater(
+  driver: Driver,
+  event: number,
+  waits: Waits,
+  start: number,
+  bed: Bed | undefined,
+): Promise<void> {
   let looked = 0;
   for (let now = performance.now(); !isDone(driver, event); ) {
     const step = waits.next(now - start, looked);
-    if (step === 'leave') {
-      const code = await driver.call.cuEventSynchronize.threaded(event);
+    const on = step !== 'leave' ? null : bed ? bed.take() : event;
+    if (on !== null) {
+      const code = await driver.call.cuEventSynchronize.threaded(on).finally(() => bed?.giveBack(on));
       if (code === status.success) return;
       // Where the driver wants a context on that thread, timers have to do.
       if (code !== status.invalidContext) throw driver.error(code, 'waiting for the device');

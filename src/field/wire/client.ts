@@ -134,7 +134,9 @@ export class FieldClient implements AsyncDisposable {
     this.#welcome = decodeWelcome(reply.payload);
   }
 
-  #ask(type: FrameType, payload: Uint8Array): Promise<Frame> {
+  async #ask(type: FrameType, payload: Uint8Array): Promise<Frame> {
+    const socket = this.#socket;
+    if (!socket) throw new FieldWireError(0, this.#closed ? 'it was closed' : 'the connection is lost');
     const sequence = ++this.#sequence >>> 0;
     return new Promise<Frame>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -149,7 +151,7 @@ export class FieldClient implements AsyncDisposable {
           then(value);
         };
       this.#waiting.set(sequence, { resolve: done(resolve), reject: done(reject) });
-      this.#socket!.write(encodeFrame(type, sequence, payload));
+      socket.write(encodeFrame(type, sequence, payload));
     });
   }
 

@@ -27,7 +27,7 @@ import { mergeNvidia, type NvidiaState } from './merge.ts';
 import { cudaFact, nvmlLibrary, readNvidia, WSL_LIBRARIES } from './nvidia.ts';
 import { readApple, readOthers } from './others.ts';
 import { describeOverride, gpuFromText, isEmpty, type Override, overrideFromEnv } from './override.ts';
-import { scanPci } from './pci.ts';
+import { isAsleep, scanPci } from './pci.ts';
 import { querySmi } from './smi.ts';
 import { applyVisibility, readVisibility } from './visibility.ts';
 import { readWindows } from './windows.ts';
@@ -83,9 +83,10 @@ export async function detect(ports: Ports, options: DetectOptions = {}): Promise
 async function detectFresh(ports: Ports, options: DetectOptions, override: Override): Promise<Machine> {
   const tier = options.tier ?? 2;
   const probes: Probe[] = [];
+  const preparing = tier >= 1 && isEmpty(override) ? prepareNvml(ports, options.wake ?? false) : undefined;
   const pci =
     ports.platform === 'linux' ? guard<readonly PciFacts[]>('pci', probes, [], () => scanPci(ports.files)) : [];
-  if (tier >= 1 && isEmpty(override)) await prepareNvml(ports, pci, options.wake ?? false);
+  await preparing;
   const host = overriddenHost(readHost(ports), override);
   const visibility = readVisibility(ports);
   const overrides = isEmpty(override) ? [] : describeOverride(override);
@@ -113,16 +114,14 @@ async function detectFresh(ports: Ports, options: DetectOptions, override: Overr
 }
 
 /** Lets NVML start while the files are read, where nothing that is known yet speaks against asking it. */
-async function prepareNvml(ports: Ports, pci: readonly PciFacts[], wake: boolean): Promise<void> {
-  if (!ports.nvml.prepare || !LOADED.every((trace) => ports.files.exists(trace))) return;
-  const cards = pci.filter(({ vendorId }) => vendorId === '10de');
-  if (cards.length === 0 || (!wake && cards.some(({ power }) => power === 'suspended'))) return;
+async function prepareNvml(ports: Ports, wake: boolean): Promise<void> {
+  if (!ports.nvml.prepare || !ports.files.exists('/dev/nvidiactl')) return;
+  const cards = ports.files.list('/proc/driver/nvidia/gpus') ?? [];
+  const asleep = (address: string): boolean => isAsleep(ports.files, address);
+  if (cards.length === 0 || (!wake && cards.some(asleep))) return;
   const library = nvmlLibrary(ports);
   if (library !== undefined) await ports.nvml.prepare(library);
 }
-
-/** What is there when the kernel module is. */
-const LOADED = ['/dev/nvidiactl', '/proc/driver/nvidia/version'];
 
 interface Rest {
   readonly visibility: Machine['visibility'];

@@ -46,6 +46,10 @@ function readDevice(files: FilePort, address: string, classCode: string): PciFac
   };
 }
 
+/** Whether a device is powered down until it is used. */
+export const isAsleep = (files: FilePort, address: string): boolean =>
+  files.read(`${PCI_ROOT}/${address}/power/runtime_status`)?.trim() === 'suspended';
+
 /** The name of the kernel driver bound to a device; undefined when none is. */
 export function boundDriver(files: FilePort, address: string): string | undefined {
   return files.link(`${PCI_ROOT}/${address}/driver`)?.split('/').at(-1);

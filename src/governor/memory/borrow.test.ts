@@ -387,3 +387,45 @@ describe.each(['host', 'GPU'])('hashes as on a %s', (as) => {
     for (const o of [...owned, words]) device.release(o.buffer);
   });
 });
+
+describe('tensors that are lent again', () => {
+  it('are hashed once a loan: their bytes cannot have changed in between', async () => {
+    const { createRuntime } = await import('../../index.ts');
+    let hashed = 0;
+    await using rt = await createRuntime({
+      devices: ['cpu'],
+      cpu: { threads: 1 },
+      wrap: (inner) =>
+        new Proxy(inner, {
+          get: (target, key) => {
+            const value = Reflect.get(target, key, target) as unknown;
+            if (typeof value !== 'function') return value;
+            return (...args: unknown[]) => {
+              if (key === 'launch' && (args[0] as { name: string }).name.startsWith('digest')) hashed++;
+              return (value as (...all: unknown[]) => unknown).apply(target, args);
+            };
+          },
+        }),
+    });
+    const lent = [rt.random.normal([2000], { seed: 1 }), rt.random.normal([2000], { seed: 2 })].map((t) => t.compute());
+    const before = await Promise.all(lent.map((t) => t.bytes()));
+    const flip = ([m]: readonly Borrowed[]): void =>
+      m!.device.write(
+        m!.buffer,
+        m!.device.readSync!(m!.buffer).map((b) => ~b),
+      );
+    const step: ReversibleStep = { do: flip, undo: flip };
+    await rt.memory.borrow(lent, [step, step]);
+    expect(hashed).toBe(4);
+    await rt.memory.borrow(lent, [step, step]);
+    expect(hashed).toBe(6);
+    // A tensor that is lent for the first time is hashed before as well.
+    const fresh = rt.random.normal([2000], { seed: 3 }).compute();
+    await rt.memory.borrow([...lent, fresh], [step, step]);
+    expect(hashed).toBe(10);
+    expect(await Promise.all(lent.map((t) => t.bytes()))).toEqual(before);
+    await expect(rt.memory.borrow(lent, [step])).rejects.toBeInstanceOf(BorrowViolation);
+    await expect(lent[0]!.bytes()).rejects.toBeInstanceOf(BufferLent);
+    expect(await lent[1]!.bytes()).toEqual(before[1]);
+  });
+});

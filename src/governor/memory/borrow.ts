@@ -1,6 +1,7 @@
 // Borrowed memory: a reversible program works in memory that holds live data, and gives it back bit for bit.
 //
-// The guard takes exclusive use of the buffers, hashes them, runs the program step by step, and hashes them again. If the
+// The guard takes exclusive use of the buffers, hashes them, runs the program step by step, and hashes them again. Bytes of a tensor never
+// change, so what was hashed at the end of one loan need not be hashed at the beginning of the next. If the
 // program throws or is aborted, the steps done so far are undone in reverse order. There is no backup copy: what makes
 // this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
 // the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
@@ -18,10 +19,12 @@ export interface Lendable {
   readonly device: Device;
   readonly buffer: DeviceBuffer;
   readonly bytes: number;
+  /** The hash of what it holds, where that is known from an earlier loan and cannot have changed since. */
+  readonly digest?: string | undefined;
   /** From now on everybody else who reads, uses, moves or frees it is refused, or frees it later. Throws if it is lent. */
   lend(): void;
-  /** Ends the loan. If it is corrupt, reading it stays refused. */
-  takeBack(corrupt: boolean): void;
+  /** Ends the loan. If it is corrupt, reading it stays refused. `digest`: the hash of what it holds now, if it was computed. */
+  takeBack(corrupt: boolean, digest?: string): void;
 }
 
 /** A buffer as the program sees it. */
@@ -142,7 +145,9 @@ class Loan {
 
   async hash(when: 'before' | 'after'): Promise<readonly number[]> {
     const start = this.#now();
-    const hashes = await digests(this.#memory);
+    const known = when === 'before' ? this.#items.map((i) => i.digest) : [];
+    const made = await digests(this.#memory.filter((_, i) => known[i] === undefined));
+    const hashes = this.#memory.map((_, i) => known[i] ?? made.shift()!);
     this.#hashMs += this.#now() - start;
     if (when === 'before') this.#hashes = hashes;
     return hashes.flatMap((h, i) => (h === this.#hashes[i] ? [] : [i]));
@@ -208,7 +213,7 @@ class Loan {
       return this.#fail('the memory could not be read afterwards', this.#all(), error, cause);
     }
     if (changed.length > 0) await this.#fail('the memory is not what it was', changed, undefined, cause);
-    for (const item of this.#items) item.takeBack(false);
+    for (const [i, item] of this.#items.entries()) item.takeBack(false, this.#hashes[i]);
   }
 
   report(plainMs: number | null): BorrowReport {

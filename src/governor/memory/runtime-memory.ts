@@ -100,6 +100,9 @@ function poolExists(device: DeviceId): ArgumentError {
   });
 }
 
+/** Hashes from the ends of loans: the bytes of a storage never change. */
+const knownDigests = new WeakMap<object, string>();
+
 function lendable(tensor: Tensor): Lendable {
   const { node } = tensor;
   const storage = node.storage!;
@@ -110,14 +113,17 @@ function lendable(tensor: Tensor): Lendable {
     device: place.device,
     buffer: storage.on(place)!,
     bytes: storage.bytes,
+    digest: knownDigests.get(storage),
     lend: () => {
       if (storage.lent) throw lent(node, 'memory.borrow');
       storage.lent = 'lent';
       // Disposing the tensor meanwhile must not pull the bytes away.
       addUse(node);
     },
-    takeBack: (corrupt) => {
+    takeBack: (corrupt, digest) => {
       storage.lent = corrupt ? 'corrupt' : null;
+      if (corrupt) knownDigests.delete(storage);
+      else if (digest !== undefined) knownDigests.set(storage, digest);
       dropUse(node);
     },
   };

@@ -62,22 +62,24 @@ function reduce(f: Float, x: Expr): Reduced {
   return { q: f.where(large, far.q, bits), r: f.where(large, remainder, r), low: f.where(large, far.low, low) };
 }
 
-interface Values {
-  readonly q: Expr;
-  readonly sin: Expr;
-  readonly cos: Expr;
+/** sin(r + low) = sin r + low·cos r, and the cosine of so small a number is 1. */
+function sine(f: Float, { r, low }: Reduced, z: Expr): Expr {
+  return f.add(f.add(f.mul(f.mul(r, z), f.poly(z, tables[f.type].sin)), low), r);
 }
 
-/** Sine and cosine of the reduced argument, and its quadrant. NaN for infinities and NaN. */
-function values(f: Float, x: Expr): Values {
-  const t = tables[f.type];
-  const { q, r, low } = reduce(f, x);
-  const z = f.mul(r, r);
-  // sin(r + low) = sin r + low·cos r to the precision that matters; what `low` takes from the cosine is below its last place.
-  const sin = f.add(f.add(f.mul(f.mul(r, z), f.poly(z, t.sin)), low), r);
-  const cos = f.add(f.mul(f.poly(z, [-0.5, ...t.cos]), z), 1);
-  return { q, sin, cos };
+/** cos(r + low) = cos r - low·sin r, with what 1 - r²/2 lost. */
+function exactCosine(f: Float, { r, low }: Reduced, z: Expr): Expr {
+  const half = f.mul(z, 0.5);
+  const head = f.sub(1, half);
+  const lost = f.sub(f.sub(1, head), half);
+  const rest = f.mul(f.mul(z, z), f.poly(z, tables[f.type].cos));
+  return f.add(head, f.add(lost, f.sub(rest, f.mul(r, low))));
 }
+
+/** The same in half the steps, and half a unit further from the truth at most: as far as f32 may be, but not its quotients. */
+const shortCosine = (f: Float, z: Expr): Expr => f.add(f.mul(f.poly(z, [-0.5, ...tables[f.type].cos]), z), 1);
+
+const cosine = (f: Float, v: Reduced, z: Expr): Expr => (f.type === 'f32' ? shortCosine(f, z) : exactCosine(f, v, z));
 
 /** Whether the quadrant is odd: its last bit, moved to where the sign is. */
 const odd = (f: Float, q: Expr): Expr => f.b.alu('lt', f.shl(q, f.width - 1), f.int(0));
@@ -91,18 +93,23 @@ function turned(f: Float, x: Expr, by: Expr): Expr {
 const half = (f: Float, q: Expr): Expr => f.shl(q, f.width - 2);
 
 export function sin(f: Float, x: Expr): Expr {
-  const v = values(f, f.abs(x));
-  return turned(f, f.where(odd(f, v.q), v.cos, v.sin), f.b.alu('xor', half(f, v.q), f.bits(x)));
+  const v = reduce(f, f.abs(x));
+  const z = f.mul(v.r, v.r);
+  const value = f.where(odd(f, v.q), cosine(f, v, z), sine(f, v, z));
+  return turned(f, value, f.b.alu('xor', half(f, v.q), f.bits(x)));
 }
 
 export function cos(f: Float, x: Expr): Expr {
-  const v = values(f, f.abs(x));
-  return turned(f, f.where(odd(f, v.q), v.sin, v.cos), half(f, f.iadd(v.q, f.int(1))));
+  const v = reduce(f, f.abs(x));
+  const z = f.mul(v.r, v.r);
+  const value = f.where(odd(f, v.q), sine(f, v, z), cosine(f, v, z));
+  return turned(f, value, half(f, f.iadd(v.q, f.int(1))));
 }
 
 export function tan(f: Float, x: Expr): Expr {
-  const v = values(f, f.abs(x));
+  const v = reduce(f, f.abs(x));
+  const z = f.mul(v.r, v.r);
+  const [s, c] = [sine(f, v, z), exactCosine(f, v, z)];
   const cot = odd(f, v.q);
-  const result = f.div(f.where(cot, f.neg(v.cos), v.sin), f.where(cot, v.sin, v.cos));
-  return turned(f, result, f.bits(x));
+  return turned(f, f.div(f.where(cot, f.neg(c), s), f.where(cot, s, c)), f.bits(x));
 }

@@ -203,7 +203,10 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
     const dtype = walk.bits === 32 ? 'u32' : 'u64';
     const rt = await this.session.open(where);
     const host = (): bigint => hostWalks(this.graph(where, walk.mask), walk);
-    if (!this.session.can(rt, [dtype])) return host();
+    if (!this.session.can(rt, [dtype])) {
+      this.session.fellBack(where, this.device ?? 'auto', 'host', `no open device has ${dtype}`);
+      return host();
+    }
     const onDevice = (): Promise<bigint> =>
       deviceWalks(rt, this.session.scoped(rt, 'path_finding', where, [dtype]), walk);
     return this.session.orOnHost(where, onDevice, host);

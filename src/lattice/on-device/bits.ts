@@ -7,7 +7,7 @@
 // shorter than the same way along the border. It is not counted in the end.
 
 import type { Runtime, Tensor } from '../../index.ts';
-import type { Grid } from '../grid.ts';
+import type { Grid, Reach } from '../grid.ts';
 import type { Mask } from '../mask.ts';
 import { moved, shifted } from '../stencil.ts';
 import type { Pinned } from './rounds.ts';
@@ -37,13 +37,6 @@ export function bitLayout({ dimensions: d, size: n }: Grid): BitLayout {
   const width = words < wordsAtOnce ? words : wordsAtOnce * Math.ceil(words / wordsAtOnce);
   const shape = [...new Array<number>(d - packed).fill(n), width];
   return { packed, block, width, words: n ** (d - packed) * width, shape };
-}
-
-export interface Reach {
-  /** Vertices reached, the start included. */
-  readonly reached: number;
-  /** The last level that found any. */
-  readonly levels: number;
 }
 
 export interface BitSearch {

@@ -18,8 +18,8 @@ export interface Arms {
   readonly choices: readonly Alu[];
   /** First arms of the other choices. */
   readonly values: readonly Expr[];
-  /** The work that nothing else needs. */
-  readonly cost: number;
+  /** What nothing else needs. */
+  readonly own: readonly Expr[];
 }
 
 /** The arms below these roots that are worth a branch, by their condition. */
@@ -37,11 +37,11 @@ export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
     if (costOf(below([...arms])) < worthBranch) continue;
     const always = without(roots, condition, arms);
     const costly = all.filter((e) => !always.has(e.src[1]!));
-    const cost = costOf(filter(below(costly.map((e) => e.src[1]!)), (e) => !always.has(e)));
-    if (cost < worthBranch) continue;
+    const own = [...below(costly.map((e) => e.src[1]!))].filter((e) => !always.has(e));
+    if (costOf(own) < worthBranch) continue;
     const choices = costly.filter((e) => always.has(e) && !reaches(e.src[2]!, condition));
     const rest = costly.filter((e) => !choices.includes(e)).map((e) => e.src[1]!);
-    found.set(condition, { choices, values: [...new Set(rest)], cost });
+    found.set(condition, { choices, values: [...new Set(rest)], own });
   }
   return found;
 }
@@ -70,10 +70,6 @@ function without(roots: readonly Expr[], condition: Expr, arms: ReadonlySet<Expr
     stack.push(...operands(e).filter((_, i) => !skips || i !== 1));
   }
   return seen;
-}
-
-function* filter(exprs: Iterable<Expr>, keeps: (e: Expr) => boolean): Generator<Expr, void> {
-  for (const e of exprs) if (keeps(e)) yield e;
 }
 
 /** The work of expressions, in units of one addition. */

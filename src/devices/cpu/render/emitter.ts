@@ -4,21 +4,20 @@
 // at a lane width. Values used more than once, and values that do not change in the present loop, are kept in locals of the
 // scope where they are computed (scope.ts).
 
-import { linear } from '../../../kernel/bounds.ts';
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
-import { fromLinear } from '../../../kernel/simplify.ts';
 import { operands } from '../../../kernel/walk.ts';
 import type { ValType } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
-import type { PlainOp } from '../wasm/ops.ts';
+import { emitAddress } from './addresses.ts';
 import { type Arms, costlyArms } from './arms.ts';
-import { emitCast, emitToBool } from './casts.ts';
-import { partsFor, shapes, shuffleOf, splatBytes, type Width, widthOf } from './lanes.ts';
-import { emitLoad, emitLoadMask } from './load.ts';
+import { emitCast } from './casts.ts';
+import { partsFor, shapes, splatBytes, type Width, widthOf } from './lanes.ts';
+import { emitLoad } from './load.ts';
+import { emitMask } from './masks.ts';
 import type { ArgsLayout } from './module.ts';
-import { emitPosition, isPositional } from './positions.ts';
+import { emitPosition } from './positions.ts';
 import { epilogueDepth, type WasmScope } from './scope.ts';
-import { emitAlu, emitCompare } from './vector-ops.ts';
+import { emitAlu } from './vector-ops.ts';
 
 interface Info {
   readonly depth: number;
@@ -228,7 +227,8 @@ export class Emitter {
     }
   }
 
-  #shared(e: Expr): boolean {
+  /** Whether a value is used more than once. */
+  isShared(e: Expr): boolean {
     return (this.#uses.get(e) ?? 0) > 1;
   }
 
@@ -242,7 +242,7 @@ export class Emitter {
       s.code.get(this.positions.get(e.axis)!);
       return;
     }
-    this.keep(e, `s${e.id}`, 'i32', s, this.#shared(e), (t) => emitPosition(this, e, t));
+    this.keep(e, `s${e.id}`, 'i32', s, this.isShared(e), (t) => emitPosition(this, e, t));
   }
 
   /** Part `p` of a value that is not a bool. */
@@ -258,7 +258,7 @@ export class Emitter {
       s.code.get(this.accumulators[e.slot]![p]!);
       return;
     }
-    this.keep(e, `v${e.id}.${p}`, 'v128', s, this.#shared(e), (t) => {
+    this.keep(e, `v${e.id}.${p}`, 'v128', s, this.isShared(e), (t) => {
       if (e.type === 'index' && !varying) {
         this.scalar(e, t);
         t.code.op('i32x4.splat');
@@ -316,115 +316,7 @@ export class Emitter {
 
   /** Part `p` of a condition as a mask of `w`-bit lanes. */
   mask(e: Expr, p: number, w: Width, s: WasmScope): void {
-    if (e.kind === 'const') {
-      s.code.v128(splatBytes('bool', e.value));
-      return;
-    }
-    const { varying } = this.info(e);
-    if (!varying) p = 0;
-    if (e.kind === 'acc') {
-      // Finished accumulators of bools are kept as byte masks.
-      this.#convertMask(8, w, p, s, varying, (q, t) => t.code.get(this.accumulators[e.slot]![q]!));
-      return;
-    }
-    this.keep(e, `m${e.id}.${p}.${w}`, 'v128', s, this.#shared(e), (t) => {
-      if (!varying && isPositional(e)) {
-        t.code.i32(0);
-        this.scalar(e, t);
-        t.code.op('i32.sub').op('i32x4.splat');
-        return;
-      }
-      const natural = this.naturalWidth(e);
-      if (natural === w) return this.#makeMask(e, p, w, t);
-      if (natural < w) {
-        this.mask(e, varying ? p >> 1 : 0, (w / 2) as Width, t);
-        this.#widen(w, p & 1, t);
-        return;
-      }
-      this.#narrow(
-        w,
-        varying && this.parts(t, 2 * w) > 1,
-        (half, u) => this.mask(e, 2 * p + half, (2 * w) as Width, u),
-        t,
-      );
-    });
-  }
-
-  #widen(w: number, high: number, t: WasmScope): void {
-    const half = high ? 'high' : 'low';
-    t.code.op(
-      w === 16
-        ? `i16x8.extend_${half}_i8x16_s`
-        : w === 32
-          ? `i32x4.extend_${half}_i16x8_s`
-          : `i64x2.extend_${half}_i32x4_s`,
-    );
-  }
-
-  #narrow(w: number, two: boolean, source: (half: number, t: WasmScope) => void, t: WasmScope): void {
-    source(0, t);
-    if (two) source(1, t);
-    else {
-      const local = this.temp();
-      t.code.tee(local).get(local);
-    }
-    if (w === 8) t.code.op('i8x16.narrow_i16x8_s');
-    else if (w === 16) t.code.op('i16x8.narrow_i32x4_s');
-    else t.code.shuffle(shuffleOf(32, [0, 2, 4, 6]));
-  }
-
-  #convertMask(
-    from: Width,
-    to: Width,
-    p: number,
-    s: WasmScope,
-    varying: boolean,
-    source: (q: number, t: WasmScope) => void,
-  ): void {
-    if (from === to) {
-      source(p, s);
-      return;
-    }
-    this.#convertMask(from, (to / 2) as Width, varying ? p >> 1 : 0, s, varying, source);
-    this.#widen(to, varying ? p & 1 : 0, s);
-  }
-
-  #makeMask(e: Expr, p: number, w: Width, t: WasmScope): void {
-    switch (e.kind) {
-      case 'scalar':
-        t.code
-          .get(0)
-          .mem('v128.load8_splat', this.layout.scalars + 8 * e.slot)
-          .v128(splatBytes('u8', 0))
-          .op('i8x16.ne');
-        return;
-      case 'load': {
-        emitLoadMask(this, e, p, t);
-        return;
-      }
-      case 'cast': {
-        emitToBool(this, e, p, t);
-        return;
-      }
-      case 'alu':
-        if (e.src[0]!.type !== 'bool') {
-          emitCompare(this, e, p, t);
-          return;
-        }
-        {
-          this.#makeLogic(e.op, e.src, p, w, t);
-          return;
-        }
-      default:
-        throw new Error(`cpu: ${e.kind} is no condition`);
-    }
-  }
-
-  #makeLogic(op: string, src: readonly Expr[], p: number, w: Width, t: WasmScope): void {
-    const row = logicOps[op];
-    if (!row) throw new Error(`cpu: ${op} on bool`);
-    for (const i of row.order) this.mask(src[i]!, p, w, t);
-    t.code.ops(...row.ops);
+    emitMask(this, e, p, w, s);
   }
 
   /** Chooses between two vectors below the mask on the stack. */
@@ -432,87 +324,8 @@ export class Emitter {
     s.code.op(this.relaxed ? `${shapes[w]}.relaxed_laneselect` : 'v128.bitselect');
   }
 
-  /**
-   * The byte address of element `index` of a buffer (for the vector axis: of lane 0), each part of the sum computed in the
-   * outermost loop that knows it. `bytes` is added at the end.
-   */
+  /** The byte address of element `index` of a buffer (for the vector axis: of lane 0); `bytes` is added at the end. */
   address(buffer: number, index: Expr, shift: number, s: WasmScope, bytes = 0): void {
-    const { offset, terms } = linear(index);
-    const byDepth = new Map<number, Map<Expr, number>>();
-    for (const [term, k] of terms) {
-      const depth = this.info(term).depth;
-      const group = byDepth.get(depth);
-      if (group) group.set(term, k);
-      else byDepth.set(depth, new Map([[term, k]]));
-    }
-    const start = offset * 2 ** shift + bytes;
-    let key = `a${buffer}.${shift}.${start}`;
-    const root = s.at(0);
-    let local = root.memo.get(key);
-    if (local === undefined) {
-      local = this.local('i32');
-      root.code.get(0).mem('i32.load', 4 * buffer);
-      if (start !== 0) root.code.i32(start).op('i32.add');
-      root.code.set(local);
-      root.memo.set(key, local);
-    }
-    for (const depth of [...byDepth.keys()].sort((a, b) => a - b)) {
-      const group = byDepth.get(depth)!;
-      const t = s.at(depth);
-      key += `|${fromLinear(this.exprs, { offset: 0, terms: group }).id}`;
-      let next = t.memo.get(key);
-      if (next === undefined) {
-        t.code.get(local);
-        for (const [term, k] of group) {
-          this.#scaled(term, k * 2 ** shift, t);
-          t.code.op('i32.add');
-        }
-        next = this.local('i32');
-        t.code.set(next);
-        t.memo.set(key, next);
-      }
-      local = next;
-    }
-    s.code.get(local);
-  }
-
-  /** A term times a constant: kept, since addresses of one loop share it. */
-  #scaled(term: Expr, whole: number, t: WasmScope): void {
-    // Addresses are counted modulo 2^32.
-    const factor = whole % 2 ** 32;
-    if (factor === 0) {
-      t.code.i32(0);
-      return;
-    }
-    if (factor === 1) {
-      this.scalar(term, t);
-      return;
-    }
-    const key = `x${term.id}*${factor}`;
-    const known = t.memo.get(key);
-    if (known !== undefined) {
-      t.code.get(known);
-      return;
-    }
-    this.scalar(term, t);
-    const log2 = Math.log2(factor);
-    if (Number.isInteger(log2)) t.code.i32(log2).op('i32.shl');
-    else t.code.i32(factor).op('i32.mul');
-    const local = this.local('i32');
-    t.code.tee(local);
-    t.memo.set(key, local);
+    emitAddress(this, buffer, index, shift, s, bytes);
   }
 }
-
-/** Ops on masks: the order in which operands are pushed, and what follows. */
-const logicOps: Readonly<Record<string, { readonly order: readonly number[]; readonly ops: readonly PlainOp[] }>> = {
-  and: { order: [0, 1], ops: ['v128.and'] },
-  or: { order: [0, 1], ops: ['v128.or'] },
-  xor: { order: [0, 1], ops: ['v128.xor'] },
-  not: { order: [0], ops: ['v128.not'] },
-  eq: { order: [0, 1], ops: ['v128.xor', 'v128.not'] },
-  ne: { order: [0, 1], ops: ['v128.xor'] },
-  lt: { order: [1, 0], ops: ['v128.andnot'] },
-  le: { order: [0, 1], ops: ['v128.andnot', 'v128.not'] },
-  where: { order: [1, 2, 0], ops: ['v128.bitselect'] },
-};

@@ -3,7 +3,7 @@
 import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone, fewestLoads, type Together } from '../../../kernel/together.ts';
+import { alone, countAlong, fewestLoads, lessWork, strideOf, type Together } from '../../../kernel/together.ts';
 import { Code } from '../wasm/code.ts';
 import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
@@ -28,9 +28,10 @@ export const chunkAxis = -2;
 
 export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const blocks = besideVectors(inBlocks(given, exprs));
-  const v = outputAxis(blocks?.kernel ?? given);
   // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
-  const near = blocks ?? fewestLoads(given, (axis) => axis !== v.axis, exprs) ?? alone(given);
+  const stencil = fewestLoads(alone(given), (axis) => axis !== outputAxis(given).axis, exprs);
+  const near = (blocks && stencil ? lessWork(stencil, blocks) : (blocks ?? stencil)) ?? alone(given);
+  const v = outputAxis(near === blocks ? near.kernel : given);
   const { kernel } = near;
   const roots = kernel.outputs.map((o) => o.value);
   const found = survey(roots);
@@ -107,7 +108,7 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
 
 /** Neighbours that are computed together, unless vectors lie along their axis: the elements of a vector are neighbours themselves. */
 const besideVectors = (near: Together | null): Together | null =>
-  near && outputAxis(near.kernel).axis !== near.axis ? near : null;
+  near && countAlong(near, outputAxis(near.kernel).axis) === 1 ? near : null;
 
 /** Whether all ranges are known when the kernel is made. */
 function isFixed(c: ReturnType<typeof casesOf>): boolean {
@@ -129,16 +130,13 @@ function isFixed(c: ReturnType<typeof casesOf>): boolean {
 export const positionOf = (kernel: Kernel, exprs: Exprs): Expr => positionsOf(alone(kernel), exprs)[0]!;
 
 /** Those of all neighbours that are computed together. */
-function positionsOf({ kernel, axis: along, count, stride: apart }: Together, exprs: Exprs): Expr[] {
-  let index: Expr = exprs.const('index', 0);
-  let stride = 1;
-  for (let axis = kernel.space.length - 1; axis >= 0; axis--) {
-    const size = kernel.space[axis]!;
-    const step = axis === along ? stride * count : stride;
-    index = exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', step)));
-    stride = size * step;
-  }
-  return Array.from({ length: count }, (_, u) => exprs.alu('add', index, exprs.const('index', u * apart)));
+function positionsOf(near: Together, exprs: Exprs): Expr[] {
+  const first = near.kernel.space.reduceRight<Expr>(
+    (index, size, axis) =>
+      exprs.alu('add', index, exprs.alu('mul', exprs.axis(axis, size), exprs.const('index', strideOf(near, axis)))),
+    exprs.const('index', 0),
+  );
+  return near.offsets.map((offset) => exprs.alu('add', first, exprs.const('index', offset)));
 }
 
 /** Locals with the part of the vector axis that the present item handles. */

@@ -28,6 +28,8 @@ export interface RenderOptions {
   readonly shared: boolean;
   /** Relaxed SIMD may be used where it does not change results. */
   readonly relaxed?: boolean;
+  /** Bytes of a matrix from which on its columns are walked some rows at a time. Default: more than caches near the processor hold. */
+  readonly streamedBytes?: number;
 }
 
 /** Where things lie in the argument block of a kernel. */

@@ -42,9 +42,10 @@ export function survey(roots: readonly Expr[]): Survey {
     for (const s of operands(e)) visit(s);
   };
   roots.forEach(visit);
-  const arms = costlyArms(roots);
-  for (const a of arms.values()) cost -= a.cost;
-  return { loads, cost, branches: arms.size > 0, widest, narrowest };
+  // What stands behind two branches is taken off once.
+  const arms = [...costlyArms(roots).values()];
+  for (const e of new Set(arms.flatMap((a) => a.own))) cost -= ownCost(e);
+  return { loads, cost, branches: arms.length > 0, widest, narrowest };
 }
 
 /** Element counts of the bodies of a vector loop, largest first, ending in 1. */
@@ -54,7 +55,7 @@ export function bodiesFor(s: Survey, widths: readonly number[]): number[] {
   const one = 128 / widest;
   // The engine interleaves the parts of a body, which hides the latency of long chains of operations; a processor looks too short a way
   // ahead to do that by itself. More parts than registers can hold, or many copies of what is rarely done, do not pay.
-  const unroll = s.cost > 300 ? 1 : s.cost > 150 || s.branches ? 2 : 4;
+  const unroll = s.cost > 300 ? 1 : s.cost > 200 || s.branches ? 2 : 4;
   return unroll === 1 ? [one, 1] : [one * unroll, one, 1];
 }
 

@@ -38,7 +38,7 @@ export interface ReductionPlan {
 const wantedItems = 64;
 const leastElements = 16384;
 
-export function planReduction(kernel: Kernel): ReductionPlan {
+export function planReduction(kernel: Kernel, streamedBytes = 8 << 20): ReductionPlan {
   const found = survey(kernel.accumulators.map((a) => a.value));
   const rank = kernel.space.length;
   const reducedAxes = kernel.reduced.map((size, k) => ({ axis: rank + k, size })).filter((a) => a.size > 1);
@@ -55,7 +55,7 @@ export function planReduction(kernel: Kernel): ReductionPlan {
   const outputs = sizeOf(kernel.space);
   const count = sizeOf(kernel.reduced);
 
-  const streamed = form === 'columns' && isStreamed(kernel, found, vector, reducedAxes, outputAxes);
+  const streamed = form === 'columns' && isStreamed(kernel, found, vector, reducedAxes, outputAxes, streamedBytes);
   let chunks: Chunks = { size: vector.size, count: 1 };
   if (form === 'columns' && vector.size > main) {
     // Each item keeps about 16K values busy, in whole bodies; streams are worth following for a while.
@@ -113,11 +113,15 @@ function isStreamed(
   vector: AxisLoop,
   reduced: readonly AxisLoop[],
   outputs: readonly AxisLoop[],
+  least: number,
 ): boolean {
   const [rows, ...others] = reduced;
   if (!rows || others.length > 0 || hasArg(kernel) || outputs[outputs.length - 1]?.axis !== vector.axis) return false;
   if (rows.size < streamedRows || vector.size < streamedColumns || sizeOf(kernel.space) > mostStates) return false;
-  const far = (l: Load): boolean => Math.abs(strideAlong(l.index, rows.axis) ?? 0) * byteSize(l.type) >= farBytes;
+  const far = (l: Load): boolean => {
+    const bytes = Math.abs(strideAlong(l.index, rows.axis) ?? 0) * byteSize(l.type);
+    return bytes >= farBytes && bytes * rows.size >= least;
+  };
   const moves = s.loads.filter((l) => strideAlong(l.index, rows.axis) !== 0);
   return moves.length > 0 && moves.every((l) => far(l) && strideAlong(l.index, vector.axis) === 1);
 }

@@ -40,10 +40,10 @@ function reduction(
 }
 
 /** Float sums and products may round differently; everything else must be the same. */
-function expectReduced(spec: Spec, label: string): void {
+function expectReduced(spec: Spec, label: string, options: ConstructorParameters<typeof Run>[1] = {}): void {
   const { op, type } = spec.accumulators![0]!;
   const expected = reference(spec)[0]!;
-  const got = new Run(spec).run().values();
+  const got = new Run(spec, options).run().values();
   if (!isFloat(type) || (op !== 'sum' && op !== 'prod')) {
     expect(got, label).toEqual(expected);
     return;
@@ -166,6 +166,7 @@ describe('reductions', () => {
   });
 
   // Rows of more than a kilobyte, many of them: their columns are walked block by block.
+  const streamed = { streamedBytes: 0 };
   const long = { f64: 131, f32: 300, f16: 700, i32: 261, i64: 130, u8: 1040, bool: 1040 } as const;
   for (const [type, columns] of Object.entries(long) as [DType, number][]) {
     it(`of ${type} down long rows give what the reference gives, split anywhere`, () => {
@@ -178,10 +179,11 @@ describe('reductions', () => {
             ? Array.from({ length: n }, () => (op === 'prod' ? 0.99 + 0.02 * random() : random()))
             : samples(type, n, n + 5);
           const spec = reduction(op, type, [rows, columns], [0], values);
-          expectReduced(spec, `${op} ${type} ${rows}`);
-          const { items } = new Run(spec).wasm;
-          const half = new Run(spec).run(items >> 1);
-          expect(half.bytes()).toEqual(new Run(spec).run().bytes());
+          expectReduced(spec, `${op} ${type} ${rows}`, streamed);
+          const run = new Run(spec, streamed);
+          const half = new Run(spec, streamed).run(run.wasm.items >> 1);
+          expect(half.bytes()).toEqual(run.run().bytes());
+          expect(run.wasm.scratchBytes > 0, `${op} ${type} is streamed`).toBe(!op.startsWith('arg'));
         }
       }
     });
@@ -196,7 +198,7 @@ describe('reductions', () => {
           const [r, c] = [Math.floor(i / columns), i % columns];
           return r === at ? first[c % first.length]! : c % 2 ? -0 : 0;
         });
-        expectReduced(reduction(op, 'f32', [70, columns], [0], values), `${op} ${at}`);
+        expectReduced(reduction(op, 'f32', [70, columns], [0], values), `${op} ${at}`, streamed);
       }
     }
   });

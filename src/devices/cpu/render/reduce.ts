@@ -24,7 +24,7 @@ import { emitRows } from './reduce-rows.ts';
 import { streamedBytes } from './reduce-streamed.ts';
 
 export function renderReduction(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
-  const plan = planReduction(kernel);
+  const plan = planReduction(kernel, options.streamedBytes);
   const forms = kernel.accumulators.map((a) => formOf(a, plan.slices > 1 || plan.perLane > blockLength));
   const frame = new ReductionFrame(kernel, exprs, module, options, plan, forms);
   const inner = new Code();

@@ -34,6 +34,9 @@ const vectors = 2;
 /** Products per element before C is touched: a panel of B and four rows of A stay in the first-level cache. */
 const depth = 256;
 
+/** Items for each thread: enough that one which is late makes nobody wait for long. */
+const itemsPerThread = 6;
+
 interface GemmPlan extends GemmShape {
   readonly v: VectorMachine;
   readonly fma: boolean;
@@ -46,13 +49,13 @@ interface GemmPlan extends GemmShape {
   readonly packBytes: number;
 }
 
-function plan(shape: GemmShape, fma: boolean): GemmPlan {
+function plan(shape: GemmShape, fma: boolean, threads: number): GemmPlan {
   const v = vectorMachines[shape.type];
   const panel = v.lanes * vectors;
   const columns = panel * 16;
   const columnBlocks = Math.ceil(shape.n / columns);
-  // Each block of rows packs B again, so rows are split only as far as threads may need it.
-  const wanted = Math.max(1, Math.ceil(64 / (columnBlocks * shape.batch)));
+  // Each block of rows packs B again, so rows are split only as far as the threads need it. Results do not depend on it.
+  const wanted = Math.max(1, Math.ceil((itemsPerThread * threads) / (columnBlocks * shape.batch)));
   const rows = Math.max(64, Math.ceil(shape.m / wanted / tileRows) * tileRows);
   const width = Math.min(columns, Math.ceil(shape.n / panel) * panel);
   return {
@@ -68,8 +71,8 @@ function plan(shape: GemmShape, fma: boolean): GemmPlan {
   };
 }
 
-export function renderGemm(shape: GemmShape, shared: boolean, fma: boolean): Gemm {
-  const p = plan(shape, fma);
+export function renderGemm(shape: GemmShape, shared: boolean, fma: boolean, threads: number): Gemm {
+  const p = plan(shape, fma, threads);
   const module = new WasmModule({ module: 'env', name: 'memory', shared });
   const run = module.func(['i32', 'i32', 'i32'], [], 'run');
   const pack = packer(module, p);

@@ -66,7 +66,7 @@ function builtIn(r: Matmul, thin: ThinPlan | null, engine: WasmEngine): CpuProgr
   const dots = asReduction(r, longDepth);
   if (dots) return new KernelProgram(dots, engine, 0);
   const { shared } = engine.memory;
-  const gemm = thin ? renderThin(thin, shared) : renderGemm(shapeOf(r), shared, relaxedSimd());
+  const gemm = thin ? renderThin(thin, shared) : renderGemm(shapeOf(r), shared, relaxedSimd(), engine.threads);
   const code = new WasmCode(r.name, gemm.bytes, () => moduleText(gemm.bytes));
   const products = r.batch * r.m * r.n * r.k;
   return new CodeProgram(

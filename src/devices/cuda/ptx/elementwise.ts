@@ -41,7 +41,7 @@ const mostOperations = 2400;
  * 11.6 µs without, 10.1 with four blocks of one cell, 8.0 with two blocks of four).
  */
 const manyLoads = 8;
-const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2 };
+const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2, 8: 2 };
 
 /** Of the cache: what a warp reads of one row should fill it. */
 const lineBytes = 128;
@@ -235,7 +235,7 @@ export function storeAll(
   element: string,
   bits: IndexBits,
 ): void {
-  storeFrom(near, outputs, scope, values, width, firstOf(scope.block, near, element, bits), bits);
+  storeFrom(near, outputs, scope, values, width, firstOf(scope, near, element), bits);
 }
 
 /** The same, where the first of the neighbours lies at `first` in each output. */
@@ -256,6 +256,6 @@ export function storeFrom(
       bits === 32
         ? scope.block.def('d', 'mad.wide.s32', first, size, pointer)
         : scope.block.def('d', 'mad.lo.s64', first, size, pointer);
-    emitStore(scope, o.type, values[k]!, width, address, neighbour * near.stride * size);
+    emitStore(scope, o.type, values[k]!, width, address, near.offsets[neighbour]! * size);
   });
 }

@@ -2,7 +2,7 @@
 
 import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone } from '../../../kernel/together.ts';
+import { alone, lessWork } from '../../../kernel/together.ts';
 import { moduleText } from './code.ts';
 import { crossingOf, renderCrossing } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
@@ -14,9 +14,10 @@ import type { Target } from './target.ts';
 export type { Rendered } from './elementwise.ts';
 
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
+  const stencil = neighboursOf(kernel, target);
   const blocks = inBlocks(kernel);
-  if (blocks) return renderElementwise(blocks, target);
-  const near = neighboursOf(kernel, target) ?? alone(kernel);
+  if (blocks) return renderElementwise(stencil ? lessWork(stencil, blocks) : blocks, target);
+  const near = stencil ?? alone(kernel);
   if (kernel.accumulators.length > 0) return renderReduction(near, target);
   const crossing = crossingOf(kernel, target);
   if (crossing) return renderCrossing(kernel, crossing, target);

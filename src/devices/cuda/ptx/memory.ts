@@ -3,11 +3,11 @@
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
 import { linear, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr, Load } from '../../../kernel/expr.ts';
-import type { Together } from '../../../kernel/together.ts';
+import { strideOf, type Together } from '../../../kernel/together.ts';
 import { type AluContext, emitAlu, narrow, widen } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
 import type { PtxScope } from './scope.ts';
-import { type IndexBits, literal, memorySuffix } from './types.ts';
+import { literal, memorySuffix } from './types.ts';
 import { dependencies, lane, type Values } from './values.ts';
 
 const gcd = (a: number, b: number): number => (b === 0 ? Math.abs(a) : gcd(b, a % b));
@@ -43,15 +43,18 @@ function alignment(index: Expr, laneAxis: number, width: number): number {
   return common & -common;
 }
 
-/** Where the first of the neighbours that are computed together lies in an output, from their common position. */
-export function firstOf(block: Block, { count, stride }: Together, position: string, bits: IndexBits): string {
-  if (count === 1) return position;
-  const [s, unsigned] = bits === 32 ? ['s32', 'u32'] : ['s64', 'u64'];
-  const kind = bits === 32 ? 'r' : 'd';
-  if (stride === 1) return block.def(kind, `mul.lo.${s}`, position, count);
-  // position = outer · stride + inner lies at outer · count · stride + inner.
-  const outer = block.def(kind, `div.${unsigned}`, position, stride);
-  return block.def(kind, `mad.lo.${s}`, outer, (count - 1) * stride, position);
+/** Where the first of the neighbours that are computed together lies in an output; `position` is theirs in the kernel's space. */
+export function firstOf(scope: PtxScope, near: Together, position: string): string {
+  if (near.count === 1) return position;
+  const { bits } = scope.bindings;
+  const [s, kind] = bits === 32 ? (['s32', 'r'] as const) : (['s64', 'd'] as const);
+  return near.kernel.space.reduce<string>((sum, size, axis) => {
+    if (size === 1) return sum;
+    const [at, stride] = [scope.position(axis), strideOf(near, axis)];
+    return sum === '0'
+      ? scope.block.def(kind, `mul.lo.${s}`, at, stride)
+      : scope.block.def(kind, `mad.lo.${s}`, at, stride, sum);
+  }, '0');
 }
 
 /** The elements a load gives to each lane. */

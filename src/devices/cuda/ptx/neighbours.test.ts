@@ -5,6 +5,7 @@ import { Random } from '../../../../test/gpu/data.ts';
 import { emulate } from '../../../../test/gpu/emulate.ts';
 import { stencil } from '../../../../test/gpu/stencils.ts';
 import { sizeOf } from '../../../base/shape.ts';
+import { alone } from '../../../kernel/together.ts';
 import { kernelRecipe } from '../recipe.ts';
 import { neighboursOf } from './neighbours.ts';
 import type { Target } from './target.ts';
@@ -14,10 +15,14 @@ const hopper: Target = { sm: 90, ptx: 78, processors: 132, fastMath: false };
 const tiny: Target = { ...hopper, processors: 1 };
 
 describe('neighbours that a thread computes together', () => {
-  it('are four cells in a row of a stencil, if enough threads are left', () => {
-    expect(neighboursOf(stencil([64, 64, 64, 32], []), hopper)).toMatchObject({ count: 4, stride: 32 });
+  it('are four cells in each of two rows of a stencil, or in one, if enough threads are left', () => {
+    expect(neighboursOf(stencil([64, 64, 64, 32], []), hopper)).toMatchObject({
+      count: 8,
+      offsets: [0, 32, 64, 96, 2048, 2080, 2112, 2144],
+    });
+    expect(neighboursOf(stencil([32, 32, 24, 64], []), hopper)).toMatchObject({ count: 4, offsets: [0, 64, 128, 192] });
     expect(neighboursOf(stencil([16, 16, 16, 64], []), hopper)).toBeNull();
-    expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({ count: 4, stride: 1 });
+    expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({ count: 4, offsets: [0, 1, 2, 3] });
   });
 
   it('are not the lanes of a vector, and none where they have little in common', () => {
@@ -38,8 +43,7 @@ describe('neighbours that a thread computes together', () => {
     expect(tileOf(of([64, 64, 64], [32]), { threads: 32, vector: 1, lanes: 1 })).toEqual([4, 4, 2]);
     // Axes that no power of two divides stay as they are.
     expect(tileOf(of([27, 25, 36, 64]), wish)).toBeNull();
-    const alone = { kernel: stencil([32, 32, 32, 64], []), axis: -1, count: 1, stride: 0 };
-    expect(tileOf(alone, wish)).toBeNull();
+    expect(tileOf(alone(stencil([32, 32, 32, 64], [])), wish)).toBeNull();
   });
 
   it.each([[[4, 8, 16, 16]], [[8, 8, 16, 32]], [[1, 16, 8, 64]], [[6, 4, 14, 32]], [[8, 4, 6, 66]], [[5, 12, 7, 60]]])(

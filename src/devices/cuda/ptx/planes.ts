@@ -55,7 +55,7 @@ export function planesOf(kernel: Kernel): Planes | null {
     (e) => e.kind === 'load' && elements * dtypeInfo[e.type].bytes >= largePlane && leavesPlane(e.index, elements),
   );
   if (!far) return null;
-  const run = runs.find((r) => reachable(rootsOf(together(kernel, 0, r).kernel)).length <= mostOperations) ?? 1;
+  const run = runs.find((r) => reachable(rootsOf(together(alone(kernel), 0, r).kernel)).length <= mostOperations) ?? 1;
   // Blocks beyond the last run have nothing to do: the fewer the better.
   const all = Math.ceil(count / run);
   const idle = (group: number): number => Math.ceil(all / group) * group - all;
@@ -130,7 +130,7 @@ export function renderPlanes(kernel: Kernel, planes: Planes, target: Target): Re
       place(alone(kernel), rest, p, p);
     }
   }
-  const near = run === 1 ? alone(kernel) : together(kernel, 0, run);
+  const near = run === 1 ? alone(kernel) : together(alone(kernel), 0, run);
   place(near, full, at, full.block.def(kind, `mul.lo.${s}`, at, run));
   full.block.emit('ret');
   body.append(full.block);

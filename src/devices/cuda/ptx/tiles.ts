@@ -4,8 +4,9 @@
 // stretch along the last axes have their neighbours on the other axes in other blocks, and read them from memory again. Two rows of 32
 // cells read 6 times what they write, a box of 4 × 4 × 8 cells 2.8 times.
 
+import { sizeOf } from '../../../base/shape.ts';
 import type { Expr } from '../../../kernel/expr.ts';
-import type { Together } from '../../../kernel/together.ts';
+import { countAlong, type Together } from '../../../kernel/together.ts';
 import { operands } from '../../../kernel/walk.ts';
 import type { Block } from './code.ts';
 import { rootsOf, unravel } from './shape.ts';
@@ -24,12 +25,15 @@ export interface TileWish {
 /** Threads of a block along each axis. */
 export type Tile = readonly number[];
 
+/** Of the device's cache, for the planes that a layer of boxes reads (measured: 128³×64 is faster without thick layers). */
+const mostBytes = 2 ** 24;
+const elementBytes = 4;
 /** A box must read so much less than a stretch. */
 const worthwhile = 0.8;
 
 /** The box that reads least beyond itself; null where a stretch does as well, or the axes cannot be cut evenly. */
 export function tileOf(near: Together, { threads, vector, lanes }: TileWish): Tile | null {
-  const { kernel, count, axis: along } = near;
+  const { kernel, count } = near;
   const last = lastOf(kernel.space);
   const sizes = kernel.space.map((n, axis) => (axis === last ? n / vector : n));
   const shifted = shiftedAxes(near);
@@ -38,13 +42,18 @@ export function tileOf(near: Together, { threads, vector, lanes }: TileWish): Ti
   const reads = (tile: Tile): number =>
     tile.reduce((product, t, axis) => {
       if (!shifted.has(axis) || t === sizes[axis]) return product;
-      const cells = t * (axis === along ? count : 1) * (axis === last ? vector : 1);
+      const cells = t * countAlong(near, axis) * (axis === last ? vector : 1);
       return (product * (cells + 2)) / cells;
     }, 1);
+  // Boxes are gone through row by row: what two layers of them share must stay in the device's cache from one to the next.
+  const outermost = Math.min(...shifted);
+  const planeBytes = sizeOf(near.sizes.slice(outermost + 1)) * elementBytes;
+  const thick = (tile: Tile): boolean =>
+    tile[outermost]! > 1 && (tile[outermost]! * countAlong(near, outermost) + 2) * planeBytes > mostBytes;
   let best: Tile | null = null;
   let least = worthwhile * reads(stretch(sizes, threads));
   for (const tile of boxes(sizes, threads)) {
-    if (tile[last]! < Math.min(lanes, sizes[last]!)) continue;
+    if (tile[last]! < Math.min(lanes, sizes[last]!) || (shifted.size > 0 && thick(tile))) continue;
     const cost = reads(tile);
     if (cost < least) [best, least] = [tile, cost];
   }

@@ -89,7 +89,7 @@ export function renderElementwise(given: Kernel, traits: Traits, inPlace: InPlac
   const values = kernel.outputs.map((o) => writer.wide(o.value, scope, deal.width));
   const stores = values.map((v, k) => {
     const neighbour = Math.floor(k / given.outputs.length);
-    const place = neighbour === 0 ? 'at' : `at + ${neighbour * near.stride}`;
+    const place = neighbour === 0 ? 'at' : `at + ${near.offsets[neighbour]!}`;
     return buffers.outputs[k % given.outputs.length]!.store(place, v, deal.width);
   });
   const items = Math.ceil(sizeOf(kernel.space) / deal.width);
@@ -118,10 +118,10 @@ export function renderElementwise(given: Kernel, traits: Traits, inPlace: InPlac
  */
 function blocksOf(kernel: Kernel, mustOwnWords: boolean): Together {
   const blocks = inBlocks(kernel);
-  const fits = blocks && blocks.stride % 4 === 0 && dealSpace(blocks.kernel.space, mustOwnWords).axis !== null;
+  const fits = blocks && blocks.offsets[1]! % 4 === 0 && dealSpace(blocks.kernel.space, mustOwnWords).axis !== null;
   return fits ? blocks : alone(kernel);
 }
 
 /** Where the first of the neighbours that are computed together lies in an output. */
-const firstOf = ({ count, stride }: Together): string =>
-  count === 1 ? 'start' : `start + start / ${stride}u * ${(count - 1) * stride}u`;
+const firstOf = ({ count, offsets: [, stride] }: Together): string =>
+  stride === undefined ? 'start' : `start + start / ${stride}u * ${(count - 1) * stride}u`;

@@ -15,6 +15,7 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build has no kernels for this AMD GPU',
     patterns: [
+      capture(/unsupported (?:target|architecture|GPU)[: ]+'?(?<gfx>gfx[0-9a-f]{3,4})/i),
       code(/hipError(?:NoBinaryForGpu|InvalidDeviceFunction|InvalidKernelFile|InvalidImage|SharedObjectInitFailed)\b/),
       // Builds for AMD keep the words of CUDA.
       phrase(
@@ -30,7 +31,7 @@ export const amdClasses: readonly ErrorClass[] = [
       ),
       phrase(/Unable to find code object for all current devices/i),
     ],
-    explains: ['cuda-invalid-value', 'no-kernel-image'],
+    explains: ['build-failed', 'triton-old', 'kernel-source', 'cuda-invalid-value', 'no-kernel-image'],
     cause: (context) =>
       `The build holds no kernels for ${context.got.gfx ?? 'the gfx target of this GPU'}${here(context)}.`,
     fix: (context) => [...reinstall(context), override],
@@ -65,6 +66,7 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ROCm sees no GPU',
     patterns: [
+      capture(/hsa api call failure[^\n]*?(?:Call returned (?<status>\d+|HSA_\w+)|$)/im),
       phrase(/No HIP GPUs are available/i),
       code(/hipErrorNoDevice/),
       phrase(
@@ -157,6 +159,7 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ROCm and the kernel driver do not fit',
     patterns: [
+      phrase(/\bamdgpu: Unknown symbol \w+/),
       code(/hipErrorInsufficientDriver/),
       phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
       capture(

@@ -325,6 +325,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program crashed in compiled code',
     patterns: [
+      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005)/i),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),

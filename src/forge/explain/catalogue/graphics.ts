@@ -52,6 +52,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The GPU was reset while it worked',
     patterns: [
+      phrase(/GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i),
       code(
         /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG|RESET)|\b(?:ERROR_)?DEVICE_LOST\b/,
       ),

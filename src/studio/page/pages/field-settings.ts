@@ -5,6 +5,8 @@ import { h, keyed, setAttribute, setText, show } from '../dom.ts';
 import type { Store } from '../store.ts';
 import { empty } from '../widgets.ts';
 
+/** So long after a change, figures that come may be older than it. */
+const settleMs = 1500;
 /** Positions of a slider. */
 const steps = 1000;
 
@@ -81,7 +83,8 @@ const controls = {
         const position = String(positionOf(range, Number(value)));
         if (slider.value !== position) slider.value = position;
         setAttribute(slider, 'aria-valuetext', String(value));
-        if (exact.value !== String(value)) exact.value = String(value);
+        // What is being typed is not finished.
+        if (exact.value !== String(value) && document.activeElement !== exact) exact.value = String(value);
       },
     };
   },
@@ -140,8 +143,7 @@ function liveRow(store: Store, field: string, first: SettingView) {
     element,
     update: ({ value }: SettingView): void => {
       // What is being moved is not moved back by figures of a second ago.
-      const own = control.elements.some((e) => e.contains(document.activeElement));
-      if (performance.now() - changed > (own ? 2500 : 1500)) control.set(value);
+      if (performance.now() - changed > settleMs) control.set(value);
     },
   };
 }
@@ -155,7 +157,7 @@ function fixedRow(first: SettingView) {
       h('span', { class: 'setting-name' }, h('code', {}, first.name), h('span', { class: 'hint' }, first.about)),
       value,
     ),
-    update: (s: SettingView): void => setText(value, String(s.value)),
+    update: (s: SettingView): void => setText(value, `${String(s.value)}${s.live ? '' : ' (fixed when it was made)'}`),
   };
 }
 
@@ -173,7 +175,8 @@ export function fieldSettings(
   return {
     element: h('div', {}, list, looks),
     update: (settings, control) => {
-      rows(settings.map((s) => ({ ...s, control })));
+      const fixedLast = [...settings].sort((a, b) => Number(b.live) - Number(a.live));
+      rows(fixedLast.map((s) => ({ ...s, control })));
       show(looks, !control);
     },
   };

@@ -102,7 +102,7 @@ export function storeOutputs(b: Builder, scope: PtxScope, lanes: readonly States
   );
   const finished = scope.extend({ accumulators, width });
   const values = b.kernel.outputs.map((o) => finished.values(o.value));
-  const first = firstOf(body, b.near, row, b.bits);
+  const first = firstOf(scope, b.near, row);
   const { outputs } = b.frame;
   b.kernel.outputs.forEach((o, k) => {
     const size = dtypeInfo[o.type].bytes;
@@ -112,6 +112,6 @@ export function storeOutputs(b: Builder, scope: PtxScope, lanes: readonly States
       b.bits === 32
         ? body.def('d', 'mad.wide.s32', first, size, pointer)
         : body.def('d', 'mad.lo.s64', first, size, pointer);
-    emitStore(finished, o.type, values[k]!, width, address, neighbour * b.near.stride * size);
+    emitStore(finished, o.type, values[k]!, width, address, b.near.offsets[neighbour]! * size);
   });
 }

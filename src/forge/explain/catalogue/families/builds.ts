@@ -104,7 +104,7 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'quant-gpu',
-    subject: /\b(?:marlin|machete|awq|gptq|fp8|fp4|nvfp4|mxfp4|w8a8|w4a16|cutlass)\w*\b/i,
+    subject: /\b(?:marlin|machete|kv_cache_dtype|awq|gptq|fp8|fp4|nvfp4|mxfp4|w8a8|w4a16|cutlass)\w*\b/i,
     trouble: /\b(?:not supported|unsupported|requires? (?:compute|capability|sm|a? ?gpu))\b/i,
   },
   { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },

@@ -1,0 +1,76 @@
+// Where a list runs and into how large chunks it is cut: by its bytes, the memory that is free, and what fitted before.
+
+import { type DeviceId, type Runtime, Tensor } from '../index.ts';
+import { Bounded } from '../profile/bounded.ts';
+import { sizeClass } from '../profile/statistics.ts';
+import type { Sizes } from './chunk-work.ts';
+import { type ListSettings, MiB, smallBytes } from './list-call.ts';
+import type { ListOp } from './list-op.ts';
+import { Pressure, sizeFor } from './memory-size.ts';
+import { ChunkSizer } from './sizer.ts';
+
+/** Without a limit of items, a chunk has at most so many bytes: more makes nothing faster, and nothing would overlap. */
+const chunkBytes = 64 * MiB;
+
+export interface ListPlan {
+  /** Undefined where the router places each operation. */
+  readonly device: DeviceId | undefined;
+  readonly sizer: Sizes;
+  /** Null for lists that always fit: memory is not asked about. */
+  readonly pressure: Pressure | null;
+  /** What an item takes at most. */
+  readonly itemMb: number;
+  readonly memory: 'known' | 'assumed';
+}
+
+/** `groups`: positions of items of equal kind; null if all are. */
+export function planOf(
+  runtime: Runtime,
+  op: ListOp,
+  settings: ListSettings,
+  groups: readonly (readonly number[])[] | null,
+): ListPlan {
+  const kinds = groups?.map((g) => ({ bytes: op.bytesOf(g[0]!), count: g.length }));
+  const sizes = kinds ?? [{ bytes: op.bytesOf(0), count: op.first.length }];
+  const bytes = sizes.reduce((sum, s) => sum + s.bytes * s.count, 0);
+  const most = sizes.reduce((largest, s) => Math.max(largest, s.bytes), 0);
+  const itemMb = settings.mbPerItem ?? most / MiB;
+  if (bytes <= smallBytes) {
+    const sizer = new ChunkSizer({ start: settings.maxBatchSize, grow: false });
+    return { device: settings.device, sizer, pressure: null, itemMb, memory: 'known' };
+  }
+  const device = settings.device ?? deviceFor(runtime, op);
+  const { availableMb } = runtime.memory.snapshot(device);
+  const pressure = new Pressure(settings.clock, () => runtime.memory.snapshot(device).pressure);
+  const unlimited = settings.maxBatchSize === Number.MAX_SAFE_INTEGER;
+  const maxBatchSize = unlimited ? Math.max(1, Math.floor(chunkBytes / Math.max(1, most))) : settings.maxBatchSize;
+  const limits = { ...settings, maxBatchSize };
+  // What fitted is remembered per operation, size of items and device.
+  const learned = sizersOf(runtime).of(
+    `${op.name} ${sizeClass(most)} ${device}`,
+    () => new ChunkSizer({ start: Number.MAX_SAFE_INTEGER, grow: false }),
+  );
+  const sizer = {
+    next: (left: number): number =>
+      pressure.limit(Math.min(sizeFor(limits, left, availableMb, itemMb), learned.next(left))),
+    failed: (size: number): void => void learned.failed(size),
+  };
+  return { device, sizer, pressure, itemMb, memory: availableMb === null ? 'assumed' : 'known' };
+}
+
+/** Where the router would run one item of a large list. */
+function deviceFor(runtime: Runtime, op: ListOp): DeviceId | undefined {
+  const open = runtime.devices().filter((d) => d.open);
+  if (open.length === 1) return open[0]!.id;
+  const [first] = op.first;
+  if (first instanceof Tensor && first.device !== null) return first.device;
+  return runtime.routing.route(op.route, op.elementsOf(0)).device;
+}
+
+const sizers = new WeakMap<Runtime, Bounded<ChunkSizer>>();
+
+function sizersOf(runtime: Runtime): Bounded<ChunkSizer> {
+  let known = sizers.get(runtime);
+  if (!known) sizers.set(runtime, (known = new Bounded<ChunkSizer>(256)));
+  return known;
+}
