@@ -28,7 +28,8 @@ async function sample(run: () => Promise<unknown>, times: number): Promise<numbe
 async function warmed(run: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   let last = 0;
-  for (let i = 0; i < 200 && (i === 0 || performance.now() - start < warmUp); i++) last = await sample(run, 1);
+  do last = await sample(run, 1);
+  while (performance.now() - start < warmUp);
   return last;
 }
 

@@ -25,8 +25,11 @@ export interface LowerContext {
   readonly space: readonly number[];
 }
 
-const keyOf = (position: readonly Expr[], shape: readonly number[]): string =>
-  `${shape.join()}|${position.map((p) => p.id).join()}`;
+function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
 
 export class Lowering {
   readonly b = new Exprs();
@@ -42,7 +45,7 @@ export class Lowering {
   /** Positions that are others moved around their axis. */
   readonly #rolls = new Map<Expr, { readonly base: Expr; readonly shift: number; readonly size: number }>();
   /** The position in a root's shape of the element that is written: its linear position is known, and found again. */
-  #written: { readonly key: string; readonly flat: Expr } | null = null;
+  #written: { readonly at: readonly Expr[]; readonly shape: readonly number[] } | null = null;
   readonly #here: Expr;
   #inLoop = false;
 
@@ -63,12 +66,13 @@ export class Lowering {
   root(v: Vertex): Expr {
     if (v.op === 'const') return this.#constant(v);
     const at = this.reshaped(this.spacePosition(), this.#context.space, v.shape);
-    this.#written = { key: keyOf(at, v.shape), flat: this.#here };
+    this.#written = { at, shape: v.shape };
     return this.#compute(v, at, null);
   }
 
   linear(position: readonly Expr[], shape: readonly number[]): Expr {
-    if (this.#written?.key === keyOf(position, shape)) return this.#written.flat;
+    const written = this.#written;
+    if (written && sameItems(written.at, position) && sameItems(written.shape, shape)) return this.#here;
     const strides = stridesOf(shape);
     let sum: Expr = this.b.const('index', 0);
     position.forEach((p, i) => {

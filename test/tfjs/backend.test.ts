@@ -1,10 +1,12 @@
 // The backend as a user of TF.js meets it: registration, laziness, lifetimes, exchange, routing, errors.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRuntime, ForgeError } from '../../src/index.ts';
+import type { Device } from '../../src/devices/device.ts';
+import { createRuntime, ForgeError, withFaults } from '../../src/index.ts';
 import { registerBackend, type TfjsBackend } from '../../src/tfjs/index.ts';
 import { within } from '../support/time.ts';
-import { cpu, forge, tf } from './support.ts';
+import { batchOf, lstm } from './models.ts';
+import { cpu, difference, forge, tf } from './support.ts';
 
 const codeOf = async (work: () => unknown): Promise<string> => {
   try {
@@ -74,6 +76,39 @@ describe('a backend', () => {
     await null;
     expect(backend.report().pendingOps).toBe(0);
     expect(backend.toTensor(y).computed).toBe(true);
+  });
+
+  it('cuts a loop of layers at the same point every time, so that it is planned once', () => {
+    const model = lstm(tf, 8, 40, 4);
+    const x = batchOf(tf, model, 1);
+    const before = backend.report().runtime.programs;
+    tf.tidy(() => void model.predict(x).dataSync());
+    // Some forty cells of seventeen ops each, for each of two layers: the beginning, the loop, the end, and the read.
+    expect(backend.report().runtime.programs - before).toBeLessThanOrEqual(6);
+    tf.dispose([x, ...model.weights]);
+  });
+
+  it('begins with layers of convolutions while the rest is put together, where the device works beside the host', async () => {
+    const asGpu = (d: Device): Device =>
+      Object.assign(withFaults(d, { faults: [], strict: true }), { caps: { ...d.caps, host: false } });
+    const beside = await forge({ name: 'beside', runtime: { devices: ['cpu'], wrap: asGpu } });
+    const kernel = tf.ones([3, 3, 2, 1]) as tf.Tensor4D;
+    const layers = (count: number) => () => {
+      let x = tf.ones([1, 5, 5, 2]) as tf.Tensor4D;
+      for (let i = 0; i < count; i++) x = tf.relu(tf.depthwiseConv2d(x, kernel, 1, 'same').div(9)) as tf.Tensor4D;
+      return x;
+    };
+    const launches = () => beside.report().runtime.launches;
+    const start = launches();
+    const few = tf.tidy(layers(2));
+    expect(launches()).toBe(start);
+    const many = tf.tidy(layers(6));
+    expect(launches()).toBeGreaterThan(start);
+    const got = await many.data();
+    await tf.setBackend('forge');
+    expect(difference(got, await tf.tidy(layers(6)).data())).toBeLessThan(1e-6);
+    tf.dispose([few, many, kernel]);
+    await beside.close();
   });
 
   it('keeps values right when an input is disposed of while lazy work needs it', () => {
