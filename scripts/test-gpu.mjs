@@ -5,8 +5,9 @@
 //                                           suite. Then, alone on the GPU: pool, order and clocks, and a soak
 //     --soak N                              seconds of soak (0: none); 30 unless given
 //     --seed N                              of the random graphs; drawn unless given
-//   node scripts/test-gpu.mjs --sanitize    compute-sanitizer: memcheck, racecheck and synccheck over the whole case suite and over the
-//                                           routines with shared memory, in about four minutes; fails where it is not installed
+//   node scripts/test-gpu.mjs --sanitize    compute-sanitizer, in about four minutes: memcheck, racecheck and synccheck over the whole case
+//                                           suite, memcheck and racecheck over the routines with shared memory, memcheck over kernels and
+//                                           random graphs; fails where it is not installed
 //   node scripts/test-gpu.mjs PART...       some of the device tests: kernels, routines, rows, attention, cublas, matmul, ampere, epilogues,
 //                                           fast, pool, runtime, values, spans; `soak N` behind them
 //   node scripts/test-gpu.mjs --build       only bundle, into dist/gpu/, to be carried to a GPU host
@@ -47,6 +48,7 @@ async function bundle() {
     ['batch-test', 'test/gpu/batch.ts'],
     ['field', 'bench/gpu/field.ts'],
     ['everyday', 'bench/gpu/everyday.ts'],
+    ['rows', 'bench/gpu/rows.ts'],
     ['webgpu', 'test/webgpu/host.ts'],
     ['profile', 'bench/profile/main.ts'],
     ['lattice', 'test/gpu/lattice.ts'],
@@ -134,6 +136,8 @@ const tests = () => [
 const checked = (tool, command) => ['compute-sanitizer', '--tool', tool, '--error-exitcode', '9', ...command];
 const suite = (part) => node('suite.mjs', '--unpooled', '--part', part, 'cases');
 const routines = (part) => node('test.mjs', '--unpooled', '--part', part, 'routines', 'rows', 'attention', 'matmul');
+const kernels = (part) => node('test.mjs', '--unpooled', '--part', part, 'kernels');
+const graphs = (part) => node('suite.mjs', '--unpooled', '--part', part, 'fuzz', '600', seed);
 
 /** Every buffer is an allocation of its own, so that a step past its end is seen. */
 const checks = () => [
@@ -142,6 +146,8 @@ const checks = () => [
   ...['memcheck', 'racecheck', 'synccheck'].flatMap((tool) =>
     shared(`${tool} cases`, 12, 240, (part) => checked(tool, suite(part))),
   ),
+  ...shared('memcheck kernels', 6, 240, (part) => checked('memcheck', kernels(part))),
+  ...shared('memcheck graphs', 6, 240, (part) => checked('memcheck', graphs(part))),
 ];
 
 if (sanitizes && spawnSync('compute-sanitizer', ['--version']).status !== 0) {

@@ -24,8 +24,6 @@ const row = (work: string, figures: string, bound: string, met: boolean | null):
   console.log(`| ${work.padEnd(48)} | ${figures} | ${bound} | ${met === null ? '' : met ? 'met' : 'MISSED'} |`);
 };
 
-const collect = (globalThis as { gc?: () => void }).gc;
-
 const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
 
 function values(length: number, seed: number): Float32Array {
@@ -45,8 +43,6 @@ async function sides(times: number, ...works: readonly (() => unknown)[]): Promi
   const taken = works.map(() => [] as number[]);
   for (let r = 0; r < rounds; r++) {
     for (let w = 0; w < works.length; w++) {
-      // Nobody pays for what another side has left behind.
-      collect?.();
       const start = performance.now();
       for (let i = 0; i < times; i++) await works[w]!();
       taken[w]!.push((1000 * (performance.now() - start)) / times);

@@ -170,6 +170,8 @@ export async function makeWorks(rt: Runtime, rows: Rows): Promise<Work[]> {
     },
     { id: 'xor of 5', peer: null, run: () => four.xor(five[0], five[1]), bound: () => 0.005, boundText: '5 µs' },
     { id: 'xor of 100,000', peer: null, run: () => four.xor(numbers, key), bound: () => 0.06, boundText: '60 µs' },
+    // What a new array of that size costs by itself.
+    { id: 'a copy of the same 100,000', peer: null, run: async () => numbers.slice(), bound: none, boundText: '' },
     {
       id: '100,000 distinct path queries, each',
       peer: null,

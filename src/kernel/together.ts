@@ -120,6 +120,9 @@ export function lessWork(a: Together, b: Together): Together {
   return work(b) < work(a) ? b : a;
 }
 
+/** Loads of one position. */
+export const loadsEach = ({ kernel, count }: Together): number => loadsAmong(exprsOf(kernel)) / count;
+
 const loadsAmong = (exprs: ReadonlySet<Expr>): number => [...exprs].filter((e) => e.kind === 'load').length;
 
 /** All distinct expressions of a kernel. */

@@ -235,6 +235,27 @@ describe('random lists equal the loop over their items', () => {
     await rt.close();
   });
 
+  it('f64 stays f64 where the GPU has none: on the CPU, and the report says so', async (context) => {
+    const rt = await createRuntime({ devices: ['webgpu', 'cpu'] }).catch(() => null);
+    if (!rt?.devices().some((d) => d.open && d.id.startsWith('webgpu'))) {
+      await rt?.close();
+      return context.skip('no WebGPU device');
+    }
+    const [a, b] = [
+      [0, 1, 2].map((i) => Float64Array.of(1 + i, 2, 3, 1e-12)),
+      [0, 1, 2].map(() => Float64Array.of(1, 1, 1e-9, 1)),
+    ];
+    const made = await batchMatmul(a, b, { runtime: rt, shapes: [[2, 2, 2]] });
+    made.forEach((m, i) => {
+      expect(m).toBeInstanceOf(Float64Array);
+      expect([...m]).toEqual([1 + i + 2e-9, 1 + i + 2, 3 + 1e-12 * 1e-9, 3 + 1e-12]);
+    });
+    expect(made.report.device).toBe('cpu');
+    const [squares] = await batchElementwise([Float64Array.of(1 + 1e-12)], 'square', undefined, { runtime: rt });
+    expect(squares![0]).toBe((1 + 1e-12) ** 2);
+    await rt.close();
+  });
+
   it('on WebGPU', async (context) => {
     const rt = await createRuntime({ devices: ['webgpu'] }).catch((e) => {
       if (e instanceof DeviceUnavailable) return null;

@@ -4,17 +4,27 @@
 //
 // Made by `node scripts/test-gpu.mjs --build`.
 
+import { collectGarbage } from '../../src/base/garbage.ts';
 import { createRuntime } from '../../src/index.ts';
 import { compare, compareProducts } from '../batch/random-lists.ts';
 
 const lists = Number(process.argv[2] ?? 1000);
 const rt = await createRuntime({ devices: ['cuda'] });
 // What a runtime keeps for all of its batches is there after the first.
-await compare(rt, 3, false);
-const live = rt.stats().tensors;
+await compare(rt, 20, false);
+/** Tensors that nobody can reach any more are none. */
+const living = async (): Promise<number> => {
+  for (let i = 0; i < 3; i++) {
+    rt.stats();
+    await collectGarbage();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return rt.stats().tensors;
+};
+const live = await living();
 const items = await compare(rt, lists, false);
 await compareProducts(rt, Math.ceil(lists / 5));
-const left = rt.stats().tensors - live;
+const left = (await living()) - live;
 await rt.close();
 console.log(
   `${lists} random lists with ${items} items and ${Math.ceil(lists / 5)} lists of products: as each item alone; ${left} tensors left`,

@@ -139,7 +139,8 @@ export class Executor {
     this.#ready = null;
     if (!this.#closed) {
       const { crashes = 3, crashWindowMs = 600_000 } = this.#options;
-      const now = Date.now();
+      // Steady: a wall clock that is set must neither forgive crashes nor add them up.
+      const now = performance.now();
       this.#crashes.push(now);
       while (now - this.#crashes[0]! > crashWindowMs) this.#crashes.shift();
       if (this.#crashes.length >= crashes && !this.quarantined) {

@@ -101,7 +101,7 @@ export class RedisWorker implements WorkerHandle {
     this.#looking = true;
     try {
       const { redis, keys } = this.#queue;
-      await redis.hset(keys.workers, this.id, JSON.stringify({ ...this.#caps, at: Date.now() }));
+      await redis.hset(keys.workers, this.id, JSON.stringify({ ...this.#caps, at: await this.#now() }));
       const jobs = await this.#open();
       for (const [needs, over] of this.#queues(jobs)) {
         if (serves(this.#caps, needs)) this.#serve(needs);
@@ -163,9 +163,15 @@ export class RedisWorker implements WorkerHandle {
     });
   }
 
+  /** Milliseconds by the clock of Redis, the one that all machines share. */
+  async #now(): Promise<number> {
+    const [seconds, micros] = await this.#queue.redis.time();
+    return 1000 * Number(seconds) + Number(micros) / 1000;
+  }
+
   async #help(needs: Capability, over: Overflow): Promise<void> {
     const { redis, keys } = this.#queue;
-    const now = Date.now();
+    const now = await this.#now();
     const others = Object.values(await redis.hgetall(keys.workers)).map(
       (text) => JSON.parse(text) as WorkerCaps & { at: number },
     );

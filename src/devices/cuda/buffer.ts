@@ -7,7 +7,8 @@ import type { Stretch } from './stretches.ts';
 export class CudaBuffer implements DeviceBuffer, Located {
   readonly bytes: number;
   readonly collected = false;
-  readonly block: Stretch | null;
+  /** Changes when all bytes are written anew somewhere else: see `CudaDevice.write`. */
+  block: Stretch | null;
   /** Below zero once released. */
   address: number;
   /** The end of a copy that the next kernel must wait for, as an event; 0 if there is none. */

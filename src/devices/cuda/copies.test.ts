@@ -83,8 +83,56 @@ describe('copies beside computations', () => {
     device.release(x);
     const again = device.allocate(MiB);
     ffi.calls.length = 0;
-    device.write(again, new Uint8Array(MiB));
+    // Part of it: what is not written stays, so it stays where it is.
+    device.write(again, new Uint8Array(MiB / 2));
     expect(ffi.names(['cuEventCreate']).slice(0, 2)).toEqual(['cuEventRecord', 'cuStreamWaitEvent']);
+  });
+
+  it('a whole buffer is written where no work is busy, if there is room: the copy and the host wait for nothing', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar(MiB / 4));
+    const [x, y] = [device.allocate(MiB), device.allocate(MiB)];
+    device.launch(p, [x, y], [1]);
+    const at = (x as { address?: number }).address;
+    device.release(x);
+    const again = device.allocate(MiB);
+    expect((again as { address?: number }).address).toBe(at);
+    const { inUse } = device.pool();
+    const order = new StreamOrder(() => []);
+    ffi.calls.length = 0;
+    device.write(again, new Uint8Array(MiB).fill(7));
+    expect(ffi.names()).not.toContain('cuStreamWaitEvent');
+    expect((again as { address?: number }).address).not.toBe(at);
+    expect(device.pool().inUse).toBe(inUse);
+    expect((await device.read(again))[MiB - 1]).toBe(7);
+    for (const call of ffi.calls) order.see(call);
+    expect(order.races).toEqual([]);
+    // Where there is no other room it waits.
+    const rest: DeviceBuffer[] = [];
+    const fill = (): void => {
+      for (;;) rest.push(device.allocate(MiB));
+    };
+    expect(fill).toThrow(/no room/);
+    device.launch(p, [rest[0]!, y], [1]);
+    ffi.calls.length = 0;
+    device.write(rest[0]!, new Uint8Array(MiB));
+    expect(ffi.names()).toContain('cuStreamWaitEvent');
+  });
+
+  it('wait for the work that made their bytes, not for what is enqueued behind it', async () => {
+    const { ffi, device } = await open();
+    const p = device.prepare(addScalar((4 * MiB) / 4));
+    const [x, first, second] = [device.allocate(4 * MiB), device.allocate(20 * MiB), device.allocate(20 * MiB)];
+    // Works on 24 MiB each: behind the second of them a point is set.
+    device.launch(p, [x, first], [1]);
+    device.launch(p, [x, second], [1]);
+    const points = ffi.calls.filter((c) => c.name === 'cuEventRecord').map((c) => c.args[0]);
+    expect(points).toHaveLength(1);
+    for (let i = 0; i < 3; i++) device.launch(p, [x, x], [1]);
+    ffi.calls.length = 0;
+    void device.read(second);
+    const waits = ffi.calls.filter((c) => c.name === 'cuStreamWaitEvent').map((c) => c.args[1]);
+    expect(waits).toEqual(points);
   });
 
   it('a block that is handed out while a copy reads it, for lack of other room, is written behind that copy', async () => {

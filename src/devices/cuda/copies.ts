@@ -13,7 +13,7 @@ import { type PinnedPool, UploadRing } from './transfer.ts';
 import { spinMs, type Waits, whenDone } from './waits.ts';
 
 /** Copies of at least this size go through a stream of their own. */
-const largeCopy = 256 * 1024;
+export const largeCopy = 256 * 1024;
 
 /** Copies up to this size are done before the event loop has turned a few times. */
 const quickCopy = 2 ** 20;

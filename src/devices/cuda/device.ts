@@ -25,7 +25,7 @@ import { needsOf, tooSmall } from '../fit.ts';
 import { CudaBuffer } from './buffer.ts';
 import type { CubinStore } from './cache.ts';
 import { Compiler } from './compile.ts';
-import { Copies } from './copies.ts';
+import { Copies, largeCopy } from './copies.ts';
 import type { Driver } from './driver.ts';
 import { EventPool, isDone } from './events.ts';
 import { record } from './graphs.ts';
@@ -56,6 +56,9 @@ export interface CudaServices {
 }
 
 const nonBlocking = 1;
+
+/** Blocks that are looked at for one that no work is busy with. */
+const mostBusy = 4;
 
 export class CudaDevice implements Device {
   readonly id: string;
@@ -151,7 +154,32 @@ export class CudaDevice implements Device {
   write(dst: DeviceBuffer, bytes: Uint8Array, offset = 0): void {
     this.#enter();
     const b = this.#live(dst);
+    if (bytes.length === b.bytes && bytes.length >= largeCopy) this.#intoIdle(b);
     if (bytes.length > 0) this.#copies.upload(b, offset, bytes);
+  }
+
+  /**
+   * Bytes that are all written anew go where no enqueued work is busy, if there is such a place: else the copy would wait for that work,
+   * and with it the host, whose memory for copies is small.
+   */
+  #intoIdle(b: CudaBuffer): void {
+    if (b.used <= this.#progress.done || b.fence !== 0 || !b.block) return;
+    const busy: Stretch[] = [];
+    let idle: Stretch | null = null;
+    while (idle === null && busy.length < mostBusy) {
+      const block = this.#pool.allocate(b.bytes);
+      if (!block) break;
+      if (block.used <= this.#progress.done) idle = block;
+      else busy.push(block);
+    }
+    if (idle) {
+      b.block.used = b.used;
+      busy.push(b.block);
+      b.block = idle;
+      b.address = idle.address;
+      b.used = idle.used;
+    }
+    for (const block of busy) this.#pool.release(block);
   }
 
   async read(

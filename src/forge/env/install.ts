@@ -118,7 +118,9 @@ export async function lock(
 ): Promise<number> {
   const tools = (['uv', 'pixi'] as const).filter((tool) => wanted.includes(tool) && port.has(tool));
   if (tools.length === 0) {
-    output.warn('\nNothing is locked: neither uv nor pixi is here with its file.\n');
+    output.warn(
+      '\nNothing is locked: that takes uv and pyproject.toml, or pixi and pixi.toml. Install one of the two.\n',
+    );
     return 1;
   }
   for (const tool of tools) {

@@ -50,9 +50,9 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
   protected borrowed: BorrowReport | null = null;
   readonly #auxiliary = new Auxiliary(this.options.auxMemoryMb * MiB);
   #kernels = new WalkKernels(this.grid, this.mask);
-  /** Loans that are not over, and what ends them. */
+  /** Loans that are not over, and what ends them; made with the first. */
   readonly #loans = new Set<Promise<unknown>>();
-  readonly #stop = new AbortController();
+  #stop: AbortController | null = null;
 
   /** Walks of `length` steps from s to t, modulo 2^64 or 2^32. Exact counts of shortest paths: `countShortestPaths`. */
   async countWalks(s: number, t: number, length: number, o: WalkOptions = {}): Promise<bigint> {
@@ -175,6 +175,7 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
       const own = rt.device(this.session.chosen(rt, 'path_finding', where)).caps.dtypes.has('u64');
       throw this.#tooSmall(loan, this.#needed(kindOfWords(loan, own), length), 'nothing');
     }
+    const stop = (this.#stop ??= new AbortController()).signal;
     const { value, report } = await rt.memory.borrow<bigint[]>(
       buffers,
       (memory, clean) => {
@@ -189,7 +190,7 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
         return walkProgram({ ...loan, words: kernels.of(rt, pinned, kind, seed) })(fit, clean);
       },
       {
-        signal: signal ? AbortSignal.any([signal, this.#stop.signal]) : this.#stop.signal,
+        signal: signal ? AbortSignal.any([signal, stop]) : stop,
         plain: loan.plain,
       },
     );
@@ -234,8 +235,10 @@ export abstract class LatticeCatalytic extends LatticeDataWork {
   }
 
   protected override async stopWork(): Promise<void> {
-    this.#stop.abort(this.session.disposed('dispose'));
-    await Promise.allSettled(this.#loans);
+    if (this.#loans.size > 0) {
+      this.#stop?.abort(this.session.disposed('dispose'));
+      await Promise.allSettled(this.#loans);
+    }
     this.#auxiliary.free();
   }
 }

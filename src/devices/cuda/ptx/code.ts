@@ -31,6 +31,8 @@ export class EntryPoint {
   readonly shared: SharedArray[] = [];
   /** A register with the number 1 that the assembler does not know: sums of words as products with it, see `alu.ts`. */
   one: string | null = null;
+  /** What it writes does not stay in the cache: nothing else has to leave it for that. */
+  writesPast = false;
   readonly #counts: Record<RegKind, number> = { p: 0, h: 0, r: 0, d: 0, f: 0, g: 0 };
   #labels = 0;
 

@@ -119,9 +119,15 @@ export function shuffle(
   }
 }
 
-/** The value of the lane whose number differs in the bits of `mask`, a register. */
-export function shuffleBy(block: Block, kind: 'r' | 'd', value: string, mask: string): string {
-  const move = (r: string): string => block.def('r', 'shfl.sync.bfly.b32', r, mask, 31, '0xffffffff');
+/** The value of the lane whose number differs in the bits of a register, or (`idx`) is in it. */
+export function shuffleBy(
+  block: Block,
+  kind: 'r' | 'd',
+  value: string,
+  lane: string,
+  mode: 'bfly' | 'idx' = 'bfly',
+): string {
+  const move = (r: string): string => block.def('r', `shfl.sync.${mode}.b32`, r, lane, 31, '0xffffffff');
   if (kind === 'r') return move(value);
   const [low, high] = [block.entry.reg('r'), block.entry.reg('r')];
   block.emit(`mov.b64 {${low}, ${high}}, ${value}`);

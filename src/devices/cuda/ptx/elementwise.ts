@@ -43,6 +43,9 @@ const mostOperations = 2400;
 const manyLoads = 8;
 const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2, 8: 2 };
 
+/** Results of so many bytes are not in the cache any more when somebody reads them (8192² sums of f32: 77 µs, written past it 62). */
+const cacheBytes = 64 * 2 ** 20;
+
 /** Of the cache: what a warp reads of one row should fill it. */
 const lineBytes = 128;
 
@@ -71,11 +74,13 @@ export function chooseTiling(kernel: Kernel, operations: number, target: Target)
   // Small arrays need threads more than long ones need vectors.
   while (vector > 1 && total / vector < threads * target.processors && vector * widest > 8) vector /= 2;
   // One vector of 16 bytes per thread is best (measured: 34.9 µs against 36.2 with two and 36.9 with four, 16M u32 in
-  // place); narrower loads are repeated until a thread has as many bytes in flight.
+  // place); narrower loads are repeated until a thread has as many bytes in flight. Looked-up elements are waited for twice, for where
+  // they are and for themselves, and are repeated too (1M rows of 64 out of a table: 120 µs with one, 99 with four).
+  const waits = looksUp(kernel);
   let unroll = 1;
   while (
     unroll < 4 &&
-    vector * unroll * widest < 16 &&
+    (waits || vector * unroll * widest < 16) &&
     operations * vector * unroll * 2 <= 600 &&
     total >= threads * vector * unroll * 2 * target.processors * 4
   ) {
@@ -84,12 +89,17 @@ export function chooseTiling(kernel: Kernel, operations: number, target: Target)
   return { vector, unroll: target.tuning?.unroll ?? unroll, threads };
 }
 
+/** Whether where elements are read depends on other elements. */
+const looksUp = (kernel: Kernel): boolean =>
+  reachable(rootsOf(kernel)).some((e) => e.kind === 'load' && reachable([e.index]).some((x) => x.kind === 'load'));
+
 export function renderElementwise(near: Together, target: Target): Rendered {
   const { kernel, count } = near;
   const exprs = reachable(rootsOf(kernel));
   const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, exprs);
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits);
+  entry.writesPast = count * sizeOf(kernel.space) * dtypeInfo[kernel.outputs[0]!.type].bytes >= cacheBytes;
   if (mixesWords(exprs)) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
   const tiling = chooseTiling(kernel, exprs.length / count, target);
   const { vector, threads } = tiling;

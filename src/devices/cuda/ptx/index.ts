@@ -2,16 +2,19 @@
 
 import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone, lessWork } from '../../../kernel/together.ts';
+import { alone, lessWork, loadsEach } from '../../../kernel/together.ts';
 import { moduleText } from './code.ts';
 import { crossingOf, renderCrossing } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
 import { neighboursOf } from './neighbours.ts';
-import { planesOf, renderPlanes } from './planes.ts';
+import { planesOf, renderPlanes, runOf } from './planes.ts';
 import { renderReduction } from './reduce.ts';
 import type { Target } from './target.ts';
 
 export type { Rendered } from './elementwise.ts';
+
+/** So much less must be left to read. */
+const fewer = 0.75;
 
 export function renderKernel(kernel: Kernel, target: Target): Rendered {
   const stencil = neighboursOf(kernel, target);
@@ -22,7 +25,9 @@ export function renderKernel(kernel: Kernel, target: Target): Rendered {
   const crossing = crossingOf(kernel, target);
   if (crossing) return renderCrossing(kernel, crossing, target);
   const planes = planesOf(kernel);
-  return planes ? renderPlanes(kernel, planes, target) : renderElementwise(near, target);
+  // Boxes of neighbours along two axes read less than runs of planes do, where each position reads much.
+  const boxed = planes && stencil && loadsEach(stencil) < fewer * loadsEach(runOf(kernel, planes));
+  return planes && !boxed ? renderPlanes(kernel, planes, target) : renderElementwise(near, target);
 }
 
 export const kernelModule = (rendered: Rendered, target: Target): string => moduleText(target, [rendered.text]);

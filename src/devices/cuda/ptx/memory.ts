@@ -212,7 +212,8 @@ export function storeElement(
   storeChunk(c.block, type, [toMemory(c, type, value)], register, offset, op);
 }
 
-const globalStore = (block: Block): string => (block.entry.target.tuning?.streaming ? 'st.global.cs' : 'st.global');
+const globalStore = ({ entry }: Block): string =>
+  entry.writesPast || entry.target.tuning?.streaming ? 'st.global.cs' : 'st.global';
 
 function loadChunk(
   scope: PtxScope,

@@ -41,6 +41,8 @@ describe('neighbours that a thread computes together', () => {
     // Four cells along the third axis are one thread's.
     expect(tileOf(of([32, 32, 32, 64]), wish)).toEqual([4, 4, 2, 8]);
     expect(tileOf(of([64, 64, 64], [32]), { threads: 32, vector: 1, lanes: 1 })).toEqual([4, 4, 2]);
+    // Layers of boxes are thin where the planes between them would not stay in the device's cache.
+    expect(tileOf(of([256, 128, 128, 64]), wish)![0]).toBeLessThanOrEqual(2);
     // Axes that no power of two divides stay as they are.
     expect(tileOf(of([27, 25, 36, 64]), wish)).toBeNull();
     expect(tileOf(alone(stencil([32, 32, 32, 64], [])), wish)).toBeNull();

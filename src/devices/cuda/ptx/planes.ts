@@ -63,6 +63,10 @@ export function planesOf(kernel: Kernel): Planes | null {
   return { count, elements, run, group };
 }
 
+/** The planes of one thread as neighbours. */
+export const runOf = (kernel: Kernel, { run }: Planes): Together =>
+  run === 1 ? alone(kernel) : together(alone(kernel), 0, run);
+
 /** Whether a position lies in another plane than the element: a constant number of them away, or a number that depends on where it is. */
 function leavesPlane(index: Expr, elements: number): boolean {
   const { offset, terms } = linear(index);
@@ -130,7 +134,7 @@ export function renderPlanes(kernel: Kernel, planes: Planes, target: Target): Re
       place(alone(kernel), rest, p, p);
     }
   }
-  const near = run === 1 ? alone(kernel) : together(alone(kernel), 0, run);
+  const near = runOf(kernel, planes);
   place(near, full, at, full.block.def(kind, `mul.lo.${s}`, at, run));
   full.block.emit('ret');
   body.append(full.block);

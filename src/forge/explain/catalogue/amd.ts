@@ -50,6 +50,7 @@ export const amdClasses: readonly ErrorClass[] = [
       code(/Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES|HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed/),
       phrase(/is not member of "(?:render|video)" group|user is not in the (?:render|video) group/i),
     ],
+    explains: ['hip-none'],
     cause: ({ got }) =>
       got.why && !/permi/i.test(got.why)
         ? `/dev/kfd answers "${got.why}": the kernel driver and the ROCm libraries do not fit, or the GPU is not one that ROCm computes on.`

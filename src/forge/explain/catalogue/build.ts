@@ -17,7 +17,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The compiler does not know the architecture of the GPU',
     patterns: [
-      capture(/Unsupported gpu architecture 'compute_(?<cc>\d+\w?)'/i),
+      capture(/Unsupported gpu architecture '(?:compute|sm)_(?<cc>\d+[a-z]?)/i),
       capture(/PTX \.?version (?<ptx>[\d.]+) does not support \.?target '?(?<sm>sm_\w+)/i),
       capture(/nvcc fatal\s*: Value '(?<cc>[\w,=]+)' is not defined for option 'gpu-(?:architecture|code)'/i),
       capture(/ptxas fatal\s*:[^\n]*'?(?<sm>sm_\d+\w?)'?/i),
@@ -310,7 +310,7 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'CMake finds no GPU to build for',
     patterns: [
       phrase(
-        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?:native|all|all-major|)'/i,
+        /CUDA_ARCHITECTURES is set to "native", but no NVIDIA GPU was detected|Failed to detect a default CUDA architecture|CUDA_ARCHITECTURES is empty|Cannot find CUDA architecture|Unsupported gpu architecture 'compute_(?!\d)/i,
       ),
     ],
     explains: ['build-failed'],

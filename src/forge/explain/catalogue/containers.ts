@@ -193,7 +193,7 @@ export const containerClasses: readonly ErrorClass[] = [
       ),
       phrase(/If this is a GPU node, did you/i),
       phrase(
-        /nvidia-device-plugin[^\n]*(?:error|failed|Incompatible (?:strategy|platform))|Detected non-NVML platform/i,
+        /nvidia-device-plugin[^\n]*(?:error|failed|Incompatible (?:strategy|platform))|Detected non-NVML platform|Failed to start nvml with error/i,
       ),
       capture(
         /(?:\/run\/nvidia\/driver|nvidia-driver-daemonset|gpu-operator)[^\n]*(?:no such file|failed|error|not found|CrashLoop)|error mounting \S*(?:nvidia|libcuda)\S*/i,

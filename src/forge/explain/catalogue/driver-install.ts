@@ -135,6 +135,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/The Nouveau kernel driver is currently in use by your system/i),
       capture(/Kernel driver in use: nouveau/i),
+      phrase(/NVIDIA probe routine was not called|obtained ownership of the NVIDIA device/i),
       capture(/NVRM:[^\n]*(?:already bound to|conflicting with)[^\n]*nouveau/i),
     ],
     explains: ['smi-no-comm'],
@@ -177,7 +178,7 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     title: 'This driver does not know the GPU',
     patterns: [
       capture(/is supported (?:through|by) the NVIDIA (?<branch>\d{3})\.xx Legacy drivers/i),
-      phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU) found/i),
+      phrase(/ignoring the legacy GPU|NVRM: No NVIDIA (?:graphics adapter|GPU)s? (?:found|probed)/i),
       capture(/do not appear to have an NVIDIA GPU supported by the (?<driver>[\d.]+)/i),
       capture(/NVIDIA GPU[^\n]{0,100}not supported by the (?:NVIDIA )?(?<driver>\d{3}[\d.]*)[^\n]{0,20}driver/i),
       phrase(/could not find compatible graphics hardware|no compatible (?:NVIDIA )?hardware (?:was )?found/i),

@@ -141,9 +141,7 @@ export const driverClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/GPU is lost\b|GPU has fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
-      code(
-        /NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine (?:was not called|failed))/i,
-      ),
+      code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
       symptom(/\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)/i),
       symptom(/\[nvidia-drm\][^\n]*(?:Failed|ERROR)|nvidia-modeset: ERROR|nvidia-gpu [^\n]*timeout/i),

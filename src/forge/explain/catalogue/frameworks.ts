@@ -200,7 +200,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'information',
     title: 'A notice of TensorFlow that does no harm',
     patterns: [
-      symptom(/Unable to register cu(?:DNN|FFT|BLAS) factory/i),
+      symptom(/Unable to register (?:cu(?:DNN|FFT|BLAS)[/, ]*)+ ?factory/i),
       symptom(/TF-TRT Warning: Could not find TensorRT|Cannot dlopen some TensorRT libraries/i),
       symptom(/successful NUMA node read from SysFS had negative value/i),
       symptom(/Could not load dynamic library 'libnvinfer/i),
@@ -285,6 +285,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(
         /Illegal instruction \(core dumped\)|exit status 0xc000001d|signal: illegal instruction|exited with signal SIGILL/i,
       ),
+      capture(/CPU (?:does not|doesn't) (?:have|support) (?<set>AVX\w*|FMA|SSE\w*)/i),
       capture(/compiled to use (?<set>AVX\w*|FMA)[^\n]*instructions, but these aren't available/i),
     ],
     explains: ['ollama-runner'],

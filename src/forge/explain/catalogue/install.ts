@@ -27,6 +27,7 @@ export const installClasses: readonly ErrorClass[] = [
         /Distribution `(?<package>[\w.-]+==[\w.+]+)[^`]*` can't be installed because it doesn't have a source distribution or wheel for the current platform/i,
       ),
       phrase(/doesn't have a source distribution or wheel for the current platform/i),
+      phrase(/does not (?:currently )?(?:build|provide|publish|have) (?:\w+ )?wheels for/i),
       capture(/(?<package>\S+\.whl) is not a supported wheel on this platform/i),
       capture(
         new RegExp(
@@ -220,6 +221,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         /(?<what>__cuda[^\n]{0,20}),? (?:but|which|is) (?:there are no|conflicts|missing)|feature:\|@\/linux-64::__cuda/i,
       ),
+      capture(/package (?<what>\S+) has constraint [^\n]* conflicting with/i),
       symptom(/Solving environment: failed/i),
     ],
     cause: ({ got }) =>

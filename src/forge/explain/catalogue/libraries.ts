@@ -266,6 +266,8 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
       phrase(/Unknown Provider Type: \w+ExecutionProvider/i),
+      capture(/(?<provider>\w+) execution provider is not (?:enabled|supported|available) in this build/i),
+      capture(/\bat [\w.]*OnnxRuntime\.SessionOptions\.AppendExecutionProvider_(?<provider>\w+)/i),
       phrase(
         /multiple onnxruntime packages are installed|Require cuDNN \d[\d.*]* and CUDA \d|CUDA_PATH is set but CUDA/i,
       ),
@@ -316,6 +318,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
       ),
       phrase(/(?:CUDA|ROCm|XPU|HIP) Setup failed despite (?:CUDA|ROCm|XPU|HIP|GPU) being available/i),
+      phrase(/Found duplicate \[?'?libcudart\.so|We select the PyTorch default libcudart/i),
       capture(/(?<library>libbitsandbytes_(?:cuda|rocm|cpu)\d*\w*\.(?:so|dll))/i),
       phrase(
         /bitsandbytes[^\n]{0,60}(?:compiled without GPU support|CUDA (?:binary|version|setup))|Could not find the bitsandbytes/i,

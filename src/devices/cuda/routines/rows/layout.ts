@@ -1,13 +1,17 @@
 // How a stack of rows lies over the threads of a device.
 //
-// A thread has the same few places of every row. Rows are many, so a block stays and takes one row after the other: while it computes
-// one, the next is on its way into registers. Otherwise a multiprocessor reads while it has nothing to compute, and computes while
-// nothing is read: a softmax of 4096² took 55 µs where reading and writing alone take 35.
+// A thread has the same few places of every row. Where much is computed of an element, a block stays and takes one row after the other:
+// while it computes one, the next is on its way into registers. Otherwise a multiprocessor reads while it has nothing to compute, and
+// computes while nothing is read: a softmax of 4096² took 50 µs and takes 41, where reading and writing alone take 36. Where little is
+// computed, many blocks with a row each overlap by themselves (a layer norm of 4096²: 36 µs, with blocks that stay 41), and threads that
+// read several vectors at once are better than more of them (an RMS norm of 8192 x 4096 in bf16: 38 µs by 128 threads, 44 by 512).
 
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import type { Kernel, Rows } from '../../../../kernel/kernel.ts';
 import { isColumnLoad, isElementLoad, loadsOf } from '../../../../kernel/rows.ts';
+import { rootsOf } from '../../ptx/shape.ts';
 import type { Target } from '../../ptx/target.ts';
+import { reachable } from '../../ptx/values.ts';
 
 export interface Layout {
   /** Threads of one row: a warp, or a whole block. */
@@ -22,14 +26,15 @@ export interface Layout {
   readonly resident: number;
 }
 
-/** Threads of a row where every block has one row, and where blocks stay. */
-const mostThreads = { once: 512, staying: 1024 } as const;
-/** Registers that a thread holds of a row where blocks stay. */
-const heldRegisters = 16;
+/** Threads of a row where every block has one row, by the bytes of the widest operand: f64 takes more code for each element. */
+const mostThreads = (widest: number): number => (widest === 8 ? 1024 : 512);
+/** Operations on an element from which it is much: a softmax has more, a layer norm fewer. */
+const heavyFrom = 100;
 /** Shorter rows are read fast enough by many blocks at a time. */
 const shortest = 2048;
-/** Threads of a multiprocessor that stay: each has 64 registers, for the elements of two rows and what is computed of them. */
-const stayingThreads = 1024;
+/** Elements of a row that a thread of a staying block holds, and threads of a multiprocessor that have registers for two rows of them. */
+const heldElements = 16;
+const stayingThreads = { few: 768, many: 1024 } as const;
 
 export function layoutOf(stack: Rows, target: Target): Layout {
   const { columns } = stack;
@@ -39,29 +44,32 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   let vector = Math.min(16 / widest, 8);
   // A vector must not run over the end of a row, nor of its innermost axis.
   while (vector > 1 && stack.stages.some(({ kernel }) => innermost(kernel) % vector !== 0)) vector /= 2;
-  const stays = columns >= shortest && vector > 1;
   const { threads: asked, resident: wanted } = target.tuning?.rows ?? {};
-  const most = asked ?? mostThreads[stays ? 'staying' : 'once'];
-  const each =
-    stays && asked === undefined ? Math.max(vector, heldRegisters / Math.max(1, registersOf(stack))) : vector;
+  const stays = asked === undefined && columns >= shortest && vector === 4 && isHeavy(stack) && operandsOf(stack) === 1;
+  const most = asked ?? (stays ? 1024 : mostThreads(widest));
   let group = 32;
+  const heavy = isHeavy(stack);
+  const each = stays ? heldElements : asked !== undefined || heavy ? vector : vector * (widest < 4 ? 4 : 2);
   while (group < most && group * each < columns) group *= 2;
   const threads = group === 32 ? 256 : group;
-  const resident = wanted ?? (stays ? stayingThreads / threads : 0);
+  const staying = stayingThreads[threads > 256 ? 'many' : 'few'] / threads;
+  const resident = wanted ?? (stays ? staying : 0);
   return { group, threads, vector, places: Math.ceil(columns / (group * vector)), turned: false, resident };
 }
 
-/** Registers that an element takes: one or two for each operand of whole rows. */
-function registersOf({ stages }: Rows): number {
-  const held = new Map<number, number>();
+const isHeavy = ({ stages }: Rows): boolean =>
+  stages.reduce((n, { kernel }) => n + reachable(rootsOf(kernel)).length, 0) >= heavyFrom;
+
+/** Operands of whole rows. */
+function operandsOf({ stages }: Rows): number {
+  const held = new Set<number>();
   for (const { kernel, sources } of stages) {
     for (const load of loadsOf(kernel)) {
       const source = sources[load.slot]!;
-      if ('buffer' in source && isElementLoad(load, kernel))
-        held.set(source.buffer, Math.max(1, dtypeInfo[load.type].bytes / 4));
+      if ('buffer' in source && isElementLoad(load, kernel)) held.add(source.buffer);
     }
   }
-  return [...held.values()].reduce((sum, n) => sum + n, 0);
+  return held.size;
 }
 
 /** Whether what is held of rows lies in columns. */

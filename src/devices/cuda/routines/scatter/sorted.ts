@@ -1,14 +1,14 @@
 // Many updates whose order matters: they are sorted by their target, stably, and runs of equal targets are folded in order.
 //
 // A thread folds a chunk of the sorted updates. A run that begins and ends in a chunk is folded from its target's value on, as the loop
-// does that scattering is defined as. Of a run that goes on into further chunks, each chunk folds its part, and a warp puts the parts
+// does that scattering is defined as. Of a run that goes on into further chunks, each chunk folds its part, and the parts are put
 // together: a run of a million updates takes no longer than many short ones. Where chunks begin and which part comes when depends on
 // sizes and positions alone, so nothing depends on timing.
 
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import { identityOf } from '../../../../kernel/identity.ts';
 import type { Scatter } from '../../../../kernel/kernel.ts';
-import { shuffle } from '../../ptx/combine.ts';
+import { shuffle, shuffleBy } from '../../ptx/combine.ts';
 import type { Target } from '../../ptx/target.ts';
 import type { Argument } from '../../step.ts';
 import { blocksFor, Kit, Layout } from '../kit.ts';
@@ -217,7 +217,13 @@ function foldChunks(sorted: Sorted): Part {
   return kit.finish([blocksFor(chunks * columnsOf(s), threads), 1, 1], threads);
 }
 
-/** A warp for each chunk and column: of the chunk's last run, if it began there and goes on, the parts of further chunks. */
+/** Further chunks of a run that one thread goes through by itself. */
+const fewChunks = 8;
+
+/**
+ * A thread for each chunk and column: of the chunk's last run, if it began there and goes on, it joins the parts of further chunks. Long
+ * runs are joined by the whole warp, one after the other.
+ */
 function joinRuns(sorted: Sorted): Part {
   const { s, chunks } = sorted;
   const type = sumType(s);
@@ -226,21 +232,25 @@ function joinRuns(sorted: Sorted): Part {
   const { kit } = view;
   const { b } = kit;
   const [before, onward] = [kit.pointer(sorted.before), kit.pointer(sorted.onward)];
-  const warp = b.def('d', 'shr.u64', kit.globalThread(threads), 5);
-  kit.exitWhen(b.def('p', 'setp.ge.u64', warp, (chunks - 1) * columns));
-  const { of: chunk, column } = view.seen(warp);
-  const first = (c: string): string => view.key(b.def('d', 'mul.lo.u64', c, chunkLength(s)));
+  const all = (chunks - 1) * columns;
+  const thread = kit.globalThread(threads);
+  const { of: chunk, column } = view.seen(thread);
   const following = b.def('d', 'add.u64', chunk, 1);
-  const key = first(following);
-  const begin = b.def('d', 'mul.lo.u64', chunk, chunkLength(s));
-  const last = b.def('d', 'add.u64', begin, chunkLength(s) - 1);
-  kit.exitWhen(b.def('p', 'setp.ne.u64', view.key(last), key));
-  kit.when(b.def('p', 'setp.gt.u64', begin, 0), () => {
-    kit.exitWhen(view.equal(view.key(b.def('d', 'sub.u64', begin, 1)), key));
+  const first = (c: string): string => view.key(b.def('d', 'mul.lo.u64', c, chunkLength(s)));
+  const key = b.def('d', 'mov.u64', 0);
+  const goesOn = b.def('p', 'setp.ne.u32', 0, 0);
+  kit.when(b.def('p', 'setp.lt.u64', thread, all), () => {
+    b.set(key, 'mov.u64', first(following));
+    const begin = b.def('d', 'mul.lo.u64', chunk, chunkLength(s));
+    b.set(goesOn, 'setp.eq.u64', view.key(b.def('d', 'add.u64', begin, chunkLength(s) - 1)), key);
+    const later = b.def('p', 'setp.gt.u64', begin, 0);
+    kit.when(b.def('p', 'and.pred', goesOn, later), () => {
+      b.set(goesOn, 'setp.ne.u64', view.key(b.def('d', 'sub.u64', begin, 1)), key);
+    });
   });
   // The first chunk behind those that begin with the run: found by halves.
   const low = b.def('d', 'add.u64', following, 1);
-  const high = b.def('d', 'mov.u64', chunks);
+  const high = b.def('d', 'selp.b64', chunks, low, goesOn);
   kit.while(
     () => b.def('p', 'setp.lt.u64', low, high),
     () => {
@@ -251,23 +261,45 @@ function joinRuns(sorted: Sorted): Part {
       kit.when(beyond, () => b.set(high, 'mov.u64', middle));
     },
   );
+  const partAt = (of: string, its: string): string => (columns === 1 ? of : b.def('d', 'mad.lo.u64', of, columns, its));
+  const fold = (sum: string, from: string, to: string, step: number, its: string): void => {
+    const c = b.def('d', 'mov.u64', from);
+    kit.while(
+      () => b.def('p', 'setp.lt.u64', c, to),
+      () => {
+        kit.assign(type, sum, combined(kit, s, sum, kit.load(type, before, partAt(c, its))));
+        b.set(c, 'add.u64', c, step);
+      },
+    );
+  };
+  const isLong = b.def('p', 'setp.gt.u64', b.def('d', 'sub.u64', low, following), fewChunks);
+  const long = b.def('p', 'and.pred', goesOn, isLong);
+  const short = b.def('p', 'and.pred', goesOn, b.def('p', 'not.pred', isLong));
+  kit.when(short, () => {
+    const sum = kit.variable(type, kit.load(type, onward, thread));
+    fold(sum, following, low, 1, column);
+    view.store(key, sum);
+  });
+  const waiting = b.def('r', 'vote.sync.ballot.b32', long, '0xffffffff');
   const lane = kit.special('laneid');
   const op = s.combine === 'set' ? 'sum' : s.combine;
-  const sum = kit.variable(type, kit.constant(type, identityOf(op, type)));
-  const c = b.def('d', 'add.u64', following, kit.wide(lane));
-  const partAt = (of: string): string => (columns === 1 ? of : b.def('d', 'mad.lo.u64', of, columns, column));
   kit.while(
-    () => b.def('p', 'setp.lt.u64', c, low),
+    () => b.def('p', 'setp.ne.u32', waiting, 0),
     () => {
-      kit.assign(type, sum, combined(kit, s, sum, kit.load(type, before, partAt(c))));
-      b.set(c, 'add.u64', c, 32);
+      const whose = b.def('r', 'bfind.u32', waiting);
+      b.set(waiting, 'xor.b32', waiting, b.def('r', 'shl.b32', 1, whose));
+      const [from, to, its] = [following, low, column].map((v) =>
+        v === '0' ? v : shuffleBy(b, 'd', v, whose, 'idx'),
+      ) as [string, string, string];
+      const sum = kit.variable(type, kit.constant(type, identityOf(op, type)));
+      fold(sum, b.def('d', 'add.u64', from, kit.wide(lane)), to, 32, its);
+      for (let distance = 16; distance >= 1; distance /= 2) {
+        kit.assign(type, sum, combined(kit, s, sum, shuffle(b, kit.kind(type), sum, distance)));
+      }
+      kit.when(b.def('p', 'setp.eq.u32', lane, whose), () => {
+        view.store(key, combined(kit, s, kit.load(type, onward, thread), sum));
+      });
     },
   );
-  for (let distance = 16; distance >= 1; distance /= 2) {
-    kit.assign(type, sum, combined(kit, s, sum, shuffle(b, kit.kind(type), sum, distance)));
-  }
-  kit.when(b.def('p', 'setp.eq.u32', lane, 0), () => {
-    view.store(key, combined(kit, s, kit.load(type, onward, warp), sum));
-  });
-  return kit.finish([blocksFor((chunks - 1) * columns * 32, threads), 1, 1], threads);
+  return kit.finish([blocksFor(all, threads), 1, 1], threads);
 }

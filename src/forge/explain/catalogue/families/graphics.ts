@@ -6,7 +6,7 @@ import { ABSENT, FAILED, FAULT } from './words.ts';
 export const graphics: readonly Family[] = [
   {
     code: 'webgpu-no-adapter',
-    subject: /\badapters?\b/i,
+    subject: /^(?!.*\b(?:NVRM|LoRA|PEFT|network|ethernet|tokenizer|model)\b).*\badapters?\b/i,
     trouble:
       /\b(?:no|none|not|null|unable|failed|without)\b[^\n]*\b(?:gpu|wgpu|webgpu|graphics|suitable|found|adapter)/i,
   },
