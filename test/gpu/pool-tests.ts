@@ -66,7 +66,9 @@ export async function poolTests(device: CudaDevice, report: Report): Promise<voi
     const before = device.pool().reserved;
     const large = device.allocate(20 * size);
     const after = device.pool().reserved;
-    assert(after <= 1.08 * before + 4 * MiB, `reserved went from ${before} to ${after}`);
+    // So little of the device may be held beyond that; the large block is more.
+    const spare = Math.max(0.08 * before + 4 * MiB, total / 512);
+    assert(spare < 20 * size && after <= before + spare, `reserved went from ${before} to ${after}`);
     device.write(large, new Uint8Array(20 * size).fill(9));
     for (let i = 1; i < 40; i += 2) {
       const got = device.readSync(blocks[i]!);
