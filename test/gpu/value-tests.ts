@@ -1,5 +1,5 @@
-// Programs whose values were wrong on some device, on the GPU; then empty operands, which once cost the whole device, and real
-// tensors of more elements than 32 bits count.
+// Programs whose values were wrong on some device, on the GPU; then empty operands, which once cost the whole device, random numbers, and
+// real tensors of more elements than 32 bits count.
 
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { valuePrograms } from '../devices/programs.ts';
@@ -7,6 +7,9 @@ import { assert, type Report } from './check.ts';
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((v, i) => Object.is(v, b[i]) || v === b[i]);
+
+const bitsOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
 const empty = (rt: Runtime, ...shape: number[]): Tensor => rt.tensor(new Float32Array(0), shape);
 
@@ -57,6 +60,26 @@ const large: Readonly<Record<string, readonly [(rt: Runtime) => Tensor, number |
   ],
 };
 
+/** Lengths beside the blocks in which numbers are drawn. */
+const drawn = [0, 1, 2, 63, 64, 65, 127, 128, 129, 162, 192, 240, 250, 500, 512, 1000, 4097, 100_000];
+
+/** Random numbers, whose bits are the same on every device. */
+const draws: Readonly<Record<string, (rt: Runtime, n: number) => Tensor>> = {
+  'normal f32': (rt, n) => rt.random.normal([n], { seed: n + 1 }),
+  'normal f16': (rt, n) => rt.random.normal([n], { seed: n + 2, dtype: 'f16' }).cast('f32'),
+  'normal f64': (rt, n) => rt.random.normal([n], { seed: n + 3, dtype: 'f64' }),
+  'normal in rows': (rt, n) => rt.random.normal([3, n], { seed: n + 4, mean: 2, std: 0.5 }),
+  'uniform f32': (rt, n) => rt.random.uniform([n], { seed: n + 5, low: -1, high: 3 }),
+  'uniform f64': (rt, n) => rt.random.uniform([2, n], { seed: n + 6, dtype: 'f64' }),
+  integers: (rt, n) => rt.random.integers([n], { seed: n + 7, low: -5, high: 1000 }),
+  bernoulli: (rt, n) => rt.random.bernoulli([n], { seed: n + 8, p: 0.3 }).cast('i32'),
+  'drawn and used': (rt, n) =>
+    rt.random
+      .normal([n], { seed: n + 9 })
+      .mul(2)
+      .add(rt.random.uniform([n], { seed: n })),
+};
+
 const bytes = (rt: Runtime, n: number): Tensor => rt.ones([n], { dtype: 'u8' }).compute();
 
 export async function valueTests(report: Report): Promise<void> {
@@ -83,6 +106,17 @@ export async function valueTests(report: Report): Promise<void> {
       await alive();
     });
   }
+  report.group('random numbers, bit for bit as on the CPU');
+  const cpu = await createRuntime({ devices: ['cpu'], cpu: { threads: 1 } });
+  for (const [name, make] of Object.entries(draws)) {
+    await report.test(name, async () => {
+      for (const n of drawn) {
+        const [got, want] = await Promise.all([rt, cpu].map((r) => make(r, n).data()));
+        assert(bitsOf(got!).equals(bitsOf(want!)), `${n} of them differ`);
+      }
+    });
+  }
+  await cpu.close();
   report.group('more elements than 32 bits count');
   for (const [name, [make, want]] of Object.entries(large)) {
     await report.test(name, async () => {
