@@ -11,23 +11,33 @@ import type { Target } from './target.ts';
 const tiny: Target = { sm: 90, ptx: 78, processors: 1, fastMath: false };
 
 describe('stretches of a block', () => {
-  it.each([[[512]], [[128]], [[3, 256]], [[6, 64]], [[4, 2, 64]], [[500]], [[100]], [[3, 70]]])(
-    'of %j end up where they belong, each once',
-    (space) => {
-      const kernel = drawn(space);
-      const n = sizeOf(space);
-      const data = Float32Array.from({ length: n }, (_, i) => Math.fround(Math.sin(i * 3.7)));
-      const device = createReferenceDevice();
-      const [x, y] = [device.allocate(4 * n), device.allocate(4 * n)];
-      device.write(x, new Uint8Array(data.buffer));
-      device.launch(device.prepare(kernel), [x, y], []);
-      const want = new Float32Array(device.readSync!(y).slice().buffer);
-      const got = new Float32Array(n).fill(Number.NaN);
-      const places = [data, got].map((d, i) => ({ address: (i + 1) * 2 ** 33, data: d }));
-      emulate(kernelRecipe(kernel, tiny), places, 'early', new Random(3));
-      expect(got).toEqual(want);
-    },
-  );
+  it.each<[number[], number?]>([
+    [[512]],
+    [[128]],
+    [[3, 256]],
+    [[6, 64]],
+    [[4, 2, 64]],
+    [[500]],
+    [[100]],
+    [[3, 70]],
+    // Rows in which vectors do not lie where they may.
+    [[2, 67], 67],
+    [[2, 2049], 2049],
+    [[3, 2, 66], 66],
+  ])('of %j end up where they belong, each once', (space, stretch = 64) => {
+    const kernel = drawn(space, { stretch });
+    const n = sizeOf(space);
+    const data = Float32Array.from({ length: n }, (_, i) => Math.fround(Math.sin(i * 3.7)));
+    const device = createReferenceDevice();
+    const [x, y] = [device.allocate(4 * n), device.allocate(4 * n)];
+    device.write(x, new Uint8Array(data.buffer));
+    device.launch(device.prepare(kernel), [x, y], []);
+    const want = new Float32Array(device.readSync!(y).slice().buffer);
+    const got = new Float32Array(n).fill(Number.NaN);
+    const places = [data, got].map((d, i) => ({ address: (i + 1) * 2 ** 33, data: d }));
+    emulate(kernelRecipe(kernel, tiny), places, 'early', new Random(3));
+    expect(got).toEqual(want);
+  });
 
   it('are half as many threads: each makes a draw once', () => {
     const grid = (length: number): number => kernelRecipe(drawn([length]), tiny).launches[0]!.grid[0];

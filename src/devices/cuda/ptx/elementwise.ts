@@ -58,9 +58,8 @@ interface Tiling {
   readonly threads: number;
 }
 
-/** Vector width and unrolling for a kernel; exported for tests and tuning. */
-/** `operations`: of one element. */
-export function chooseTiling(kernel: Kernel, operations: number, target: Target): Tiling {
+/** Vector width and unrolling for a kernel; `operations`: of one element. */
+export function chooseTiling({ kernel, offsets }: Together, operations: number, target: Target): Tiling {
   const threads = target.tuning?.threads ?? usualThreads;
   const total = sizeOf(kernel.space);
   const last = kernel.space.reduce((n, d) => (d === 1 ? n : d), 1);
@@ -69,6 +68,8 @@ export function chooseTiling(kernel: Kernel, operations: number, target: Target)
   let vector = Math.min(16 / widest, 16);
   // A vector must not run over the end of a row; a single axis has only one end.
   while (vector > 1 && axes > 1 && last % vector !== 0) vector /= 2;
+  // Neighbours store vectors of their own, which lie where vectors may.
+  while (vector > 1 && offsets.some((o) => o % vector !== 0)) vector /= 2;
   while (vector > 1 && total < vector) vector /= 2;
   while (vector > 2 && operations * vector > mostOperations) vector /= 2;
   // Small arrays need threads more than long ones need vectors.
@@ -101,7 +102,7 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const frame = openFrame(entry, near, bits);
   entry.writesPast = count * sizeOf(kernel.space) * dtypeInfo[kernel.outputs[0]!.type].bytes >= cacheBytes;
   if (mixesWords(exprs)) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
-  const tiling = chooseTiling(kernel, exprs.length / count, target);
+  const tiling = chooseTiling(near, exprs.length / count, target);
   const { vector, threads } = tiling;
   const { body } = entry;
   const cta = body.def('r', 'mov.u32', '%ctaid.x');

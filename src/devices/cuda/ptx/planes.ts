@@ -80,7 +80,7 @@ export function renderPlanes(kernel: Kernel, planes: Planes, target: Target): Re
   const bits = indexBitsFor(kernel, operations);
   const entry = new EntryPoint(entryName(kernel.name), target);
   const { root, outputs } = openFrame(entry, alone(kernel), bits);
-  const { vector, threads } = chooseTiling(kernel, operations.length, target);
+  const { vector, threads } = chooseTiling(alone(kernel), operations.length, target);
   const tile = threads * vector;
   const tiles = Math.ceil(elements / tile);
   const all = Math.ceil(count / run);
