@@ -98,12 +98,13 @@ const markdown = (root: string, folder: string): string[] =>
     .filter((f) => f.endsWith('.md') && !f.includes('node_modules'))
     .sort();
 
-/** Tables of settings: the times in them were chosen, not measured. */
+/** Tables of settings and formats: the numbers in them were chosen, not measured. */
 export const settings: ReadonlySet<string> = new Set([
   'docs/batch.md#Processors',
   'docs/compute.md#When something goes wrong',
   'docs/cuda.md#Options',
   'docs/failure.md#What can fail, and what happens then',
+  'docs/field-wire.md#Frames',
 ]);
 
 /** Those whose section names no file of results, or one that is not there. */

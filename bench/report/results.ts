@@ -172,7 +172,8 @@ export function readResult(root: string, file: string): ResultFile {
   const inName = /\d{4}-\d{2}-\d{2}/.exec(file)?.[0] ?? null;
   if (!file.endsWith('.json')) {
     const device =
-      /(NVIDIA [A-Z]?\w+|H200|AMD EPYC)/.exec(content)?.[0] ?? (file.includes('h200') ? 'NVIDIA H200' : 'not noted');
+      /(NVIDIA [A-Z]?\w+|H200|AMD EPYC|Intel(\(R\))? Xeon)/.exec(content)?.[0] ??
+      (file.includes('h200') ? 'NVIDIA H200' : 'not noted');
     return { file, command: textCommands[kind] ?? 'in the file', date: inName, device, figures: [], text: content };
   }
   const d = JSON.parse(content) as Data;

@@ -4,6 +4,7 @@
 // Every setting can be overridden by an environment variable, GPUFORGE_FIELD_ and its name in capitals (GPUFORGE_FIELD_PLACE_NOISE),
 // which is checked as an option is. "Keep" is always the factor that stays; the loss is 1 - keep.
 
+import { checked as checkedCall } from '../base/signatures.ts';
 import { FieldConfigError } from './errors.ts';
 
 export type Model = 'fused' | 'full';
@@ -250,13 +251,17 @@ export interface SettingView {
 }
 
 /** The settings that have an effect in a model. */
-export const settingViews = (settings: FieldSettings, model: Model): SettingView[] =>
-  settingNames
-    .filter((name) => settingRows[name].models.includes(model))
-    .map((name) => {
-      const { about, value: kind, fixed } = settingRows[name];
-      return { name, about, value: settings[name], kind, live: !fixed };
-    });
+export const settingViews = checkedCall(
+  'settingViews',
+  "settings:object model:'fused'|'full'",
+  (settings: FieldSettings, model: Model): SettingView[] =>
+    settingNames
+      .filter((name) => settingRows[name].models.includes(model))
+      .map((name) => {
+        const { about, value: kind, fixed } = settingRows[name];
+        return { name, about, value: settings[name], kind, live: !fixed };
+      }),
+);
 
 function checkNames(given: object, where: string): void {
   const bad = Object.keys(given).find((k) => !Object.hasOwn(settingRows, k));

@@ -95,7 +95,9 @@ describe('the cases of the contract', () => {
     const live = rt.stats().tensors;
     const arrays = await batchElementwise(tensors, 'multiply', 2, { runtime: rt, out: 'arrays' });
     expect(arrays).toEqual([Float32Array.of(4, 6), Float32Array.of(8, 10)]);
-    expect(rt.stats().tensors).toBe(live);
+    // Nothing is left of it. What other tests left may be collected meanwhile.
+    expect(rt.stats().tensors).toBeLessThanOrEqual(live);
+    for (const t of tensors) t.dispose();
   });
 
   it('an empty list opens nothing; one item is a list', async () => {

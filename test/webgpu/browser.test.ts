@@ -83,6 +83,6 @@ describe('the bundle', () => {
   it('of the device alone needs no shims and stays small', async () => {
     const code = await bundle('../../src/devices/webgpu/open.ts');
     expect(code).not.toMatch(/\bfrom\s*["'](node:|webgpu)/);
-    expect(gzipSync(code).length).toBeLessThan(41_000);
+    expect(gzipSync(code).length).toBeLessThan(41_500);
   });
 });

@@ -140,7 +140,8 @@ describe('cuBLASLt', () => {
     const ten = { batch: 10, batchA: 10, batchB: 10 };
     expect(ours(matmul('f32', 256, 256, 256, ten))).toBe(true);
     expect(ours(withEpilogue(matmul('f32', 256, 256, 256), 'bias'))).toBe(true);
-    expect(ours(matmul('f32', 512, 512, 512, ten))).toBe(false);
+    expect(ours(matmul('f32', 512, 512, 512, ten))).toBe(true);
+    expect(ours(matmul('f32', 2048, 1024, 2048))).toBe(false);
     expect(ours(matmul('f32', 32, 4096, 32))).toBe(false);
     expect(ours(matmul('f32', 256, 256, 256, { precision: 'tf32' }))).toBe(false);
     expect(ours(matmul('bf16', 256, 256, 256))).toBe(false);
