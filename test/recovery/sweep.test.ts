@@ -177,9 +177,9 @@ async function coldSweep(bench: Bench, kind: FaultKind, at: readonly number[], s
 
 const spread = (calls: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => 1 + Math.floor((i * calls) / count));
-/** Every call in `npm run test:all`; else every eighth, other ones for each kind and device. */
+/** Every call in `npm run test:all`; else every twelfth, other ones for each kind and device. */
 const every = (calls: number, first: number): number[] =>
-  all ? spread(calls, calls) : spread(calls, calls).filter((n) => n % 8 === first % 8);
+  all ? spread(calls, calls) : spread(calls, calls).filter((n) => n % 12 === first % 12);
 
 const gpus: Device[] = [];
 const benches = new Map<string, Bench>();
