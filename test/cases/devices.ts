@@ -36,7 +36,7 @@ const target = (name: string, options: RuntimeOptions, more: Partial<Target> = {
 
 const always: readonly Target[] = [
   // Its error function is a plain series in double precision.
-  target('reference', { devices: ['reference'] }, { allow: { ulp: { erf: 4 } } }),
+  target('reference', { devices: ['reference'] }, { nth: 2, allow: { ulp: { erf: 4 } } }),
   target('cpu', { devices: ['cpu'] }),
   // Without the interpreter of tiny kernels, so that the smallest case runs as WebAssembly.
   target(
@@ -47,7 +47,7 @@ const always: readonly Target[] = [
 ];
 
 const optional: readonly Target[] = [
-  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 5, allow: wgsl }),
+  target('webgpu', { devices: ['webgpu'] }, { wide: 'only', together: 16, share: 0.15, nth: 7, allow: wgsl }),
   target('cuda', { devices: ['cuda'] }, { wide: 'only', together: 16 }),
 ];
 
