@@ -136,8 +136,9 @@ export async function fuzz(
 async function problemOf(rt: Runtime, p: Program, run: Manner, tally: Tally): Promise<string | null> {
   const before = rt.stats().bytes;
   const problem = await rt.scope(() => valuesProblem(rt, p, run, tally));
+  // Less than before: something that others left was collected meanwhile.
   const kept = rt.stats().bytes - before;
-  return problem ?? (kept === 0 ? null : `${kept} bytes are still held`);
+  return problem ?? (kept <= 0 ? null : `${kept} bytes are still held`);
 }
 
 async function valuesProblem(rt: Runtime, p: Program, run: Manner, tally: Tally): Promise<string | null> {
