@@ -6,7 +6,7 @@ import { findCollector } from '../../src/base/garbage.ts';
 import { withFaults } from '../../src/governor/recovery/faults.ts';
 import type { Node } from '../../src/graph/node.ts';
 import { createRuntime, type Tensor } from '../../src/index.ts';
-import { fixture } from './support.ts';
+import { countSources, fixture } from './support.ts';
 
 const runtime = fixture();
 const count = 20_000;
@@ -49,24 +49,6 @@ describe('200 ops, each on the result of the one before', () => {
     return steps;
   };
 
-  /** Counts how often the sources of nodes are asked for from now on. */
-  const counting = (nodes: readonly Node[]): (() => number) => {
-    let asked = 0;
-    for (const node of nodes) {
-      let { sources } = node;
-      Object.defineProperty(node, 'sources', {
-        get: () => {
-          asked++;
-          return sources;
-        },
-        set: (given: typeof sources) => {
-          sources = given;
-        },
-      });
-    }
-    return () => asked;
-  };
-
   it('are one launch of a program that is planned once, and leave no step behind', async () => {
     const rt = await runtime();
     const x = rt.tensor(new Float32Array(64).fill(0.3)).compute();
@@ -87,7 +69,7 @@ describe('200 ops, each on the result of the one before', () => {
     const x = rt.tensor(new Float32Array(64).fill(0.3)).compute();
     for (let i = 0; i < 2; i++) chain(x).at(-1)!.compute();
     const steps = chain(x);
-    const asked = counting(steps.map((t) => t.node));
+    const asked = countSources(steps.map((t) => t.node));
     steps.at(-1)!.compute();
     // On the way down whether there are any and which, twice; once on the way up.
     expect(asked()).toBeLessThanOrEqual(4 * 200 + 8);

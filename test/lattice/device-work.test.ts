@@ -260,23 +260,6 @@ describe.each(kinds)('on %s', (kind) => {
   });
 });
 
-describe('the router', () => {
-  it('is told what sort of work it is', async () => {
-    await using runtime = await createRuntime({
-      devices: ['cpu', 'reference'],
-      cpu: { threads: 1 },
-      routing: { cache: false },
-    });
-    const l = new Lattice({ dimensions: 2, size: 6, runtime });
-    await l.distancesFrom(0, { method: 'levels' });
-    await l.transform(runtime.ones([8]), 'scale', { factor: 2 });
-    const seen = runtime.routing.stats().map((s) => s.op);
-    expect(seen).toContain('path_finding');
-    expect(l.explain('distancesFrom')).toMatchObject({ op: 'path_finding', elements: 36 });
-    expect(l.explain('distance').reason).toMatch(/host/);
-  });
-});
-
 describe.each(kinds)('a device that fails: %s', (kind) => {
   it('in the middle of a search leaves the right result, and the lattice says so', async () => {
     let faulty: ReturnType<typeof withFaults> | undefined;

@@ -277,9 +277,12 @@ describe('where work runs', () => {
     await l.adjacency({ dense: true });
     await l.centrality('betweenness', { method: 'device' });
     await l.diffuse(new Float32Array(36), 1);
+    await l.transform(runtime.ones([8]), 'scale', { factor: 2 });
     const seen = new Set(runtime.routing.stats().map((s) => s.op));
     for (const op of ['path_finding', 'lattice_creation', 'graph_algorithm', 'transform'] as const)
       expect(seen).toContain(op);
+    expect(l.explain('distancesFrom')).toMatchObject({ op: 'path_finding', elements: 36 });
+    expect(l.explain('distance').reason).toMatch(/host/);
     const asked = new Lattice({ dimensions: 2, size: 3, runtime, device: 'reference' });
     await asked.distancesFrom(0, { method: 'levels' });
     expect(asked.device).toBe('reference');

@@ -50,6 +50,14 @@ export const storedWidth = (t: DType): Width => (8 * byteSize(t)) as Width;
 /** Registers that `lanes` lanes of a width take. */
 export const partsFor = (lanes: number, width: number): number => Math.max(1, (lanes * width) / 128);
 
+/** Stores of one lane, by its width. */
+export const laneStores = {
+  8: 'v128.store8_lane',
+  16: 'v128.store16_lane',
+  32: 'v128.store32_lane',
+  64: 'v128.store64_lane',
+} as const;
+
 export const shapes = { 8: 'i8x16', 16: 'i16x8', 32: 'i32x4', 64: 'i64x2' } as const;
 
 /** The instruction prefix of a lane type. */

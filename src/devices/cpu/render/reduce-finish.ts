@@ -1,28 +1,19 @@
 // The end of a reduction that was cut into slices.
 
-import type { Exprs } from '../../../kernel/expr.ts';
-import type { Kernel } from '../../../kernel/kernel.ts';
 import { Code } from '../wasm/code.ts';
-import type { WasmModule } from '../wasm/module.ts';
-import { finished, type StateForm } from './accumulator.ts';
+import { finished } from './accumulator.ts';
 import { Emitter } from './emitter.ts';
 import { chunkAxis, positionOf } from './map.ts';
-import { argsLayout, type RenderOptions } from './module.ts';
+import { argsLayout } from './module.ts';
 import { countedLoop } from './nest.ts';
-import { type ReductionPlan, sliceAxis } from './reduce-plan.ts';
+import type { Reduction } from './reduce-frame.ts';
+import { sliceAxis } from './reduce-plan.ts';
 import { epilogueDepth, WasmScope } from './scope.ts';
 import { loadStates } from './states.ts';
 import { emitStores } from './store.ts';
 
 /** finish(args): for each output, the states of all slices in order, then the epilogue. */
-export function renderFinish(
-  kernel: Kernel,
-  exprs: Exprs,
-  module: WasmModule,
-  options: RenderOptions,
-  plan: ReductionPlan,
-  forms: readonly StateForm[],
-): void {
+export function renderFinish({ kernel, exprs, module, options, plan, forms }: Reduction): void {
   const axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1);
   const depths = new Map(axes.map((a, k) => [a.axis, k + 1]));
   depths.set(sliceAxis, axes.length + 1);

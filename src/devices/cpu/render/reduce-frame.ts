@@ -17,6 +17,17 @@ import { emitStores, type Target } from './store.ts';
 /** Additions of f32 in a row before the sum moves to f64. */
 export const blockLength = 128;
 
+/** A kernel with a reduction, and where and how its code is made. */
+export interface Reduction {
+  readonly kernel: Kernel;
+  readonly exprs: Exprs;
+  readonly module: WasmModule;
+  readonly options: RenderOptions;
+  readonly plan: ReductionPlan;
+  /** What is kept of each accumulator. */
+  readonly forms: readonly StateForm[];
+}
+
 export class ReductionFrame {
   readonly kernel: Kernel;
   readonly exprs: Exprs;
@@ -30,14 +41,7 @@ export class ReductionFrame {
   readonly position: Expr;
   readonly vectorDepth: number;
 
-  constructor(
-    kernel: Kernel,
-    exprs: Exprs,
-    module: WasmModule,
-    options: RenderOptions,
-    plan: ReductionPlan,
-    forms: readonly StateForm[],
-  ) {
+  constructor({ kernel, exprs, module, options, plan, forms }: Reduction) {
     this.kernel = kernel;
     this.exprs = exprs;
     this.plan = plan;

@@ -6,6 +6,7 @@
 import type { Expr } from '../../../kernel/expr.ts';
 import { Code } from '../wasm/code.ts';
 import { State, type StateForm } from './accumulator.ts';
+import { laneStores, type Width } from './lanes.ts';
 import { positionOf } from './map.ts';
 import { type Range, vectorLoop } from './nest.ts';
 import type { ReductionFrame } from './reduce-frame.ts';
@@ -77,12 +78,6 @@ export function emitStreamed(
   out.get(last).tee(first).i32(size).op('i32.lt_u').brIf(top).end();
 }
 
-const stores = {
-  8: 'v128.store8_lane',
-  16: 'v128.store16_lane',
-  32: 'v128.store32_lane',
-  64: 'v128.store64_lane',
-} as const;
 const loads = {
   8: 'v128.load8_splat',
   16: 'v128.load16_splat',
@@ -111,7 +106,7 @@ class Kept {
     this.#state.kept().forEach((register, k) => {
       c.get(this.#address).get(register);
       if (this.#bits === 128) c.mem('v128.store', 16 * k);
-      else c.memLane(stores[this.#bits as keyof typeof stores], 0);
+      else c.memLane(laneStores[this.#bits as Width], 0);
     });
   }
 

@@ -26,14 +26,15 @@ import { streamedBytes } from './reduce-streamed.ts';
 export function renderReduction(kernel: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const plan = planReduction(kernel, options.streamedBytes);
   const forms = kernel.accumulators.map((a) => formOf(a, plan.slices > 1 || plan.perLane > blockLength));
-  const frame = new ReductionFrame(kernel, exprs, module, options, plan, forms);
+  const reduction = { kernel, exprs, module, options, plan, forms };
+  const frame = new ReductionFrame(reduction);
   const inner = new Code();
   if (plan.form === 'rows') emitRows(frame, inner);
   else emitColumns(frame, inner);
   frame.em.func.code.append(itemLoops(frame.em, frame.items, frame.scopes, inner));
   const slots = forms.reduce((n, f) => n + (f.kind === 'arg' ? 2 : 1), 0);
   const split = plan.slices > 1;
-  if (split) renderFinish(kernel, exprs, module, options, plan, forms);
+  if (split) renderFinish(reduction);
   return {
     items: plan.items,
     grain: grainOf(plan.itemElements, plan.cost),

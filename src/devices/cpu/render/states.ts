@@ -6,17 +6,11 @@ import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Code } from '../wasm/code.ts';
 import { identityBytes, mergeInto, type Registers, type StateForm } from './accumulator.ts';
 import type { Emitter } from './emitter.ts';
-import { splatBytes } from './lanes.ts';
+import { laneStores, splatBytes } from './lanes.ts';
 import { positionOf } from './map.ts';
 import { type ReductionPlan, sliceAxis } from './reduce-plan.ts';
 import type { WasmScope } from './scope.ts';
 
-const stores = {
-  8: 'v128.store8_lane',
-  16: 'v128.store16_lane',
-  32: 'v128.store32_lane',
-  64: 'v128.store64_lane',
-} as const;
 const loads = {
   8: 'v128.load8_splat',
   16: 'v128.load16_splat',
@@ -58,7 +52,7 @@ export function storeStates(
         s.code
           .get(address)
           .get(register)
-          .memLane(stores[r.width], lane % perRegister, (lane * stride + slot) * 8);
+          .memLane(laneStores[r.width], lane % perRegister, (lane * stride + slot) * 8);
       }
       slot++;
     }
