@@ -4,9 +4,10 @@
 // concatenations themselves. No other op has more than a handful of sources.
 
 import type { DType } from '../base/dtype.ts';
+import { args } from './args.ts';
 import type { FusedAttention } from './attention.ts';
 import type { Ints } from './intern.ts';
-import { args, type Node, type NodeOp, partsOf } from './node.ts';
+import { type Node, type NodeOp, partsOf } from './node.ts';
 import { scalarsOf, type Trace } from './trace.ts';
 import { writtenOut } from './write-out.ts';
 

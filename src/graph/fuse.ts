@@ -4,8 +4,8 @@
 // with the elementwise work behind them (the epilogue), and values that would be computed again too often. A group is one
 // kernel: its roots are written, its reductions share one loop, the rest is computed in place.
 
+import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
-import { args } from './node.ts';
 import { Reach } from './reach.ts';
 import { codeWeight, follows, type Region, Regions } from './regions.ts';
 

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { Random } from '../../test/gpu/data.ts';
 import type { Place } from '../devices/place.ts';
 import { Group } from './group.ts';
+import { addHandle, addUse, dropHandle, dropUse, settle } from './holding.ts';
 import { noInts } from './intern.ts';
-import { addHandle, addUse, dropHandle, dropUse, Node, settle } from './node.ts';
+import { Node } from './node.ts';
 import { Storage, Storages } from './storage.ts';
 
 const books = new Storages();

@@ -7,7 +7,8 @@
 // The list says enough as long as nobody but members uses members. Who takes hold of one otherwise makes it leave the group first, with
 // all members below it: these are held as every other node is.
 
-import { dropHandle, dropUses, isConst, type Node } from './node.ts';
+import { dropHandle, dropUses } from './holding.ts';
+import { isConst, type Node } from './node.ts';
 
 export class Group {
   /** The tensors of all members are gone, and what the members used is given back. */

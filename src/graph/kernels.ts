@@ -8,10 +8,10 @@ import type { Expr } from '../kernel/expr.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import { isFlat } from '../kernel/rows.ts';
 import { below, operands } from '../kernel/walk.ts';
+import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
 import type { Group } from './fuse.ts';
 import { Lowering, PositionConflict } from './lower.ts';
-import { args } from './node.ts';
 
 export interface LoweredGroup {
   readonly group: Group;

@@ -9,8 +9,8 @@ import { stridesOf } from '../base/shape.ts';
 import { bounds } from '../kernel/bounds.ts';
 import { type Expr, Exprs } from '../kernel/expr.ts';
 import type { Accumulator, BufferParam } from '../kernel/kernel.ts';
+import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
-import { args } from './node.ts';
 
 /** Raised when a value of the kernel itself is needed at another position, or before its loop has ended. */
 export class PositionConflict extends Error {}

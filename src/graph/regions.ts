@@ -7,8 +7,8 @@
 // it can be: a chain of any length costs its length.
 
 import { aluOps } from '../kernel/ops.ts';
+import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
-import { args } from './node.ts';
 
 export interface Region {
   readonly inputs: Set<Vertex>;

@@ -3,9 +3,9 @@
 import { stridesOf } from '../base/shape.ts';
 import { estimateRoutine } from '../kernel/estimate.ts';
 import type { BufferParam, Routine } from '../kernel/kernel.ts';
+import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
 import type { FusedEpilogue } from './epilogue.ts';
-import { args } from './node.ts';
 import { storedAs } from './stored-as.ts';
 
 export interface RoutineSource {

@@ -1,7 +1,7 @@
 // A softmax over the last axis, found in a graph by its steps: as `softmax` builds it, or written out.
 
+import { args } from './args.ts';
 import type { Vertex } from './canonical.ts';
-import { args } from './node.ts';
 
 const isAlu = (v: Vertex, op: string): boolean => v.op === 'alu' && args.aluOf(v) === op;
 

@@ -4,9 +4,9 @@
 // A tensor may hold the whole sort: if it is read later it is sorted then. Most such tensors are steps of an expression.
 
 import type { Capabilities } from '../devices/device.ts';
+import { args } from './args.ts';
 import type { Graph, Vertex } from './canonical.ts';
 import { noInts } from './intern.ts';
-import { args } from './node.ts';
 
 /** Shorter rows are sorted as fast. */
 const shortest = 8;

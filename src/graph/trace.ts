@@ -8,8 +8,9 @@
 // numbers are scalars of the launch as well, and so is a constant that would otherwise have a program of its own.
 
 import { is64BitInt } from '../base/dtype.ts';
+import { drawnArg, fixedArg } from './args.ts';
 import { internInts } from './intern.ts';
-import { drawnArg, fixedArg, type IndexCheck, isAluNumber, isConst, isLeaf, type Node } from './node.ts';
+import { type IndexCheck, isAluNumber, isConst, isLeaf, type Node } from './node.ts';
 
 export interface Trace {
   /** Sources before users. Numbers in the key and in `Node.number` are positions in this list. */

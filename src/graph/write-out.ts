@@ -6,9 +6,9 @@
 import { type DType, isFloat } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
 import type { AluOp } from '../kernel/ops.ts';
+import { args } from './args.ts';
 import type { Described, Vertex } from './canonical.ts';
 import { noInts } from './intern.ts';
-import { args } from './node.ts';
 
 /** Larger windows are looped over. */
 const mostTerms = 25;

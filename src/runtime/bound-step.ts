@@ -8,8 +8,9 @@
 import { byteSize, type DType, dtypeInfo } from '../base/dtype.ts';
 import type { Device, DeviceBuffer, Program, Recording } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
+import { settle } from '../graph/holding.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
-import { Node, settle } from '../graph/node.ts';
+import { Node } from '../graph/node.ts';
 import { Storage } from '../graph/storage.ts';
 import { Tensor } from '../tensor/tensor.ts';
 import type { Executable } from './executable.ts';

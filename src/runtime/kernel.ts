@@ -11,7 +11,8 @@
 import type { DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { alu, constant } from '../tensor/build.ts';
 import { TensorCore } from '../tensor/core.ts';
 import type { TensorHost } from '../tensor/host.ts';

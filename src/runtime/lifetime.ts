@@ -2,7 +2,8 @@
 
 import { byteSize } from '../base/dtype.ts';
 import type { Place } from '../devices/place.ts';
-import { dropHandle, type Node } from '../graph/node.ts';
+import { dropHandle } from '../graph/holding.ts';
+import type { Node } from '../graph/node.ts';
 import { callerLine, callSite } from '../tensor/core.ts';
 import type { Handle } from '../tensor/host.ts';
 import { Backstop } from './backstop.ts';

@@ -3,7 +3,8 @@
 import { dtypeInfo } from '../base/dtype.ts';
 import type { Place } from '../devices/place.ts';
 import { DeviceLost, DeviceUnavailable, DTypeError, OutOfMemory } from '../errors.ts';
-import { args, type Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import type { Node } from '../graph/node.ts';
 import type { Plan } from '../graph/plan.ts';
 import { anywhere, type Want } from './want.ts';
 import { reachable } from './whereabouts.ts';

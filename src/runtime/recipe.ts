@@ -1,6 +1,7 @@
 // How states of a recurrence that were given up are computed again: the first state, and a number of steps.
 
-import { addUse, dropUse, isLeaf, type Node, remember, settle } from '../graph/node.ts';
+import { addUse, dropUse, remember, settle } from '../graph/holding.ts';
+import { isLeaf, type Node } from '../graph/node.ts';
 
 /** A traced function whose results may go into it again. */
 export interface Recurrent {

@@ -1,6 +1,7 @@
 // How the result of a long expression is computed again after a loss: from its inputs and numbers, without keeping its steps.
 
-import { addUse, dropUse, type Node, type Replay } from '../graph/node.ts';
+import { addUse, dropUse } from '../graph/holding.ts';
+import type { Node, Replay } from '../graph/node.ts';
 import { Template } from '../graph/template.ts';
 import type { Trace } from '../graph/trace.ts';
 import type { Executable } from './executable.ts';

@@ -5,7 +5,8 @@
 
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import { type Node, type Replay, remember, settle, settleMortal } from '../graph/node.ts';
+import { remember, settle, settleMortal } from '../graph/holding.ts';
+import type { Node, Replay } from '../graph/node.ts';
 import { type DeferredCheck, type MadeBy, Storage, type Storages } from '../graph/storage.ts';
 
 /** A run whose launches are all enqueued. */

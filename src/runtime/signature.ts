@@ -8,8 +8,9 @@
 import type { DType } from '../base/dtype.ts';
 import type { Recording } from '../devices/device.ts';
 import { ArgumentError } from '../errors.ts';
+import { addHandle } from '../graph/holding.ts';
 import { type Ints, noInts } from '../graph/intern.ts';
-import { addHandle, codeOf, type IndexCheck, Node } from '../graph/node.ts';
+import { codeOf, type IndexCheck, Node } from '../graph/node.ts';
 import { KeyedCache, type Opened, scalarsOf, type Trace, trace } from '../graph/trace.ts';
 import { TensorCore } from '../tensor/core.ts';
 import { Tensor } from '../tensor/tensor.ts';

@@ -12,7 +12,8 @@ import {
 } from '../base/dtype.ts';
 import { broadcast, show } from '../base/shape.ts';
 import { DTypeError } from '../errors.ts';
-import { type AluRow, aluRows, Node } from '../graph/node.ts';
+import { type AluRow, aluRows } from '../graph/args.ts';
+import { Node } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
 import { alu, cast, constant, expand, operandsOf, type ScalarInput, weakType } from './build.ts';
 

@@ -3,8 +3,9 @@
 import { type DType, dtypeInfo, intRange, isFloat, positionType, promote } from '../base/dtype.ts';
 import { broadcast, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
+import { aluRows, args, fixedArg } from '../graph/args.ts';
 import { noInts } from '../graph/intern.ts';
-import { aluNode, aluRows, args, fixedArg, makeNode, Node, noNodes } from '../graph/node.ts';
+import { aluNode, makeNode, Node, noNodes } from '../graph/node.ts';
 import type { AluOp } from '../kernel/ops.ts';
 
 export type ScalarInput = number | bigint | boolean;

@@ -3,7 +3,9 @@
 // How many there are is not known before the flags are, so this waits for the device once, for one number. The rest is a
 // running count of the flags and a scatter, on the device.
 
-import { addHandle, dropHandle, makeNode, type Node, args as nodeArgs } from '../graph/node.ts';
+import { args as nodeArgs } from '../graph/args.ts';
+import { addHandle, dropHandle } from '../graph/holding.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, reshape } from './build.ts';
 import type { TensorHost } from './host.ts';
 

@@ -6,8 +6,9 @@
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
+import { addHandle, addUse, dropHandle, dropUse } from '../graph/holding.ts';
 import type { Ints } from '../graph/intern.ts';
-import { addHandle, addUse, dropHandle, dropUse, type Node } from '../graph/node.ts';
+import type { Node } from '../graph/node.ts';
 import type { Site } from '../graph/storage.ts';
 import type { TensorHost } from './host.ts';
 import { toHostArray, typed, widen } from './host-array.ts';

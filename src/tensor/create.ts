@@ -5,7 +5,8 @@ import { accumulatorFor, byteSize, type DType, dtypeInfo, intRange, isFloat, isI
 import { numberToBf16, numberToF16 } from '../base/half.ts';
 import { checkShape, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { castValue } from '../kernel/semantics.ts';
 import { alu, cast, constant, constantFrom, expand, nestedShape, positionType, type ScalarInput } from './build.ts';
 import { diagonalMask, triangleMask } from './views.ts';

@@ -2,7 +2,8 @@
 
 import type { DType } from '../base/dtype.ts';
 import { nextBelow, nextFrom } from '../base/neighbours.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { roundTo } from '../kernel/semantics.ts';
 import { alu, cast, constant, expand, reshape } from './build.ts';
 

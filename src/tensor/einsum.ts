@@ -7,7 +7,8 @@
 import { accumulatorFor, promote } from '../base/dtype.ts';
 import { checkCount, show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import type { Node, Precision } from '../graph/node.ts';
+import type { Precision } from '../graph/args.ts';
+import type { Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { reduce } from './reductions.ts';
 import { diagonalOf } from './views.ts';

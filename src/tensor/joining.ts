@@ -3,7 +3,8 @@
 import { promote } from '../base/dtype.ts';
 import { broadcast, checkCount, normalizeAxis, type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import { makeNode, Node } from '../graph/node.ts';
 import { alu, cast, constantFrom, expand, operandsOf, reshape, type ScalarInput, scalarType } from './build.ts';
 
 /** Elements of `a` where the condition holds, of `b` elsewhere; all three broadcast. */

@@ -3,7 +3,8 @@
 import { type DType, promote } from '../base/dtype.ts';
 import { broadcast, checkCount, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ShapeError } from '../errors.ts';
-import { args, makeNode, type Node, type Precision } from '../graph/node.ts';
+import { args, type Precision } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import type { Joined } from './arithmetic.ts';
 import { binaryOps } from './binary.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';

@@ -3,7 +3,8 @@
 import { accumulatorFor, type DType, sumTypeFor } from '../base/dtype.ts';
 import { normalizeAxis, type Shape, show } from '../base/shape.ts';
 import { ArgumentError } from '../errors.ts';
-import { args, type Combine, makeNode, type Node } from '../graph/node.ts';
+import { args, type Combine } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { cast, permute, positionType, reshape, tooLong } from './build.ts';
 import { Reductions, type SumOf } from './reductions.ts';
 import type { Tensor } from './tensor.ts';

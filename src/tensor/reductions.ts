@@ -3,8 +3,9 @@
 import { accumulatorFor, type DType, floatFor, isFloat, sumTypeFor } from '../base/dtype.ts';
 import { normalizeAxes, normalizeAxis, type Shape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
+import { args } from '../graph/args.ts';
 import { noInts } from '../graph/intern.ts';
-import { args, makeNode, Node } from '../graph/node.ts';
+import { makeNode, Node } from '../graph/node.ts';
 import type { ReduceOp } from '../kernel/ops.ts';
 import type { FloatOf } from './arithmetic.ts';
 import { alu, cast, constant, expand, positionType, reshape } from './build.ts';

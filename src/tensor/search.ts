@@ -1,7 +1,8 @@
 // Binary search in a sorted row, for many values at once: one kernel, with as many looks as the row's length has bits.
 
 import { isFloat } from '../base/dtype.ts';
-import { makeNode, type Node, args as nodeArgs } from '../graph/node.ts';
+import { args as nodeArgs } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { alu, constant } from './build.ts';
 import { filled } from './compact.ts';
 

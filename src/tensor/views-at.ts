@@ -6,7 +6,8 @@
 import { type DType, dtypeInfo } from '../base/dtype.ts';
 import { checkShape, type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { alu, cast, constant, positionType, reshape } from './build.ts';
 import { strided } from './views.ts';
 

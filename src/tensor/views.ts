@@ -5,7 +5,8 @@
 import { checkWhole, shown } from '../base/arguments.ts';
 import { checkCount, checkShape, type Shape, sameShape, show, sizeOf } from '../base/shape.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
-import { args, makeNode, type Node } from '../graph/node.ts';
+import { args } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { alu, constant, constantFrom, expand, positionType, reshape, type ScalarInput } from './build.ts';
 
 /** Per axis `[start, stop, step]`, a start alone, or null for the whole axis. Negative positions count from the end. */

@@ -6,7 +6,8 @@
 import { type DType, dtypeInfo, isFloat } from '../base/dtype.ts';
 import { type Shape, sameShape, show } from '../base/shape.ts';
 import { ArgumentError, DTypeError, ShapeError } from '../errors.ts';
-import { makeNode, type Node, args as nodeArgs } from '../graph/node.ts';
+import { args as nodeArgs } from '../graph/args.ts';
+import { makeNode, type Node } from '../graph/node.ts';
 import { alu, cast, constant, reshape } from './build.ts';
 import { counting, elementAt, filled, placed, positionsOf, runningCount, wholeNumber } from './compact.ts';
 import type { Unique } from './dynamic.ts';

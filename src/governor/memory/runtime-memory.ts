@@ -3,7 +3,7 @@
 import type { DeviceId } from '../../devices/device.ts';
 import type { Place } from '../../devices/place.ts';
 import { ArgumentError } from '../../errors.ts';
-import { addUse, dropUse } from '../../graph/node.ts';
+import { addUse, dropUse } from '../../graph/holding.ts';
 import { named } from '../../tensor/core.ts';
 import type { Tensor } from '../../tensor/tensor.ts';
 import type { BorrowOptions, BorrowReport, Lendable, ReversibleProgram } from './borrow.ts';

@@ -6,7 +6,8 @@
 
 import { show } from '../../base/shape.ts';
 import type { Place } from '../../devices/place.ts';
-import { addUse, dropUse, type Node, type Replay, settle } from '../../graph/node.ts';
+import { addUse, dropUse, settle } from '../../graph/holding.ts';
+import type { Node, Replay } from '../../graph/node.ts';
 import { Storage, type Storages } from '../../graph/storage.ts';
 import { TensorLost } from './errors.ts';
 

@@ -1,0 +1,91 @@
+// The arguments of ops: tuples of whole numbers, interned, and what they mean.
+
+import { type AluOp, aluOps, type ReduceOp } from '../kernel/ops.ts';
+import { type Ints, internInts } from './intern.ts';
+
+/** The argument of a `const` whose value is part of the program rather than an argument of its launches. */
+export const fixedArg: Ints = internInts([1]);
+
+/** The argument of a `const` that is drawn anew whenever a compiled function runs: the key of random numbers. */
+export const drawnArg: Ints = internInts([2]);
+
+const reduceOps: readonly ReduceOp[] = ['sum', 'prod', 'max', 'min', 'any', 'all', 'argmax', 'argmin'];
+const combines = ['set', 'sum', 'prod', 'max', 'min'] as const;
+export const precisions = ['exact', 'tf32', 'bf16'] as const;
+
+export type Combine = (typeof combines)[number];
+export type Precision = (typeof precisions)[number];
+
+const aluNames = Object.keys(aluOps) as AluOp[];
+
+/** What a node of an elementwise op says of it. */
+export interface AluRow {
+  readonly arg: Ints;
+  readonly compares: boolean;
+}
+
+export const aluRows = Object.fromEntries(
+  aluNames.map((op, i): [AluOp, AluRow] => [op, { arg: internInts([i]), compares: aluOps[op].compares === true }]),
+) as Readonly<Record<AluOp, AluRow>>;
+
+const wholes = Object.fromEntries(reduceOps.map((op) => [op, []])) as unknown as Readonly<Record<ReduceOp, Ints[]>>;
+
+/** Writing and reading op arguments. */
+export const args = {
+  alu: (op: AluOp): Ints => aluRows[op].arg,
+  aluOf: (n: { arg: Ints }): AluOp => aluNames[n.arg.values[0]!]!,
+  axis: (axis: number): Ints => internInts([axis]),
+  axisOf: (n: { arg: Ints }): number => n.arg.values[0]!,
+  list: (values: readonly number[]): Ints => internInts(values),
+  listOf: (n: { arg: Ints }): readonly number[] => n.arg.values,
+  /** First position and step per axis. */
+  slice: (starts: readonly number[], steps: readonly number[]): Ints => internInts([...starts, ...steps]),
+  sliceOf: (n: { arg: Ints }): { starts: readonly number[]; steps: readonly number[] } => {
+    const rank = n.arg.values.length / 2;
+    return { starts: n.arg.values.slice(0, rank), steps: n.arg.values.slice(rank) };
+  },
+  reduce: (op: ReduceOp, axes: readonly number[]): Ints => internInts([reduceOps.indexOf(op), ...axes]),
+  /** Over all axes. */
+  reduceAll: (op: ReduceOp, rank: number): Ints => (wholes[op][rank] ??= args.reduce(op, [...Array(rank).keys()])),
+  reduceOf: (n: { arg: Ints }): { op: ReduceOp; axes: readonly number[] } => ({
+    op: reduceOps[n.arg.values[0]!]!,
+    axes: n.arg.values.slice(1),
+  }),
+  /** Per windowed axis: the axis, its window, stride and dilation. The windows become new last axes. */
+  window: (rows: readonly WindowAxis[]): Ints =>
+    internInts(rows.flatMap((r) => [r.axis, r.size, r.stride, r.dilation])),
+  windowOf: (n: { arg: Ints }): WindowAxis[] => {
+    const v = n.arg.values;
+    return Array.from({ length: v.length / 4 }, (_, i) => ({
+      axis: v[4 * i]!,
+      size: v[4 * i + 1]!,
+      stride: v[4 * i + 2]!,
+      dilation: v[4 * i + 3]!,
+    }));
+  },
+  matmul: (precision: Precision): Ints => internInts([precisions.indexOf(precision)]),
+  matmulOf: (n: { arg: Ints }): Precision => precisions[n.arg.values[0]!]!,
+  scan: (combine: Combine, axis: number, reverse: boolean): Ints =>
+    internInts([combines.indexOf(combine), axis, reverse ? 1 : 0]),
+  scanOf: (n: { arg: Ints }): { combine: Combine; axis: number; reverse: boolean } => ({
+    combine: combines[n.arg.values[0]!]!,
+    axis: n.arg.values[1]!,
+    reverse: n.arg.values[2] === 1,
+  }),
+  sort: (descending: boolean): Ints => internInts([descending ? 1 : 0]),
+  sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
+  scatter: (combine: Combine, axis: number, perElement: boolean): Ints =>
+    internInts([combines.indexOf(combine), axis, perElement ? 1 : 0]),
+  scatterOf: (n: { arg: Ints }): { combine: Combine; axis: number; perElement: boolean } => ({
+    combine: combines[n.arg.values[0]!]!,
+    axis: n.arg.values[1]!,
+    perElement: n.arg.values[2] === 1,
+  }),
+};
+
+export interface WindowAxis {
+  readonly axis: number;
+  readonly size: number;
+  readonly stride: number;
+  readonly dilation: number;
+}
