@@ -9,6 +9,7 @@ import { Aborted, ForgeError, OutOfMemory, turnIfDue } from '../index.ts';
 import { pause } from '../profile/clock.ts';
 import { Failure, itemFailed, Overdue } from './chunk-failures.ts';
 import type { ChunkAttempt, ChunkDone, ChunkOptions, ChunkWork, Outcome } from './chunk-work.ts';
+import { endsWithin } from './ends-within.ts';
 import { aborted } from './failures.ts';
 
 /** One result per item, in their order, or a BatchOperationError; with `onError: 'collect'` one outcome per item. */
@@ -240,14 +241,8 @@ class ChunkRun<T> {
   /** Waits for what is in flight, but not for ever, and frees what was made. */
   async #leave(): Promise<void> {
     const { clock } = this.#work;
-    if (this.#inFlight.size > 0) {
-      let cancel = (): void => {};
-      const enough = new Promise<void>((resolve) => {
-        cancel = clock.after(abortMs, resolve);
-      });
-      await Promise.race([Promise.allSettled(this.#inFlight), enough]);
-      cancel();
-    }
+    if (this.#inFlight.size > 0)
+      await endsWithin(abortMs, Promise.allSettled(this.#inFlight), (ms, then) => clock.after(ms, then));
     this.#left = true;
     for (const attempt of this.#running) attempt.end();
     if (this.#work.keeps && this.#end && this.#end.index >= 0) return;

@@ -59,12 +59,3 @@ export const aborted = (operation: string, signal: AbortSignal | undefined): Abo
 export function throwIfAborted(signal: AbortSignal | undefined, operation: string): void {
   if (signal?.aborted) throw aborted(operation, signal);
 }
-
-/** Waits for work that may never end, but not for longer than this. */
-export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, enough]).finally(() => clearTimeout(timer));
-}

@@ -5,6 +5,7 @@
 // again and names the item that fails.
 
 import { type Runtime, Tensor, turnIfDue } from '../index.ts';
+import { endsWithin } from './ends-within.ts';
 import { fusedOf, type Operands } from './fused.ts';
 import { type ListCall, type ListSettings, MiB, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
@@ -65,7 +66,8 @@ async function finished<R>(
   try {
     // Whoever started several batches at once has started the others after this.
     await undefined;
-    if (until && !spun(until)) await within(told(until), settings);
+    const after = (ms: number, then: () => void) => clock.after(ms, then);
+    if (until && !spun(until) && !(await endsWithin(settings.timeoutMs, told(until), after))) throw late;
   } catch {
     for (const t of made) t.dispose();
     return again();
@@ -97,11 +99,5 @@ async function finished<R>(
 
 const none: readonly never[] = [];
 
-async function within(work: Promise<void>, { clock, timeoutMs }: ListSettings): Promise<void> {
-  if (timeoutMs === Number.POSITIVE_INFINITY) return work;
-  let cancel = (): void => {};
-  const late = new Promise<never>((_, reject) => {
-    cancel = clock.after(timeoutMs, () => reject(new Error('late')));
-  });
-  await Promise.race([work, late]).finally(cancel);
-}
+/** The loop of chunks says what that means. */
+const late = new Error('late');

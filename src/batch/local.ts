@@ -5,7 +5,8 @@
 import { checked } from '../base/signatures.ts';
 import { pause, systemClock } from '../profile/clock.ts';
 import { checkConcurrency, checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
-import { atMost, badArgument } from './failures.ts';
+import { endsWithin } from './ends-within.ts';
+import { badArgument } from './failures.ts';
 import { LocalJob, type Waiting } from './local-job.ts';
 import { batchKinds } from './signatures.ts';
 import {
@@ -220,7 +221,7 @@ class LocalWorker implements WorkerHandle {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await atMost(closeMs, Promise.all(this.#running));
+    await endsWithin(closeMs, Promise.all(this.#running));
     this.#supply.left();
   }
 

@@ -5,7 +5,8 @@
 
 import { createHash } from 'node:crypto';
 import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
-import { atMost, badArgument, badOption } from '../failures.ts';
+import { endsWithin } from '../ends-within.ts';
+import { badArgument, badOption } from '../failures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -185,7 +186,7 @@ class RedisTransport implements Transport {
     this.#closed = true;
     await Promise.all([...this.#workers].map((w) => w.close()));
     // What is being submitted is cancelled with its next chunk; a source may never give one.
-    await atMost(closeMs, Promise.allSettled(this.#submitting));
+    await endsWithin(closeMs, Promise.allSettled(this.#submitting));
     await Promise.all([...this.#bulls.values()].map((b) => b.close()));
     this.#queue.news.close();
     this.#queue.redis.disconnect();

@@ -1,6 +1,7 @@
 // The packages of the queue, loaded when it is used: they are optional.
 
 import { ForgeError } from '../../index.ts';
+import { endsWithin } from '../ends-within.ts';
 import { badArgument } from '../failures.ts';
 
 export type BullMQ = typeof import('bullmq');
@@ -41,16 +42,12 @@ const answerMs = 5000;
 /** Throws unless a Redis answers there: whoever opens a queue that is not there should not wait for ever. */
 export async function checkAnswers({ connect }: Packages, url: string, host: string): Promise<void> {
   const redis = connect(url);
-  let timer: ReturnType<typeof setTimeout> | undefined;
   let last = 'it is silent';
   redis.on('error', (error: Error) => {
     last = error.message || String((error as { code?: string }).code ?? error);
   });
   try {
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(last)), answerMs);
-    });
-    await Promise.race([redis.ping(), late]);
+    if (!(await endsWithin(answerMs, redis.ping()))) throw new Error(last);
   } catch (cause) {
     throw new ForgeError({
       code: 'NO_REDIS',
@@ -60,7 +57,6 @@ export async function checkAnswers({ connect }: Packages, url: string, host: str
       cause,
     });
   } finally {
-    clearTimeout(timer);
     redis.disconnect();
   }
 }

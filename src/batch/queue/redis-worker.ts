@@ -5,7 +5,7 @@
 // that has too much to do. A worker with nothing to do may start a chunk of another one a second time, if its job asks for that.
 
 import { serves } from '../chunk-id.ts';
-import { atMost } from '../failures.ts';
+import { endsWithin } from '../ends-within.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
@@ -89,7 +89,7 @@ export class RedisWorker implements WorkerHandle {
     this.#stop.abort();
     for (const { stop } of this.#running) stop.abort();
     // A handler may never end: without its connection the lock runs out, and its chunk goes to another worker.
-    await atMost(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
+    await endsWithin(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
     // BullMQ leaves connections open that it was given.
     for (const c of this.#connections) c.disconnect();
     await this.#queue.redis.hdel(this.#queue.keys.workers, this.id).catch(() => 0);
