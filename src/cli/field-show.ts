@@ -13,9 +13,10 @@ import {
 } from '../field/index.ts';
 import { type ServerView, serveField, serveTelemetry, type WatchedField } from '../field/wire/index.ts';
 import { columns, describeError, type Output } from '../forge/style.ts';
+import { plainLine } from '../forge/text/plain.ts';
 import { ForgeError, formatBytes } from '../index.ts';
 import { LiveView } from './field-live.ts';
-import { clean, pictureLines } from './field-view.ts';
+import { pictureLines } from './field-view.ts';
 
 export interface FieldFlags {
   readonly model?: string;
@@ -134,7 +135,7 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
     return pictureLines(
       {
         title: `field on ${field.device}, model ${model}, ${edges.join(' × ')} cells; slice across axis ${axis}, channel ${channel}`,
-        mock: 'a demo',
+        madeBy: 'a demo',
         state: last?.state ?? null,
         sensors: last?.sensors ?? null,
         motors: last?.motors ?? null,
@@ -170,7 +171,7 @@ function serverLines({ fields, clients, connections: c }: ServerView): string[] 
   const row = (w: WatchedField): string[] => {
     const { cycles, p50, p99, cyclesPerSecond } = w.performance();
     const motors = w.last ? Array.from(w.last.motors.subarray(0, 4), (m) => m.toFixed(2)).join(' ') : '';
-    return [clean(w.name), w.field.device, String(cycles), ms(p50), ms(p99), cyclesPerSecond.toFixed(1), motors];
+    return [plainLine(w.name), w.field.device, String(cycles), ms(p50), ms(p99), cyclesPerSecond.toFixed(1), motors];
   };
   const errors = Object.values(c.errors).reduce((a, b) => a + b, 0);
   return [
@@ -186,7 +187,7 @@ function serverLines({ fields, clients, connections: c }: ServerView): string[] 
       ? ['nobody is connected']
       : columns([
           ['client', 'address', 'field', 'sensors', 'motors', 'cycles'],
-          ...clients.map((k) => [k.id, k.address, clean(k.field), k.sensors, k.motors, k.cycles].map(String)),
+          ...clients.map((k) => [k.id, k.address, plainLine(k.field), k.sensors, k.motors, k.cycles].map(String)),
         ])
           .trimEnd()
           .split('\n')),

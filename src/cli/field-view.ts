@@ -2,13 +2,14 @@
 // how often, is in field-live.ts.
 
 import type { FieldState } from '../field/index.ts';
+import { plainLine } from '../forge/text/plain.ts';
 import { formatBytes } from '../index.ts';
 
 /** What is drawn of one field. */
 export interface FieldPicture {
   readonly title: string;
-  /** Where the sensor values come from, where that is no sensor. */
-  readonly mock?: string | undefined;
+  /** What makes the sensor values up, where they come from no sensor. */
+  readonly madeBy?: string | undefined;
   readonly state: FieldState | null;
   readonly sensors: ArrayLike<number> | null;
   readonly motors: ArrayLike<number> | null;
@@ -82,8 +83,8 @@ const figure = (v: number | null, digits: number): string => (v === null ? 'unkn
 
 /** All of a field as lines no wider than the canvas, where their characters are. */
 export function pictureLines(p: FieldPicture, canvas: Canvas): string[] {
-  const lines = [clean(p.title)];
-  if (p.mock) lines.push(`sensor values are made up: ${p.mock}`);
+  const lines = [plainLine(p.title)];
+  if (p.madeBy) lines.push(`sensor values are made up: ${p.madeBy}`);
   if (p.slice) lines.push('', ...sliceLines(p.slice, canvas));
   if (p.sensors) {
     // Positive and negative values in two rows: heights alone tell no signs.
@@ -119,7 +120,3 @@ export function pictureLines(p: FieldPicture, canvas: Canvas): string[] {
   } else lines.push('', 'no cycle yet');
   return lines;
 }
-
-/** Names come from other programs: what would steer the terminal is left out. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-export const clean = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');

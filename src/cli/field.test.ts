@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FieldClient } from '../field/wire/index.ts';
 import type { Output } from '../forge/style.ts';
 import { runField } from './field-show.ts';
-import { clean, signedBar, sliceLines, sparkline } from './field-view.ts';
+import { pictureLines, signedBar, sliceLines, sparkline } from './field-view.ts';
 
 function capture(isTTY = false): Output & { text: string; errors: string } {
   const made = {
@@ -29,7 +29,8 @@ describe('pictures of a field', () => {
     expect(signedBar(0.5, 9)).toBe('    │██  ');
     expect(signedBar(-1, 9)).toBe('████│    ');
     expect(signedBar(Number.POSITIVE_INFINITY, 9)).toBe('    │████');
-    expect(clean('a\u001b[2Jb\u0007')).toBe('a?[2Jb?');
+    const nothing = { state: null, sensors: null, motors: null, slice: null, loop: null, bytes: null };
+    expect(pictureLines({ title: 'a\u001b[2Jb\u0007', ...nothing }, { columns: 80, colour: false })[0]).toBe('ab');
   });
 
   it('have slices of any size within the width of the terminal', () => {

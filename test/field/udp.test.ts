@@ -111,4 +111,12 @@ describe('sensors as datagrams', () => {
     await stops.close();
     await stops.close();
   });
+
+  it('that cannot be sent are refused by name', async () => {
+    await using sender = new SensorSender({ host: 'no.such.host.invalid' });
+    await expect(sender.send([1])).rejects.toMatchObject({
+      code: 'FIELD_CONFIG',
+      message: expect.stringMatching(/no\.such\.host\.invalid could not be sent/),
+    });
+  });
 });

@@ -107,7 +107,7 @@ export class SensorSender implements AsyncDisposable {
     const frame = encodeFrame('sensors', this.#sequence, encodeValues(values));
     const { port, host } = this.#to;
     return new Promise((resolve, reject) => {
-      this.#socket.send(frame, port, host, (error) => (error ? reject(error) : resolve()));
+      this.#socket.send(frame, port, host, (error) => (error ? reject(unsent(host, port, error)) : resolve()));
     });
   }
 
@@ -119,6 +119,13 @@ export class SensorSender implements AsyncDisposable {
     await this.close();
   }
 }
+
+const unsent = (host: string, port: number, cause: Error): FieldConfigError =>
+  new FieldConfigError({
+    where: 'SensorSender.send',
+    problem: `a datagram to port ${port} of ${host} could not be sent: ${cause.message}`,
+    fix: 'Give a host and a port that can be reached.',
+  });
 
 /** Whether a sequence number is the later one, by the shorter way around 2^32. */
 const isAfter = (a: number, b: number): boolean => a !== b && (a - b) >>> 0 < 2 ** 31;

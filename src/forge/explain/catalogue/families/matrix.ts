@@ -2,7 +2,7 @@
 //
 // A speaker is known by its name or by its voice: the prefix, the file names and the code names of its messages. Kinds are
 // worded in many ways and mean the same from every mouth. A speaker's row holds the kinds that lead somewhere of its own;
-// `else` is what its troubles come to when no kind is named, and counts only in the second look.
+// `otherwise` is what its troubles come to when no kind is named, and counts only in the second look.
 
 import type { Family } from './types.ts';
 import { STRONG } from './words.ts';
