@@ -12,6 +12,8 @@ import { within } from '../../../../test/support/time.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Value } from '../../../kernel/semantics.ts';
+import { stagingAddress } from '../memory.ts';
+import { reach } from './addresses.ts';
 import { renderKernel } from './render.ts';
 
 function expectSame(spec: Spec, label = ''): void {
@@ -176,6 +178,36 @@ describe('index expressions', () => {
       b.alu('where', b.alu('lt', b.alu('mul', j, n$(b, 2)), i), x, zero),
     ];
     expectSame({ space: [rows, columns], outputs, inputs: [data('f32', samples('f32', rows * columns, 1))] });
+  });
+
+  it('divide positions by powers of two and by other numbers', () => {
+    for (const divisor of [1, 2, 3, 16, 64, 100, 128]) {
+      const b = new Exprs();
+      const [i, j] = [b.axis(0, 3), b.axis(1, 150)];
+      const at = b.alu('add', b.alu('mul', i, n$(b, 151)), j);
+      const parts = (['idiv', 'imod'] as const).map((op) => b.alu(op, at, n$(b, divisor)));
+      const outputs = parts.flatMap((part) => [b.cast('i32', part), b.load('f32', 0, part)]);
+      expectSame({ space: [3, 150], outputs, inputs: [data('f32', samples('f32', 512, 5))] }, `${divisor}`);
+    }
+  });
+
+  it('have one address for elements that lie a little apart, before and behind the position', () => {
+    const b = new Exprs();
+    const [i, j] = [b.axis(0, 40), b.axis(1, 64)];
+    const near = [-3, -1, 0, 1, 2, 5, 70].map((by) => {
+      const row = b.alu('max', b.alu('min', b.alu('add', i, n$(b, by)), n$(b, 39)), n$(b, 0));
+      return b.load('f32', 0, b.alu('add', b.alu('mul', row, n$(b, 64)), j));
+    });
+    const back = b.load('f32', 0, b.alu('sub', n$(b, 40 * 64 - 1), b.alu('add', b.alu('mul', i, n$(b, 64)), j)));
+    const ahead = [64, 128, 4095].map((by) =>
+      b.load('f32', 1, b.alu('add', b.alu('add', b.alu('mul', i, n$(b, 64)), j), n$(b, by))),
+    );
+    const outputs = [...near, back, ...ahead].map((value) => ({ type: 'f32' as const, value }));
+    const inputs = [data('f32', samples('f32', 40 * 64, 6)), data('f32', samples('f32', 40 * 64 + 4096, 7))];
+    expectSame({ space: [40, 64], outputs, inputs });
+    const { text } = new Run({ space: [40, 64], outputs: outputs.slice(-3), inputs }).wasm;
+    for (const by of [64, 128, 4095]) expect(text).toMatch(new RegExp(`offset=${4 * by}\\b`));
+    expect(stagingAddress).toBeGreaterThan(reach);
   });
 
   it('turn positions into numbers of every type', () => {

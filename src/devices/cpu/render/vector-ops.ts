@@ -57,6 +57,9 @@ const effective = (e: Expr): LaneType => (e.type === 'index' && bounds(e).min >=
 /** The one instruction that combines two vectors of a type, or undefined. */
 export const directOp = (op: AluOp, type: LaneType): PlainOp | undefined => direct[type][op];
 
+/** Whether all of its bits are 0. */
+const isZero = (e: Expr): boolean => e.kind === 'const' && (Object.is(e.value, 0) || e.value === 0n);
+
 export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const type = e.src.every((x) => effective(x) === 'u32') ? 'u32' : laneType(e.type);
   const [a, b] = e.src as [Expr, Expr, Expr];
@@ -67,8 +70,16 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
       em.vec(e, p, s);
       return;
     }
+    const other = e.src[2]!;
+    if (isZero(other)) {
+      // The mask alone clears the other lanes.
+      em.vec(b, p, s);
+      em.mask(a, p, w, s);
+      s.code.op('v128.and');
+      return;
+    }
     em.vec(b, p, s);
-    em.vec(e.src[2]!, p, s);
+    em.vec(other, p, s);
     em.mask(a, p, w, s);
     em.select(s, w);
     return;

@@ -21,19 +21,21 @@ export interface ReducePlan {
   /** row: threads per row. column: threads side by side along the columns. */
   readonly group: number;
   readonly vector: number;
+  /** row: lanes of a vector are folded into one state, instead of having one each. */
+  readonly folds: boolean;
   readonly unroll: number;
   readonly splits: number;
   readonly chunk: number;
 }
 
 const threads = 256;
-const heavyOperations = 128;
-const manyAccumulators = 4;
+const heavyOperations = 96;
+export const manyAccumulators = 4;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
 
-/** `count`: neighbours that are computed together. */
-export function planReduction(kernel: Kernel, target: Target, count = 1): ReducePlan {
+/** `spreads`: rows of neighbours are combined together, see reduce/spread.ts. */
+export function planReduction(kernel: Kernel, target: Target, spreads = false): ReducePlan {
   const values = kernel.accumulators.map((a) => a.value);
   const exprs = reachable(values);
   const form = formOf(kernel, exprs);
@@ -41,7 +43,7 @@ export function planReduction(kernel: Kernel, target: Target, count = 1): Reduce
   const stateBytes = kernel.accumulators.flatMap((a) => stateKinds(a, 64)).reduce((n, k) => n + widthOf[k], 0);
   const operations = exprs.length + 2 * kernel.accumulators.length;
   return form === 'row'
-    ? rowPlan(kernel, target, bytes, operations, stateBytes, count)
+    ? rowPlan(kernel, target, bytes, operations, stateBytes, spreads)
     : columnPlan(kernel, target, bytes, operations, stateBytes);
 }
 
@@ -71,7 +73,7 @@ function rowPlan(
   bytes: number,
   operations: number,
   stateBytes: number,
-  count: number,
+  spreads: boolean,
 ): ReducePlan {
   const rows = sizeOf(kernel.space);
   const columns = sizeOf(kernel.reduced);
@@ -79,13 +81,14 @@ function rowPlan(
   let vector = Math.min(16 / bytes, 8);
   while (vector > 1 && ((wide.length > 1 && wide[wide.length - 1]! % vector !== 0) || columns < vector * 2))
     vector /= 2;
-  while (vector > 1 && vector * stateBytes > 64 * Math.min(count, 2)) vector /= 2;
+  const many = kernel.accumulators.length >= manyAccumulators;
+  while (vector > 1 && !many && vector * stateBytes > 64) vector /= 2;
   const enoughRows = rows >= target.processors * 32;
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
   // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
-  if (enoughRows && group > 8 && group <= 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
+  if (enoughRows && group > 8 && group <= 32 && many && !spreads) group = 8;
   let unroll = unrollFor(vector, operations, stateBytes);
   const heavy = operations >= heavyOperations;
   // Work that takes long at each position is spread over all processors before a thread gets a second position.
@@ -97,7 +100,7 @@ function rowPlan(
   if (group === threads && wanted > 1 && columns >= step * 4) {
     chunk = Math.max(heavy ? 1 : 2, Math.ceil(columns / wanted / step)) * step;
   }
-  return { form: 'row', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
+  return { form: 'row', threads, group, vector, folds: many, unroll, splits: Math.ceil(columns / chunk), chunk };
 }
 
 function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {
@@ -117,5 +120,5 @@ function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: n
   const wanted = Math.floor((target.processors * 4) / blocks);
   let chunk = columns;
   if (wanted > 1 && columns >= step * 4) chunk = Math.max(2, Math.ceil(columns / wanted / step)) * step;
-  return { form: 'column', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
+  return { form: 'column', threads, group, vector, folds: false, unroll, splits: Math.ceil(columns / chunk), chunk };
 }
