@@ -9,7 +9,7 @@ const isObject = argumentKinds.object.is;
 
 export const computeKinds = {
   ...batchKinds,
-  metrics: { is: (v: unknown) => isObject(v) && !ArrayBuffer.isView(v), words: 'an object of figures' },
+  metrics: { is: layerKinds.plain.is, words: 'an object of figures' },
   op: {
     is: (v: unknown) => typeof v === 'function' || (typeof v === 'string' && Object.hasOwn(ops, v)),
     words: `a function of a tensor, or one of ${Object.keys(ops).join(', ')}`,
