@@ -59,7 +59,7 @@ export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
 /** @internal Kinds of arguments, for the layers above. */
-export { runtimeKinds as argumentKinds } from './runtime/signatures.ts';
+export { runtimeKinds as argumentKinds, runtimeOptions } from './runtime/signatures.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
 export {

@@ -3,7 +3,7 @@
 import { layerKinds } from '../base/layer-kinds.ts';
 import { checkMethods } from '../base/signatures.ts';
 import { type Clock, systemClock } from './clock.ts';
-import type { MetricsInput } from './metrics.ts';
+import { type MetricsInput, metricsKind } from './metrics.ts';
 import { Shared } from './shared.ts';
 import { distribution } from './statistics.ts';
 
@@ -160,9 +160,9 @@ checkMethods(
   {
     'getAverages clear dispose': '',
     toJSON: 'key:text?',
-    logMetrics: 'metrics:plain',
+    logMetrics: 'metrics:metrics',
   },
-  layerKinds,
+  { ...layerKinds, metrics: metricsKind },
 );
 checkMethods(
   PerformanceLogger,

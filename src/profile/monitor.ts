@@ -144,7 +144,7 @@ export class Monitor {
    * Runs a function, waits for the device, and returns the time in ms; with `{ result: true }` together with the function's
    * result. What fails is recorded too, and thrown on.
    */
-  trackOperation<T>(name: string, fn: () => T | Promise<T>): Promise<number>;
+  trackOperation<T>(name: string, fn: () => T | Promise<T>, options?: undefined): Promise<number>;
   trackOperation<T>(
     name: string,
     fn: () => T | Promise<T>,

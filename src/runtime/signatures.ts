@@ -30,6 +30,10 @@ export const runtimeKinds = kindTable({
     words: 'a runtime',
     many: 'runtimes',
   },
+  webgpu: {
+    is: (v: unknown) => plainKinds.object.is(v) && 'requestAdapter' in (v as object),
+    words: 'a WebGPU such as navigator.gpu',
+  },
   never: { is: (v: unknown) => v === false, words: 'false' },
   mode: { is: (v: unknown) => v === true || v === false || v === 'detailed', words: "true, false or 'detailed'" },
   device: {
@@ -91,13 +95,15 @@ export const cudaOptions =
   'tuning:{unroll:number,threads:number,streaming:flag,product:text,rows:{threads:number,resident:number}},' +
   'architecture:number,ffi:object,host:object}';
 export const webGpuOptions =
-  "{gpu:object,powerPreference:'low-power'|'high-performance',memoryBytes:number,plans:'gpu'|'software',timestamps:flag," +
+  "{gpu:webgpu,powerPreference:'low-power'|'high-performance',memoryBytes:number,plans:'gpu'|'software',timestamps:flag," +
   'dawnToggles:text[]}';
 
-export const createSignature =
-  `async options:{devices:device[],cpu:${cpuOptions},cuda:${cudaOptions},webgpu:${webGpuOptions},wrap:function,` +
-  'isolation:text|text[],development:flag,seed:number,routing:object,memory:object,recovery:object,signal:signal,' +
-  'logger:function|object}?';
+/** The options of a runtime, but for its devices. */
+export const runtimeOptions =
+  `cpu:${cpuOptions},cuda:${cudaOptions},webgpu:${webGpuOptions},wrap:function,isolation:text|text[],development:flag,` +
+  'seed:number,routing:object,memory:object,recovery:object,signal:signal,logger:function|object';
+
+export const createSignature = `async options:{devices:device[],${runtimeOptions}}?`;
 
 const device = 'device:text?';
 

@@ -56,7 +56,6 @@ export const notCalled: Readonly<Record<string, string>> = {
   ProcessPort: contract,
   NvmlPort: contract,
   CachePort: contract,
-  Clock: contract,
   Schema: contract,
   AlertRule: contract,
   ChunkHandler: contract,

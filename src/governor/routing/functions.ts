@@ -28,9 +28,14 @@ const kinds = kindTable({
     is: (v: unknown) => isObject(v) && 'profile' in (v as object) && 'learned' in (v as object),
     words: '{ profile, learned, measuredAt }',
   },
+  env: {
+    is: (v: unknown) =>
+      routingKinds.settings!.is(v) && Object.values(v as object).every((t) => t === undefined || typeof t === 'string'),
+    words: 'an object of texts such as process.env',
+  },
   curve: { is: having('x', 'y'), words: 'a curve of a profile: { x, y }' },
   step: { is: having('kind', 'estimate'), words: 'a kernel or a routine', many: 'kernels and routines' },
-  operation: {
+  named: {
     is: (v: unknown) => operationTypes.some((t) => t === v),
     words: `one of ${operationTypes.join(', ')}`,
   },
@@ -54,7 +59,7 @@ const openArguments = `async devices:device[] options:settings more:{${calibrati
 /** The time of an amount of work on a curve, in µs. */
 export const at = checked('at', 'curve:curve amount:number', curve.at, kinds);
 /** The folder where measurements of this machine are kept. */
-export const routingFolder = checked('routingFolder', 'env:settings home:text', disk.routingFolder, kinds);
+export const routingFolder = checked('routingFolder', 'env:env home:text', disk.routingFolder, kinds);
 /**
  * Opens a router. Devices are measured only where there is a choice to be made: mode `measured` and at least two devices. `always`
  * measures what is not known even so, `force` what is known too.
@@ -70,12 +75,7 @@ export const openRouter = checked(
   kinds,
 );
 /** Checks options, adds what the environment says, and fills in the defaults. */
-export const resolveRouting = checked(
-  'resolveRouting',
-  'options:settings? env:settings?',
-  options.resolveRouting,
-  kinds,
-);
+export const resolveRouting = checked('resolveRouting', 'options:settings? env:env?', options.resolveRouting, kinds);
 /** A time in µs as text: '3.9 ms'. */
 export const time = checked('time', 'us:number', reason.time, kinds);
 /** Where measurements of devices are kept: a folder, null for the user's, false for memory only. */
@@ -97,8 +97,8 @@ export const openProfileStore = checked(
   kinds,
 );
 /** What work is called in the router's books: the name its caller gave it, else the class of its costliest kernel. */
-export const operationOf = checked('operationOf', 'work:work declared:operation|null?', work.operationOf, kinds);
+export const operationOf = checked('operationOf', 'work:work declared:named|null?', work.operationOf, kinds);
 /** The work of an operation of which only the name and the size are known. */
-export const typicalWork = checked('typicalWork', 'op:operation elements:number', work.typicalWork, kinds);
+export const typicalWork = checked('typicalWork', 'op:named elements:number', work.typicalWork, kinds);
 /** Kernels and routines as the cost model sees them. */
 export const workOf = checked('workOf', 'steps:step[]', work.workOf, kinds);

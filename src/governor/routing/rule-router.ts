@@ -89,7 +89,7 @@ export class RuleRouter {
   }
 
   /**
-   * Takes in measurements of a device: after calibration, or when a device came back as another one. A router that was made without
+   * @internal Takes in measurements of a device: after calibration, or when a device came back as another one. A router that was made without
    * any also needs what decides by them.
    */
   calibrated(profiles: ReadonlyMap<DeviceId, Profile>, decides?: typeof Costs): void {

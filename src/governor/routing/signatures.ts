@@ -1,6 +1,7 @@
 // What the methods of a router take. How signatures are written: base/signatures.ts.
 
 import { isPlain, type Kinds, kindTable, plainKinds } from '../../base/signatures.ts';
+import { kernelClasses, operationTypes } from './types.ts';
 
 const isObject = plainKinds.object.is;
 const has = (v: unknown, ...lists: string[]): boolean =>
@@ -8,6 +9,10 @@ const has = (v: unknown, ...lists: string[]): boolean =>
 
 export const routingKinds: Kinds = kindTable({
   ...plainKinds,
+  operation: {
+    is: (v: unknown) => [...operationTypes, ...kernelClasses].some((t) => t === v),
+    words: `one of ${[...operationTypes, ...kernelClasses].join(', ')}`,
+  },
   settings: {
     is: (v: unknown) => isObject(v) && isPlain(v as object),
     words: 'an object of settings',
@@ -42,7 +47,7 @@ export const routerSignatures: Readonly<Record<string, string>> = {
   profile: 'id:text',
   decide: 'request:request',
   home: 'bytes:number dtypeAllowed:text[]',
-  observe: 'op:text work:work device:text predictedUs:number measuredUs:number',
+  observe: 'op:operation work:work device:text predictedUs:number measuredUs:number',
   observeCall: 'decision:decision measuredUs:number',
   relearn: 'saved:profiles',
   calibrated: 'profiles:profiles decides:function?',
