@@ -4,8 +4,10 @@
 // computes belongs into another process (executor.ts). A helper of a slower kind takes from a faster kind's queue only while
 // that has too much to do. A worker with nothing to do may start a chunk of another one a second time, if its job asks for that.
 
+import { checkMethods } from '../../base/signatures.ts';
 import { serves } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
+import { batchKinds, workerSignatures } from '../signatures.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
@@ -264,6 +266,8 @@ export class RedisWorker implements WorkerHandle {
     return job;
   }
 }
+
+checkMethods(RedisWorker.prototype, workerSignatures, batchKinds);
 
 const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers'] as const;
 
