@@ -17,7 +17,7 @@ export interface SecondLook {
 
 /** Lines that report a fault, not just speak of one. */
 const FAULT =
-  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|did not run successfully/i;
+  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully/i;
 
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =
@@ -92,12 +92,22 @@ const LACKING: readonly RegExp[] = [
   /missing \d+ required (?:positional|keyword-only) arguments?: '(?<name>\w+)'/,
 ];
 
+const CALLED = /\b(\w+)\(\) got an unexpected keyword argument/;
+
+/** Functions that many programs call by their bare name, and whose they are. */
+const OWNERS: readonly (readonly [RegExp, string])[] = [
+  [/^memory_efficient_attention/, 'xformers'],
+  [/^flash_attn/, 'flash_attn'],
+  [/^scaled_dot_product_attention$/, 'torch'],
+];
+
 /** What a package of the GPU stack was asked for in vain; the package stands in the message or in the frame above it. */
 function missingInPackage(lines: readonly string[], at: number): Readonly<Record<string, string>> | undefined {
   const found = LACKING.map((re) => re.exec(lines[at]!)).find((hit) => hit !== null);
   if (!found) return undefined;
   const { module = '', name = '' } = found.groups ?? {};
-  const named = packageOf(module);
+  const callee = CALLED.exec(lines[at]!)?.[1];
+  const named = packageOf(module) ?? OWNERS.find(([re]) => callee !== undefined && re.test(callee))?.[1];
   const frame = lines
     .slice(Math.max(0, at - 3), at)
     .map(

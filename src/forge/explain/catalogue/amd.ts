@@ -26,6 +26,7 @@ export const amdClasses: readonly ErrorClass[] = [
         /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
       ),
       capture(/no kernel image[^\n]*(?<gfx>gfx[0-9a-f]{3,4})/i),
+      code(/hipSuccess \((?:98|209) vs\.? 0\)/),
       capture(
         /(?:Cannot find CO in the bundle|Missing CO for these ISAs|No compatible code objects found for:?)[^\n]*?(?<gfx>gfx[0-9a-f]{3,4})?/i,
       ),
@@ -138,11 +139,10 @@ export const amdClasses: readonly ErrorClass[] = [
         /HIP error: (?:an illegal memory access was encountered|unspecified launch failure|the operation cannot be performed)/i,
       ),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
-      phrase(/HW Exception by GPU node|GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i),
+      phrase(/HW Exception by GPU node|(?<!i915[^\n]*)GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i),
       capture(
         /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
       ),
-      symptom(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+/),
       phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
     ],
     cause: ({ got }) =>

@@ -65,7 +65,7 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
       ),
-      phrase(/(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver too old\b/i),
+      phrase(/(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver (?:is )?too old\b/i),
       phrase(/NVMLError_FunctionNotFound|\bnvml\w*[^\n]{0,60}Function Not Found/i),
     ],
     cuda: [35, 36],

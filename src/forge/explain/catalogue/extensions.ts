@@ -207,7 +207,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The GPU does not have this number format',
     patterns: [
       capture(
-        /quantization method (?<method>\w+) is not supported for the current GPU\.? *(?:Minimum capability: (?<least>\d+))?/i,
+        /quantization (?:method|scheme)(?: (?<method>(?!is)\w+))? is not supported for[ ',]+the current GPU\.? *(?:Min(?:imum)? capability: (?<least>\d+))?/i,
       ),
       capture(/(?:type )?(?<method>fp8e\w+) not supported in this architecture/i),
       phrase(

@@ -311,7 +311,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
       symptom(
-        /(?:JaxRuntimeError|InternalError|UnknownError|FailedPreconditionError): [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*/,
+        /JaxRuntimeError: [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*|XLA (?:compile|compilation|runtime) error[^\n]*/i,
       ),
     ],
     cause: ({ got }) => `The compiler behind JAX and TensorFlow stopped${got.what ? `: ${got.what.trim()}` : ''}.`,

@@ -23,7 +23,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?<library>libvulkan\.so(?:\.1)?|vulkan-1\.dll)['"]?[^\n]{0,40}(?:cannot open|not found|could not|No such file)/i,
       ),
       phrase(
-        /loader_scanned_icd_add|loader_icd_scan|terminator_CreateInstance: Failed|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
+        /loader_scanned_icd_add|loader_icd_scan|terminator_Create(?:Instance|Device): Failed|Failed to create device chain|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
       ),
       phrase(
         /(?:MESA|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
@@ -33,9 +33,6 @@ export const graphicsClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /setupLoader\w+PhysDevs|Failed to detect any valid GPUs(?: in the current config)?|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
-      ),
-      symptom(
-        /\bwgpu_hal::vulkan[^\n]*(?:fail|error)|\bvk[A-Z]\w+ (?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)/i,
       ),
     ],
     cause: () =>

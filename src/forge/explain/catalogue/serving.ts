@@ -21,7 +21,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /no GPU detected|GPU (?:not detected|is not used)|falling back to CPU|inference compute[^\n]*library=cpu|100% CPU/i,
-        /ollama|level=|gpu\.go|routes\.go|llm\.go/i,
+        /ollama|\blevel=|gpu\.go|routes\.go|llm\.go/i,
       ),
       capture(/cuda driver library (?:init failure|failed to (?:initialize|get device context))[: ]*(?<number>\d+)?/i),
       phrase(
@@ -29,7 +29,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /(?:CUDA|cuda) GPU is too old|compute capability[^\n]*(?:below|lower than) minimum/i,
-        /ollama|level=|gpu\.go/i,
+        /ollama|\blevel=|gpu\.go/i,
       ),
       phrase(/amdgpu is not supported|amdgpu version file missing|ollama recommends running/i),
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
@@ -64,7 +64,7 @@ export const servingClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/llama runner process (?:has terminated|no longer running)[: ]*(?<status>[^"\n]*)/i),
       symptom(
-        /llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
+        /failed to start a llama runner|llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
       ),
       symptom(/error loading (?:llama server|model)[^\n]*(?:exit status|signal)/i),
       symptom(
@@ -157,10 +157,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(
         /data is not within (?:the )?file bounds|model is corrupted or incomplete|failed to read (?:tensor|key)|unexpectedly reached end of file/i,
       ),
-      symptom(
-        /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main): (?:error: )?(?:failed|unable) to load model/i,
-      ),
-      capture(/gguf_init_from_file\w*: failed to (?:open|read)[^\n]*/i),
+      capture(/(?:gguf_init_from_file\w*|error loading model): failed to (?:open|read)[^\n]*/i),
       phrase(
         /PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
       ),

@@ -59,7 +59,12 @@ export const builds: readonly Family[] = [
     subject: /\bCUDA(?: toolkit)? version|\bnvcc\b/i,
     trouble: /\b(?:mismatch\w*|does not match|different|incompatible)\b/i,
   },
-  { code: 'deepspeed-op', subject: /deepspeed|op_builder/i, trouble: FAILED },
+  {
+    code: 'deepspeed-op',
+    subject:
+      /op_builder|(?:deepspeed|\bds_|\bJIT\b)[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
+    trouble: FAILED,
+  },
   {
     code: 'build-failed',
     subject:
@@ -98,7 +103,7 @@ export const builds: readonly Family[] = [
   { code: 'dynamo', subject: /\b(?:inductor|dynamo|torch\.compile|aot_?autograd)\b/i, trouble: FAULT },
   {
     code: 'win-dll',
-    subject: /\b[\w-]+\.(?:dll|pyd)\b/i,
+    subject: /^(?!.*(?:UserWarning|you can ignore)).*\b[\w-]+\.(?:dll|pyd)\b/i,
     trouble:
       /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|\berror with\b|failed to (?:import|load)|\[WinError/i,
   },
@@ -107,7 +112,13 @@ export const builds: readonly Family[] = [
     subject: /\b(?:marlin|machete|kv_cache_dtype|awq|gptq|fp8|fp4|nvfp4|mxfp4|w8a8|w4a16|cutlass)\w*\b/i,
     trouble: /\b(?:not supported|unsupported|requires? (?:compute|capability|sm|a? ?gpu))\b/i,
   },
-  { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },
+  {
+    code: 'xformers-mismatch',
+    subject: /xformers/i,
+    trouble:
+      /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build/i,
+  },
+  { code: 'xformers-operator', subject: /xformers|memory_efficient_attention/i, trouble: /(?<!such )\boperator\b(?!.*forget to build)|not supported|unsupported|could not run/i },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
   {
     code: 'extension-missing',

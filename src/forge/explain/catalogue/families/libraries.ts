@@ -34,7 +34,7 @@ export const libraries: readonly Family[] = [
     subject: /\b(?:rocm|hip|hsa|kfd|amdgpu)\b[^\n]*\b(?:gpus?|devices?|agents?)\b/i,
     trouble: /\b(?:no|none|not|unable|failed)\b/i,
   },
-  { code: 'hip-invalid-fn', subject: /\bhipError\w*|\bHIP error\b/, trouble: FAULT },
+  { code: 'hip-failed', subject: /\bhipError\w*|\bHIP error\b/, trouble: FAULT },
   {
     code: 'hip-invalid-fn',
     subject: /\bgfx[0-9a-f]{3,4}\b/,
