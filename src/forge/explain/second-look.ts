@@ -19,6 +19,9 @@ export interface SecondLook {
 const FAULT =
   /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully/i;
 
+/** What git and npm say of themselves. */
+const OTHERS = /^\s*(?:fatal: (?!error)|npm ERR!|remote: )/;
+
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =
   /\b(?:Type|Value|Key|Index|Attribute|Name|Assertion|FileNotFound|JSONDecode|Unicode\w+|Syntax|Indentation|ZeroDivision|Recursion|Connection\w*|HTTP|Permission|StopIteration|UnboundLocal|NotImplemented|Lookup|Module(?:NotFound)?|Import)(?:Error)\b/;
@@ -36,7 +39,7 @@ export function secondLook(text: string): SecondLook | undefined {
   // The last fault is the one that ended the program.
   for (let i = lines.length - 1; i >= 0; i--) {
     const line = lines[i]!;
-    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line)) continue;
+    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line) || OTHERS.test(line)) continue;
     const at = offsets[i]!;
     if (PLAIN.test(line)) {
       const missing = missingInPackage(lines, i);
@@ -64,7 +67,7 @@ function nearest(lines: readonly string[], at: number): Family | undefined {
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
       .map((i) => lines[i])
-      .filter((other) => other !== undefined && !RECORD.test(other));
+      .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));
     const found = fitting.find(({ subject }) => around.some((other) => caseless(subject).test(other!)));
     if (found) return found;
   }

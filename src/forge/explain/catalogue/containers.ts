@@ -41,7 +41,7 @@ export const containerClasses: readonly ErrorClass[] = [
     title: 'Docker has no GPU runtime',
     patterns: [
       phrase(
-        /could not select device driver ""? ?with capabilities: \[\[gpu\]\]|could not select device driver "[^"\n]*" with capabilities/i,
+        /could not select device driver|failed to (?:generate|create) (?:device )?CDI spec|failed to locate nvidia-smi/i,
       ),
       capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
       phrase(/(?:unknown or invalid runtime name|Unknown runtime specified):? nvidia/i),

@@ -37,7 +37,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /GPU architecture[^\n]{0,40} is (?<arch>\w+), which is not compatible with|(?:not compatible|incompatible) with (?:the |this |your )?(?:current )?\w+ (?:installation|build|wheel)[^\n]*(?:arch|sm_|capabilit)/i,
       ),
-      phrase(/PyTorch install supports CUDA capabilities/i),
+      phrase(
+        /PyTorch install supports CUDA capabilities|not built with CUDA kernel binaries compatible with compute capability/i,
+      ),
     ],
     cuda: [98, 209, 200],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,

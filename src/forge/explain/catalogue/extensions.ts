@@ -241,6 +241,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
+      capture(/torch_extensions\/\S*?(?<package>\w+)\.so: cannot open shared object file/),
       capture(/name '(?<package>str2optimizer\w+|GpuIndex\w+|StandardGpuResources)' is not defined/),
     ],
     cause: ({ got }) =>

@@ -1,6 +1,6 @@
 // The sure part: who failed, where a message does not tell why. Classes with a cause of their own come before these.
 
-import { symptom } from '../patterns.ts';
+import { phrase, symptom } from '../patterns.ts';
 import { asRoot, reinstall, run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { DRIVER, LLAMA, MPS, ROCM_MATRIX, TENSORFLOW } from './links.ts';
@@ -26,13 +26,34 @@ export const failureClasses: readonly ErrorClass[] = [
     links: [ROCM_MATRIX],
   },
   {
+    code: 'zluda',
+    severity: 'error',
+    title: 'ZLUDA cannot take the place of CUDA here',
+    patterns: [
+      symptom(
+        /(?<![\\/.-])\bZLUDA\b[^\n]*(?:fail\w*|not found|could not|error|cannot|not supported)|\b(?:fail\w*|could not|error|cannot)\b[^\n]*(?<![\\/.-])\bzluda\w*/i,
+      ),
+    ],
+    cause: () =>
+      'ZLUDA lets programs for CUDA run on AMD cards. It needs the HIP SDK of the release it was built for, its folder on the path, and a CUDA build of torch.',
+    fix: () => [
+      say(
+        'Install the HIP SDK that the ZLUDA release names, set HIP_PATH, and delete the virtual environment so that torch is installed anew.',
+      ),
+      say('PyTorch for ROCm is the safer way: Linux, WSL2, and on Windows the newest cards.'),
+    ],
+    links: [ROCM_MATRIX],
+  },
+  {
     code: 'mps-failed',
     severity: 'error',
     title: 'A call of Metal failed',
     patterns: [
       symptom(/-\[(?:IOGPU|MTL|AGX|_MTL|MPS)\w* [^\]]*\][^\n]*failed assertion/),
       symptom(/\b(?:MPS|Metal)(?:Graph)?\b[^\n]{0,20}\b(?:error|failed|internal assertion)\b|MTLLibraryErrorDomain/i),
-      symptom(/Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i),
+      symptom(
+        /Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i,
+      ),
       symptom(/ggml_metal\w*: (?:error|[^\n]*failed)/i),
     ],
     unless: /\bMPS (?:server|daemon|client)|nvidia-cuda-mps/i,
@@ -73,7 +94,8 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(/Graph execution error:[^\n]*/),
     ],
     unless: /Unable to register cu|factory for plugin cu/i,
-    cause: () => 'TensorFlow stopped inside an operation on the GPU; the lines around it name the library or the kernel.',
+    cause: () =>
+      'TensorFlow stopped inside an operation on the GPU; the lines around it name the library or the kernel.',
     fix: (context) => [
       say('Let it take memory as it needs it, which rules out the usual reason: TF_FORCE_GPU_ALLOW_GROWTH=true.'),
       ...reinstall(context, 'tensorflow'),
@@ -107,9 +129,12 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(/\[E:onnxruntime:[^\]]*\] (?<why>[^\n]+)/),
     ],
     unless: /INVALID_ARGUMENT|INVALID_GRAPH|NO_?SUCH_?FILE|NoSuchFile|INVALID_PROTOBUF/i,
-    cause: ({ got }) => `The session stopped${got.kind ? ` (${got.kind})` : ''}${got.why ? `: ${got.why.trim()}` : ''}.`,
+    cause: ({ got }) =>
+      `The session stopped${got.kind ? ` (${got.kind})` : ''}${got.why ? `: ${got.why.trim()}` : ''}.`,
     fix: (context) => [
-      say('Try the same with providers=["CPUExecutionProvider"]: that tells whether the model or the GPU part is to blame.'),
+      say(
+        'Try the same with providers=["CPUExecutionProvider"]: that tells whether the model or the GPU part is to blame.',
+      ),
       ...reinstall({ ...context, software: 'onnxruntime' }),
     ],
     links: ['https://onnxruntime.ai/docs/execution-providers/'],
@@ -119,11 +144,16 @@ export const failureClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The installation of the driver did not finish',
     patterns: [
-      symptom(/NVIDIA Installer (?:cannot continue|failed)|Installation has failed\. +Please see the file/i),
+      phrase(
+        /NVIDIA Installer (?:cannot continue|failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
+      ),
+      symptom(/Installation has failed\. +Please see the file/i),
       symptom(
         /\b(?:nvidia|cuda|amdgpu|graphics)[\w.-]* (?:driver )?install(?:er|ation)\b[^\n]{0,40}\b(?:failed|not (?:successful|complete))|failed to install (?:the )?(?:nvidia|cuda|amdgpu|graphics)\b/i,
       ),
-      symptom(/\[ERROR\]: Install of \S+ failed|Driver: +Not Selected[\s\S]{0,80}Toolkit: +Not Selected/),
+      symptom(
+        /\[ERROR\]: Install of [\w .-]+ failed|error has occurred during the installation of the (?:AMD|NVIDIA|Intel) \w+|Driver: +Not Selected[\s\S]{0,80}Toolkit: +Not Selected/,
+      ),
     ],
     cause: () => 'The installer stopped; its log names the step.',
     fix: ({ os }) =>

@@ -45,6 +45,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         new RegExp(`(?<package>${GPU_PACKAGE.source}) [\\d.]\\S* does not provide the extra '(?<extra>[\\w-]+)'`, 'i'),
       ),
+      capture(new RegExp(`Couldn't install (?<package>${GPU_PACKAGE.source})\\b`, 'i')),
       capture(/we only found wheels for `(?<package>[\w.-]+)`|`(?<name>[\w.-]+)`[^\n]*only has wheels (?:for|with)/i),
     ],
     cause: ({ got }) =>

@@ -11,7 +11,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
-      phrase(/Unable to load nvcuda|nvcuda init failure/i),
+      phrase(/gpu support may not be enabled|Unable to load nvcuda|nvcuda init failure/i),
       phrase(/Dynamic LLM libraries"? runners="?\[cpu\w*(?: cpu\w*)*\]/),
       phrase(
         /no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i,
@@ -246,7 +246,9 @@ export const servingClasses: readonly ErrorClass[] = [
       capture(
         /(?:attention heads|vocab size|hidden size)[^\n]{0,20}\(?\d+\)? (?:must be|is not) divisible by (?:the )?tensor[ _]parallel[ _]size[^\n]{0,6}(?<wanted>\d+)?/i,
       ),
-      phrase(/The number of required GPUs exceeds the total number of available GPUs/i),
+      phrase(
+        /The number of required GPUs exceeds the total number of available GPUs|not divisible by min_thread_[kn]|Consider reducing tensor_parallel_size/i,
+      ),
     ],
     explains: ['vllm-engine'],
     cause: ({ got }) =>

@@ -44,7 +44,7 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'hip-invalid-fn',
-    subject: /\bHIP\b[^\n]*\b(?:kernel|kernal|binary|fatbin)|\.(?:fatbin|hipfb|hsaco|co)\b/i,
+    subject: /\bHIP\b[^\n]*\b(?:kernel|kernal|binary|fatbin)|\.(?:fatbin|hipfb|hsaco)\b/i,
     trouble: ABSENT,
   },
   {
@@ -88,6 +88,12 @@ export const builds: readonly Family[] = [
     subject: /\b(?:tcc|gcc|g\+\+|cl|clang|nvcc|hipcc|ptxas|cicc|fatbinary)(?:\.exe)?['"]|cuda_utils|\btriton\b/,
     trouble: /returned non-zero exit status|CalledProcessError|failed with exit|died due to/,
   },
+  {
+    code: 'flash-attn-input',
+    subject: /flash[-_ ]?att(?:n|ention)/i,
+    trouble:
+      /\bonly supports? (?:fp16|bf16|float|head|dtype|half)|\bhead[ _]dim\w*\b[^\n]*\b(?:must|at most|multiple)|\b(?:expected|requires?) [^\n]*\b(?:fp16|bf16|half|float16|bfloat16)/i,
+  },
   { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
   { code: 'triton-missing', subject: /triton/i, trouble: ABSENT },
   {
@@ -118,7 +124,11 @@ export const builds: readonly Family[] = [
     trouble:
       /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build/i,
   },
-  { code: 'xformers-operator', subject: /xformers|memory_efficient_attention/i, trouble: /(?<!such )\boperator\b(?!.*forget to build)|not supported|unsupported|could not run/i },
+  {
+    code: 'xformers-operator',
+    subject: /xformers|memory_efficient_attention/i,
+    trouble: /(?<!such )\boperator\b(?!.*forget to build)|not supported|unsupported|could not run/i,
+  },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
   {
     code: 'extension-missing',

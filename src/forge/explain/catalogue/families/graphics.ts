@@ -73,7 +73,7 @@ export const graphics: readonly Family[] = [
   {
     code: 'xpu-failed',
     subject:
-      /\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
+      /^(?!.*(?:DispatchKey|\bCUDA, HIP\b|these backends)).*\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
     trouble: FAILED,
   },
 ];

@@ -10,7 +10,7 @@ export const libraries: readonly Family[] = [
   { code: 'amdgpu-old', subject: /\blib(?:amdhip|hip|hsa|roc|MIOpen|rccl)\w*\.so/i, trouble: ABSENT },
   {
     code: 'xpu-none',
-    subject: /\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,
+    subject: /^(?!.*(?:DispatchKey|these backends)).*\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,
     trouble: /\b(?:zero|no|none|not found|unavailable|is 0)\b/i,
   },
   {

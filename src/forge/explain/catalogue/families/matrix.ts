@@ -55,8 +55,8 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\[TRT\]|\btensorrt|trtexec|nvinfer|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
-    kinds: { crash: 'native-crash', absent: 'cuda-lib-missing' },
+      /\[TRT\]|\btensorrt|trtexec|nvinfer|onnx2trt|\bModelImporter\.cpp|\bbuiltin_op_importers\.cpp|\bUNSUPPORTED_NODE\b|importFallbackPlugin|\bPlugin not found\b|\[E\] (?:Engine|Parsing|Failed to (?:parse|create engine))|buildSerializedNetwork|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
+    kinds: { crash: 'native-crash' },
     otherwise: 'tensorrt-engine',
   },
   {
@@ -117,7 +117,8 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'xpu-failed',
   },
   {
-    voice: /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray)|\bMTL\w+|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|')/,
+    voice:
+      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray)|\bMTL\w+|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|')/,
     kinds: { crash: 'native-crash', memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
     otherwise: 'mps-failed',
   },
@@ -141,6 +142,22 @@ const SPEAKERS: readonly Speaker[] = [
     voice: /\b(?:nccl|rccl)\w*|ProcessGroupNCCL|\bc10d\b|torch\.distributed/i,
     kinds: { timeout: 'nccl-timeout', network: 'nccl-network', symbol: 'nvjitlink-symbol' },
     otherwise: 'nccl',
+  },
+  {
+    voice: /(?<![\\/.-])\bzluda\w*/i,
+    kinds: { crash: 'native-crash', memory: 'oom' },
+    otherwise: 'zluda',
+  },
+  {
+    voice:
+      /\blibGL\b|\blibEGL\b|\bGLX\w*|\bEGL(?:_\w+| \w+)?\b|\beglInit\w+|\bOpenGL\b|\bGLError\b|\bGLFW\b|\bGL context\b|MESA-LOADER|_dri\.so\b/,
+    kinds: { crash: 'native-crash', memory: 'oom' },
+    otherwise: 'gl-driver',
+  },
+  {
+    voice: /\b(?:rmm|cudf|cuml|cugraph|raft)\b|\bRMM_\w+|\bRMM\b/,
+    kinds: { crash: 'native-crash', memory: 'oom', absent: 'extension-missing' },
+    otherwise: 'cuda-failed',
   },
   {
     voice:

@@ -13,7 +13,7 @@ export const places: readonly Family[] = [
   {
     code: 'dkms-build',
     subject:
-      /\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
+      /\bdkms\b[^\n]*(?:nvidia|amdgpu)|(?:nvidia|amdgpu)[^\n]*\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
     trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable|could not/i,
   },
   {

@@ -24,7 +24,7 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'xla-failed',
-    subject: /\bXLA\b|xla_extension|(?:Xla|Jax)RuntimeError|\bHLO\b|\bxla\/|xla\.gpu|XlaModule/,
+    subject: /(?<!HIP, )\bXLA\b(?!, )|xla_extension|(?:Xla|Jax)RuntimeError|\bHLO\b|\bxla\/|xla\.gpu|XlaModule/,
     trouble: /\b(?:errors?|fail\w*|exception|aborted|fatal|invalid|raised)\b|Error\b|RET_CHECK/i,
   },
   {
@@ -53,11 +53,11 @@ export const programs: readonly Family[] = [
   {
     code: 'gguf-file',
     subject: /gguf|llama_model|llama_load/i,
-    trouble: /\b(?:invalid|corrupt\w*)\b|fail\w* to (?:open|read)|no such file|not a (?:valid )?gguf/i,
+    trouble: /\binvalid(?! argument)\b|\bcorrupt\w*|fail\w* to (?:open|read)|no such file|not a (?:valid )?gguf/i,
   },
   {
     code: 'llama-failed',
-    subject: /gguf|llama_model|llama_load/i,
+    subject: /^(?!.*(?:invalid|unknown) argument).*(?:gguf|llama_model|llama_load)/i,
     trouble: /\b(?:fail\w*|error|unable)\b/i,
   },
   {
@@ -70,7 +70,11 @@ export const programs: readonly Family[] = [
     subject: /offload[^\n]*layers\.(?:real|offload)=0\b|\bollama\b[^\n]*\bgpu\b|\/runners\/cpu\w*\//i,
     trouble: /layers\.\w+=0\b|\b(?:not|no|without|fail\w*|cpu)\b|runners\/cpu/i,
   },
-  { code: 'oom', subject: /\bOOMed\b|\bOOM\b(?! killer)|out_of_memory|(?<!java\.lang\.)OutOfMemory/, trouble: /OOM|memory/i },
+  {
+    code: 'oom',
+    subject: /\bOOMed\b|\bOOM\b(?! killer)|out_of_memory|(?<!java\.lang\.)OutOfMemory/,
+    trouble: /OOM|memory/i,
+  },
   {
     code: 'oom',
     subject:
@@ -132,8 +136,10 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'driver-install',
-    subject: /\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
-    trouble: /\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
+    subject:
+      /\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
+    trouble:
+      /\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
   },
   {
     code: 'driver-missing',
