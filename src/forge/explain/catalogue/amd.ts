@@ -133,7 +133,9 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'critical',
     title: 'A kernel crashed on the AMD GPU',
     patterns: [
-      capture(/Memory access fault by GPU node-(?<node>\d+)[^\n]*(?:Reason: (?<why>[^\n.]+))?/i),
+      capture(
+        /Memory (?:access fault|critical error) by (?:GPU|agent) node-(?<node>\d+)[^\n]*(?:Reason: (?<why>[^\n.]+))?/i,
+      ),
       code(/hipError(?:IllegalAddress|LaunchFailure|IllegalState|StreamCaptureUnsupported)/),
       phrase(/HIP error: (?:an illegal memory access was encountered|unspecified launch failure)/i),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),

@@ -329,6 +329,9 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'Compiling an extension failed',
     patterns: [
       symptom(
+        /fatal error: [\w/.-]*(?:level_zero|ze_api|hip|rocm|sycl|nccl|cutlass|cub\/|thrust)[\w/.-]*: No such file/i,
+      ),
+      symptom(
         /(?:\bc10|\bATen|\btorch|\bcub|\bthrust|\bcutlass)\/\S+\.(?:h|hpp|cuh)[:(][^\n]*error[: ]|\.cuh?\(\d+\): error: |error: identifier "__\w+" is undefined/,
       ),
       symptom(/\d+ errors? detected in the compilation of "[^"\n]*\.(?:cu|ii|cpp\d?|cc)\b/),

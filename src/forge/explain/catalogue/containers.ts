@@ -186,7 +186,7 @@ export const containerClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/Insufficient (?<resource>(?:nvidia|amd)\.com\/\w+)/i),
       capture(
-        /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified)/i,
+        /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified|marked unhealthy)/i,
       ),
       capture(
         /(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]*(?:toolkit|driver|plugin|operator|dcgm|exporter|validator|feature|manager)[\w-]*)\s+\d+\/\d+\s+(?<status>CrashLoopBackOff|Init:\S+|Error|\w*ImagePull\w*|Pending|Unknown|OOMKilled)/i,

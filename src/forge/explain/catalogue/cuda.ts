@@ -24,7 +24,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /not compiled with any CUDA arch <= (?<arch>\d+)|compiled for: (?<archs>[\d,; ]+)[^\n]*no device code compatible/i,
       ),
-      phrase(/has no device code compatible with CUDA arch/i),
+      phrase(
+        /has no device code compatible with CUDA arch|is for sm\d+(?:-sm\d+)?, but was built for sm\d+|no kernel found to launch/i,
+      ),
       code(/cudaErrorInvalidDeviceFunction/),
       phrase(/\bCUDA(?: runtime)? error[^\n]{0,12}: invalid device function/i),
       capture(

@@ -231,7 +231,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The compiled part of a package is missing',
     patterns: [
       phrase(
-        /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)/i,
+        /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)|\b(?:apex|transformer[ _]engine|flash[ _]infer|deep_?gemm|deep_?ep)\b (?:is )?(?:required|needed|not installed)/i,
       ),
       capture(
         /(?<package>\w+)[ _]kernels? (?:is|are) not (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,

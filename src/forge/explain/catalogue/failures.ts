@@ -126,7 +126,7 @@ export const failureClasses: readonly ErrorClass[] = [
     title: 'ONNX Runtime could not load or run the model',
     patterns: [
       symptom(/\[ONNXRuntimeError\] : \d+ : (?<kind>\w+)(?: : (?<why>[^\n]{0,160}))?/),
-      symptom(/\[E:onnxruntime:[^\]]*\] (?<why>[^\n]+)/),
+      symptom(/\[E:onnxruntime:[^\]]*\] (?<why>[^\n]+)|Non-zero status code returned while running (?<node>\w+) node/),
     ],
     unless: /INVALID_ARGUMENT|INVALID_GRAPH|NO_?SUCH_?FILE|NoSuchFile|INVALID_PROTOBUF/i,
     cause: ({ got }) =>

@@ -21,7 +21,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'A CPU build of the framework is installed',
     patterns: [
       capture(
-        /(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
+        /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
@@ -48,7 +48,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program found no GPU to work on',
     patterns: [
       phrase(
-        /Torch is not able to use GPU|device does not support the current version of Torch|torch\.cuda\.is_available\(\)(?: is| returns| returned|:| ==)? ?\(?False\b/i,
+        /Torch is not able to use GPU|device does not support the current version of Torch|(?:torch\.)?cuda\.is_available\(\)\)?`?[\s\S]{0,3}(?:\bis |returns? |returned |: ?|== ?|-+> ?|→ ?|Out\[\d+\]: ?)?\(?False\b/i,
       ),
       phrase(/(?:CUDA|GPU) (?:is|was|device is) not available[.,!]?(?: |$)/im),
       phrase(/torch sees no (?:GPU|Intel GPU|Apple GPU)|(?:tensorflow|jax) sees no GPU|no device is visible/i),

@@ -68,7 +68,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       symptom(/error loading (?:llama server|model)[^\n]*(?:exit status|signal)/i),
       symptom(
-        /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
+        /Post "[^"\n]*(?:\/completion|11434\/api\/\w+)"[^\n]*(?:EOF|closed|reset)|an unknown error was encountered while running the model/i,
       ),
       symptom(
         /model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i,
@@ -266,7 +266,7 @@ export const servingClasses: readonly ErrorClass[] = [
     title: 'The engine that serves the model stopped; its own message stands above',
     patterns: [
       symptom(
-        /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)/i,
+        /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)|Worker failed with error '|check the stack trace above for the root cause/i,
       ),
     ],
     echo: true,

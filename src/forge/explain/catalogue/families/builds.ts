@@ -95,7 +95,12 @@ export const builds: readonly Family[] = [
       /\bonly supports? (?:fp16|bf16|float|head|dtype|half)|\bhead[ _]dim\w*\b[^\n]*\b(?:must|at most|multiple)|\b(?:expected|requires?) [^\n]*\b(?:fp16|bf16|half|float16|bfloat16)/i,
   },
   { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
-  { code: 'triton-missing', subject: /triton/i, trouble: ABSENT },
+  {
+    code: 'triton-missing',
+    subject: /\btriton\b/i,
+    trouble:
+      /\btriton['"`]?(?: package| module)? (?:is |was |could )?not (?:be )?(?:found|installed|available|imported)|No module named ['"]triton|(?:find|import|load|locate)(?:ing)? (?:a (?:matching|working) |the )?['"`]?triton\b/i,
+  },
   {
     code: 'triton-old',
     subject: /\btriton\b[^\n]*\bcuda\b/i,

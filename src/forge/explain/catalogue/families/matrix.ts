@@ -90,7 +90,7 @@ const SPEAKERS: readonly Speaker[] = [
   { voice: /xformers/i, kinds: { symbol: 'abi-symbol', mismatch: 'xformers-mismatch', unbuilt: 'xformers-mismatch' } },
   {
     voice: /\btriton\b/i,
-    kinds: { arch: 'triton-old', mismatch: 'triton-old', absent: 'triton-missing', compile: 'kernel-source' },
+    kinds: { arch: 'triton-old', mismatch: 'triton-old', compile: 'kernel-source' },
   },
   {
     voice: /\bcupy\w*/i,
@@ -112,7 +112,7 @@ const SPEAKERS: readonly Speaker[] = [
     },
   },
   {
-    voice: /\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn/i,
+    voice: /^(?!.*DispatchKey).*\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn/i,
     kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none', absent: 'xpu-none' },
     otherwise: 'xpu-failed',
   },
