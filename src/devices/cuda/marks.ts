@@ -1,5 +1,6 @@
 // Points on a device's timeline that somebody may wait for, or measure between.
 
+import { turnIfDue } from '../../base/turn.ts';
 import type { Mark } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone } from './events.ts';
@@ -65,7 +66,8 @@ export class CudaMark implements Mark {
     try {
       await before;
       // Somebody else may have seen its end meanwhile, and its event may be another mark's.
-      if (!this.#done && !this.#passed) await whenDone(this.#driver, this.event, this.#waits, spin, this.#once?.bed);
+      if (this.#done || this.#passed) await turnIfDue(performance.now());
+      else await whenDone(this.#driver, this.event, this.#waits, spin, this.#once?.bed);
       this.#finish();
     } finally {
       this.#waits.open--;
