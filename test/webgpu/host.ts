@@ -10,7 +10,7 @@
 import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { measureAccuracy } from './accuracy.ts';
-import { allChecks } from './checks/index.ts';
+import { allChecks, gpuChecks } from './checks/index.ts';
 import { figures } from './figures.ts';
 import { variants } from './variants.ts';
 
@@ -37,11 +37,15 @@ console.log(
   `max buffers ${device.caps.maxBuffers}`,
 );
 const count = { passed: 0, failed: 0, skipped: 0 };
-const groups = option('--groups')?.split(',') ?? Object.keys(allChecks);
+const checks: Readonly<Record<string, typeof allChecks.routines>> = {
+  ...allChecks,
+  ...(device.caps.rows ? { 'on-chip': gpuChecks(scale === 'full') } : {}),
+};
+const groups = option('--groups')?.split(',') ?? Object.keys(checks);
 if (only.includes('checks')) {
   for (const group of groups) {
     const start = performance.now();
-    for (const c of allChecks[group]!) {
+    for (const c of checks[group]!) {
       if (!device.caps.dtypes.has(c.needs)) {
         count.skipped++;
         continue;

@@ -5,7 +5,8 @@ import { type Bounds, bounds, cutOf } from '../../kernel/bounds.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { below } from '../../kernel/walk.ts';
 import { tooManyPositions } from './errors.ts';
-import type { PassPlan, Traits } from './plan.ts';
+import type { OnChip } from './on-chip/index.ts';
+import type { Pass, PassPlan, Traits } from './plan.ts';
 import { renderMatmul } from './routines/matmul.ts';
 import { renderRaw } from './routines/raw.ts';
 import { renderScan } from './routines/scan.ts';
@@ -15,8 +16,14 @@ import { type InPlace, nothingInPlace } from './wgsl/buffers.ts';
 import { renderElementwise } from './wgsl/elementwise.ts';
 import { renderReduction } from './wgsl/reduce.ts';
 
-export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace = nothingInPlace): PassPlan {
-  if (work.kind === 'kernel') return renderKernel(work, traits, inPlace);
+/** `onChip`: kernels for GPUs, where the adapter is one. */
+export function render(
+  work: Kernel | Routine,
+  traits: Traits,
+  inPlace: InPlace = nothingInPlace,
+  onChip: OnChip | null = null,
+): PassPlan {
+  if (work.kind === 'kernel') return renderKernel(work, traits, inPlace, onChip);
   switch (work.op) {
     case 'matmul':
       return renderMatmul(work, traits);
@@ -27,17 +34,22 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
     case 'scatter':
       return renderScatter(work, traits);
     case 'products':
-      throw new Error(`webgpu: ${work.name}: lists of products are not among the capabilities`);
+      throw notAmong(work);
     case 'rows':
+      if (!onChip) throw notAmong(work);
+      for (const { kernel } of work.stages) checkPositions(kernel);
+      return onChip.rows(work, traits);
     case 'attention':
     case 'topk':
-      throw new Error(`webgpu: ${work.name}: ${work.op} is not among the capabilities`);
+      throw notAmong(work);
     case 'raw':
       return renderRaw(work);
     default:
       return work satisfies never;
   }
 }
+
+const notAmong = ({ name, op }: Routine): Error => new Error(`webgpu: ${name}: ${op} is not among the capabilities`);
 
 /** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
 function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel): void {
@@ -52,12 +64,14 @@ function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel)
 
 const limit = 2 ** 31;
 
-function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace): PassPlan {
+function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace, onChip: OnChip | null): PassPlan {
   checkPositions(kernel);
+  const elementwise = (): Pass =>
+    onChip?.squares(kernel, traits, inPlace) ?? renderElementwise(kernel, traits, inPlace);
   const { passes, scratch } =
     kernel.accumulators.length > 0
       ? renderReduction(kernel, traits, inPlace)
-      : { passes: [renderElementwise(kernel, traits, inPlace)], scratch: [] };
+      : { passes: [elementwise()], scratch: [] };
   return {
     name: kernel.name,
     passes,

@@ -1,0 +1,18 @@
+// Kernels that keep data on the chip: squares of transposes, rows, attention, scans. A file of its own, fetched where the adapter is a
+// GPU: on software adapters barriers cost more than the memory they save, and plain forms are faster.
+
+import type { Kernel, Rows } from '../../../kernel/kernel.ts';
+import type { Pass, PassPlan, Traits } from '../plan.ts';
+import type { InPlace } from '../wgsl/buffers.ts';
+import { rowRoom } from './row-layout.ts';
+import { renderRows } from './rows.ts';
+import { renderSquares } from './squares.ts';
+
+export interface OnChip {
+  /** Null where the kernel reads nothing across. */
+  readonly squares: (kernel: Kernel, traits: Traits, inPlace: InPlace) => Pass | null;
+  readonly rows: (stack: Rows, traits: Traits) => PassPlan;
+  readonly rowRoom: typeof rowRoom;
+}
+
+export const onChip: OnChip = { squares: renderSquares, rows: renderRows, rowRoom };
