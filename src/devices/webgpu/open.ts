@@ -138,8 +138,15 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
       name: info.description || info.device || `${info.vendor} ${info.architecture}`.trim() || 'WebGPU',
       dtypes,
       native: nativeOps(dtypes),
-      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw', ...(onChip ? (['rows'] as const) : [])]),
-      ...(onChip ? { rows: onChip.rowRoom(traits) } : {}),
+      routines: new Set([
+        'matmul',
+        'sort',
+        'scan',
+        'scatter',
+        'raw',
+        ...(onChip ? (['rows', 'attention'] as const) : []),
+      ]),
+      ...onChip?.caps(traits),
       raw: 'wgsl',
       matmulEpilogue: true,
       // One binding is kept for scratch.

@@ -1,8 +1,10 @@
 // From a kernel or routine to its plan.
 
 import { sizeOf } from '../../base/shape.ts';
+import { bindingsOf } from '../../kernel/bindings.ts';
 import { type Bounds, bounds, cutOf } from '../../kernel/bounds.ts';
-import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { Expr } from '../../kernel/expr.ts';
+import type { Attention, Kernel, Routine } from '../../kernel/kernel.ts';
 import { below } from '../../kernel/walk.ts';
 import { tooManyPositions } from './errors.ts';
 import type { OnChip } from './on-chip/index.ts';
@@ -40,6 +42,9 @@ export function render(
       for (const { kernel } of work.stages) checkPositions(kernel);
       return onChip.rows(work, traits);
     case 'attention':
+      if (!onChip) throw notAmong(work);
+      checkAttention(work);
+      return onChip.attention(work, traits);
     case 'topk':
       throw notAmong(work);
     case 'raw':
@@ -53,10 +58,24 @@ const notAmong = ({ name, op }: Routine): Error => new Error(`webgpu: ${name}: $
 
 /** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
 function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel): void {
+  if (sizeOf(space) >= limit || sizeOf(reduced) >= limit) throw tooManyPositions(name);
+  checkIndices(
+    name,
+    [...accumulators, ...outputs].map((x) => x.value),
+  );
+}
+
+/** Scores have no positions of their own: only what is bound does, and what their function reads. */
+function checkAttention(work: Attention): void {
+  const { inputs, outputs } = bindingsOf(work);
+  if ([...inputs, ...outputs].some((b) => b.elements >= limit)) throw tooManyPositions(work.name);
+  checkIndices(work.name, [work.scores.output.value]);
+}
+
+function checkIndices(name: string, values: readonly Expr[]): void {
   const fits = ({ min, max }: Bounds): boolean =>
     !(Number.isFinite(max) && max >= limit) && !(min < -limit && min > -Infinity);
-  if (sizeOf(space) >= limit || sizeOf(reduced) >= limit) throw tooManyPositions(name);
-  for (const e of below([...accumulators, ...outputs].map((x) => x.value))) {
+  for (const e of below(values)) {
     const cut = e.kind === 'cast' && e.type === 'index' ? (cutOf(e.src[0]) ?? 0) : 0;
     if (e.type === 'index' && (cut >= limit || !fits(bounds(e)))) throw tooManyPositions(name);
   }

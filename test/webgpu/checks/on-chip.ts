@@ -1,10 +1,12 @@
-// Kernels that keep data on the chip, beside the reference: squares of transposes, stacks of rows. For devices with the plans for GPUs.
+// Kernels that keep data on the chip, beside the reference: squares of transposes, stacks of rows, attention. For devices with the plans for GPUs.
 
 import type { DType } from '../../../src/base/dtype.ts';
 import { sizeOf } from '../../../src/base/shape.ts';
 import type { Device } from '../../../src/devices/device.ts';
 import { isPacked } from '../../../src/devices/webgpu/wgsl/types.ts';
-import type { Routine, Rows } from '../../../src/kernel/kernel.ts';
+import { decomposeEpilogue } from '../../../src/kernel/decompose/index.ts';
+import type { Attention, Routine, Rows } from '../../../src/kernel/kernel.ts';
+import { attentionCases } from '../../gpu/attention.ts';
 import { routineData } from '../../gpu/check.ts';
 import { movementCases } from '../../gpu/corpus.ts';
 import { difference, fill } from '../../gpu/data.ts';
@@ -21,6 +23,7 @@ const typeIn = (name: string): DType | undefined => types.find((t) => name.split
 /** Types whose shaders another check has run already, and sizes that take the reference seconds. */
 const repeated = new Set<DType>(['i32', 'u32']);
 const manyElements = 160_000;
+const manyProducts = 600_000;
 
 const squares = movementCases().flatMap((c) => {
   const { name, space, inputs, outputs } = c.kernel;
@@ -79,4 +82,19 @@ const rows = rowsCases().flatMap((c) => {
   );
 });
 
-export const onChip: Check[] = [...squares, ...rows];
+const attentions = attentionCases().flatMap((c) => {
+  const r = c.routine as Attention;
+  if (c.buffers.some((b) => !types.includes(b.type))) return [];
+  const multiplied = r.batch * r.queries * r.keys * (r.depth + r.width);
+  return check(
+    r.name,
+    async (device) => {
+      if (Math.max(r.depth, r.width) > (device.caps.attention![r.type] ?? 0)) return;
+      await agrees(device, c, { ...r, scores: decomposeEpilogue(r.scores, device.caps.native) });
+    },
+    r.type,
+    multiplied > manyProducts,
+  );
+});
+
+export const onChip: Check[] = [...squares, ...rows, ...attentions];

@@ -1,9 +1,12 @@
 // Kernels that keep data on the chip: squares of transposes, rows, attention, scans. A file of its own, fetched where the adapter is a
 // GPU: on software adapters barriers cost more than the memory they save, and plain forms are faster.
 
-import type { Kernel, Rows } from '../../../kernel/kernel.ts';
+import type { Attention, Kernel, Rows } from '../../../kernel/kernel.ts';
+import type { Capabilities } from '../../device.ts';
 import type { Pass, PassPlan, Traits } from '../plan.ts';
 import type { InPlace } from '../wgsl/buffers.ts';
+import { renderAttention } from './attention.ts';
+import { attentionHeads } from './attention-tiles.ts';
 import { rowRoom } from './row-layout.ts';
 import { renderRows } from './rows.ts';
 import { renderSquares } from './squares.ts';
@@ -12,7 +15,14 @@ export interface OnChip {
   /** Null where the kernel reads nothing across. */
   readonly squares: (kernel: Kernel, traits: Traits, inPlace: InPlace) => Pass | null;
   readonly rows: (stack: Rows, traits: Traits) => PassPlan;
-  readonly rowRoom: typeof rowRoom;
+  readonly attention: (r: Attention, traits: Traits) => PassPlan;
+  /** What the device's capabilities say of them. */
+  readonly caps: (traits: Traits) => Pick<Capabilities, 'rows' | 'attention'>;
 }
 
-export const onChip: OnChip = { squares: renderSquares, rows: renderRows, rowRoom };
+export const onChip: OnChip = {
+  squares: renderSquares,
+  rows: renderRows,
+  attention: renderAttention,
+  caps: (traits) => ({ rows: rowRoom(traits), attention: attentionHeads(traits) }),
+};
