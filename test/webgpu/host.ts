@@ -1,7 +1,8 @@
 // The device on the adapter of this machine: a program, for GPU hosts without a test runner.
 //
 //   node webgpu.mjs                       all checks, the error of every function, the figures
-//     --only checks,accuracy,figures,variants   some of them; variants (shaders and tiles side by side) only on request
+//     --only checks,accuracy,figures,variants,attention   some of them; variants (shaders and tiles side by side) and attention
+//                                         (its tiles alone) only on request
 //     --groups elementwise,functions      some groups of checks
 //     --f16                               asks Dawn for f16 on NVIDIA, where it is off unless asked for
 //     --plans gpu|software                the other plans
@@ -12,7 +13,7 @@ import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { measureAccuracy } from './accuracy.ts';
 import { allChecks, gpuChecks } from './checks/index.ts';
 import { figures } from './figures.ts';
-import { variants } from './variants.ts';
+import { attentionVariants, variants } from './variants.ts';
 
 const args = process.argv.slice(2);
 const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
@@ -75,6 +76,9 @@ const line = (name: string, f: { median: number; best: number }, unit: string): 
   console.log(`${name.padEnd(64)} ${f.median.toFixed(2).padStart(10)} ${unit}  (best ${f.best.toFixed(2)})`);
 if (only.includes('figures')) await figures(device, scale, (f) => line(f.name, f, f.unit));
 if (only.includes('variants')) await variants(device, device.traits, scale, (name, us) => line(name, us, 'µs'));
+if (only.includes('attention')) {
+  await attentionVariants(device, device.traits, scale === 'full', (name, us) => line(name, us, 'µs'));
+}
 await device.close();
 console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 ? 1 : 0;

@@ -32,7 +32,7 @@ export function render(
     case 'sort':
       return renderSort(work, traits);
     case 'scan':
-      return renderScan(work, traits);
+      return onChip?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
     case 'products':

@@ -15,7 +15,7 @@ import { ExpressionWriter, type Names, WgslScope } from '../wgsl/expressions.ts'
 import { gridOf, unravel } from '../wgsl/grid.ts';
 import { Lanes } from '../wgsl/lanes.ts';
 import { Module } from '../wgsl/module.ts';
-import { heldAs, isPacked, type Width } from '../wgsl/types.ts';
+import { heldAs, isPacked, valueName, type Width } from '../wgsl/types.ts';
 
 /** Large squares that fill a large GPU. */
 const enough = 264;
@@ -75,6 +75,8 @@ class SquaresPass {
     const grid = gridOf(groups, this.#traits);
     const read = this.#read();
     const store = this.#store();
+    // All loads are under way before the first is waited for.
+    const steps = Math.ceil((edge * edge) / (this.#threads * this.#reads));
     const body = [
       `let group = ${grid.group};`,
       `if (group >= ${groups}u) { return; }`,
@@ -82,31 +84,35 @@ class SquaresPass {
       `let top = (group / ${besides}u % ${above}u) * ${edge}u;`,
       `let rest = group / ${besides * above}u;`,
       ...unravel('rest', others, (d) => `p${d}`),
-      ...this.#eachLine(this.#reads, read),
+      ...Array.from({ length: steps }, (_, step) => read.declare(step)).flat(),
+      ...this.#eachLine(this.#reads, read.load),
+      ...this.#eachLine(this.#reads, read.put),
       'workgroupBarrier();',
-      ...this.#eachLine(this.#stores, store),
+      ...this.#eachLine(this.#stores, () => store),
     ].join('\n');
     return this.#module.pass(`${name}_squares`, [this.#threads, 1, 1], grid.workgroups, body);
   }
 
-  /** Lets every thread go through its lines of the square, with `x` as its first place in a line. */
-  #eachLine(width: Width, body: readonly string[]): string[] {
+  /** What every thread does with each of its lines of the square, one after the other; `x` is its first place in a line. */
+  #eachLine(width: Width, body: (step: number) => readonly string[]): string[] {
     const { edge } = this.#crossing;
     const each = edge / width;
-    return [
-      `for (var line = lid / ${each}u; line < ${edge}u; line += ${Math.max(this.#threads / each, 1)}u) {`,
+    const apart = this.#threads / each;
+    return Array.from({ length: Math.ceil(edge / apart) }, (_, step) => [
+      '{',
       `let x = (lid % ${each}u) * ${width}u;`,
-      ...body,
+      `let line = lid / ${each}u + ${step * apart}u;`,
+      ...body(step),
       '}',
-    ];
+    ]).flat();
   }
 
   #pitch(type: DType): number {
     return lineOf(this.#crossing.edge, bytesOf(type));
   }
 
-  /** Along the operands' lines, into workgroup memory. */
-  #read(): string[] {
+  /** Along the operands' lines, into variables of each step, and from there into workgroup memory. */
+  #read(): Record<'declare' | 'load' | 'put', (step: number) => string[]> {
     const { space } = this.#kernel;
     const { across, along, loads, edge } = this.#crossing;
     const width = this.#reads;
@@ -114,21 +120,26 @@ class SquaresPass {
     const writer = new ExpressionWriter(this.#module, lanes, this.#names, loads);
     const scope = new WgslScope();
     const values = loads.map((l) => writer.wide(l, scope, width));
-    const puts = loads.flatMap((l, k) => {
-      const pitch = this.#pitch(l.type);
-      this.#module.global(`var<workgroup> square${k}: array<${heldAs(l.type).value}, ${edge * pitch}>;`);
-      const cell = (i: number): string => `square${k}[line * ${pitch}u + x + ${i}u]`;
-      if (width === 1) return [`${cell(0)} = ${values[k]};`];
-      const name = `read${k}`;
-      return [`let ${name} = ${values[k]};`, ...[0, 1, 2, 3].map((i) => `${cell(i)} = ${name}[${i}];`)];
+    loads.forEach((l, k) => {
+      this.#module.global(`var<workgroup> square${k}: array<${heldAs(l.type).value}, ${edge * this.#pitch(l.type)}>;`);
     });
-    return [
-      `let p${along} = min(i32(left + line), ${space[along]! - 1});`,
-      `let p${across} = min(i32(top + x), ${space[across]! - width});`,
-      ...fours(across, width),
-      ...scope.lines,
-      ...puts,
-    ];
+    const cell = (k: number, i: number): string => `square${k}[line * ${this.#pitch(loads[k]!.type)}u + x + ${i}u]`;
+    return {
+      declare: (step) => loads.map((l, k) => `var read${k}_${step} = ${valueName(l.type, width)}();`),
+      load: (step) => [
+        `let p${along} = min(i32(left + line), ${space[along]! - 1});`,
+        `let p${across} = min(i32(top + x), ${space[across]! - width});`,
+        ...fours(across, width),
+        ...scope.lines,
+        ...values.map((v, k) => `read${k}_${step} = ${v};`),
+      ],
+      put: (step) =>
+        loads.flatMap((_, k) =>
+          width === 1
+            ? [`${cell(k, 0)} = read${k}_${step};`]
+            : [0, 1, 2, 3].map((i) => `${cell(k, i)} = read${k}_${step}[${i}];`),
+        ),
+    };
   }
 
   /** Along the output's lines, out of it. */
