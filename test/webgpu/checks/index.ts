@@ -12,7 +12,7 @@ import { runtime } from './runtime.ts';
 /** Checks for devices with the plans for GPUs. */
 export const gpuChecks = (all: boolean): readonly Check[] => [
   ...onChip.filter((c) => all || !c.repeats),
-  ...routines.filter((c) => c.name.startsWith('scan ') && (all || /f32|sum of (i32|u8)/.test(c.name))),
+  ...routines.filter((c) => c.name.startsWith('scan ') && all),
 ];
 
 /** The checks that `npm test` runs: all but the slow ones that repeat another. */
