@@ -34,6 +34,7 @@ const caps: Capabilities = {
   routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows']),
   attention: { f32: 256, f16: 256, bf16: 256 },
   matmulEpilogue: true,
+  valueSorts: true,
   maxBuffers: 1024,
   maxBufferBytes: 2 ** 32,
   syncRead: true,
