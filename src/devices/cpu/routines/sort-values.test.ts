@@ -101,4 +101,24 @@ describe('a sort without positions', () => {
       check(type, 1, 150_000, make(150_000), devices[1]);
     }
   });
+
+  it('survives a worker that dies in the middle', async () => {
+    const device = await createCpuDevice({ threads: 2, blas: false, patience: 150 });
+    const columns = 300_000;
+    const bytes = kinds['any bits']!('f32', columns, 8);
+    const [want] = runOn(devices[0]!, work('f32', 1, columns, false, true), [bytes], [bytes.length]);
+    const sort = work('f32', 1, columns, false, true);
+    const again = (): Uint8Array => runOn(device, sort, [bytes], [bytes.length])[0]!;
+    for (let i = 0; i < 500 && device.workers?.ready !== 1; i++) {
+      again();
+      await new Promise((done) => setTimeout(done, 5));
+    }
+    expect(device.workers!.ready).toBe(1);
+    device.workers!.injectFault(2);
+    // The calling thread may take all chunks itself; go on until the worker was hit.
+    for (let i = 0; i < 200 && device.workers!.settled; i++) expect(sameBytes(again(), want!)).toBe(true);
+    expect(device.workers!.settled).toBe(false);
+    expect(sameBytes(again(), want!)).toBe(true);
+    await device.close();
+  });
 });
