@@ -15,7 +15,7 @@ import type { CpuProgram } from '../program.ts';
 import { moduleText } from '../wasm/text.ts';
 import { aligned } from './emit.ts';
 import { keys } from './sort-keys.ts';
-import { countBytes } from './sort-local.ts';
+import { localBytes } from './sort-local.ts';
 import { note } from './sort-passes.ts';
 import { arg, mostBuckets, renderLongValues, step } from './sort-values-steps.ts';
 
@@ -99,7 +99,7 @@ export class LongValueSort implements CpuProgram {
     const buckets = starts + table;
     const tasks = buckets + aligned(4 * (mostBuckets + 1));
     const local = tasks + aligned(4 * (this.#tasks + 1));
-    const notes = local + this.#tasks * countBytes;
+    const notes = local + this.#tasks * localBytes;
     return { counts, starts, buckets, tasks, local, notes, bytes: notes + aligned(this.#blocks * note.bytes) };
   }
 

@@ -6,7 +6,7 @@ import type { Code } from '../wasm/code.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
 import { address, rising } from './emit.ts';
 import { keys } from './sort-keys.ts';
-import { countBytes, localSort } from './sort-local.ts';
+import { localBytes, localSort } from './sort-local.ts';
 import { keysPass, lostPass, note, valuesPass } from './sort-passes.ts';
 
 export const mostBuckets = 2048;
@@ -162,7 +162,7 @@ class Steps {
         c.get(at).mem('i32.load', 4).get(this.#first).op('i32.sub').tee(this.#width);
         c.if();
         for (const part of ['moved', 'keys', 'spare'] as const) this.#offset(part, this.#first, this.#keyBytes);
-        this.#offset('local', 1, countBytes).get(this.#width);
+        this.#offset('local', 1, localBytes).get(this.#width);
         this.given('low');
         this.given('shift').call(sort.index);
         this.#offset('keys', this.#first, this.#keyBytes);

@@ -11,7 +11,7 @@ import { moduleText } from '../wasm/text.ts';
 import { CodeProgram } from './code-program.ts';
 import { aligned, rising } from './emit.ts';
 import { keys } from './sort-keys.ts';
-import { countBytes, localSort } from './sort-local.ts';
+import { localBytes, localSort } from './sort-local.ts';
 import { keysPass, lostPass, note, valuesPass } from './sort-passes.ts';
 
 const maxGroups = 64;
@@ -35,7 +35,7 @@ function layoutOf(r: Sort): Layout {
   const row = aligned(r.columns * keyBytes);
   const inPlace = byteSize(r.type) === keyBytes;
   const counts = row * (inPlace ? 2 : 3);
-  const notes = counts + countBytes;
+  const notes = counts + localBytes;
   return {
     groups: Math.ceil(r.rows / groupRows),
     groupRows,
