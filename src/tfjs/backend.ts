@@ -9,16 +9,22 @@ import { ArgumentError, type DType, type Tensor, type TypedArray } from '../inde
 import { asArray, isNumeric, type NumericType, ours, typeInTfjs } from './convert.ts';
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
-import { type Entry, newEntry } from './store.ts';
+import { type Source, sameShape, shaped } from './source.ts';
+import { type Entry, isLazy, newEntry } from './store.ts';
 import { type KernelTime, timeOf } from './time.ts';
+import { Turn } from './turn.ts';
 import type { BackendValues, ComplexPair, DataId, DataType, TensorInfo } from './types.ts';
 
 /** Host copies up to this many elements stay beside the device's: a read of them, or a routed kernel, then waits for nothing. */
 const keptElements = 1024;
 
-export class ForgeBackend implements KernelBackend {
+export class ForgeBackend implements KernelBackend, Source {
   readonly session: Session;
   readonly pending: Pending;
+  /** The calls since the last flush. */
+  turn: Turn;
+  /** A kernel looked at values in host memory. */
+  looked = false;
   readonly #data: {
     get(id: DataId): Entry;
     set(id: DataId, e: Entry): void;
@@ -26,12 +32,16 @@ export class ForgeBackend implements KernelBackend {
     delete(id: DataId): boolean;
     numDataIds(): number;
   };
+  /** What was put and does not wait yet. */
+  #put: Entry[] = [];
   /** How often the variable whose value was disposed of last had been assigned. */
   #replaced = 0;
 
   constructor(session: Session, pending: Pending) {
     this.session = session;
     this.pending = pending;
+    this.turn = new Turn(this, session.steps);
+    pending.onFlush = () => this.#endTurn();
     const { tf } = session;
     this.#data = new tf.DataStorage<Entry>(this, tf.engine());
   }
@@ -48,7 +58,10 @@ export class ForgeBackend implements KernelBackend {
     if (dtype === 'complex64') {
       const [real, imag] = halves(values as Float32Array);
       this.#setComplex(id, this.#written(real, shape), this.#written(imag, shape), refCount);
-    } else this.#data.set(id, newEntry(dtype, { values, refs: refCount }));
+      return;
+    }
+    const constant = values.length === 1 && isNumeric(dtype) ? Number(values[0]) : null;
+    this.#data.set(id, newEntry(dtype, { values, refs: refCount, constant }));
   }
 
   #written(values: Float32Array, shape: readonly number[]): TensorInfo {
@@ -64,21 +77,10 @@ export class ForgeBackend implements KernelBackend {
   /** A tensor of ours under a new id. The backend owns it from here on. */
   put(made: Tensor): TensorInfo {
     const dtype = typeInTfjs(made.dtype);
-    const tensor = dtype === 'float32' ? this.#stored(made) : made;
+    const tensor = this.session.stored(made);
     const entry = newEntry(dtype, { tensor: tensor.keep() });
-    const dataId = {};
-    this.#data.set(dataId, entry);
-    if (!tensor.computed) this.pending.add(entry);
-    return { dataId, shape: [...tensor.shape], dtype };
-  }
-
-  /** A result of floats in the dtype that floats are stored in. */
-  #stored(made: Tensor): Tensor {
-    const { floats } = this.session;
-    if (made.dtype === floats) return made;
-    const tensor = made.cast(floats);
-    made.dispose();
-    return tensor;
+    this.#put.push(entry);
+    return { dataId: this.keep(entry), shape: [...tensor.shape], dtype };
   }
 
   /** A complex value under three new ids. */
@@ -86,6 +88,20 @@ export class ForgeBackend implements KernelBackend {
     const dataId = {};
     this.#setComplex(dataId, this.put(real), this.put(imag), 1);
     return { dataId, shape: [...real.shape], dtype: 'complex64' };
+  }
+
+  /** An entry under a new id. */
+  keep(entry: Entry): DataId {
+    const dataId = {};
+    this.#data.set(dataId, entry);
+    return dataId;
+  }
+
+  /** What was put since the last time waits to be computed. */
+  wait(): void {
+    const results = this.#put;
+    this.#put = [];
+    this.pending.add(results);
   }
 
   /** The same data under the same id, for a result of another shape. */
@@ -96,19 +112,22 @@ export class ForgeBackend implements KernelBackend {
 
   // What kernels read.
 
-  /** A kernel that multiplies comes next; `x`: what a convolution reads. */
-  beforeProduct(x: TensorInfo | undefined): void {
-    this.pending.beforeProduct();
-    const tensor = x && this.session.beside ? this.#data.get(x.dataId).tensor : null;
+  /** A convolution reads `x` next. */
+  beforeConvolution(x: TensorInfo): void {
+    const tensor = this.session.beside ? this.#data.get(x.dataId).tensor : null;
     if (tensor) this.pending.beforeConvolution(tensor);
   }
 
   /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
   tensorOf(x: TensorInfo): Tensor {
     const entry = this.#data.get(x.dataId);
+    if (entry.tensor === null && entry.values === null) entry.turn!.build();
     entry.tensor ??= this.#upload(entry, x.shape);
-    const { tensor } = entry;
-    return sameShape(tensor.shape, x.shape) ? tensor : tensor.reshape(x.shape);
+    return shaped(entry.tensor, x.shape);
+  }
+
+  entryOf(id: DataId): Entry {
+    return this.#data.get(id);
   }
 
   /** The tensor of a float32 input if there is one, as f32 and in the shape the kernel sees. */
@@ -135,6 +154,7 @@ export class ForgeBackend implements KernelBackend {
 
   /** The values of an input if they are in host memory; null if they would have to be read. */
   hostOf(x: TensorInfo): BackendValues | null {
+    this.looked = true;
     return this.#data.get(x.dataId).values;
   }
 
@@ -159,6 +179,8 @@ export class ForgeBackend implements KernelBackend {
       return merged(real as Float32Array, imag as Float32Array);
     }
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
+    // What is still held now would be computed at the end of the turn anyway.
+    if (!entry.tensor) this.pending.flush();
     const read = (await entry.tensor!.data()) as BackendValues;
     // What was waited for once is there when a synchronous call needs it.
     if (!this.session.synchronous) entry.values = read;
@@ -166,10 +188,12 @@ export class ForgeBackend implements KernelBackend {
   }
 
   readSync(id: DataId): BackendValues {
-    const { values, parts, dtype, tensor } = this.#data.get(id);
+    const entry = this.#data.get(id);
+    const { values, parts, dtype } = entry;
     if (parts) return merged(this.readSync(parts.real.dataId), this.readSync(parts.imag.dataId));
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
-    return this.session.readNow(tensor!) as BackendValues;
+    if (!entry.tensor) entry.turn!.readNow();
+    return this.session.readNow(entry.tensor!) as BackendValues;
   }
 
   // Reference counts.
@@ -193,14 +217,27 @@ export class ForgeBackend implements KernelBackend {
     entry.refs--;
     if (!force && entry.refs > 0) return false;
     this.#data.delete(id);
-    if (entry.variable) this.#replaced = entry.tensor?.computed ? 0 : entry.age;
+    if (entry.variable) this.#replaced = isLazy(entry) ? entry.age : 0;
     if (entry.parts) {
       this.disposeData(entry.parts.real.dataId, true);
       this.disposeData(entry.parts.imag.dataId, true);
     }
     this.pending.delete(entry);
-    entry.tensor?.dispose();
+    entry.gone = true;
+    if (entry.holds === 0) entry.tensor?.dispose();
     return true;
+  }
+
+  /** A turn does not need the tensor of an entry any more. */
+  letGo(entry: Entry): void {
+    if (--entry.holds === 0 && entry.gone) entry.tensor?.dispose();
+  }
+
+  #endTurn(): void {
+    if (this.turn.fresh) return;
+    const { turn } = this;
+    this.turn = new Turn(this, this.session.steps);
+    turn.end();
   }
 
   numDataIds(): number {
@@ -254,14 +291,9 @@ export class ForgeBackend implements KernelBackend {
   }
 
   dispose(): void {
+    this.turn.abandon();
     this.pending.clear();
   }
-}
-
-function sameShape(a: readonly number[], b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** Real and imaginary parts out of values that alternate between them. */

@@ -1,0 +1,178 @@
+// The calls of kernels that programs made before, as a tree: which call came after which.
+//
+// A call is known by its kernel, its attributes, and its inputs: which value of the turn each is, in which shape. Values of a turn are
+// numbered as they appear, so equal turns have equal numbers, whatever tensors they are about. A value that is a single number from the
+// program, as in `x.mul(0.5)`, is known by the number.
+
+import type { Tensor } from '../index.ts';
+import { sameShape } from './source.ts';
+import type { DataType, TensorInfo } from './types.ts';
+
+/** A tree that grew beyond this is forgotten: programs that never repeat themselves must not fill the memory. */
+const mostSteps = 16_384;
+
+/** Calls that may follow one call. With more of them the program does something new every time. */
+const mostBranches = 8;
+
+/** Sets of results that were wanted at the end of a turn. */
+const mostPrograms = 4;
+
+/** An input of a step. It is its own data id. */
+export interface Given extends TensorInfo {
+  /** Which value of the turn it is. */
+  readonly value: number;
+  /** The number that it is; null for values of tensors. */
+  readonly constant: number | null;
+}
+
+/** A result of a step: a new value, or the data of an input in another shape. */
+export interface Result {
+  readonly dtype: DataType;
+  readonly shape: readonly number[];
+  /** The input that shares its data. */
+  readonly of: string | null;
+  /** Which value of the turn it is, if it is a new one. */
+  readonly value: number;
+}
+
+/** The inputs of a call as they are compared: lists of equal length. */
+export interface Described {
+  readonly names: string[];
+  readonly infos: TensorInfo[];
+  readonly values: number[];
+  readonly constants: (number | null)[];
+}
+
+/** What ends a turn: the results that are wanted, and the program that makes them once it pays. */
+export interface Ending {
+  readonly wanted: readonly number[];
+  seen: number;
+  run: ((...leaves: Tensor[]) => Tensor[]) | null;
+}
+
+export class Step {
+  readonly kernel: string;
+  readonly attrs: unknown;
+  readonly inputs: Readonly<Record<string, Given>>;
+  readonly results: readonly Result[];
+  /** The kernel gives a list, also if it has one element. */
+  readonly list: boolean;
+  readonly next: Step[] = [];
+  /** A turn that began with it was read at once: there is nothing to gain by waiting. */
+  readAtOnce = false;
+  readonly #names: readonly string[];
+  readonly #given: readonly Given[];
+  readonly #endings: Ending[] = [];
+
+  constructor(kernel: string, attrs: unknown, described: Described, results: readonly Result[], list: boolean) {
+    this.kernel = kernel;
+    this.attrs = attrs;
+    this.results = results;
+    this.list = list;
+    this.#names = [...described.names];
+    this.#given = described.infos.map(({ shape, dtype }, i) => {
+      const given = { shape: [...shape], dtype, value: described.values[i]!, constant: described.constants[i]! };
+      return Object.assign(given, { dataId: given });
+    });
+    this.inputs = Object.fromEntries(this.#names.map((name, i) => [name, this.#given[i]!]));
+  }
+
+  /** Whether a call is this one again. */
+  is(kernel: string, attrs: unknown, { names, infos, values, constants }: Described): boolean {
+    const count = this.#names.length;
+    if (kernel !== this.kernel || names.length !== count) return false;
+    for (let i = 0; i < count; i++) {
+      const [given, info] = [this.#given[i]!, infos[i]!];
+      if (values[i] !== given.value || !Object.is(constants[i], given.constant)) return false;
+      if (names[i] !== this.#names[i] || info.dtype !== given.dtype) return false;
+      if (!sameShape(info.shape, given.shape)) return false;
+    }
+    return sameAttrs(this.attrs, attrs);
+  }
+
+  /** The ending of a turn with this step, by the results that are wanted. */
+  ending(wanted: readonly number[]): Ending {
+    const found = this.#endings.find((e) => sameShape(e.wanted, wanted));
+    if (found) return found;
+    if (this.#endings.length === mostPrograms) this.#endings.shift();
+    const made = { wanted, seen: 0, run: null };
+    this.#endings.push(made);
+    return made;
+  }
+}
+
+const nothing: Described = { names: [], infos: [], values: [], constants: [] };
+
+export class StepTree {
+  #root = new Step('', undefined, nothing, [], false);
+  #size = 0;
+
+  /** Where every turn begins. */
+  get root(): Step {
+    return this.#root;
+  }
+
+  find(after: Step, kernel: string, attrs: unknown, described: Described): Step | null {
+    const { next } = after;
+    for (let i = 0; i < next.length; i++) if (next[i]!.is(kernel, attrs, described)) return next[i]!;
+    return null;
+  }
+
+  /** Notes a call; null if it cannot be compared with others, or too much came after the call before it. */
+  add(
+    after: Step,
+    kernel: string,
+    attrs: unknown,
+    described: Described,
+    results: readonly Result[],
+    list: boolean,
+  ): Step | null {
+    const kept = copied(attrs);
+    if (kept === notComparable || after.next.length >= mostBranches) return null;
+    if (++this.#size > mostSteps) {
+      this.clear();
+      return null;
+    }
+    const step = new Step(kernel, kept, described, results, list);
+    after.next.push(step);
+    return step;
+  }
+
+  clear(): void {
+    this.#root = new Step('', undefined, nothing, [], false);
+    this.#size = 0;
+  }
+}
+
+// Attributes: numbers, strings, booleans, and arrays and plain objects of them.
+
+const notComparable = Symbol('not comparable');
+const isPlain = (v: object): boolean => Object.getPrototypeOf(v) === Object.prototype;
+
+function copied(attrs: unknown): unknown {
+  if (typeof attrs === 'function' || typeof attrs === 'symbol') return notComparable;
+  if (typeof attrs !== 'object' || attrs === null) return attrs;
+  if (!Array.isArray(attrs) && !isPlain(attrs)) return notComparable;
+  const items = Object.values(attrs).map(copied);
+  if (items.includes(notComparable)) return notComparable;
+  return Array.isArray(attrs) ? items : Object.fromEntries(Object.keys(attrs).map((k, i) => [k, items[i]]));
+}
+
+function sameAttrs(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    for (let i = 0; i < a.length; i++) if (!sameAttrs(a[i], b[i])) return false;
+    return true;
+  }
+  if (Array.isArray(b)) return false;
+  let count = 0;
+  for (const key in b) {
+    if (!Object.hasOwn(a, key) || !sameAttrs((a as Attrs)[key], (b as Attrs)[key])) return false;
+    count++;
+  }
+  return count === Object.keys(a).length;
+}
+
+type Attrs = Record<string, unknown>;

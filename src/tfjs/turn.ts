@@ -1,0 +1,221 @@
+// The calls of one turn: from one flush to the next.
+//
+// Programs do the same thing again and again: a prediction, a training step. As long as the calls of a turn are those of an earlier one
+// (`steps.ts`), nothing is done for them: results are ids and shapes. At the end of the turn one compiled program computes what is
+// still wanted, and no graph was built. The first call that differs, or whoever needs a tensor before the end, makes lazy tensors of what
+// was put off, and the rest of the turn goes call by call; its calls are noted, so that the next turn of the kind is known.
+//
+// A turn that ends in a known way twice gets its program the second time.
+
+import type { Tensor } from '../index.ts';
+import type { ForgeBackend } from './backend.ts';
+import { isNumeric } from './convert.ts';
+import { perform, program } from './perform.ts';
+import type { Described, Result, Step, StepTree } from './steps.ts';
+import { type Entry, newEntry } from './store.ts';
+import type { KernelInputs, TensorInfo } from './types.ts';
+
+/** A turn that ended in the same way so often gets a program. */
+const worthProgram = 2;
+
+/** Turns of so few calls that are read at once are not put off again. */
+const shortTurn = 3;
+
+type Mode =
+  /** All calls so far are known, and put off. */
+  | 'follows'
+  /** Calls are done one by one, and noted. */
+  | 'learns'
+  /** Calls are done one by one. */
+  | 'rests';
+
+/** Of the call that is looked at. */
+const described: Described = { names: [], infos: [], values: [], constants: [] };
+
+export class Turn {
+  readonly #backend: ForgeBackend;
+  readonly #tree: StepTree;
+  #mode: Mode = 'follows';
+  #at: Step;
+  /** The calls so far, as far as they are known. */
+  readonly #steps: Step[] = [];
+  /** Everything that appeared, by its number in this turn; the numbers of the tensors that were there before. */
+  readonly #values: Entry[] = [];
+  readonly #leaves: number[] = [];
+
+  constructor(backend: ForgeBackend, tree: StepTree) {
+    this.#backend = backend;
+    this.#tree = tree;
+    this.#at = tree.root;
+  }
+
+  /** Nothing happened yet. */
+  get fresh(): boolean {
+    return this.#mode === 'follows' && this.#values.length === 0 && this.#steps.length === 0;
+  }
+
+  /** The results of a call that is known at this point; null if it has to be done now. */
+  follow(kernel: string, inputs: KernelInputs, attrs: unknown): TensorInfo | TensorInfo[] | null {
+    if (this.#mode !== 'follows') return null;
+    const step = this.#describe(inputs) ? this.#tree.find(this.#at, kernel, attrs, described) : null;
+    if (step === null || step.readAtOnce) {
+      this.build();
+      if (step !== null) this.#mode = 'rests';
+      return null;
+    }
+    this.#at = step;
+    this.#steps.push(step);
+    return this.#putOff(step, inputs);
+  }
+
+  /** A call was done. `out`: its results; null if it cannot be done again from its inputs alone. */
+  learn(kernel: string, inputs: KernelInputs, attrs: unknown, out: readonly TensorInfo[] | null, list: boolean): void {
+    if (this.#mode !== 'learns') return;
+    const step = out && this.#describe(inputs) ? this.#noted(kernel, inputs, attrs, out, list) : null;
+    if (step === null) this.#mode = 'rests';
+    else {
+      this.#at = step;
+      this.#steps.push(step);
+    }
+  }
+
+  /** Lazy tensors for what was put off. */
+  build(): void {
+    if (this.#mode !== 'follows') return;
+    const wanted = this.#wanted();
+    if (wanted.length > 0) {
+      const { session } = this.#backend;
+      const values: Tensor[] = [];
+      for (const n of this.#leaves) values[n] = this.#values[n]!.tensor!;
+      const made = session.rt.scope(() => {
+        perform(session, this.#steps, values);
+        return wanted.map((n) => values[n]!);
+      });
+      this.#give(wanted, made);
+    }
+    this.#mode = 'learns';
+    this.#release();
+  }
+
+  /** As `build`, for somebody who cannot wait for the end of the turn. */
+  readNow(): void {
+    if (this.#steps.length > 0 && this.#steps.length <= shortTurn) this.#steps[0]!.readAtOnce = true;
+    this.build();
+  }
+
+  /** The end: what was put off and is still wanted is computed, or becomes lazy tensors. */
+  end(): void {
+    if (this.#mode !== 'rests' && this.#steps.length > 0) this.#compute(this.#wanted());
+    this.build();
+    this.#values.length = 0;
+    this.#steps.length = 0;
+  }
+
+  /** The backend is gone: nothing that was put off will be asked for. */
+  abandon(): void {
+    this.#mode = 'rests';
+    this.#release();
+  }
+
+  /** Computes results by a program, if there is one for them or it is time for one. */
+  #compute(wanted: readonly number[]): void {
+    if (wanted.length === 0) return;
+    const ending = this.#at.ending(wanted);
+    ending.seen++;
+    if (this.#mode !== 'follows' || ending.seen < worthProgram) return;
+    const { session } = this.#backend;
+    try {
+      ending.run ??= program(session, [...this.#steps], [...this.#leaves], wanted);
+      this.#give(wanted, ending.run(...this.#leaves.map((n) => this.#values[n]!.tensor!)));
+      session.repeated++;
+      this.#mode = 'rests';
+      this.#release();
+    } catch {
+      // Call by call, whoever reads a value is told what is wrong.
+      ending.run = null;
+    }
+  }
+
+  #give(wanted: readonly number[], made: readonly Tensor[]): void {
+    for (let i = 0; i < wanted.length; i++) this.#values[wanted[i]!]!.tensor = made[i]!.keep();
+  }
+
+  /** The results that somebody still holds. Those that the turn began with have theirs. */
+  #wanted(): number[] {
+    const wanted: number[] = [];
+    for (let i = 0; i < this.#steps.length; i++) {
+      const { results } = this.#steps[i]!;
+      for (let k = 0; k < results.length; k++) {
+        const { of, value } = results[k]!;
+        if (of === null && !this.#values[value]!.gone) wanted.push(value);
+      }
+    }
+    return wanted;
+  }
+
+  /** What the turn began with is not needed for it any more. */
+  #release(): void {
+    for (const n of this.#leaves) this.#backend.letGo(this.#values[n]!);
+    this.#leaves.length = 0;
+  }
+
+  #putOff(step: Step, inputs: KernelInputs): TensorInfo | TensorInfo[] {
+    const out: TensorInfo[] = [];
+    const made: Entry[] = [];
+    for (let i = 0; i < step.results.length; i++) {
+      const { dtype, shape, of } = step.results[i]!;
+      if (of !== null) out.push(this.#backend.share(inputs[of]!, shape));
+      else {
+        const entry = newEntry(dtype, {});
+        this.#number(entry);
+        made.push(entry);
+        out.push({ dataId: this.#backend.keep(entry), shape: [...shape], dtype });
+      }
+    }
+    this.#backend.pending.add(made);
+    return step.list ? out : out[0]!;
+  }
+
+  #noted(kernel: string, inputs: KernelInputs, attrs: unknown, out: readonly TensorInfo[], list: boolean): Step | null {
+    const known = this.#tree.find(this.#at, kernel, attrs, described);
+    const results: Result[] = [];
+    for (const { dataId, dtype, shape } of out) {
+      const of = Object.keys(inputs).find((name) => inputs[name]?.dataId === dataId) ?? null;
+      const value = of === null ? this.#number(this.#backend.entryOf(dataId)) : -1;
+      results.push({ dtype, shape: [...shape], of, value });
+    }
+    return known ?? this.#tree.add(this.#at, kernel, attrs, described, results, list);
+  }
+
+  /** Describes the inputs of a call; false if it cannot be compared with others. */
+  #describe(inputs: KernelInputs): boolean {
+    const { names, infos, values, constants } = described;
+    names.length = infos.length = values.length = constants.length = 0;
+    for (const name in inputs) {
+      const info = inputs[name];
+      if (info === undefined || info === null) continue;
+      if (Array.isArray(info) || !isNumeric(info.dtype)) return false;
+      const entry = this.#backend.entryOf(info.dataId);
+      if (entry.turn !== this) this.#begin(entry, info);
+      names.push(name);
+      infos.push(info);
+      values.push(entry.number);
+      constants.push(entry.constant);
+    }
+    return true;
+  }
+
+  /** A value from before the turn appears. Its tensor stays until the turn does not need it. */
+  #begin(entry: Entry, info: TensorInfo): void {
+    const tensor = entry.constant === null && this.#mode === 'follows' ? this.#backend.tensorOf(info) : null;
+    const number = this.#number(entry);
+    if (tensor === null) return;
+    entry.holds++;
+    this.#leaves.push(number);
+  }
+
+  #number(entry: Entry): number {
+    entry.turn = this;
+    return (entry.number = this.#values.push(entry) - 1);
+  }
+}
