@@ -10,7 +10,7 @@ import { asArray, isNumeric, type NumericType, ours, typeInTfjs } from './conver
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
 import { type Source, sameShape, shaped } from './source.ts';
-import { type Entry, isLazy, newEntry } from './store.ts';
+import { Entry, Store } from './store.ts';
 import { type KernelTime, timeOf } from './time.ts';
 import { Turn } from './turn.ts';
 import type { BackendValues, ComplexPair, DataId, DataType, TensorInfo } from './types.ts';
@@ -25,13 +25,7 @@ export class ForgeBackend implements KernelBackend, Source {
   turn: Turn;
   /** A kernel looked at values in host memory. */
   looked = false;
-  readonly #data: {
-    get(id: DataId): Entry;
-    set(id: DataId, e: Entry): void;
-    has(id: DataId): boolean;
-    delete(id: DataId): boolean;
-    numDataIds(): number;
-  };
+  readonly #data: Store;
   /** What was put and does not wait yet. */
   #put: Entry[] = [];
   /** How often the variable whose value was disposed of last had been assigned. */
@@ -42,34 +36,33 @@ export class ForgeBackend implements KernelBackend, Source {
     this.pending = pending;
     this.turn = new Turn(this, session.steps);
     pending.onFlush = () => this.#endTurn();
-    const { tf } = session;
-    this.#data = new tf.DataStorage<Entry>(this, tf.engine());
+    this.#data = new Store(session.tf, this);
   }
 
   // Writing.
 
   write(values: BackendValues, shape: readonly number[], dtype: DataType): DataId {
-    const id = {};
-    this.move(id, values, shape, dtype, 1);
-    return id;
+    return this.#data.add(this.#written(values, shape, dtype));
   }
 
   move(id: DataId, values: BackendValues, shape: readonly number[], dtype: DataType, refCount: number): void {
+    const entry = this.#written(values, shape, dtype);
+    entry.refs = refCount;
+    this.#data.move(id, entry);
+  }
+
+  #written(values: BackendValues, shape: readonly number[], dtype: DataType): Entry {
+    const entry = new Entry(dtype);
     if (dtype === 'complex64') {
-      const [real, imag] = halves(values as Float32Array);
-      this.#setComplex(id, this.#written(real, shape), this.#written(imag, shape), refCount);
-      return;
+      const [real, imag] = halves(values as Float32Array).map((half): TensorInfo => {
+        return { dataId: this.write(half, shape, 'float32'), shape: [...shape], dtype: 'float32' };
+      }) as [TensorInfo, TensorInfo];
+      entry.parts = { real, imag };
+    } else {
+      entry.values = values;
+      if (values.length === 1 && isNumeric(dtype)) entry.constant = Number(values[0]);
     }
-    const constant = values.length === 1 && isNumeric(dtype) ? Number(values[0]) : null;
-    this.#data.set(id, newEntry(dtype, { values, refs: refCount, constant }));
-  }
-
-  #written(values: Float32Array, shape: readonly number[]): TensorInfo {
-    return { dataId: this.write(values, shape, 'float32'), shape: [...shape], dtype: 'float32' };
-  }
-
-  #setComplex(id: DataId, real: TensorInfo, imag: TensorInfo, refs: number): void {
-    this.#data.set(id, newEntry('complex64', { parts: { real, imag }, refs }));
+    return entry;
   }
 
   // Results of kernels.
@@ -78,23 +71,22 @@ export class ForgeBackend implements KernelBackend, Source {
   put(made: Tensor): TensorInfo {
     const dtype = typeInTfjs(made.dtype);
     const tensor = this.session.stored(made);
-    const entry = newEntry(dtype, { tensor: tensor.keep() });
+    const entry = new Entry(dtype);
+    entry.tensor = tensor.keep();
     this.#put.push(entry);
     return { dataId: this.keep(entry), shape: [...tensor.shape], dtype };
   }
 
   /** A complex value under three new ids. */
   putComplex({ real, imag }: ComplexPair): TensorInfo {
-    const dataId = {};
-    this.#setComplex(dataId, this.put(real), this.put(imag), 1);
-    return { dataId, shape: [...real.shape], dtype: 'complex64' };
+    const entry = new Entry('complex64');
+    entry.parts = { real: this.put(real), imag: this.put(imag) };
+    return { dataId: this.keep(entry), shape: [...real.shape], dtype: 'complex64' };
   }
 
-  /** An entry under a new id. */
+  /** An entry as a data id. */
   keep(entry: Entry): DataId {
-    const dataId = {};
-    this.#data.set(dataId, entry);
-    return dataId;
+    return this.#data.add(entry);
   }
 
   /** What was put since the last time waits to be computed. */
@@ -217,13 +209,15 @@ export class ForgeBackend implements KernelBackend, Source {
     entry.refs--;
     if (!force && entry.refs > 0) return false;
     this.#data.delete(id);
-    if (entry.variable) this.#replaced = isLazy(entry) ? entry.age : 0;
+    if (entry.variable) this.#replaced = entry.lazy ? entry.age : 0;
     if (entry.parts) {
       this.disposeData(entry.parts.real.dataId, true);
       this.disposeData(entry.parts.imag.dataId, true);
     }
     this.pending.delete(entry);
     entry.gone = true;
+    // A disposed tensor that somebody still has in hand keeps its data id.
+    entry.values = null;
     if (entry.holds === 0) entry.tensor?.dispose();
     return true;
   }
@@ -241,7 +235,7 @@ export class ForgeBackend implements KernelBackend, Source {
   }
 
   numDataIds(): number {
-    return this.#data.numDataIds();
+    return this.#data.size;
   }
 
   // The rest of what TF.js asks.

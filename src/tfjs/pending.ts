@@ -13,7 +13,7 @@
 // A flush that fails changes nothing: the error comes again where the value is read.
 
 import type { Runtime, Tensor } from '../index.ts';
-import { type Entry, isLazy } from './store.ts';
+import type { Entry } from './store.ts';
 
 export interface FlushOptions {
   /** Compute in a microtask after the last op of a turn. Default true. */
@@ -64,7 +64,7 @@ export class Pending {
   add(results: readonly Entry[]): void {
     const count = results.length;
     if (count === 0) return;
-    for (let i = 0; i < count; i++) if (isLazy(results[i]!)) this.#waiting.add(results[i]!);
+    for (let i = 0; i < count; i++) if (results[i]!.lazy) this.#waiting.add(results[i]!);
     this.#unstarted += count;
     this.#made += count;
     if (this.#made > this.#options.results) this.flush();
@@ -102,7 +102,7 @@ export class Pending {
 
   /** A variable takes a value, in place of one that had been assigned `age` times in a row without being computed. */
   assigned(entry: Entry, age: number): void {
-    entry.age = isLazy(entry) ? age + 1 : 0;
+    entry.age = entry.lazy ? age + 1 : 0;
     if (entry.age > this.#options.assigns) this.flush();
   }
 

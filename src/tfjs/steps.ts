@@ -35,8 +35,9 @@ export interface Result {
   readonly value: number;
 }
 
-/** The inputs of a call as they are compared: lists of equal length. */
+/** The inputs of a call as they are compared: the first `count` of each list. */
 export interface Described {
+  count: number;
   readonly names: string[];
   readonly infos: TensorInfo[];
   readonly values: number[];
@@ -69,8 +70,9 @@ export class Step {
     this.attrs = attrs;
     this.results = results;
     this.list = list;
-    this.#names = [...described.names];
-    this.#given = described.infos.map(({ shape, dtype }, i) => {
+    const { count } = described;
+    this.#names = described.names.slice(0, count);
+    this.#given = described.infos.slice(0, count).map(({ shape, dtype }, i) => {
       const given = { shape: [...shape], dtype, value: described.values[i]!, constant: described.constants[i]! };
       return Object.assign(given, { dataId: given });
     });
@@ -78,11 +80,11 @@ export class Step {
   }
 
   /** Whether a call is this one again. */
-  is(kernel: string, attrs: unknown, { names, infos, values, constants }: Described): boolean {
-    const count = this.#names.length;
-    if (kernel !== this.kernel || names.length !== count) return false;
+  is(kernel: string, attrs: unknown, { count, names, infos, values, constants }: Described): boolean {
+    if (kernel !== this.kernel || count !== this.#given.length) return false;
     for (let i = 0; i < count; i++) {
-      const [given, info] = [this.#given[i]!, infos[i]!];
+      const given = this.#given[i]!;
+      const info = infos[i]!;
       if (values[i] !== given.value || !Object.is(constants[i], given.constant)) return false;
       if (names[i] !== this.#names[i] || info.dtype !== given.dtype) return false;
       if (!sameShape(info.shape, given.shape)) return false;
@@ -101,7 +103,7 @@ export class Step {
   }
 }
 
-const nothing: Described = { names: [], infos: [], values: [], constants: [] };
+const nothing: Described = { count: 0, names: [], infos: [], values: [], constants: [] };
 
 export class StepTree {
   #root = new Step('', undefined, nothing, [], false);

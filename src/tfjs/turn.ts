@@ -12,7 +12,7 @@ import type { ForgeBackend } from './backend.ts';
 import { isNumeric } from './convert.ts';
 import { perform, program } from './perform.ts';
 import type { Described, Result, Step, StepTree } from './steps.ts';
-import { type Entry, newEntry } from './store.ts';
+import { Entry } from './store.ts';
 import type { KernelInputs, TensorInfo } from './types.ts';
 
 /** A turn that ended in the same way so often gets a program. */
@@ -30,7 +30,7 @@ type Mode =
   | 'rests';
 
 /** Of the call that is looked at. */
-const described: Described = { names: [], infos: [], values: [], constants: [] };
+const described: Described = { count: 0, names: [], infos: [], values: [], constants: [] };
 
 export class Turn {
   readonly #backend: ForgeBackend;
@@ -160,20 +160,25 @@ export class Turn {
   }
 
   #putOff(step: Step, inputs: KernelInputs): TensorInfo | TensorInfo[] {
-    const out: TensorInfo[] = [];
+    const { results, list } = step;
     const made: Entry[] = [];
-    for (let i = 0; i < step.results.length; i++) {
-      const { dtype, shape, of } = step.results[i]!;
-      if (of !== null) out.push(this.#backend.share(inputs[of]!, shape));
-      else {
-        const entry = newEntry(dtype, {});
-        this.#number(entry);
-        made.push(entry);
-        out.push({ dataId: this.#backend.keep(entry), shape: [...shape], dtype });
-      }
+    if (results.length === 1 && !list) {
+      const out = this.#result(results[0]!, inputs, made);
+      this.#backend.pending.add(made);
+      return out;
     }
+    const out: TensorInfo[] = [];
+    for (let i = 0; i < results.length; i++) out.push(this.#result(results[i]!, inputs, made));
     this.#backend.pending.add(made);
-    return step.list ? out : out[0]!;
+    return out;
+  }
+
+  #result({ dtype, shape, of }: Result, inputs: KernelInputs, made: Entry[]): TensorInfo {
+    if (of !== null) return this.#backend.share(inputs[of]!, shape);
+    const entry = new Entry(dtype);
+    this.#number(entry);
+    made.push(entry);
+    return { dataId: this.#backend.keep(entry), shape: shape.slice(), dtype };
   }
 
   #noted(kernel: string, inputs: KernelInputs, attrs: unknown, out: readonly TensorInfo[], list: boolean): Step | null {
@@ -190,18 +195,19 @@ export class Turn {
   /** Describes the inputs of a call; false if it cannot be compared with others. */
   #describe(inputs: KernelInputs): boolean {
     const { names, infos, values, constants } = described;
-    names.length = infos.length = values.length = constants.length = 0;
+    let count = 0;
     for (const name in inputs) {
       const info = inputs[name];
       if (info === undefined || info === null) continue;
       if (Array.isArray(info) || !isNumeric(info.dtype)) return false;
       const entry = this.#backend.entryOf(info.dataId);
       if (entry.turn !== this) this.#begin(entry, info);
-      names.push(name);
-      infos.push(info);
-      values.push(entry.number);
-      constants.push(entry.constant);
+      names[count] = name;
+      infos[count] = info;
+      values[count] = entry.number;
+      constants[count++] = entry.constant;
     }
+    described.count = count;
     return true;
   }
 
