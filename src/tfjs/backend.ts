@@ -184,7 +184,7 @@ export class ForgeBackend implements KernelBackend, Source {
     const { values, parts, dtype } = entry;
     if (parts) return merged(this.readSync(parts.real.dataId), this.readSync(parts.imag.dataId));
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
-    if (!entry.tensor) entry.turn!.readNow();
+    this.turn.read(entry);
     return this.session.readNow(entry.tensor!) as BackendValues;
   }
 

@@ -3,10 +3,8 @@
 
 import { Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
-import { evaluator, kernelNames, kindOf } from './evaluate.ts';
+import { convolves, evaluator, kernelNames, kindOf, multiplies } from './evaluate.ts';
 import { type Out, Reroute } from './kernel.ts';
-import { conv } from './kernels/conv.ts';
-import { products } from './kernels/matmul.ts';
 import { sharing } from './kernels/sharing.ts';
 import type { Routed } from './routed.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
@@ -36,18 +34,17 @@ function shares(kernel: string): Dispatched {
 
 function computes(kernel: string, routed: Routed): Dispatched {
   const evaluate = evaluator(kernel);
-  const convolves = Object.hasOwn(conv, kernel);
-  const multiplies = convolves || Object.hasOwn(products, kernel);
+  const [product, convolution] = [multiplies(kernel), convolves(kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
     const { session } = backend;
-    if (multiplies) backend.pending.beforeProduct();
+    if (product) backend.pending.beforeProduct();
     const known = backend.turn.follow(kernel, inputs, attrs);
     if (known !== null) {
       session.ranNative(kernel);
       return known;
     }
-    if (convolves) backend.beforeConvolution(inputs.x!);
+    if (convolution && inputs.x) backend.beforeConvolution(inputs.x);
     backend.looked = false;
     const result = evaluate(backend, inputs, attrs);
     if (result === null || result instanceof Reroute) {

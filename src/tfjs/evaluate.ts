@@ -4,12 +4,18 @@ import type { Tensor } from '../index.ts';
 import { Call, type Native, type Out, type Reroute } from './kernel.ts';
 import { complexKernels, kernels, stringKernels } from './kernels/all.ts';
 import { type DirectBinary, directBinary } from './kernels/binary.ts';
+import { conv } from './kernels/conv.ts';
+import { products } from './kernels/matmul.ts';
 import { directUnary } from './kernels/unary.ts';
 import type { Source } from './source.ts';
 import type { KernelInputs, TensorInfo } from './types.ts';
 
 /** The kernels with an implementation here. */
 export const kernelNames: readonly string[] = Object.keys(kernels);
+
+/** Kernels that multiply matrices, or convolve. */
+export const multiplies = (kernel: string): boolean => convolves(kernel) || Object.hasOwn(products, kernel);
+export const convolves = (kernel: string): boolean => Object.hasOwn(conv, kernel);
 
 /** The results of a call; null if there is no implementation for inputs of this kind. */
 export type Evaluate = (source: Source, inputs: KernelInputs, attrs: unknown) => Out | Out[] | Reroute | null;

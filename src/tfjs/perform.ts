@@ -8,14 +8,14 @@ import { type Source, shaped } from './source.ts';
 import type { Given, Step } from './steps.ts';
 import type { ComplexPair, TensorInfo } from './types.ts';
 
-/** Does steps in turn. `values` holds the tensors that they begin with, by number, and gets those that they make. */
+/** Does steps in turn. `values` holds the tensors that are there, by number, and gets those that are missing. */
 export function perform(session: Session, steps: readonly Step[], values: Tensor[]): void {
   const source = new Numbered(session, values);
   for (const { kernel, inputs, attrs, results } of steps) {
-    if (results.every((r) => r.of !== null)) continue;
+    if (results.every((r) => r.of !== null || values[r.value])) continue;
     const out = [evaluator(kernel)(source, inputs, attrs)].flat();
     results.forEach((r, i) => {
-      if (r.of === null) values[r.value] = session.stored(out[i] as Tensor);
+      if (r.of === null) values[r.value] ??= session.stored(out[i] as Tensor);
     });
   }
 }

@@ -44,11 +44,20 @@ export interface Described {
   readonly constants: (number | null)[];
 }
 
-/** What ends a turn: the results that are wanted, and the program that makes them once it pays. */
+/** Results that are computed after a call, and the program that makes them once it pays. */
 export interface Ending {
   readonly wanted: readonly number[];
+  /** The calls before this one were computed already. */
+  readonly from: number;
   seen: number;
-  run: ((...leaves: Tensor[]) => Tensor[]) | null;
+  program: { readonly leaves: readonly number[]; readonly run: (...leaves: Tensor[]) => Tensor[] } | null;
+}
+
+/** Results that the rest of a turn needs of the calls up to a step. */
+export interface Needed {
+  readonly values: readonly number[];
+  /** The one that was asked for; null if they are computed because it is time to begin. */
+  readonly read: number | null;
 }
 
 export class Step {
@@ -61,6 +70,8 @@ export class Step {
   readonly next: Step[] = [];
   /** A turn that began with it was read at once: there is nothing to gain by waiting. */
   readAtOnce = false;
+  /** What is computed right after this step, because it is read then or because the device should begin. */
+  needed: Needed | null = null;
   readonly #names: readonly string[];
   readonly #given: readonly Given[];
   readonly #endings: Ending[] = [];
@@ -93,11 +104,11 @@ export class Step {
   }
 
   /** The ending of a turn with this step, by the results that are wanted. */
-  ending(wanted: readonly number[]): Ending {
-    const found = this.#endings.find((e) => sameShape(e.wanted, wanted));
+  ending(wanted: readonly number[], from: number): Ending {
+    const found = this.#endings.find((e) => e.from === from && sameShape(e.wanted, wanted));
     if (found) return found;
     if (this.#endings.length === mostPrograms) this.#endings.shift();
-    const made = { wanted, seen: 0, run: null };
+    const made = { wanted, from, seen: 0, program: null };
     this.#endings.push(made);
     return made;
   }

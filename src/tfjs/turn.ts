@@ -5,13 +5,15 @@
 // still wanted, and no graph was built. The first call that differs, or whoever needs a tensor before the end, makes lazy tensors of what
 // was put off, and the rest of the turn goes call by call; its calls are noted, so that the next turn of the kind is known.
 //
-// A turn that ends in a known way twice gets its program the second time.
+// A turn that ends in a known way twice gets its program the second time. What is read before the end, and on a device that works
+// beside the host the first layers of a network, is a program of its own, with which the rest begins (`parts.ts`).
 
 import type { Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
 import { isNumeric } from './convert.ts';
+import { beginEarlier, isWhole, neededAfter } from './parts.ts';
 import { perform, program } from './perform.ts';
-import type { Described, Result, Step, StepTree } from './steps.ts';
+import type { Described, Ending, Needed, Result, Step, StepTree } from './steps.ts';
 import { Entry } from './store.ts';
 import type { KernelInputs, TensorInfo } from './types.ts';
 
@@ -39,9 +41,14 @@ export class Turn {
   #at: Step;
   /** The calls so far, as far as they are known. */
   readonly #steps: Step[] = [];
-  /** Everything that appeared, by its number in this turn; the numbers of the tensors that were there before. */
+  /** The calls before this one are computed, as far as the rest of the turn is known to need it. */
+  #from = 0;
+  /** Everything that appeared, by its number in this turn. */
   readonly #values: Entry[] = [];
+  /** The numbers of the tensors that programs begin with. */
   readonly #leaves: number[] = [];
+  /** What was read before the end, and after how many calls. */
+  readonly #reads: { readonly after: number; readonly value: number }[] = [];
 
   constructor(backend: ForgeBackend, tree: StepTree) {
     this.#backend = backend;
@@ -65,13 +72,18 @@ export class Turn {
     }
     this.#at = step;
     this.#steps.push(step);
-    return this.#putOff(step, inputs);
+    const out = this.#putOff(step, inputs);
+    const { needed } = step;
+    // Its results may have been so many that the turn is over.
+    if (needed !== null && needed.read === null && this.#mode === 'follows') this.#advance(needed);
+    return out;
   }
 
   /** A call was done. `out`: its results; null if it cannot be done again from its inputs alone. */
   learn(kernel: string, inputs: KernelInputs, attrs: unknown, out: readonly TensorInfo[] | null, list: boolean): void {
     if (this.#mode !== 'learns') return;
-    const step = out && this.#describe(inputs) ? this.#noted(kernel, inputs, attrs, out, list) : null;
+    const comparable = out?.every(({ dtype }) => isNumeric(dtype)) === true && this.#describe(inputs);
+    const step = out && comparable ? this.#noted(kernel, inputs, attrs, out, list) : null;
     if (step === null) this.#mode = 'rests';
     else {
       this.#at = step;
@@ -97,16 +109,31 @@ export class Turn {
     this.#release();
   }
 
-  /** As `build`, for somebody who cannot wait for the end of the turn. */
-  readNow(): void {
-    if (this.#steps.length > 0 && this.#steps.length <= shortTurn) this.#steps[0]!.readAtOnce = true;
-    this.build();
+  /** A result is read before the end: it gets its tensor, and with it what the rest of the turn needed the last time. */
+  read(entry: Entry): void {
+    if (entry.turn !== this || this.#mode === 'rests') return;
+    const { needed } = this.#at;
+    if (this.#mode === 'follows') {
+      if (needed?.read === entry.number && this.#advance(needed)) return;
+      if (this.#steps.length <= shortTurn && this.#steps.length > 0) this.#steps[0]!.readAtOnce = true;
+      this.build();
+    }
+    this.#reads.push({ after: this.#steps.length, value: entry.number });
   }
 
   /** The end: what was put off and is still wanted is computed, or becomes lazy tensors. */
   end(): void {
-    if (this.#mode !== 'rests' && this.#steps.length > 0) this.#compute(this.#wanted());
-    this.build();
+    if (this.#mode !== 'rests' && this.#steps.length > 0) {
+      const wanted = this.#wanted();
+      for (const { after, value } of this.#reads)
+        this.#steps[after - 1]!.needed = { read: value, values: neededAfter(this.#steps, after, wanted, value) };
+      if (wanted.length > 0 && this.#run(wanted, this.#from > 0)) {
+        if (this.#backend.session.beside && this.#from === 0) beginEarlier(this.#steps, wanted);
+        this.#mode = 'rests';
+        this.#release();
+      } else this.build();
+    }
+    this.#release();
     this.#values.length = 0;
     this.#steps.length = 0;
   }
@@ -117,37 +144,56 @@ export class Turn {
     this.#release();
   }
 
-  /** Computes results by a program, if there is one for them or it is time for one. */
-  #compute(wanted: readonly number[]): void {
-    if (wanted.length === 0) return;
-    const ending = this.#at.ending(wanted);
+  /** Computes results before the end. The rest of the turn begins with them. */
+  #advance({ values, read }: Needed): boolean {
+    if (values.some((n) => this.#values[n]!.gone) || !this.#run(values, read === null)) return false;
+    for (const n of values) this.#hold(n);
+    this.#from = this.#steps.length;
+    return true;
+  }
+
+  /** Computes results by a program, if there is one for them or it is time for one. `worth`: it is, the turn as a whole had one. */
+  #run(wanted: readonly number[], worth: boolean): boolean {
+    const ending = this.#at.ending(wanted, this.#from);
     ending.seen++;
-    if (this.#mode !== 'follows' || ending.seen < worthProgram) return;
+    if (this.#mode !== 'follows' || (ending.seen < worthProgram && !worth)) return false;
     const { session } = this.#backend;
     try {
-      ending.run ??= program(session, [...this.#steps], [...this.#leaves], wanted);
-      this.#give(wanted, ending.run(...this.#leaves.map((n) => this.#values[n]!.tensor!)));
+      ending.program ??= this.#program(wanted);
+      const { leaves, run } = ending.program;
+      this.#give(wanted, run(...leaves.map((n) => this.#values[n]!.tensor!)));
       session.repeated++;
-      this.#mode = 'rests';
-      this.#release();
+      return true;
     } catch {
       // Call by call, whoever reads a value is told what is wrong.
-      ending.run = null;
+      ending.program = null;
+      return false;
     }
+  }
+
+  #program(wanted: readonly number[]): NonNullable<Ending['program']> {
+    const late = this.#steps.slice(this.#from);
+    const leaves = [...this.#leaves];
+    // Another turn with the same beginning may have computed other results than this one needs.
+    const steps = isWhole(late, leaves, wanted) ? late : [...this.#steps];
+    return { leaves, run: program(this.#backend.session, steps, leaves, wanted) };
   }
 
   #give(wanted: readonly number[], made: readonly Tensor[]): void {
     for (let i = 0; i < wanted.length; i++) this.#values[wanted[i]!]!.tensor = made[i]!.keep();
   }
 
-  /** The results that somebody still holds. Those that the turn began with have theirs. */
+  /** The results that somebody still holds. Of a turn that follows, those that are not computed. */
   #wanted(): number[] {
+    const follows = this.#mode === 'follows';
     const wanted: number[] = [];
     for (let i = 0; i < this.#steps.length; i++) {
       const { results } = this.#steps[i]!;
       for (let k = 0; k < results.length; k++) {
         const { of, value } = results[k]!;
-        if (of === null && !this.#values[value]!.gone) wanted.push(value);
+        if (of !== null) continue;
+        const { gone, tensor } = this.#values[value]!;
+        if (!gone && !(follows && tensor !== null)) wanted.push(value);
       }
     }
     return wanted;
@@ -215,8 +261,11 @@ export class Turn {
   #begin(entry: Entry, info: TensorInfo): void {
     const tensor = entry.constant === null && this.#mode === 'follows' ? this.#backend.tensorOf(info) : null;
     const number = this.#number(entry);
-    if (tensor === null) return;
-    entry.holds++;
+    if (tensor !== null) this.#hold(number);
+  }
+
+  #hold(number: number): void {
+    this.#values[number]!.holds++;
     this.#leaves.push(number);
   }
 
