@@ -9,10 +9,14 @@ import { sameShape } from './source.ts';
 import type { DataType, TensorInfo } from './types.ts';
 
 /** A tree that grew beyond this is forgotten: programs that never repeat themselves must not fill the memory. */
-const mostSteps = 16_384;
+const mostSteps = 32_768;
 
-/** Calls that may follow one call. With more of them the program does something new every time. */
-const mostBranches = 8;
+/** Calls that are kept of those that followed one call. */
+const mostBranches = 32;
+
+/** After so many calls that were all new, few more of them are noted: the program seems to do something new every time. */
+const mostNews = 64;
+const notedNews = 16;
 
 /** Sets of results that were wanted at the end of a turn. */
 const mostPrograms = 4;
@@ -67,7 +71,10 @@ export class Step {
   readonly results: readonly Result[];
   /** The kernel gives a list, also if it has one element. */
   readonly list: boolean;
+  /** The calls that came next, the last one used first. */
   readonly next: Step[] = [];
+  /** Calls that came next and were new, since the last that was not. */
+  news = 0;
   /** A turn that began with it was read at once: there is nothing to gain by waiting. */
   readAtOnce = false;
   /** What is computed right after this step, because it is read then or because the device should begin. */
@@ -127,11 +134,17 @@ export class StepTree {
 
   find(after: Step, kernel: string, attrs: unknown, described: Described): Step | null {
     const { next } = after;
-    for (let i = 0; i < next.length; i++) if (next[i]!.is(kernel, attrs, described)) return next[i]!;
+    for (let i = 0; i < next.length; i++) {
+      const step = next[i]!;
+      if (!step.is(kernel, attrs, described)) continue;
+      if (i > 0) next.unshift(...next.splice(i, 1));
+      after.news = 0;
+      return step;
+    }
     return null;
   }
 
-  /** Notes a call; null if it cannot be compared with others, or too much came after the call before it. */
+  /** Notes a call; null if it cannot be compared with others, or too many were new at this point. */
   add(
     after: Step,
     kernel: string,
@@ -141,13 +154,15 @@ export class StepTree {
     list: boolean,
   ): Step | null {
     const kept = copied(attrs);
-    if (kept === notComparable || after.next.length >= mostBranches) return null;
+    if (kept === notComparable) return null;
+    if (++after.news > mostNews && after.news % notedNews > 0) return null;
     if (++this.#size > mostSteps) {
       this.clear();
       return null;
     }
     const step = new Step(kernel, kept, described, results, list);
-    after.next.push(step);
+    after.next.unshift(step);
+    if (after.next.length > mostBranches) after.next.pop();
     return step;
   }
 

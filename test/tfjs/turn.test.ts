@@ -206,9 +206,13 @@ describe('a turn that comes again', () => {
     w.dispose();
   });
 
-  it('does not grow with numbers that are new every time', async () => {
+  it('is found again after many that were new every time', async () => {
     const x = tf.tensor1d([1, 2]);
-    for (let i = 0; i < 40; i++) expect(await turn(() => x.mul(i + 0.5).add(1))).toEqual([i + 1.5, 2 * i + 2]);
+    const known = () => turn(() => x.add(3).mul(2));
+    for (let i = 0; i < 300; i++) expect(await turn(() => x.mul(i + 0.5).add(1))).toEqual([i + 1.5, 2 * i + 2]);
+    expect(repeated()).toBe(0);
+    for (let i = 0; i < 40; i++) expect(await known()).toEqual([8, 10]);
+    expect(repeated()).toBeGreaterThan(20);
     x.dispose();
   });
 });
