@@ -5,8 +5,8 @@
 // a flush.
 
 import type { KernelBackend } from '@tensorflow/tfjs-core';
-import { ArgumentError, type DType, type Tensor, type TypedArray } from '../index.ts';
-import { asArray, isNumeric, type NumericType, ours, typeInTfjs } from './convert.ts';
+import { ArgumentError, type DType, type Tensor } from '../index.ts';
+import { asArray, halves, isNumeric, merged, type NumericType, ours, typeInTfjs } from './convert.ts';
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
 import { type Source, sameShape, shaped } from './source.ts';
@@ -113,9 +113,14 @@ export class ForgeBackend implements KernelBackend, Source {
   /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
   tensorOf(x: TensorInfo): Tensor {
     const entry = this.#data.get(x.dataId);
-    if (entry.tensor === null && entry.values === null) entry.turn!.build();
-    entry.tensor ??= this.#upload(entry, x.shape);
-    return shaped(entry.tensor, x.shape);
+    const tensor = entry.values === null ? this.#tensor(entry) : (entry.tensor ??= this.#upload(entry, x.shape));
+    return shaped(tensor, x.shape);
+  }
+
+  /** The tensor of a result. */
+  #tensor(entry: Entry): Tensor {
+    if (entry.tensor === null) entry.turn!.build();
+    return entry.tensor!;
   }
 
   entryOf(id: DataId): Entry {
@@ -172,8 +177,8 @@ export class ForgeBackend implements KernelBackend, Source {
     }
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
     // What is still held now would be computed at the end of the turn anyway.
-    if (!entry.tensor) this.pending.flush();
-    const read = (await entry.tensor!.data()) as BackendValues;
+    if (entry.tensor === null) this.pending.flush();
+    const read = (await this.#tensor(entry).data()) as BackendValues;
     // What was waited for once is there when a synchronous call needs it.
     if (!this.session.synchronous) entry.values = read;
     return read;
@@ -185,7 +190,7 @@ export class ForgeBackend implements KernelBackend, Source {
     if (parts) return merged(this.readSync(parts.real.dataId), this.readSync(parts.imag.dataId));
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
     this.turn.read(entry);
-    return this.session.readNow(entry.tensor!) as BackendValues;
+    return this.session.readNow(this.#tensor(entry)) as BackendValues;
   }
 
   // Reference counts.
@@ -288,21 +293,6 @@ export class ForgeBackend implements KernelBackend, Source {
     this.turn.abandon();
     this.pending.clear();
   }
-}
-
-/** Real and imaginary parts out of values that alternate between them. */
-function halves(values: Float32Array): [Float32Array, Float32Array] {
-  const at = (part: number) => Float32Array.from({ length: values.length / 2 }, (_, i) => values[2 * i + part]!);
-  return [at(0), at(1)];
-}
-
-function merged(real: BackendValues, imag: BackendValues): Float32Array {
-  const out = new Float32Array(real.length * 2);
-  for (let i = 0; i < real.length; i++) {
-    out[2 * i] = (real as TypedArray)[i] as number;
-    out[2 * i + 1] = (imag as TypedArray)[i] as number;
-  }
-  return out;
 }
 
 const noInterchange = (where: string): ArgumentError =>

@@ -18,8 +18,11 @@ const mostBranches = 32;
 const mostNews = 64;
 const notedNews = 16;
 
-/** Sets of results that were wanted at the end of a turn. */
-const mostPrograms = 4;
+/** Sets of results that are kept of those that were wanted after one call. */
+const mostEndings = 4;
+
+/** Programs that are kept in all. */
+const mostPrograms = 256;
 
 /** An input of a step. It is its own data id. */
 export interface Given extends TensorInfo {
@@ -54,7 +57,13 @@ export interface Ending {
   /** The calls before this one were computed already. */
   readonly from: number;
   seen: number;
-  program: { readonly leaves: readonly number[]; readonly run: (...leaves: Tensor[]) => Tensor[] } | null;
+  program: Program | null;
+}
+
+/** From values that are there, by their numbers, to the wanted ones. */
+export interface Program {
+  readonly leaves: readonly number[];
+  readonly run: (...leaves: Tensor[]) => Tensor[];
 }
 
 /** Results that the rest of a turn needs of the calls up to a step. */
@@ -114,7 +123,7 @@ export class Step {
   ending(wanted: readonly number[], from: number): Ending {
     const found = this.#endings.find((e) => e.from === from && sameShape(e.wanted, wanted));
     if (found) return found;
-    if (this.#endings.length === mostPrograms) this.#endings.shift();
+    if (this.#endings.length === mostEndings) this.#endings.shift();
     const made = { wanted, from, seen: 0, program: null };
     this.#endings.push(made);
     return made;
@@ -126,6 +135,8 @@ const nothing: Described = { count: 0, names: [], infos: [], values: [], constan
 export class StepTree {
   #root = new Step('', undefined, nothing, [], false);
   #size = 0;
+  /** Those with a program, the oldest first. */
+  #programs: Ending[] = [];
 
   /** Where every turn begins. */
   get root(): Step {
@@ -166,7 +177,13 @@ export class StepTree {
     return step;
   }
 
+  /** An ending has a program now; the oldest of too many goes. */
+  hasProgram(ending: Ending): void {
+    if (this.#programs.push(ending) > mostPrograms) this.#programs.shift()!.program = null;
+  }
+
   clear(): void {
+    this.#programs = [];
     this.#root = new Step('', undefined, nothing, [], false);
     this.#size = 0;
   }

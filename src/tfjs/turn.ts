@@ -13,7 +13,7 @@ import type { ForgeBackend } from './backend.ts';
 import { isNumeric } from './convert.ts';
 import { beginEarlier, isWhole, neededAfter } from './parts.ts';
 import { perform, program } from './perform.ts';
-import type { Described, Ending, Needed, Result, Step, StepTree } from './steps.ts';
+import type { Described, Ending, Needed, Program, Result, Step, StepTree } from './steps.ts';
 import { Entry } from './store.ts';
 import type { KernelInputs, TensorInfo } from './types.ts';
 
@@ -159,8 +159,7 @@ export class Turn {
     if (this.#mode !== 'follows' || (ending.seen < worthProgram && !worth)) return false;
     const { session } = this.#backend;
     try {
-      ending.program ??= this.#program(wanted);
-      const { leaves, run } = ending.program;
+      const { leaves, run } = ending.program ?? this.#learnt(ending);
       this.#give(wanted, run(...leaves.map((n) => this.#values[n]!.tensor!)));
       session.repeated++;
       return true;
@@ -171,12 +170,15 @@ export class Turn {
     }
   }
 
-  #program(wanted: readonly number[]): NonNullable<Ending['program']> {
+  /** Gives an ending its program. */
+  #learnt(ending: Ending): Program {
+    const { wanted } = ending;
     const late = this.#steps.slice(this.#from);
     const leaves = [...this.#leaves];
     // Another turn with the same beginning may have computed other results than this one needs.
     const steps = isWhole(late, leaves, wanted) ? late : [...this.#steps];
-    return { leaves, run: program(this.#backend.session, steps, leaves, wanted) };
+    this.#tree.hasProgram(ending);
+    return (ending.program = { leaves, run: program(this.#backend.session, steps, leaves, wanted) });
   }
 
   #give(wanted: readonly number[], made: readonly Tensor[]): void {
