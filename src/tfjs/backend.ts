@@ -7,6 +7,7 @@
 import type { KernelBackend } from '@tensorflow/tfjs-core';
 import { ArgumentError, type DType, type Tensor } from '../index.ts';
 import { asArray, halves, isNumeric, merged, type NumericType, ours, typeInTfjs } from './convert.ts';
+import { onHost } from './on-host.ts';
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
 import { type Source, sameShape, shaped } from './source.ts';
@@ -100,6 +101,14 @@ export class ForgeBackend implements KernelBackend, Source {
   share(x: TensorInfo, shape: readonly number[]): TensorInfo {
     this.#data.get(x.dataId).refs++;
     return { dataId: x.dataId, shape: [...shape], dtype: x.dtype };
+  }
+
+  /** The result of a kernel whose operands are few numbers in host memory; null where they are not. */
+  computeOnHost(kernel: string, a: TensorInfo, b: TensorInfo): TensorInfo | null {
+    const values = onHost(kernel, a, b, this.#data.get(a.dataId), this.#data.get(b.dataId));
+    if (values === null) return null;
+    this.session.ranNative(kernel);
+    return { dataId: this.write(values, a.shape, 'float32'), shape: a.shape.slice(), dtype: 'float32' };
   }
 
   // What kernels read.

@@ -6,6 +6,7 @@ import type { ForgeBackend } from './backend.ts';
 import { convolves, evaluator, kernelNames, kindOf, multiplies } from './evaluate.ts';
 import { type Out, Reroute } from './kernel.ts';
 import { sharing } from './kernels/sharing.ts';
+import { canBeOnHost } from './on-host.ts';
 import type { Routed } from './routed.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
 
@@ -34,11 +35,15 @@ function shares(kernel: string): Dispatched {
 
 function computes(kernel: string, routed: Routed): Dispatched {
   const evaluate = evaluator(kernel);
-  const [product, convolution] = [multiplies(kernel), convolves(kernel)];
+  const [product, convolution, small] = [multiplies(kernel), convolves(kernel), canBeOnHost(kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
     const { session } = backend;
     if (product) backend.pending.beforeProduct();
+    if (small && session.steps.readAtOnce.has(kernel) && backend.turn.fresh) {
+      const made = backend.computeOnHost(kernel, inputs.a!, inputs.b!);
+      if (made !== null) return made;
+    }
     const known = backend.turn.follow(kernel, inputs, attrs);
     if (known !== null) {
       session.ranNative(kernel);

@@ -137,6 +137,8 @@ export class StepTree {
   #size = 0;
   /** Those with a program, the oldest first. */
   #programs: Ending[] = [];
+  /** Kernels that began turns which were read at once. */
+  readonly readAtOnce = new Set<string>();
 
   /** Where every turn begins. */
   get root(): Step {
@@ -183,6 +185,7 @@ export class StepTree {
   }
 
   clear(): void {
+    this.readAtOnce.clear();
     this.#programs = [];
     this.#root = new Step('', undefined, nothing, [], false);
     this.#size = 0;

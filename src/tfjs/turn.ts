@@ -115,10 +115,17 @@ export class Turn {
     const { needed } = this.#at;
     if (this.#mode === 'follows') {
       if (needed?.read === entry.number && this.#advance(needed)) return;
-      if (this.#steps.length <= shortTurn && this.#steps.length > 0) this.#steps[0]!.readAtOnce = true;
+      this.#readAtOnce();
       this.build();
     }
     this.#reads.push({ after: this.#steps.length, value: entry.number });
+  }
+
+  #readAtOnce(): void {
+    const [first] = this.#steps;
+    if (!first || this.#steps.length > shortTurn) return;
+    first.readAtOnce = true;
+    this.#tree.readAtOnce.add(first.kernel);
   }
 
   /** The end: what was put off and is still wanted is computed, or becomes lazy tensors. */

@@ -206,6 +206,25 @@ describe('a turn that comes again', () => {
     w.dispose();
   });
 
+  it('is computed in host memory if it is a few numbers that are there, and read at once every time', async () => {
+    const [a, b] = [tf.tensor1d([1, -2, 3, 0]), tf.tensor1d([0.1, 7, 0, 0])];
+    const launches = () => backend.report().runtime.launches;
+    const each = { Add: tf.add, Sub: tf.sub, Multiply: tf.mul, RealDiv: tf.div };
+    for (const f of Object.values(each)) {
+      const want = await turn(() => f(a, b));
+      for (let i = 0; i < 3; i++) expect(Array.from(tf.tidy(() => f(a, b).dataSync()))).toEqual(want);
+      await null;
+      const before = launches();
+      for (let i = 0; i < 3; i++) expect(Array.from(tf.tidy(() => f(a, b).dataSync()))).toEqual(want);
+      expect(launches()).toBe(before);
+      await null;
+    }
+    expect(backend.report().ran).toEqual({ Add: 7, Sub: 7, Multiply: 7, RealDiv: 7 });
+    // Broadcasting and other dtypes go their usual way.
+    expect(Array.from(tf.add(a, tf.tensor2d([[1], [2]])).dataSync())).toEqual([2, -1, 4, 1, 3, 0, 5, 2]);
+    expect(Array.from(tf.add(tf.tensor1d([1, 2], 'int32'), tf.tensor1d([3, 4], 'int32')).dataSync())).toEqual([4, 6]);
+  });
+
   it('is found again after many that were new every time', async () => {
     const x = tf.tensor1d([1, 2]);
     const known = () => turn(() => x.add(3).mul(2));
