@@ -62,7 +62,7 @@ export class Field implements AsyncDisposable {
   #ended: Promise<void> | null = null;
   readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'settings', 'error'], 'field.on');
 
-  /** Use `createField`. */
+  /** @internal Use `createField`. */
   constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
     this.runtime = rt;
     this.choice = choice;
