@@ -105,8 +105,12 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits);
   entry.writesPast = count * sizeOf(kernel.space) * dtypeInfo[kernel.outputs[0]!.type].bytes >= cacheBytes;
-  if (mixesWords(exprs)) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
-  const tiling = chooseTiling(near, exprs.length / count, target);
+  const long = mixesWords(exprs);
+  if (long) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
+  // Blocks of long work end at different times: of small ones, the next begin sooner (64 fields of 16³×32: 51.6 µs, 47.4 by half).
+  const shorter = long ? 2 : 1;
+  const usual = chooseTiling(near, exprs.length / count, target);
+  const tiling = { ...usual, threads: usual.threads / shorter };
   const { vector, threads } = tiling;
   const { body } = entry;
   const cta = body.def('r', 'mov.u32', '%ctaid.x');
@@ -118,7 +122,7 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const blocks = box ? renderBox(near, frame, box, vector, at) : renderStretch(near, frame, tiling, at);
   const waits = exprs.filter((e) => e.kind === 'load').length >= manyLoads;
   return {
-    text: entry.render(threads, waits ? blocksOf[count]! : 0),
+    text: entry.render(threads, waits ? shorter * blocksOf[count]! : 0),
     entry: entry.name,
     grid: [blocks, 1, 1],
     block: threads,

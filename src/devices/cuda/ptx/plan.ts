@@ -29,7 +29,7 @@ export interface ReducePlan {
 }
 
 const threads = 256;
-const heavyOperations = 96;
+const heavyOperations = 128;
 export const manyAccumulators = 4;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
@@ -60,6 +60,13 @@ function formOf(kernel: Kernel, exprs: readonly Expr[]): 'row' | 'column' {
   return score < 0 ? 'column' : 'row';
 }
 
+/** Whether everything that changes along a row is read in vectors. */
+function readsRows({ accumulators, reduced, space }: Kernel): boolean {
+  const last = space.length + reduced.reduce((at, d, i) => (d === 1 ? at : i), 0);
+  const loads = reachable(accumulators.map((a) => a.value)).filter((e) => e.kind === 'load');
+  return loads.every((e) => [0, 1].includes(strideAlong(e.index, last) ?? -1));
+}
+
 /** How many independent accumulators a thread may keep without spilling. */
 function unrollFor(vector: number, operations: number, stateBytes: number): number {
   let unroll = 4;
@@ -82,7 +89,9 @@ function rowPlan(
   while (vector > 1 && ((wide.length > 1 && wide[wide.length - 1]! % vector !== 0) || columns < vector * 2))
     vector /= 2;
   const many = kernel.accumulators.length >= manyAccumulators;
-  while (vector > 1 && !many && vector * stateBytes > 64) vector /= 2;
+  // One state for all lanes takes few registers. What lies apart is loaded lane by lane, and takes as many more.
+  const folds = many && readsRows(kernel);
+  while (vector > 1 && !folds && vector * stateBytes > 64) vector /= 2;
   const enoughRows = rows >= target.processors * 32;
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
@@ -95,12 +104,13 @@ function rowPlan(
   const least = heavy ? target.processors : 1;
   while (unroll > 1 && columns < group * vector * unroll * (group === threads ? least : 1)) unroll /= 2;
   const step = group * vector * unroll;
-  const wanted = Math.floor((target.processors * 4) / rows);
+  // What blocks combine of many accumulators takes as long as some positions.
+  const wanted = Math.floor((target.processors * (many ? 2 : 4)) / rows);
   let chunk = columns;
   if (group === threads && wanted > 1 && columns >= step * 4) {
     chunk = Math.max(heavy ? 1 : 2, Math.ceil(columns / wanted / step)) * step;
   }
-  return { form: 'row', threads, group, vector, folds: many, unroll, splits: Math.ceil(columns / chunk), chunk };
+  return { form: 'row', threads, group, vector, folds, unroll, splits: Math.ceil(columns / chunk), chunk };
 }
 
 function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {

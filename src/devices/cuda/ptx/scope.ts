@@ -237,30 +237,6 @@ export class PtxScope {
     return { register: register!, offset: form.offset * elementBytes };
   }
 
-  /** Sums that begin alike share their beginning: addresses around a position differ in a few terms. */
-  #sumOf(terms: readonly (readonly [Expr, number])[]): string | undefined {
-    const { bits } = this.bindings;
-    const suffix = bits === 32 ? 's32' : 's64';
-    const kind = kindOf('index', bits);
-    let sum: string | undefined;
-    let key = 'sum';
-    for (const [t, k] of terms) {
-      const before = sum;
-      key += ` ${t.id}*${k}`;
-      const known = this.#memo.get(key);
-      if (known) {
-        [sum] = known;
-        continue;
-      }
-      const v = lane(this.values(t), 0);
-      if (before === undefined) sum = k === 1 ? v : this.block.def(kind, `mul.lo.${suffix}`, v, k);
-      else if (k === 1) sum = this.block.def(kind, `add.${suffix}`, before, v);
-      else sum = this.block.def(kind, `mad.lo.${suffix}`, v, k, before);
-      this.#memo.set(key, [sum]);
-    }
-    return sum;
-  }
-
   #addressOf(pointer: string, terms: readonly (readonly [Expr, number])[], elementBytes: number): string {
     const { bits } = this.bindings;
     if (this.parent) {
@@ -275,16 +251,19 @@ export class PtxScope {
         return this.#addressOf(base!, inner, elementBytes);
       }
     }
-    const sum = this.#sumOf(inOrder(terms));
+    const suffix = bits === 32 ? 's32' : 's64';
+    const kind = kindOf('index', bits);
+    let sum: string | undefined;
+    for (const [t, k] of terms) {
+      const v = lane(this.values(t), 0);
+      if (sum === undefined) sum = k === 1 ? v : this.block.def(kind, `mul.lo.${suffix}`, v, k);
+      else
+        sum =
+          k === 1 ? this.block.def(kind, `add.${suffix}`, sum, v) : this.block.def(kind, `mad.lo.${suffix}`, v, k, sum);
+    }
     if (sum === undefined) return pointer;
     return bits === 32
       ? this.block.def('d', 'mad.wide.s32', sum, elementBytes, pointer)
       : this.block.def('d', 'mad.lo.s64', sum, elementBytes, pointer);
   }
-}
-
-/** Axes themselves first, then what depends on the outermost: the order in which addresses have most in common. */
-function inOrder(terms: readonly (readonly [Expr, number])[]): readonly (readonly [Expr, number])[] {
-  const rank = (e: Expr): number => (e.kind === 'axis' ? e.axis - 1e6 : Math.min(...dependencies(e), 1e6));
-  return [...terms].sort(([a], [b]) => rank(a) - rank(b));
 }
