@@ -105,10 +105,12 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits);
   entry.writesPast = count * sizeOf(kernel.space) * dtypeInfo[kernel.outputs[0]!.type].bytes >= cacheBytes;
-  const long = mixesWords(exprs);
-  if (long) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
-  // Blocks of long work end at different times: of small ones, the next begin sooner (64 fields of 16³×32: 51.6 µs, 47.4 by half).
-  const shorter = long ? 2 : 1;
+  const mixes = mixesWords(exprs);
+  if (mixes) entry.one = entry.body.def('r', 'mov.u32', '%nctaid.z');
+  const waits = exprs.filter((e) => e.kind === 'load').length >= manyLoads;
+  // Blocks of long work end at different times, and the sooner the next ones begin the better (noise and 27 values around each cell of 64
+  // fields of 16³×32: 51.6 µs, with blocks half as long 47.4).
+  const shorter = mixes && waits ? 2 : 1;
   const usual = chooseTiling(near, exprs.length / count, target);
   const tiling = { ...usual, threads: usual.threads / shorter };
   const { vector, threads } = tiling;
@@ -120,7 +122,6 @@ export function renderElementwise(near: Together, target: Target): Rendered {
   const lanes = lineBytes / (vector * widestOf(kernel));
   const box = tiling.unroll === 1 ? tileOf(near, { threads, vector, lanes }) : null;
   const blocks = box ? renderBox(near, frame, box, vector, at) : renderStretch(near, frame, tiling, at);
-  const waits = exprs.filter((e) => e.kind === 'load').length >= manyLoads;
   return {
     text: entry.render(threads, waits ? shorter * blocksOf[count]! : 0),
     entry: entry.name,
