@@ -451,6 +451,29 @@ describe('kernels', () => {
     }
   });
 
+  it('reduce rows with many accumulators, few vectors of each at a time', () => {
+    const lanesOf = (accumulators: number): number => {
+      const b = new Exprs();
+      const x = b.load('f32', 0, indexOf(b, [50, 96], [b.axis(0, 50), b.axis(1, 96)]));
+      let value: Expr = x;
+      const sums = Array.from({ length: accumulators }, (_, i) => {
+        value = b.alu('add', value, b.const('f32', i));
+        return { op: i % 3 === 2 ? ('max' as const) : ('sum' as const), type: 'f32' as const, value };
+      });
+      const values = Array.from({ length: 50 * 96 }, (_, i) => ((i * 7) % 23) - 11);
+      const spec: Spec = {
+        space: [50],
+        reduced: [96],
+        accumulators: sums,
+        outputs: sums.map((_, i) => b.acc('f32', i)),
+        inputs: [data('f32', values)],
+      };
+      expectSame(spec, `${accumulators} accumulators`);
+      return new Run(spec).wasm.lanes;
+    };
+    expect([2, 3, 6, 12, 14].map(lanesOf)).toEqual([16, 8, 4, 4, 4]);
+  });
+
   it('sum 4M random f32 within 2 ulp', () => {
     const n = 1 << 22;
     const random = randomSource(77);
