@@ -15,7 +15,7 @@ import { all } from '../support/extent.ts';
 import { seed } from '../support/seed.ts';
 
 type Op = keyof typeof accuracy;
-const ops = (Object.keys(accuracy) as Op[]).filter((op) => op !== 'mod');
+const ops: readonly Op[] = (Object.keys(accuracy) as Op[]).filter((op) => op !== 'mod');
 const count = all ? 1 << 20 : 1 << 15;
 
 let device: CpuDevice;
