@@ -19,12 +19,14 @@ import { keys } from './sort-keys.ts';
 import { localBytes } from './sort-local.ts';
 import { mostNetwork } from './sort-network.ts';
 import { note } from './sort-passes.ts';
-import { arg, hasEven, mostBuckets, renderLongValues, step } from './sort-values-steps.ts';
+import { arg, hasEven, mostBuckets, renderLongValues, step, together } from './sort-values-steps.ts';
 
 const minimumBlock = 1 << 13;
 const blocksPerThread = 3;
-/** Keys of an average bucket: small enough that neighbours fill a network, large enough to be worth moving to. */
-const bucketKeys = 192;
+/** Keys of an average bucket of equal width: two of them fill a network, but for some room since no two are the same. */
+const evenKeys = 0.46 * together;
+/** The most buckets by bits: each is a place in memory that is written to. */
+const mostByBits = 2048;
 /** Equal widths are given up if more than this part of the keys is in large buckets. */
 const mostCrowded = 4;
 /** Tasks of the last step: enough that one which is late makes nobody wait for long. */
@@ -57,7 +59,6 @@ export class LongValueSort implements CpuProgram {
   readonly #code: WasmCode;
   readonly #blocks: number;
   readonly #tasks: number;
-  readonly #buckets: number;
   readonly #pointers: number[] = [];
 
   constructor(routine: Sort, engine: WasmEngine) {
@@ -70,7 +71,6 @@ export class LongValueSort implements CpuProgram {
     const blockItems = Math.max(minimumBlock, Math.ceil(columns / (blocksPerThread * engine.threads)));
     this.#blocks = Math.ceil(columns / blockItems);
     this.#tasks = tasksPerThread * engine.threads;
-    this.#buckets = Math.min(mostBuckets, 2 ** Math.floor(Math.log2(columns / bucketKeys)));
     const bytes = renderLongValues(routine, blockItems, engine.memory.shared);
     this.#code = new WasmCode(routine.name, bytes, () => moduleText(bytes));
   }
@@ -154,17 +154,17 @@ export class LongValueSort implements CpuProgram {
     const noted = this.#noted(at(parts.notes) >>> 2);
     const { low, high } = noted;
     const tables = { counts: at(parts.counts) >>> 2, starts: at(parts.starts) >>> 2, firsts: at(parts.buckets) >>> 2 };
-    let buckets = this.#buckets;
+    let buckets = Math.min(mostBuckets, Math.ceil(this.#routine.columns / evenKeys));
     const even = this.#evenly(noted, buckets);
     if (even) {
-      this.#set({ low, shift: high, high, mask: buckets - 1 });
+      this.#set({ low, shift: high, high, mask: mostBuckets - 1 });
       this.#setFloats(even);
       this.#run(step.countEvenly, this.#blocks);
     }
     if (even && this.#place(buckets, tables) <= this.#routine.columns / mostCrowded) {
       this.#run(step.moveEvenly, this.#blocks);
     } else {
-      const shift = Math.max(low, high - Math.log2(buckets));
+      const shift = Math.max(low, high - Math.log2(mostByBits));
       buckets = 2 ** Math.max(0, high - shift);
       this.#set({ low, shift, high, mask: buckets - 1 });
       this.#run(step.count, this.#blocks);

@@ -4,14 +4,14 @@ import { byteSize } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
 import type { Code } from '../wasm/code.ts';
 import { type Func, WasmModule } from '../wasm/module.ts';
-import { address, rising } from './emit.ts';
+import { address, fourfold, rising } from './emit.ts';
 import { keys } from './sort-keys.ts';
 import { localBytes, localSort } from './sort-local.ts';
 import { keysPass, lostPass, note, valuesPass } from './sort-passes.ts';
 
 export const mostBuckets = 4096;
 /** Buckets beside each other are sorted together up to this many keys. */
-const together = 1024;
+export const together = 1024;
 /** Numbers below this have their whole part in the low bits once it is added. */
 const shifter = 2 ** 23;
 
@@ -37,7 +37,7 @@ export const arg = {
   low: 12,
   shift: 13,
   high: 14,
-  /** The number of buckets less one. */
+  /** What is kept of a bucket's number. */
   mask: 15,
   /** Buckets of equal width instead: values less the origin, times a factor. Both f32. */
   origin: 16,
@@ -109,6 +109,7 @@ class Steps {
   readonly #place: number;
   readonly #key: number;
   readonly #from: number;
+  readonly #whole: number;
   readonly #origin: number;
   readonly #factor: number;
 
@@ -122,7 +123,7 @@ class Steps {
     [this.#first, this.#width, this.#at, this.#end, this.#table] = [local(), local(), local(), local(), local()];
     [this.#shift, this.#mask, this.#target, this.#slot, this.#place] = [local(), local(), local(), local(), local()];
     this.#key = f.local(this.#word);
-    [this.#from, this.#origin, this.#factor] = [local(), f.local('f32'), f.local('f32')];
+    [this.#from, this.#whole, this.#origin, this.#factor] = [local(), local(), f.local('f32'), f.local('f32')];
   }
 
   /** Pushes a word of the arguments. */
@@ -228,7 +229,9 @@ class Steps {
     const c = this.#f.code;
     this.given('mask').i32(2).op('i32.shl').set(this.#mask);
     if (evenly) {
-      this.#offset('input', this.#first, byteSize(this.#r.type)).set(this.#from);
+      // From a key to its value.
+      this.given('input');
+      this.given('keys').op('i32.sub').set(this.#from);
       c.get(0)
         .mem('f32.load', arg.origin * 4)
         .set(this.#origin);
@@ -238,25 +241,20 @@ class Steps {
     } else this.given('shift').set(this.#shift);
     this.#offset('keys', this.#first, this.#keyBytes).tee(this.#at);
     c.get(this.#width).i32(this.#keyBytes).ops('i32.mul', 'i32.add').set(this.#end);
-    rising(
-      c,
-      this.#at,
-      () => c.get(this.#end),
-      this.#keyBytes,
-      () => {
-        c.get(this.#at).mem(`${this.#word}.load`).set(this.#key).get(this.#table);
-        if (evenly) {
-          c.get(this.#from).mem('f32.load').get(this.#origin).op('f32.sub').get(this.#factor).op('f32.mul');
-          c.f32(shifter).ops('f32.add', 'i32.reinterpret_f32');
-          c.get(this.#from).i32(byteSize(this.#r.type)).op('i32.add').set(this.#from);
-        } else {
-          c.get(this.#key).get(this.#shift);
-          if (this.#word === 'i64') c.ops('i64.extend_i32_u', 'i64.shr_u', 'i32.wrap_i64');
-          else c.op('i32.shr_u');
-        }
-        c.i32(2).op('i32.shl').get(this.#mask).ops('i32.and', 'i32.add');
-        body();
-      },
-    );
+    fourfold(c, { at: this.#at, end: this.#end, whole: this.#whole }, this.#keyBytes, (offset) => {
+      c.get(this.#at).mem(`${this.#word}.load`, offset).set(this.#key).get(this.#table);
+      if (evenly) {
+        // Values lie as far apart as their keys.
+        c.get(this.#at).get(this.#from).op('i32.add').mem('f32.load', offset);
+        c.get(this.#origin).op('f32.sub').get(this.#factor).op('f32.mul');
+        c.f32(shifter).ops('f32.add', 'i32.reinterpret_f32');
+      } else {
+        c.get(this.#key).get(this.#shift);
+        if (this.#word === 'i64') c.ops('i64.extend_i32_u', 'i64.shr_u', 'i32.wrap_i64');
+        else c.op('i32.shr_u');
+      }
+      c.i32(2).op('i32.shl').get(this.#mask).ops('i32.and', 'i32.add');
+      body();
+    });
   }
 }
