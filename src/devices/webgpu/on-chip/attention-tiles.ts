@@ -5,6 +5,7 @@ import type { Traits } from '../plan.ts';
 
 /** A thread has `rows` queries, four neighbouring keys of a step, and columns of the result in groups of four. */
 export interface AttentionTiles {
+  readonly threads: number;
   /** Threads of one query. */
   readonly across: number;
   readonly rows: number;
@@ -12,15 +13,13 @@ export interface AttentionTiles {
   readonly queriesShared: boolean;
 }
 
-export const attentionThreads = 256;
-
 type Head = Pick<Attention, 'depth' | 'width'>;
 
-export const queriesOf = (t: AttentionTiles): number => t.rows * (attentionThreads / t.across);
+export const queriesOf = (t: AttentionTiles): number => t.rows * (t.threads / t.across);
 export const keysOf = (t: AttentionTiles): number => 4 * t.across;
 
-/** Vectors of four of a row in workgroup memory: an odd number, so that rows begin in different banks. */
-export const pitchOf = (elements: number): number => elements / 4 + 1;
+/** Vectors of four of a key in workgroup memory: an odd number, as threads side by side read keys side by side. */
+export const pitchOf = (depth: number): number => depth / 4 + 1;
 /** Groups of columns, as many as there are threads of a query, that a thread has a vector of. */
 export const columnGroups = ({ width }: Pick<Head, 'width'>, t: AttentionTiles): number =>
   Math.ceil(width / (4 * t.across));
@@ -28,9 +27,9 @@ export const columnGroups = ({ width }: Pick<Head, 'width'>, t: AttentionTiles):
 /** Vectors of each region of workgroup memory. Keys and values take turns in one of them. */
 export function regionsOf(head: Head, t: AttentionTiles): { queries: number; operand: number; weights: number } {
   return {
-    queries: t.queriesShared ? queriesOf(t) * pitchOf(head.depth) : 0,
+    queries: t.queriesShared ? (queriesOf(t) * head.depth) / 4 : 0,
     operand: keysOf(t) * Math.max(pitchOf(head.depth), columnGroups(head, t) * t.across),
-    weights: queriesOf(t) * pitchOf(keysOf(t)),
+    weights: queriesOf(t) * t.across,
   };
 }
 
@@ -41,7 +40,7 @@ export const shuffles = (t: AttentionTiles, { subgroup }: Pick<Traits, 'subgroup
 
 function bytesOf(head: Head, t: AttentionTiles, chip: Chip): number {
   const { queries, operand, weights } = regionsOf(head, t);
-  const exchanged = shuffles(t, chip) ? 0 : attentionThreads * t.rows * 4;
+  const exchanged = shuffles(t, chip) ? 0 : t.threads * t.rows * 4;
   // One word says whether all values are finite.
   return 16 * (queries + operand + weights) + exchanged + 16;
 }
@@ -50,7 +49,8 @@ function bytesOf(head: Head, t: AttentionTiles, chip: Chip): number {
 const mostHeld = 144;
 const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + 1);
 
-const tiles = (across: number, rows: number, queriesShared: boolean): AttentionTiles => ({
+const tiles = (threads: number, across: number, rows: number, queriesShared = false): AttentionTiles => ({
+  threads,
   across,
   rows,
   queriesShared,
@@ -58,20 +58,23 @@ const tiles = (across: number, rows: number, queriesShared: boolean): AttentionT
 
 /** From the fastest on. */
 export const attentionChoices: readonly AttentionTiles[] = [
-  tiles(16, 4, true),
-  tiles(8, 2, true),
-  tiles(16, 4, false),
-  tiles(8, 4, false),
-  tiles(8, 2, false),
-  tiles(4, 2, false),
-  tiles(8, 1, false),
-  tiles(4, 1, false),
+  tiles(128, 8, 8),
+  tiles(64, 8, 8),
+  tiles(128, 16, 8),
+  tiles(64, 16, 8),
+  tiles(64, 8, 8, true),
+  tiles(128, 8, 4),
+  tiles(64, 8, 4, true),
+  tiles(256, 8, 4),
+  tiles(256, 8, 2),
+  tiles(64, 8, 4),
+  tiles(256, 4, 2),
+  tiles(256, 8, 1),
+  tiles(256, 4, 1),
 ];
 
 export const fitsChip = (head: Head, t: AttentionTiles, chip: Chip): boolean =>
-  attentionThreads <= chip.maxInvocations &&
-  heldBy(head, t) <= mostHeld &&
-  bytesOf(head, t, chip) <= chip.workgroupBytes;
+  t.threads <= chip.maxInvocations && heldBy(head, t) <= mostHeld && bytesOf(head, t, chip) <= chip.workgroupBytes;
 
 export const attentionTiles = (head: Head, chip: Chip): AttentionTiles | undefined =>
   attentionChoices.find((t) => fitsChip(head, t, chip));

@@ -24,7 +24,6 @@ import {
   queriesOf,
   regionsOf,
   shuffles,
-  attentionThreads as threads,
 } from './attention-tiles.ts';
 
 export function renderAttention(r: Attention, traits: Traits, tiles = attentionTiles(r, traits)!): PassPlan {
@@ -43,10 +42,12 @@ export function renderAttention(r: Attention, traits: Traits, tiles = attentionT
 
 /** Workgroups, and flags, of each matrix of values. */
 const parts = 8;
+const finiteThreads = 256;
 
 /** Sets a flag for each part of the values with something in it that is not finite. */
 function finitePass(r: Attention, traits: Traits): Pass {
   const module = new Module(traits);
+  const threads = Math.min(finiteThreads, traits.maxInvocations);
   const values = module.buffer(
     'v',
     r.type,
@@ -132,7 +133,7 @@ class AttentionPass {
     const regions = regionsOf(r, t);
     for (const [name, count] of Object.entries(regions))
       if (count > 0) module.global(`var<workgroup> ${name}: array<vec4<f32>, ${count}>;`);
-    if (!shuffles(t, traits)) module.global(`var<workgroup> peers: array<f32, ${threads * t.rows}>;`);
+    if (!shuffles(t, traits)) module.global(`var<workgroup> peers: array<f32, ${t.threads * t.rows}>;`);
     // 2^x of scores in units of log₂: 0 for what is far below, and NaN stays.
     module.global(
       [
@@ -164,10 +165,10 @@ class AttentionPass {
       `let tx = lid % ${across}u;`,
       `let ty = lid / ${across}u;`,
       ...(this.#t.queriesShared
-        ? this.#copy('q', 'queries', this.#queries, this.#r.batchQ, queries, depth, pitchOf(depth), 'top', (row) => row)
+        ? this.#copy('q', 'queries', this.#queries, this.#r.batchQ, queries, depth, depth / 4, 'top', (row) => row)
         : []),
       ...each(rows, (i) => [
-        `let row${i} = top + i32(ty + ${i * (threads / across)}u);`,
+        `let row${i} = top + i32(ty + ${i * (this.#t.threads / across)}u);`,
         `let query${i} = min(row${i}, ${queries - 1});`,
         // The lowest finite number: scores of −∞ do not change it.
         `var most${i} = -3.4028234663852886e38f;`,
@@ -180,7 +181,7 @@ class AttentionPass {
       '}',
       ...this.#finish(),
     ].join('\n');
-    return this.#module.pass(name, [threads, 1, 1], grid.workgroups, body);
+    return this.#module.pass(name, [this.#t.threads, 1, 1], grid.workgroups, body);
   }
 
   /** The key, a multiple of a step's, at which the workgroup ends. */
@@ -215,7 +216,7 @@ class AttentionPass {
     const base = matrices === 1 ? '' : `batch * ${extent * width} + `;
     const held = this.#operands[name].four(`${base}source * ${width} + i32(i % ${vectors}u) * 4`);
     return [
-      `for (var i = lid; i < ${count * vectors}u; i += ${threads}u) {`,
+      `for (var i = lid; i < ${count * vectors}u; i += ${this.#t.threads}u) {`,
       `let row = i / ${vectors}u;`,
       `let source = ${first} + i32(row);`,
       'var held = vec4<f32>();',
@@ -244,11 +245,11 @@ class AttentionPass {
       ...each(rows, (i) => this.#weights(i)).flat(),
       // Keys have been read.
       'workgroupBarrier();',
-      ...each(rows, (i) => `weights[${this.#rowOf(i)} * ${pitchOf(this.#keys)}u + tx] = w${i};`),
+      ...each(rows, (i) => `weights[${this.#rowOf(i)} * ${across}u + tx] = w${i};`),
       ...this.#copy('v', 'operand', this.#keys, batchV, keys, width, columns, 'first', (row) => row),
       'workgroupBarrier();',
       `for (var k = 0u; k < ${this.#keys / 4}u; k++) {`,
-      ...each(rows, (i) => `let weight${i} = weights[${this.#rowOf(i)} * ${pitchOf(this.#keys)}u + k];`),
+      ...each(rows, (i) => `let weight${i} = weights[${this.#rowOf(i)} * ${across}u + k];`),
       ...each(4, (j) =>
         each(this.#groups, (g) => [
           `let v${j}_${g} = operand[(k * 4u + ${j}u) * ${columns}u + tx + ${g * across}u];`,
@@ -262,7 +263,7 @@ class AttentionPass {
   }
 
   #rowOf(i: number): string {
-    return `(ty + ${i * (threads / this.#t.across)}u)`;
+    return `(ty + ${i * (this.#t.threads / this.#t.across)}u)`;
   }
 
   /** Scores of this thread's queries and keys. */
@@ -272,9 +273,15 @@ class AttentionPass {
     const base = batchQ === 1 ? '' : `batch * ${queries * depth} + `;
     const query = (i: number): string =>
       queriesShared
-        ? `queries[${this.#rowOf(i)} * ${pitchOf(depth)}u + d]`
-        : `vec4<f32>(${this.#operands.q.four(`${base}query${i} * ${depth} + i32(d) * 4`)})`;
+        ? `queries[${this.#rowOf(i)} * ${depth / 4}u + d]`
+        : `vec4<f32>(${this.#operands.q.four(`query_at${i}`)})`;
+    const starts = each(queriesShared ? 0 : rows, (i) => {
+      // Four times of this is the index: nothing is left to be divided in the loop.
+      this.#module.quarters.set(`query_at${i}`, `query_start${i} + d`);
+      return `let query_start${i} = u32(${base}query${i} * ${depth}) >> 2u;`;
+    });
     return [
+      ...starts,
       `for (var d = 0u; d < ${depth / 4}u; d++) {`,
       ...each(rows, (i) => `let q${i} = ${query(i)};`),
       ...each(4, (j) => [
@@ -315,11 +322,12 @@ class AttentionPass {
     const tree = (texts: readonly string[]): string =>
       texts.length === 1 ? texts[0]! : tree(each(texts.length / 2, (n) => join(texts[2 * n]!, texts[2 * n + 1]!)));
     return [
-      ...each(rows, (i) => `peers[${i * threads}u + lid] = ${name}${i};`),
+      ...each(rows, (i) => `peers[${i * this.#t.threads}u + lid] = ${name}${i};`),
       'workgroupBarrier();',
       ...each(
         rows,
-        (i) => `${name}${i} = ${tree(each(across, (n) => `peers[${i * threads}u + ty * ${across}u + ${n}u]`))};`,
+        (i) =>
+          `${name}${i} = ${tree(each(across, (n) => `peers[${i * this.#t.threads}u + ty * ${across}u + ${n}u]`))};`,
       ),
     ];
   }
