@@ -26,6 +26,8 @@ export interface Capabilities {
   readonly rows?: { readonly bytes: number; readonly columnBytes: number };
   /** Where `attention` is among the routines: the largest depth and width of heads in each type. They are multiples of 8. */
   readonly attention?: Readonly<Partial<Record<DType, number>>>;
+  /** Sorts rows sooner if nobody asks for the positions (`Sort.valuesOnly`). */
+  readonly valueSorts?: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;
   /** Largest single buffer, in bytes. */

@@ -35,6 +35,7 @@ const caps: Capabilities = {
   rows: { bytes: 64 * 1024, columnBytes: 8 * 1024 },
   attention: { f32: 256, f16: 256, bf16: 256 },
   matmulEpilogue: true,
+  valueSorts: true,
   maxBuffers: 1024,
   maxBufferBytes: 2 ** 32,
   syncRead: true,
