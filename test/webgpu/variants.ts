@@ -163,7 +163,7 @@ export async function attentionVariants(
   const runner = new Runner(device.gpu, [elements * 4, elements * 4, elements * 4, elements * 4]);
   for (const t of attentionChoices.filter((c) => fitsChip({ depth, width: depth }, c, traits))) {
     const [pass] = renderAttention(routine as Attention, traits, t).passes;
-    const name = `${queriesOf(t)} queries, ${keysOf(t)} keys, queries in ${t.queriesShared ? 'workgroup memory' : 'storage'}`;
+    const name = `${t.threads} threads, ${queriesOf(t)} queries, ${keysOf(t)} keys`;
     const us = await runner.time(pass!, full ? 5 : 1, full ? 5 : 2, full ? 60 : 0);
     report(`attention ${batch}x${length}x${depth}, ${name}${t === chosen ? '  <- chosen' : ''}`, us);
   }

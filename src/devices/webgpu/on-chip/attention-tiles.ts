@@ -3,20 +3,20 @@
 import type { Attention } from '../../../kernel/kernel.ts';
 import type { Traits } from '../plan.ts';
 
-/** A thread has `rows` queries, four neighbouring keys of a step, and columns of the result in groups of four. */
+/** A thread has `rows` queries, some fours of neighbouring keys of a step, and columns of the result in groups of four. */
 export interface AttentionTiles {
   readonly threads: number;
   /** Threads of one query. */
   readonly across: number;
   readonly rows: number;
-  /** Queries are kept in workgroup memory too; else threads read them from storage, through its cache. */
-  readonly queriesShared: boolean;
+  /** Fours of keys. */
+  readonly fours: number;
 }
 
 type Head = Pick<Attention, 'depth' | 'width'>;
 
 export const queriesOf = (t: AttentionTiles): number => t.rows * (t.threads / t.across);
-export const keysOf = (t: AttentionTiles): number => 4 * t.across;
+export const keysOf = (t: AttentionTiles): number => 4 * t.across * t.fours;
 
 /** Vectors of four of a key in workgroup memory: an odd number, as threads side by side read keys side by side. */
 export const pitchOf = (depth: number): number => depth / 4 + 1;
@@ -24,12 +24,14 @@ export const pitchOf = (depth: number): number => depth / 4 + 1;
 export const columnGroups = ({ width }: Pick<Head, 'width'>, t: AttentionTiles): number =>
   Math.ceil(width / (4 * t.across));
 
-/** Vectors of each region of workgroup memory. Keys and values take turns in one of them. */
-export function regionsOf(head: Head, t: AttentionTiles): { queries: number; operand: number; weights: number } {
+/**
+ * Vectors of each region of workgroup memory. Keys and values take turns in one of them. Queries are read from storage, through its
+ * cache: on an H200 copies of them in workgroup memory cost a third more, as fewer workgroups are at work at a time.
+ */
+export function regionsOf(head: Head, t: AttentionTiles): { operand: number; weights: number } {
   return {
-    queries: t.queriesShared ? (queriesOf(t) * head.depth) / 4 : 0,
     operand: keysOf(t) * Math.max(pitchOf(head.depth), columnGroups(head, t) * t.across),
-    weights: queriesOf(t) * t.across,
+    weights: (queriesOf(t) * keysOf(t)) / 4,
   };
 }
 
@@ -39,37 +41,29 @@ type Chip = Pick<Traits, 'workgroupBytes' | 'maxInvocations' | 'subgroup'>;
 export const shuffles = (t: AttentionTiles, { subgroup }: Pick<Traits, 'subgroup'>): boolean => subgroup >= t.across;
 
 function bytesOf(head: Head, t: AttentionTiles, chip: Chip): number {
-  const { queries, operand, weights } = regionsOf(head, t);
+  const { operand, weights } = regionsOf(head, t);
   const exchanged = shuffles(t, chip) ? 0 : t.threads * t.rows * 4;
   // One word says whether all values are finite.
-  return 16 * (queries + operand + weights) + exchanged + 16;
+  return 16 * (operand + weights) + exchanged + 16;
 }
 
 /** Numbers that a thread holds of results and scores. */
 const mostHeld = 144;
-const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + 1);
+const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + t.fours);
 
-const tiles = (threads: number, across: number, rows: number, queriesShared = false): AttentionTiles => ({
+const tiles = (threads: number, across: number, rows: number, fours = 1): AttentionTiles => ({
   threads,
   across,
   rows,
-  queriesShared,
+  fours,
 });
 
 /** From the fastest on. */
 export const attentionChoices: readonly AttentionTiles[] = [
-  tiles(128, 8, 8),
-  tiles(64, 8, 8),
-  tiles(128, 16, 8),
-  tiles(64, 16, 8),
-  tiles(64, 8, 8, true),
-  tiles(128, 8, 4),
-  tiles(64, 8, 4, true),
   tiles(256, 8, 4),
-  tiles(256, 8, 2),
+  tiles(128, 8, 4),
   tiles(64, 8, 4),
   tiles(256, 4, 2),
-  tiles(256, 8, 1),
   tiles(256, 4, 1),
 ];
 

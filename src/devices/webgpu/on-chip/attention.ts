@@ -77,6 +77,8 @@ function finitePass(r: Attention, traits: Traits): Pass {
 
 const each = <T>(count: number, f: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => f(i));
 const lanes = ['x', 'y', 'z', 'w'] as const;
+/** The lowest finite number: scores of −∞ do not change it. */
+const lowest = '-3.4028234663852886e38f';
 
 class AttentionPass {
   readonly #r: Attention;
@@ -150,7 +152,7 @@ class AttentionPass {
   }
 
   render(): Pass {
-    const { batch, queries, name, depth } = this.#r;
+    const { batch, queries, name } = this.#r;
     const { rows, across } = this.#t;
     const tiles = Math.ceil(queries / this.#queries);
     const grid = gridOf(batch * tiles, this.#traits);
@@ -164,14 +166,10 @@ class AttentionPass {
       `let top = i32((${this.skips ? `${tiles - 1}u - ${tile}` : tile}) * ${this.#queries}u);`,
       `let tx = lid % ${across}u;`,
       `let ty = lid / ${across}u;`,
-      ...(this.#t.queriesShared
-        ? this.#copy('q', 'queries', this.#queries, this.#r.batchQ, queries, depth, depth / 4, 'top', (row) => row)
-        : []),
       ...each(rows, (i) => [
         `let row${i} = top + i32(ty + ${i * (this.#t.threads / across)}u);`,
         `let query${i} = min(row${i}, ${queries - 1});`,
-        // The lowest finite number: scores of −∞ do not change it.
-        `var most${i} = -3.4028234663852886e38f;`,
+        `var most${i} = ${lowest};`,
         `var sum${i} = 0.0f;`,
         ...each(this.#groups, (g) => `var o${i}_${g} = vec4<f32>();`),
       ]).flat(),
@@ -200,16 +198,14 @@ class AttentionPass {
     ];
   }
 
-  /** Copies rows of an operand into workgroup memory; those beyond the last are zeros. */
+  /** Copies rows of an operand, from key `first` on, into workgroup memory; those beyond the last are zeros. */
   #copy(
-    name: 'q' | 'k' | 'v',
-    to: string,
+    name: 'k' | 'v',
     count: number,
     matrices: number,
     extent: number,
     width: number,
     pitch: number,
-    first: string,
     place: (row: string) => string,
   ): string[] {
     const vectors = width / 4;
@@ -218,38 +214,42 @@ class AttentionPass {
     return [
       `for (var i = lid; i < ${count * vectors}u; i += ${this.#t.threads}u) {`,
       `let row = i / ${vectors}u;`,
-      `let source = ${first} + i32(row);`,
+      'let source = first + i32(row);',
       'var held = vec4<f32>();',
       `if (source < ${extent}) { held = vec4<f32>(${held}); }`,
-      `${to}[(${place('row')}) * ${pitch}u + i % ${vectors}u] = held;`,
+      `operand[(${place('row')}) * ${pitch}u + i % ${vectors}u] = held;`,
       '}',
     ];
   }
 
   #step(): string[] {
     const { keys, depth, width, batchK, batchV } = this.#r;
-    const { rows, across } = this.#t;
+    const { rows, across, fours } = this.#t;
     const columns = this.#groups * across;
+    const perRow = this.#keys / 4;
     // Keys that one thread has are not neighbours in memory: threads side by side read rows side by side.
-    const dealt = (row: string): string => `(${row} & 3u) * ${across}u + (${row} >> 2u)`;
+    const dealt = (row: string): string => `(${row} & 3u) * ${perRow}u + (${row} >> 2u)`;
     return [
-      ...this.#copy('k', 'operand', this.#keys, batchK, keys, depth, pitchOf(depth), 'first', dealt),
+      ...this.#copy('k', this.#keys, batchK, keys, depth, pitchOf(depth), dealt),
       'workgroupBarrier();',
-      ...each(rows, (i) => `var s${i} = vec4<f32>();`),
+      ...each(rows, (i) => each(fours, (f) => `var s${i}_${f} = vec4<f32>();`)).flat(),
       ...this.#products(depth),
-      'let key = first + i32(tx * 4u);',
-      ...each(4, (j) => `let p2_${j} = min(key + ${j}, ${keys - 1});`),
-      `let inside = vec4<i32>(key) + vec4<i32>(0, 1, 2, 3) < vec4<i32>(${keys});`,
+      ...each(fours, (f) => [
+        `let key${f} = first + i32(tx + ${f * across}u) * 4;`,
+        `let inside${f} = vec4<i32>(key${f}) + vec4<i32>(0, 1, 2, 3) < vec4<i32>(${keys});`,
+      ]).flat(),
       ...each(rows, (i) => this.#scores(i)).flat(),
-      ...this.#largest(),
+      ...this.#across('top', (a, b) => `max(${a}, ${b})`),
       ...each(rows, (i) => this.#weights(i)).flat(),
       // Keys have been read.
       'workgroupBarrier();',
-      ...each(rows, (i) => `weights[${this.#rowOf(i)} * ${across}u + tx] = w${i};`),
-      ...this.#copy('v', 'operand', this.#keys, batchV, keys, width, columns, 'first', (row) => row),
+      ...each(rows, (i) =>
+        each(fours, (f) => `weights[${this.#rowOf(i)} * ${perRow}u + tx + ${f * across}u] = w${i}_${f};`),
+      ).flat(),
+      ...this.#copy('v', this.#keys, batchV, keys, width, columns, (row) => row),
       'workgroupBarrier();',
-      `for (var k = 0u; k < ${this.#keys / 4}u; k++) {`,
-      ...each(rows, (i) => `let weight${i} = weights[${this.#rowOf(i)} * ${across}u + k];`),
+      `for (var k = 0u; k < ${perRow}u; k++) {`,
+      ...each(rows, (i) => `let weight${i} = weights[${this.#rowOf(i)} * ${perRow}u + k];`),
       ...each(4, (j) =>
         each(this.#groups, (g) => [
           `let v${j}_${g} = operand[(k * 4u + ${j}u) * ${columns}u + tx + ${g * across}u];`,
@@ -268,46 +268,45 @@ class AttentionPass {
 
   /** Scores of this thread's queries and keys. */
   #products(depth: number): string[] {
-    const { rows, across, queriesShared } = this.#t;
+    const { rows, across, fours } = this.#t;
     const { batchQ, queries } = this.#r;
     const base = batchQ === 1 ? '' : `batch * ${queries * depth} + `;
-    const query = (i: number): string =>
-      queriesShared
-        ? `queries[${this.#rowOf(i)} * ${depth / 4}u + d]`
-        : `vec4<f32>(${this.#operands.q.four(`query_at${i}`)})`;
-    const starts = each(queriesShared ? 0 : rows, (i) => {
+    const starts = each(rows, (i) => {
       // Four times of this is the index: nothing is left to be divided in the loop.
       this.#module.quarters.set(`query_at${i}`, `query_start${i} + d`);
       return `let query_start${i} = u32(${base}query${i} * ${depth}) >> 2u;`;
     });
+    const taken = (f: number, j: number): string[] => [
+      `let k${f}_${j} = operand[(${(j * fours + f) * across}u + tx) * ${pitchOf(depth)}u + d];`,
+      ...each(rows, (i) => {
+        const own = `s${i}_${f}.${lanes[j]}`;
+        return `${own} = ${lanes.reduce((sum, l) => `fma(q${i}.${l}, k${f}_${j}.${l}, ${sum})`, own)};`;
+      }),
+    ];
     return [
       ...starts,
       `for (var d = 0u; d < ${depth / 4}u; d++) {`,
-      ...each(rows, (i) => `let q${i} = ${query(i)};`),
-      ...each(4, (j) => [
-        `let k${j} = operand[(${j * across}u + tx) * ${pitchOf(depth)}u + d];`,
-        ...each(rows, (i) => {
-          const sum = lanes.reduce((text, l) => `fma(q${i}.${l}, k${j}.${l}, ${text})`, `s${i}.${lanes[j]}`);
-          return `s${i}.${lanes[j]} = ${sum};`;
-        }),
-      ]).flat(),
+      ...each(rows, (i) => `let q${i} = vec4<f32>(${this.#operands.q.four(`query_at${i}`)});`),
+      ...each(fours, (f) => each(4, (j) => taken(f, j)).flat()).flat(),
       '}',
     ];
   }
 
   /** What happens to a query's scores, in units of log₂, and the largest of them. */
   #scores(i: number): string[] {
-    const changed = each(4, (j) => `score(batch, query${i}, p2_${j}, s${i}.${lanes[j]})`);
+    const { fours } = this.#t;
+    const last = this.#r.keys - 1;
+    const changed = (f: number): string =>
+      each(4, (j) => `score(batch, query${i}, min(key${f} + ${j}, ${last}), s${i}_${f}.${lanes[j]})`).join(', ');
+    const largest = (f: number): string =>
+      `max(max(seen${i}_${f}.x, seen${i}_${f}.y), max(seen${i}_${f}.z, seen${i}_${f}.w))`;
     return [
-      `s${i} = vec4<f32>(${changed.join(', ')}) * ${literal('f32', Math.fround(Math.LOG2E))};`,
-      `let seen${i} = select(vec4<f32>(-3.4028234663852886e38f), s${i}, inside);`,
-      `var top${i} = max(max(seen${i}.x, seen${i}.y), max(seen${i}.z, seen${i}.w));`,
+      ...each(fours, (f) => [
+        `s${i}_${f} = vec4<f32>(${changed(f)}) * ${literal('f32', Math.fround(Math.LOG2E))};`,
+        `let seen${i}_${f} = select(vec4<f32>(${lowest}), s${i}_${f}, inside${f});`,
+      ]).flat(),
+      `var top${i} = ${each(fours, largest).reduce((a, b) => `max(${a}, ${b})`)};`,
     ];
-  }
-
-  /** The largest scores of a step over all threads of a query. */
-  #largest(): string[] {
-    return this.#across('top', (a, b) => `max(${a}, ${b})`);
   }
 
   /** Joins the variables of a name over all threads of a query: pairs of neighbours first, either way. */
@@ -334,14 +333,19 @@ class AttentionPass {
 
   /** Weights of a query's scores, and what was known of it scaled down to them. */
   #weights(i: number): string[] {
+    const { fours } = this.#t;
+    const added = (f: number): string => `(w${i}_${f}.x + w${i}_${f}.y) + (w${i}_${f}.z + w${i}_${f}.w)`;
     return [
       `let next${i} = max(most${i}, top${i});`,
       // Differences of infinite ones would be NaN where the weight is 0.
       `let base${i} = select(next${i}, 0.0f, (bitcast<u32>(next${i}) & 0x7f800000u) == 0x7f800000u);`,
       `let factor${i} = exp2(max(most${i} - base${i}, -200.0f));`,
       `most${i} = next${i};`,
-      `let w${i} = select(vec4<f32>(), power(s${i} - vec4<f32>(base${i})), inside);`,
-      `sum${i} = fma(sum${i}, factor${i}, (w${i}.x + w${i}.y) + (w${i}.z + w${i}.w));`,
+      ...each(
+        fours,
+        (f) => `let w${i}_${f} = select(vec4<f32>(), power(s${i}_${f} - vec4<f32>(base${i})), inside${f});`,
+      ),
+      `sum${i} = fma(sum${i}, factor${i}, ${each(fours, added).join(' + ')});`,
       ...each(this.#groups, (g) => `o${i}_${g} *= factor${i};`),
     ];
   }
