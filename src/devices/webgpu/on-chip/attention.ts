@@ -20,7 +20,6 @@ import {
   attentionTiles,
   columnGroups,
   keysOf,
-  pitchOf,
   queriesOf,
   regionsOf,
   shuffles,
@@ -90,6 +89,7 @@ class AttentionPass {
   readonly #queries: number;
   readonly #keys: number;
   readonly #groups: number;
+  readonly #regions: ReturnType<typeof regionsOf>;
   /** Queries see keys up to their own number plus this, and others count as one value; null if there is no such rule. */
   readonly #reach: number | null;
 
@@ -132,9 +132,9 @@ class AttentionPass {
       );
       module.global('var<workgroup> last: u32;');
     }
-    const regions = regionsOf(r, t);
-    for (const [name, count] of Object.entries(regions))
-      if (count > 0) module.global(`var<workgroup> ${name}: array<vec4<f32>, ${count}>;`);
+    this.#regions = regionsOf(r, t);
+    for (const [name, { count, vectors }] of Object.entries(this.#regions))
+      module.global(`var<workgroup> ${name}: array<array<vec4<f32>, ${vectors}>, ${count}>;`);
     if (!shuffles(t, traits)) module.global(`var<workgroup> peers: array<f32, ${t.threads * t.rows}>;`);
     // 2^x of scores in units of log₂: 0 for what is far below, and NaN stays.
     module.global(
@@ -198,26 +198,20 @@ class AttentionPass {
     ];
   }
 
-  /** Copies rows of an operand, from key `first` on, into workgroup memory; those beyond the last are zeros. */
-  #copy(
-    name: 'k' | 'v',
-    count: number,
-    matrices: number,
-    extent: number,
-    width: number,
-    pitch: number,
-    place: (row: string) => string,
-  ): string[] {
+  /** Copies a step of keys or values, from key `first` on, into workgroup memory; those beyond the last are zeros. */
+  #copy(name: 'k' | 'v', matrices: number, width: number, place: string): string[] {
+    const { keys } = this.#r;
     const vectors = width / 4;
-    const base = matrices === 1 ? '' : `batch * ${extent * width} + `;
-    const held = this.#operands[name].four(`${base}source * ${width} + i32(i % ${vectors}u) * 4`);
+    const base = matrices === 1 ? '' : `batch * ${keys * width} + `;
+    const held = this.#operands[name].four(`${base}source * ${width} + i32(column) * 4`);
     return [
-      `for (var i = lid; i < ${count * vectors}u; i += ${this.#t.threads}u) {`,
+      `for (var i = lid; i < ${this.#keys * vectors}u; i += ${this.#t.threads}u) {`,
       `let row = i / ${vectors}u;`,
+      `let column = i % ${vectors}u;`,
       'let source = first + i32(row);',
       'var held = vec4<f32>();',
-      `if (source < ${extent}) { held = vec4<f32>(${held}); }`,
-      `operand[(${place('row')}) * ${pitch}u + i % ${vectors}u] = held;`,
+      `if (source < ${keys}) { held = vec4<f32>(${held}); }`,
+      `${place} = held;`,
       '}',
     ];
   }
@@ -225,12 +219,13 @@ class AttentionPass {
   #step(): string[] {
     const { keys, depth, width, batchK, batchV } = this.#r;
     const { rows, across, fours } = this.#t;
-    const columns = this.#groups * across;
-    const perRow = this.#keys / 4;
-    // Keys that one thread has are not neighbours in memory: threads side by side read rows side by side.
-    const dealt = (row: string): string => `(${row} & 3u) * ${perRow}u + (${row} >> 2u)`;
+    const regions = this.#regions;
+    const groups = this.#groups;
+    const column = groups === 1 ? '' : ` + column / ${across}u`;
+    const valueAt = `values[row / 4u * ${regions.values.pitch}u + column % ${across}u][row % 4u * ${groups}u${column}]`;
     return [
-      ...this.#copy('k', this.#keys, batchK, keys, depth, pitchOf(depth), dealt),
+      ...this.#copy('k', batchK, depth, `keys[column * ${regions.keys.pitch}u + row / 4u][row % 4u]`),
+      ...this.#copy('v', batchV, width, valueAt),
       'workgroupBarrier();',
       ...each(rows, (i) => each(fours, (f) => `var s${i}_${f} = vec4<f32>();`)).flat(),
       ...this.#products(depth),
@@ -241,29 +236,24 @@ class AttentionPass {
       ...each(rows, (i) => this.#scores(i)).flat(),
       ...this.#across('top', (a, b) => `max(${a}, ${b})`),
       ...each(rows, (i) => this.#weights(i)).flat(),
-      // Keys have been read.
-      'workgroupBarrier();',
-      ...each(rows, (i) =>
-        each(fours, (f) => `weights[${this.#rowOf(i)} * ${perRow}u + tx + ${f * across}u] = w${i}_${f};`),
+      ...each(fours, (f) =>
+        each(rows, (i) => `weights[(tx + ${f * across}u) * ${regions.weights.pitch}u + ty][${i}] = w${i}_${f};`),
       ).flat(),
-      ...this.#copy('v', this.#keys, batchV, keys, width, columns, (row) => row),
       'workgroupBarrier();',
-      `for (var k = 0u; k < ${perRow}u; k++) {`,
-      ...each(rows, (i) => `let weight${i} = weights[${this.#rowOf(i)} * ${perRow}u + k];`),
+      `for (var k = 0u; k < ${this.#keys / 4}u; k++) {`,
+      `let weightCell = k * ${regions.weights.pitch}u + ty;`,
+      `let valueCell = k * ${regions.values.pitch}u + tx;`,
+      ...each(rows, (i) => `let weight${i} = weights[weightCell][${i}];`),
       ...each(4, (j) =>
-        each(this.#groups, (g) => [
-          `let v${j}_${g} = operand[(k * 4u + ${j}u) * ${columns}u + tx + ${g * across}u];`,
+        each(groups, (g) => [
+          `let v${j}_${g} = values[valueCell][${j * groups + g}];`,
           ...each(rows, (i) => `o${i}_${g} = fma(vec4<f32>(weight${i}.${lanes[j]}), v${j}_${g}, o${i}_${g});`),
         ]).flat(),
       ).flat(),
       '}',
-      // Values and weights have been read.
+      // Everything of this step has been read.
       'workgroupBarrier();',
     ];
-  }
-
-  #rowOf(i: number): string {
-    return `(ty + ${i * (this.#t.threads / this.#t.across)}u)`;
   }
 
   /** Scores of this thread's queries and keys. */
@@ -277,7 +267,7 @@ class AttentionPass {
       return `let query_start${i} = u32(${base}query${i} * ${depth}) >> 2u;`;
     });
     const taken = (f: number, j: number): string[] => [
-      `let k${f}_${j} = operand[(${(j * fours + f) * across}u + tx) * ${pitchOf(depth)}u + d];`,
+      `let k${f}_${j} = keys[keyCell + ${f * across}u][${j}];`,
       ...each(rows, (i) => {
         const own = `s${i}_${f}.${lanes[j]}`;
         return `${own} = ${lanes.reduce((sum, l) => `fma(q${i}.${l}, k${f}_${j}.${l}, ${sum})`, own)};`;
@@ -286,6 +276,7 @@ class AttentionPass {
     return [
       ...starts,
       `for (var d = 0u; d < ${depth / 4}u; d++) {`,
+      `let keyCell = d * ${this.#regions.keys.pitch}u + tx;`,
       ...each(rows, (i) => `let q${i} = vec4<f32>(${this.#operands.q.four(`query_at${i}`)});`),
       ...each(fours, (f) => each(4, (j) => taken(f, j)).flat()).flat(),
       '}',

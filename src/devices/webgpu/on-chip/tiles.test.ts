@@ -78,7 +78,7 @@ describe('rows', () => {
 describe('attention', () => {
   it('takes heads as wide as workgroup memory allows', () => {
     expect(attentionHeads(large)).toEqual({ f32: 256, f16: 256 });
-    expect(attentionHeads(least)).toEqual({ f32: 128 });
+    expect(attentionHeads(least)).toEqual({ f32: 64 });
     expect(attentionHeads({ ...least, workgroupBytes: 0 })).toEqual({ f32: 0 });
   });
 
