@@ -4,10 +4,8 @@
 // to the largest score; a larger one scales it down. Weights pass through workgroup memory to the threads that multiply them with
 // values. Queries without a finite score, and those with one that is infinite or NaN, become NaN, as the softmax of such rows is.
 //
-// Where queries see no key behind their own, steps that none of the workgroup's sees are passed over, unless a value is not finite:
-// 0 times that is NaN. A pass before looks for those.
+// Which keys a workgroup passes over: attention-range.ts.
 
-import { bandOf } from '../../../kernel/band.ts';
 import type { Attention } from '../../../kernel/kernel.ts';
 import type { Pass, PassPlan, Traits } from '../plan.ts';
 import { bindBuffers } from '../wgsl/buffers.ts';
@@ -15,6 +13,7 @@ import { ExpressionWriter, WgslScope } from '../wgsl/expressions.ts';
 import { gridOf } from '../wgsl/grid.ts';
 import { literal, veiledConstant } from '../wgsl/literals.ts';
 import { type BoundBuffer, Module } from '../wgsl/module.ts';
+import { finitePass, flagBytes, type KeyRange, keyRange } from './attention-range.ts';
 import {
   type AttentionTiles,
   attentionTiles,
@@ -32,46 +31,11 @@ export function renderAttention(r: Attention, traits: Traits, tiles = attentionT
   return {
     name: r.name,
     passes: pass.skips ? [finitePass(r, traits), main] : [main],
-    scratch: pass.skips ? [r.batchV * parts * 4] : [],
+    scratch: pass.skips ? [flagBytes(r)] : [],
     scalars: r.scores.scalars,
     buffers: extra + 4,
     firstOutput: extra + 3,
   };
-}
-
-/** Workgroups, and flags, of each matrix of values. */
-const parts = 8;
-const finiteThreads = 256;
-
-/** Sets a flag for each part of the values with something in it that is not finite. */
-function finitePass(r: Attention, traits: Traits): Pass {
-  const module = new Module(traits);
-  const threads = Math.min(finiteThreads, traits.maxInvocations);
-  const values = module.buffer(
-    'v',
-    r.type,
-    { from: 'buffer', index: 2, access: 'read' },
-    true,
-    r.batchV * r.keys * r.width,
-  );
-  module.words('flags', { from: 'scratch', index: 0, access: 'write' });
-  module.global('var<workgroup> found: atomic<u32>;');
-  const groups = r.batchV * parts;
-  const grid = gridOf(groups, traits);
-  const vectors = (r.keys * r.width) / 4;
-  const body = [
-    `let group = ${grid.group};`,
-    `if (group >= ${groups}u) { return; }`,
-    'var bad = vec4<bool>(false);',
-    `for (var i = (group % ${parts}u) * ${threads}u + lid; i < ${vectors}u; i += ${parts * threads}u) {`,
-    `let bits = bitcast<vec4<u32>>(vec4<f32>(${values.four(`i32((group / ${parts}u * ${vectors}u + i) * 4u)`)}));`,
-    'bad = bad | ((bits & vec4<u32>(0x7f800000u)) == vec4<u32>(0x7f800000u));',
-    '}',
-    'if (any(bad)) { atomicStore(&found, 1u); }',
-    'workgroupBarrier();',
-    'if (lid == 0u) { flags[group] = atomicLoad(&found); }',
-  ].join('\n');
-  return module.pass(`${r.name}_finite`, [threads, 1, 1], grid.workgroups, body);
 }
 
 const each = <T>(count: number, f: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => f(i));
@@ -90,8 +54,7 @@ class AttentionPass {
   readonly #keys: number;
   readonly #groups: number;
   readonly #regions: ReturnType<typeof regionsOf>;
-  /** Queries see keys up to their own number plus this, and others count as one value; null if there is no such rule. */
-  readonly #reach: number | null;
+  readonly #range: KeyRange | null;
 
   constructor(r: Attention, traits: Traits, t: AttentionTiles) {
     this.#r = r;
@@ -121,17 +84,7 @@ class AttentionPass {
     module.global(
       ['fn score(p0: i32, p1: i32, p2: i32, own: f32) -> f32 {', ...scope.lines, `return ${score};`, '}'].join('\n'),
     );
-    const band = bandOf(value);
-    this.#reach = band?.reach ?? null;
-    if (band) {
-      const fixed = new WgslScope();
-      const hidden = new ExpressionWriter(module, null, names, [band.hidden]).value(band.hidden, fixed);
-      module.words('flags', { from: 'scratch', index: 0, access: 'read' });
-      module.global(
-        ['fn hides() -> bool {', ...fixed.lines, `return bitcast<u32>(${hidden}) == 0xff800000u;`, '}'].join('\n'),
-      );
-      module.global('var<workgroup> last: u32;');
-    }
+    this.#range = keyRange(module, r, names);
     this.#regions = regionsOf(r, t);
     for (const [name, { count, vectors }] of Object.entries(this.#regions))
       module.global(`var<workgroup> ${name}: array<array<vec4<f32>, ${vectors}>, ${count}>;`);
@@ -148,7 +101,7 @@ class AttentionPass {
 
   /** Whether steps may be passed over. */
   get skips(): boolean {
-    return this.#reach !== null;
+    return this.#range !== null;
   }
 
   render(): Pass {
@@ -173,29 +126,13 @@ class AttentionPass {
         `var sum${i} = 0.0f;`,
         ...each(this.#groups, (g) => `var o${i}_${g} = vec4<f32>();`),
       ]).flat(),
-      ...this.#end(all),
+      ...(this.#range?.end('top', this.#queries, this.#keys) ?? []),
       `for (var first = 0; first < ${this.skips ? 'end' : all}; first += ${this.#keys}) {`,
       ...this.#step(),
       '}',
       ...this.#finish(),
     ].join('\n');
     return this.#module.pass(name, [this.#t.threads, 1, 1], grid.workgroups, body);
-  }
-
-  /** The key, a multiple of a step's, at which the workgroup ends. */
-  #end(all: number): string[] {
-    if (this.#reach === null) return [];
-    const { batchV } = this.#r;
-    const matrix = batchV === 1 ? '0u' : 'u32(batch)';
-    const farthest = `max(top + ${this.#queries - 1 + this.#reach}, 0)`;
-    return [
-      'if (lid == 0u) {',
-      `var finite = hides();`,
-      `for (var i = 0u; i < ${parts}u; i++) { finite = finite && flags[${matrix} * ${parts}u + i] == 0u; }`,
-      `last = select(${all}u, u32(min(${farthest} / ${this.#keys} * ${this.#keys} + ${this.#keys}, ${all})), finite);`,
-      '}',
-      'let end = i32(workgroupUniformLoad(&last));',
-    ];
   }
 
   /** Copies a step of keys or values, from key `first` on, into workgroup memory; those beyond the last are zeros. */
