@@ -51,6 +51,8 @@ interface Asked {
   readonly wide: boolean;
   readonly n: number;
   readonly k: number;
+  /** Its second operand is read along the depth. */
+  readonly transposeB: boolean;
   /** What fills the device. */
   readonly processors: number;
 }
@@ -62,10 +64,14 @@ interface Usual {
 
 /**
  * The first that can do it. On an H200 slices win or tie up to 2048²; at 4096² they take 3,875 µs, tiles of 128 3,538. Four of them
- * make ten products of 256² in 12.1 µs, two in 15.7; with little depth to divide, as in 1024×64×1024, two are sooner done.
+ * make ten products of 256² in 11.6 µs, two in 15.3; two are sooner done with little depth to divide (1024×64×1024: 6.5 µs, four 7.3),
+ * with much of it (640²: 19.6, 20.1) and where both operands are read along the depth (ten of 256²: 12.8, 14.7).
  */
 const usual: readonly Usual[] = [
-  { plan: '32x32 four slices', when: ({ blocks, processors, k }) => blocks(128) < 4 * processors && k > 128 },
+  {
+    plan: '32x32 four slices',
+    when: ({ blocks, processors, k, transposeB }) => blocks(128) < 4 * processors && k > 128 && k <= 512 && !transposeB,
+  },
   { plan: '32x32 two slices', when: ({ blocks, processors }) => blocks(128) < 4 * processors },
   { plan: 'tiles 128x32', when: ({ blocks, processors, wide, n }) => !wide && n <= 32 && blocks(128) >= processors },
   { plan: 'tiles 128x64', when: ({ blocks, processors, wide, n }) => !wide && n <= 64 && blocks(128) >= processors },
@@ -83,6 +89,7 @@ export function planFor(r: Matmul, target: Target): ProductPlan {
     wide: dtypeInfo[sumType(r.type)].bytes === 8,
     n: r.n,
     k: r.k,
+    transposeB: r.transposeB,
     processors: target.processors,
   };
   return plans[usual.find((u) => u.when(asked) && takes(r, target, plans[u.plan]))!.plan];
