@@ -14,7 +14,8 @@ import {
 } from '../index.ts';
 import { ForgeBackend } from './backend.ts';
 import type { FloatPrecision } from './convert.ts';
-import { dispatch, kernelNames } from './dispatch.ts';
+import { dispatch } from './dispatch.ts';
+import { kernelNames } from './evaluate.ts';
 import { type FlushOptions, Pending } from './pending.ts';
 import { hostKernels, Routed } from './routed.ts';
 import { Session, type TfjsEvents } from './session.ts';
@@ -46,6 +47,8 @@ export interface BackendReport {
   readonly routed: Readonly<Record<string, number>>;
   /** Kernels that were asked for and that nothing could run. */
   readonly missing: readonly string[];
+  /** Turns of calls that came again and that one program computed, without their ops being put together anew. */
+  readonly repeated: number;
   /** Results that wait to be computed. */
   readonly pendingOps: number;
   readonly numDataIds: number;
@@ -59,7 +62,7 @@ export class TfjsBackend {
   readonly #owned: boolean;
   readonly #current: () => ForgeBackend | null;
 
-  /** Use `registerBackend`. */
+  /** @internal Use `registerBackend`. */
   constructor(session: Session, owned: boolean, current: () => ForgeBackend | null) {
     this.name = session.name;
     this.#session = session;
@@ -73,7 +76,7 @@ export class TfjsBackend {
   }
 
   report(): BackendReport {
-    const { rt, native, routed, missing } = this.#session;
+    const { rt, native, routed, missing, repeated } = this.#session;
     const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
     const current = this.#current();
     return {
@@ -82,6 +85,7 @@ export class TfjsBackend {
       ran: counts(native),
       routed: counts(routed),
       missing: [...missing],
+      repeated,
       pendingOps: current?.pending.size ?? 0,
       numDataIds: current?.numDataIds() ?? 0,
       runtime: rt.stats(),
@@ -104,7 +108,9 @@ export class TfjsBackend {
   fromTensor(t: Tensor): TfTensor {
     if (!this.#session.rt.owns(t)) throw foreignTensor(t);
     const backend = this.#use('fromTensor');
-    return this.#session.tf.engine().makeTensorFromTensorInfo(backend.put(t.clone()), backend);
+    const info = backend.put(t.clone());
+    backend.wait();
+    return this.#session.tf.engine().makeTensorFromTensorInfo(info, backend);
   }
 
   /** Removes the backend from TF.js and closes the runtime, unless you brought it. */
@@ -115,6 +121,7 @@ export class TfjsBackend {
       tf.removeBackend(name);
       for (const kernel of tf.getKernelsForBackend(name)) tf.unregisterKernel(kernel.kernelName, name);
     }
+    this.#session.steps.clear();
     if (this.#owned) await rt.close();
   }
 

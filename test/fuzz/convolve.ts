@@ -10,7 +10,7 @@ import { dotProduct, floatSum, type Term } from './accumulate.ts';
 import { wrapped } from './contract.ts';
 import { cast } from './elementwise.ts';
 import { type Dice, type Move, one, pickOf, type Row } from './move.ts';
-import { type Bounded, fill, ravel, unravel, whole, zeroOf } from './value.ts';
+import { type Bounded, countOf, fill, ravel, unravel, whole, zeroOf } from './value.ts';
 
 /** How windows lie over an axis. */
 interface Axis {
@@ -22,7 +22,7 @@ interface Axis {
 }
 
 const reachOf = ({ kernel, dilation }: Axis): number => (kernel - 1) * dilation + 1;
-const countOf = (a: Axis): number => Math.floor((a.length + a.sides[0] + a.sides[1] - reachOf(a)) / a.stride) + 1;
+const windowsOf = (a: Axis): number => Math.floor((a.length + a.sides[0] + a.sides[1] - reachOf(a)) / a.stride) + 1;
 /** Where element `k` of window `i` lies in the axis; outside of it where it is padding. */
 const placeOf = (a: Axis, i: number, k: number): number => i * a.stride + k * a.dilation - a.sides[0];
 
@@ -46,7 +46,7 @@ const inputShape = (c: Conv): number[] =>
     c.groups * c.inputs,
     c.axes.map((a) => a.length),
   );
-const resultShape = (c: Conv): number[] => arranged(c, c.batch, c.groups * c.outputs, c.axes.map(countOf));
+const resultShape = (c: Conv): number[] => arranged(c, c.batch, c.groups * c.outputs, c.axes.map(windowsOf));
 const kernelShape = (c: Conv): number[] => {
   const sizes = c.axes.map((a) => a.kernel);
   return c.last ? [...sizes, c.inputs, c.groups * c.outputs] : [c.groups * c.outputs, c.inputs, ...sizes];
@@ -87,7 +87,7 @@ function triples(c: Conv): Triple[] {
 function contracted(c: Conv, to: Place, shape: readonly number[], left: [Place, Bounded], right: [Place, Bounded]) {
   const dtype = promote(left[1].dtype, right[1].dtype);
   const [a, b] = [cast(left[1], dtype), cast(right[1], dtype)];
-  const pairs: [number, number][][] = Array.from({ length: sizeOf(shape) }, () => []);
+  const pairs: [number, number][][] = Array.from({ length: countOf(shape) }, () => []);
   for (const t of triples(c)) pairs[t[to]]!.push([t[left[0]], t[right[0]]]);
   return fill(dtype, shape, (i) => dotProduct(dtype, a, b, pairs[i]!));
 }
@@ -219,7 +219,7 @@ export const windowsRow: Row = (x, dice) => {
   const found = x.shape.slice(first).map((d) => axisOf(d, dice));
   if (found.some((a) => a === null)) return null;
   const axes = found as Axis[];
-  const counts = axes.map(countOf);
+  const counts = axes.map(windowsOf);
   const sizes = axes.map((a) => a.kernel);
   const shape = [...x.shape.slice(0, first), ...counts, ...sizes];
   if (sizeOf(shape) > 20_000) return null;

@@ -4,9 +4,11 @@
 // (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
 
 import { createHash } from 'node:crypto';
+import { checkMethods } from '../../base/signatures.ts';
 import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
+import { batchKinds, transportSignatures } from '../signatures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -240,3 +242,5 @@ class RedisTransport implements Transport {
     return bull;
   }
 }
+
+checkMethods(RedisTransport.prototype, transportSignatures, batchKinds);

@@ -5,8 +5,10 @@
 // a faster kind's queue only while that has too much to do. A worker with nothing to do may start a chunk of another one a second
 // time, if its job asks for that.
 
+import { checkMethods } from '../../base/signatures.ts';
 import { serves } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
+import { batchKinds, workerSignatures } from '../signatures.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
@@ -294,6 +296,8 @@ export class RedisWorker implements WorkerHandle {
     return job;
   }
 }
+
+checkMethods(RedisWorker.prototype, workerSignatures, batchKinds);
 
 const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers'] as const;
 
