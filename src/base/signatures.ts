@@ -287,6 +287,7 @@ function refused(check: Check, value: unknown, name: string, call: Call): Refuse
 type Callable = (this: unknown, ...args: never[]) => unknown;
 
 /** A function that refuses what does not fit its signature. */
+/* @__NO_SIDE_EFFECTS__ */
 export function checked<F extends Callable>(where: string, signature: string, run: F, kinds: Kinds = plainKinds): F {
   let known: Signature | null = null;
   // The short way, once the signature is read: how many arguments its first form takes, and the first two of them.
@@ -324,6 +325,10 @@ export function checked<F extends Callable>(where: string, signature: string, ru
 
 const fits = ({ check, optional }: Parameter, value: unknown): boolean =>
   value === undefined ? optional : check.is(value);
+
+/** A function that takes no arguments. */
+/* @__NO_SIDE_EFFECTS__ */
+export const takesNone = <F extends Callable>(where: string, run: F): F => checked(where, '', run);
 
 /** A check of the arguments of a constructor, to be called with all of them. */
 export function argumentsOf(where: string, signature: string, kinds: Kinds = plainKinds): (...args: unknown[]) => void {

@@ -12,9 +12,10 @@ import {
   runBenchmark,
 } from '../field/index.ts';
 import { type ServerView, serveField, serveTelemetry, type WatchedField } from '../field/wire/index.ts';
-import { columns, describeError, type Output } from '../forge/style.ts';
+import { columns, type Output } from '../forge/style.ts';
 import { plainLine } from '../forge/text/plain.ts';
 import { ForgeError, formatBytes } from '../index.ts';
+import { tellFailure } from './failure.ts';
 import { LiveView } from './field-live.ts';
 import { pictureLines } from './field-view.ts';
 
@@ -57,7 +58,7 @@ export async function runField(what: string, flags: FieldFlags, output: Output, 
     return 0;
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    output.warn(`${describeError(error)}\n`);
+    tellFailure(error, output, flags.json);
     return error.code === 'FIELD_NOT_FINITE' ? 1 : 2;
   }
 }

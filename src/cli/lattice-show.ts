@@ -1,8 +1,9 @@
 // What `gpuforge lattice` computes and prints.
 
-import { columns, describeError, type Output } from '../forge/style.ts';
+import { columns, type Output } from '../forge/style.ts';
 import { ArgumentError, ForgeError } from '../index.ts';
 import { Lattice } from '../lattice/index.ts';
+import { tellFailure } from './failure.ts';
 
 export interface LatticeFlags {
   readonly dimensions?: string;
@@ -33,7 +34,7 @@ export async function runLattice(
     return 0;
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    output.warn(`${describeError(error)}\n`);
+    tellFailure(error, output, flags.json);
     return 2;
   }
 }

@@ -68,8 +68,11 @@ const shared = new Shared<DeviceManager, DeviceManagerOptions>('DeviceManager', 
 );
 
 export class DeviceManager implements MonitorSource {
+  /** @internal */
   readonly clock: Clock;
+  /** @internal */
   readonly timeline: Timeline;
+  /** @internal */
   readonly signals: Signals;
   readonly routing: 'pinned' | 'measured';
   readonly #deps: DeviceManagerDeps;
@@ -168,7 +171,7 @@ export class DeviceManager implements MonitorSource {
     return this.signals.on(kind, listener);
   }
 
-  /** The station, selected with the last preference if there is none. Waits for a selection in progress. */
+  /** @internal The station, selected with the last preference if there is none. Waits for a selection in progress. */
   async ready(): Promise<Station> {
     this.#checkOpen('selectDevice');
     await this.#queue;
@@ -198,6 +201,7 @@ export class DeviceManager implements MonitorSource {
     return { runtime: station.runtime, id, kind, device: open ? station.runtime.device(id) : null };
   }
 
+  /** @internal */
   join(tenant: Tenant): () => void {
     this.#tenants.add(tenant);
     return () => this.#tenants.delete(tenant);
@@ -208,10 +212,12 @@ export class DeviceManager implements MonitorSource {
     return () => this.#growth.delete(listener);
   }
 
+  /** @internal */
   anomaly(found: ComputeEvents['anomaly']): void {
     this.signals.emit('anomaly', found);
   }
 
+  /** @internal */
   error(where: string, error: unknown): void {
     this.signals.emit('error', { where, error });
   }

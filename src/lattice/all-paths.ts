@@ -28,6 +28,7 @@ export class PathIterator implements IterableIterator<number[]> {
   #given = 0;
   #truncated = false;
 
+  /** @internal Made by `lattice.allPaths()`. */
   constructor(search: PathSearch) {
     this.#paths = enumerate(search);
     this.#limit = search.limit;

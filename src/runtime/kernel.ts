@@ -10,6 +10,7 @@
 
 import type { DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
+import { takesNone } from '../base/signatures.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
@@ -90,7 +91,7 @@ export function kernel<A extends readonly KernelInput[], R extends CompileResult
     return result;
   };
   return Object.defineProperties(call, {
-    dispose: { value: () => compiled.dispose() },
+    dispose: { value: takesNone('dispose', () => compiled.dispose()) },
     kernel: { get: () => name ?? compiled.kernels[0] ?? '' },
   }) as unknown as UserKernel<A, R>;
 }

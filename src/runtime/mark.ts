@@ -9,7 +9,7 @@ export class RuntimeMark implements PromiseLike<undefined> {
   readonly #host: RuntimeHost;
   readonly #marks: readonly { readonly place: Place; readonly mark: Mark }[];
 
-  /** Made by `rt.mark()`. */
+  /** @internal Made by `rt.mark()`. */
   constructor(host: RuntimeHost, places: readonly Place[]) {
     this.#host = host;
     this.#marks = places.flatMap((place) => (place.alive ? [{ place, mark: place.device.mark(false) }] : []));

@@ -55,7 +55,7 @@ export abstract class TensorCore<D extends DType = DType> {
   /** For the library's own layers. */
   guard: object | null = null;
 
-  /** Tensors are made by a runtime: `rt.tensor(…)`. */
+  /** @internal Tensors are made by a runtime: `rt.tensor(…)`. */
   constructor(host: TensorHost, node: Node) {
     this.#host = host;
     this.#node = node;
@@ -137,13 +137,13 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.make(this.node) as unknown as this;
   }
 
-  /** The lazy node behind this tensor. For the library's own layers. */
+  /** @internal The lazy node behind this tensor. For the library's own layers. */
   get node(): Node {
     if (this.#disposed !== false) throw usedAfterDispose(this, this.#disposed);
     return this.#node as Node;
   }
 
-  /** The runtime behind this tensor. For the library's own layers. */
+  /** @internal The runtime behind this tensor. For the library's own layers. */
   get host(): TensorHost {
     return this.#host;
   }

@@ -62,7 +62,7 @@ export class TfjsBackend {
   readonly #owned: boolean;
   readonly #current: () => ForgeBackend | null;
 
-  /** Use `registerBackend`. */
+  /** @internal Use `registerBackend`. */
   constructor(session: Session, owned: boolean, current: () => ForgeBackend | null) {
     this.name = session.name;
     this.#session = session;

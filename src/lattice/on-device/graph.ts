@@ -32,6 +32,7 @@ export class DeviceGraph implements Disposable {
   #rows: DeviceRows | null = null;
   #giving: Giving | null = null;
 
+  /** @internal Made by `graph.on(rt)`. */
   constructor(graph: Graph, rt: Runtime, { device = 'auto' }: DeviceGraphOptions) {
     this.#graph = graph;
     this.#rt = rt;
