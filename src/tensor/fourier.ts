@@ -10,7 +10,6 @@ import { ArgumentError, ShapeError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { alu, cast, constant, expand, permute, reshape } from './build.ts';
 import { filled } from './compact.ts';
-import { upload } from './histogram.ts';
 import type { TensorHost } from './host.ts';
 import { concat } from './joining.ts';
 import { matmulNode } from './linear.ts';
@@ -25,10 +24,19 @@ const largest = 64;
 /** Up to here one product with the whole matrix is quicker than anything else. */
 const dense = 128;
 
+/** Quarters of the circle, exactly. */
+const quarters = [
+  [1, 0],
+  [0, 1],
+  [-1, 0],
+  [0, -1],
+] as const;
+
 /** exp(±2πi · a / n), with the angle reduced in whole numbers first. */
 function root(a: number, n: number, sign: number): readonly [number, number] {
-  const angle = (sign * 2 * Math.PI * (a % n)) / n;
-  return [Math.cos(angle), Math.sin(angle)];
+  const turns = (4 * (a % n)) / n;
+  const [cos, sin] = quarters[turns] ?? [Math.cos((Math.PI / 2) * turns), Math.sin((Math.PI / 2) * turns)];
+  return [cos, sign * sin];
 }
 
 /** The largest divisor of n up to `largest`; 1 if there is none. */
@@ -143,8 +151,10 @@ class Transform {
   }
 
   #numbers([rows, columns]: readonly [number, number], at: (i: number, j: number) => number): Node {
-    const list = Array.from({ length: rows * columns }, (_, i) => at(Math.floor(i / columns), i % columns));
-    return reshape(upload(this.#host, list, this.#dtype), [rows, columns]);
+    const wide = this.#dtype === 'f64';
+    const table = new (wide ? Float64Array : Float32Array)(rows * columns);
+    for (let i = 0; i < table.length; i++) table[i] = at(Math.floor(i / columns), i % columns);
+    return this.#host.upload(new Uint8Array(table.buffer), this.#dtype, [rows, columns]);
   }
 }
 
