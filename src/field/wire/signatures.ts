@@ -38,7 +38,7 @@ export const telemetrySignature = 'async server:server options:{port:port}?';
 export const answerSignature = 'server:server path:text';
 
 export const receiveSignature =
-  "async options:{sensors:number!,port:port,host:text,from:text[],staleMs:number,onStale:'hold'|'zero'|'stop'}";
+  'async options:{sensors:number!,port:port,host:text,from:text[],staleMs:number,onStale:own}';
 export const streamSignatures: Readonly<Record<string, string>> = { source: '', close: 'async' };
 export const senderOptions = 'options:{port:port,host:text}?';
 export const senderSignatures: Readonly<Record<string, string>> = { send: 'async values:arrayLike', close: 'async' };
