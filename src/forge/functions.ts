@@ -37,6 +37,11 @@ const oneOf = (names: readonly (string | number)[]) => ({
 
 const kinds = kindTable({
   ...layerKinds,
+  env: {
+    is: (v: unknown) =>
+      isObject(v) && Object.values(v as object).every((t) => t === undefined || typeof t === 'string'),
+    words: 'an object of texts such as process.env',
+  },
   ports: having('what nodePorts() returned', 'files', 'processes', 'env'),
   world: having('what nodeWorld() returned', 'ports', 'reach'),
   store: having('a cache: ports.cache', 'folder', 'list'),
@@ -136,7 +141,7 @@ export const explain = checked(
 /** The machine as this process sees it: what `detect` reads. */
 export const nodePorts = checked(
   'nodePorts',
-  "options:{nvmlChild:text,isolation:'child'|'none',cacheFolder:text,env:plain}?",
+  "options:{nvmlChild:text,isolation:'child'|'none',cacheFolder:text,env:env}?",
   ports.nodePorts,
   kinds,
 );
