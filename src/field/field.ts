@@ -7,7 +7,7 @@ import { notMade } from '../base/arguments.ts';
 import { checked, checkMethods } from '../base/signatures.ts';
 import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
 import { Autosave, type AutosaveOptions } from './autosave.ts';
-import { FieldBody, type StepResult } from './body.ts';
+import { FieldBody } from './body.ts';
 import type { Statistics } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldBusyError, FieldConfigError } from './errors.ts';
@@ -20,6 +20,7 @@ import type { FieldOptions, ResolvedField } from './options.ts';
 import type { PatternLibrary } from './patterns.ts';
 import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
+import type { StepResult } from './result.ts';
 import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
 import { changeSettings, type FieldSettings, settingNames } from './settings.ts';
@@ -29,7 +30,7 @@ import type { Transfers } from './stack.ts';
 import { echoPlanes, type FieldState } from './state.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
 
-export type { StepResult } from './body.ts';
+export type { StepResult } from './result.ts';
 
 export type FieldInput = ArrayLike<number>;
 
@@ -115,7 +116,7 @@ export class Field implements AsyncDisposable {
   async step(input: FieldInput): Promise<StepResult> {
     while (this.#turn) await this.#turn;
     this.#check('step');
-    const checked = checkInput(input, this.options.shape, 'step');
+    const checked = this.#checked(input, 'step');
     // Where a read need not wait for a turn of the event loop, the promise is fulfilled at once.
     const [result] = this.#sync
       ? cycleSync([this.#body], [checked], 'step')
@@ -135,7 +136,7 @@ export class Field implements AsyncDisposable {
         problem: `${this.device} cannot be read without a promise`,
         fix: 'Use step().',
       });
-    const checked = checkInput(input, this.options.shape, 'stepSync');
+    const checked = this.#checked(input, 'stepSync');
     const [result] = cycleSync([this.#body], [checked], 'stepSync');
     return this.#done(checked, result!);
   }
@@ -149,7 +150,7 @@ export class Field implements AsyncDisposable {
     if (!first) return [];
     for (let busy = fields.find((f) => f.#turn); busy; busy = fields.find((f) => f.#turn)) await busy.#turn;
     for (const f of fields) f.#check(where);
-    const checked = inputs.map((input, i): CheckedInput => checkInput(input, fields[i]!.options.shape, where));
+    const checked = inputs.map((input, i) => fields[i]!.#checked(input, where));
     share(bodies);
     const results = first.#sync
       ? cycleSync(bodies, checked, where)
@@ -351,8 +352,14 @@ export class Field implements AsyncDisposable {
   /** A cycle was done: saves if that is due, and tells who listens. */
   #done({ sensors }: CheckedInput, result: StepResult): StepResult {
     this.#autosave?.noted(this.cycle);
-    if (this.#events.heard.cycle) this.#events.emit('cycle', { sensors, motors: result.motors, state: result.state });
+    if (this.#events.heard.cycle)
+      this.#events.emit('cycle', { sensors: sensors.slice(), motors: result.motors, state: result.state });
     return result;
+  }
+
+  /** An input as the next cycle takes it. */
+  #checked(input: FieldInput, where: string): CheckedInput {
+    return checkInput(input, this.#body.options.shape, where, this.#body.input);
   }
 
   #check(where: string): void {

@@ -16,7 +16,7 @@ export interface Trained {
   motors: Weights | null;
 }
 
-/** The last sensor vectors, the newest first; zeros before there were any. */
+/** The last sensor vectors, the newest first; zeros before there were any. They change with the next cycle. */
 export class Recent {
   readonly #vectors: Float32Array[] = [];
 
@@ -24,9 +24,12 @@ export class Recent {
     return this.#vectors;
   }
 
+  /** Copies them: into the array of the oldest vector, once there are enough. */
   add(sensors: Float32Array): void {
-    this.#vectors.unshift(sensors);
-    if (this.#vectors.length > remembered) this.#vectors.pop();
+    const full = this.#vectors.length === remembered;
+    const newest = full ? this.#vectors.pop()! : new Float32Array(sensors.length);
+    for (let i = 0; i < sensors.length; i++) newest[i] = sensors[i]!;
+    this.#vectors.unshift(newest);
   }
 
   set(vectors: readonly Float32Array[]): void {

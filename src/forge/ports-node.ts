@@ -8,7 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { clock } from './clock.ts';
-import type { Nvml } from './detect/nvml.ts';
+import { loadFfi, loadNative } from './detect/ffi.ts';
+import { type Nvml, startNvml } from './detect/nvml.ts';
 import type { Arch, Platform } from './machine.ts';
 import type {
   CachePort,
@@ -279,15 +280,12 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
 /** NVML in this process: its start overlaps with whatever the caller does after `prepare`. */
 function directNvml(): NvmlPort {
   let prepared: { readonly library: string; readonly opening: Promise<() => Nvml> } | undefined;
-  const open = async (library: string): Promise<() => Nvml> => {
-    const { loadFfi, startNvml } = await import('./detect/nvml-direct.ts');
-    return startNvml(await loadFfi(), library);
-  };
+  const open = async (library: string): Promise<() => Nvml> => startNvml(await loadFfi(), library);
   return {
-    async prepare(library) {
-      const { loadFfi, startNvml } = await import('./detect/nvml-direct.ts');
-      // What goes wrong is told by the query. If none comes, the library waits for the next one.
-      const ffi = await loadFfi().catch(() => undefined);
+    prepare(library) {
+      // NVML must have started when this returns: what the caller reads next then takes no time of its own. What goes wrong
+      // is told by the query. If none comes, the library waits for the next one.
+      const ffi = loadNative();
       if (ffi === undefined) return;
       const opening = startNvml(ffi, library);
       opening.catch(() => {});

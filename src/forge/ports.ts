@@ -90,9 +90,9 @@ export type NvmlAnswer =
 export interface NvmlPort {
   /**
    * Starts the library without asking it anything, while the caller reads files; `query` with the same path then takes it
-   * over. Resolves when the start is under way. Touches no device: none wakes up. Never rejects.
+   * over. Returns when the start is under way. Touches no device: none wakes up. Never throws.
    */
-  prepare?(library: string): Promise<void>;
+  prepare?(library: string): void;
   /** Asks the driver library in a child process that is ended after `timeoutMs`. Never rejects. */
   query(library: string, timeoutMs: number): Promise<NvmlAnswer>;
   /** Each question starts a second Node, which takes longer than nvidia-smi needs for its whole answer. */

@@ -37,3 +37,19 @@ export function typeInTfjs(dtype: string): NumericType {
     where: 'tfjs',
   });
 }
+
+/** Real and imaginary parts out of values that alternate between them. */
+export function halves(values: Float32Array): [Float32Array, Float32Array] {
+  const at = (part: number) => Float32Array.from({ length: values.length / 2 }, (_, i) => values[2 * i + part]!);
+  return [at(0), at(1)];
+}
+
+/** The opposite of `halves`. */
+export function merged(real: BackendValues, imag: BackendValues): Float32Array {
+  const out = new Float32Array(real.length * 2);
+  for (let i = 0; i < real.length; i++) {
+    out[2 * i] = (real as TypedArray)[i] as number;
+    out[2 * i + 1] = (imag as TypedArray)[i] as number;
+  }
+  return out;
+}

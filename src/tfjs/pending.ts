@@ -41,6 +41,8 @@ export class Pending {
   readonly #rt: Runtime;
   readonly #options: { readonly auto: boolean; readonly results: number; readonly assigns: number };
   readonly #waiting = new Set<Entry>();
+  /** Told before everything that waits is computed: what was put off becomes tensors. */
+  onFlush: () => void = () => {};
   #scheduled = false;
   /** Results since the last flush. */
   #made = 0;
@@ -58,10 +60,14 @@ export class Pending {
     return this.#waiting.size;
   }
 
-  add(entry: Entry): void {
-    this.#waiting.add(entry);
-    this.#unstarted++;
-    if (++this.#made > this.#options.results) this.flush();
+  /** The results of a call. */
+  add(results: readonly Entry[]): void {
+    const count = results.length;
+    if (count === 0) return;
+    for (let i = 0; i < count; i++) if (results[i]!.lazy) this.#waiting.add(results[i]!);
+    this.#unstarted += count;
+    this.#made += count;
+    if (this.#made > this.#options.results) this.flush();
     else if (!this.#scheduled && this.#options.auto) {
       this.#scheduled = true;
       // As a microtask of its own, at half the price.
@@ -96,15 +102,16 @@ export class Pending {
 
   /** A variable takes a value, in place of one that had been assigned `age` times in a row without being computed. */
   assigned(entry: Entry, age: number): void {
-    entry.age = !entry.tensor || entry.tensor.computed ? 0 : age + 1;
+    entry.age = entry.lazy ? age + 1 : 0;
     if (entry.age > this.#options.assigns) this.flush();
   }
 
   /** Computes everything that waits, together. */
   flush(): void {
+    this.onFlush();
     if (this.#waiting.size > 0) {
       const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
-      this.#rt.compute(...open);
+      if (open.length > 0) this.#rt.compute(...open);
       this.#waiting.clear();
     }
     this.#made = 0;

@@ -16,7 +16,8 @@ import {
 } from '../index.ts';
 import { ForgeBackend } from './backend.ts';
 import type { FloatPrecision } from './convert.ts';
-import { dispatch, kernelNames } from './dispatch.ts';
+import { dispatch } from './dispatch.ts';
+import { kernelNames } from './evaluate.ts';
 import { type FlushOptions, Pending } from './pending.ts';
 import { hostKernels, Routed } from './routed.ts';
 import { Session, type TfjsEvents } from './session.ts';
@@ -48,6 +49,8 @@ export interface BackendReport {
   readonly routed: Readonly<Record<string, number>>;
   /** Kernels that were asked for and that nothing could run. */
   readonly missing: readonly string[];
+  /** Turns of calls that came again and that one program computed, without their ops being put together anew. */
+  readonly repeated: number;
   /** Results that wait to be computed. */
   readonly pendingOps: number;
   readonly numDataIds: number;
@@ -79,7 +82,7 @@ export class TfjsBackend {
   }
 
   report(): BackendReport {
-    const { rt, native, routed, missing } = this.#session;
+    const { rt, native, routed, missing, repeated } = this.#session;
     const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
     const current = this.#current();
     return {
@@ -88,6 +91,7 @@ export class TfjsBackend {
       ran: counts(native),
       routed: counts(routed),
       missing: [...missing],
+      repeated,
       pendingOps: current?.pending.size ?? 0,
       numDataIds: current?.numDataIds() ?? 0,
       runtime: rt.stats(),
@@ -110,7 +114,9 @@ export class TfjsBackend {
   fromTensor(t: Tensor): TfTensor {
     if (!this.#session.rt.owns(t)) throw foreignTensor(t);
     const backend = this.#use('fromTensor');
-    return this.#session.tf.engine().makeTensorFromTensorInfo(backend.put(t.clone()), backend);
+    const info = backend.put(t.clone());
+    backend.wait();
+    return this.#session.tf.engine().makeTensorFromTensorInfo(info, backend);
   }
 
   /** Removes the backend from TF.js and closes the runtime, unless you brought it. */
@@ -121,6 +127,7 @@ export class TfjsBackend {
       tf.removeBackend(name);
       for (const kernel of tf.getKernelsForBackend(name)) tf.unregisterKernel(kernel.kernelName, name);
     }
+    this.#session.steps.clear();
     if (this.#owned) await rt.close();
   }
 

@@ -4,6 +4,7 @@
 
 import { type BusEvents, DeviceUnavailable, EventBus, type Runtime, type Tensor, type TypedArray } from '../index.ts';
 import type { FloatPrecision } from './convert.ts';
+import { StepTree } from './steps.ts';
 import type { Tf, TfCpu } from './types.ts';
 
 /** A kernel ran on TF.js's CPU backend for the first time. */
@@ -29,6 +30,10 @@ export class Session {
   readonly routed = new Map<string, number>();
   /** Kernels that were asked for and that nothing can run. */
   readonly missing = new Set<string>();
+  /** The calls that the program made so far. */
+  readonly steps = new StepTree();
+  /** Turns that a program of an earlier one computed. */
+  repeated = 0;
   /** Tests switch it off to show that a kernel needs no help. */
   routing = true;
 
@@ -74,6 +79,14 @@ export class Session {
   #readable(): string | null {
     const open = this.rt.devices().filter((d) => d.open);
     return open.find(({ id }) => this.rt.device(id).caps.syncRead)?.id ?? null;
+  }
+
+  /** A result of a kernel in the dtype that it is stored in; takes the result over. */
+  stored(made: Tensor): Tensor {
+    if (made.dtype !== 'f32' || this.floats === 'f32') return made;
+    const tensor = made.cast(this.floats);
+    made.dispose();
+    return tensor;
   }
 
   ranNative(kernel: string): void {

@@ -85,6 +85,15 @@ describe('a bundle for browsers', () => {
     expect(webgpu.size).toBeLessThanOrEqual(7);
   });
 
+  it('keeps what GPUs compute on the chip apart from what every adapter needs', () => {
+    const more = new Set([...fetchedFor(chunks, 'onChip'), ...fetchedFor(chunks, 'patterns')]);
+    for (const c of webgpu) more.delete(c);
+    console.log(`gzip: fetched on top where the adapter is a GPU ${shown(more)}`);
+    expect(gzip(more)).toBeGreaterThan(5_000);
+    expect(gzip(more)).toBeLessThanOrEqual(16_000);
+    expect(more.size).toBeLessThanOrEqual(3);
+  });
+
   it('has each device in a file of its own', () => {
     const [gpuAlone, cpuAlone] = [[...webgpu], [...cpu]].map((list) => list.filter((c) => !core.has(c)));
     expect(gpuAlone!.some((c) => c.exports.includes('createCpuDevice'))).toBe(false);

@@ -44,6 +44,9 @@ const calls: Readonly<Record<string, Call>> = {
       .mul(scale as number)
       .softmax(-1)
       .matmul(v!),
+  searchsortedIn: (_, [values, sorted], [options]) => invoke(sorted, 'searchsorted', [values, options]),
+  windowsAndFold: (_, [x], [sizes, options, shape]) =>
+    invoke(invoke(x, 'windows', [sizes, options]), 'fold', [shape, options]),
   einsum: (rt, inputs, [spec]) => invoke(rt, 'einsum', [spec, ...inputs]),
 };
 

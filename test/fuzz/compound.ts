@@ -48,6 +48,7 @@ const loosened = (x: Bounded, ulps: number): Bounded =>
 
 const empties: Readonly<Record<string, number>> = {
   segmentSum: 0,
+  segmentMean: 0,
   segmentMax: Number.NEGATIVE_INFINITY,
   segmentMin: Number.POSITIVE_INFINITY,
 };
@@ -57,9 +58,21 @@ export const segmentRow: Row = (x, dice, { indices }) => {
   const op = pickOf(Object.keys(empties), dice);
   const segments = 1 + dice(6);
   const ids = indices([x.shape[0]!], segments);
-  const type = op === 'segmentSum' ? accumulatorFor(x.dtype) : x.dtype;
+  const sums = op === 'segmentSum' || op === 'segmentMean';
+  const type = sums ? accumulatorFor(x.dtype) : x.dtype;
   const base = fill(type, [segments, ...x.shape.slice(1)], () => [empties[op]!, 0]);
-  const combined = move.scatter(base, ids, x, 0, { segmentSum: 'add', segmentMax: 'max', segmentMin: 'min' }[op]!);
+  const combined = move.scatter(base, ids, x, 0, sums ? 'add' : op === 'segmentMax' ? 'max' : 'min');
+  if (op === 'segmentMean') {
+    const counts = move.scatter(
+      fill(type, [segments], () => [0, 0]),
+      ids,
+      fill(type, ids.shape, () => [1, 0]),
+      0,
+      'add',
+    );
+    const beside = move.reshape(counts, [segments, ...x.shape.slice(1).map(() => 1)]);
+    return one(op, cast(binary('div', combined, beside), x.dtype), [segments], [ids]);
+  }
   return one(op, cast(combined, x.dtype), [segments], [ids]);
 };
 

@@ -5,7 +5,7 @@ import type { Device } from '../../src/devices/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { all } from '../support/extent.ts';
 import { needsWebGpu, noWebGpu } from '../support/webgpu.ts';
-import { allChecks, checksToRun } from './checks/index.ts';
+import { allChecks, checksToRun, gpuChecks } from './checks/index.ts';
 
 let device: Device;
 
@@ -43,7 +43,8 @@ describe('with the plans for GPUs', () => {
   });
   // Those that show whether threads are joined right; the rest runs on GPU hosts (host.ts).
   const joined = ['sum of f32', 'argmax of f32', 'max of i32', 'long f32 sums'];
-  for (const c of allChecks.reductions!.filter(({ name }) => joined.some((j) => name.startsWith(j)))) {
+  const reductions = allChecks.reductions!.filter(({ name }) => joined.some((j) => name.startsWith(j)));
+  for (const c of [...reductions, ...gpuChecks(all)]) {
     it(c.name, async (context) => {
       if (!gpu.caps.dtypes.has(c.needs)) context.skip(`this adapter has no ${c.needs}`);
       await c.run(gpu);

@@ -122,6 +122,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
   const gpu = await adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) });
   const { cpu: software, ...found } = traitsOf(adapter, gpu);
   const traits: Traits = { ...found, cpu: options.plans ? options.plans === 'software' : software };
+  const onChip = traits.cpu ? null : (await import('./on-chip/index.ts')).onChip;
   const dtypes = dtypesOf(traits.f16);
   const { info } = adapter;
   const memoryBytes = options.memoryBytes ?? assumedMemory(gpu, software, source.hostBytes);
@@ -129,6 +130,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
     id,
     gpu,
     traits,
+    onChip,
     memoryBytes,
     sharedLayouts: await mayShareLayouts(gpu),
     timestamps: features.includes('timestamp-query') && options.timestamps !== false,
@@ -136,7 +138,15 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
       name: info.description || info.device || `${info.vendor} ${info.architecture}`.trim() || 'WebGPU',
       dtypes,
       native: nativeOps(dtypes),
-      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
+      routines: new Set([
+        'matmul',
+        'sort',
+        'scan',
+        'scatter',
+        'raw',
+        ...(onChip ? (['rows', 'attention'] as const) : []),
+      ]),
+      ...onChip?.caps(traits),
       raw: 'wgsl',
       matmulEpilogue: true,
       // One binding is kept for scratch.

@@ -13,7 +13,8 @@ export async function loadFfi(): Promise<Ffi> {
   return loadNative() ?? ((await import('koffi')) as unknown as { default: Ffi }).default;
 }
 
-function loadNative(): Ffi | undefined {
+/** The native module alone, at once; undefined where it does not lie where it is expected. */
+export function loadNative(): Ffi | undefined {
   const name = `${process.platform}-${process.arch}`;
   const inside = path.join('node_modules', '@koromix', `koffi-${name}`, name.replace('-', '_'), 'koffi.node');
   for (const folder of upwards(path.dirname(fileURLToPath(import.meta.url)))) {

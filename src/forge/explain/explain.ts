@@ -11,7 +11,7 @@ import { nameOfGpu } from '../resolve/facts.ts';
 import { resolve } from '../resolve/resolve.ts';
 import type { Resolution } from '../resolve/types.ts';
 import { catalogue } from './catalogue/index.ts';
-import { clean, condense, lineAt, NOTICE, RECORD } from './clean.ts';
+import { clean, condense, lineAt, NOTICE, PROGRAMMER, RECORD } from './clean.ts';
 import { softwareIn, systemIn, vendorIn } from './origin.ts';
 import { secondLook } from './second-look.ts';
 import { fitSteps } from './steps.ts';
@@ -150,7 +150,8 @@ function match(entry: ErrorClass, text: string, numbers: ReturnType<typeof cudaN
     family = false,
   ): boolean => {
     const line = lineAt(text, offset);
-    if (RECORD.test(line) || (family && NOTICE.test(line)) || entry.unless?.test(line)) return false;
+    if (RECORD.test(line) || (family && (NOTICE.test(line) || PROGRAMMER.test(line))) || entry.unless?.test(line))
+      return false;
     for (const [name, value] of Object.entries(values)) if (value !== undefined) groups[name] ??= value;
     if (best) further++;
     if (!best || base > best.score) best = { score: base, offset, groups, family };

@@ -17,7 +17,10 @@ export interface SecondLook {
 
 /** Lines that report a fault, not just speak of one. */
 const FAULT =
-  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|did not run successfully/i;
+  /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully/i;
+
+/** What git and npm say of themselves. */
+const OTHERS = /^\s*(?:fatal: (?!error)|npm ERR!|remote: )/;
 
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =
@@ -36,7 +39,7 @@ export function secondLook(text: string): SecondLook | undefined {
   // The last fault is the one that ended the program.
   for (let i = lines.length - 1; i >= 0; i--) {
     const line = lines[i]!;
-    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line)) continue;
+    if (!FAULT.test(line) || RECORD.test(line) || NOTICE.test(line) || OTHERS.test(line)) continue;
     const at = offsets[i]!;
     if (PLAIN.test(line)) {
       const missing = missingInPackage(lines, i);
@@ -64,7 +67,7 @@ function nearest(lines: readonly string[], at: number): Family | undefined {
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
       .map((i) => lines[i])
-      .filter((other) => other !== undefined && !RECORD.test(other));
+      .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));
     const found = fitting.find(({ subject }) => around.some((other) => caseless(subject).test(other!)));
     if (found) return found;
   }
@@ -92,12 +95,22 @@ const LACKING: readonly RegExp[] = [
   /missing \d+ required (?:positional|keyword-only) arguments?: '(?<name>\w+)'/,
 ];
 
+const CALLED = /\b(\w+)\(\) got an unexpected keyword argument/;
+
+/** Functions that many programs call by their bare name, and whose they are. */
+const OWNERS: readonly (readonly [RegExp, string])[] = [
+  [/^memory_efficient_attention/, 'xformers'],
+  [/^flash_attn/, 'flash_attn'],
+  [/^scaled_dot_product_attention$/, 'torch'],
+];
+
 /** What a package of the GPU stack was asked for in vain; the package stands in the message or in the frame above it. */
 function missingInPackage(lines: readonly string[], at: number): Readonly<Record<string, string>> | undefined {
   const found = LACKING.map((re) => re.exec(lines[at]!)).find((hit) => hit !== null);
   if (!found) return undefined;
   const { module = '', name = '' } = found.groups ?? {};
-  const named = packageOf(module);
+  const callee = CALLED.exec(lines[at]!)?.[1];
+  const named = packageOf(module) ?? OWNERS.find(([re]) => callee !== undefined && re.test(callee))?.[1];
   const frame = lines
     .slice(Math.max(0, at - 3), at)
     .map(

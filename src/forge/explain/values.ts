@@ -68,6 +68,7 @@ const CUDA_NUMBERS: readonly RegExp[] = [
   /\b(?:cuda|cu)(?!Init err)[A-Z]\w+(?:\([^)\n]{0,60}\))? (?:returned|failed|failed with|results? in|exited with|err(?:or)?)(?: CUDA)?(?: error)?(?: code)?[ :=#(]{1,4}(\d{1,3})\b(?!\.?\d)/g,
   /\bError (\d{3}): [^\n]{0,80}(?:CUDA|cuda|HW|driver|device|initialized)/g,
   /\[(\d{1,3})\] Call to cu[A-Z]\w+ results in/g,
+  /\bCud(?:aAPI|aDriver|aRuntime)Error: \[(\d{1,3})\]/g,
   /\bCUresult[ :=(]{1,3}(\d{1,3})\b/g,
   /\bCUDA-capable [^\n]{0,60}\(error (\d{1,3})\)/g,
 ];
@@ -76,6 +77,7 @@ const CUDA_NUMBERS: readonly RegExp[] = [
 const OLD_NUMBERS: readonly RegExp[] = [
   /\bcuda runtime error \((\d{1,3})\)/gi,
   /\bTHCudaCheck FAIL[^\n]{0,160}? error=(\d{1,3})\b/g,
+  /\bcudaSuccess \((\d{1,3}) vs\.? 0\)/g,
 ];
 
 const RENUMBERED: Readonly<Record<number, number>> = {

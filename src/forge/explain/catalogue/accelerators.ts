@@ -21,7 +21,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'PyTorch sees no Intel GPU',
     patterns: [
-      phrase(/Torch not compiled with XPU enabled/i),
+      phrase(/Torch not compiled with XPU enabled|Intel GPU driver is not (?:properly )?installed/i),
       phrase(/Failed to initialize XPU devices|dpcppSetDevice: device_id is out of range/i),
       phrase(
         /XPU device count is zero|No XPU devices? (?:are|is) (?:available|found)|torch\.xpu\.is_available\(\)[^\n]{0,12}False/i,
@@ -150,7 +150,10 @@ export const acceleratorClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'A tensor is larger than Metal allows',
     patterns: [
-      phrase(/residency set limit of \d+ exceeded|exceeds? the maximum (?:Metal )?buffer (?:size|length)/i),
+      phrase(
+        /residency set limit of \d+ exceeded|(?:exceeds? the|greater than the) maximum (?:allowed )?(?:Metal )?buffer (?:size|length)/i,
+        /metal|mps|mlx|MTL/i,
+      ),
       phrase(
         /total bytes of NDArray > 2\*\*32|product of dimension sizes > 2\*\*31|MPSNDArray\.mm[^\n]*failed assertion|MPSGaph does not support tensor dims larger than INT_MAX/i,
       ),

@@ -26,6 +26,7 @@ export const amdClasses: readonly ErrorClass[] = [
         /\b(?:HIP|ROCm) error:[^\n]{0,60}?(?:invalid device function|no kernel image is available|device kernel image is invalid|shared object initialization failed)/i,
       ),
       capture(/no kernel image[^\n]*(?<gfx>gfx[0-9a-f]{3,4})/i),
+      code(/hipSuccess \((?:98|209) vs\.? 0\)/),
       capture(
         /(?:Cannot find CO in the bundle|Missing CO for these ISAs|No compatible code objects found for:?)[^\n]*?(?<gfx>gfx[0-9a-f]{3,4})?/i,
       ),
@@ -98,7 +99,7 @@ export const amdClasses: readonly ErrorClass[] = [
       capture(/Cannot read [^\n]*TensileLibrary[^\n]*/i),
       phrase(/rocBLAS error: (?!hip)|Could not initialize Tensile host|rocblas\w*: (?:Could not|error)/i),
       code(
-        /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hipblasLt on an unsupported architecture/,
+        /(?:HIPBLAS|ROCBLAS|HIPBLASLT)_STATUS_(?:ARCH_MISMATCH|NOT_INITIALIZED|INTERNAL_ERROR|NOT_SUPPORTED|ALLOC_FAILED|INVALID_VALUE|EXECUTION_FAILED|UNKNOWN)|hip[Bb][Ll][Aa][Ss]L[Tt] on an unsupported architecture/,
       ),
       phrase(/rocBLAS warning: No paths matched/i),
     ],
@@ -132,17 +133,18 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'critical',
     title: 'A kernel crashed on the AMD GPU',
     patterns: [
-      capture(/Memory access fault by GPU node-(?<node>\d+)[^\n]*(?:Reason: (?<why>[^\n.]+))?/i),
-      code(/hipError(?:IllegalAddress|LaunchFailure|IllegalState|StreamCaptureUnsupported)/),
-      phrase(
-        /HIP error: (?:an illegal memory access was encountered|unspecified launch failure|the operation cannot be performed)/i,
+      capture(
+        /Memory (?:access fault|critical error) by (?:GPU|agent) node-(?<node>\d+)[^\n]*(?:Reason: (?<why>[^\n.]+))?/i,
       ),
+      code(/hipError(?:IllegalAddress|LaunchFailure|IllegalState|StreamCaptureUnsupported)/),
+      phrase(/HIP error: (?:an illegal memory access was encountered|unspecified launch failure)/i),
       code(/HSA_STATUS_ERROR_(?:EXCEPTION|MEMORY_APERTURE_VIOLATION|ILLEGAL_INSTRUCTION|MEMORY_FAULT)/),
-      phrase(/HW Exception by GPU node|GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i),
+      phrase(
+        /HW Exception by GPU node|(?<!i915[^\n]*)GPU Hang\b|amdgpu[^\n]*(?:ring \w+ timeout|GPU reset|GPU fault detected)/i,
+      ),
       capture(
         /amdgpu[^\n]*(?:page fault|PROTECTION_FAULT|VM fault|fence timeout|failed to (?:suspend|reset|resume)|\*ERROR\*)/i,
       ),
-      symptom(/\bHIP error: (?<why>[^\n]+)|\bhipError[A-Z]\w+/),
       phrase(/HSA exception|Queue at 0x[0-9a-f]+ inactivated|rocdevice\.cpp[^\n]*(?:error|Aborting)/i),
     ],
     cause: ({ got }) =>
@@ -160,7 +162,7 @@ export const amdClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'ROCm and the kernel driver do not fit',
     patterns: [
-      phrase(/\bamdgpu: Unknown symbol \w+/),
+      phrase(/\bamdgpu: Unknown symbol \w+|cannot find (?:ROCm device library|HIP runtime|rocm installation)/i),
       code(/hipErrorInsufficientDriver/),
       phrase(/Incompatible kernel and userspace|Upgrade amdgpu|amdgpu-dkms[^\n]*(?:failed|error)/i),
       capture(
@@ -168,7 +170,7 @@ export const amdClasses: readonly ErrorClass[] = [
       ),
       capture(/amdhip64(?:_\d+)?\.dll[^\n]{0,40}(?:not found|could not)/i),
       capture(
-        /(?:Could not find module|Could not load|Failed to load)[^\n]*(?<library>(?:rocblas|hipblas|hipfft|amdhip64|rocsparse|MIOpen)\w*\.(?:dll|so))|Failed to load ZLUDA/i,
+        /(?:Could not find module|Could not load|Failed to load)[^\n]*(?<library>(?:rocblas|hipblas|hipfft|amdhip64|rocsparse|MIOpen)\w*\.(?:dll|so))/i,
       ),
     ],
     cause: ({ got }) =>

@@ -168,6 +168,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The host compiler does not fit nvcc',
     patterns: [
+      phrase(/nvcc fatal\s*:[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
       capture(/unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
       phrase(/unsupported GNU version!/i),
       phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
@@ -327,6 +328,14 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'Compiling an extension failed',
     patterns: [
+      symptom(
+        /fatal error: [\w/.-]*(?:level_zero|ze_api|hip|rocm|sycl|nccl|cutlass|cub\/|thrust)[\w/.-]*: No such file/i,
+      ),
+      symptom(
+        /(?:\bc10|\bATen|\btorch|\bcub|\bthrust|\bcutlass)\/\S+\.(?:h|hpp|cuh)[:(][^\n]*error[: ]|\.cuh?\(\d+\): error: |error: identifier "__\w+" is undefined/,
+      ),
+      symptom(/\d+ errors? detected in the compilation of "[^"\n]*\.(?:cu|ii|cpp\d?|cc)\b/),
+      symptom(/\/bin\/sh: (?:\d+: )?\S+: (?:command )?not found/, /\[ *\d+%\]|\bcmake\b|\bmake\[/),
       symptom(
         /(?:command|error:|Command) ?['"]?\S*\bnvcc(?:\.exe)?['"]? (?:failed|returned)[^\n]*exit (?:status|code) \d+/i,
       ),

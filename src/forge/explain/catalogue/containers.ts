@@ -41,7 +41,7 @@ export const containerClasses: readonly ErrorClass[] = [
     title: 'Docker has no GPU runtime',
     patterns: [
       phrase(
-        /could not select device driver ""? ?with capabilities: \[\[gpu\]\]|could not select device driver "[^"\n]*" with capabilities/i,
+        /could not select device driver|failed to (?:generate|create) (?:device )?CDI spec|failed to locate nvidia-smi/i,
       ),
       capture(/unresolvable CDI devices? (?<device>(?:nvidia|amd)\.com\/gpu=\S+)/i),
       phrase(/(?:unknown or invalid runtime name|Unknown runtime specified):? nvidia/i),
@@ -186,7 +186,7 @@ export const containerClasses: readonly ErrorClass[] = [
     patterns: [
       capture(/Insufficient (?<resource>(?:nvidia|amd)\.com\/\w+)/i),
       capture(
-        /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified)/i,
+        /(?<resource>(?:nvidia|amd|intel)\.com\/gpu)[^\n]*(?:not found|unknown resource|is not supported|must be specified|marked unhealthy)/i,
       ),
       capture(
         /(?<pod>(?:nvidia|gpu|amd|rocm)-[\w-]*(?:toolkit|driver|plugin|operator|dcgm|exporter|validator|feature|manager)[\w-]*)\s+\d+\/\d+\s+(?<status>CrashLoopBackOff|Init:\S+|Error|\w*ImagePull\w*|Pending|Unknown|OOMKilled)/i,

@@ -43,7 +43,9 @@ export const kernelClasses: readonly ErrorClass[] = [
     title: 'A kernel touched memory it does not own',
     patterns: [
       code(/cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS/),
-      phrase(/an illegal memory access was encountered/i),
+      phrase(
+        /an illegal memory access was encountered|Invalid __(?:global|shared|local)__ (?:read|write|atomic) of size \d+/i,
+      ),
     ],
     cuda: [700],
     unless: OTHER_GPU,

@@ -24,7 +24,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /not compiled with any CUDA arch <= (?<arch>\d+)|compiled for: (?<archs>[\d,; ]+)[^\n]*no device code compatible/i,
       ),
-      phrase(/has no device code compatible with CUDA arch/i),
+      phrase(
+        /has no device code compatible with CUDA arch|is for sm\d+(?:-sm\d+)?, but was built for sm\d+|no kernel found to launch/i,
+      ),
       code(/cudaErrorInvalidDeviceFunction/),
       phrase(/\bCUDA(?: runtime)? error[^\n]{0,12}: invalid device function/i),
       capture(
@@ -37,7 +39,9 @@ export const cudaClasses: readonly ErrorClass[] = [
       capture(
         /GPU architecture[^\n]{0,40} is (?<arch>\w+), which is not compatible with|(?:not compatible|incompatible) with (?:the |this |your )?(?:current )?\w+ (?:installation|build|wheel)[^\n]*(?:arch|sm_|capabilit)/i,
       ),
-      phrase(/PyTorch install supports CUDA capabilities/i),
+      phrase(
+        /PyTorch install supports CUDA capabilities|not built with CUDA kernel binaries compatible with compute capability/i,
+      ),
     ],
     cuda: [98, 209, 200],
     unless: /\bhip\b|hipError|\brocm\b|\bgfx[0-9a-f]{3,4}\b|quantization method/i,

@@ -19,7 +19,11 @@ export const driverInstallClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The kernel module of the driver cannot be built',
     patterns: [
-      capture(/Bad return status for module build on kernel:? ?(?<kernel>[\w.+-]+)?/i),
+      // Other modules are built the same way; a text that names one of them alone is not about the GPU.
+      capture(
+        /Bad return status for module build on kernel:? ?(?<kernel>[\w.+-]+)?/i,
+        /nvidia|amdgpu|i915|^(?![\s\S]*\/dkms\/)/i,
+      ),
       capture(
         /Building (?:module|initial module) (?:\S+ )?(?:for|failed)[^\n]*nvidia|nvidia[^\n]*Building module[^\n]*\n[^\n]*\(bad exit status/i,
       ),
@@ -43,7 +47,8 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       ),
       phrase(/Failed to install the kernel module through DKMS|see the file '?\/var\/log\/nvidia-installer\.log/i),
       phrase(/(?:modpost|ERROR): [^\n]*GPL-incompatible module nvidia/i),
-      capture(/nvidia\/nv[\w-]*\.c:\d+:\d+: error:/i),
+      capture(/(?:nvidia|kernel|kernel-open)\/(?:nvidia\S*\/)?(?:nv|uvm|os)[\w-]*\.[ch]:\d+:\d+: error:/i),
+      capture(/builder for '\S*-(?:nvidia-x11|nvidia-open)\S*' failed|(?:Makefile\S*: |\/)nv\w*\.o\] Error \d+/i),
     ],
     explains: ['smi-no-comm', 'driver-packages'],
     cause: ({ got }) =>
@@ -81,17 +86,14 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/dpkg: error processing (?:package|archive) \S*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
       capture(/(?:trying to overwrite|conflicts with)[^\n]*(?<package>(?:nvidia|libnvidia)[\w.-]+)/i),
       code(
-        /NO_PUBKEY A4B469963BF863CC|developer\.download\.nvidia\.com[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer)/,
+        /NO_PUBKEY A4B469963BF863CC|(?:nvidia\.com|nvidia\.github\.io|repo\.radeon\.com)[^\n]*(?:not signed|NO_PUBKEY|Release' is no longer|does not have a Release file)|Unsupported distribution![^\n]*nvidia/,
       ),
       capture(
         /(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*) (?:depends on|conflicts with|breaks|requires|but it is not)/i,
       ),
       capture(/dependency problems[^\n]*(?<package>(?:nvidia|libnvidia|cuda)[\w.-]*)/i),
       capture(
-        /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
-      ),
-      phrase(
-        /distribution-provided pre-install script failed|NVIDIA Installer (?:cannot continue|failed)|could not find compatible graphics hardware|not compatible with this version of Windows/i,
+        /package (?<package>(?:nvidia|cuda|xorg-x11-drv-nvidia|akmod-nvidia)[\w.:-]*) (?:requires|conflicts|from)|nothing provides [^\n]*needed by (?<other>(?:nvidia|cuda|akmod-nvidia)[\w.-]*)/i,
       ),
     ],
     cause: ({ got }) =>

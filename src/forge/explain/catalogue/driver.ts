@@ -65,7 +65,7 @@ export const driverClasses: readonly ErrorClass[] = [
       capture(
         /driver (?:version )?(?<driver>\d{3}\.\d+(?:\.\d+)?)[^\n]{0,40}(?:is too old|is older than|does not meet the minimum)/i,
       ),
-      phrase(/(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver too old\b/i),
+      phrase(/(?:update|upgrade) your (?:GPU|NVIDIA|CUDA) driver|driver (?:is )?too old\b/i),
       phrase(/NVMLError_FunctionNotFound|\bnvml\w*[^\n]{0,60}Function Not Found/i),
     ],
     cuda: [35, 36],
@@ -114,6 +114,9 @@ export const driverClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/couldn't communicate with the NVIDIA driver/i),
       phrase(/modprobe: FATAL: Module nvidia\S* not found in directory/i),
+      symptom(
+        /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
+      ),
       phrase(/(?:modprobe|insmod): ERROR: could not insert '?nvidia\S*?'?: (?!Key)/i),
     ],
     explains: ['no-devices', 'driver-missing', 'tf-no-gpu'],
@@ -143,7 +146,9 @@ export const driverClasses: readonly ErrorClass[] = [
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
-      symptom(/\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)/i),
+      symptom(
+        /\bNVRM:? [^\n]*(?:fail(?:ed|ure)|cannot|error|timeout|missing|Assertion)|wait on fence NVIDIA\S* timed out/i,
+      ),
       symptom(/\[nvidia-drm\][^\n]*(?:Failed|ERROR)|nvidia-modeset: ERROR|nvidia-gpu [^\n]*timeout/i),
       symptom(
         /\(EE\) NVIDIA[^\n]*|nvidia [0-9a-f:]+\.\d: [^\n]*(?:power state|inaccessible|probe[^\n]*failed)|Failed to initialize the NVIDIA GPU/i,

@@ -207,7 +207,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The GPU does not have this number format',
     patterns: [
       capture(
-        /quantization method (?<method>\w+) is not supported for the current GPU\.? *(?:Minimum capability: (?<least>\d+))?/i,
+        /quantization (?:method|scheme)(?: (?<method>(?!is)\w+))? is not supported for[ ',]+the current GPU\.? *(?:Min(?:imum)? capability: (?<least>\d+))?/i,
       ),
       capture(/(?:type )?(?<method>fp8e\w+) not supported in this architecture/i),
       phrase(
@@ -231,7 +231,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     title: 'The compiled part of a package is missing',
     patterns: [
       phrase(
-        /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)/i,
+        /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)|\b(?:apex|transformer[ _]engine|flash[ _]infer|deep_?gemm|deep_?ep)\b (?:is )?(?:required|needed|not installed)/i,
       ),
       capture(
         /(?<package>\w+)[ _]kernels? (?:is|are) not (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
@@ -241,6 +241,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /No module named '(?<package>[\w.]*(?:\._C|\._ext|_cuda\w*|_kernels|amp_C|fused_\w+|awq_ext|exllama\w*|selective_scan\w*|diff_gaussian\w*|simple_knn\w*|tinycudann|gsplat\w*|fused_ssim\w*|pointnet2\w*|\w*[Rr]asteriz\w*|MultiScaleDeformable\w*|chamfer\w*|torchsparse\w*|sageattn\w*|sageattention|transformer_engine\w*|fla\b))'|cannot import name '_C' from '(?<other>\w+)/i,
       ),
       capture(/'_OpNamespace' '(?<package>\w+)' object has no attribute '\w+'/),
+      capture(/torch_extensions\/\S*?(?<package>\w+)\.so: cannot open shared object file/),
       capture(/name '(?<package>str2optimizer\w+|GpuIndex\w+|StandardGpuResources)' is not defined/),
     ],
     cause: ({ got }) =>

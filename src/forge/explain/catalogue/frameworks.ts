@@ -8,7 +8,7 @@ import { JAX, TENSORFLOW, UV } from './links.ts';
 const NO_GPU = /CUDA available: False|cuda\.is_available\(\)[^\n]*False|CUDA is not available/i;
 
 /** Names of programs that crash in GPU code; a crash without one of them may be anything. */
-const GPU_PROGRAM = /torch|cuda|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
+const GPU_PROGRAM = /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|hip|llama|onnx|xla/;
 
 /** A crash counts where such a program is named on its line or on one of the three before it. */
 const near = (crash: RegExp) =>
@@ -21,7 +21,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'A CPU build of the framework is installed',
     patterns: [
       capture(
-        /(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
+        /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
@@ -48,7 +48,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     title: 'The program found no GPU to work on',
     patterns: [
       phrase(
-        /Torch is not able to use GPU|torch\.cuda\.is_available\(\)(?: is| returns| returned|:| ==)? ?\(?False\b/i,
+        /Torch is not able to use GPU|device does not support the current version of Torch|(?:torch\.)?cuda\.is_available\(\)\)?`?[\s\S]{0,3}(?:\bis |returns? |returned |: ?|== ?|-+> ?|→ ?|Out\[\d+\]: ?)?\(?False\b/i,
       ),
       phrase(/(?:CUDA|GPU) (?:is|was|device is) not available[.,!]?(?: |$)/im),
       phrase(/torch sees no (?:GPU|Intel GPU|Apple GPU)|(?:tensorflow|jax) sees no GPU|no device is visible/i),
@@ -187,6 +187,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Cannot dlopen some GPU libraries/i),
       phrase(/Skipping registering GPU devices/i),
       capture(/Num GPUs Available: +0\b/i),
+      phrase(
+        /Cannot assign a device for operation [^\n]*\/device:GPU|Could not satisfy (?:explicit )?device specification '[^'\n]*GPU/i,
+      ),
     ],
     cause: (context) =>
       context.os === 'windows'
@@ -311,7 +314,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /(?:Xla|Jax)RuntimeError: (?<kind>INTERNAL|FAILED_PRECONDITION|UNIMPLEMENTED|UNKNOWN|ABORTED|INVALID_ARGUMENT|NOT_FOUND): (?<what>[^\n]{0,160})/,
       ),
       symptom(
-        /(?:JaxRuntimeError|InternalError|UnknownError|FailedPreconditionError): [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*/,
+        /JaxRuntimeError: [^\n]*(?:CUDA|GPU|cuda|gpu|PTX|DNN|Blas)[^\n]*|XLA (?:compile|compilation|runtime) error[^\n]*/i,
       ),
     ],
     cause: ({ got }) => `The compiler behind JAX and TensorFlow stopped${got.what ? `: ${got.what.trim()}` : ''}.`,

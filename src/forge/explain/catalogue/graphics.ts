@@ -23,19 +23,14 @@ export const graphicsClasses: readonly ErrorClass[] = [
         /(?<library>libvulkan\.so(?:\.1)?|vulkan-1\.dll)['"]?[^\n]{0,40}(?:cannot open|not found|could not|No such file)/i,
       ),
       phrase(
-        /loader_scanned_icd_add|loader_icd_scan|terminator_CreateInstance: Failed|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
+        /loader_scanned_icd_add|loader_icd_scan|terminator_Create(?:Instance|Device): Failed|Failed to create device chain|No (?:suitable )?Vulkan (?:physical )?devices? (?:found|available)/i,
       ),
       phrase(
-        /(?:MESA|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
+        /(?:MESA(?!-LOADER)|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
       ),
-      phrase(
-        /Vulkan loader error|loader[^\n]{0,40}(?:ICD|libGLX_nvidia)[^\n]{0,40}fail|libEGL warning|egl: failed to create/i,
-      ),
+      phrase(/Vulkan loader error|loader[^\n]{0,40}(?:ICD|libGLX_nvidia)[^\n]{0,40}fail/i),
       phrase(
         /setupLoader\w+PhysDevs|Failed to detect any valid GPUs(?: in the current config)?|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
-      ),
-      symptom(
-        /\bwgpu_hal::vulkan[^\n]*(?:fail|error)|\bvk[A-Z]\w+ (?:failed|returned (?:error )?-?\d+)|Vulkan (?:error|call failed)/i,
       ),
     ],
     cause: () =>
@@ -44,6 +39,37 @@ export const graphicsClasses: readonly ErrorClass[] = [
       run('See which driver files there are.', 'gpuforge', 'doctor', '-v'),
       say('Headless NVIDIA: point VK_ICD_FILENAMES at a file whose library_path is libEGL_nvidia.so.0.'),
       say('Mesa drivers come with mesa-vulkan-drivers; the loader with libvulkan1.'),
+    ],
+    links: [LOADER],
+  },
+  {
+    code: 'gl-driver',
+    severity: 'error',
+    title: 'OpenGL finds no usable driver',
+    patterns: [
+      phrase(/\blibGL error: [^\n]*|\blibEGL (?:warning|error)[^\n]*|MESA-LOADER: failed to open \S+/i),
+      phrase(
+        /\bGLX?Bad\w+|(?:Could not|Cannot|Failed to|Unable to|couldn't) (?:initialize|create|find|get|open)[^\n]{0,20}\b(?:GLX|EGL|OpenGL|GL context|RGB GLX)\b|\begl: failed to create/i,
+      ),
+      phrase(
+        /valid OpenGL context has not been created|EGL driver does not support|\bEGL_(?:NOT_INITIALIZED|BAD_\w+)\b/i,
+      ),
+      capture(
+        /(?<library>libGL\.so[.\d]*|libEGL\.so[.\d]*|libGLX\w*\.so[.\d]*|libOpenGL\.so[.\d]*|opengl32\.dll): cannot open/i,
+      ),
+    ],
+    cause: ({ got }) =>
+      got.library
+        ? `${got.library} is not installed.`
+        : 'The program draws with OpenGL and gets no context: no display, the driver of another vendor comes first, or a container without the graphics part of the driver.',
+    fix: () => [
+      say(
+        'Without a display render off screen: MUJOCO_GL=egl, PYOPENGL_PLATFORM=egl; xvfb-run for programs that need a window.',
+      ),
+      say(
+        'In a container set NVIDIA_DRIVER_CAPABILITIES=all, or at least graphics,compute,utility; install libgl1, libegl1.',
+      ),
+      say('With conda: its libstdc++ may be older than the one that the driver was built with.'),
     ],
     links: [LOADER],
   },

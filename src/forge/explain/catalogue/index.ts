@@ -10,6 +10,7 @@ import { kernelClasses } from './cuda-kernels.ts';
 import { driverClasses } from './driver.ts';
 import { driverInstallClasses } from './driver-install.ts';
 import { extensionClasses } from './extensions.ts';
+import { failureClasses } from './failures.ts';
 import { familiesOf } from './families/index.ts';
 import { frameworkClasses } from './frameworks.ts';
 import { graphicsClasses } from './graphics.ts';
@@ -44,6 +45,7 @@ const rows: readonly ErrorClass[] = [
   ...containerClasses,
   ...graphicsClasses,
   ...toolClasses,
+  ...failureClasses,
 ];
 
 export const catalogue: readonly ErrorClass[] = rows.map((row) => ({

@@ -45,6 +45,7 @@ export const installClasses: readonly ErrorClass[] = [
       capture(
         new RegExp(`(?<package>${GPU_PACKAGE.source}) [\\d.]\\S* does not provide the extra '(?<extra>[\\w-]+)'`, 'i'),
       ),
+      capture(new RegExp(`Couldn't install (?<package>${GPU_PACKAGE.source})\\b`, 'i')),
       capture(/we only found wheels for `(?<package>[\w.-]+)`|`(?<name>[\w.-]+)`[^\n]*only has wheels (?:for|with)/i),
     ],
     cause: ({ got }) =>
@@ -115,7 +116,7 @@ export const installClasses: readonly ErrorClass[] = [
     title: 'The framework is not installed in this Python',
     patterns: [
       capture(
-        /No module named ['"](?<module>torch\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
+        /No module named ['"](?<module>torch\w*|_?pywrap_tensorflow\w*|tensorflow\w*|tensorrt\w*|jax\w*|onnx\w*|cu(?:py|df|ml|graph|spatial|dnn|da)\w*|pynv\w*|nvidia\w*|rmm|numba\w*|xformers|bitsandbytes|deepspeed|vllm|sgl\w*|flashinfer|llama_cpp|ctranslate2|intel_extension\w*|paddle\w*|mxnet|dgl\w*|auto_gptq|gptqmodel|awq|mamba_ssm|apex|spconv|detectron2|mmcv|pytorch3d|kaolin|nvdiffrast\w*)(?:\.[\w.]+)?['"]/i,
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],

@@ -31,7 +31,7 @@ export const libraryClasses: readonly ErrorClass[] = [
         /cuDNN version incompatibility: PyTorch was compiled\s+against \(?(?<wanted>[\d, .]+)\)?[^\n]*(?:found|runtime) version \(?(?<loaded>[\d, .]+)\)?/i,
       ),
       phrase(
-        /DNN library is not found|cuDNN (?:library )?(?:is )?not (?:found|installed|available)|Unable to load any of \{libcudnn/i,
+        /DNN library is not found|cuDNN (?:library )?(?:is )?not (?:found|installed|available|enabled)|Unable to load any of \{libcudnn/i,
       ),
       code(/fatal error: cudnn\w*\.h: No such file/),
       capture(
@@ -59,9 +59,11 @@ export const libraryClasses: readonly ErrorClass[] = [
     title: 'cuDNN could not do the operation',
     patterns: [
       code(/CUDNN_STATUS_(?!SUCCESS|NOT_INITIALIZED|SUBLIBRARY|VERSION|RUNTIME_PREREQUISITE)[A-Z]\w+/),
-      phrase(/DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i),
       phrase(
-        /(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
+        /Fail to find the dnn implementation|DNN library initialization failed|cuDNN failed to initialize|Failed to get convolution algorithm/i,
+      ),
+      phrase(
+        /no valid (?:\w+ )?algorithms? (?:is |are )?available|(?:GET|FIND) was unable to find an engine to execute this computation|No algorithm worked!|Unable to find a valid cuDNN algorithm/i,
       ),
       symptom(/cuDNN error:/i),
       phrase(/No DNN in stream executor|dnn != nullptr|DNN (?:Backward|Forward)[\w ]* launch failure/i),
@@ -111,8 +113,11 @@ export const libraryClasses: readonly ErrorClass[] = [
         /CU(?:SOLVER|SPARSE|FFT|RAND)_(?:STATUS_)?(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED|ALLOC_FAILED|INVALID_VALUE|INVALID_SIZE|EXEC_FAILED|SETUP_FAILED|ARCH_MISMATCH|NOT_SUPPORTED|INITIALIZATION_FAILED)/,
       ),
       symptom(/cu(?:FFT|SOLVER|SPARSE|BLAS) error:/i),
-      symptom(/\bcu(?:Blas|blas|Solver|solver|Fft|fft|Sparse|sparse)\b[^\n]{0,20}(?:internal )?error/),
-      symptom(/Blas (?:x?GEMM|SGEMM)\w* launch failed|Blas xGEMM/i),
+      phrase(
+        /\bcu(?:blas|solver|fft|sparse|rand)(?:Lt)?\b[^\n]{0,20}(?:internal )?error\b|Failure to initialize cublas/i,
+      ),
+      phrase(/\bBlas \w+ launch failed|Blas xGEMM/i),
+      symptom(/\*\* On entry to \w+ +parameter number \d+ had an illegal value/, /cuda|gpu|cublas|_EX\b/i),
     ],
     cause: () =>
       'The library got sizes or types that it does not take, a kernel before it failed, or its version does not fit the GPU.',
@@ -265,7 +270,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       ),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
-      phrase(/Unknown Provider Type: \w+ExecutionProvider/i),
+      phrase(/Unknown Provider Type: \w+ExecutionProvider|ProviderSharedLibrary::Ensure\]? LoadLibrary failed/i),
       capture(/(?<provider>\w+) execution provider is not (?:enabled|supported|available) in this build/i),
       capture(/\bat [\w.]*OnnxRuntime\.SessionOptions\.AppendExecutionProvider_(?<provider>\w+)/i),
       phrase(
@@ -334,6 +339,8 @@ export const libraryClasses: readonly ErrorClass[] = [
         /(?:Using|using) `?bitsandbytes`? (?:\d-bit quantization )?requires|No GPU found\. A GPU is needed for quantization/i,
       ),
     ],
+    // What it prints while all is well.
+    unless: /CUDA SETUP: Loading binary/,
     explains: ['cuda-lib-missing', 'driver-missing', 'no-devices'],
     cause: ({ got }) =>
       `${got.library ?? 'The library for the installed CUDA variant'} is not part of the installed bitsandbytes, or no GPU is visible to it.`,

@@ -37,7 +37,7 @@ export const memoryClasses: readonly ErrorClass[] = [
         /\b(?:torch|c10)(?:\.cuda|\.xpu)?(?:\.|::)OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|hipErrorOutOfMemory|(?:UR_RESULT|PI|ZE_RESULT)_ERROR_OUT_OF_(?:DEVICE_MEMORY|HOST_MEMORY)/,
       ),
       capture(
-        /(?:cuda|hip)Malloc\w*[^\n]{0,40}(?:failed|error)[^\n]{0,20}out of memory|(?:cuda|hip)Malloc(?:Async|Managed)? failed/i,
+        /(?:(?:cuda|hip)Malloc|cuMem)\w*[^\n]{0,40}(?:failed|error)[^\n]{0,20}out of memory|(?:cuda|hip)Malloc(?:Async|Managed)? failed/i,
       ),
       capture(
         /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|ResourceExhaustedError[^\n]*(?:OOM|failed to allocate)|OOM when allocating tensor/i,
@@ -68,7 +68,9 @@ export const memoryClasses: readonly ErrorClass[] = [
       ),
       symptom(/Tried to allocate [\d.]+ ?[GMK]i?B/i),
       code(/\bERROR_OUT_OF_DEVICE_MEMORY\b|VK_ERROR_OUT_OF_(?:HOST|POOL)_MEMORY/),
-      symptom(/failed to (?:create|initialize|init) (?:the |llama_)?context(?: with model)?\b/i),
+      symptom(
+        /(?:llama|ggml|model|main|srv|whisper)\w*[^\n]{0,60}failed to (?:create|initialize|init) (?:the |llama_)?context\b|failed to (?:create|initialize) (?:the )?(?:llama_context|context with model)/i,
+      ),
       phrase(/No executable batch size found/i),
     ],
     cuda: [2],

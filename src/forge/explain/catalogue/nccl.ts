@@ -18,11 +18,11 @@ export const ncclClasses: readonly ErrorClass[] = [
       ),
       phrase(/watchdog thread terminated with exception|Some NCCL operations have failed or timed out/i),
       capture(
-        /Timed out (?:after \d+ ?\w+ )?(?:waiting for (?:clients|rank|recv)|initializing process group)|wait timeout after \d+ms/i,
-        /torch|rank|store|process group/i,
+        /Timed out (?:after \d+ ?\w+ )?(?:waiting (?:\d+ ?ms )?for (?:clients|rank|recv|send)|initializing process group)|wait timeout after \d+ms/i,
+        /torch|rank|store|process group|ms for (?:send|recv) operation/i,
       ),
       phrase(
-        /\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout/i,
+        /(?:RuntimeError|Dist\w+Error|c10d|store|rank)\b[^\n]{0,40}\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout/i,
       ),
     ],
     explains: ['nccl', 'nccl-network', 'dist-child'],
@@ -59,7 +59,9 @@ export const ncclClasses: readonly ErrorClass[] = [
       capture(
         /(?:connect|connection)[^\n]{0,60}(?:refused|timed out|failed)[^\n]*(?:MASTER_ADDR|port \d+|TCPStore|rendezvous)|(?:TCPStore|rendezvous)[^\n]*(?:refused|timed out|failed|timeout)/i,
       ),
-      code(/ncclRemoteError/),
+      phrase(/client socket has timed out[^\n]*trying to connect|setting up NCCL communicator[^\n]*got error/i),
+      code(/ncclRemoteError|NCCL error: remote process exited or there was a network error/),
+      code(/\bNet : Call to (?:connect|recv|send|accept|bind|listen)\w* [^\n]*failed/),
       capture(
         /NCCL WARN[^\n]*(?:bind|connect|accept|listen|socket|recv|send)[^\n]*(?:failed(?!: Address already)|refused|closed|assign|unreach)/i,
       ),
@@ -162,6 +164,9 @@ export const ncclClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError/),
       symptom(/Sending process \d+ closing signal SIGTERM|failed \(exitcode: -?\d+\) local_rank/i),
+      symptom(
+        /A worker died or was killed (?:while executing|unexpectedly)|The actor died unexpectedly before finishing|ray\.exceptions\.\w*(?:ActorDied|WorkerCrashed|RayActor)\w*/i,
+      ),
     ],
     echo: true,
     cause: () =>

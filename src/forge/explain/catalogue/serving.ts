@@ -11,7 +11,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
-      phrase(/Unable to load nvcuda|nvcuda init failure/i),
+      phrase(/gpu support may not be enabled|Unable to load nvcuda|nvcuda init failure/i),
       phrase(/Dynamic LLM libraries"? runners="?\[cpu\w*(?: cpu\w*)*\]/),
       phrase(
         /no compatible GPUs were discovered|no nvidia devices detected|Discovered GPU libraries: \[\]|Invalid OLLAMA_LLM_LIBRARY/i,
@@ -21,7 +21,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /no GPU detected|GPU (?:not detected|is not used)|falling back to CPU|inference compute[^\n]*library=cpu|100% CPU/i,
-        /ollama|level=|gpu\.go|routes\.go|llm\.go/i,
+        /ollama|\blevel=|gpu\.go|routes\.go|llm\.go/i,
       ),
       capture(/cuda driver library (?:init failure|failed to (?:initialize|get device context))[: ]*(?<number>\d+)?/i),
       phrase(
@@ -29,7 +29,7 @@ export const servingClasses: readonly ErrorClass[] = [
       ),
       phrase(
         /(?:CUDA|cuda) GPU is too old|compute capability[^\n]*(?:below|lower than) minimum/i,
-        /ollama|level=|gpu\.go/i,
+        /ollama|\blevel=|gpu\.go/i,
       ),
       phrase(/amdgpu is not supported|amdgpu version file missing|ollama recommends running/i),
       symptom(/level=(?:WARN|ERROR)[^\n]*(?:gpu\.go|amd_linux\.go|amd_windows\.go|cuda_\w+\.go|discover)[^\n]*/i),
@@ -64,11 +64,11 @@ export const servingClasses: readonly ErrorClass[] = [
     patterns: [
       symptom(/llama runner process (?:has terminated|no longer running)[: ]*(?<status>[^"\n]*)/i),
       symptom(
-        /llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
+        /failed to start a llama runner|llama runner (?:terminated|exited)|llama-server process (?:died|has terminated)|model runner has unexpectedly stopped/i,
       ),
       symptom(/error loading (?:llama server|model)[^\n]*(?:exit status|signal)/i),
       symptom(
-        /POST predict: Post "[^"]*\/completion"[^\n]*(?:EOF|closed|refused|reset)|an unknown error was encountered while running the model/i,
+        /Post "[^"\n]*(?:\/completion|11434\/api\/\w+)"[^\n]*(?:EOF|closed|reset)|an unknown error was encountered while running the model/i,
       ),
       symptom(
         /model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i,
@@ -157,10 +157,7 @@ export const servingClasses: readonly ErrorClass[] = [
       phrase(
         /data is not within (?:the )?file bounds|model is corrupted or incomplete|failed to read (?:tensor|key)|unexpectedly reached end of file/i,
       ),
-      symptom(
-        /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main): (?:error: )?(?:failed|unable) to load model/i,
-      ),
-      capture(/gguf_init_from_file\w*: failed to (?:open|read)[^\n]*/i),
+      capture(/(?:gguf_init_from_file\w*|error loading model): failed to (?:open|read)[^\n]*/i),
       phrase(
         /PytorchStreamReader failed|failed finding central directory|UnpicklingError|invalid load key|SafetensorError|Error while deserializing header|HeaderTooLarge|MetadataIncompleteBuffer|bad magic\b|The file might be corrupted/i,
       ),
@@ -249,7 +246,9 @@ export const servingClasses: readonly ErrorClass[] = [
       capture(
         /(?:attention heads|vocab size|hidden size)[^\n]{0,20}\(?\d+\)? (?:must be|is not) divisible by (?:the )?tensor[ _]parallel[ _]size[^\n]{0,6}(?<wanted>\d+)?/i,
       ),
-      phrase(/The number of required GPUs exceeds the total number of available GPUs/i),
+      phrase(
+        /The number of required GPUs exceeds the total number of available GPUs|not divisible by min_thread_[kn]|Consider reducing tensor_parallel_size/i,
+      ),
     ],
     explains: ['vllm-engine'],
     cause: ({ got }) =>
@@ -267,7 +266,7 @@ export const servingClasses: readonly ErrorClass[] = [
     title: 'The engine that serves the model stopped; its own message stands above',
     patterns: [
       symptom(
-        /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)/i,
+        /Engine core initialization failed|EngineCore failed to start|Engine process failed to start|AsyncEngineDeadError|EngineDeadError|WorkerProc (?:initialization failed|failed to start)|Worker failed with error '|check the stack trace above for the root cause/i,
       ),
     ],
     echo: true,

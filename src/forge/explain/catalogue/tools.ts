@@ -64,6 +64,33 @@ export const toolClasses: readonly ErrorClass[] = [
     links: ['https://developer.nvidia.com/video-encode-and-decode-gpu-support-matrix-new'],
   },
   {
+    code: 'jetson-media',
+    severity: 'error',
+    title: 'The camera or video path of the Jetson failed',
+    patterns: [
+      phrase(/nvargus-daemon[^\n]*(?:Error|failed|timeout)|\bSCF: Error \w+|\(Argus\) (?:Error|Objects)[^\n]*/),
+      phrase(/\bnvbuf_utils: ?[^\n]*(?:fail|not found|error|could not)|NvBufSurf\w*: [^\n]*(?:fail|error)/i),
+      phrase(
+        /\bNvMMLite\w*[^\n]*(?:error|failed)|\bnvv4l2\w*[^\n]*(?:error|failed)|NvEglImage\w*[^\n]*(?:error|failed)/i,
+      ),
+      symptom(
+        /\bgst(?:Decoder|Camera|BufferManager|Encoder) +-- +failed[^\n]*|from NVMM buffer|nvarguscamerasrc[^\n]*(?:error|failed)/i,
+      ),
+      symptom(/Failed to create CaptureSession|No cameras available|Error generated\. [\w/.]*(?:argus|gstnv)\w*/i),
+    ],
+    cause: () =>
+      'Pictures go from the sensor through the image processor and NVMM memory to the GPU; one of these steps did not answer. Libraries of a container must be those of the JetPack of the board.',
+    fix: () => [
+      asRoot('Start the camera service again.', 'systemctl', 'restart', 'nvargus-daemon'),
+      say(
+        'Try the camera alone: gst-launch-1.0 nvarguscamerasrc ! fakesink; then look at cable, sensor driver and mode.',
+      ),
+      say('In a container pass /tmp/argus_socket in and use an image of the same L4T release.'),
+      say('jetson-inference: build with -DENABLE_NVMM=OFF.'),
+    ],
+    links: ['https://docs.nvidia.com/jetson/l4t-multimedia/index.html'],
+  },
+  {
     code: 'profiler-access',
     severity: 'error',
     title: 'The profiler may not read the counters of the GPU',
@@ -120,6 +147,9 @@ export const toolClasses: readonly ErrorClass[] = [
       ),
       capture(
         /(?:PyTorch|torch|TensorFlow|JAX|Triton)(?: version)? ?(?:>=|<=|==|<|>) ?(?<wanted>[\d.]+)[^\n]{0,30}(?:is required|but found|but got|required but)/i,
+      ),
+      phrase(
+        /Model architectures? \[[^\]\n]*\] (?:are|is) not supported|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
       ),
       capture(
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,

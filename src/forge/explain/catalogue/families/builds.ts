@@ -44,7 +44,7 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'hip-invalid-fn',
-    subject: /\bHIP\b[^\n]*\b(?:kernel|kernal|binary|fatbin)|\.(?:fatbin|hipfb|hsaco|co)\b/i,
+    subject: /\bHIP\b[^\n]*\b(?:kernel|kernal|binary|fatbin)|\.(?:fatbin|hipfb|hsaco)\b/i,
     trouble: ABSENT,
   },
   {
@@ -59,7 +59,12 @@ export const builds: readonly Family[] = [
     subject: /\bCUDA(?: toolkit)? version|\bnvcc\b/i,
     trouble: /\b(?:mismatch\w*|does not match|different|incompatible)\b/i,
   },
-  { code: 'deepspeed-op', subject: /deepspeed|op_builder/i, trouble: FAILED },
+  {
+    code: 'deepspeed-op',
+    subject:
+      /op_builder|(?:deepspeed|\bds_|\bJIT\b)[^\n]*\b(?:ops?|cpu_adam|fused_\w+|async_io|transformer_inference|sparse_attn|ninja|extension|build|compil\w+)\b/i,
+    trouble: FAILED,
+  },
   {
     code: 'build-failed',
     subject:
@@ -83,8 +88,19 @@ export const builds: readonly Family[] = [
     subject: /\b(?:tcc|gcc|g\+\+|cl|clang|nvcc|hipcc|ptxas|cicc|fatbinary)(?:\.exe)?['"]|cuda_utils|\btriton\b/,
     trouble: /returned non-zero exit status|CalledProcessError|failed with exit|died due to/,
   },
+  {
+    code: 'flash-attn-input',
+    subject: /flash[-_ ]?att(?:n|ention)/i,
+    trouble:
+      /\bonly supports? (?:fp16|bf16|float|head|dtype|half)|\bhead[ _]dim\w*\b[^\n]*\b(?:must|at most|multiple)|\b(?:expected|requires?) [^\n]*\b(?:fp16|bf16|half|float16|bfloat16)/i,
+  },
   { code: 'flash-attn-missing', subject: /flash[-_ ]?attn|flash[-_ ]?attention/i, trouble: ABSENT },
-  { code: 'triton-missing', subject: /triton/i, trouble: ABSENT },
+  {
+    code: 'triton-missing',
+    subject: /\btriton\b/i,
+    trouble:
+      /\btriton['"`]?(?: package| module)? (?:is |was |could )?not (?:be )?(?:found|installed|available|imported)|No module named ['"]triton|(?:find|import|load|locate)(?:ing)? (?:a (?:matching|working) |the )?['"`]?triton\b/i,
+  },
   {
     code: 'triton-old',
     subject: /\btriton\b[^\n]*\bcuda\b/i,
@@ -98,7 +114,7 @@ export const builds: readonly Family[] = [
   { code: 'dynamo', subject: /\b(?:inductor|dynamo|torch\.compile|aot_?autograd)\b/i, trouble: FAULT },
   {
     code: 'win-dll',
-    subject: /\b[\w-]+\.(?:dll|pyd)\b/i,
+    subject: /^(?!.*(?:UserWarning|you can ignore)).*\b[\w-]+\.(?:dll|pyd)\b/i,
     trouble:
       /\bcan't find\b|\bnot found\b|\bmissing\b|could not (?:be )?(?:find|found|load|locate\w*)|\berror with\b|failed to (?:import|load)|\[WinError/i,
   },
@@ -107,7 +123,17 @@ export const builds: readonly Family[] = [
     subject: /\b(?:marlin|machete|kv_cache_dtype|awq|gptq|fp8|fp4|nvfp4|mxfp4|w8a8|w4a16|cutlass)\w*\b/i,
     trouble: /\b(?:not supported|unsupported|requires? (?:compute|capability|sm|a? ?gpu))\b/i,
   },
-  { code: 'xformers-mismatch', subject: /xformers/i, trouble: FAILED },
+  {
+    code: 'xformers-mismatch',
+    subject: /xformers/i,
+    trouble:
+      /\b(?:mismatch\w*|incompatible|not compatible|compiled|built (?:for|with|against)|versions?)\b|(?:can(?:not|'t)|could ?n[o']t|fail\w* to|unable to) (?:load|import)|\bextensions?\b|No such operator|forget to build/i,
+  },
+  {
+    code: 'xformers-operator',
+    subject: /xformers|memory_efficient_attention/i,
+    trouble: /(?<!such )\boperator\b(?!.*forget to build)|not supported|unsupported|could not run/i,
+  },
   { code: 'bnb', subject: /bitsandbytes/i, trouble: FAILED },
   {
     code: 'extension-missing',

@@ -12,14 +12,19 @@ export const graphics: readonly Family[] = [
   },
   {
     code: 'webgpu-limit',
-    subject: /\b(?:WebGPU|GPUDevice|adapter|wgpu|binding|workgroup)\b/i,
+    subject: /\b(?:WebGPU|GPUDevice|wgpu|workgroup)\b|\bGPU adapter\b/i,
     trouble: /\b(?:exceeds?|limit|too (?:large|big)|greater than|larger than)\b/i,
   },
   {
     code: 'vulkan-driver',
-    subject:
-      /\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device)\w+|\bLoader Message\b|ERROR_INITIALIZATION_FAILED|\bICDs?\b|\bMESA\b/,
-    trouble: FAILED,
+    subject: /\bvulkan|\bLoader Message\b|ERROR_INITIALIZATION_FAILED|\bICDs?\b|\bMESA\b/,
+    trouble:
+      /\b(?:drivers?|instance|loader|ICDs?|layers?)\b[^\n]*\b(?:not|no|fail\w*|unable|missing|incompatible|cannot)\b|\b(?:not|no|fail\w*|unable|missing|incompatible|cannot)\b[^\n]*\b(?:drivers?|devices?|instance|loader|ICDs?|layers?)\b|INITIALIZATION_FAILED|\bMESA\b[^\n]*\b(?:error|fail\w*)/i,
+  },
+  {
+    code: 'vulkan-failed',
+    subject: /\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device|cmd)\w+/,
+    trouble: FAULT,
   },
   { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
   {
@@ -33,7 +38,12 @@ export const graphics: readonly Family[] = [
   {
     code: 'mps-op',
     subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\[MPS\w+ \w+|\bMPSGraph|\bmps\.\w+/,
-    trouble: /failed assertion|\berror\b|unsupported|mismatch/i,
+    trouble: /\bunsupported|not (?:implemented|supported)/i,
+  },
+  {
+    code: 'mps-failed',
+    subject: /\b\w*(?:MPS|GPU|Metal)\w*\.mm:\d+|\[MPS\w+ \w+|\bMPSGraph|\bmps\.\w+|\bMTL[A-Z]\w+/,
+    trouble: /failed assertion|\berror\b|mismatch|\bfailed\b/i,
   },
   {
     code: 'mps-op',
@@ -46,19 +56,24 @@ export const graphics: readonly Family[] = [
     trouble: /\b(?:not (?:\w+ )?(?:implemented|supported)|could not run|unsupported|only support\w*)\b/i,
   },
   {
-    code: 'mps-op',
+    code: 'mps-failed',
     subject: /-\[(?:IOGPU|MTL|AGX|_MTL)\w*|MTLDebug\w*|command encoder/,
     trouble: /failed assertion|error/i,
   },
   {
     code: 'mps-unavailable',
     subject: /\bggml_metal\w*|\bMPS\b|\bMTL\w+|\bMetal\b/,
-    trouble: /\b(?:not available|unavailable|failed|error)\b|Error Domain/i,
+    trouble: /\b(?:not available|unavailable)\b/i,
+  },
+  {
+    code: 'mps-failed',
+    subject: /\bggml_metal\w*|\bMPS\b|\bMTL\w+|\bMetal\b/,
+    trouble: /\b(?:failed|error)\b|Error Domain/i,
   },
   {
     code: 'xpu-failed',
     subject:
-      /\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
+      /^(?!.*(?:DispatchKey|\bCUDA, HIP\b|these backends)).*\b(?:xpu|sycl|dpcpp\w*|level[ _-]zero|oneapi|ipex|ze_driver)\b|\bPI_ERROR|\bUR_RESULT|could not create (?:an engine|a primitive)/i,
     trouble: FAILED,
   },
 ];

@@ -10,7 +10,7 @@ export const libraries: readonly Family[] = [
   { code: 'amdgpu-old', subject: /\blib(?:amdhip|hip|hsa|roc|MIOpen|rccl)\w*\.so/i, trouble: ABSENT },
   {
     code: 'xpu-none',
-    subject: /\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,
+    subject: /^(?!.*(?:DispatchKey|these backends)).*\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,
     trouble: /\b(?:zero|no|none|not found|unavailable|is 0)\b/i,
   },
   {
@@ -34,7 +34,7 @@ export const libraries: readonly Family[] = [
     subject: /\b(?:rocm|hip|hsa|kfd|amdgpu)\b[^\n]*\b(?:gpus?|devices?|agents?)\b/i,
     trouble: /\b(?:no|none|not|unable|failed)\b/i,
   },
-  { code: 'hip-invalid-fn', subject: /\bhipError\w*|\bHIP error\b/, trouble: FAULT },
+  { code: 'hip-failed', subject: /\bhipError\w*|\bHIP error\b/, trouble: FAULT },
   {
     code: 'hip-invalid-fn',
     subject: /\bgfx[0-9a-f]{3,4}\b/,

@@ -12,9 +12,9 @@ const KINDS = {
   killed:
     /\b(?:exit\w*|return\w*|terminat\w*|died)\b[^\n]{0,30}?(?:-9\b|\b137\b)|\bSIGKILL\b|\bsignal 9\b|\boom-?kill/i,
   crash:
-    /\bSIG(?:SEGV|ABRT|BUS|ILL)\b|segmentation fault|segfault|access violation|core dumped|0xC0000(?:005|409|374)\b|\b(?:exit\w*|return\w*|signal|failed)\b[^\n]{0,30}?(?:-11\b|-6\b|\b139\b|\b134\b|\bsignal 11\b)|stack smashing|double free|heap corruption/i,
+    /\bSIG(?:SEGV|ABRT|BUS|ILL|FPE)\b|received signal \d+|pointer being freed was not allocated|segmentation fault|segfault|access violation|core dumped|\bEXC_(?:BAD_ACCESS|CRASH|BREAKPOINT|BAD_INSTRUCTION)\b|0xC0000(?:005|409|374)\b|\b(?:exit\w*|return\w*|signal|failed)\b[^\n]{0,30}?(?:-11\b|-6\b|\b139\b|\b134\b|\bsignal 11\b)|stack smashing|double free|heap corruption/i,
   memory:
-    /\bout of (?:\w+ )?memory\b|\bOOM\b|out_of_\w*memory|OutOfMemory|\b(?:insufficient|not enough|no more) (?:\w+ )?(?:memory|VRAM)\b|\b(?:fail\w*|unable|cannot|could ?n.t) (?:to )?(?:\w+ )?alloc\w*[^\n]*|alloc\w* (?:\w+ )?fail\w*|bad_alloc|memory (?:is )?exhausted|exceed\w* [^\n]{0,30}memory/i,
+    /\bout of (?:\w+ )?memory\b|\bOOM\b(?! killer)|out_of_\w*memory|OutOfMemory|\b(?:insufficient|not enough|no more) (?:\w+ )?(?:memory|VRAM)\b|\b(?:fail\w*|unable|cannot|could ?n.t) (?:to )?(?:\w+ )?alloc\w*[^\n]*|alloc\w* (?:\w+ )?fail\w*|bad_alloc|memory (?:is )?exhausted|exceed\w* [^\n]{0,30}memory/i,
   lost: /\bdevice[ _-]?(?:was |is )?(?:lost|removed|hung|reset)\b|DEVICE_LOST|GPU (?:hang|reset)/i,
   timeout: /\btimed? ?out\b|deadline exceeded|TimeoutError/i,
   symbol: /undefined symbol|symbol (?:lookup error|not found)|unresolved external|procedure entry point/i,
@@ -55,19 +55,19 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\[TRT\]|\btensorrt|trtexec|nvinfer|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
-    kinds: { crash: 'native-crash', absent: 'cuda-lib-missing' },
+      /\[TRT\]|\btensorrt|trtexec|nvinfer|onnx2trt|\bModelImporter\.cpp|\bbuiltin_op_importers\.cpp|\bUNSUPPORTED_NODE\b|importFallbackPlugin|\bPlugin not found\b|\[E\] (?:Engine|Parsing|Failed to (?:parse|create engine))|buildSerializedNetwork|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
+    kinds: { crash: 'native-crash' },
     otherwise: 'tensorrt-engine',
   },
   {
     voice: /onnxruntime|ONNXRuntime|\w+ExecutionProvider\b/i,
     kinds: { ...CRASH, memory: 'oom' },
-    otherwise: 'ort-provider',
+    otherwise: 'ort-failed',
   },
   {
     voice: /\bPJRT|\bxla_bridge\b|jax[_-]?(?:cuda|plugin)|\bjaxlib\b/i,
     kinds: { crash: 'native-crash', memory: 'oom', mismatch: 'jax-plugin-mix', symbol: 'jax-plugin-mix' },
-    otherwise: 'jax-no-gpu',
+    otherwise: 'xla-failed',
   },
   {
     voice: /\bollama\b|llama runner|source=\w+\.go:\d+/i,
@@ -76,7 +76,7 @@ const SPEAKERS: readonly Speaker[] = [
   {
     voice: /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+/i,
     kinds: { ...CRASH, memory: 'oom', arch: 'no-kernel-image', unbuilt: 'llama-cpu-build', none: 'llama-cpu-build' },
-    otherwise: 'ggml-assert',
+    otherwise: 'llama-failed',
   },
   {
     voice: /\bvllm\b|\bsglang\b|\blmdeploy\b|\bEngineCore\w*|\btext-generation-(?:inference|launcher)\b/i,
@@ -90,7 +90,7 @@ const SPEAKERS: readonly Speaker[] = [
   { voice: /xformers/i, kinds: { symbol: 'abi-symbol', mismatch: 'xformers-mismatch', unbuilt: 'xformers-mismatch' } },
   {
     voice: /\btriton\b/i,
-    kinds: { arch: 'triton-old', mismatch: 'triton-old', absent: 'triton-missing', compile: 'kernel-source' },
+    kinds: { arch: 'triton-old', mismatch: 'triton-old', compile: 'kernel-source' },
   },
   {
     voice: /\bcupy\w*/i,
@@ -112,13 +112,15 @@ const SPEAKERS: readonly Speaker[] = [
     },
   },
   {
-    voice: /\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn/i,
+    voice: /^(?!.*DispatchKey).*\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn/i,
     kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none', absent: 'xpu-none' },
     otherwise: 'xpu-failed',
   },
   {
-    voice: /\bMPS\b|\bMPSGraph|\bMTL\w+|ggml_metal|\bMetal\b/,
-    kinds: { memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
+    voice:
+      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray)|\bMTL\w+|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|')/,
+    kinds: { crash: 'native-crash', memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
+    otherwise: 'mps-failed',
   },
   {
     voice:
@@ -129,7 +131,7 @@ const SPEAKERS: readonly Speaker[] = [
   {
     voice: /\bvulkan|\bVK_\w+|\bvk[A-Z]\w+/,
     kinds: { crash: 'native-crash', memory: 'oom', lost: 'device-lost' },
-    otherwise: 'vulkan-driver',
+    otherwise: 'vulkan-failed',
   },
   {
     voice: /\bopencl\b|\bpyopencl\b|\bCL_\w+/i,
@@ -140,6 +142,22 @@ const SPEAKERS: readonly Speaker[] = [
     voice: /\b(?:nccl|rccl)\w*|ProcessGroupNCCL|\bc10d\b|torch\.distributed/i,
     kinds: { timeout: 'nccl-timeout', network: 'nccl-network', symbol: 'nvjitlink-symbol' },
     otherwise: 'nccl',
+  },
+  {
+    voice: /(?<![\\/.-])\bzluda\w*/i,
+    kinds: { crash: 'native-crash', memory: 'oom' },
+    otherwise: 'zluda',
+  },
+  {
+    voice:
+      /\blibGL\b|\blibEGL\b|\bGLX\w*|\bEGL(?:_\w+| \w+)?\b|\beglInit\w+|\bOpenGL\b|\bGLError\b|\bGLFW\b|\bGL context\b|MESA-LOADER|_dri\.so\b/,
+    kinds: { crash: 'native-crash', memory: 'oom' },
+    otherwise: 'gl-driver',
+  },
+  {
+    voice: /\b(?:rmm|cudf|cuml|cugraph|raft)\b|\bRMM_\w+|\bRMM\b/,
+    kinds: { crash: 'native-crash', memory: 'oom', absent: 'extension-missing' },
+    otherwise: 'cuda-failed',
   },
   {
     voice:

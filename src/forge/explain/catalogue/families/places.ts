@@ -1,7 +1,7 @@
 // Where a program runs: kernel modules, driver packages, containers, Kubernetes, WSL.
 
 import type { Family } from './types.ts';
-import { FAILED } from './words.ts';
+import { FAILED, FAULT } from './words.ts';
 
 /** Kubernetes has words of its own for a pod that does not run. */
 const K8S = new RegExp(
@@ -13,7 +13,7 @@ export const places: readonly Family[] = [
   {
     code: 'dkms-build',
     subject:
-      /\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
+      /\bdkms\b[^\n]*(?:nvidia|amdgpu)|(?:nvidia|amdgpu)[^\n]*\bdkms\b|\bakmods?\b|\bkmods?\b|nvidia-kmod|\bnvidia[\w-]*\.service|==> ERROR: module not found: '?nvidia|kernel[- ](?:headers|devel|source)|\/lib\/modules\/\S+\/(?:build|source)|nvidia-installer|linux-headers/i,
     trouble: /fail|error|not (?:be )?found|bad exit|missing|no such file|unable|could not/i,
   },
   {
@@ -38,7 +38,7 @@ export const places: readonly Family[] = [
   {
     code: 'k8s-gpu',
     subject:
-      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device-plugin|container)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin)/i,
+      /If this is a GPU node|\b(?:pod|kubelet|daemonset|gpu-operator|device-plugin)\b[^\n]*\b(?:nvidia|gpu)|\b(?:nvidia|gpu)[\w-]*(?:daemonset|operator|plugin)/i,
     trouble: K8S,
   },
   {
@@ -47,9 +47,9 @@ export const places: readonly Family[] = [
     trouble: FAILED,
   },
   {
-    code: 'docker-gpu',
-    subject: /\b(?:docker|podman|containerd|OCI)\b[^\n]*\b(?:gpus?|nvidia|cdi)\b/i,
-    trouble: FAILED,
+    code: 'docker-nvidia-cli',
+    subject: /\b(?:docker|podman|containerd|OCI|runc)\b[^\n]*\b(?:gpus?|nvidia|cdi)\b/i,
+    trouble: FAULT,
   },
   {
     code: 'wsl-lib',

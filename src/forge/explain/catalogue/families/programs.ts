@@ -7,11 +7,12 @@ export const programs: readonly Family[] = [
   {
     code: 'ort-provider',
     subject: /onnxruntime|ONNXRuntime|ExecutionProvider/,
-    trouble: /\b(?:provider|cuda|tensorrt|gpu)\b[^\n]*\b(?:fail\w*|error|not|unable)/i,
+    trouble:
+      /\b(?:provider|cuda|tensorrt|gpu)\b[^\n]*\b(?:fail\w*|error|not|unable)|\bPlease install\b[^\n]*\b(?:TensorRT|CUDA|cuDNN)\b/i,
   },
   {
     code: 'tensorrt-engine',
-    subject: /\bTRT\b|tensorrt|nvinfer|NvDsInfer|NVDSINFER|trtexec|cuda ?engine/i,
+    subject: /^(?!.*onnxruntime).*(?:\bTRT\b|tensorrt|nvinfer|NvDsInfer|trtexec|cuda ?engine)/i,
     trouble: /\[E\]|\b(?:error|fail\w*|mismatch\w*|not compatible|incompatible|assertion)\b|_FAILED\b/i,
   },
   { code: 'cupy-broken', subject: /cupy/i, trouble: ABSENT },
@@ -23,13 +24,14 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'xla-failed',
-    subject: /\bXLA\b|xla_extension|(?:Xla|Jax)RuntimeError|\bHLO\b|\bxla\/|xla\.gpu|XlaModule/,
+    subject: /(?<!HIP, )\bXLA\b(?!, )|xla_extension|(?:Xla|Jax)RuntimeError|\bHLO\b|\bxla\/|xla\.gpu|XlaModule/,
     trouble: /\b(?:errors?|fail\w*|exception|aborted|fatal|invalid|raised)\b|Error\b|RET_CHECK/i,
   },
   {
     code: 'tf-no-gpu',
     subject: /tensorflow[^\n]*\b(?:gpu|cuda)/i,
-    trouble: /\b(?:unable|cannot|could not|couldn't|failed|not be used|no gpu)\b/i,
+    trouble:
+      /not be used|\bno gpus?\b|\b(?:unable|cannot|could not|couldn't|failed|not|n't)\b[^\n]{0,24}\b(?:find|found|detect\w*|see|use|using|recogni[sz]e\w*|access|work\w*)\b/i,
   },
   {
     code: 'vllm-memory',
@@ -51,7 +53,12 @@ export const programs: readonly Family[] = [
   {
     code: 'gguf-file',
     subject: /gguf|llama_model|llama_load/i,
-    trouble: /\b(?:fail\w*|invalid|error|corrupt\w*|unable)\b/i,
+    trouble: /\binvalid(?! argument)\b|\bcorrupt\w*|fail\w* to (?:open|read)|no such file|not a (?:valid )?gguf/i,
+  },
+  {
+    code: 'llama-failed',
+    subject: /^(?!.*(?:invalid|unknown) argument).*(?:gguf|llama_model|llama_load)/i,
+    trouble: /\b(?:fail\w*|error|unable)\b/i,
   },
   {
     code: 'ollama-no-gpu',
@@ -63,7 +70,11 @@ export const programs: readonly Family[] = [
     subject: /offload[^\n]*layers\.(?:real|offload)=0\b|\bollama\b[^\n]*\bgpu\b|\/runners\/cpu\w*\//i,
     trouble: /layers\.\w+=0\b|\b(?:not|no|without|fail\w*|cpu)\b|runners\/cpu/i,
   },
-  { code: 'oom', subject: /\bOOMed\b|\bOOM\b|out_of_memory|(?<!java\.lang\.)OutOfMemory/, trouble: /OOM|memory/i },
+  {
+    code: 'oom',
+    subject: /\bOOMed\b|\bOOM\b(?! killer)|out_of_memory|(?<!java\.lang\.)OutOfMemory/,
+    trouble: /OOM|memory/i,
+  },
   {
     code: 'oom',
     subject:
@@ -77,7 +88,7 @@ export const programs: readonly Family[] = [
   },
   {
     code: 'no-matching-dist',
-    subject: /\.whl\b|\bwheels?\b|\bindex-url\b/i,
+    subject: /^(?!.*building from source).*(?:\.whl\b|\bwheels?\b|\bindex-url\b)/i,
     trouble:
       /\b404\b|\bnot (?:found|a supported wheel)|no (?:matching|compatible)|\bunsatisfiable\b|tags match|no wheels? (?:is |are )?available|matching Python ABI/i,
   },
@@ -124,10 +135,17 @@ export const programs: readonly Family[] = [
       /not linked|(?:not|isn't|improperly|incorrectly) (?:properly |correctly )?installed|installation (?:is )?(?:broken|invalid|incomplete|not found)/i,
   },
   {
+    code: 'driver-install',
+    subject:
+      /\b(?:cuda|nvidia|amdgpu|graphics) (?:\w+ )?(?:drivers?|toolkit)?\b[^\n]*\binstall\w*|\binstall\w*\b[^\n]*\b(?:cuda|nvidia|amdgpu|graphics) (?:drivers?|toolkit)/i,
+    trouble:
+      /\b(?:installation|installer|install|installing)\b[^\n]{0,40}\b(?:failed|aborted|not (?:successful|complete\w*))\b|\b(?:failed|unable) to install\b/i,
+  },
+  {
     code: 'driver-missing',
     subject: /driver and runtime versions|(?:cuda|nvidia|gpu|display|graphics) drivers?\b|\bCUEW\b/i,
     trouble:
-      /\b(?:error getting|not found|cannot|could not|failed|unable|not functional|missing|not installed|not loaded)\b|\bno\b[^\n]*\bdrivers? (?:was |were )?(?:found|detected|installed|available)/i,
+      /\b(?:error getting|not found|not functional|missing|not installed|not loaded|could not be (?:found|loaded)|initialization failed|check that you have installed)\b|\bno\b[^\n]*\bdrivers? (?:was |were )?(?:found|detected|installed|available)/i,
   },
   {
     code: 'cuda-failed',
