@@ -37,11 +37,7 @@ const oneOf = (names: readonly (string | number)[]) => ({
 
 const kinds = kindTable({
   ...layerKinds,
-  env: {
-    is: (v: unknown) =>
-      isObject(v) && Object.values(v as object).every((t) => t === undefined || typeof t === 'string'),
-    words: 'an object of texts such as process.env',
-  },
+  env: layerKinds.environment,
   ports: having('what nodePorts() returned', 'files', 'processes', 'env'),
   world: having('what nodeWorld() returned', 'ports', 'reach'),
   store: having('a cache: ports.cache', 'folder', 'list'),
