@@ -42,7 +42,7 @@ function lastWritten(line: string): string {
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|not compiled with retpoline|taints kernel|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =
@@ -50,7 +50,7 @@ export const NOTICE =
 
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER =
-  /^\s*(?:\w+\.)*(?:Type|Key|Index|Attribute|Name|UnboundLocal|ZeroDivision|Recursion|JSONDecode|Syntax|Indentation)Error\b/;
+  /^\s*(?:\w+\.)*(?:Type|Key|Index|Attribute|Name|UnboundLocal|ZeroDivision|Recursion|JSONDecode|Syntax|Indentation)Error\b|\berror: (?:argument |unrecognized arguments|the following arguments are required|invalid choice)/;
 
 /** Words of which every message in the catalogue has one. Without them a line is ordinary output. */
 const TELLING =

@@ -100,6 +100,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The extension is built with another CUDA than torch',
     patterns: [
+      phrase(/\bUnsupported (?:cuda|CUDA)(?: toolkit)? version\b/),
       capture(
         /detected CUDA version \((?<nvcc>[\d.]+)\)\s+mismatches the version that was used to compile\s+PyTorch \((?<wanted>[\d.]+)\)/i,
       ),
@@ -170,7 +171,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/nvcc fatal\s*:[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
       capture(/unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
-      phrase(/unsupported GNU version!/i),
+      phrase(/unsupported GNU version!|No supported gcc\/g\+\+ host compiler found/i),
       phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
       capture(
         /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
@@ -374,7 +375,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       capture(
         /Unable to (?:JIT load|pre-compile) (?:the )?(?<op>\w+)/i,
-        /deepspeed|op_builder|hardware\/software|async_io|DS_/i,
+        /deepspeed|op_builder|hardware\/software|async_io|DS_|(?:cpu|fused)_(?:adam|lamb|lion)|_attn\b|transformer\w*/i,
       ),
       capture(/'(?<op>DeepSpeed\w*Adam|CPUAdam|FusedAdam)' object has no attribute 'ds_opt_adam\w*'/i),
       capture(/No module named 'deepspeed\.ops\.[\w.]+'/),

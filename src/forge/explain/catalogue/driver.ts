@@ -142,7 +142,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'critical',
     title: 'The driver cannot start the GPU, or lost it',
     patterns: [
-      phrase(/GPU is lost\b|GPU has fallen off the bus/i),
+      phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),
