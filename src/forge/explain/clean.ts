@@ -46,7 +46,7 @@ export const RECORD =
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =
-  /\byou can ignore this (?:warning|message)\b|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
+  /\byou can ignore this (?:warning|message)\b|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
 
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER =

@@ -185,6 +185,7 @@ export const kernelClasses: readonly ErrorClass[] = [
       symptom(
         /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError|OPTIX_ERROR_[A-Z_]+)\b[^\n]{0,120}/,
       ),
+      symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
     ],
     unless: /\bcudaError_?t\b|cudaErrorSuccess|CUDA kernel errors might be/,
     cause: ({ got }) =>

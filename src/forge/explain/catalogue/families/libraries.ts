@@ -14,6 +14,11 @@ export const libraries: readonly Family[] = [
   { code: 'amdgpu-old', subject: /\blib(?:amdhip|hip|hsa|roc|MIOpen|rccl)\w*\.so/i, trouble: ABSENT },
   {
     code: 'xpu-none',
+    subject: /\blibze_\w+|\bze_loader|level[ _-]zero (?:loader|driver)|intel gpu driver|\bintel-ext-pt\w*|\blibsycl/i,
+    trouble: ABSENT,
+  },
+  {
+    code: 'xpu-none',
     subject: /^(?!.*(?:DispatchKey|these backends)).*\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,
     trouble: /\b(?:zero|no|none|not found|unavailable|is 0)\b/i,
   },

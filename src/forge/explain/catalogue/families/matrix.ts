@@ -123,7 +123,7 @@ const SPEAKERS: readonly Speaker[] = [
   {
     voice:
       /^(?!.*DispatchKey).*\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn|\bze_(?:result|init|driver|intel|loader)\w*|\bzes?(?:Init|Driver|Device|Context|Module|Kernel|Command|Mem)\w+|\bZES?_(?:RESULT|LOADER|ENABLE)\w*|\blibze_\w+|\blib(?:sycl|ur_adapter|pi_level)\w*|\bocloc\b|\bintel[-_]ext(?:ension)?[-_](?:pt|for)\w*/i,
-    kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none', absent: 'xpu-none' },
+    kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none' },
     otherwise: 'xpu-failed',
   },
   {
