@@ -3,6 +3,7 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
+import { notMade } from '../base/arguments.ts';
 import { checked, checkMethods } from '../base/signatures.ts';
 import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
 import { Autosave, type AutosaveOptions } from './autosave.ts';
@@ -63,12 +64,26 @@ export class Field implements AsyncDisposable {
   readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'settings', 'error'], 'field.on');
 
   /** @internal Use `createField`. */
-  constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
+  constructor(
+    rt: Runtime,
+    options: ResolvedField,
+    choice: DeviceChoice = notMade('Field', 'await createField(options)'),
+    ownsRuntime = false,
+  ) {
     this.runtime = rt;
     this.choice = choice;
     this.#ownsRuntime = ownsRuntime;
     this.#sync = rt.device(choice.device).caps.syncRead;
     this.#body = new FieldBody(rt, choice.device, options);
+  }
+
+  toString(): string {
+    const { edges, model } = this.options.shape;
+    return `Field(${edges.join(' × ')} cells, model ${model}, on ${this.device})`;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
   }
 
   /** What it was made with; `settings` as they are now. */
