@@ -6,7 +6,7 @@
 
 import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone, fewestLoads, type Together, together } from '../../../kernel/together.ts';
+import { alone, fewestLoads, outerFirst, type Together, together } from '../../../kernel/together.ts';
 import { manyAccumulators, mostElements, planReduction } from './plan.ts';
 import type { Target } from './target.ts';
 
@@ -50,7 +50,7 @@ function elementwise(kernel: Kernel, target: Target): Together | null {
   const second = fewestLoads(first, allowed(first, 8), undefined, mostOfMore);
   const most = all * elementBytes <= cacheBytes ? 32 : 16;
   const third = second && fewestLoads(second, allowed(second, most));
-  return inTurn(third ?? second ?? first);
+  return outerFirst(third ?? second ?? first);
 }
 
 function reducing(kernel: Kernel, target: Target): Together | null {
@@ -78,7 +78,7 @@ function partOfRows(kernel: Kernel, rows: number): Together | null {
     // Along two axes: the first leaves room for the second.
     const first = fewestLoads(alone(kernel), (_, count) => 2 * count <= most, undefined, mostOfMore);
     const second = first && fewestLoads(first, (_, count) => first.count * count <= most, undefined, mostOfMore);
-    if (second?.count === most) return inTurn(second);
+    if (second?.count === most) return outerFirst(second);
     if (!first && vector === 4) return severalRows(kernel, rows * threads);
   }
   return null;
@@ -90,10 +90,4 @@ function severalRows(kernel: Kernel, threads: number): Together | null {
   const many = accumulators.length >= manyAccumulators && accumulators.length * rowsTogether <= mostStates;
   const fits = axis >= 0 && space[axis]! % rowsTogether === 0 && threads / rowsTogether >= leastOfMore;
   return many && fits ? together(alone(kernel), axis, rowsTogether) : null;
-}
-
-/** The same neighbours, those along outer axes first: what the next ones along inner axes share is still in registers then. */
-function inTurn({ origin, steps }: Together): Together {
-  const ordered = [...steps].sort((a, b) => a.axis - b.axis);
-  return ordered.reduce((near, { axis, count }) => together(near, axis, count), alone(origin));
 }
