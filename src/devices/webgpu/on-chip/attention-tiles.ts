@@ -73,9 +73,8 @@ const tiles = (threads: number, across: number, rows: number, fours = 1): Attent
 
 /** From the fastest on. */
 export const attentionChoices: readonly AttentionTiles[] = [
-  tiles(256, 8, 4),
-  tiles(128, 8, 4),
   tiles(256, 4, 4),
+  tiles(128, 8, 4),
   tiles(64, 8, 4),
   tiles(64, 4, 4),
   tiles(64, 4, 2),
