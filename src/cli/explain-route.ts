@@ -1,7 +1,7 @@
 // gpuforge explain-route OP SIZE
 
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { type OperationType, operationTypes } from '../governor/routing/types.ts';
+import type { OperationType } from '../index.ts';
 
 export interface ExplainRouteFlags {
   readonly at?: string;
@@ -10,6 +10,20 @@ export interface ExplainRouteFlags {
   readonly json?: boolean;
   readonly color?: boolean;
 }
+
+/** Written out, so that help and completions load no router. */
+const operations: Readonly<Record<OperationType, true>> = {
+  matrix_multiply: true,
+  matrix_add: true,
+  element_wise: true,
+  reduction: true,
+  transform: true,
+  graph_algorithm: true,
+  random_generation: true,
+  lattice_creation: true,
+  path_finding: true,
+  unknown: true,
+};
 
 const examples = `
 SIZE counts elements (of one operand for a matrix product); 1M, 64k and 2^20 work.
@@ -24,7 +38,7 @@ export function register(program: Command): void {
   program
     .command('explain-route')
     .description('where an operation of some size would run, and why there')
-    .addArgument(new Argument('<op>', 'the operation').choices(operationTypes))
+    .addArgument(new Argument('<op>', 'the operation').choices(Object.keys(operations)))
     .argument('<size>', 'how many elements', elements)
     .option('--at <device>', 'where the data is (default: host memory)')
     .option('--wanted <place>', 'where the result is needed: host or a device (default: nobody knows)')

@@ -4,6 +4,7 @@
 // quarantine, probes in the background and the return of a device are the runtime's; here they become the facade's events and
 // the answer to the question what runs the next operation.
 
+import { notMade } from '../base/arguments.ts';
 import { checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
@@ -97,7 +98,7 @@ export class DeviceManager implements MonitorSource {
     return new DeviceManager(deps);
   }
 
-  private constructor(deps: DeviceManagerDeps) {
+  private constructor(deps: DeviceManagerDeps = notMade('DeviceManager', 'DeviceManager.create()')) {
     this.#deps = deps;
     this.clock = deps.clock ?? systemClock;
     this.timeline = new Timeline(this.clock);

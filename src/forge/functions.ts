@@ -37,6 +37,7 @@ const oneOf = (names: readonly (string | number)[]) => ({
 
 const kinds = kindTable({
   ...layerKinds,
+  env: layerKinds.environment,
   ports: having('what nodePorts() returned', 'files', 'processes', 'env'),
   world: having('what nodeWorld() returned', 'ports', 'reach'),
   store: having('a cache: ports.cache', 'folder', 'list'),
@@ -136,7 +137,7 @@ export const explain = checked(
 /** The machine as this process sees it: what `detect` reads. */
 export const nodePorts = checked(
   'nodePorts',
-  "options:{nvmlChild:text,isolation:'child'|'none',cacheFolder:text,env:plain}?",
+  "options:{nvmlChild:text,isolation:'child'|'none',cacheFolder:text,env:env}?",
   ports.nodePorts,
   kinds,
 );

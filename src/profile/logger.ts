@@ -1,5 +1,6 @@
 // The newest 1000 metric records and what they come to: means, medians, percentiles, extremes per numeric field.
 
+import { notMade } from '../base/arguments.ts';
 import { layerKinds } from '../base/layer-kinds.ts';
 import { checkMethods } from '../base/signatures.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -64,7 +65,7 @@ export class PerformanceLogger {
     return new PerformanceLogger(deps);
   }
 
-  private constructor(deps: LoggerDeps) {
+  private constructor(deps: LoggerDeps = notMade('PerformanceLogger', 'PerformanceLogger.create()')) {
     this.#clock = deps.clock ?? systemClock;
     this.#capacity = deps.capacity ?? 1000;
   }

@@ -3,6 +3,7 @@
 // Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
 // made by the million.
 
+import { notMade } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
@@ -56,7 +57,7 @@ export abstract class TensorCore<D extends DType = DType> {
   guard: object | null = null;
 
   /** @internal Tensors are made by a runtime: `rt.tensor(…)`. */
-  constructor(host: TensorHost, node: Node) {
+  constructor(host: TensorHost, node: Node = notMade('Tensor', 'rt.tensor(data)')) {
     this.#host = host;
     this.#node = node;
     addHandle(node);

@@ -2,13 +2,15 @@
 //
 // The user's own modules are passed in, so there is one copy of TF.js's core, whichever package brought it.
 
-import { checkMethods } from '../base/signatures.ts';
+import { notMade } from '../base/arguments.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
   argumentKinds,
   createRuntime,
   type Runtime,
   type RuntimeOptions,
+  runtimeOptions,
   type Stats,
   type Tensor,
 } from '../index.ts';
@@ -63,7 +65,11 @@ export class TfjsBackend {
   readonly #current: () => ForgeBackend | null;
 
   /** @internal Use `registerBackend`. */
-  constructor(session: Session, owned: boolean, current: () => ForgeBackend | null) {
+  constructor(
+    session: Session,
+    owned: boolean,
+    current: () => ForgeBackend | null = notMade('TfjsBackend', 'await registerBackend(tf, { cpu })'),
+  ) {
     this.name = session.name;
     this.#session = session;
     this.#owned = owned;
@@ -162,7 +168,20 @@ const registered = new WeakMap<object, Map<string, Registered>>();
  * await tf.setBackend('gpuforge');
  * ```
  */
-export async function registerBackend(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
+export const registerBackend: (tf: Tf, options?: BackendOptions) => Promise<TfjsBackend> = checked(
+  'registerBackend',
+  `async tf:own options:{cpu:cpu,runtime:runtime|{devices:device[],${runtimeOptions}},name:own,priority:number,flush:{auto:flag,results:number,assigns:number},precision:own}?`,
+  register,
+  {
+    ...argumentKinds,
+    cpu: {
+      is: (v: unknown) => argumentKinds.object.is(v) && 'MathBackendCPU' in (v as object),
+      words: "all of the CPU backend: import * as cpu from '@tensorflow/tfjs-backend-cpu'",
+    },
+  },
+);
+
+async function register(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
   checkCore(tf);
   const { cpu, name = 'gpuforge', priority = 10, precision = 'f32' } = options;
   checkName(name);

@@ -78,6 +78,7 @@ export function makeCalls(
   modules: readonly string[],
   count: number,
 ): Surface {
+  const instances = Object.keys(types).filter((name) => name !== 'rt' && !modules.includes(name));
   const prelude = Object.entries(types)
     .map(([name, type]) => `declare const ${name}: ${type};`)
     .join('\n');
@@ -92,6 +93,7 @@ export function makeCalls(
     modules,
     targets,
     values: kinds,
+    fitting: instances,
     leftOut,
     count: Math.ceil(count * 1.4),
     roll: dice(seed),

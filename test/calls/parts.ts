@@ -110,7 +110,7 @@ export const parts: readonly Part[] = [
     ],
     functions: [...functionsOf('gpuforge'), 'raw', 'clean'],
     // Protocols of the language: a promise, a text.
-    leftOut: ['rt.mark().then', 'rt.explain(rt.tensor([1])).toString'],
+    leftOut: ['rt.mark().then', 'toString'],
   },
   { part: 'io', targets: [], functions: functionsOf('io') },
   { part: 'devices', targets: [], functions: functionsOf('devices') },
@@ -192,6 +192,8 @@ export async function openParts(): Promise<Opened> {
   const brain = ends(await field.createField({ runtime: rt, device: 'cpu', resolution: 4, sensorDim: 4 }), (f) =>
     f.dispose(),
   );
+  const ports = forge.nodePorts({ cacheFolder: folder });
+  const detection = await forge.detect(ports, { tier: 0, cache: false });
   const gpu = ends(compute.GPUCompute.create(), (g) => g.dispose());
   const profiler = new profile.Profiler();
   const transport = ends(batch.localTransport(), (t) => t.close());
@@ -289,6 +291,16 @@ export async function openParts(): Promise<Opened> {
       type('tfjs', 'TfjsBackend'),
     ],
     gpu: [gpu, type('compute', 'GPUCompute')],
+    tf: [tf, "typeof import('@tensorflow/tfjs-core')"],
+    tfCpu: [cpu, "typeof import('@tensorflow/tfjs-backend-cpu')"],
+    ports: [ports, type('forge', 'Ports')],
+    world: [forge.nodeWorld(ports), type('forge', 'World')],
+    detection: [detection, type('forge', 'Detection')],
+    machine: [detection.machine, type('forge', 'Machine')],
+    tables: [forge.loadTables().tables, type('forge', 'Tables')],
+    profiles: [forge.allProfiles(forge.loadTables().tables), `ReturnType<typeof forge.allProfiles>`],
+    profileFile: [profiler.toProfile(), type('profile', 'ProfileFile')],
+    cpuDevice: [rt.device('cpu'), type('gpuforge', 'Device')],
   };
   const modules = Object.entries(entries).map(
     ([name, { module, file }]) => [name, [module, `typeof import('../../src/${file}')`]] as const,

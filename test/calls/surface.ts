@@ -42,6 +42,8 @@ export interface SurfaceOptions {
   readonly modules: readonly string[];
   /** Expressions of values, of all kinds. */
   readonly values: readonly string[];
+  /** More of them, which are given only where they fit. */
+  readonly fitting: readonly string[];
   /** Methods that are not called, by name or as `target.method`. */
   readonly leftOut: readonly string[];
   readonly count: number;
@@ -100,11 +102,12 @@ export interface Surface {
 
 export function wrongCalls(options: SurfaceOptions): Surface {
   const { prelude, targets, values, roll } = options;
+  const all = [...values, ...options.fitting];
   const declared = [
     prelude,
     ...options.modules.map((name) => `const m_${name} = ${name};`),
     ...targets.map((t, i) => `const t${i} = ${t.expression};`),
-    ...values.map((v, i) => `const v${i} = ${v};`),
+    ...all.map((v, i) => `const v${i} = ${v};`),
   ].join('\n');
   const first = programOf(declared);
   const checker = first.getTypeChecker();
@@ -120,7 +123,7 @@ export function wrongCalls(options: SurfaceOptions): Surface {
 
   const fits = (type: ts.Type): string[] => {
     const wanted = checker.getBaseConstraintOfType(type) ?? type;
-    return values.filter((_, i) => checker.isTypeAssignableTo(typeOf.get(`v${i}`)!, wanted));
+    return all.filter((_, i) => checker.isTypeAssignableTo(typeOf.get(`v${i}`)!, wanted));
   };
   const parameterOf = (symbol: ts.Symbol): Parameter => {
     const declaration = symbol.valueDeclaration as ts.ParameterDeclaration | undefined;

@@ -36,7 +36,8 @@ it('tells a failure as JSON where JSON was asked for, whatever the command', () 
   const fails = [
     { args: ['profile', 'show', 'no-such-file'], code: 'NO_FILE' },
     { args: ['lattice', 'path', 'a', '5'], code: 'BAD_NUMBER' },
-    { args: ['field', 'bench', '--cycles', 'many'], code: /./ },
+    { args: ['field', 'bench', '--cycles', 'many'], code: 'BAD_NUMBER' },
+    { args: ['stats', '--watch', 'often'], code: 'BAD_NUMBER' },
     { args: ['jobs', 'show'], code: 'NO_ID' },
     { args: ['explain'], code: 'FORGE_NO_TEXT' },
   ];

@@ -1,6 +1,6 @@
 // What servers, clients and senders of fields take. How signatures are written: base/signatures.ts.
 
-import { fieldKinds } from '../signatures.ts';
+import { fieldKinds, fieldSettings } from '../signatures.ts';
 
 const isObject = fieldKinds.object.is;
 
@@ -20,8 +20,7 @@ export const wireKinds = {
   },
 };
 
-export const serveSignature =
-  'async options:{port:port,host:text,token:text,field:plain,shared:fields,hz:number,receiveMs:number,connections:number}?';
+export const serveSignature = `async options:{port:port,host:text,token:text,field:{${fieldSettings}},shared:fields,hz:number,receiveMs:number,connections:number}?`;
 export const serverSignatures: Readonly<Record<string, string>> = { view: '', close: 'async' };
 
 export const clientMakers: Readonly<Record<string, string>> = {
@@ -38,7 +37,7 @@ export const telemetrySignature = 'async server:server options:{port:port}?';
 export const answerSignature = 'server:server path:text';
 
 export const receiveSignature =
-  "async options:{sensors:number!,port:port,host:text,from:text[],staleMs:number,onStale:'hold'|'zero'|'stop'}";
+  'async options:{sensors:number!,port:port,host:text,from:text[],staleMs:number,onStale:own}';
 export const streamSignatures: Readonly<Record<string, string>> = { source: '', close: 'async' };
 export const senderOptions = 'options:{port:port,host:text}?';
 export const senderSignatures: Readonly<Record<string, string>> = { send: 'async values:arrayLike', close: 'async' };

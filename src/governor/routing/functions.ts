@@ -1,5 +1,6 @@
 // The functions of `gpuforge/routing`, with checks of what they are given. The library itself calls them without.
 
+import { layerKinds } from '../../base/layer-kinds.ts';
 import { checked, checkMethods, kindTable, plainKinds } from '../../base/signatures.ts';
 import * as curve from './curve.ts';
 import * as disk from './disk-store.ts';
@@ -28,11 +29,7 @@ const kinds = kindTable({
     is: (v: unknown) => isObject(v) && 'profile' in (v as object) && 'learned' in (v as object),
     words: '{ profile, learned, measuredAt }',
   },
-  env: {
-    is: (v: unknown) =>
-      routingKinds.settings!.is(v) && Object.values(v as object).every((t) => t === undefined || typeof t === 'string'),
-    words: 'an object of texts such as process.env',
-  },
+  env: layerKinds.environment,
   curve: { is: having('x', 'y'), words: 'a curve of a profile: { x, y }' },
   step: { is: having('kind', 'estimate'), words: 'a kernel or a routine', many: 'kernels and routines' },
   named: {
