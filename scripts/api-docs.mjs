@@ -56,6 +56,7 @@ const headings = {
   Network: 'Convolution, pooling, softmax',
   Dynamic: 'Results whose size depends on values',
   Segments: 'Segments and histograms',
+  Transforms: 'Fourier transforms',
   TensorMaking: 'Making tensors',
   Runtime: 'Running, compiling, devices',
   Random: 'Distributions',
