@@ -74,3 +74,4 @@ export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';
 export { Tensor } from './tensor/tensor.ts';
+export type { Complex, ComplexFourierOptions, FourierOptions } from './tensor/transforms.ts';

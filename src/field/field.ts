@@ -13,7 +13,6 @@ import type { DeviceChoice } from './device.ts';
 import { FieldBusyError, FieldConfigError } from './errors.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { type CheckedInput, checkInput } from './input.ts';
-import { totalChannels } from './layout.ts';
 import { type LoopOptions, type LoopReport, type LoopTick, runLoop } from './loop.ts';
 import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
 import type { FieldOptions, ResolvedField } from './options.ts';
@@ -25,10 +24,12 @@ import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
 import { changeSettings, type FieldSettings, settingNames } from './settings.ts';
 import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
+import { sliceOf } from './slice.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
 import { echoPlanes, type FieldState } from './state.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
+import { Turn } from './turns.ts';
 
 export type { StepResult } from './result.ts';
 
@@ -56,7 +57,7 @@ export class Field implements AsyncDisposable {
   readonly #body: FieldBody;
   /** The device is read without waiting for a turn of the event loop. */
   readonly #sync: boolean;
-  #turn: Promise<unknown> | null = null;
+  readonly #turn = new Turn();
   #autosave: Autosave | null = null;
   #disposed = false;
   #ended: Promise<void> | null = null;
@@ -114,13 +115,13 @@ export class Field implements AsyncDisposable {
 
   /** One cycle: sensor values in, optionally with a reward behind them; motors and state out. */
   async step(input: FieldInput): Promise<StepResult> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('step');
     const checked = this.#checked(input, 'step');
     // Where a read need not wait for a turn of the event loop, the promise is fulfilled at once.
     const [result] = this.#sync
       ? cycleSync([this.#body], [checked], 'step')
-      : await this.#exclusive([this], () => cycleLater([this.#body], [checked], 'step'));
+      : await Turn.takeAll([this.#turn], () => cycleLater([this.#body], [checked], 'step'));
     return this.#done(checked, result!);
   }
 
@@ -128,7 +129,7 @@ export class Field implements AsyncDisposable {
   stepSync(input: FieldInput): StepResult {
     this.#check('stepSync');
     const where = 'stepSync';
-    if (this.#turn)
+    if (this.#turn.running)
       throw new FieldBusyError({ where, problem: 'another cycle of this field is under way', fix: 'Await it first.' });
     if (!this.#sync)
       throw new FieldConfigError({
@@ -148,13 +149,14 @@ export class Field implements AsyncDisposable {
     const bodies = fields.map((f) => f.#body);
     checkAlike(bodies, inputs.length, where);
     if (!first) return [];
-    for (let busy = fields.find((f) => f.#turn); busy; busy = fields.find((f) => f.#turn)) await busy.#turn;
+    const turns = fields.map((f) => f.#turn);
+    for (let busy = Turn.busy(turns); busy; busy = Turn.busy(turns)) await busy;
     for (const f of fields) f.#check(where);
     const checked = inputs.map((input, i) => fields[i]!.#checked(input, where));
     share(bodies);
     const results = first.#sync
       ? cycleSync(bodies, checked, where)
-      : await first.#exclusive(fields, () => cycleLater(bodies, checked, where));
+      : await Turn.takeAll(turns, () => cycleLater(bodies, checked, where));
     return fields.map((f, i) => f.#done(checked[i]!, results[i]!));
   }
 
@@ -173,7 +175,7 @@ export class Field implements AsyncDisposable {
    * refused.
    */
   async configure(changes: Partial<FieldSettings>): Promise<FieldSettings> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('configure');
     const before = this.options.settings;
     const settings = changeSettings(before, changes, this.options.shape.model, 'configure');
@@ -207,7 +209,7 @@ export class Field implements AsyncDisposable {
 
   /** The next sensor vector, as far as it can be told; null where nothing was trained. */
   async predict(): Promise<Float32Array | null> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('predict');
     const { predicted } = this.#body;
     return predicted ? Float32Array.from(predicted) : null;
@@ -215,25 +217,9 @@ export class Field implements AsyncDisposable {
 
   /** Values of one channel on a slice across an axis: row-major over the other two axes. */
   async slice(axis: 0 | 1 | 2, index: number, channel: number): Promise<Float32Array> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('slice');
-    const { edges, layout } = this.options.shape;
-    const within = (v: number, n: number): boolean => Number.isSafeInteger(v) && v >= 0 && v < n;
-    if (!within(axis, 3) || !within(index, edges[axis]!) || !within(channel, totalChannels(layout)))
-      throw new FieldConfigError({
-        where: 'slice',
-        problem: `there is no slice ${String(index)} across axis ${String(axis)} of channel ${String(channel)}`,
-        fix: `Axes are 0, 1, 2 with ${edges.join(', ')} cells; channels go from 0 to ${totalChannels(layout) - 1}.`,
-      });
-    using part = this.runtime.scope({ device: this.device }, () => {
-      const at = [0, 1, 2].map((a) => (a === axis ? ([index, index + 1] as const) : null));
-      const range = [channel, channel + 1] as const;
-      return this.tensors
-        .field!.slice([null, ...at, range])
-        .cast('f32')
-        .compute();
-    });
-    return (await part.data()) as Float32Array;
+    return sliceOf(this.#body, axis, index, channel);
   }
 
   /**
@@ -253,14 +239,14 @@ export class Field implements AsyncDisposable {
 
   /** Everything the field is, between two cycles. Cycles may go on while the bytes are read. */
   async snapshot(): Promise<FieldSnapshot> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('snapshot');
     return takeSnapshot(this.#body);
   }
 
   /** Takes over a snapshot of a field of the same sizes; on an error the field stays as it is. */
   async restore(snapshot: FieldSnapshot): Promise<void> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('restore');
     restoreSnapshot(this.#body, snapshot);
   }
@@ -277,7 +263,7 @@ export class Field implements AsyncDisposable {
   }
 
   async #write(file: string): Promise<void> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     await writeFile(file, encodeSnapshot(await takeSnapshot(this.#body)));
   }
 
@@ -290,7 +276,7 @@ export class Field implements AsyncDisposable {
 
   /** Starts anew, by default from the same seed. What was trained stays. */
   async reset(seed = this.seed): Promise<void> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('reset');
     this.#body.reset(seed);
   }
@@ -307,7 +293,7 @@ export class Field implements AsyncDisposable {
 
   async #end(): Promise<void> {
     this.#disposed = true;
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     await this.#autosave?.end(this.cycle);
     this.#autosave = null;
     this.#body.dispose();
@@ -370,20 +356,6 @@ export class Field implements AsyncDisposable {
       fix: 'Make a new field.',
       where,
     });
-  }
-
-  async #exclusive<T>(fields: readonly Field[], work: () => Promise<T>): Promise<T> {
-    const running = work();
-    const turn = running.then(
-      () => {},
-      () => {},
-    );
-    for (const f of fields) f.#turn = turn;
-    try {
-      return await running;
-    } finally {
-      for (const f of fields) f.#turn = null;
-    }
   }
 }
 

@@ -6,7 +6,7 @@
 import { byteSize, type DType } from '../base/dtype.ts';
 import type { Capabilities } from '../devices/device.ts';
 import { decompose, decomposeEpilogue } from '../kernel/decompose/index.ts';
-import type { Estimate, Kernel, Routine, Sort } from '../kernel/kernel.ts';
+import type { Estimate, Kernel, Routine } from '../kernel/kernel.ts';
 import { canonicalize, type Vertex } from './canonical.ts';
 import { reservedBuffers } from './fuse.ts';
 import type { Node } from './node.ts';
@@ -143,14 +143,14 @@ function draftStep(
     const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native) };
     return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
   }
+  const positions = vertex.users.find((u) => u.op === 'positions');
+  if (routine.op === 'sort' && !positions && caps.valueSorts) {
+    const work = { ...routine, name: `${routine.name}_values`, valuesOnly: true };
+    return { work, fused: work, buffers, outputs: 1, scalars: [] };
+  }
   let outputs = 1;
   if (vertex.op === 'sort' || vertex.op === 'topk') {
     // A `positions` vertex names the positions. Most devices write them even if nobody reads them.
-    const positions = vertex.users.find((u) => u.op === 'positions');
-    if (!positions && routine.op === 'sort' && caps.valueSorts) {
-      const work: Sort = { ...routine, name: `${routine.name}_values`, valuesOnly: true };
-      return { work, fused: work, buffers, outputs: 1, scalars: [] };
-    }
     if (positions) buffers.push(make(positions, 'i32'));
     else {
       buffers.push(leaves + made.length);

@@ -8,6 +8,7 @@ import { type Out, Reroute } from './kernel.ts';
 import { sharing } from './kernels/sharing.ts';
 import { canBeOnHost } from './on-host.ts';
 import type { Routed } from './routed.ts';
+import type { Session } from './session.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
 
 interface Params {
@@ -18,35 +19,37 @@ interface Params {
 
 type Dispatched = (params: Params) => TensorInfo | TensorInfo[];
 
-export function dispatch(kernel: string, routed: Routed): Dispatched {
-  return Object.hasOwn(sharing, kernel) ? shares(kernel) : computes(kernel, routed);
+export function dispatch(kernel: string, session: Session, routed: Routed): Dispatched {
+  return Object.hasOwn(sharing, kernel) ? shares(kernel, session) : computes(kernel, session, routed);
 }
 
 /** Kernels that do nothing to the data, whatever it is and whether it is there yet. */
-function shares(kernel: string): Dispatched {
-  const evaluate = evaluator(kernel);
+function shares(kernel: string, session: Session): Dispatched {
+  const [evaluate, ran] = [evaluator(kernel), session.counter(kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
     const out = evaluate(backend, inputs, attrs) as TensorInfo;
-    backend.session.ranNative(kernel);
+    ran.times++;
     return out;
   };
 }
 
-function computes(kernel: string, routed: Routed): Dispatched {
-  const evaluate = evaluator(kernel);
+function computes(kernel: string, session: Session, routed: Routed): Dispatched {
+  const [evaluate, ran] = [evaluator(kernel), session.counter(kernel)];
   const [product, convolution, small] = [multiplies(kernel), convolves(kernel), canBeOnHost(kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
-    const { session } = backend;
     if (product) backend.pending.beforeProduct();
     if (small && session.steps.readAtOnce.has(kernel) && backend.turn.fresh) {
       const made = backend.computeOnHost(kernel, inputs.a!, inputs.b!);
-      if (made !== null) return made;
+      if (made !== null) {
+        ran.times++;
+        return made;
+      }
     }
     const known = backend.turn.follow(kernel, inputs, attrs);
     if (known !== null) {
-      session.ranNative(kernel);
+      ran.times++;
       return known;
     }
     if (convolution && inputs.x) backend.beforeConvolution(inputs.x);
@@ -56,7 +59,7 @@ function computes(kernel: string, routed: Routed): Dispatched {
       backend.turn.learn(kernel, inputs, attrs, null, false);
       return routed.run(kernel, inputs, attrs, backend, result === null ? reason(kernel, inputs) : result.reason);
     }
-    session.ranNative(kernel);
+    ran.times++;
     const list = Array.isArray(result);
     const out = list ? result.map((r) => put(backend, r)) : [put(backend, result)];
     backend.turn.learn(kernel, inputs, attrs, backend.looked ? null : out, list);

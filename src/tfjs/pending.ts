@@ -35,12 +35,17 @@ const startAfter = 6;
 
 /** Of the free memory, what disposed inputs of waiting work may hold. */
 const heldShare = 1 / 4;
+
+/** Less than this is not worth asking how much is free. */
+const fewBytes = 1 << 22;
 const unknownFree = 1 << 30;
 
 export class Pending {
   readonly #rt: Runtime;
   readonly #options: { readonly auto: boolean; readonly results: number; readonly assigns: number };
-  readonly #waiting = new Set<Entry>();
+  /** Also such that are gone by now; those that are not say so themselves, and are counted. */
+  #list: Entry[] = [];
+  #waiting = 0;
   /** Told before everything that waits is computed: what was put off becomes tensors. */
   onFlush: () => void = () => {};
   #scheduled = false;
@@ -57,14 +62,14 @@ export class Pending {
   }
 
   get size(): number {
-    return this.#waiting.size;
+    return this.#waiting;
   }
 
   /** The results of a call. */
   add(results: readonly Entry[]): void {
     const count = results.length;
     if (count === 0) return;
-    for (let i = 0; i < count; i++) if (results[i]!.lazy) this.#waiting.add(results[i]!);
+    for (let i = 0; i < count; i++) this.#wait(results[i]!);
     this.#unstarted += count;
     this.#made += count;
     if (this.#made > this.#options.results) this.flush();
@@ -73,6 +78,20 @@ export class Pending {
       // As a microtask of its own, at half the price.
       now.then(this.#turnEnded);
     }
+  }
+
+  #wait(entry: Entry): void {
+    if (entry.waits || !entry.lazy) return;
+    entry.waits = true;
+    this.#waiting++;
+    this.#list.push(entry);
+  }
+
+  /** Nothing waits any more. */
+  #forget(): void {
+    for (let i = 0; i < this.#list.length; i++) this.#list[i]!.waits = false;
+    this.#list = [];
+    this.#waiting = 0;
   }
 
   /** A kernel that multiplies matrices comes next. */
@@ -93,9 +112,14 @@ export class Pending {
 
   /** An entry is gone. Its bytes may be held by what waits. */
   delete(entry: Entry): void {
-    const waited = this.#waiting.delete(entry);
-    if (waited || this.#waiting.size === 0 || !entry.tensor?.computed) return;
+    if (entry.waits) {
+      entry.waits = false;
+      this.#waiting--;
+      return;
+    }
+    if (this.#waiting === 0 || !entry.tensor?.computed) return;
     this.#heldBytes += entry.tensor.nbytes;
+    if (this.#heldBytes < fewBytes) return;
     this.#heldLimit ||= this.#freeBytes() * heldShare;
     if (this.#heldBytes > this.#heldLimit) this.flush();
   }
@@ -109,11 +133,11 @@ export class Pending {
   /** Computes everything that waits, together. */
   flush(): void {
     this.onFlush();
-    if (this.#waiting.size > 0) {
-      const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
+    if (this.#waiting > 0) {
+      const open = this.#list.flatMap(({ waits, tensor }) => (waits && tensor && !tensor.computed ? [tensor] : []));
       if (open.length > 0) this.#rt.compute(...open);
-      this.#waiting.clear();
     }
+    this.#forget();
     this.#made = 0;
     this.#unstarted = 0;
     this.#heldBytes = 0;
@@ -122,7 +146,7 @@ export class Pending {
 
   /** Forgets what waits without computing it. */
   clear(): void {
-    this.#waiting.clear();
+    this.#forget();
   }
 
   readonly #turnEnded = (): void => {
@@ -131,7 +155,7 @@ export class Pending {
       this.flush();
     } catch {
       // Whoever reads the value is told; nobody could be told here.
-      this.#waiting.clear();
+      this.#forget();
     }
   };
 

@@ -83,12 +83,13 @@ export class TfjsBackend {
 
   report(): BackendReport {
     const { rt, native, routed, missing, repeated } = this.#session;
+    const ran = new Map([...native].flatMap(([k, { times }]) => (times > 0 ? [[k, times] as const] : [])));
     const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
     const current = this.#current();
     return {
       device: rt.devices().find((d) => d.open)?.id ?? 'none',
       native: kernelNames.length,
-      ran: counts(native),
+      ran: counts(ran),
       routed: counts(routed),
       missing: [...missing],
       repeated,
@@ -212,7 +213,7 @@ async function register(tf: Tf, options: BackendOptions = {}): Promise<TfjsBacke
     priority,
   );
   for (const kernelName of new Set([...kernelNames, ...hostKernels, ...routed.names])) {
-    tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, routed) });
+    tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, session, routed) });
   }
   if (!registered.has(engine)) registered.set(engine, new Map());
   registered.get(engine)!.set(name, { backend, options });

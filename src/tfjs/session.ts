@@ -18,6 +18,10 @@ export interface TfjsEvents extends BusEvents {
   readonly warning: { readonly message: string };
 }
 
+export interface Counter {
+  times: number;
+}
+
 export class Session {
   readonly tf: Tf;
   readonly cpu: TfCpu | null;
@@ -25,7 +29,7 @@ export class Session {
   readonly name: string;
   readonly events = new EventBus<TfjsEvents>(['error', 'routed', 'warning'], 'backend.on');
   /** Native kernels, by name: how often each ran. */
-  readonly native = new Map<string, number>();
+  readonly native = new Map<string, Counter>();
   /** Kernels that ran on TF.js's CPU backend, by name. */
   readonly routed = new Map<string, number>();
   /** Kernels that were asked for and that nothing can run. */
@@ -89,8 +93,11 @@ export class Session {
     return tensor;
   }
 
-  ranNative(kernel: string): void {
-    this.native.set(kernel, (this.native.get(kernel) ?? 0) + 1);
+  /** Counts how often a native kernel runs. */
+  counter(kernel: string): Counter {
+    let counter = this.native.get(kernel);
+    if (!counter) this.native.set(kernel, (counter = { times: 0 }));
+    return counter;
   }
 
   ranRouted(kernel: string, reason: string): void {

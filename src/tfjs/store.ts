@@ -23,6 +23,8 @@ export class Entry {
   /** The lazy tensor; null while the values are in host memory alone, and while a turn puts off the call that makes it. */
   tensor: Tensor | null = null;
   parts: Parts | null = null;
+  /** It waits to be computed with others. */
+  waits = false;
   /** A variable holds it. */
   variable = false;
   /** How often in a row a variable was assigned up to this value without being computed. */

@@ -135,7 +135,6 @@ export class Turn {
       for (const { after, value } of this.#reads)
         this.#steps[after - 1]!.needed = { read: value, values: neededAfter(this.#steps, after, wanted, value) };
       if (wanted.length > 0 && this.#run(wanted, this.#from > 0)) {
-        if (this.#backend.session.beside && this.#from === 0) beginEarlier(this.#steps, wanted);
         this.#mode = 'rests';
         this.#release();
       } else this.build();
@@ -185,6 +184,7 @@ export class Turn {
     // Another turn with the same beginning may have computed other results than this one needs.
     const steps = isWhole(late, leaves, wanted) ? late : [...this.#steps];
     this.#tree.hasProgram(ending);
+    if (this.#backend.session.beside && this.#from === 0) beginEarlier(this.#steps, wanted);
     return (ending.program = { leaves, run: program(this.#backend.session, steps, leaves, wanted) });
   }
 

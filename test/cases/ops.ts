@@ -47,6 +47,8 @@ const calls: Readonly<Record<string, Call>> = {
   searchsortedIn: (_, [values, sorted], [options]) => invoke(sorted, 'searchsorted', [values, options]),
   windowsAndFold: (_, [x], [sizes, options, shape]) =>
     invoke(invoke(x, 'windows', [sizes, options]), 'fold', [shape, options]),
+  fft: (_, [x, imag], [options]) => invoke(x, 'fft', [{ ...(options as object), ...(imag && { imag }) }]),
+  irfft: (_, [x, imag], [options]) => invoke(x, 'irfft', [{ ...(options as object), ...(imag && { imag }) }]),
   einsum: (rt, inputs, [spec]) => invoke(rt, 'einsum', [spec, ...inputs]),
 };
 
@@ -75,6 +77,7 @@ const names = [
   ['values', 'indices'],
   ['values', 'inverse', 'counts'],
   ['counts', 'edges'],
+  ['real', 'imag'],
 ];
 
 function listed(result: unknown): Tensor[] {

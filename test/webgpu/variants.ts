@@ -76,6 +76,20 @@ class Runner {
     return { median: times[times.length >> 1]!, best: times[0]! };
   }
 
+  /** What lies in a buffer. */
+  async floats(index: number): Promise<Float32Array> {
+    const from = this.#buffers[index]!;
+    const [mapRead, copyTo] = [0x1, 0x8];
+    const staging = this.#gpu.createBuffer({ size: from.size, usage: mapRead | copyTo });
+    const encoder = this.#gpu.createCommandEncoder();
+    encoder.copyBufferToBuffer(from, 0, staging, 0, from.size);
+    this.#gpu.queue.submit([encoder.finish()]);
+    await staging.mapAsync(1);
+    const made = new Float32Array(staging.getMappedRange().slice(0));
+    staging.destroy();
+    return made;
+  }
+
   close(): void {
     for (const b of [...this.#buffers, this.#scalars, this.#veil]) b.destroy();
   }
@@ -149,7 +163,7 @@ export async function variants(
   }
 }
 
-/** Attention of 128 heads of 1024 × 64, with every cut that the adapter has room for. */
+/** Attention of 128 heads of 1024 × 64, with every cut that the adapter has room for; all have to agree. */
 export async function attentionVariants(
   device: WebGpuDevice,
   traits: Traits,
@@ -161,10 +175,15 @@ export async function attentionVariants(
   const { routine } = attention('f32', [batch, length, length, depth, depth], 'plain');
   const chosen = attentionTiles({ depth, width: depth }, traits);
   const runner = new Runner(device.gpu, [elements * 4, elements * 4, elements * 4, elements * 4]);
+  let wanted: Float32Array | undefined;
   for (const t of attentionChoices.filter((c) => fitsChip({ depth, width: depth }, c, traits))) {
     const [pass] = renderAttention(routine as Attention, traits, t).passes;
-    const name = `${queriesOf(t)} queries, ${keysOf(t)} keys, queries in ${t.queriesShared ? 'workgroup memory' : 'storage'}`;
-    const us = await runner.time(pass!, full ? 5 : 1, full ? 5 : 2, full ? 60 : 0);
+    const name = `${t.threads} threads, ${queriesOf(t)} queries, ${keysOf(t)} keys`;
+    const us = await runner.time(pass!, full ? 5 : 1, full ? 5 : 1, full ? 60 : 0);
+    const got = await runner.floats(3);
+    wanted ??= got;
+    const far = got.findIndex((v, i) => !(Math.abs(v - wanted![i]!) <= 2e-5));
+    if (far >= 0) throw new Error(`${name}: element ${far} is ${got[far]} instead of ${wanted[far]}`);
     report(`attention ${batch}x${length}x${depth}, ${name}${t === chosen ? '  <- chosen' : ''}`, us);
   }
   runner.close();

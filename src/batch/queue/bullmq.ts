@@ -63,6 +63,8 @@ const chunkId = (chunk: ChunkDescriptor): string => createHash('sha256').update(
 
 /** Chunks that are added with one call: Redis does nothing else meanwhile. */
 const bulk = 200;
+/** Bulks under way at once: Redis need not wait for the next one. */
+const mostAdding = 2;
 
 /** A job whose chunks are being added. */
 interface Submitted {
@@ -129,21 +131,22 @@ class RedisTransport implements Transport {
     const add = (list: readonly ChunkDescriptor[], submitted: number): Promise<boolean> =>
       this.#add({ id, needs, attempts, known }, list, submitted);
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
-    /** The bulk that Redis takes while the next one is put together; false if nobody wants more. */
-    let adding = Promise.resolve(true);
+    /** Bulks that Redis takes while the next one is put together; false if nobody wants more. */
+    const adding: Promise<boolean>[] = [];
     try {
       for await (const input of chunks) {
         this.#check('submit');
         batch.push(describe(checked, index++, input));
         if (batch.length < bulk) continue;
         // A source that never ends is left when nobody wants its chunks any more.
-        if (!(await adding)) return handle;
-        adding = add(batch, index);
+        if (adding.length === mostAdding && !(await adding.shift())) return handle;
+        const added = add(batch, index);
         // Heard where it is awaited; the source may take its time until then.
-        adding.catch(() => {});
+        added.catch(() => {});
+        adding.push(added);
         batch = [];
       }
-      if (!(await adding)) return handle;
+      if ((await Promise.all(adding)).includes(false)) return handle;
       await add(batch, index);
     } catch (error) {
       // Half a job would never end.

@@ -241,5 +241,5 @@ function load(ffi: Ffi, path: string): ReturnType<Ffi['load']> {
 
 function textOf(bytes: Uint8Array): string {
   const end = bytes.indexOf(0);
-  return new TextDecoder().decode(bytes.subarray(0, end < 0 ? bytes.length : end));
+  return Buffer.from(bytes.buffer, bytes.byteOffset, end < 0 ? bytes.length : end).toString();
 }

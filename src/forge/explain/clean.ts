@@ -42,15 +42,15 @@ function lastWritten(line: string): string {
 
 /** Lines that a program prints for its own record: they tell of no fault, whatever words they hold. */
 export const RECORD =
-  /NCCL INFO|not compiled with retpoline|taints kernel|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b/;
+  /NCCL INFO|\[Gloo\] Rank \d+ is connected|not compiled with retpoline|taints kernel|\[I [\w.]+:\d+\]|level=DEBUG(?![^\n]*\berror=)|\bregistered at \/|(?<!level=)\bDEBUG\b[ :]|\[I\]|\[(?:INFO|info|debug|trace)\]|\b(?:Future|Deprecation|PendingDeprecation)Warning\b|is deprecated|[Bb]uilding from source\.\.\.|\b(?:Processing|Proceeding) without\b/;
 
 /** Warnings, lines of the level "info", and programs that are not there: only a class with words of its own takes one for a fault. */
 export const NOTICE =
-  /\byou can ignore this (?:warning|message)\b|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
+  /\byou can ignore this (?:warning|message)\b|\b[Ff]alling back to\b|\b[Uu]nused (?:kwargs|arguments?|parameters?)\b|^\s*-- (?!.*\bCMake Error)|^\S{0,30}\s*\[?WARN(?:ING)?\]?[ :](?! ?GENERAL)(?!.*\b(?:error|fail\w*|exception|cannot|can't|could not|unable|not (?:found|installed|compiled|available))\b)|^(?:-- )?\s*[Ww]arning:|(?<!nvidia-smi|nvcc|hipcc|rocminfo|rocm-smi|sycl-ls): command not found|^\s*(?:INFO|DEBUG)[: ]|^\S{0,30} I (?:tensorflow|external)\//;
 
 /** Python's exceptions that tell of a mistake in a program, whatever packages its message names. */
 export const PROGRAMMER =
-  /^\s*(?:\w+\.)*(?:Type|Key|Index|Attribute|Name|UnboundLocal|ZeroDivision|Recursion|JSONDecode|Syntax|Indentation)Error\b/;
+  /^\s*(?:\w+\.)*(?:Type|Key|Index|Attribute|Name|UnboundLocal|ZeroDivision|Recursion|JSONDecode|Syntax|Indentation)Error\b|\berror: (?:argument |unrecognized arguments|the following arguments are required|invalid choice)/;
 
 /** Words of which every message in the catalogue has one. Without them a line is ordinary output. */
 const TELLING =

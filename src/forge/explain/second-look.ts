@@ -20,7 +20,8 @@ const FAULT =
   /\b\w*(?:Error|Exception|Failure)\b|\berrors?\b|\bERR_\w+|\bfatal\b|\bfail(?:ed|ure|s)?\b|\bcould ?n[o']t\b|\bcannot\b|\bunable to\b|\bnot (?:found|supported|available|loaded)\b|\bcrash\w*|\bSIG[A-Z]{3,4}\b|\bEXC_[A-Z_]+|received signal \d|did not run successfully/i;
 
 /** What git and npm say of themselves. */
-const OTHERS = /^\s*(?:fatal: (?!error)|npm ERR!|remote: )/;
+const OTHERS =
+  /^\s*(?:fatal: (?!error)|npm ERR!|remote: )|\berror: (?:argument |unrecognized arguments|the following arguments are required|invalid choice)/;
 
 /** Exceptions that say more about the program than about the machine. */
 const PLAIN =

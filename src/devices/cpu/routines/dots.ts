@@ -1,8 +1,9 @@
 // Thin products whose B is transposed: every element of C is the dot product of a row of A and a row of B, both contiguous.
 //
-// A row of B is read from its beginning to its end, as it lies in memory: that is what processors fetch ahead best. It has several
-// sums, so that an addition need not wait for the one before. Sums depend on the depth alone, not on neighbouring rows. Those of f32
-// move to f64 after every `stretch` additions: a long sum in one f32 register forgets what it adds.
+// Two rows of B are read at once, from their beginnings to their ends: they share what is read of A, and few streams are what
+// processors fetch ahead best. Each row has two sums, so that an addition need not wait for the one before; they are the same for a row
+// alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every `stretch` additions: a long sum in one f32
+// register forgets what it adds.
 
 import type { Code } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
@@ -12,7 +13,8 @@ import type { ThinLocals } from './thin.ts';
 
 /** Columns of C of one item. */
 export const dotColumns = 32;
-export const tuning = { rows: 1, sums: 4 };
+const rowsAtOnce = 2;
+const sumsPerRow = 2;
 const stretch = 256;
 
 export function dots(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals): void {
@@ -20,14 +22,13 @@ export function dots(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals): vo
   const j = f.local('i32');
   const group = new DotGroup(f, s, v, l, j);
   c.i32(0).set(j);
-  if (tuning.rows > 1)
-    rising(
-      c,
-      j,
-      () => c.get(l.width).i32(-tuning.rows).op('i32.and'),
-      tuning.rows,
-      () => group.emit(tuning.rows),
-    );
+  rising(
+    c,
+    j,
+    () => c.get(l.width).i32(-rowsAtOnce).op('i32.and'),
+    rowsAtOnce,
+    () => group.emit(rowsAtOnce),
+  );
   rising(
     c,
     j,
@@ -66,7 +67,7 @@ class DotGroup {
     this.#long = s.type === 'f32' && s.k > stretch;
     [this.#x, this.#until, this.#left, this.#right] = [local(), local(), local(), local()];
     this.#shared = vector();
-    this.#sums = Array.from({ length: tuning.rows }, () => Array.from({ length: tuning.sums }, vector));
+    this.#sums = Array.from({ length: rowsAtOnce }, () => Array.from({ length: sumsPerRow }, vector));
     this.#totals = this.#sums.map(() => f.local(this.#long ? 'f64' : v.value));
   }
 
@@ -81,7 +82,7 @@ class DotGroup {
   #rowOfA(r: number, rows: number): void {
     const { k, n } = this.#s;
     const [c, v, l] = [this.#f.code, this.#v, this.#l];
-    const step = v.lanes * tuning.sums;
+    const step = v.lanes * sumsPerRow;
     c.get(l.a)
       .i32(r * this.#rowBytes)
       .op('i32.add')
@@ -90,7 +91,7 @@ class DotGroup {
     this.#clear(rows);
     c.i32(0).set(this.#x);
     if (this.#long) this.#stretches(rows);
-    this.#walk(k - (k % step), step, () => this.#products(rows, tuning.sums));
+    this.#walk(k - (k % step), step, () => this.#products(rows, sumsPerRow));
     this.#walk(k - (k % v.lanes), v.lanes, () => this.#products(rows, 1));
     for (let i = 0; i < rows; i++) {
       if (this.#long) this.#moveUp(i);
@@ -168,7 +169,7 @@ class DotGroup {
   /** Whole stretches of the depth, each on its own. */
   #stretches(rows: number): void {
     const c = this.#f.code;
-    const step = this.#v.lanes * tuning.sums;
+    const step = this.#v.lanes * sumsPerRow;
     const length = stretch * step;
     for (let i = 0; i < rows; i++) c.f64(0).set(this.#totals[i]!);
     c.i32(length).set(this.#until);
@@ -183,7 +184,7 @@ class DotGroup {
           this.#x,
           () => c.get(this.#until),
           step,
-          () => this.#products(rows, tuning.sums),
+          () => this.#products(rows, sumsPerRow),
         );
         for (let i = 0; i < rows; i++) this.#moveUp(i);
         this.#clear(rows);

@@ -5,7 +5,7 @@
 // never written, so that the work can be repeated.
 
 import type { Func, WasmModule } from '../wasm/module.ts';
-import { rising } from './emit.ts';
+import { fourfold, rising } from './emit.ts';
 import { inOrder, leastNetwork, mostNetwork, network } from './sort-network.ts';
 
 /** Keys up to this many are sorted by insertion. */
@@ -30,7 +30,8 @@ export function localSort(module: WasmModule, word: 'i32' | 'i64'): Func {
   const bytes = word === 'i64' ? 8 : 4;
   const c = f.code;
   const local = (): number => f.local('i32');
-  const [at, end, passes, width, mask, place, slot, into] = [
+  const [at, end, whole, passes, width, mask, place, slot, into] = [
+    local(),
     local(),
     local(),
     local(),
@@ -81,16 +82,10 @@ export function localSort(module: WasmModule, word: 'i32' | 'i64'): Func {
   };
   const each = (body: () => void): void => {
     c.get(source).set(at);
-    rising(
-      c,
-      at,
-      () => c.get(end),
-      bytes,
-      () => {
-        c.get(at).mem(`${word}.load`).set(key);
-        body();
-      },
-    );
+    fourfold(c, { at, end, whole }, bytes, (offset) => {
+      c.get(at).mem(`${word}.load`, offset).set(key);
+      body();
+    });
   };
   const pass = c.loop();
   clear(f, counts, mask);

@@ -5,8 +5,11 @@ import type { Func, WasmModule } from '../wasm/module.ts';
 import { machines, rising } from './emit.ts';
 import { emitKey, emitValue, emitVectorKeys, emitVectorValues, inVectors, keys, zeroKey } from './sort-keys.ts';
 
-/** What is noted about keys: the bits that differ from the first, and whether there were values that a key does not keep. */
-export const note = { differing: 0, lost: 8, bytes: 16 } as const;
+/**
+ * What is noted about keys: the bits that differ from the first, whether there were values that a key does not keep, and, of 32-bit
+ * keys, the least and the largest.
+ */
+export const note = { differing: 0, lost: 8, least: 12, largest: 16, bytes: 32 } as const;
 
 /** (input, first, keys, count, note): the keys of `count` values; `first` is where the row's first value lies. */
 export function keysPass(module: WasmModule, r: Sort): Func {
@@ -21,20 +24,30 @@ export function keysPass(module: WasmModule, r: Sort): Func {
   const here = f.local('i32');
   const [bits, key, reference, differing] = [f.local(word), f.local(word), f.local(word), f.local(word)];
   const lost = f.local('i32');
+  const [least, largest] = word === 'i32' ? [f.local('i32'), f.local('i32')] : [null, null];
   emitKey(c, r, { input: first, i: here, bits });
   c.set(reference);
+  if (least !== null && largest !== null) c.get(reference).tee(least).set(largest);
   const single = (): void => {
     emitKey(c, r, { input, i: here, bits });
     c.set(key).get(target).get(key).mem(`${word}.store`);
     c.get(differing).get(key).get(reference).ops(`${word}.xor`, `${word}.or`).set(differing);
+    if (least !== null && largest !== null) {
+      c.get(key).get(least).get(key).get(least).ops('i32.lt_u', 'select').set(least);
+      c.get(key).get(largest).get(key).get(largest).ops('i32.gt_u', 'select').set(largest);
+    }
     if (kind === 'float') noteLost(f, r, input, key, lost);
     c.get(input).i32(machine.bytes).op('i32.add').set(input);
   };
-  if (inVectors(r.type)) vectors(f, r, { input, target, count, reference, differing, lost });
+  if (inVectors(r.type)) vectors(f, r, { input, target, count, reference, differing, lost, least, largest });
   c.get(target).get(count).i32(bytes).ops('i32.mul', 'i32.add').set(end);
   rising(c, target, () => c.get(end), bytes, single);
   c.get(notes).get(differing).mem(`${word}.store`, note.differing);
   c.get(notes).get(lost).mem('i32.store', note.lost);
+  if (least !== null && largest !== null) {
+    c.get(notes).get(least).mem('i32.store', note.least);
+    c.get(notes).get(largest).mem('i32.store', note.largest);
+  }
   return f;
 }
 
@@ -68,6 +81,8 @@ interface KeyLoop {
   readonly reference: number;
   readonly differing: number;
   readonly lost: number;
+  readonly least: number | null;
+  readonly largest: number | null;
 }
 
 /** Whole vectors of keys; moves the addresses on and leaves in `count` how many values are left. */
@@ -77,9 +92,17 @@ function vectors(f: Func, r: Sort, l: KeyLoop): void {
   const c = f.code;
   const vector = (): number => f.local('v128');
   const [bits, first, differing, lost] = [vector(), vector(), vector(), vector()];
+  const extremes =
+    l.least === null || l.largest === null
+      ? []
+      : ([
+          [l.least, vector(), 'i32x4.min_u', 'i32.lt_u'],
+          [l.largest, vector(), 'i32x4.max_u', 'i32.gt_u'],
+        ] as const);
   const end = f.local('i32');
   const shape = word === 'i64' ? 'i64x2' : 'i32x4';
   c.get(l.reference).op(`${shape}.splat`).set(first);
+  for (const [, best] of extremes) c.get(first).set(best);
   c.get(l.target)
     .get(l.count)
     .i32(-lanes)
@@ -97,6 +120,7 @@ function vectors(f: Func, r: Sort, l: KeyLoop): void {
       emitVectorKeys(c, r, bits, lost);
       c.set(bits).get(l.target).get(bits).mem('v128.store', 0, 2);
       c.get(differing).get(bits).get(first).ops('v128.xor', 'v128.or').set(differing);
+      for (const [, best, op] of extremes) c.get(best).get(bits).op(op).set(best);
       c.get(l.input).i32(16).op('i32.add').set(l.input);
     },
   );
@@ -107,6 +131,12 @@ function vectors(f: Func, r: Sort, l: KeyLoop): void {
   for (let lane = 0; lane < lanes; lane++) {
     c.get(l.differing).get(differing).lane(`${shape}.extract_lane`, lane).op(`${word}.or`).set(l.differing);
   }
+  const lane = f.local('i32');
+  for (const [into, best, , better] of extremes)
+    for (let k = 0; k < lanes; k++) {
+      c.get(best).lane('i32x4.extract_lane', k).tee(lane);
+      c.get(into).get(lane).get(into).ops(better, 'select').set(into);
+    }
   c.get(lost).op('v128.any_true').set(l.lost);
 }
 

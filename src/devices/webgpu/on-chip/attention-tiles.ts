@@ -3,34 +3,48 @@
 import type { Attention } from '../../../kernel/kernel.ts';
 import type { Traits } from '../plan.ts';
 
-/** A thread has `rows` queries, four neighbouring keys of a step, and columns of the result in groups of four. */
+/** A thread has `rows` queries, some fours of neighbouring keys of a step, and columns of the result in groups of four. */
 export interface AttentionTiles {
+  readonly threads: number;
   /** Threads of one query. */
   readonly across: number;
   readonly rows: number;
-  /** Queries are kept in workgroup memory too; else threads read them from storage, through its cache. */
-  readonly queriesShared: boolean;
+  /** Fours of keys. */
+  readonly fours: number;
 }
-
-export const attentionThreads = 256;
 
 type Head = Pick<Attention, 'depth' | 'width'>;
 
-export const queriesOf = (t: AttentionTiles): number => t.rows * (attentionThreads / t.across);
-export const keysOf = (t: AttentionTiles): number => 4 * t.across;
+export const queriesOf = (t: AttentionTiles): number => t.rows * (t.threads / t.across);
+export const keysOf = (t: AttentionTiles): number => 4 * t.across * t.fours;
 
-/** Vectors of four of a row in workgroup memory: an odd number, so that rows begin in different banks. */
-export const pitchOf = (elements: number): number => elements / 4 + 1;
 /** Groups of columns, as many as there are threads of a query, that a thread has a vector of. */
 export const columnGroups = ({ width }: Pick<Head, 'width'>, t: AttentionTiles): number =>
   Math.ceil(width / (4 * t.across));
 
-/** Vectors of each region of workgroup memory. Keys and values take turns in one of them. */
-export function regionsOf(head: Head, t: AttentionTiles): { queries: number; operand: number; weights: number } {
+/** A region of workgroup memory: `count` cells of `vectors` each. What a thread reads at a time lies in one cell, so that one index is checked. */
+export interface Region {
+  readonly count: number;
+  readonly vectors: number;
+  /** Cells from one line to the next. */
+  readonly pitch: number;
+}
+
+/**
+ * Lines of a step: of keys one for every four of the depth, of values and weights one for every four keys. Cells have an odd number of
+ * vectors and so have lines, so that threads side by side meet different banks. Queries are read from storage, through its cache: copies
+ * of them leave room for fewer workgroups at a time.
+ */
+export function regionsOf(head: Head, t: AttentionTiles): Record<'keys' | 'values' | 'weights', Region> {
+  const region = (lines: number, cells: number, vectors: number): Region => {
+    const pitch = cells + ((cells + 1) % 2);
+    return { count: lines * pitch, vectors: vectors + ((vectors + 1) % 2), pitch };
+  };
+  const fours = keysOf(t) / 4;
   return {
-    queries: t.queriesShared ? queriesOf(t) * pitchOf(head.depth) : 0,
-    operand: keysOf(t) * Math.max(pitchOf(head.depth), columnGroups(head, t) * t.across),
-    weights: queriesOf(t) * pitchOf(keysOf(t)),
+    keys: region(head.depth / 4, fours, 4),
+    values: region(fours, t.across, 4 * columnGroups(head, t)),
+    weights: region(fours, t.threads / t.across, t.rows),
   };
 }
 
@@ -40,38 +54,36 @@ type Chip = Pick<Traits, 'workgroupBytes' | 'maxInvocations' | 'subgroup'>;
 export const shuffles = (t: AttentionTiles, { subgroup }: Pick<Traits, 'subgroup'>): boolean => subgroup >= t.across;
 
 function bytesOf(head: Head, t: AttentionTiles, chip: Chip): number {
-  const { queries, operand, weights } = regionsOf(head, t);
-  const exchanged = shuffles(t, chip) ? 0 : attentionThreads * t.rows * 4;
+  const cells = Object.values(regionsOf(head, t)).reduce((n, r) => n + r.count * r.vectors, 0);
+  const exchanged = shuffles(t, chip) ? 0 : t.threads * t.rows * 4;
   // One word says whether all values are finite.
-  return 16 * (queries + operand + weights) + exchanged + 16;
+  return 16 * cells + exchanged + 16;
 }
 
 /** Numbers that a thread holds of results and scores. */
 const mostHeld = 144;
-const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + 1);
+const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + t.fours);
 
-const tiles = (across: number, rows: number, queriesShared: boolean): AttentionTiles => ({
+const tiles = (threads: number, across: number, rows: number, fours = 1): AttentionTiles => ({
+  threads,
   across,
   rows,
-  queriesShared,
+  fours,
 });
 
 /** From the fastest on. */
 export const attentionChoices: readonly AttentionTiles[] = [
-  tiles(16, 4, true),
-  tiles(8, 2, true),
-  tiles(16, 4, false),
-  tiles(8, 4, false),
-  tiles(8, 2, false),
-  tiles(4, 2, false),
-  tiles(8, 1, false),
-  tiles(4, 1, false),
+  tiles(256, 8, 4),
+  tiles(128, 8, 4),
+  tiles(256, 4, 4),
+  tiles(64, 8, 4),
+  tiles(64, 4, 4),
+  tiles(64, 4, 2),
+  tiles(64, 4, 1),
 ];
 
 export const fitsChip = (head: Head, t: AttentionTiles, chip: Chip): boolean =>
-  attentionThreads <= chip.maxInvocations &&
-  heldBy(head, t) <= mostHeld &&
-  bytesOf(head, t, chip) <= chip.workgroupBytes;
+  t.threads <= chip.maxInvocations && heldBy(head, t) <= mostHeld && bytesOf(head, t, chip) <= chip.workgroupBytes;
 
 export const attentionTiles = (head: Head, chip: Chip): AttentionTiles | undefined =>
   attentionChoices.find((t) => fitsChip(head, t, chip));
@@ -80,6 +92,6 @@ export const attentionTiles = (head: Head, chip: Chip): AttentionTiles | undefin
 export function attentionHeads(
   traits: Chip & Pick<Traits, 'f16'>,
 ): Readonly<Partial<Record<Attention['type'], number>>> {
-  const widest = [256, 128, 64].find((d) => attentionTiles({ depth: d, width: d }, traits) !== undefined) ?? 0;
+  const widest = [256, 128, 96, 64, 32].find((d) => attentionTiles({ depth: d, width: d }, traits) !== undefined) ?? 0;
   return { f32: widest, ...(traits.f16 ? { f16: widest } : {}) };
 }

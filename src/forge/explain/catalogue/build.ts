@@ -100,6 +100,7 @@ export const buildClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The extension is built with another CUDA than torch',
     patterns: [
+      phrase(/\bUnsupported (?:cuda|CUDA)(?: toolkit)? version\b|check your cudatoolkit version matches/),
       capture(
         /detected CUDA version \((?<nvcc>[\d.]+)\)\s+mismatches the version that was used to compile\s+PyTorch \((?<wanted>[\d.]+)\)/i,
       ),
@@ -144,7 +145,7 @@ export const buildClasses: readonly ErrorClass[] = [
       ),
       phrase(/'nvcc' is not recognized|nvcc(?:\.exe)?['"]? (?:could not be found|is not recognized)/i),
       capture(
-        /No CMAKE_CUDA_COMPILER could be found|Failed to find nvcc|Could not find (?:nvcc|`nvcc`|CUDA toolkit)|CUDA Toolkit not found|Specify CUDA_TOOLKIT_ROOT_DIR/i,
+        /No CMAKE_CUDA_COMPILER could be found|No CUDA toolset found|Couldn't find CUDA library root|Failed to find nvcc|Could not find (?:nvcc|`nvcc`|CUDA toolkit)|CUDA Toolkit not found|Specify CUDA_TOOLKIT_ROOT_DIR/i,
       ),
       phrase(
         /CUDA_PATH[^\n]{0,30}(?:is not set|not found)|Neither CUDA_HOME nor|cannot find (?:the )?CUDA (?:toolkit|installation)/i,
@@ -170,7 +171,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       phrase(/nvcc fatal\s*:[^\n]*(?:Visual Studio|host compiler|\bcl\.exe|\bgcc\b)/i),
       capture(/unsupported GNU version! gcc versions later than (?<gcc>[\d.]+) are not supported/i),
-      phrase(/unsupported GNU version!/i),
+      phrase(/unsupported GNU version!|No supported gcc\/g\+\+ host compiler found/i),
       phrase(/parameter packs not expanded with [‘'`"]\.\.\./i),
       capture(
         /\/usr\/include\/(?:c\+\+|x86_64-linux-gnu)\/\S*:?[^\n]*error:[^\n]*(?:identifier|_Float\d+|__builtin_\w+|is undefined|expected)/i,
@@ -215,7 +216,7 @@ export const buildClasses: readonly ErrorClass[] = [
       ),
       phrase(/(?:running build_ext|building '[\w.]+' extension)\s+(?:[^\n]*\n){0,3}?[^\n]*\[WinError 2\]/i),
       phrase(
-        /Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
+        /CMakeTestC(?:XX)?Compiler\.cmake:\d+|Failed to find C compiler|Please specify via CC (?:or CXX )?environment variable|InvalidCxxCompiler|No working C\+\+ compiler found/i,
       ),
       phrase(
         /Microsoft Visual C\+\+ \d+(?:\.\d+)? or greater is required|Compiler: cl is not found|Cannot find compiler 'cl\.exe' in PATH|Error checking compiler version for cl/i,
@@ -374,7 +375,7 @@ export const buildClasses: readonly ErrorClass[] = [
     patterns: [
       capture(
         /Unable to (?:JIT load|pre-compile) (?:the )?(?<op>\w+)/i,
-        /deepspeed|op_builder|hardware\/software|async_io|DS_/i,
+        /deepspeed|op_builder|hardware\/software|async_io|DS_|(?:cpu|fused)_(?:adam|lamb|lion)|_attn\b|transformer\w*/i,
       ),
       capture(/'(?<op>DeepSpeed\w*Adam|CPUAdam|FusedAdam)' object has no attribute 'ds_opt_adam\w*'/i),
       capture(/No module named 'deepspeed\.ops\.[\w.]+'/),

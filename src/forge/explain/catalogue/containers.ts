@@ -48,6 +48,7 @@ export const containerClasses: readonly ErrorClass[] = [
       phrase(
         /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-runtime: (?:no such file|not found)/i,
       ),
+      phrase(/NVIDIA Container Runtime Hook directly[^\n]*is not supported/i),
       phrase(/unknown flag: --gpus|runtime "?nvidia"? (?:is )?not found/i),
       capture(
         /(?:setting up CDI devices|CDI device injection|failed to inject (?:CDI )?devices?|CDI host device|failed to stat CDI)[^\n]*/i,

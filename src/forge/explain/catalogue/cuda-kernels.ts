@@ -28,7 +28,7 @@ export const kernelClasses: readonly ErrorClass[] = [
       ),
     ],
     cuda: [710],
-    explains: ['cuda-failed'],
+    explains: ['cuda-failed', 'cublas-init', 'cublas-failed', 'cudnn-failed'],
     cause: ({ got }) =>
       `An index or a label in the program is out of range${got.assertion ? ` (${got.assertion})` : ''}; the line shown is not the one that failed, because kernels run later.`,
     fix: () => [
@@ -44,7 +44,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     patterns: [
       code(/cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS/),
       phrase(
-        /an illegal memory access was encountered|Invalid __(?:global|shared|local)__ (?:read|write|atomic) of size \d+/i,
+        /an illegal memory access was encountered|\bIllegal address in (?:CUDA|HIP|OptiX)\b|Invalid __(?:global|shared|local)__ (?:read|write|atomic) of size \d+/i,
       ),
     ],
     cuda: [700],
@@ -183,8 +183,9 @@ export const kernelClasses: readonly ErrorClass[] = [
         /\bCUDA(?: driver| runtime| kernel)? (?:error|failure)(?: \d+)?(?: at [^\n:]+(?::\d+)?)?: (?<what>[A-Za-z][^\n]{3,120})/,
       ),
       symptom(
-        /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError)\b[^\n]{0,120}/,
+        /\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+|CUDARuntimeError|CUDADriverError|CudaAPIError|CudaSupportError|OPTIX_ERROR_[A-Z_]+)\b[^\n]{0,120}/,
       ),
+      symptom(/INTERNAL ASSERT FAILED at "[^"\n]*\b(?:c10|ATen|torch\/csrc)\/cuda\/[^"\n]*"/),
     ],
     unless: /\bcudaError_?t\b|cudaErrorSuccess|CUDA kernel errors might be/,
     cause: ({ got }) =>

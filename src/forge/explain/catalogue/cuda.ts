@@ -184,6 +184,7 @@ export const cudaClasses: readonly ErrorClass[] = [
       phrase(/\bCUDA[^\n]{0,20}(?:error|failure)[^\n]{0,12}: initialization error/i),
     ],
     cuda: [3],
+    unless: /\bNCCL\b/,
     cause: () => 'A child made by fork inherits a CUDA context that it cannot use.',
     fix: () => [
       say(

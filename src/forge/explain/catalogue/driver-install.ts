@@ -33,6 +33,8 @@ export const driverInstallClasses: readonly ErrorClass[] = [
       capture(/Missing \S+ kernel headers for module nvidia|module nvidia\S* [^\n]*kernel headers/i),
       capture(/(?:akmods|dkms|nvidia)\S*\.service[\s\S]{0,200}Active: failed/i),
       phrase(/Unable to find the kernel source tree for the currently running kernel/i),
+      capture(/`?dkms install [^\n]*(?:nvidia|amdgpu)[^\n]*-k (?<kernel>[\w.+-]+)'? exited [1-9]/i),
+      phrase(/Module\.symvers file is missing|NVIDIA\s+kernel modules to be built against a configuration/i),
       phrase(
         /Unable to open '[^'\n]*dkms\.conf'|Could not find module source directory[^\n]*nvidia|dkms\.conf[^\n]*does not exist/i,
       ),

@@ -112,7 +112,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The NVIDIA kernel module is not loaded',
     patterns: [
-      phrase(/couldn't communicate with the NVIDIA driver/i),
+      phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?missing/i),
       phrase(/modprobe: FATAL: Module nvidia\S* not found in directory/i),
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,
@@ -142,7 +142,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'critical',
     title: 'The driver cannot start the GPU, or lost it',
     patterns: [
-      phrase(/GPU is lost\b|GPU has fallen off the bus/i),
+      phrase(/GPU is lost\b|GPU_IS_LOST\b|fallen off the bus/i),
       phrase(/Unable to determine the device handle for (?:GPU|gpu)/i),
       code(/NVRM: (?:GPU \S+: )?(?:RmInitAdapter failed|rm_init_adapter failed|The NVIDIA probe routine failed)/i),
       phrase(/This PCI I\/O region assigned to your NVIDIA device is invalid/i),

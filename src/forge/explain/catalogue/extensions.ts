@@ -87,7 +87,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'xFormers has no kernel for this input',
     patterns: [
-      phrase(/No operator found for `?memory_efficient_attention_\w+`?/i),
+      phrase(/No operator found for (?:`?memory_efficient_attention_\w+`?|this attention)/i),
       capture(/`(?:cutlass|flshatt|tritonflashatt|smallk|fa[23]|ck)\w*(?:@[^`]*)?` is not supported because/i),
       symptom(/memory_efficient_attention\.\w+(?:@[\w.]+)?: +unavailable/),
     ],
@@ -234,7 +234,7 @@ export const extensionClasses: readonly ErrorClass[] = [
         /CUDA (?:extension|kernels?)(?: for \w+)?(?: \w+)? (?:is |are )?not (?:installed|compiled|available|built|found)|\b(?:apex|transformer[ _]engine|flash[ _]infer|deep_?gemm|deep_?ep)\b (?:is )?(?:required|needed|not installed)/i,
       ),
       capture(
-        /(?<package>\w+)[ _]kernels? (?:is|are) not (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
+        /(?<package>[\w-]+)[ _]kernels? (?:(?:is|are) )?(?:not|needed to be) (?:installed|compiled)|compiled without (?:CUDA|GPU) (?:extensions|kernels|ops)/i,
       ),
       capture(/name '(?<package>\w*_cuda\w*|\w+_kernels?|exl\w+|awq_\w+)' is not defined/i),
       capture(

@@ -54,7 +54,7 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(
         /Failed to create (?:the )?(?:\w+ )?(?:Metal|indexing|MPS)(?: \w+)? (?:library|kernel|pipeline|function)/i,
       ),
-      symptom(/ggml_metal\w*: (?:error|[^\n]*failed)/i),
+      symptom(/ggml_metal\w*: (?:error|[^\n]*failed)|INTERNAL ASSERT FAILED at "[^"\n]*\.mm"/i),
     ],
     unless: /\bMPS (?:server|daemon|client)|nvidia-cuda-mps/i,
     cause: () => 'The Apple GPU refused the work; the message is of Metal, below PyTorch or llama.cpp.',
@@ -92,6 +92,10 @@ export const failureClasses: readonly ErrorClass[] = [
       ),
       symptom(/^[^\n]{0,40}\b[EF] (?:tensorflow|external\/local_xla)\/[^\n]*(?:gpu|cuda|rocm|stream_executor)[^\n]*/m),
       symptom(/Graph execution error:[^\n]*/),
+      symptom(
+        /\berrors_impl\.(?:Internal|Unknown|FailedPrecondition|Aborted|Unavailable)Error: (?:Failed to create session|[^\n]*(?:device|session|stream))[^\n]*/,
+      ),
+      symptom(/^InternalError: Failed to create session/m),
     ],
     unless: /Unable to register cu|factory for plugin cu/i,
     cause: () =>
@@ -110,6 +114,7 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(
         /(?:llama_model_load\w*|llama_load_model_from_file|common_init_from_params|main|srv +load_model|load_model): (?:error: )?(?:error loading model|(?:failed|unable) to load model)/i,
       ),
+      symptom(/^Error OP [A-Z_]{3,}\b/m),
       symptom(/\bFailed to load model from file: |error loading model: (?<why>[^\n]+)/i),
     ],
     cause: ({ got }) =>
@@ -128,7 +133,7 @@ export const failureClasses: readonly ErrorClass[] = [
       symptom(/\[ONNXRuntimeError\] : \d+ : (?<kind>\w+)(?: : (?<why>[^\n]{0,160}))?/),
       symptom(/\[E:onnxruntime:[^\]]*\] (?<why>[^\n]+)|Non-zero status code returned while running (?<node>\w+) node/),
     ],
-    unless: /INVALID_ARGUMENT|INVALID_GRAPH|NO_?SUCH_?FILE|NoSuchFile|INVALID_PROTOBUF/i,
+    unless: /INVALID_ARGUMENT|INVALID_GRAPH|NO_?SUCH_?FILE|NoSuchFile|INVALID_PROTOBUF|CU(?:DNN|BLAS|FFT)\b/i,
     cause: ({ got }) =>
       `The session stopped${got.kind ? ` (${got.kind})` : ''}${got.why ? `: ${got.why.trim()}` : ''}.`,
     fix: (context) => [
@@ -147,7 +152,7 @@ export const failureClasses: readonly ErrorClass[] = [
       phrase(
         /NVIDIA Installer (?:cannot continue|failed)|distribution-provided pre-install script failed|not compatible with this version of Windows/i,
       ),
-      symptom(/Installation has failed\. +Please see the file/i),
+      symptom(/Installation has failed\. +Please see the file|\[NVI2\.\w+\][^\n]*(?:failed|blocked install)/i),
       symptom(
         /\b(?:nvidia|cuda|amdgpu|graphics)[\w.-]* (?:driver )?install(?:er|ation)\b[^\n]{0,40}\b(?:failed|not (?:successful|complete))|failed to install (?:the )?(?:nvidia|cuda|amdgpu|graphics)\b/i,
       ),

@@ -12,7 +12,10 @@ const GPU_PROGRAM = /torch|cuda|jetson|tensorrt|tensorflow|jax|gpu|nvidia|rocm|h
 
 /** A crash counts where such a program is named on its line or on one of the three before it. */
 const near = (crash: RegExp) =>
-  symptom(new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'));
+  symptom(
+    new RegExp(`(?<=(?:${GPU_PROGRAM.source})[^\\n]*(?:\\n[^\\n]*){0,3})(?:${crash.source})`, 'i'),
+    new RegExp(crash.source, 'i'),
+  );
 
 export const frameworkClasses: readonly ErrorClass[] = [
   {
@@ -24,6 +27,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /only supported on (?:CUDA|ROCm|XPU) builds|(?:Torch|PyTorch) (?:was )?not (?:compiled|linked|built) with (?<backend>CUDA|XPU|MPS|HIP|ROCm|GPU)(?: support| enabled)?/i,
       ),
       capture(/PyTorch install was not built with (?<backend>MPS|CUDA|XPU)/i),
+      capture(/\bCannot \w+ (?<backend>CUDA|HIP|XPU|MPS)[^\n]{0,40} without ATen_\w+ library/),
       capture(/\btorch\b[^\n]{0,24}?(?<version>\d+\.\d+\.\d+)\+cpu\b/i, NO_GPU),
       phrase(
         /(?:(?:not|without) (?:compiled|built) (?:with|for)|(?:compiled|built) without) (?:CUDA|GPU|XPU|HIP|ROCm) support/i,
@@ -51,7 +55,9 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Torch is not able to use GPU|device does not support the current version of Torch|(?:torch\.)?cuda\.is_available\(\)\)?`?[\s\S]{0,3}(?:\bis |returns? |returned |: ?|== ?|-+> ?|→ ?|Out\[\d+\]: ?)?\(?False\b/i,
       ),
       phrase(/(?:CUDA|GPU) (?:is|was|device is) not available[.,!]?(?: |$)/im),
-      phrase(/torch sees no (?:GPU|Intel GPU|Apple GPU)|(?:tensorflow|jax) sees no GPU|no device is visible/i),
+      phrase(
+        /Setting accelerator to CPU\. If you have GPU[^\n]*unable to detect|torch sees no (?:GPU|Intel GPU|Apple GPU)|(?:tensorflow|jax) sees no GPU|no device is visible/i,
+      ),
       symptom(
         /(?:requires|need|needs) (?:a |an )?(?:CUDA|NVIDIA) GPU\b|No GPU (?:detected|found|available)|RuntimeError: (?:No|GPU) (?:GPU|not) found/i,
       ),
@@ -102,7 +108,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /Expected all tensors to be on the same device, but (?:found at least two devices, |got [^\n]*? is on )(?<first>[\w:]+)(?:,| and|\b)[^\n]*?(?<second>(?:cuda|cpu|xpu|mps)(?::\d+)?)?/i,
       ),
       capture(/Input type \((?<first>[\w.]+)\) and (?:weight|bias) type \((?<second>[\w.]+)\) should be the same/i),
-      phrase(/Placeholder (?:storage has not been allocated|tensor is empty)|Placeholder storage/i),
+      phrase(/Placeholder storage/i),
       phrase(
         /(?:Tensor|tensors?) (?:for argument|on device)[^\n]{0,60}(?:is on (?:CPU|cpu)|expected device|different devices?)|slow_conv2d_forward_mps: input/i,
       ),
@@ -110,7 +116,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /can't convert (?:cuda|xpu|mps)(?::\d+)? device type tensor to numpy|Cannot copy between CPU and CUDA tensors/i,
       ),
       phrase(
-        /must be on the current device|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i,
+        /must be on the current device|(?:must|should) be an? (?:CUDA|cuda|GPU) tensor|parameters and buffers on device|Expected an? '\w+' device type for generator|storage on different device/i,
       ),
     ],
     cause: ({ got }) =>
@@ -187,6 +193,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/Cannot dlopen some GPU libraries/i),
       phrase(/Skipping registering GPU devices/i),
       capture(/Num GPUs Available: +0\b/i),
+      symptom(/list_(?:physical|logical)_devices\([^\n]*\n(?:[^\n]*\n){0,2}[^\n]{0,20}\[\] *$/m),
       phrase(
         /Cannot assign a device for operation [^\n]*\/device:GPU|Could not satisfy (?:explicit )?device specification '[^'\n]*GPU/i,
       ),
@@ -273,7 +280,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
       phrase(/\bjax\b[^\n]{0,20}(?:could(?: not|n't)|can(?:not|'t)) (?:find|see|detect|use) (?:a |the |your )?GPU/i),
     ],
     // No TPU is what a machine with a GPU has.
-    unless: /backend 'tpu'|libtpu/,
+    unless: /backend 'tpu'|libtpu|XlaRuntimeError/,
     explains: ['torch-no-gpu'],
     cause: ({ got }) =>
       got.backend ? `JAX could not start its ${got.backend} part.` : 'Only the CPU part of JAX is installed.',
@@ -329,7 +336,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The program crashed in compiled code',
     patterns: [
-      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005)/i),
+      symptom(/(?:STATUS_ACCESS_VIOLATION|\(exit code: 0xc0000005|exit code -?\d+ \(0xC0000(?:005|409|374|0FD)\))/i),
       symptom(/\(Exit code: (?<status>\d{2,})\)|model (?:has )?crashed without additional information/i),
       symptom(/\[SignalInfo: \*\*\* (?<status>SIG\w+)|`?Segmentation fault`? is detected by the operating system/),
       symptom(/Signal \d+ \((?<status>SIGSEGV|SIGABRT|SIGBUS)\) received by PID|Caught signal 11\b[^\n]*/),

@@ -28,6 +28,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
       phrase(
         /(?:MESA(?!-LOADER)|INTEL-MESA|MESA-INTEL|ZINK|radv|lavapipe|turnip|nvk)\b[^\n]{0,20}(?:error|warning|failed)[^\n]*/i,
       ),
+      phrase(
+        /\bvk\w+(?:\(\))? (?:failed|returned)(?: with)?(?: error)?:? ?\(?-(?:3|6|7|8|9)\b|\bvulkan[^\n]*Assertion `\w*(?:gpu|device)_?count > 0/i,
+      ),
       phrase(/Vulkan loader error|loader[^\n]{0,40}(?:ICD|libGLX_nvidia)[^\n]{0,40}fail/i),
       phrase(
         /setupLoader\w+PhysDevs|Failed to detect any valid GPUs(?: in the current config)?|vkEnumeratePhysicalDevices[^\n]*(?:fail|no)/i,
@@ -78,7 +81,9 @@ export const graphicsClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The GPU was reset while it worked',
     patterns: [
-      phrase(/GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i),
+      phrase(
+        /\bvk\w+(?:\(\))? (?:failed|returned):? ?\(?-4\b|GPU (?:has )?crashed|Vulkan[^\n]{0,20}error(?: code)?[ :=(]{1,3}-4\b|vkWaitForFences[^\n]{0,60}-4\b/i,
+      ),
       code(
         /VK_ERROR_DEVICE_LOST|\bErrorDeviceLost\b|vk::DeviceLostError|DXGI_ERROR_DEVICE_(?:REMOVED|HUNG|RESET)|\b(?:ERROR_)?DEVICE_LOST\b/,
       ),

@@ -35,6 +35,7 @@ export const installClasses: readonly ErrorClass[] = [
           'i',
         ),
       ),
+      capture(new RegExp(`Because there (?:is|are) no versions? of (?<package>${GPU_PACKAGE.source}[^\\s,]*)`, 'i')),
       capture(new RegExp(`Because only the following versions of (?<package>${GPU_PACKAGE.source})`, 'i')),
       capture(
         new RegExp(

@@ -1,6 +1,6 @@
 // Numbers of a kind that the device, or the other operand, does not have; and compilers of frameworks that gave up.
 
-import { capture, symptom } from '../patterns.ts';
+import { capture, phrase, symptom } from '../patterns.ts';
 import { run, say } from '../steps.ts';
 import type { ErrorClass } from '../types.ts';
 import { CUDA_NOTES, MPS } from './links.ts';
@@ -95,6 +95,7 @@ export const kindClasses: readonly ErrorClass[] = [
     title: 'OpenCL finds no driver',
     patterns: [
       capture(/PLATFORM_NOT_FOUND_KHR|CL_DEVICE_NOT_FOUND|\bDEVICE_NOT_FOUND\b/),
+      phrase(/^\s*Number of platforms:? +0\s*$/m),
       capture(
         /(?:OpenCL|clGetPlatformIDs|clGetDeviceIDs)[^\n]{0,40}(?:-1001|-1\b|no (?:platforms?|devices?)|not found)/i,
       ),

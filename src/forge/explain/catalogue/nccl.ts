@@ -22,7 +22,7 @@ export const ncclClasses: readonly ErrorClass[] = [
         /torch|rank|store|process group|ms for (?:send|recv) operation/i,
       ),
       phrase(
-        /(?:RuntimeError|Dist\w+Error|c10d|store|rank)\b[^\n]{0,40}\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout/i,
+        /(?:RuntimeError|Dist\w+Error|c10d|store|rank)\b[^\n]{0,40}\bSocket Timeout\b|Connection timed out[^\n]*(?:rank|store|29500)|Heartbeat monitor timed out|Received a dump signal due to a collective timeout|nccl\w*\.cc[^\n]*may be stuck|waiting for all participants to/i,
       ),
     ],
     explains: ['nccl', 'nccl-network', 'dist-child'],
@@ -107,6 +107,7 @@ export const ncclClasses: readonly ErrorClass[] = [
         /(?:c10d|TCPStore|torch|DistNetworkError|MASTER_PORT|NCCL|rank|master_port)[^\n]*(?:EADDRINUSE|address already in use)|(?:EADDRINUSE|address already in use)[^\n]*(?:c10d|TCPStore|torch|NCCL|port: ?(?<number>\d+))/i,
       ),
       phrase(/^RuntimeError: Address already in use/m),
+      phrase(/(?:EADDRINUSE|address already in use)[^\n]*(?:\n[^\n]*){0,3}(?:Engine ?core|vllm|sglang)/i),
     ],
     cause: ({ got }) =>
       `Another process listens on ${(got.port ?? got.number) ? `port ${got.port ?? got.number}` : 'that port'}: an earlier run that has not ended, or a second job.`,

@@ -71,7 +71,7 @@ export const servingClasses: readonly ErrorClass[] = [
         /Post "[^"\n]*(?:\/completion|11434\/api\/\w+)"[^\n]*(?:EOF|closed|reset)|an unknown error was encountered while running the model/i,
       ),
       symptom(
-        /model failed to load, this may be due to resource limitations|do load request: Post|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i,
+        /model failed to load, this may be due to resource limitations|do load request: Post|\bstatus[:=] ?"?llm server error|unexpected server status: llm server|500 Internal Server Error: (?:llama|unable to load|model)/i,
       ),
     ],
     explains: ['native-crash', 'cuda-failed'],

@@ -38,6 +38,9 @@ export const toolClasses: readonly ErrorClass[] = [
       capture(
         /Driver does not support the required nvenc API version\. Required: (?<wanted>[\d.]+) Found: (?<found>[\d.]+)/i,
       ),
+      symptom(
+        /\[\w+_(?:nvenc|cuvid|nvdec) @ [^\]\n]*\] (?:Error|Cannot|Could not|Failed|No capable)[^\n]*|\bcuvid hwaccel requested[^\n]*cannot/i,
+      ),
       capture(/minimum required Nvidia driver for nvenc is (?<driver>[\w().]+)/i),
       capture(
         /(?:Cannot|Could not|Failed to|Unable to) (?:load|open|init\w*)[^\n]{0,20}(?<library>nvEncodeAPI\w*\.dll|libnvidia-encode\.so[.\d]*|libnvcuvid\.so[.\d]*|nvcuvid\.dll|nvEncode\w*|nvenc|NVDEC)/i,
@@ -149,8 +152,9 @@ export const toolClasses: readonly ErrorClass[] = [
         /(?:PyTorch|torch|TensorFlow|JAX|Triton)(?: version)? ?(?:>=|<=|==|<|>) ?(?<wanted>[\d.]+)[^\n]{0,30}(?:is required|but found|but got|required but)/i,
       ),
       phrase(
-        /Model architectures? \[[^\]\n]*\] (?:are|is) not supported|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
+        /Model architectures? \[[^\]\n]*\] (?:(?:are|is) not supported|failed to be inspected)|has model type `\w+` but Transformers does not recognize|model type [`']?[\w.-]+[`']? (?:is )?not supported (?:yet|for now)/i,
       ),
+      phrase(/Expected one of cpu, cuda,[^\n]*device type at start of device string/),
       capture(
         /(?:requires|needs|only supports?|expects?) (?:at least )?(?:PyTorch|torch|TensorFlow|JAX)(?: version)? ?(?:>=|<=|==|<|>)? ?v?(?<wanted>\d[\d.]+)/i,
       ),

@@ -37,6 +37,7 @@ export const builds: readonly Family[] = [
     trouble:
       /\b(?:kernels?|binary|build|wheel|image|support)\b[^\n]*\b(?:not (?:available|found|supported|compiled|included)|unavailable|missing)\b|not (?:supported|compatible)\b|incompatible/i,
   },
+  { code: 'no-kernel-image', subject: /\bfmha_\w+_sm\d+/, trouble: /\bFATAL\b|built for|not (?:supported|available)/i },
   {
     code: 'flash-attn-gpu',
     subject: /\bsage_?attn?\w*|sageattention|flash_?infer\w*|flash_?mla\w*/i,
@@ -74,6 +75,12 @@ export const builds: readonly Family[] = [
   },
   {
     code: 'build-failed',
+    subject:
+      /\b(?:vulkan|CL|hip|rocm|sycl|level_zero|cudnn\w*|nccl|cub|thrust|cutlass|torch|ATen|c10|cu(?:da|blas|fft|rand|sparse|solver)\w*|nv\w+)[\w/-]*\.(?:h|hpp|cuh)\b|\.cu(?:\.o)?\b/i,
+    trouble: /\bfatal error\b|no such file|cannot open (?:include|source) file/i,
+  },
+  {
+    code: 'build-failed',
     subject: /\b(?:nvcc|hipcc|cicc|nvlink)\b/,
     trouble: /\b(?:fatal|error)\b|nonzero exit status/i,
   },
@@ -87,6 +94,12 @@ export const builds: readonly Family[] = [
     code: 'build-failed',
     subject: /\b(?:tcc|gcc|g\+\+|cl|clang|nvcc|hipcc|ptxas|cicc|fatbinary)(?:\.exe)?['"]|cuda_utils|\btriton\b/,
     trouble: /returned non-zero exit status|CalledProcessError|failed with exit|died due to/,
+  },
+  {
+    code: 'build-failed',
+    subject: /\b(?:lib)?(?:torch|cuda|cu(?:dart|dnn|blas|fft|rand|solver|sparse)|c10|nccl|nv\w+|hip\w*|roc\w+)/i,
+    trouble:
+      /\bcannot find -l|error adding symbols|undefined reference to|file in wrong format|collect2: error|\bLNK\d{4}\b/i,
   },
   {
     code: 'flash-attn-input',

@@ -11,7 +11,7 @@ export const faults: readonly Family[] = [
   },
   {
     code: 'device-lost',
-    subject: /\b(?:logical|parent|gpu|vulkan|graphics|d3d\d*|wgpu)\b|ERROR_DEVICE/i,
+    subject: /^(?!.*GPU_IS_LOST).*(?:\b(?:logical|parent|gpu|vulkan|graphics|d3d\d*|wgpu)\b|ERROR_DEVICE)/i,
     trouble: LOST,
   },
   { code: 'hip-fault', subject: /\bamdgpu: /, trouble: /\b(?:fail\w*|error|fault|timeout|hang)\b/i },

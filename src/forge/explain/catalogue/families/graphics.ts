@@ -23,7 +23,8 @@ export const graphics: readonly Family[] = [
   },
   {
     code: 'vulkan-failed',
-    subject: /\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device|cmd)\w+/,
+    subject:
+      /^(?!.*(?:device type at start of|vulkan\/\w+\.h\w*\b)).*(?:\bvulkan|\bVK_|\bvk(?:create|enumerate|queue|alloc|get|device|cmd)\w+)/,
     trouble: FAULT,
   },
   { code: 'webgpu-failed', subject: /\bwgpu\b|\bwgpu_\w+|\bWebGPU\b|\bdawn\b|\bWGSL\b|naga/i, trouble: FAILED },
@@ -68,7 +69,7 @@ export const graphics: readonly Family[] = [
   {
     code: 'mps-failed',
     subject: /\bggml_metal\w*|\bMPS\b|\bMTL\w+|\bMetal\b/,
-    trouble: /\b(?:failed|error)\b|Error Domain/i,
+    trouble: /\b(?:failed|(?<!bus )error)\b|Error Domain/i,
   },
   {
     code: 'xpu-failed',

@@ -38,7 +38,9 @@ export const familiesOf: ReadonlyMap<string, readonly Pattern[]> = (() => {
   const found = new Map<string, Pattern[]>();
   families.forEach(({ code, subject, trouble }, rank) => {
     const re = new RegExp(`^(?=[^\\n]*(?:${subject.source}))(?=[^\\n]*(?:${trouble.source}))[^\\n]*`, 'im');
-    found.set(code, [...(found.get(code) ?? []), { ...weak(re), rank, family: true }]);
+    // Most texts lack most subjects, and a look for the subject alone costs a fraction of the whole pattern.
+    const along = new RegExp(subject.source, 'im');
+    found.set(code, [...(found.get(code) ?? []), { ...weak(re, along), rank, family: true }]);
   });
   return found;
 })();

@@ -6,8 +6,17 @@ import { ABSENT, FAILED, FAULT } from './words.ts';
 export const libraries: readonly Family[] = [
   { code: 'cudnn-missing', subject: /cudnn/i, trouble: ABSENT },
   { code: 'cudnn-missing', subject: /cudnn\w*\.(?:dll|so)/i, trouble: /not (?:be )?(?:configured|installed|loaded)/i },
-  { code: 'cudnn-failed', subject: /cudnn(?!_status_success)/i, trouble: FAULT },
+  {
+    code: 'cudnn-failed',
+    subject: /^(?!.*(?:error adding symbols|undefined reference|\[GIE\])).*cudnn(?!_status_success)/i,
+    trouble: FAULT,
+  },
   { code: 'amdgpu-old', subject: /\blib(?:amdhip|hip|hsa|roc|MIOpen|rccl)\w*\.so/i, trouble: ABSENT },
+  {
+    code: 'xpu-none',
+    subject: /\blibze_\w+|\bze_loader|level[ _-]zero (?:loader|driver)|intel gpu driver|\bintel-ext-pt\w*|\blibsycl/i,
+    trouble: ABSENT,
+  },
   {
     code: 'xpu-none',
     subject: /^(?!.*(?:DispatchKey|these backends)).*\b(?:xpu|sycl|dpcpp|level[ _-]zero|oneapi)\b[^\n]*\bdevices?\b/i,

@@ -12,7 +12,7 @@ const KINDS = {
   killed:
     /\b(?:exit\w*|return\w*|terminat\w*|died)\b[^\n]{0,30}?(?:-9\b|\b137\b)|\bSIGKILL\b|\bsignal 9\b|\boom-?kill/i,
   crash:
-    /\bSIG(?:SEGV|ABRT|BUS|ILL|FPE)\b|received signal \d+|pointer being freed was not allocated|segmentation fault|segfault|access violation|core dumped|\bEXC_(?:BAD_ACCESS|CRASH|BREAKPOINT|BAD_INSTRUCTION)\b|0xC0000(?:005|409|374)\b|\b(?:exit\w*|return\w*|signal|failed)\b[^\n]{0,30}?(?:-11\b|-6\b|\b139\b|\b134\b|\bsignal 11\b)|stack smashing|double free|heap corruption/i,
+    /\bSIG(?:SEGV|ABRT|BUS|ILL|FPE)\b|received signal \d+|pointer being freed was not allocated|segmentation fault|segfault|bus error|access violation|core dumped|\bEXC_(?:BAD_ACCESS|CRASH|BREAKPOINT|BAD_INSTRUCTION)\b|0xC0000(?:005|409|374)\b|\b(?:exit\w*|return\w*|signal|failed)\b[^\n]{0,30}?(?:-11\b|-6\b|\b139\b|\b134\b|\bsignal 11\b)|stack smashing|double free|heap corruption/i,
   memory:
     /\bout of (?:\w+ )?memory\b|\bOOM\b(?! killer)|out_of_\w*memory|OutOfMemory|\b(?:insufficient|not enough|no more) (?:\w+ )?(?:memory|VRAM)\b|\b(?:fail\w*|unable|cannot|could ?n.t) (?:to )?(?:\w+ )?alloc\w*[^\n]*|alloc\w* (?:\w+ )?fail\w*|bad_alloc|memory (?:is )?exhausted|exceed\w* [^\n]{0,30}memory/i,
   lost: /\bdevice[ _-]?(?:was |is )?(?:lost|removed|hung|reset)\b|DEVICE_LOST|GPU (?:hang|reset)/i,
@@ -26,7 +26,7 @@ const KINDS = {
   arch: /\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)[^\n]*\b(?:not (?:\w+ )?(?:supported|compatible|available|implemented|recognized|included|built|found)|lacks?|too (?:old|new|low)|below|minimum|incompatible|unsupported|unknown|invalid)\b|\b(?:not supported|unsupported|unknown|invalid|unable to|could not find|no (?:compatible|suitable|kernels?|binary)|requires?|needs)\b[^\n]*\b(?:compute[ _]capabilit\w+|sm_?\d{2,3}\b|gfx\d\w+|CUDA arch\w*|GPU architecture)|no kernel image/i,
   unbuilt:
     /\b(?:not|wasn't|isn't|without)\b[^\n]{0,30}\b(?:compiled|built|linked)\b[^\n]{0,20}\b(?:with|support|cuda|gpu)|\b(?:compiled|built) without\b|without (?:CUDA|GPU|ROCm|HIP) support|CPU[- ]only (?:build|version|wheel)/i,
-  none: /\bno (?:\w+[ -]){0,3}(?:gpus?|devices?|adapters?|platforms?|accelerators?)\b[^\n]{0,20}(?:found|detected|available|visible|$)|\b(?:gpus?|devices?|adapters?)\b[^\n]{0,12}\b(?:not (?:found|detected|available|visible)|unavailable|is null)\b|could not find (?:any|a suitable|an appropriate) (?:gpu|device|adapter)|fail\w* to find an appropriate/i,
+  none: /\bno (?:\w+[ -]){0,3}(?:gpus?|devices?|adapters?|platforms?|accelerators?)\b[^\n]{0,20}(?:found|detected|available|visible|$)|\b(?:gpus?|devices?|adapters?)\b[^\n]{0,12}\b(?:not (?:found|detected|available|visible)|unavailable|is null)\b|could not find (?:any|a suitable|an appropriate) (?:gpu|device|adapter)|(?:fail\w* to|cannot|could not|unable to) (?:find|get) (?:an? )?(?:\w+ )?adapter|fail\w* to find an appropriate/i,
   compile: /\b(?:compil\w+|build\w*|ptxas|nvcc)\b[^\n]{0,60}\b(?:fail\w*|errors?)\b|\bfailed to (?:compile|build)\b/i,
   absent:
     /cannot open shared object|\bno such file\b|\b(?:cannot|can't|could ?n.t|could not|unable to|fail\w* to)\b[^\n]{0,20}\b(?:load|open|find|locate|import)\b|\bnot (?:be )?(?:found|installed|loaded|located)\b|\bmissing\b|No module named/i,
@@ -55,31 +55,34 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\[TRT\]|\btensorrt|trtexec|nvinfer|onnx2trt|\bModelImporter\.cpp|\bbuiltin_op_importers\.cpp|\bUNSUPPORTED_NODE\b|importFallbackPlugin|\bPlugin not found\b|\[E\] (?:Engine|Parsing|Failed to (?:parse|create engine))|buildSerializedNetwork|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
+      /\[TRT\]|\[GIE\]|\bIInfer\w+|nvinfer1::|\btensorrt|trtexec|nvinfer|onnx2trt|\bModelImporter\.cpp|\bbuiltin_op_importers\.cpp|\bUNSUPPORTED_NODE\b|importFallbackPlugin|\bPlugin not found\b|\[E\] (?:Engine|Parsing|Failed to (?:parse|create engine))|buildSerializedNetwork|\bError Code \d+: |\[\w+\.(?:cpp|h)::\w+::\d+\]|\bIBuilder\b|\bengine could not be created/i,
     kinds: { crash: 'native-crash' },
     otherwise: 'tensorrt-engine',
   },
   {
-    voice: /onnxruntime|ONNXRuntime|\w+ExecutionProvider\b/i,
+    voice:
+      /onnxruntime|\bOrt(?:Exception|Session|Status|Api)\w*|\w+ExecutionProvider\b|\bDml(?:Operator|Device|Execution)\w*|\bDirectML\b/i,
     kinds: { ...CRASH, memory: 'oom' },
     otherwise: 'ort-failed',
   },
   {
-    voice: /\bPJRT|\bxla_bridge\b|jax[_-]?(?:cuda|plugin)|\bjaxlib\b/i,
+    voice: /\bPJRT|\bxla_bridge\b|jax[_-]?(?:cuda|rocm|plugin|lib)\w*|\b(?:Xla|Jax)RuntimeError|\bxla_extension\b/i,
     kinds: { crash: 'native-crash', memory: 'oom', mismatch: 'jax-plugin-mix', symbol: 'jax-plugin-mix' },
     otherwise: 'xla-failed',
   },
   {
-    voice: /\bollama\b|llama runner|source=\w+\.go:\d+/i,
+    voice: /\bollama\b|\bllama runner\b|\bllm server\b|source=\w+\.go:\d+/i,
     kinds: { memory: 'oom', timeout: 'ollama-timeout', none: 'ollama-no-gpu', network: 'ollama-down' },
   },
   {
-    voice: /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+/i,
+    voice:
+      /\bggml\w*|\bllama[._]?cpp|\bllama_\w+|\bllama-(?:server|cli|bench)|koboldcpp|whisper_\w+|\bload_(?:tensors|backend|model)\b:|\bllm_load_\w+|\bcommon_(?:init|load)\w*:|\bgguf_\w+|\bsrv +\w+:|\bllamafile\b/i,
     kinds: { ...CRASH, memory: 'oom', arch: 'no-kernel-image', unbuilt: 'llama-cpu-build', none: 'llama-cpu-build' },
     otherwise: 'llama-failed',
   },
   {
-    voice: /\bvllm\b|\bsglang\b|\blmdeploy\b|\bEngineCore\w*|\btext-generation-(?:inference|launcher)\b/i,
+    voice:
+      /\bvllm\b|\bsglang\b|\bsgl_kernel\b|\b(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[?\w+\.py:\d+\]|\btext_generation_(?:server|launcher)\b|\bturbomind\b|\bShard\w* (?:\d+ )?(?:failed|cannot)|\blmdeploy\b|\bEngineCore\w*|\btext-generation-(?:inference|launcher)\b/i,
     kinds: { ...CRASH, memory: 'vllm-memory', arch: 'no-kernel-image', symbol: 'abi-symbol', none: 'vllm-device' },
     otherwise: 'vllm-engine',
   },
@@ -93,7 +96,7 @@ const SPEAKERS: readonly Speaker[] = [
     kinds: { arch: 'triton-old', mismatch: 'triton-old', compile: 'kernel-source' },
   },
   {
-    voice: /\bcupy\w*/i,
+    voice: /\bcupy\w*|\bcupyx\b/i,
     kinds: { memory: 'oom', mismatch: 'cupy-broken', absent: 'cupy-broken', compile: 'kernel-source' },
   },
   {
@@ -101,7 +104,13 @@ const SPEAKERS: readonly Speaker[] = [
     kinds: { memory: 'oom', absent: 'nvvm-missing', mismatch: 'unsupported-ptx', none: 'no-devices' },
   },
   {
-    voice: /\brocm\w*|\bhip(?:Error|cc|BLAS)?\b|\bhsa\w*|\bamdgpu\b|\bkfd\b|\bMIOpen|\bgfx\d\w+/i,
+    voice: /\bMIOpen\w*/i,
+    kinds: { memory: 'oom', absent: 'miopen', compile: 'miopen', mismatch: 'miopen' },
+    otherwise: 'miopen',
+  },
+  {
+    voice:
+      /\brocm\w*|\bhip(?:Error\w*|cc|BLAS|[A-Z]\w+)?\b|\bhsa\w*|\bamdgpu\b|\bkfd\b|\bgfx\d\w+|\broc(?:blas|fft|sparse|solver|rand|tracer|profiler|prim|r)\b|\bamd(?:_comgr|hip64|smi|_smi)\w*|\bhip(?:blaslt|rtc|sparse|solver|fft)\w*|\bROCR_\w+|\blib(?:amdhip|hsa-runtime|rocm|hip)\w*/i,
     kinds: {
       crash: 'hip-fault',
       memory: 'oom',
@@ -112,34 +121,38 @@ const SPEAKERS: readonly Speaker[] = [
     },
   },
   {
-    voice: /^(?!.*DispatchKey).*\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn/i,
-    kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none', absent: 'xpu-none' },
+    voice:
+      /^(?!.*DispatchKey).*\b(?:xpu|sycl|dpcpp|oneapi|ipex)\b|level[ _-]zero|\bUR_RESULT|\bPI_ERROR|onednn|\bze_(?:result|init|driver|intel|loader)\w*|\bzes?(?:Init|Driver|Device|Context|Module|Kernel|Command|Mem)\w+|\bZES?_(?:RESULT|LOADER|ENABLE)\w*|\blibze_\w+|\blib(?:sycl|ur_adapter|pi_level)\w*|\bocloc\b|\bintel[-_]ext(?:ension)?[-_](?:pt|for)\w*/i,
+    kinds: { memory: 'oom', lost: 'xpu-lost', none: 'xpu-none' },
     otherwise: 'xpu-failed',
   },
   {
     voice:
-      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray)|\bMTL\w+|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|')/,
+      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray|Matrix|CNN)|\bMTL\w+|\bAGX\w+|\bIOGPU\w+|\bmlx(?:\.core|::)|\.metal(?:lib)?\b|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|'|$)/,
     kinds: { crash: 'native-crash', memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
     otherwise: 'mps-failed',
   },
   {
     voice:
-      /\bwgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b/i,
+      /\bwgpu\w*|\bwebgpu\b|\bGPUDevice\b|request(?:Adapter|Device)\b|navigator\.gpu|\bnaga\b|\bWGSL\b|\bUnsupportedCapability\b|\bGPU(?:Validation|OutOfMemory|Internal|Pipeline)Error\b|\bTint\b|\[Invalid \w+(?: \([^)]*\))?\]|\b(?:dawn|emdawn)\w*/i,
     kinds: { lost: 'device-lost', none: 'webgpu-no-adapter', memory: 'oom' },
     otherwise: 'webgpu-failed',
   },
   {
-    voice: /\bvulkan|\bVK_\w+|\bvk[A-Z]\w+/,
+    voice:
+      /^(?!.*(?:device type at start of|vulkan\/\w+\.h\w*\b)).*(?:\bvulkan|\bVK_\w+|\bvk[A-Z]\w+|\bMoltenVK\b|\bVUID-)/,
     kinds: { crash: 'native-crash', memory: 'oom', lost: 'device-lost' },
     otherwise: 'vulkan-failed',
   },
   {
-    voice: /\bopencl\b|\bpyopencl\b|\bCL_\w+/i,
+    voice:
+      /\bopencl\b|\bpyopencl\b|\bCL_[A-Z_]{4,}|\bcl(?:Get|Create|Build|Enqueue|Set|Finish|Release|Wait)[A-Z]\w+|\bpocl\b|\bclinfo\b/,
     kinds: { memory: 'opencl-failed', none: 'opencl-none', compile: 'kernel-source', absent: 'opencl-none' },
     otherwise: 'opencl-failed',
   },
   {
-    voice: /\b(?:nccl|rccl)\w*|ProcessGroupNCCL|\bc10d\b|torch\.distributed/i,
+    voice:
+      /\b(?:nccl|rccl)\w*|ProcessGroup(?:NCCL|Gloo)|\bc10d\b|torch\.distributed|\bDist(?:Backend|Network|Store)Error\b|\boneCCL\b/i,
     kinds: { timeout: 'nccl-timeout', network: 'nccl-network', symbol: 'nvjitlink-symbol' },
     otherwise: 'nccl',
   },

@@ -23,7 +23,8 @@ export const processes: readonly Family[] = [
   {
     code: 'nccl-network',
     subject: /\b(?:c10d|TCPStore|rendezvous|rdzv|MASTER_ADDR|gloo|nccl|ibv_\w+)\b|Rendezvous\w+Error/i,
-    trouble: /\b(?:connect\w*|gai error|retrieved|resolve|hostname|unreachable|closed|broken pipe)\b/i,
+    trouble:
+      /\b(?:fail\w*|error|unable|could not|cannot|can't|not)\b[^\n]*\b(?:connect\w*|resolve|hostname|retrieve\w*)\b|\bconnect\w*\b[^\n]*\b(?:fail\w*|error|refused|reset|closed|timed out|aborted)\b|\bgai error\b|\bunreachable\b|\b(?:socket|connection|store)\b[^\n]*\bclosed\b|broken pipe|\bretrieved\b/i,
   },
   { code: 'nccl', subject: /(?:nccl|rccl)\w*/i, trouble: /\b(?:error|failed|failure|abort\w*|WARN)\b/i },
   {
