@@ -44,12 +44,12 @@ const kinds = kindTable({
   place: having('a place such as what nodePorts() returned', 'platform', 'home', 'env'),
   machine: having('a machine: (await detect(ports)).machine', 'gpus', 'drivers'),
   detection: having('what detect() returned', 'machine', 'cached'),
-  doctor: having('what examine() returned', 'findings'),
+  doctor: having('what examine() returned', 'verdict', 'exitStatus'),
   block: having('what buildReport() returned', 'rows'),
   gpu: having('a GPU of a machine', 'vendor', 'memoryBytes'),
   tables: having('tables: loadTables().tables', 'pytorch', 'profiles'),
   loaded: having('what loadTables() returned', 'tables', 'reviewed'),
-  profile: having('a profile', 'name', 'packages'),
+  profile: having('a profile of allProfiles()', 'name', 'origin'),
   userProfiles: {
     is: (v: unknown) =>
       isObject(v) &&
