@@ -56,6 +56,7 @@ const headings = {
   Network: 'Convolution, pooling, softmax',
   Dynamic: 'Results whose size depends on values',
   Segments: 'Segments and histograms',
+  Transforms: 'Fourier transforms',
   TensorMaking: 'Making tensors',
   Runtime: 'Running, compiling, devices',
   Random: 'Distributions',
@@ -147,7 +148,8 @@ function entries({ file, name, members }) {
   return [...byName].flatMap(([key, forms]) => {
     const shown = forms.length > 1 ? forms.filter((m) => !m.body) : forms;
     const docs = forms.map(docOf).find((d) => d.text) ?? { text: '', examples: [] };
-    if (internal.test(docs.text)) return [];
+    if (internal.test(docs.text) || forms.some((m) => ts.getJSDocTags(m).some((t) => t.tagName.text === 'internal')))
+      return [];
     const property = !ts.isMethodDeclaration(forms[0]);
     return [{ name: key, class: name, file, property, signatures: shown.map(signature), ...docs, nodes: shown }];
   });

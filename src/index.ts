@@ -1,17 +1,11 @@
 // The public surface of gpuforge.
 
-export {
-  accumulatorFor,
-  byteSize,
-  type DType,
-  dtypes,
-  floatFor,
-  type HostArrays,
-  type TypedArray,
-} from './base/dtype.ts';
+export { type DType, dtypes, type HostArrays, type TypedArray } from './base/dtype.ts';
+/** @internal The bus of the layers above. */
 export { type BusEvents, type CallbackError, EventBus } from './base/event-bus.ts';
 export { formatBytes } from './base/format.ts';
 export type { Shape } from './base/shape.ts';
+/** @internal Turns of the event loop, for the layers above. */
 export { nextTurn, turn, turnIfDue } from './base/turn.ts';
 export type { Capabilities, Device, DeviceId, Telemetry } from './devices/device.ts';
 export * from './errors.ts';
@@ -34,7 +28,7 @@ export type { MemorySnapshot } from './governor/memory/snapshot.ts';
 export type { Holder } from './governor/memory/view.ts';
 export type { Maybe } from './governor/recovery/attempt.ts';
 export * from './governor/recovery/errors.ts';
-export { type Fault, type FaultPlan, type FaultyDevice, randomFaults, withFaults } from './governor/recovery/faults.ts';
+export type { Fault, FaultPlan, FaultyDevice } from './governor/recovery/faults.ts';
 export type { DeviceHealth, Health, HealthEvent } from './governor/recovery/health.ts';
 export type { RecoveryOptions } from './governor/recovery/options.ts';
 export type { RoutingOptions } from './governor/routing/options.ts';
@@ -55,6 +49,7 @@ export {
   type TransferEvent,
 } from './runtime/events.ts';
 export type { Explanation } from './runtime/explain.ts';
+export { accumulatorFor, byteSize, floatFor, randomFaults, withFaults } from './runtime/functions.ts';
 export type { InPlaceKernel, MemoryLayout } from './runtime/in-place.ts';
 export type { Border, KernelInput, KernelOptions, KernelValue, UserKernel } from './runtime/kernel.ts';
 export type { Stats } from './runtime/ledger.ts';
@@ -64,7 +59,7 @@ export type { RawOptions, RawOutput } from './runtime/raw.ts';
 export type { ResetReport } from './runtime/reset.ts';
 export type { Runtime, ScopeOptions, TensorOptions, UploadOptions } from './runtime/runtime.ts';
 /** @internal Kinds of arguments, for the layers above. */
-export { runtimeKinds as argumentKinds } from './runtime/signatures.ts';
+export { runtimeKinds as argumentKinds, runtimeOptions } from './runtime/signatures.ts';
 export type { RuntimeSnapshot } from './runtime/snapshot.ts';
 export type { SpanMode } from './runtime/spans.ts';
 export {
@@ -79,3 +74,4 @@ export type { ScalarInput } from './tensor/build.ts';
 export type { Nested, ReadOptions, WaitOptions } from './tensor/core.ts';
 export type { NestedInput, TensorInput } from './tensor/create.ts';
 export { Tensor } from './tensor/tensor.ts';
+export type { Complex, ComplexFourierOptions, FourierOptions } from './tensor/transforms.ts';

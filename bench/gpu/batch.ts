@@ -36,10 +36,11 @@ function values(length: number, seed: number): Float32Array {
 
 /** Microseconds of each side, in turns. `times`: calls per measurement of a side. */
 async function sides(times: number, ...works: readonly (() => unknown)[]): Promise<number[]> {
-  // Compiled code is in place after a few thousand calls.
-  const warm = performance.now() + (quick ? 50 : 400);
-  do for (const work of works) for (let i = 0; i < times; i++) await work();
-  while (performance.now() < warm);
+  // Compiled code is in place after a few thousand calls. Each side has them: else the one that is called more often is ahead.
+  for (const work of works) {
+    const [start, calls] = [performance.now(), quick ? 20 : 3000];
+    for (let done = 0; done < calls && performance.now() - start < (quick ? 50 : 1500); done++) await work();
+  }
   const taken = works.map(() => [] as number[]);
   for (let r = 0; r < rounds; r++) {
     for (let w = 0; w < works.length; w++) {

@@ -1,7 +1,8 @@
 // Everyday programs through the public API, beside PyTorch eager and torch.compile on the same machine in the same run.
 //
-//   node dist/gpu/everyday.mjs [--json FILE] [--no-torch] [--torch FILE] [--only TEXT,…] [--warm MS] [--parts]
+//   node dist/gpu/everyday.mjs [--device webgpu] [--json FILE] [--no-torch] [--torch FILE] [--only TEXT,…] [--warm MS] [--parts]
 //
+// `--device`: `cuda` unless given; of `webgpu` f16 is asked for, and programs of types that it lacks are left out.
 // `--only` measures programs whose names contain one of the texts; `--warm` is how long each is warmed up; `--torch` reads PyTorch's
 // side from a file that `everyday_torch.py` wrote before; `--parts` shows the launches of each program with the device's own times.
 
@@ -24,7 +25,9 @@ const option = (name: string): string | undefined => {
 };
 const file = option('--json');
 const only = option('--only')?.split(',');
-const rt = await createRuntime({ devices: ['cuda'], seed: 1 });
+const kind = option('--device') === 'webgpu' ? 'webgpu' : 'cuda';
+const webgpu = { dawnToggles: ['vulkan_enable_f16_on_nvidia'] };
+const rt = await createRuntime({ devices: [kind], seed: 1, webgpu });
 const device = rt.devices().find((d) => d.open)!.name;
 const bench = new Bench(rt, {
   only,

@@ -1,14 +1,23 @@
 // The device's time of a kernel, without what launching it takes: the same launch many times in one recording, between two marks.
 //
-// `createRuntime({ wrap: times.wrap })` lets it see launches. What is launched while `note` runs is measured by `measure`, on buffers of
-// its own with zeros in them.
+// `createRuntime({ wrap: times.wrap })` lets it see launches. What is launched while `of` runs is measured on buffers of its own, with the
+// values that the launch had: of zeros a root or a division takes another way.
 
 import type { Device, DeviceBuffer, Program } from '../../src/devices/device.ts';
 import type { Runtime } from '../../src/index.ts';
 
+/** What a buffer held: the first part of it, over and over. */
+interface Contents {
+  readonly bytes: number;
+  readonly part: Uint8Array;
+}
+
+/** Bytes of that part at most, in whole rows of any array. */
+const mostBytes = 2 ** 26;
+
 interface Noted {
   readonly program: Program;
-  readonly bytes: readonly number[];
+  readonly buffers: readonly Contents[];
   readonly scalars: readonly number[];
 }
 
@@ -33,7 +42,11 @@ export class GraphTimes {
     return Object.assign(device, {
       launch: (...given: Parameters<Device['launch']>) => {
         const [program, buffers, scalars] = given;
-        this.#noted?.set(program.name, { program, bytes: buffers.map((b) => b.bytes), scalars: [...scalars] });
+        this.#noted?.set(program.name, {
+          program,
+          buffers: buffers.map((b) => contentsOf(device, b)),
+          scalars: [...scalars],
+        });
         launch(...given);
       },
     });
@@ -60,10 +73,18 @@ export class GraphTimes {
   }
 }
 
-async function measure(device: Device, { program, bytes, scalars }: Noted): Promise<{ median: number; least: number }> {
-  const buffers: DeviceBuffer[] = bytes.map((n) => device.allocate(n));
-  buffers.forEach((b) => {
-    device.write(b, new Uint8Array(b.bytes));
+function contentsOf(device: Device, buffer: DeviceBuffer): Contents {
+  const { bytes } = buffer;
+  return { bytes, part: Uint8Array.from(device.readSync!(buffer, 0, Math.min(bytes, mostBytes))) };
+}
+
+async function measure(device: Device, noted: Noted): Promise<{ median: number; least: number }> {
+  const { program, scalars } = noted;
+  const buffers: DeviceBuffer[] = noted.buffers.map(({ bytes, part }) => {
+    const buffer = device.allocate(bytes);
+    for (let at = 0; at < bytes; at += part.length)
+      device.write(buffer, part.subarray(0, Math.min(part.length, bytes - at)), at);
+    return buffer;
   });
   const step = { program, buffers: buffers.map((_, i) => i), scalars: scalars.map((_, i) => i) };
   const recording = device.record!(Array.from({ length: inARow }, () => step));

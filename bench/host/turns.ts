@@ -1,7 +1,9 @@
 // Works beside NumPy's: one process each, in turns, so that a busy machine slows all alike; medians of all samples in microseconds.
-// Results are compared with NumPy's before anything is timed.
+// Results are compared with NumPy's before anything is timed. Between turns nothing is measured for a moment: threads of a BLAS wait
+// for more work for tens of milliseconds without giving up their core, which the next side would lack.
 
 import { cpus, loadavg } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Digest, disagreement } from '../lib/data.mjs';
 import { Peer } from '../lib/peer.mjs';
@@ -36,6 +38,9 @@ export interface Turns {
     readonly strict: boolean;
   };
 }
+
+/** Until threads that wait without giving up their core have gone to sleep. */
+const restMs = 60;
 
 interface Answer {
   readonly error?: string;
@@ -73,6 +78,7 @@ export async function takeTurns({ file, extra = [], numpy, titles, values }: Tur
     for (let round = 0; round < Number(values.rounds); round++)
       for (const [i, side] of sides.entries()) {
         if (!first[i]!.digest) continue;
+        await setTimeout(restMs);
         const { times } = (await side.ask('measure', work, Number(values.seconds))) as Answer;
         samples[i]!.push(...(times ?? []));
       }

@@ -34,7 +34,7 @@ const backend = await registerBackend(tf, {
 });
 const only = new RegExp(option('only', ''));
 if (args.includes('--where')) {
-  await where(tf, backend, only, Number(option('rounds', '20')));
+  await where(tf, backend, only, Number(option('rounds', '200')));
   process.exit(0);
 }
 const rows = await measure(tf, backends, {

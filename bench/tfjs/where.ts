@@ -3,7 +3,7 @@
 import type * as core from '@tensorflow/tfjs-core';
 import type { ForgeBackend } from '../../src/tfjs/backend.ts';
 import type { TfjsBackend } from '../../src/tfjs/index.ts';
-import { batchOf, lstm, mobilenet } from '../../test/tfjs/models.ts';
+import { batchOf, labelsOf, lstm, mlp, mobilenet } from '../../test/tfjs/models.ts';
 
 type Tf = typeof core;
 
@@ -19,6 +19,7 @@ function worksOf(tf: Tf): Record<string, () => core.Tensor> {
   return {
     'MobileNetV1, batch 1': predicting(() => mobilenet(tf), 1),
     'MobileNetV1, batch 32': predicting(() => mobilenet(tf), 32),
+    'MLP, training step': trainingStep(tf),
     'LSTM, 100 steps': predicting(() => lstm(tf), 1),
     '30 elementwise ops': () => {
       let h: core.Tensor = x;
@@ -29,6 +30,14 @@ function worksOf(tf: Tf): Record<string, () => core.Tensor> {
   };
 }
 
+function trainingStep(tf: Tf): () => core.Tensor {
+  const model = mlp(tf);
+  const [x, y] = [batchOf(tf, model, 128), labelsOf(tf, 128, 10)];
+  const optimizer = tf.train.adam(0.001);
+  const loss = () => tf.losses.softmaxCrossEntropy(y, model.predict(x)) as core.Scalar;
+  return () => optimizer.minimize(loss, true)!;
+}
+
 /** Prints it for each work. */
 export async function where(tf: Tf, backend: TfjsBackend, only: RegExp, rounds: number): Promise<void> {
   await tf.setBackend(backend.name);
@@ -36,7 +45,7 @@ export async function where(tf: Tf, backend: TfjsBackend, only: RegExp, rounds: 
   for (const [name, predict] of Object.entries(worksOf(tf))) {
     if (!only.test(name)) continue;
     const parts: number[][] = [[], [], [], []];
-    for (let i = -5; i < rounds; i++) {
+    for (let i = -rounds; i < rounds; i++) {
       const at = [performance.now()];
       const y = tf.tidy(predict);
       at.push(performance.now());
@@ -53,7 +62,7 @@ export async function where(tf: Tf, backend: TfjsBackend, only: RegExp, rounds: 
     console.log(`${name}: ${shown.join(', ')} ms`);
     const names = new Map<number, string>();
     const spans = new Map<string, { count: number; ms: number }>();
-    await rt.spans(true);
+    await rt.spans('detailed');
     const stops = [
       rt.on('launch', (l) => names.set(l.id, l.name)),
       rt.on('span', ({ ids, start, end }) => {

@@ -1,7 +1,7 @@
 // GPUForge on its WebGPU device, through the public interface.
 
 import { createRuntime } from '../../dist/index.js';
-import { floats } from '../lib/data.mjs';
+import { floats, fractions } from '../lib/data.mjs';
 import { serve } from '../lib/side.mjs';
 
 const rt = await createRuntime({ devices: ['webgpu'] });
@@ -64,6 +64,20 @@ await serve(
     matmul1024: () => square(1024),
     matmul4096: () => square(4096),
     chain4m: () => job([rt.tensor(floats(2 ** 22))], (x) => x.mul(0.99).add(0.5).mul(x).sub(0.1).tanh()),
+    softmax4096: () => job([rt.tensor(floats(2 ** 24), [4096, 4096])], (x) => x.softmax(1)),
+    norm8192: () => job([rt.tensor(floats(2 ** 23), [8192, 1024])], (x) => x.layerNorm(1, 1e-5)),
+    transpose4096: () => job([rt.tensor(floats(2 ** 24), [4096, 4096])], (x) => x.transpose().add(1)),
+    cumsum4m: () => job([rt.tensor(fractions(2 ** 22))], (x) => x.cumsum(0)),
+    attention32: () =>
+      job(
+        [0, 1, 2].map((s) => rt.tensor(floats(2 ** 21, s), [32, 1024, 64])),
+        (q, k, v) =>
+          q
+            .matmul(k.permute([0, 2, 1]))
+            .mul(0.125)
+            .softmax(2)
+            .matmul(v),
+      ),
     updown10mb: () => {
       const host = floats(10 * 2 ** 18);
       let out;

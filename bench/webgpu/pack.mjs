@@ -16,6 +16,8 @@ for (const name of ['main', 'gpuforge', 'tfjs', 'jax', 'bare']) {
     external: ['webgpu', 'koffi', /^node:/],
     // Peers' packages refer to each other by several entries; one copy of each.
     resolve: { mainFields: ['module', 'main'] },
+    // Node 20 knows no `using`.
+    transform: { target: 'es2022' },
     // From the sources, so that the host measures what is here and not an older build.
     ...(name === 'gpuforge' ? { plugins: [fromSources()] } : {}),
     onLog: (level, log, handle) => (level === 'warn' ? undefined : handle(level, log)),

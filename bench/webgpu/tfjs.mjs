@@ -1,7 +1,7 @@
 // TensorFlow.js on its WebGPU backend over Dawn. Work counts as done when the queue says so.
 
 import * as tf from '@tensorflow/tfjs';
-import { floats } from '../lib/data.mjs';
+import { floats, fractions } from '../lib/data.mjs';
 import { serve } from '../lib/side.mjs';
 import { installDawn } from './dawn.mjs';
 
@@ -89,6 +89,19 @@ await serve(
     matmul1024: () => square(1024),
     matmul4096: () => square(4096),
     chain4m: () => job([tf.tensor1d(floats(2 ** 22))], (x) => x.mul(0.99).add(0.5).mul(x).sub(0.1).tanh()),
+    softmax4096: () => job([tf.tensor2d(floats(2 ** 24), [4096, 4096])], (x) => tf.softmax(x)),
+    norm8192: () =>
+      job([tf.tensor2d(floats(2 ** 23), [8192, 1024])], (x) => {
+        const { mean, variance } = tf.moments(x, 1, true);
+        return x.sub(mean).mul(variance.add(1e-5).rsqrt());
+      }),
+    transpose4096: () => job([tf.tensor2d(floats(2 ** 24), [4096, 4096])], (x) => x.transpose().add(1)),
+    cumsum4m: () => job([tf.tensor1d(fractions(2 ** 22))], (x) => x.cumsum(0)),
+    attention32: () =>
+      job(
+        [0, 1, 2].map((s) => tf.tensor3d(floats(2 ** 21, s), [32, 1024, 64])),
+        (q, k, v) => tf.matMul(tf.softmax(tf.matMul(q, k, false, true).mul(0.125)), v),
+      ),
     updown10mb: () => {
       const host = floats(10 * 2 ** 18);
       let out;

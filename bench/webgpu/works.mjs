@@ -44,6 +44,11 @@ export const works = [
     besides: 'chain4m',
     software: true,
   },
+  { name: 'softmax4096', title: 'softmax over rows of 4096² f32', unit: 'µs', per: 1, bounds: [1], software: false },
+  { name: 'norm8192', title: 'layer norm 8192 × 1024 f32', unit: 'µs', per: 1, bounds: [1], software: false },
+  { name: 'transpose4096', title: 'transpose + 1 of 4096² f32', unit: 'µs', per: 1, bounds: [1], software: false },
+  { name: 'cumsum4m', title: 'cumulative sum of 4M f32', unit: 'µs', per: 1, bounds: [1], software: false },
+  { name: 'attention32', title: 'attention 32×1024×64 f32', unit: 'µs', per: 1, bounds: [1], software: false },
   { name: 'updown10mb', title: '10 MB up, +0, down', unit: 'ms', per: 1, bounds: [0.5], software: true },
   {
     name: 'updown',

@@ -9,7 +9,8 @@ export function shown(value: unknown, depth = 0): string {
   if (Array.isArray(value))
     return depth > 2 || value.length > 16 ? 'an array' : `[${value.map((v) => shown(v, depth + 1)).join(', ')}]`;
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return String(value);
-  return `a ${value.constructor?.name || 'value'}`;
+  const name = value.constructor?.name || 'value';
+  return `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
 /** A whole number that is exact in JavaScript. */
@@ -45,4 +46,10 @@ export function checkSignal(signal: unknown, where: string): void {
     fix: 'Give controller.signal, or AbortSignal.timeout(ms).',
     where,
   });
+}
+
+/** Refuses `new` where a function makes it. The default of a parameter that a user does not know of. */
+export function notMade(name: string, how: string): never {
+  const message = `${name}: it is not made with new`;
+  throw new ArgumentError({ code: 'NOT_MADE_WITH_NEW', message, fix: `Write ${how}.`, where: name });
 }

@@ -30,5 +30,12 @@ export const layerKinds = kindTable({
     words: 'an array of numbers',
     many: 'arrays of numbers',
   },
+  environment: {
+    // The environment of Node is no plain object.
+    is: (v) =>
+      Object.prototype.toString.call(v) === '[object Object]' &&
+      Object.values(v as object).every((t) => t === undefined || isText(t)),
+    words: 'an object of texts such as process.env',
+  },
   path: { is: (v) => isText(v) || v instanceof URL, words: 'a path or a file: URL' },
 });

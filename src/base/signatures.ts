@@ -172,13 +172,18 @@ function optionsOf(options: readonly Parameter[]): Check {
     words: `an object with any of ${names}`,
     form: `{ ${names} }`,
     tell: (v, _, call) => {
-      const key = isObject(v) && !Array.isArray(v) ? misfit(v) : undefined;
+      const isOptions = isObject(v) && !Array.isArray(v) && (isPlain(v) || options.some((o) => o.name in v));
+      const key = isOptions ? misfit(v) : undefined;
       const { where } = call;
       if (key === undefined) {
         const fix = optionHabit(v, known, call) ?? (names ? `Give an object with any of ${names}.` : 'Leave them out.');
         return { code: 'BAD_OPTIONS', message: `${where}: the options are ${shown(v)}, not an object`, fix, where };
       }
       const option = known.get(key);
+      if (option && (v as Record<string, unknown>)[key] === undefined) {
+        const fix = `Give ${option.check.words}.`;
+        return { code: 'BAD_OPTION', message: `${where}: the option '${key}' is missing`, fix, where };
+      }
       if (option)
         return {
           code: 'BAD_OPTION',
@@ -215,7 +220,9 @@ const bare = (name: string): string => name.replaceAll('_', '').toLowerCase().re
 function meantBy(key: string, known: ReadonlyMap<string, unknown>): string | undefined {
   const synonym = synonyms[key];
   if (synonym && known.has(synonym)) return synonym;
-  return [...known.keys()].find((name) => bare(name) === bare(key));
+  const names = [...known.keys()];
+  const [begins, ...more] = key.length > 2 ? names.filter((name) => bare(name).startsWith(bare(key))) : [];
+  return names.find((name) => bare(name) === bare(key)) ?? (more.length === 0 ? begins : undefined);
 }
 
 /** `sum(1)`, `zeros([2], 'i32')`: an option that is given without its name. */
@@ -287,6 +294,7 @@ function refused(check: Check, value: unknown, name: string, call: Call): Refuse
 type Callable = (this: unknown, ...args: never[]) => unknown;
 
 /** A function that refuses what does not fit its signature. */
+/* @__NO_SIDE_EFFECTS__ */
 export function checked<F extends Callable>(where: string, signature: string, run: F, kinds: Kinds = plainKinds): F {
   let known: Signature | null = null;
   // The short way, once the signature is read: how many arguments its first form takes, and the first two of them.
@@ -324,6 +332,10 @@ export function checked<F extends Callable>(where: string, signature: string, ru
 
 const fits = ({ check, optional }: Parameter, value: unknown): boolean =>
   value === undefined ? optional : check.is(value);
+
+/** A function that takes no arguments. */
+/* @__NO_SIDE_EFFECTS__ */
+export const takesNone = <F extends Callable>(where: string, run: F): F => checked(where, '', run);
 
 /** A check of the arguments of a constructor, to be called with all of them. */
 export function argumentsOf(where: string, signature: string, kinds: Kinds = plainKinds): (...args: unknown[]) => void {

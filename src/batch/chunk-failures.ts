@@ -1,6 +1,6 @@
 // How the failures of a chunk are told: which item it was, why, and what was made before it.
 
-import { ForgeError } from '../index.ts';
+import { type DeviceId, ForgeError } from '../index.ts';
 import { BatchOperationError } from './failures.ts';
 
 /** The error of an item, in the place of its result. */
@@ -29,6 +29,21 @@ export interface FailedItem {
   readonly results: readonly unknown[] | undefined;
 }
 
+const slow = 'Give it more time (timeoutMs), or see why it takes so long.';
+
+/** The error of a list that is one piece of work for its device, and took too long: which item is to blame is not known. */
+export const listOverdue = (operation: string, size: number, device: DeviceId, ms: number): BatchOperationError =>
+  new BatchOperationError({
+    code: 'TIMEOUT',
+    message: `${new Overdue(operation, ms).message} for ${size} items on ${device}`,
+    where: operation,
+    device,
+    fix: slow,
+    index: null,
+    completed: 0,
+    batch: { first: 0, size },
+  });
+
 /** The error that ends a batch: an item failed, with its cause and what may help. */
 export function itemFailed(error: unknown, item: FailedItem): BatchOperationError {
   const { operation, index, total, completed, results } = item;
@@ -42,7 +57,7 @@ export function itemFailed(error: unknown, item: FailedItem): BatchOperationErro
     device: known?.device,
     attempts: known?.attempts,
     fix: overdue
-      ? 'Give it more time (timeoutMs), or see why it takes so long.'
+      ? slow
       : (known?.fix ?? "The cause is the operation's own error. onError: 'collect' goes on with the other items."),
     index,
     completed,

@@ -8,6 +8,7 @@ import {
   elementBytes,
   groupLengths,
   type ListOp,
+  type Own,
   sameShape,
   sizeOf,
   strideOf,
@@ -65,9 +66,9 @@ export function elementwiseOp(
     ...sameShape(data),
     arrays: (call, at) => {
       const arrays = at.map((i) => data[i] as TypedArray);
-      const work = (): Tensor => {
+      const work = (own: Own): Tensor => {
         const all = pack(call.runtime, arrays, strideOf(arrays));
-        return run(uploaded(call.runtime, all, [all.length], at.length));
+        return run(own(uploaded(call.runtime, all, [all.length], at.length)));
       };
       const own = arrays.map((a) => a.length);
       return computed(call, at.length, work, (made) => unpack(made, own));

@@ -1,10 +1,12 @@
 // A short list of tensors of one kind, as a single chunk: what most calls are.
 //
 // It is enqueued when it is called, and costs little more than the compiled groups themselves: there are no sizes to choose, no
-// memory to ask about and no order to restore. Whatever goes wrong is left to the loop of chunks (list-run.ts), which runs the list
-// again and names the item that fails.
+// memory to ask about and no order to restore. What goes wrong is left to the loop of chunks (list-run.ts), which runs the list
+// again in the time that is left and names the item that fails. A list that takes too long is not run again: its device does things in
+// order, and smaller pieces would only wait behind it.
 
 import { type Runtime, Tensor, turnIfDue } from '../index.ts';
+import { listOverdue } from './chunk-failures.ts';
 import { endsWithin } from './ends-within.ts';
 import { fusedOf, type Operands } from './fused.ts';
 import { type ListCall, type ListSettings, MiB, smallBytes } from './list-call.ts';
@@ -21,20 +23,23 @@ interface Enqueued {
   readonly start: number;
 }
 
+/** Runs a list the other way, within so many ms. */
+type Again<R> = (timeoutMs: number) => Promise<BatchResult<R>>;
+
 /** Null if the list is none of these; `again` runs it the other way if this fails. */
 export function runAtOnce<R>(
   runtime: Runtime,
   op: ListOp,
   settings: ListSettings,
   call: ListCall,
-  again: () => Promise<BatchResult<R>>,
+  again: Again<R>,
 ): Promise<BatchResult<R>> | null {
   const { first, uniform } = op;
   if (!uniform || call.out !== 'tensors' || call.signal || settings.device !== undefined) return null;
   if (!(first[0] instanceof Tensor) || first.length > settings.maxBatchSize) return null;
   if (first.length * op.bytesOf(0) > smallBytes) return null;
   const enqueued = enqueue(runtime, op, settings);
-  return enqueued ? finished(enqueued, op, settings, call, again) : again();
+  return enqueued ? finished(enqueued, op, settings, call, again) : again(settings.timeoutMs);
 }
 
 function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): Enqueued | null {
@@ -57,47 +62,61 @@ async function finished<R>(
   op: ListOp,
   settings: ListSettings,
   { onProgress }: ListCall,
-  again: () => Promise<BatchResult<R>>,
+  again: Again<R>,
 ): Promise<BatchResult<R>> {
-  const { clock, stats, mbPerItem } = settings;
+  const { clock, stats, mbPerItem, timeoutMs } = settings;
   const items = made.length;
   // Asked for while it is known to be there.
   const device = made[0]!.device!;
-  try {
-    // Whoever started several batches at once has started the others after this.
-    await undefined;
-    const after = (ms: number, then: () => void) => clock.after(ms, then);
-    if (until && !spun(until) && !(await endsWithin(settings.timeoutMs, told(until), after))) throw late;
-  } catch {
-    for (const t of made) t.dispose();
-    return again();
-  }
-  const ms = clock.now() - start;
-  stats.done(op.name, items, ms);
-  try {
-    onProgress?.(items, items);
-  } catch (error) {
-    for (const t of made) t.dispose();
-    throw error;
-  }
-  // Loops of short batches let timers and signals have their turn too.
-  const due = turnIfDue(performance.now());
-  if (due) await due;
-  return reported(made, {
+  let inTime = true;
+  // Everything but the time is written down while the device works.
+  const report = {
     items,
     groups: 1,
     launches,
     device,
     moved: none,
-    ms,
-    perItemMs: ms / items,
+    ms: 0,
+    perItemMs: 0,
     retries: 0,
-    memory: 'known',
-    mbPerItem: { mb: mbPerItem ?? op.bytesOf(0) / MiB, source: mbPerItem === undefined ? 'planned' : 'declared' },
-  });
+    memory: 'known' as const,
+    mbPerItem:
+      mbPerItem === undefined
+        ? { mb: op.bytesOf(0) / MiB, source: 'planned' as const }
+        : { mb: mbPerItem, source: 'declared' as const },
+  };
+  const result = reported<R>(made, report);
+  try {
+    // Whoever started several batches at once has started the others after this.
+    await undefined;
+    if (until && !spun(until)) inTime = await endsWithin(timeoutMs, told(until), (ms, then) => clock.after(ms, then));
+  } catch {
+    free(made);
+    return again(Math.max(1, timeoutMs - (clock.now() - start)));
+  }
+  if (!inTime) {
+    free(made);
+    stats.failed(op.name);
+    throw listOverdue(op.name, items, device, timeoutMs);
+  }
+  const ms = clock.now() - start;
+  report.ms = ms;
+  report.perItemMs = ms / items;
+  stats.done(op.name, items, ms);
+  try {
+    onProgress?.(items, items);
+  } catch (error) {
+    free(made);
+    throw error;
+  }
+  // Loops of short batches let timers and signals have their turn too.
+  const due = turnIfDue(performance.now());
+  if (due) await due;
+  return result;
 }
 
 const none: readonly never[] = [];
 
-/** The loop of chunks says what that means. */
-const late = new Error('late');
+function free(made: readonly Tensor[]): void {
+  for (const t of made) t.dispose();
+}

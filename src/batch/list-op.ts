@@ -17,24 +17,36 @@ export interface ArraysCall {
   readonly ran: (result: Tensor) => void;
 }
 
-/** Computes something in a scope of its own, and reads it; the result of several items is handed out in pieces. */
+/** Tells of a tensor that is disposed of when the result was read. */
+export type Own = <T extends Tensor>(tensor: T) => T;
+
+/**
+ * Computes something and reads it; the result of several items is handed out in pieces. Not a scope: those follow asynchronous calls,
+ * which makes every promise of the process slower while one is in progress.
+ */
 export async function computed(
   { runtime, run, ran }: ArraysCall,
   items: number,
-  body: () => Tensor,
+  body: (own: Own) => Tensor,
   unpacked: (data: TypedArray) => TypedArray[],
 ): Promise<TypedArray[]> {
-  let made: TypedArray[] = [];
-  // Not returned: the scope would look for tensors in each of a thousand arrays.
-  await run(() =>
-    runtime.scope(async () => {
-      const result = body();
+  const tensors: Tensor[] = [];
+  const own: Own = (tensor) => {
+    tensors.push(tensor);
+    return tensor;
+  };
+  try {
+    return await run(async () => {
+      const result = own(body(own));
       // A single result is the array that was read.
-      made = items === 1 ? unpacked((await result.data()) as TypedArray) : await readThrough(runtime, result, unpacked);
+      const made =
+        items === 1 ? unpacked((await result.data()) as TypedArray) : await readThrough(runtime, result, unpacked);
       ran(result);
-    }),
-  );
-  return made;
+      return made;
+    });
+  } finally {
+    for (const t of tensors) t.dispose();
+  }
 }
 
 /** Items that travel together need no copy in host memory: if their device is lost, each is run again by itself. */

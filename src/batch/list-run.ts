@@ -36,7 +36,8 @@ export function runList<R>(
   call: ListCall,
 ): Promise<BatchResult<R>> {
   throwIfAborted(call.signal, op.name);
-  const again = (): Promise<BatchResult<R>> => inChunks(runtime, op, settings, call, 1);
+  const again = (timeoutMs: number): Promise<BatchResult<R>> =>
+    inChunks(runtime, op, { ...settings, timeoutMs }, call, 1);
   return runAtOnce<R>(runtime, op, settings, call, again) ?? inChunks(runtime, op, settings, call, 0);
 }
 

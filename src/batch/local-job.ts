@@ -2,7 +2,9 @@
 //
 // The first result of a chunk counts; a second one is discarded and counted.
 
+import { checkMethods } from '../base/signatures.ts';
 import { aborted } from './failures.ts';
+import { batchKinds, jobSignatures } from './signatures.ts';
 import { mostTimes, straggleMs } from './stragglers.ts';
 import type {
   ChunkDescriptor,
@@ -223,3 +225,5 @@ export class LocalJob implements JobHandle {
     for (const call of waiting) call();
   }
 }
+
+checkMethods(LocalJob.prototype, jobSignatures, batchKinds);

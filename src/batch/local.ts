@@ -2,13 +2,13 @@
 //
 // Completed, dead and cancelled jobs stay until the transport closes, with their results.
 
-import { checked } from '../base/signatures.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
 import { pause, systemClock } from '../profile/clock.ts';
 import { checkConcurrency, checkJob, chunkIdOf, describe, serves } from './chunk-id.ts';
 import { endsWithin } from './ends-within.ts';
 import { badArgument } from './failures.ts';
 import { LocalJob, type Waiting } from './local-job.ts';
-import { batchKinds } from './signatures.ts';
+import { batchKinds, transportSignatures, workerSignatures } from './signatures.ts';
 import {
   type Capability,
   type ChunkHandler,
@@ -179,6 +179,8 @@ class LocalTransport implements Transport {
   }
 }
 
+checkMethods(LocalTransport.prototype, transportSignatures, batchKinds);
+
 interface Supply {
   take(): Waiting | undefined;
   again(waiting: Waiting): void;
@@ -248,3 +250,5 @@ class LocalWorker implements WorkerHandle {
     }
   }
 }
+
+checkMethods(LocalWorker.prototype, workerSignatures, batchKinds);

@@ -9,6 +9,7 @@ import { arrayTypes } from './lists.ts';
 export const bytesOf = (a: TypedArray): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 
 interface ArrayClass<T> {
+  readonly BYTES_PER_ELEMENT: number;
   new (length: number): T;
   new (buffer: ArrayBufferLike, offset?: number, length?: number): T;
 }
@@ -116,6 +117,16 @@ function cut<T extends TypedArray>(
   stride: number,
 ): T[] {
   const made = new Array<T>(lengths.length);
+  const size = Class.BYTES_PER_ELEMENT;
+  if (stride % size === 0 && all.byteOffset % size === 0) {
+    const view = new Class(all.buffer, all.byteOffset, Math.floor(all.byteLength / size)) as unknown as AnyArray;
+    // One call for each array, instead of one for its memory, one for the place it is copied from and one for the copy.
+    if (view.slice === copied) {
+      const step = stride / size;
+      for (let i = 0; i < lengths.length; i++) made[i] = view.slice(i * step, i * step + lengths[i]!) as unknown as T;
+      return made;
+    }
+  }
   for (let i = 0; i < lengths.length; i++) {
     const own = new Class(lengths[i]!);
     bytesOf(own).set(all.subarray(i * stride, i * stride + own.byteLength));
@@ -123,6 +134,9 @@ function cut<T extends TypedArray>(
   }
   return made;
 }
+
+/** What typed arrays have in common; Node's Buffer has another one, which copies nothing. */
+const copied: AnyArray['slice'] = Object.getPrototypeOf(Uint8Array.prototype).slice;
 
 /** Arrays like these, found at multiples of `stride` bytes. */
 export function unpackBytes<T extends TypedArray>(all: Uint8Array, likes: readonly T[], stride: number): T[] {

@@ -2,7 +2,7 @@
 
 import { Tensor, type TypedArray } from '../index.ts';
 import { badArgument, badList } from './failures.ts';
-import { checkDTypes, computed, elementBytes, type ListOp, lengthOf, sizeOf, uploaded } from './list-op.ts';
+import { checkDTypes, computed, elementBytes, type ListOp, lengthOf, type Own, sizeOf, uploaded } from './list-op.ts';
 import { allEqual, type Item, signatureOf } from './lists.ts';
 import { pack, unpack } from './packing.ts';
 
@@ -47,26 +47,27 @@ export function matmulOp(a: readonly Item[], b: readonly Item[], options: Produc
       const { runtime: rt } = call;
       const [m, k, n] = shapeAt(at[0]!);
       const [x, y] = [at.map((i) => a[i] as TypedArray), at.map((i) => b[i] as TypedArray)];
-      const alone = (i: number): Tensor => run(rt.tensor(x[i]!, [m, k]) as Tensor, rt.tensor(y[i]!, [k, n]) as Tensor);
+      const alone = (i: number, own: Own): Tensor =>
+        run(own(rt.tensor(x[i]!, [m, k]) as Tensor), own(rt.tensor(y[i]!, [k, n]) as Tensor));
       // With `deterministic` every product has the kernel it has alone.
       if (deterministic || at.length === 1) {
         const each = x.map((_, i) =>
           computed(
             call,
             1,
-            () => alone(i),
+            (own) => alone(i, own),
             (made) => [made],
           ),
         );
         return (await Promise.all(each)).flat();
       }
       const same = y.every((p) => p === y[0]);
-      const work = (): Tensor => {
-        const left = uploaded(rt, pack(rt, x, m * k), [at.length, m, k], at.length);
+      const work = (own: Own): Tensor => {
+        const left = own(uploaded(rt, pack(rt, x, m * k), [at.length, m, k], at.length));
         const right = same
           ? uploaded(rt, y[0]!, [k, n], 1)
           : uploaded(rt, pack(rt, y, k * n), [at.length, k, n], at.length);
-        return run(left, right);
+        return run(left, own(right));
       };
       const lengths = new Array<number>(at.length).fill(m * n);
       return computed(call, at.length, work, (made) => unpack(made, lengths));

@@ -59,3 +59,19 @@ export const processorSignatures: Readonly<Record<string, string>> = {
 
 export const arraySignature = '{dtype:dtype!,shape:numbers!,bytes:bytes!}';
 export const blobSignature = '{uri:text!,sha256:text!,dtype:dtype!,shape:numbers!,offset:number,length:number}';
+
+/** Of a transport, of its jobs and of its workers, whatever carries them. */
+export const transportSignatures: Readonly<Record<string, string>> = {
+  submit: 'async job:object chunks:own',
+  worker:
+    "async handler:function caps:{backend:'cuda'|'webgpu'|'cpu'!,device:text!,freeMb:number|null!,itemsPerSecond:plain!} " +
+    'options:{concurrency:number}?',
+  job: 'async id:text',
+  'jobs close': 'async',
+};
+export const jobSignatures: Readonly<Record<string, string>> = {
+  'status cancel retry deadLetters remove': 'async',
+  results: '',
+  finished: 'async signal:signal?',
+};
+export const workerSignatures: Readonly<Record<string, string>> = { stats: '', close: 'async' };

@@ -1,5 +1,6 @@
 // Counts of batches: how many ran, with how many items, for how long, by operation. Every batch is counted once, where it ran.
 
+import { argumentsOf, checkMethods } from '../base/signatures.ts';
 import { type BusEvents, EventBus } from '../index.ts';
 
 export interface OperationCounts {
@@ -31,7 +32,12 @@ export class BatchStatistics {
   readonly #byOperation = new Map<string, Row>();
   readonly #events = new EventBus<BatchEvents>(['batch', 'error'], 'onBatch');
 
-  /** A batch of so many items took so long. */
+  constructor() {
+    // biome-ignore lint/complexity/noArguments: any is refused.
+    takes(...arguments);
+  }
+
+  /** @internal A batch of so many items took so long. */
   done(operation: string, items: number, ms: number): void {
     const row = this.#row(operation);
     row.calls++;
@@ -41,12 +47,12 @@ export class BatchStatistics {
       this.#events.emit('batch', { kind: 'done', operation, items, ms, device: row.device });
   }
 
-  /** Where batches of an operation run. */
+  /** @internal Where batches of an operation run. */
   ranOn(operation: string, device: string | null): void {
     this.#row(operation).device = device;
   }
 
-  /** A batch failed, or did not fit. */
+  /** @internal A batch failed, or did not fit. */
   failed(operation: string): void {
     const row = this.#row(operation);
     row.failures++;
@@ -113,3 +119,6 @@ export interface BatchEvent {
   readonly ms: number;
   readonly device: string | null;
 }
+
+const takes = argumentsOf('BatchStatistics', '');
+checkMethods(BatchStatistics.prototype, { 'counts reset': '', onBatch: 'listener:function', print: 'write:function' });

@@ -1,7 +1,8 @@
 // Functions of modules in worker threads: a thread for each core, items and results by structured clone.
 //
 // Only Node has them. A function that is a value of this thread cannot be sent to another one, so a thread imports the module and
-// calls what it exports. Threads with nothing to do do not keep the process alive.
+// calls what it exports. While a thread works on a short item the next ones lie ready beside it: else it would wait for this thread
+// after each of them. Threads with nothing to do do not keep the process alive.
 
 import { importNode, isNode } from '../base/platform.ts';
 import { badArgument } from './failures.ts';
@@ -16,6 +17,8 @@ export interface ModuleFunction {
 interface Task {
   readonly item: unknown;
   readonly index: number;
+  /** Nobody waits for it any more. */
+  given: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -27,7 +30,21 @@ interface Answer {
 
 type NodeWorker = import('node:worker_threads').Worker;
 
-/** Imports the module, then answers each item with a result or an error. */
+/** So many milliseconds of items lie ready beside a thread, and no more than so many items. */
+const readyMs = 5;
+const mostReady = 16;
+/** Items that tell how long one takes. */
+const remembered = 4;
+
+/** A thread, and its items: it works on the first. */
+interface Lane {
+  readonly worker: NodeWorker;
+  readonly tasks: Task[];
+  /** When it began with the first. */
+  since: number;
+}
+
+/** Imports the module, then answers items, one after the other, with a result or an error each. */
 const threadCode = `
 const { parentPort, workerData } = require('node:worker_threads');
 const loaded = import(workerData.module).then((m) => {
@@ -35,7 +52,7 @@ const loaded = import(workerData.module).then((m) => {
   if (typeof f !== 'function') throw new TypeError(workerData.module + ' exports no function ' + workerData.export);
   return f;
 });
-parentPort.on('message', async ({ item, index }) => {
+const answer = async ({ item, index }) => {
   try {
     const value = await (await loaded)(item, index);
     parentPort.postMessage({ value });
@@ -43,14 +60,18 @@ parentPort.on('message', async ({ item, index }) => {
     const error = e instanceof Error ? e : new Error(String(e));
     parentPort.postMessage({ error: { name: error.name, message: error.message, stack: error.stack } });
   }
+};
+let last = loaded.catch(() => {});
+parentPort.on('message', (task) => {
+  last = last.then(() => answer(task));
 });
 `;
 
 export class ThreadPool {
   readonly #waiting: Task[] = [];
-  readonly #idle: NodeWorker[] = [];
-  readonly #all = new Set<NodeWorker>();
-  readonly #tasks = new Map<NodeWorker, Task>();
+  readonly #lanes = new Set<Lane>();
+  /** Milliseconds of the last items. */
+  readonly #lately: number[] = [];
   readonly #make: () => NodeWorker;
   readonly size: number;
   #closed = false;
@@ -78,79 +99,101 @@ export class ThreadPool {
 
   run(item: unknown, index: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, index, resolve, reject });
+      this.#waiting.push({ item, index, given: false, resolve, reject });
       this.#next();
     });
   }
 
   /** Nobody waits for these items any more: threads that work on one of them end, and those that wait are taken out. */
   giveUp(at: number, size: number): void {
-    const given = ({ index }: Task): boolean => index >= at && index < at + size;
+    const mine = ({ index }: Task): boolean => index >= at && index < at + size;
     for (let i = this.#waiting.length - 1; i >= 0; i--)
-      if (given(this.#waiting[i]!)) this.#waiting.splice(i, 1)[0]!.reject(stopped());
-    for (const [worker, task] of this.#tasks) if (given(task)) void worker.terminate();
+      if (mine(this.#waiting[i]!)) this.#waiting.splice(i, 1)[0]!.reject(stopped());
+    for (const lane of this.#lanes) {
+      for (const task of lane.tasks.filter(mine)) {
+        task.given = true;
+        task.reject(stopped());
+      }
+      endIfGiven(lane);
+    }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(stopped());
-    await Promise.all([...this.#all].map((w) => w.terminate()));
+    await Promise.all([...this.#lanes].map(({ worker }) => worker.terminate()));
   }
 
+  /** Each item goes to the thread that has the fewest. */
   #next(): void {
-    while (this.#waiting.length > 0 && (this.#idle.length > 0 || this.#all.size < this.size)) {
-      const worker = this.#idle.pop() ?? this.#started();
-      this.#give(worker, this.#waiting.shift()!);
+    while (this.#waiting.length > 0) {
+      let lane: Lane | null = null;
+      for (const l of this.#lanes) if (!lane || l.tasks.length < lane.tasks.length) lane = l;
+      if (this.#lanes.size < this.size && lane?.tasks.length !== 0) lane = this.#started();
+      if (lane!.tasks.length >= this.#depth()) return;
+      this.#give(lane!, this.#waiting.shift()!);
     }
   }
 
-  #started(): NodeWorker {
+  /** Items of one thread: more than one only where they are short, as what lies ready cannot go to another thread. */
+  #depth(): number {
+    if (this.#lately.length === 0) return 1;
+    return 1 + Math.min(mostReady, Math.floor(readyMs / Math.max(...this.#lately)));
+  }
+
+  #started(): Lane {
     const worker = this.#make();
-    this.#all.add(worker);
-    worker.on('message', (answer: Answer) => {
-      const task = this.#taken(worker);
-      this.#rest(worker);
-      if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
-      else task?.resolve(answer.value);
-      this.#next();
-    });
-    worker.on('error', (error) => this.#lost(worker, error));
-    worker.on('exit', (code) => this.#lost(worker, new Error(`the worker thread ended with code ${code}`)));
-    return worker;
+    const lane: Lane = { worker, tasks: [], since: 0 };
+    this.#lanes.add(lane);
+    worker.on('message', (answer: Answer) => this.#answered(lane, answer));
+    worker.on('error', (error) => this.#lost(lane, error));
+    worker.on('exit', (code) => this.#lost(lane, new Error(`the worker thread ended with code ${code}`)));
+    return lane;
   }
 
-  #rest(worker: NodeWorker): void {
-    this.#idle.push(worker);
-    worker.unref();
+  /** Answers come in the order of the items. */
+  #answered(lane: Lane, answer: Answer): void {
+    const now = performance.now();
+    this.#lately.push(now - lane.since);
+    if (this.#lately.length > remembered) this.#lately.shift();
+    lane.since = now;
+    const task = lane.tasks.shift();
+    if (lane.tasks.length === 0) lane.worker.unref();
+    if (answer.error) task?.reject(Object.assign(new Error(answer.error.message), answer.error));
+    else task?.resolve(answer.value);
+    endIfGiven(lane);
+    this.#next();
   }
 
-  #taken(worker: NodeWorker): Task | undefined {
-    const task = this.#tasks.get(worker);
-    this.#tasks.delete(worker);
-    return task;
+  /** The item it worked on has failed; those that lay ready go to another thread. */
+  #lost(lane: Lane, reason: unknown): void {
+    if (!this.#lanes.delete(lane)) return;
+    const [task, ...ready] = lane.tasks.splice(0);
+    task?.reject(this.#closed ? stopped() : reason);
+    if (this.#closed) for (const t of ready) t.reject(stopped());
+    else this.#waiting.unshift(...ready.filter((t) => !t.given));
+    this.#next();
   }
 
-  /** Its task has failed; the others go to another thread. */
-  #lost(worker: NodeWorker, reason: unknown): void {
-    this.#all.delete(worker);
-    const at = this.#idle.indexOf(worker);
-    if (at >= 0) this.#idle.splice(at, 1);
-    this.#taken(worker)?.reject(this.#closed ? stopped() : reason);
-    if (!this.#closed) this.#next();
-  }
-
-  #give(worker: NodeWorker, task: Task): void {
-    this.#tasks.set(worker, task);
-    worker.ref();
+  #give(lane: Lane, task: Task): void {
+    const { worker, tasks } = lane;
     try {
       worker.postMessage({ item: task.item, index: task.index });
     } catch (error) {
       // What cannot be cloned.
-      this.#taken(worker);
-      this.#rest(worker);
       task.reject(error);
+      if (tasks.length === 0) worker.unref();
+      return;
     }
+    if (tasks.length === 0) lane.since = performance.now();
+    tasks.push(task);
+    worker.ref();
   }
+}
+
+/** A thread whose item nobody waits for ends: it might never get done with it. */
+function endIfGiven({ worker, tasks }: Lane): void {
+  if (tasks[0]?.given) void worker.terminate();
 }
 
 const stopped = (): Error => new Error('the worker threads were stopped');

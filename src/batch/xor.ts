@@ -9,6 +9,7 @@ import {
   groupLengths,
   type ListOp,
   lengthOf,
+  type Own,
   sameShape,
   secondAt,
   sizeOf,
@@ -38,19 +39,19 @@ export function xorOp(data: readonly Item[], keys: readonly Item[] | Item, pad?:
       const stride = 4 * Math.ceil((strideOf(arrays) * arrays[0]!.BYTES_PER_ELEMENT) / 4);
       const words = (bytes: Uint8Array): Uint32Array =>
         new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
-      const rows = (list: readonly TypedArray[]): Tensor =>
-        uploaded(rt, words(packBytes(rt, list, stride)), [list.length, stride / 4], list.length);
+      const rows = (list: readonly TypedArray[], own: Own): Tensor =>
+        own(uploaded(rt, words(packBytes(rt, list, stride)), [list.length, stride / 4], list.length));
       const count = at.length;
       // One key serves all rows if they are equally long: else it is cut where each of them ends.
       const each = Array.isArray(keys) || lengths !== null;
       const cycled = (each ? at : at.slice(0, 1)).map((i) =>
         repeated(secondAt(keys, i) as TypedArray, data[i] as TypedArray),
       );
-      const work = (): Tensor => {
-        if (count === 1 || cycled.length < count) return rows(arrays).bitwiseXor(rows(cycled)) as Tensor;
+      const work = (own: Own): Tensor => {
+        if (count === 1 || cycled.length < count) return rows(arrays, own).bitwiseXor(rows(cycled, own)) as Tensor;
         // Data and keys go with one copy.
-        const [a, b] = rows([...arrays, ...cycled]).split(2, 0);
-        return a!.bitwiseXor(b!) as Tensor;
+        const [a, b] = rows([...arrays, ...cycled], own).split(2, 0);
+        return own(a!).bitwiseXor(own(b!)) as Tensor;
       };
       return computed(call, at.length, work, (made) => unpackBytes(bytesOf(made), arrays, stride));
     },

@@ -1,6 +1,7 @@
 // gpuforge explain-route OP SIZE
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import type { OperationType } from '../index.ts';
 
 export interface ExplainRouteFlags {
   readonly at?: string;
@@ -10,9 +11,22 @@ export interface ExplainRouteFlags {
   readonly color?: boolean;
 }
 
+/** Written out, so that help and completions load no router. */
+const operations: Readonly<Record<OperationType, true>> = {
+  matrix_multiply: true,
+  matrix_add: true,
+  element_wise: true,
+  reduction: true,
+  transform: true,
+  graph_algorithm: true,
+  random_generation: true,
+  lattice_creation: true,
+  path_finding: true,
+  unknown: true,
+};
+
 const examples = `
-OP is one of matrix_multiply, matrix_add, element_wise, reduction, transform, graph_algorithm, random_generation,
-lattice_creation, path_finding, unknown. SIZE counts elements (of one operand for a matrix product); 1M, 64k and 2^20 work.
+SIZE counts elements (of one operand for a matrix product); 1M, 64k and 2^20 work.
 
 Examples:
   $ gpuforge explain-route matrix_multiply 1M
@@ -24,7 +38,7 @@ export function register(program: Command): void {
   program
     .command('explain-route')
     .description('where an operation of some size would run, and why there')
-    .argument('<op>', 'the operation')
+    .addArgument(new Argument('<op>', 'the operation').choices(Object.keys(operations)))
     .argument('<size>', 'how many elements', elements)
     .option('--at <device>', 'where the data is (default: host memory)')
     .option('--wanted <place>', 'where the result is needed: host or a device (default: nobody knows)')
@@ -32,7 +46,7 @@ export function register(program: Command): void {
     .option('--json', 'machine-readable output, schema gpuforge.route/1')
     .option('--no-color', 'no colours')
     .addHelpText('after', examples)
-    .action(async (op: string, size: number, flags: ExplainRouteFlags) => {
+    .action(async (op: OperationType, size: number, flags: ExplainRouteFlags) => {
       const [{ runExplainRoute }, { processOutput }] = await Promise.all([
         import('./routing-show.ts'),
         import('../forge/style.ts'),

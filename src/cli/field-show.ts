@@ -12,11 +12,13 @@ import {
   runBenchmark,
 } from '../field/index.ts';
 import { type ServerView, serveField, serveTelemetry, type WatchedField } from '../field/wire/index.ts';
-import { columns, describeError, type Output } from '../forge/style.ts';
+import { columns, type Output } from '../forge/style.ts';
 import { plainLine } from '../forge/text/plain.ts';
 import { ForgeError, formatBytes } from '../index.ts';
+import { tellFailure } from './failure.ts';
 import { LiveView } from './field-live.ts';
 import { pictureLines } from './field-view.ts';
+import { numberOf } from './number.ts';
 
 export interface FieldFlags {
   readonly model?: string;
@@ -39,15 +41,18 @@ export interface FieldFlags {
   readonly channel?: string;
 }
 
-const number = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : text.trim() === '' ? Number.NaN : Number(text);
+/** The number of an option, if it was given. */
+function number(flags: FieldFlags, name: keyof FieldFlags): number | undefined {
+  const text = flags[name];
+  return typeof text === 'string' ? numberOf(`--${name}`, text) : undefined;
+}
 
-const optionsOf = ({ model, resolution, channels, device, seed }: FieldFlags): FieldOptions => ({
-  model: model as Model | undefined,
-  resolution: number(resolution),
-  channels: number(channels),
-  device,
-  seed: number(seed),
+const optionsOf = (flags: FieldFlags): FieldOptions => ({
+  model: flags.model as Model | undefined,
+  resolution: number(flags, 'resolution'),
+  channels: number(flags, 'channels'),
+  device: flags.device,
+  seed: number(flags, 'seed'),
 });
 
 /** Exit status: 0, 1 if a cycle failed, 2 for input that makes no sense. */
@@ -57,7 +62,7 @@ export async function runField(what: string, flags: FieldFlags, output: Output, 
     return 0;
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    output.warn(`${describeError(error)}\n`);
+    tellFailure(error, output, flags.json);
     return error.code === 'FIELD_NOT_FINITE' ? 1 : 2;
   }
 }
@@ -105,7 +110,7 @@ function endOf(signal?: AbortSignal): { readonly signal: AbortSignal; forget(): 
 
 /** The demo as a control loop, drawn while it runs. */
 async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal?: AbortSignal): Promise<void> {
-  const [hz, seconds] = [number(flags.hz) ?? 20, number(flags.seconds) ?? 10];
+  const [hz, seconds] = [number(flags, 'hz') ?? 20, number(flags, 'seconds') ?? 10];
   if (!(seconds > 0))
     throw new FieldConfigError({
       where: 'field demo',
@@ -113,7 +118,7 @@ async function watchDemo(field: Field, flags: FieldFlags, output: Output, signal
       fix: 'Give a number above 0.',
     });
   const { edges, model } = field.options.shape;
-  const [axis, channel] = [(number(flags.axis) ?? 0) as 0 | 1 | 2, number(flags.channel) ?? 0];
+  const [axis, channel] = [(number(flags, 'axis') ?? 0) as 0 | 1 | 2, number(flags, 'channel') ?? 0];
   // Refuses what is not there before anything is drawn.
   await field.slice(axis, (edges[axis] ?? 0) >> 1, channel);
   let last: FieldEvents['cycle'] | null = null;
@@ -216,8 +221,9 @@ const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, sign
     else output.write(`\n${table(report, field.report().memory.state)}\n`);
   },
   bench: async (flags, output) => {
+    const cycles = number(flags, 'cycles') ?? 100;
     await using field = await createField(optionsOf(flags));
-    const report = await runBenchmark(field, number(flags.cycles) ?? 100);
+    const report = await runBenchmark(field, cycles);
     if (flags.json) json(output, 'bench', { ...report, memory: field.report().memory });
     else output.write(`${table(report, field.report().memory.state)}\n`);
   },
@@ -226,14 +232,14 @@ const commands: Readonly<Record<string, (flags: FieldFlags, output: Output, sign
     const loaded = flags.load ? await Field.load(flags.load, { device }) : null;
     if (flags.save) loaded?.autosave({ folder: flags.save, onError: (e) => output.warn(`${e.message}\n`) });
     const server = await serveField({
-      port: number(flags.port),
+      port: number(flags, 'port'),
       host: flags.host,
       token: flags.token,
-      hz: number(flags.hz),
+      hz: number(flags, 'hz'),
       field: { resolution, channels, model, device, seed },
       shared: loaded ? { main: loaded } : undefined,
     });
-    const telemetry = flags.telemetry ? await serveTelemetry(server, { port: number(flags.telemetry) }) : null;
+    const telemetry = flags.telemetry ? await serveTelemetry(server, { port: number(flags, 'telemetry') }) : null;
     if (telemetry) output.write(`telemetry at http://127.0.0.1:${telemetry.port}/field/active\n`);
     output.write(`fields at ${server.host}:${server.port}${flags.token ? ', with a token' : ''}; end with Ctrl+C\n`);
     const view = flags.live ? new LiveView(output, async () => serverLines(server.view())) : null;

@@ -2,14 +2,16 @@
 
 import { type DeadLetter, type JobStatus, openTransport, type Transport } from '../batch/index.ts';
 import { columns, type Output } from '../forge/style.ts';
-import type { JobFlags } from './jobs.ts';
+import { ArgumentError } from '../index.ts';
+import { tellFailure } from './failure.ts';
+import type { JobAction, JobFlags } from './jobs.ts';
 
 type Action = (transport: Transport, id: string, flags: JobFlags, output: Output) => Promise<number>;
 
 const watchMs = 500;
 const barWidth = 24;
 
-const actions: Readonly<Record<string, { readonly needsId: boolean; readonly run: Action }>> = {
+const actions: Readonly<Record<JobAction, { readonly needsId: boolean; readonly run: Action }>> = {
   list: { needsId: false, run: list },
   show: { needsId: true, run: show },
   cancel: { needsId: true, run: (t, id, f, o) => change(t, id, f, o, cancelled) },
@@ -20,16 +22,14 @@ const actions: Readonly<Record<string, { readonly needsId: boolean; readonly run
   },
 };
 
-export async function jobs(action: string, id: string | undefined, flags: JobFlags, output: Output): Promise<number> {
-  const found = Object.hasOwn(actions, action) ? actions[action] : undefined;
-  if (!found || (found.needsId && id === undefined)) {
-    output.warn(
-      found
-        ? `jobs ${action} needs the id of a job. gpuforge jobs list shows all.\n`
-        : `jobs ${action}: there is no such action. Use ${Object.keys(actions).join(', ')}.\n`,
-    );
-    return 2;
-  }
+export async function jobs(
+  action: JobAction,
+  id: string | undefined,
+  flags: JobFlags,
+  output: Output,
+): Promise<number> {
+  const found = actions[action];
+  if (found.needsId && id === undefined) return refused('NO_ID', 'the id of a job is missing', flags, output, 2);
   const transport = await openTransport(flags.redis, { prefix: flags.prefix });
   try {
     return await found.run(transport, id ?? '', flags, output);
@@ -50,7 +50,7 @@ async function list(transport: Transport, _: string, flags: JobFlags, output: Ou
 
 async function show(transport: Transport, id: string, flags: JobFlags, output: Output): Promise<number> {
   const job = await transport.job(id);
-  if (!job) return missing(id, output);
+  if (!job) return missing(id, flags, output);
   for (;;) {
     const status = await job.status();
     const dead = await job.deadLetters();
@@ -72,7 +72,7 @@ async function change(
   what: (job: Handle) => Promise<string>,
 ): Promise<number> {
   const job = await transport.job(id);
-  if (!job) return missing(id, output);
+  if (!job) return missing(id, flags, output);
   const done = await what(job);
   output.write(
     flags.json ? `${JSON.stringify({ schema: 'gpuforge.job/1', ...(await job.status()) })}\n` : `${id}: ${done}\n`,
@@ -80,9 +80,13 @@ async function change(
   return 0;
 }
 
-function missing(id: string, output: Output): number {
-  output.warn(`there is no job ${id}. gpuforge jobs list shows all.\n`);
-  return 1;
+const missing = (id: string, flags: JobFlags, output: Output): number =>
+  refused('NO_JOB', `there is no job ${id}`, flags, output, 1);
+
+function refused(code: string, message: string, flags: JobFlags, output: Output, status: number): number {
+  const info = { code, message, fix: 'gpuforge jobs list shows all.', where: 'gpuforge jobs' };
+  tellFailure(new ArgumentError(info), output, flags.json);
+  return status;
 }
 
 async function cancelled(job: Handle): Promise<string> {

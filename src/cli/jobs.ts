@@ -1,6 +1,9 @@
 // `gpuforge jobs`: what is in a queue, and what becomes of it.
 
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
+
+export const jobActions = ['list', 'show', 'cancel', 'retry', 'remove'] as const;
+export type JobAction = (typeof jobActions)[number];
 
 export interface JobFlags {
   readonly redis: string;
@@ -21,14 +24,14 @@ export function register(program: Command): void {
   program
     .command('jobs')
     .description('list, show, cancel, retry or remove the jobs of a queue')
-    .argument('<action>', 'list, show, cancel, retry or remove')
+    .addArgument(new Argument('<action>', 'what to do').choices(jobActions))
     .argument('[id]', 'of a job')
     .option('--redis <url>', 'where the queue is', 'redis://localhost:6379')
     .option('--prefix <name>', 'what the keys of the queue begin with')
     .option('--json', 'machine-readable output')
     .option('--watch', 'show it again and again, until it has ended')
     .addHelpText('after', examples)
-    .action(async (action: string, id: string | undefined, flags: JobFlags) => {
+    .action(async (action: JobAction, id: string | undefined, flags: JobFlags) => {
       const [{ jobs }, { processOutput }] = await Promise.all([import('./jobs-show.ts'), import('../forge/style.ts')]);
       process.exitCode = await jobs(action, id, flags, processOutput());
     });

@@ -1,8 +1,10 @@
 // What `gpuforge lattice` computes and prints.
 
-import { columns, describeError, type Output } from '../forge/style.ts';
-import { ArgumentError, ForgeError } from '../index.ts';
+import { columns, type Output } from '../forge/style.ts';
+import { ForgeError } from '../index.ts';
 import { Lattice } from '../lattice/index.ts';
+import { tellFailure } from './failure.ts';
+import { numberOf } from './number.ts';
 
 export interface LatticeFlags {
   readonly dimensions?: string;
@@ -33,29 +35,17 @@ export async function runLattice(
     return 0;
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    output.warn(`${describeError(error)}\n`);
+    tellFailure(error, output, flags.json);
     return 2;
   }
 }
 
-/** A number as it was typed; what is none is named as it was typed, too. */
-function number(name: string, text: string): number {
-  const value = Number(text);
-  if (text.trim() !== '' && !Number.isNaN(value)) return value;
-  throw new ArgumentError({
-    code: 'BAD_NUMBER',
-    message: `gpuforge lattice: ${name} is '${text}'`,
-    fix: 'Give a whole number.',
-    where: 'gpuforge lattice',
-  });
-}
-
 function open({ dimensions = '4', size = '10', blocked, device = 'auto' }: LatticeFlags): Lattice {
   return new Lattice({
-    dimensions: number('--dimensions', dimensions),
-    size: number('--size', size),
+    dimensions: numberOf('--dimensions', dimensions),
+    size: numberOf('--size', size),
     device,
-    blocked: blocked ? blocked.split(',').map((v) => number('a vertex of --blocked', v)) : undefined,
+    blocked: blocked ? blocked.split(',').map((v) => numberOf('a vertex of --blocked', v)) : undefined,
   });
 }
 
@@ -76,7 +66,7 @@ const commands: Readonly<Record<string, (flags: LatticeFlags, ends: readonly str
   },
   path: async (flags, [from, to]) => {
     await using lattice = open(flags);
-    const found = await lattice.shortestPath(number('the start', from!), number('the end', to!));
+    const found = await lattice.shortestPath(numberOf('the start', from!), numberOf('the end', to!));
     const shown = found.path.length > 40 ? [...found.path.slice(0, 20), '…', ...found.path.slice(-20)] : found.path;
     return { data: { ...found }, text: `${shown.join(' → ')}\n${found.length} steps, ${found.ms.toFixed(3)} ms\n` };
   },

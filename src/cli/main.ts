@@ -3,8 +3,10 @@
 //
 // Exit status: 0 done, 1 failed, 2 a call that is not understood. With --json a failure is one JSON object on standard output too.
 
+import type { Command } from 'commander';
 import { isOldNode } from '../base/platform.ts';
 import { version } from '../base/version.ts';
+import { failureJson, tellFailure } from './failure.ts';
 
 const args = process.argv.slice(2);
 const json = args.includes('--json');
@@ -26,27 +28,34 @@ async function main(): Promise<void> {
     .exitOverride();
   const { commands } = await import('./commands.ts');
   for (const register of commands) register(program);
+  sayWhereToLook(program, 'gpuforge');
   if (args.length === 0) program.outputHelp();
   else await program.parseAsync();
 }
 
-/** What a failure is to a program that reads --json. */
-function tell(code: string, message: string, fix?: string): void {
-  const error = { code, message, ...(fix === undefined ? {} : { fix }) };
-  process.stdout.write(`${JSON.stringify({ schema: 'gpuforge.error/1', error }, null, 2)}\n`);
+/** A mistake in a call of a command ends with the command that tells more about it. */
+function sayWhereToLook(command: Command, name: string): void {
+  for (const child of command.commands) {
+    const path = `${name} ${child.name()}`;
+    child.showHelpAfterError(`(${path} --help shows how it is called)`);
+    sayWhereToLook(child, path);
+  }
 }
 
+const output = {
+  write: (text: string) => void process.stdout.write(text),
+  warn: (text: string) => void process.stderr.write(text),
+};
+
 main().catch((error: unknown) => {
-  const { message } = error instanceof Error ? error : { message: String(error) };
   // Commander has printed its own message; help and version end well.
   if (error instanceof Error && 'exitCode' in error && error.constructor.name.startsWith('Commander')) {
     process.exitCode = error.exitCode === 0 ? 0 : 2;
-    const [first, ...more] = message.replace(/^error: /, '').split('\n');
-    if (json && error.exitCode !== 0) tell('USAGE', first!, more.join(' ').replace(/^\((.*)\)$/, '$1') || undefined);
+    const [first, ...more] = error.message.replace(/^error: /, '').split('\n');
+    if (json && error.exitCode !== 0)
+      output.write(failureJson('USAGE', first!, more.join(' ').replace(/^\((.*)\)$/, '$1')));
     return;
   }
   process.exitCode = 1;
-  const { code, fix } = error as { code?: unknown; fix?: unknown };
-  if (json) tell(typeof code === 'string' ? code : 'FAILED', message, typeof fix === 'string' ? fix : undefined);
-  else process.stderr.write(`gpuforge: ${message}\n`);
+  tellFailure(error, output, json);
 });

@@ -6,7 +6,7 @@ import { constants, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ArgumentError, ForgeError } from '../errors.ts';
-import { describeError, type Output } from '../forge/style.ts';
+import type { Output } from '../forge/style.ts';
 import {
   baselineText,
   compareProfiles,
@@ -23,6 +23,7 @@ import {
   textReport,
   updateBaseline,
 } from '../profile/index.ts';
+import { tellFailure } from './failure.ts';
 
 export type ProfileRun = 'run' | 'show' | 'view' | 'compare' | 'gate';
 
@@ -50,7 +51,7 @@ export async function runProfile(
     return await actions[what](files, flags, output);
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    output.warn(`${describeError(error)}\n`);
+    tellFailure(error, output, flags.json);
     return 2;
   }
 }

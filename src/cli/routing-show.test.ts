@@ -40,9 +40,16 @@ it('shows a decision, the chosen device first, with bars', () => {
   expect(second!.match(/█/g)).toHaveLength(24);
 });
 
-it('refuses operations nobody knows', async () => {
-  let warned = '';
-  const out: Output = { write: () => {}, warn: (t) => void (warned += t), isTTY: false, columns: 80 };
-  expect(await runExplainRoute('matmul', 10, {}, out)).toBe(2);
-  expect(warned).toContain("there is no operation 'matmul'. Use one of matrix_multiply");
+it('refuses devices that are not there, as text and as JSON', async () => {
+  let [written, warned] = ['', ''];
+  const out: Output = {
+    write: (t) => void (written += t),
+    warn: (t) => void (warned += t),
+    isTTY: false,
+    columns: 80,
+  };
+  expect(await runExplainRoute('reduction', 10, { at: 'tpu' }, out)).toBe(2);
+  expect({ written, warned }).toMatchObject({ written: '', warned: expect.stringContaining("no device 'tpu'") });
+  expect(await runExplainRoute('reduction', 10, { at: 'tpu', json: true }, out)).toBe(2);
+  expect(JSON.parse(written).error).toMatchObject({ code: 'NO_DEVICE', fix: expect.stringContaining('host') });
 });

@@ -5,15 +5,16 @@ import {
   amountOf,
   at,
   type KernelClass,
+  type OperationType,
   openRouter,
-  operationTypes,
   type Profile,
   type RouteExplanation,
   time,
 } from '../governor/routing/index.ts';
-import { createRuntime, type Device, type Runtime } from '../index.ts';
+import { ArgumentError, createRuntime, type Device, type Runtime } from '../index.ts';
 import type { CalibrateFlags } from './calibrate.ts';
 import type { ExplainRouteFlags } from './explain-route.ts';
+import { tellFailure } from './failure.ts';
 
 /** A runtime that measures nothing by itself: only its devices are used here. */
 const openDevices = async (): Promise<{ rt: Runtime; devices: Device[] }> => {
@@ -110,22 +111,25 @@ export function profileText(p: Profile, fresh: boolean, style: Style): string {
   ].join('\n');
 }
 
-/** Exit status: 0, or 2 for an operation nobody knows. */
+/** Exit status: 0, or 2 for a device that is not there. */
 export async function runExplainRoute(
-  op: string,
+  op: OperationType,
   size: number,
   flags: ExplainRouteFlags,
   out: Output,
 ): Promise<number> {
-  if (!operationTypes.some((t) => t === op)) {
-    out.warn(`gpuforge: there is no operation '${op}'. Use one of ${operationTypes.join(', ')}.\n`);
-    return 2;
-  }
   const { rt, devices } = await openDevices();
   try {
     const unknown = flags.at !== undefined && flags.at !== 'host' && !devices.some((d) => d.id === flags.at);
     if (unknown) {
-      out.warn(`gpuforge: there is no device '${flags.at}' (${devices.map((d) => d.id).join(', ')}).\n`);
+      const fix = `Use host or one of ${devices.map((d) => d.id).join(', ')}.`;
+      const info = {
+        code: 'NO_DEVICE',
+        message: `there is no device '${flags.at}'`,
+        fix,
+        where: 'gpuforge explain-route',
+      };
+      tellFailure(new ArgumentError(info), out, flags.json);
       return 2;
     }
     const mode = flags.rules ? 'rules' : 'measured';

@@ -3,6 +3,7 @@
 import { columns, type Output } from '../forge/style.ts';
 import { openProfileStore, type ProfileStore } from '../governor/routing/index.ts';
 import {
+  ArgumentError,
   createRuntime,
   type DeviceKind,
   formatBytes,
@@ -10,6 +11,7 @@ import {
   type Runtime,
   type Telemetry,
 } from '../index.ts';
+import { tellFailure } from './failure.ts';
 
 export interface StatsFlags {
   readonly json?: boolean;
@@ -38,7 +40,9 @@ export interface StatsReport {
 export async function stats(flags: StatsFlags, output: Output, signal: AbortSignal): Promise<number> {
   const seconds = flags.watch === undefined || flags.watch === false ? null : Number(flags.watch);
   if (seconds !== null && !(seconds > 0 && seconds <= 86_400)) {
-    output.warn(`--watch ${String(flags.watch)}: give a number of seconds above 0\n`);
+    const fix = 'Give a number of seconds above 0.';
+    const info = { code: 'BAD_NUMBER', message: `--watch is '${String(flags.watch)}'`, fix, where: 'gpuforge stats' };
+    tellFailure(new ArgumentError(info), output, flags.json);
     return 2;
   }
   const rt = await createRuntime({

@@ -51,7 +51,7 @@ describe('gpuforge stats', () => {
   it('refuses an interval that is none', async () => {
     const output = recorder();
     expect(await stats({ watch: 'often' }, output, new AbortController().signal)).toBe(2);
-    expect(output.err.join('')).toMatch(/--watch often/);
+    expect(output.err.join('')).toMatch(/--watch is 'often'/);
   });
 
   it('leaves out columns that nobody has, and says why a device is not open', () => {

@@ -8,6 +8,7 @@ import { attachTo } from '../studio/attach/programs.ts';
 import { createForgeApi } from '../studio/forge-api.ts';
 import type { StudioOptions } from '../studio/options.ts';
 import { openBrowser, type Studio, startStudio } from '../studio/serve.ts';
+import { tellFailure } from './failure.ts';
 
 export interface StudioFlags {
   readonly port?: string;
@@ -37,7 +38,7 @@ export async function runStudio(
     }
   } catch (error) {
     if (!(error instanceof ForgeError)) throw error;
-    output.warn(`gpuforge: ${error.message}\n`);
+    tellFailure(error, output, flags.json);
     return error instanceof ArgumentError ? 2 : 1;
   } finally {
     clearInterval(alive);

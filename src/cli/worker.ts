@@ -1,6 +1,7 @@
 // `gpuforge worker`: computes chunks of a queue until it is told to stop.
 
 import type { Command } from 'commander';
+import { numberOf } from './number.ts';
 
 interface Flags {
   readonly redis: string;
@@ -42,16 +43,19 @@ export function register(program: Command): void {
         import('../batch/queue/index.ts'),
         import('node:path'),
       ]);
-      const number = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+      const number = (name: 'concurrency' | 'lock' | 'check'): number | undefined => {
+        const text = flags[name];
+        return text === undefined ? undefined : numberOf(`--${name}`, text);
+      };
       const worker = await startWorker({
         redis: flags.redis,
         ops: resolve(flags.ops),
         folder: flags.folder === undefined || flags.folder.startsWith('s3://') ? flags.folder : resolve(flags.folder),
         device: flags.device,
-        concurrency: number(flags.concurrency),
+        concurrency: number('concurrency'),
         prefix: flags.prefix,
-        lockMs: number(flags.lock),
-        checkMs: number(flags.check),
+        lockMs: number('lock'),
+        checkMs: number('check'),
       });
       const { backend, device, freeMb } = worker.caps;
       process.stdout.write(

@@ -4,6 +4,7 @@
 // quarantine, probes in the background and the return of a device are the runtime's; here they become the facade's events and
 // the answer to the question what runs the next operation.
 
+import { notMade } from '../base/arguments.ts';
 import { checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
@@ -68,8 +69,11 @@ const shared = new Shared<DeviceManager, DeviceManagerOptions>('DeviceManager', 
 );
 
 export class DeviceManager implements MonitorSource {
+  /** @internal */
   readonly clock: Clock;
+  /** @internal */
   readonly timeline: Timeline;
+  /** @internal */
   readonly signals: Signals;
   readonly routing: 'pinned' | 'measured';
   readonly #deps: DeviceManagerDeps;
@@ -94,7 +98,7 @@ export class DeviceManager implements MonitorSource {
     return new DeviceManager(deps);
   }
 
-  private constructor(deps: DeviceManagerDeps) {
+  private constructor(deps: DeviceManagerDeps = notMade('DeviceManager', 'DeviceManager.create()')) {
     this.#deps = deps;
     this.clock = deps.clock ?? systemClock;
     this.timeline = new Timeline(this.clock);
@@ -168,7 +172,7 @@ export class DeviceManager implements MonitorSource {
     return this.signals.on(kind, listener);
   }
 
-  /** The station, selected with the last preference if there is none. Waits for a selection in progress. */
+  /** @internal The station, selected with the last preference if there is none. Waits for a selection in progress. */
   async ready(): Promise<Station> {
     this.#checkOpen('selectDevice');
     await this.#queue;
@@ -198,6 +202,7 @@ export class DeviceManager implements MonitorSource {
     return { runtime: station.runtime, id, kind, device: open ? station.runtime.device(id) : null };
   }
 
+  /** @internal */
   join(tenant: Tenant): () => void {
     this.#tenants.add(tenant);
     return () => this.#tenants.delete(tenant);
@@ -208,10 +213,12 @@ export class DeviceManager implements MonitorSource {
     return () => this.#growth.delete(listener);
   }
 
+  /** @internal */
   anomaly(found: ComputeEvents['anomaly']): void {
     this.signals.emit('anomaly', found);
   }
 
+  /** @internal */
   error(where: string, error: unknown): void {
     this.signals.emit('error', { where, error });
   }

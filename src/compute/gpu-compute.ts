@@ -1,6 +1,7 @@
 // GPUCompute: data to the device and back, batches, datasets, reset. Everything it does on the device goes through one
 // runtime, opened by the device manager and pinned to the device that was selected; everything it measures is in one timeline.
 
+import { notMade } from '../base/arguments.ts';
 import { checkMethods } from '../base/signatures.ts';
 import type { BatchOp } from '../batch/ops.ts';
 import { type BatchProcessor, createBatch } from '../batch/processor.ts';
@@ -65,7 +66,7 @@ export class GPUCompute {
     return new GPUCompute(deps);
   }
 
-  private constructor(deps: GPUComputeDeps) {
+  private constructor(deps: GPUComputeDeps = notMade('GPUCompute', 'GPUCompute.create()')) {
     checkOptions('GPUCompute', 'option', deps, optionRules);
     this.devices = deps.devices ?? DeviceManager.create();
     this.monitor = deps.monitor ?? PerformanceMonitor.create({ devices: this.devices });

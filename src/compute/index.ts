@@ -1,12 +1,12 @@
 // gpuforge/compute: transfers, batches and datasets on whatever device is there, with recovery, measurements and a pool.
 
-export { DegradationHandler, type DegradationState } from '../batch/degradation.ts';
+export type { DegradationState } from '../batch/degradation.ts';
 export type { BatchOp, OpName, TensorOp } from '../batch/ops.ts';
 export type { RecordArray } from '../batch/reader.ts';
-export { type ChunkOptions, ChunkSizer } from '../batch/sizer.ts';
+export type { ChunkOptions } from '../batch/sizer.ts';
 export type { BatchCounts, OperationCounts } from '../batch/stats.ts';
-export { type Anomaly, AnomalyDetector, type AnomalyKind } from '../profile/anomaly.ts';
-export { type Clock, systemClock } from '../profile/clock.ts';
+export type { Anomaly, AnomalyKind } from '../profile/anomaly.ts';
+export type { Clock } from '../profile/clock.ts';
 export { type Averages, type FieldSummary, type LoggedRecord, PerformanceLogger } from '../profile/logger.ts';
 export type { MemoryUsage, MetricsInput, PerformanceMetrics } from '../profile/metrics.ts';
 export type { MonitorOptions, OperationRecord, Reading } from '../profile/monitor.ts';

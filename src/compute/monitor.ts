@@ -1,5 +1,6 @@
 // PerformanceMonitor: the monitor of the devices of the facade.
 
+import { notMade } from '../base/arguments.ts';
 import { checkMethods } from '../base/signatures.ts';
 import { PerformanceLogger } from '../profile/logger.ts';
 import { Monitor, type MonitorOptions } from '../profile/monitor.ts';
@@ -30,7 +31,7 @@ export class PerformanceMonitor extends Monitor {
     return new PerformanceMonitor(deps);
   }
 
-  private constructor(deps: MonitorDeps) {
+  private constructor(deps: MonitorDeps = notMade('PerformanceMonitor', 'PerformanceMonitor.create()')) {
     const devices = deps.devices ?? DeviceManager.getInstance();
     super(devices, deps.logger ?? PerformanceLogger.create({ clock: devices.clock }), deps);
   }

@@ -3,13 +3,14 @@
 import { layerKinds } from '../base/layer-kinds.ts';
 import { ops } from '../batch/ops.ts';
 import { batchKinds, settingsSignature } from '../batch/signatures.ts';
-import { argumentKinds } from '../index.ts';
+import { argumentKinds, runtimeOptions } from '../index.ts';
+import { metricsKind } from '../profile/metrics.ts';
 
 const isObject = argumentKinds.object.is;
 
 export const computeKinds = {
   ...batchKinds,
-  metrics: { is: (v: unknown) => isObject(v) && !ArrayBuffer.isView(v), words: 'an object of figures' },
+  metrics: metricsKind,
   op: {
     is: (v: unknown) => typeof v === 'function' || (typeof v === 'string' && Object.hasOwn(ops, v)),
     words: `a function of a tensor, or one of ${Object.keys(ops).join(', ')}`,
@@ -31,7 +32,8 @@ export const computeKinds = {
 const op = 'op:op?';
 const batch = "options:{chunkSize:number|'adaptive',signal:signal,onProgress:function,onError:'throw'|'collect'}?";
 const manager =
-  "kinds:text[],runtime:plain,routing:'pinned'|'measured',preference:plain,logger:function,maxResets:number,probeEveryMs:number," +
+  `kinds:text[],runtime:{${runtimeOptions}},` +
+  "routing:'pinned'|'measured',preference:plain,logger:function,maxResets:number,probeEveryMs:number," +
   'returnWhenHealed:flag';
 const compute = 'attempts:number,waits:numbers,fallback:flag,utilizationCeiling:number,handleDegradation:flag';
 const pool = 'limitBytes:number,predict:flag,debug:flag';

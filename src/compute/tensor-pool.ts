@@ -5,6 +5,7 @@
 // reach memory that somebody else has. The pool learns the order of requests, makes ready what comes next while nobody waits,
 // and gives up first what is needed last.
 
+import { notMade } from '../base/arguments.ts';
 import { checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
@@ -94,7 +95,7 @@ export class TensorPool {
     return new TensorPool(deps);
   }
 
-  private constructor(deps: PoolDeps) {
+  private constructor(deps: PoolDeps = notMade('TensorPool', 'TensorPool.create()')) {
     this.#devices = deps.devices ?? DeviceManager.getInstance();
     this.#limit = deps.limitBytes ?? 256 << 20;
     this.#debug = deps.debug ?? false;

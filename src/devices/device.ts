@@ -22,8 +22,12 @@ export interface Capabilities {
   readonly raw?: 'ptx' | 'wgsl' | 'wasm';
   /** Whether matmul takes an epilogue: elementwise work on its result, applied before that is stored. */
   readonly matmulEpilogue: boolean;
+  /** Where `rows` is among the routines: bytes of a row's operands that stay on the chip, and of a row that lies side by side with others. */
+  readonly rows?: { readonly bytes: number; readonly columnBytes: number };
   /** Where `attention` is among the routines: the largest depth and width of heads in each type. They are multiples of 8. */
   readonly attention?: Readonly<Partial<Record<DType, number>>>;
+  /** Sorts rows sooner if nobody asks for the positions (`Sort.valuesOnly`). */
+  readonly valueSorts?: boolean;
   /** Most buffers one launch can bind, inputs and outputs together. */
   readonly maxBuffers: number;
   /** Largest single buffer, in bytes. */

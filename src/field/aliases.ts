@@ -24,14 +24,18 @@ type BrainOptions = Omit<FieldOptions, 'sensorDim' | 'device'> & {
   readonly preferGpu?: boolean | undefined;
 };
 
-const brainOf = (field: Field): Brain => ({
-  field,
-  processRobotCycle: async (input) => {
-    const { motors, state } = await field.step(input);
-    return [[...motors], state];
-  },
-  dispose: () => field.dispose(),
-});
+function brainOf(field: Field): Brain {
+  const brain: Brain = {
+    field,
+    processRobotCycle: async (input) => {
+      const { motors, state } = await field.step(input);
+      return [[...motors], state];
+    },
+    dispose: () => field.dispose(),
+  };
+  checkMethods(brain, { processRobotCycle: 'async input:own', dispose: 'async' });
+  return brain;
+}
 
 /** createField with device 'auto', or 'cpu' where no GPU is preferred. */
 export const createBrain = checked(
@@ -62,7 +66,14 @@ export const fusedFieldEvolution = fusedEvolution;
 export const batchedGradientExtraction = extractGradient;
 
 /** The runtime's own pool. */
-export const TensorMemoryPool = { of: (rt: Runtime, device?: string): MemoryPool => rt.memory.pool(device) };
+export const TensorMemoryPool = {
+  of: checked(
+    'TensorMemoryPool.of',
+    'rt:runtime device:text?',
+    (rt: Runtime, device?: string): MemoryPool => rt.memory.pool(device),
+    fieldKinds,
+  ),
+};
 
 export class GPUPatternLibrary extends PatternLibrary {
   findBestPattern(context: ArrayLike<number>, fieldState?: ArrayLike<number>): Found {

@@ -1,6 +1,7 @@
 // How long cycles take. A failed cycle fails the benchmark: an exception is no result, and its time is no time.
 
 import { checked } from '../base/signatures.ts';
+import { FieldConfigError } from './errors.ts';
 import { createField, type Field } from './field.ts';
 import type { FieldOptions } from './options.ts';
 import type { Model } from './settings.ts';
@@ -31,6 +32,12 @@ export const runBenchmark = checked(
   'runBenchmark',
   'async field:field cycles:number?',
   async (field: Field, cycles = 100): Promise<BenchmarkReport> => {
+    if (!Number.isSafeInteger(cycles) || cycles < 1)
+      throw new FieldConfigError({
+        where: 'runBenchmark',
+        problem: `cycles is ${cycles}`,
+        fix: 'Give a whole number, 1 or more.',
+      });
     const { sensorDim, model } = field.options.shape;
     for (let t = 0; t < warmUp; t++) await field.step(new Float32Array(sensorDim).fill(0.1));
     const before = { ...field.transfers };

@@ -5,11 +5,11 @@
 
 import type { DeviceId, Runtime, Tensor } from '../index.ts';
 import { attentionLength, readAttention } from './cycle/attention.ts';
-import type { Statistics } from './cycle/record.ts';
+import { statisticAt as at, recordLength, type Statistics, statisticNames, statisticsOf } from './cycle/record.ts';
 import { FieldConfigError } from './errors.ts';
 import type { Store } from './full/attractors.ts';
 import { attractorCapacity } from './full/mind.ts';
-import type { CheckedInput } from './input.ts';
+import { type CheckedInput, emptyInput } from './input.ts';
 import { type Mind, mindOf, type Thought } from './mind.ts';
 import { finishMotors } from './motors.ts';
 import type { ResolvedField } from './options.ts';
@@ -17,27 +17,11 @@ import { contextLength, PatternLibrary } from './patterns.ts';
 import { featureVector, judge, predictFrom, Recent, type Trained } from './predictor.ts';
 import { type HeldProgram, holdProgram, type StateTensors } from './program.ts';
 import { allKeys } from './random.ts';
+import { type CycleFacts, CycleOutcome, type StepResult } from './result.ts';
 import type { FieldSettings } from './settings.ts';
 import { Stack, type Transfers } from './stack.ts';
 import { startTensors, withTail } from './start.ts';
-import {
-  type Carried,
-  carryEcho,
-  carryOn,
-  contentMeans,
-  type FieldState,
-  type StateFacts,
-  startCarried,
-  stateOf,
-} from './state.ts';
-
-export interface StepResult {
-  /** Always `motorDim` values, each from −1 to 1. */
-  readonly motors: Float32Array;
-  readonly state: FieldState;
-  /** The part of the motors that is noise; null unless `settings.exploration` asks for some. */
-  readonly exploration: Float32Array | null;
-}
+import { type Carried, carryEcho, carryOn, informationOf, startCarried } from './state.ts';
 
 /** A cycle that has begun: what the field will carry if it succeeds. */
 export interface Begun {
@@ -46,14 +30,6 @@ export interface Begun {
   readonly thought: Thought;
   /** The strategic pattern of the cycle, if it is another one than that of the cycle before. */
   readonly strategy: { readonly id: number; readonly pattern: Tensor } | null;
-}
-
-/** What is known of a cycle, for all fields that ran together. */
-export interface CycleFacts {
-  readonly moved: Transfers;
-  readonly milliseconds: number;
-  /** Since 1970. */
-  readonly timestamp: number;
 }
 
 /** Options of which the settings change while the field runs. */
@@ -72,9 +48,13 @@ export class FieldBody {
   /** Its row of the stack. */
   row = 0;
   seed: number;
+  /** Changed in place, by cycles that succeed. */
   carried: Carried = startCarried();
-  /** The sums of the last cycle; null before the first one. */
-  statistics: Statistics | null = null;
+  /** The input of the cycle that runs. */
+  readonly input: CheckedInput;
+  /** The record of the last cycle; nothing before the first one. */
+  readonly #record: Float32Array;
+  #recorded = false;
   recent = new Recent();
   trained: Trained = { prediction: null, motors: null };
   features: Float64Array | null = null;
@@ -91,6 +71,8 @@ export class FieldBody {
     this.device = device;
     this.options = { ...options };
     this.seed = options.seed;
+    this.input = emptyInput(options.shape);
+    this.#record = new Float32Array(recordLength(options.shape));
     this.mind = mindOf(this.options, options.seed);
     this.program = holdProgram(rt, device, options, options.settings.readout === 'trained');
     this.stack = this.#fresh(options.seed);
@@ -107,13 +89,27 @@ export class FieldBody {
     return Object.values(this.stack.state).reduce((n, t) => n + t.nbytes / t.shape[0]!, 0);
   }
 
+  /** The sums of the last cycle; null before the first one. */
+  get statistics(): Statistics | null {
+    return this.#recorded ? statisticsOf(this.#record, this.options.shape.motorDim) : null;
+  }
+
+  set statistics(s: Statistics | null) {
+    this.#recorded = s !== null;
+    if (s)
+      this.#record.set(
+        statisticNames.map((name) => s[name]),
+        this.options.shape.motorDim,
+      );
+  }
+
   /** What the host knows before a cycle: how good the last prediction was, and what the model makes of it. */
   begin(input: CheckedInput): Begun {
-    const carried: Carried = { ...this.carried, echo: [...this.carried.echo] };
-    const before = this.recent.vectors[0];
-    const error = this.predicted ? judge(carried, this.predicted, input.sensors, before, this.mind.regions) : null;
-    const thought = this.mind.think(input, carried, this.statistics, error);
-    return { input, carried, thought, strategy: this.#strategy() };
+    const { predicted, mind } = this;
+    // Judging changes it, and the cycle may fail.
+    const carried: Carried = predicted ? { ...this.carried, echo: [...this.carried.echo] } : this.carried;
+    const error = predicted ? judge(carried, predicted, input.sensors, this.recent.vectors[0], mind.regions) : null;
+    return { input, carried, thought: mind.think(input, carried, this, error), strategy: this.#strategy() };
   }
 
   /** The library of strategic patterns, made when it is first asked for. */
@@ -147,17 +143,17 @@ export class FieldBody {
   }
 
   /** The field goes on from a cycle that succeeded: `row` is its record. */
-  advance(
-    row: Float32Array,
-    statistics: Statistics,
-    { input, carried, thought, strategy }: Begun,
-    { moved, milliseconds, timestamp }: CycleFacts,
-  ): StepResult {
+  advance(row: Float32Array, { input, carried, thought, strategy }: Begun, facts: CycleFacts): StepResult {
     const { shape, settings } = this.options;
+    const record = this.#record;
+    for (let i = 0; i < record.length; i++) record[i] = row[i]!;
+    this.#recorded = true;
+    const { motorDim } = shape;
+    const [sum, absolute] = [record[motorDim + at.sum]!, record[motorDim + at.absolute]!];
+    const squares = record[motorDim + at.squares]!;
     carried.cycle++;
-    carryOn(carried, contentMeans(statistics, shape).information, input.active);
+    carryOn(carried, informationOf(sum, absolute, squares, shape), input.active);
     this.carried = carried;
-    this.statistics = statistics;
     this.recent.add(input.sensors);
     this.library?.advance();
     if (strategy) this.strategy = strategy.id;
@@ -169,26 +165,28 @@ export class FieldBody {
     this.think();
     const said = settings.readout === 'trained' && this.trained.motors && this.features;
     const intents = said ? predictFrom(this.trained.motors!, this.features!) : row;
-    const { motors, exploration } = finishMotors(intents, shape.motorDim, this.seed, carried, settings);
+    const { motors, exploration } = finishMotors(intents, motorDim, this.seed, carried, settings);
     carryEcho(carried, motors);
-    this.transfers.up += moved.up;
-    this.transfers.down += moved.down;
-    const facts: StateFacts = {
-      shape,
-      settings,
-      device: this.device,
-      statistics,
-      carried,
-      predicts: this.predicted !== null,
-      active: input.active,
-      regions: this.mind.regions,
-      saturation: this.mind.saturation,
-      transfers: moved,
-      milliseconds,
-      attention: attention ? readAttention(row.subarray(extras), shape) : null,
-      timestamp,
-    };
-    return resultOf(motors, exploration, facts);
+    this.transfers.up += facts.moved.up;
+    this.transfers.down += facts.moved.down;
+    const { mind } = this;
+    // In the order of `stateNumbers`.
+    const numbers = [
+      carried.cycle,
+      carried.information,
+      carried.idle,
+      this.predicted === null ? Number.NaN : carried.confidence,
+      carried.squaredError,
+      carried.squaredChange,
+      record[motorDim + at.largest]!,
+      squares,
+      record[motorDim + at.sparse]!,
+      input.active ? 1 : 0,
+      mind.regions,
+      mind.saturation,
+    ];
+    const seen = attention ? readAttention(row.subarray(extras), shape) : null;
+    return new CycleOutcome(motors, exploration, facts, this.options, seen, numbers);
   }
 
   /** What a cycle puts aside before it begins; null if nothing. */
@@ -201,10 +199,7 @@ export class FieldBody {
   /** What the readouts say of the field as it is now. */
   think(): void {
     const { prediction } = this.trained;
-    this.predicted =
-      prediction && this.features
-        ? predictFrom(prediction, this.features)
-        : this.mind.predict(this.recent, this.statistics);
+    this.predicted = prediction && this.features ? predictFrom(prediction, this.features) : this.mind.predict(this);
   }
 
   /** Starts anew. What was trained stays. */
@@ -213,7 +208,8 @@ export class FieldBody {
     this.carried = startCarried();
     this.recent = new Recent();
     this.mind = mindOf(this.options, seed);
-    [this.statistics, this.features, this.predicted, this.strategy] = [null, null, null, null];
+    this.statistics = null;
+    [this.features, this.predicted, this.strategy] = [null, null, null];
   }
 
   /** A stack of one from tensors, which it takes over; by default for the program of now. */
@@ -284,18 +280,6 @@ export class FieldBody {
       this.stacked(startTensors(this.rt, this.program.parts, this.options, seed), seed),
     );
   }
-}
-
-/** The state is put together when it is looked at: of many fields that run together, few are. */
-function resultOf(motors: Float32Array, exploration: Float32Array | null, facts: StateFacts): StepResult {
-  let state: FieldState | null = null;
-  return {
-    motors,
-    exploration,
-    get state() {
-      return (state ??= stateOf(facts));
-    },
-  };
 }
 
 /** Whether two fields can run together. */

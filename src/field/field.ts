@@ -3,32 +3,35 @@
 // One cycle is one upload, one run of a compiled program and one download. A cycle that fails throws a typed error and leaves the
 // field as it was. Cycles of one field run one after the other; calls that come early wait for their turn.
 
+import { notMade } from '../base/arguments.ts';
 import { checked, checkMethods } from '../base/signatures.ts';
 import { type BusEvents, type DeviceId, DisposedError, EventBus, type Runtime } from '../index.ts';
 import { Autosave, type AutosaveOptions } from './autosave.ts';
-import { FieldBody, type StepResult } from './body.ts';
+import { FieldBody } from './body.ts';
 import type { Statistics } from './cycle/record.ts';
 import type { DeviceChoice } from './device.ts';
 import { FieldBusyError, FieldConfigError } from './errors.ts';
 import { decodeSnapshot, encodeSnapshot, readFile, writeFile } from './file.ts';
 import { type CheckedInput, checkInput } from './input.ts';
-import { totalChannels } from './layout.ts';
 import { type LoopOptions, type LoopReport, type LoopTick, runLoop } from './loop.ts';
 import { type FieldPlace, fieldFrom, type MakeField, openField } from './opening.ts';
 import type { FieldOptions, ResolvedField } from './options.ts';
 import type { PatternLibrary } from './patterns.ts';
 import type { StateTensors } from './program.ts';
 import { type FieldReport, reportOf } from './report.ts';
+import type { StepResult } from './result.ts';
 import { checkAlike, cycleLater, cycleSync, share } from './run.ts';
 import { restoreSnapshot, takeSnapshot } from './saved.ts';
 import { changeSettings, type FieldSettings, settingNames } from './settings.ts';
 import { fieldKinds, fieldMakers, fieldOptions, fieldSignatures } from './signatures.ts';
+import { sliceOf } from './slice.ts';
 import type { FieldSnapshot } from './snapshot.ts';
 import type { Transfers } from './stack.ts';
 import { echoPlanes, type FieldState } from './state.ts';
 import { type TrainOptions, type TrainRecord, type TrainReport, train } from './train.ts';
+import { Turn } from './turns.ts';
 
-export type { StepResult } from './body.ts';
+export type { StepResult } from './result.ts';
 
 export type FieldInput = ArrayLike<number>;
 
@@ -54,19 +57,33 @@ export class Field implements AsyncDisposable {
   readonly #body: FieldBody;
   /** The device is read without waiting for a turn of the event loop. */
   readonly #sync: boolean;
-  #turn: Promise<unknown> | null = null;
+  readonly #turn = new Turn();
   #autosave: Autosave | null = null;
   #disposed = false;
   #ended: Promise<void> | null = null;
   readonly #events = new EventBus<FieldEvents>(['cycle', 'tick', 'settings', 'error'], 'field.on');
 
-  /** Use `createField`. */
-  constructor(rt: Runtime, options: ResolvedField, choice: DeviceChoice, ownsRuntime: boolean) {
+  /** @internal Use `createField`. */
+  constructor(
+    rt: Runtime,
+    options: ResolvedField,
+    choice: DeviceChoice = notMade('Field', 'await createField(options)'),
+    ownsRuntime = false,
+  ) {
     this.runtime = rt;
     this.choice = choice;
     this.#ownsRuntime = ownsRuntime;
     this.#sync = rt.device(choice.device).caps.syncRead;
     this.#body = new FieldBody(rt, choice.device, options);
+  }
+
+  toString(): string {
+    const { edges, model } = this.options.shape;
+    return `Field(${edges.join(' × ')} cells, model ${model}, on ${this.device})`;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
   }
 
   /** What it was made with; `settings` as they are now. */
@@ -98,13 +115,13 @@ export class Field implements AsyncDisposable {
 
   /** One cycle: sensor values in, optionally with a reward behind them; motors and state out. */
   async step(input: FieldInput): Promise<StepResult> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('step');
-    const checked = checkInput(input, this.options.shape, 'step');
+    const checked = this.#checked(input, 'step');
     // Where a read need not wait for a turn of the event loop, the promise is fulfilled at once.
     const [result] = this.#sync
       ? cycleSync([this.#body], [checked], 'step')
-      : await this.#exclusive([this], () => cycleLater([this.#body], [checked], 'step'));
+      : await Turn.takeAll([this.#turn], () => cycleLater([this.#body], [checked], 'step'));
     return this.#done(checked, result!);
   }
 
@@ -112,7 +129,7 @@ export class Field implements AsyncDisposable {
   stepSync(input: FieldInput): StepResult {
     this.#check('stepSync');
     const where = 'stepSync';
-    if (this.#turn)
+    if (this.#turn.running)
       throw new FieldBusyError({ where, problem: 'another cycle of this field is under way', fix: 'Await it first.' });
     if (!this.#sync)
       throw new FieldConfigError({
@@ -120,7 +137,7 @@ export class Field implements AsyncDisposable {
         problem: `${this.device} cannot be read without a promise`,
         fix: 'Use step().',
       });
-    const checked = checkInput(input, this.options.shape, 'stepSync');
+    const checked = this.#checked(input, 'stepSync');
     const [result] = cycleSync([this.#body], [checked], 'stepSync');
     return this.#done(checked, result!);
   }
@@ -132,13 +149,14 @@ export class Field implements AsyncDisposable {
     const bodies = fields.map((f) => f.#body);
     checkAlike(bodies, inputs.length, where);
     if (!first) return [];
-    for (let busy = fields.find((f) => f.#turn); busy; busy = fields.find((f) => f.#turn)) await busy.#turn;
+    const turns = fields.map((f) => f.#turn);
+    for (let busy = Turn.busy(turns); busy; busy = Turn.busy(turns)) await busy;
     for (const f of fields) f.#check(where);
-    const checked = inputs.map((input, i): CheckedInput => checkInput(input, fields[i]!.options.shape, where));
+    const checked = inputs.map((input, i) => fields[i]!.#checked(input, where));
     share(bodies);
     const results = first.#sync
       ? cycleSync(bodies, checked, where)
-      : await first.#exclusive(fields, () => cycleLater(bodies, checked, where));
+      : await Turn.takeAll(turns, () => cycleLater(bodies, checked, where));
     return fields.map((f, i) => f.#done(checked[i]!, results[i]!));
   }
 
@@ -157,7 +175,7 @@ export class Field implements AsyncDisposable {
    * refused.
    */
   async configure(changes: Partial<FieldSettings>): Promise<FieldSettings> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('configure');
     const before = this.options.settings;
     const settings = changeSettings(before, changes, this.options.shape.model, 'configure');
@@ -191,7 +209,7 @@ export class Field implements AsyncDisposable {
 
   /** The next sensor vector, as far as it can be told; null where nothing was trained. */
   async predict(): Promise<Float32Array | null> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('predict');
     const { predicted } = this.#body;
     return predicted ? Float32Array.from(predicted) : null;
@@ -199,25 +217,9 @@ export class Field implements AsyncDisposable {
 
   /** Values of one channel on a slice across an axis: row-major over the other two axes. */
   async slice(axis: 0 | 1 | 2, index: number, channel: number): Promise<Float32Array> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('slice');
-    const { edges, layout } = this.options.shape;
-    const within = (v: number, n: number): boolean => Number.isSafeInteger(v) && v >= 0 && v < n;
-    if (!within(axis, 3) || !within(index, edges[axis]!) || !within(channel, totalChannels(layout)))
-      throw new FieldConfigError({
-        where: 'slice',
-        problem: `there is no slice ${String(index)} across axis ${String(axis)} of channel ${String(channel)}`,
-        fix: `Axes are 0, 1, 2 with ${edges.join(', ')} cells; channels go from 0 to ${totalChannels(layout) - 1}.`,
-      });
-    using part = this.runtime.scope({ device: this.device }, () => {
-      const at = [0, 1, 2].map((a) => (a === axis ? ([index, index + 1] as const) : null));
-      const range = [channel, channel + 1] as const;
-      return this.tensors
-        .field!.slice([null, ...at, range])
-        .cast('f32')
-        .compute();
-    });
-    return (await part.data()) as Float32Array;
+    return sliceOf(this.#body, axis, index, channel);
   }
 
   /**
@@ -237,14 +239,14 @@ export class Field implements AsyncDisposable {
 
   /** Everything the field is, between two cycles. Cycles may go on while the bytes are read. */
   async snapshot(): Promise<FieldSnapshot> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('snapshot');
     return takeSnapshot(this.#body);
   }
 
   /** Takes over a snapshot of a field of the same sizes; on an error the field stays as it is. */
   async restore(snapshot: FieldSnapshot): Promise<void> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('restore');
     restoreSnapshot(this.#body, snapshot);
   }
@@ -261,7 +263,7 @@ export class Field implements AsyncDisposable {
   }
 
   async #write(file: string): Promise<void> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     await writeFile(file, encodeSnapshot(await takeSnapshot(this.#body)));
   }
 
@@ -274,7 +276,7 @@ export class Field implements AsyncDisposable {
 
   /** Starts anew, by default from the same seed. What was trained stays. */
   async reset(seed = this.seed): Promise<void> {
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     this.#check('reset');
     this.#body.reset(seed);
   }
@@ -291,7 +293,7 @@ export class Field implements AsyncDisposable {
 
   async #end(): Promise<void> {
     this.#disposed = true;
-    while (this.#turn) await this.#turn;
+    while (this.#turn.running) await this.#turn.running;
     await this.#autosave?.end(this.cycle);
     this.#autosave = null;
     this.#body.dispose();
@@ -336,8 +338,14 @@ export class Field implements AsyncDisposable {
   /** A cycle was done: saves if that is due, and tells who listens. */
   #done({ sensors }: CheckedInput, result: StepResult): StepResult {
     this.#autosave?.noted(this.cycle);
-    if (this.#events.heard.cycle) this.#events.emit('cycle', { sensors, motors: result.motors, state: result.state });
+    if (this.#events.heard.cycle)
+      this.#events.emit('cycle', { sensors: sensors.slice(), motors: result.motors, state: result.state });
     return result;
+  }
+
+  /** An input as the next cycle takes it. */
+  #checked(input: FieldInput, where: string): CheckedInput {
+    return checkInput(input, this.#body.options.shape, where, this.#body.input);
   }
 
   #check(where: string): void {
@@ -348,20 +356,6 @@ export class Field implements AsyncDisposable {
       fix: 'Make a new field.',
       where,
     });
-  }
-
-  async #exclusive<T>(fields: readonly Field[], work: () => Promise<T>): Promise<T> {
-    const running = work();
-    const turn = running.then(
-      () => {},
-      () => {},
-    );
-    for (const f of fields) f.#turn = turn;
-    try {
-      return await running;
-    } finally {
-      for (const f of fields) f.#turn = null;
-    }
   }
 }
 

@@ -12,13 +12,29 @@ export const inputThreshold = 0.01;
 
 export interface CheckedInput {
   readonly sensors: Float32Array;
-  readonly reward: number;
+  reward: number;
   /** Something is larger than the threshold. */
-  readonly active: boolean;
+  active: boolean;
 }
 
-/** Refuses anything but `sensorDim` values, or one more for the reward, all finite and within the limit. */
-export function checkInput(given: ArrayLike<number>, { sensorDim }: FieldShape, where: string): CheckedInput {
+/** Room for the input of a cycle. */
+export const emptyInput = ({ sensorDim }: FieldShape): CheckedInput => ({
+  sensors: new Float32Array(sensorDim),
+  reward: 0,
+  active: false,
+});
+
+/**
+ * Refuses anything but `sensorDim` values, or one more for the reward, all finite and within the limit. What is given is copied, `into`
+ * the room of a cycle where there is one.
+ */
+export function checkInput(
+  given: ArrayLike<number>,
+  shape: FieldShape,
+  where: string,
+  into: CheckedInput = emptyInput(shape),
+): CheckedInput {
+  const { sensorDim } = shape;
   const length = typeof given === 'object' && given !== null ? given.length : Number.NaN;
   if (length !== sensorDim && length !== sensorDim + 1)
     throw new FieldInputError({
@@ -32,10 +48,11 @@ export function checkInput(given: ArrayLike<number>, { sensorDim }: FieldShape, 
     if (!(typeof given[i] === 'number' && size <= inputLimit)) throw badValue(given[i], i, where);
     if (size > largest) largest = size;
   }
-  const sensors = new Float32Array(sensorDim);
+  const { sensors } = into;
   for (let i = 0; i < sensorDim; i++) sensors[i] = given[i]!;
-  const reward = length > sensorDim ? Math.min(1, Math.max(-1, given[sensorDim]!)) : 0;
-  return { sensors, reward, active: largest > inputThreshold };
+  into.reward = length > sensorDim ? Math.min(1, Math.max(-1, given[sensorDim]!)) : 0;
+  into.active = largest > inputThreshold;
+  return into;
 }
 
 function badValue(value: unknown, index: number, where: string): FieldInputError {
@@ -58,7 +75,7 @@ export function writeInput(
   settings: FieldSettings,
 ): void {
   const { sensorDim } = shape;
-  into.set(input.sensors, at);
+  for (let i = 0; i < sensorDim; i++) into[at + i] = input.sensors[i]!;
   into[at + sensorDim] = input.reward;
   into[at + sensorDim + 1] = cycle % cycleBase;
   into[at + sensorDim + 2] = Math.floor(cycle / cycleBase);

@@ -16,6 +16,13 @@ export interface Thought {
   readonly store: number;
 }
 
+/** What a field remembers of the cycles before. */
+export interface Past {
+  readonly recent: Recent;
+  /** The sums of the last cycle; null before the first one. */
+  readonly statistics: Statistics | null;
+}
+
 export interface Mind {
   /** Values of the input of a cycle. */
   readonly inputLength: number;
@@ -25,11 +32,11 @@ export interface Mind {
   /** The part of the memories that is in use. */
   readonly saturation: number;
   /** Changes nothing: the cycle may fail. `error`: how far the last prediction was off, if there was one. */
-  think(input: CheckedInput, carried: Carried, before: Statistics | null, error: number | null): Thought;
+  think(input: CheckedInput, carried: Carried, past: Past, error: number | null): Thought;
   /** Writes what a cycle is told into its row, which begins at `at`. */
   write(into: Float32Array, at: number, input: CheckedInput, cycle: number, thought: Thought): void;
   learn(thought: Thought, input: CheckedInput, carried: Carried, tail: Float32Array): void;
-  predict(recent: Recent, statistics: Statistics | null): Float32Array | null;
+  predict(past: Past): Float32Array | null;
   save(): { values: Record<string, unknown>; arrays: Record<string, SavedTensor> };
   restore(values: Record<string, unknown>, arrays: Readonly<Record<string, SavedTensor>>): void;
 }

@@ -3,7 +3,7 @@
 import { checked } from '../base/signatures.ts';
 import { type Compiled, type Runtime, ShapeError, type Tensor } from '../index.ts';
 import { evolved } from './cycle/evolution.ts';
-import { gradient } from './cycle/gradient.ts';
+import { gradient, gradientScale } from './cycle/gradient.ts';
 import { Neighbours } from './cycle/grid.ts';
 import { FieldConfigError } from './errors.ts';
 import type { Blur, Boundary } from './settings.ts';
@@ -124,7 +124,7 @@ export const extractGradient = checked(
       const body = (x: Tensor): { readonly [name: string]: Tensor } => {
         const own = x.slice([null, null, null, [0, content]]).cast('f32');
         const g = gradient(rt, own, near, 0);
-        const mean = (t: Tensor): Tensor => t.sum({ axis: 3 }).mul(1 / content);
+        const mean = (t: Tensor): Tensor => t.sum({ axis: 3 }).mul(1 / (gradientScale * content));
         const size = g[0].square().add(g[1].square()).add(g[2].square()).sqrt();
         return { magnitude: mean(size), a: mean(g[0]), b: mean(g[1]), c: mean(g[2]) };
       };

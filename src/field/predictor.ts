@@ -16,21 +16,31 @@ export interface Trained {
   motors: Weights | null;
 }
 
-/** The last sensor vectors, the newest first; zeros before there were any. */
+/** The last sensor vectors, the newest first; zeros before there were any. They change with the next cycle. */
 export class Recent {
-  readonly #vectors: Float32Array[] = [];
+  /** In a ring. The newest is at `#newest`, those before it behind. */
+  readonly #ring: Float32Array[] = [];
+  #newest = 0;
 
   get vectors(): readonly Float32Array[] {
-    return this.#vectors;
+    return [...this.#ring.slice(this.#newest), ...this.#ring.slice(0, this.#newest)];
   }
 
+  /** Copies them: into the array of the oldest vector, once there are enough. */
   add(sensors: Float32Array): void {
-    this.#vectors.unshift(sensors);
-    if (this.#vectors.length > remembered) this.#vectors.pop();
+    const ring = this.#ring;
+    if (ring.length < remembered) {
+      ring.unshift(Float32Array.from(sensors));
+      return;
+    }
+    this.#newest = (this.#newest + remembered - 1) % remembered;
+    const vector = ring[this.#newest]!;
+    for (let i = 0; i < vector.length; i++) vector[i] = sensors[i]!;
   }
 
   set(vectors: readonly Float32Array[]): void {
-    this.#vectors.splice(0, this.#vectors.length, ...vectors.map((v) => Float32Array.from(v)));
+    this.#ring.splice(0, this.#ring.length, ...vectors.map((v) => Float32Array.from(v)));
+    this.#newest = 0;
   }
 }
 

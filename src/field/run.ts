@@ -1,13 +1,14 @@
 // One cycle of one field or of several that are alike: one upload, one run of their program, one download. All of them go on, or none.
 
 import type { Tensor } from '../index.ts';
-import { alike, type Begun, type FieldBody, type StepResult } from './body.ts';
-import { statisticsOf, tailRow } from './cycle/record.ts';
+import { alike, type Begun, type FieldBody } from './body.ts';
+import { statisticAt } from './cycle/record.ts';
 import { FieldConfigError } from './errors.ts';
 import { firstNotFinite } from './finite.ts';
 import type { Store } from './full/attractors.ts';
 import type { CheckedInput } from './input.ts';
 import type { StateTensors } from './program.ts';
+import type { StepResult } from './result.ts';
 import { type CycleExtras, Stack, type Transfers } from './stack.ts';
 
 /** A cycle that is about to run. */
@@ -83,12 +84,13 @@ function finish(
   tail: Float32Array,
   where: string,
 ): StepResult[] {
-  const rows = fields.map((f) => tailRow(tail, f.row, stack.rows));
-  const statistics = rows.map((row) => statisticsOf(row, fields[0]!.options.shape));
-  const bad = statistics.findIndex((s) => !Number.isFinite(s.absoluteAll));
-  if (bad >= 0) throw firstNotFinite(fields[bad]!, stack.made.field!, where);
-  const facts = { moved, milliseconds: performance.now() - start, timestamp: Date.now() };
-  const results = fields.map((f, i) => f.advance(rows[i]!, statistics[i]!, begun[i]!, facts));
+  const records = stack.recordsOf(tail);
+  const { device, options } = fields[0]!;
+  const all = options.shape.motorDim + statisticAt.absoluteAll;
+  const bad = fields.find((f) => !Number.isFinite(records[f.row]![all]!));
+  if (bad) throw firstNotFinite(bad, stack.made.field!, where);
+  const facts = { device, moved, milliseconds: performance.now() - start, timestamp: Date.now() };
+  const results = fields.map((f, i) => f.advance(records[f.row]!, begun[i]!, facts));
   stack.accept();
   return results;
 }

@@ -27,7 +27,8 @@ const common =
   "motorDim:number,resolution:number|numbers,channels:number|plain,model:'fused'|'full',boundary:'periodic'|'reflecting'," +
   "forceGPU:flag,runtime:runtime,seed:number,settings:plain,telemetry:'off'|'record'|'full',quiet:flag,precision:'f16'|'f32'";
 
-export const fieldOptions = `async options:{sensorDim:number,device:text,${common}}?`;
+export const fieldSettings = `sensorDim:number,device:text,${common}`;
+export const fieldOptions = `async options:{${fieldSettings}}?`;
 export const brainOptions = `async options:{sensoryDim:number,preferGpu:flag,${common}}?`;
 export const factoryOptions = `async options:{sensoryDim:number,forceGpu:flag,${common}}?`;
 

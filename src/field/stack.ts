@@ -33,6 +33,8 @@ export class Stack {
   readonly #kind: StackKind;
   readonly #stepper: Stepper;
   readonly #keys: Tensor;
+  /** The last record of all rows, and its part for each: mostly the same arrays every time. */
+  #records: { readonly tail: Float32Array; readonly rows: readonly Float32Array[] } | null = null;
   /** What a cycle is given, filled anew for each. */
   readonly input: Float32Array;
   /** Fields that still live here; the tensors go with the last one. */
@@ -78,6 +80,15 @@ export class Stack {
     transfers.up++;
     transfers.down++;
     return (await this.#stepper.run(this.input, this.#replaced(extras))) as Float32Array;
+  }
+
+  /** The records of the rows, from those of all. */
+  recordsOf(tail: Float32Array): readonly Float32Array[] {
+    if (this.#records?.tail === tail) return this.#records.rows;
+    const length = tail.length / this.rows;
+    const rows = Array.from({ length: this.rows }, (_, row) => tail.subarray(row * length, (row + 1) * length));
+    this.#records = { tail, rows };
+    return rows;
   }
 
   /** What the last cycle made is the state from now on. */

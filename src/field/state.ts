@@ -5,8 +5,6 @@ import type { DeviceId } from '../index.ts';
 import type { Attention } from './cycle/attention.ts';
 import type { Statistics } from './cycle/record.ts';
 import { cellsOf, type FieldShape } from './cycle/shape.ts';
-import { totalChannels } from './layout.ts';
-import type { FieldSettings } from './settings.ts';
 
 export type Mode = 'exploring' | 'idle' | 'exploiting' | 'balanced';
 
@@ -62,7 +60,7 @@ export interface Carried {
   squaredError: number;
   squaredChange: number;
   /** The strengths of the motors' echo: along axis 2, along axis 1, everywhere. */
-  echo: [number, number, number];
+  readonly echo: [number, number, number];
 }
 
 export const startCarried = (): Carried => ({
@@ -87,9 +85,18 @@ export interface ContentMeans {
 
 export function contentMeans(s: Statistics, shape: FieldShape): ContentMeans {
   const n = cellsOf(shape) * shape.layout.content;
-  const [mean, absolute] = [s.sum / n, s.absolute / n];
-  const variance = Math.max(0, s.squares / n - mean * mean);
-  return { mean, absolute, variance, sparsity: s.sparse / n, information: absolute * (1 + variance) };
+  const mean = s.sum / n;
+  const variance = varianceOf(mean, s.squares / n);
+  const information = informationOf(s.sum, s.absolute, s.squares, shape);
+  return { mean, absolute: s.absolute / n, variance, sparsity: s.sparse / n, information };
+}
+
+const varianceOf = (mean: number, square: number): number => Math.max(0, square - mean * mean);
+
+/** mean |content| · (1 + variance of content), from their sums. */
+export function informationOf(sum: number, absolute: number, squares: number, shape: FieldShape): number {
+  const n = cellsOf(shape) * shape.layout.content;
+  return (absolute / n) * (1 + varianceOf(sum / n, squares / n));
 }
 
 /** Information, plateau and idle cycles after a cycle. */
@@ -105,12 +112,10 @@ export function carryEcho(carried: Carried, motors: ArrayLike<number>): void {
   const n = motors.length;
   let size = 0;
   for (let i = 0; i < n; i++) size += Math.abs(motors[i]!);
-  const [a, b, c] = carried.echo;
-  carried.echo = [
-    0.95 * a + 0.3 * (motors[0] ?? 0),
-    0.95 * b + 0.3 * (motors[1] ?? 0),
-    0.95 * c + (n > 0 ? (0.2 * size) / n : 0),
-  ];
+  const { echo } = carried;
+  echo[0] = 0.95 * echo[0] + 0.3 * (n > 0 ? motors[0]! : 0);
+  echo[1] = 0.95 * echo[1] + 0.3 * (n > 1 ? motors[1]! : 0);
+  echo[2] = 0.95 * echo[2] + (n > 0 ? (0.2 * size) / n : 0);
 }
 
 /**
@@ -128,53 +133,8 @@ export function echoPlanes([across, down, even]: readonly number[], height: numb
 export const halfLife = (keep: number): number =>
   keep >= 1 ? Number.POSITIVE_INFINITY : Math.log(0.5) / Math.log(keep);
 
-function modeOf(information: number, idle: number, confidence: number | null): Mode {
+export function modeOf(information: number, idle: number, confidence: number | null): Mode {
   if (information < 0.3) return 'exploring';
   if (information > 0.7 && idle > 50) return 'idle';
   return confidence !== null && confidence > 0.6 ? 'exploiting' : 'balanced';
-}
-
-export interface StateFacts {
-  readonly shape: FieldShape;
-  readonly settings: FieldSettings;
-  readonly device: DeviceId;
-  readonly statistics: Statistics;
-  readonly carried: Carried;
-  readonly predicts: boolean;
-  readonly active: boolean;
-  readonly regions: number;
-  readonly saturation: number;
-  readonly transfers: { readonly up: number; readonly down: number };
-  readonly milliseconds: number;
-  readonly attention: Attention | null;
-  readonly timestamp: number;
-}
-
-export function stateOf(f: StateFacts): FieldState {
-  const { carried, shape } = f;
-  const means = contentMeans(f.statistics, shape);
-  const { information } = carried;
-  const confidence = f.predicts ? carried.confidence : null;
-  const skill = f.predicts && carried.squaredChange > 0 ? 1 - carried.squaredError / carried.squaredChange : null;
-  return {
-    cycle: carried.cycle,
-    cycleTimeMs: f.milliseconds,
-    fieldInformation: information,
-    maxActivation: f.statistics.largest,
-    predictionConfidence: confidence,
-    predictionSkill: skill,
-    memorySaturation: f.saturation,
-    mode: modeOf(information, carried.idle, confidence),
-    informationState: information < 0.3 ? 'low' : information > 0.7 ? 'high' : 'medium',
-    evolutionState: f.active ? 'imprinting' : 'resting',
-    regions: f.regions,
-    tensorShape: [...shape.edges, totalChannels(shape.layout)],
-    device: f.device,
-    energy: Math.sqrt(f.statistics.squares),
-    sparsity: means.sparsity,
-    halfLifeCycles: halfLife(f.settings.keep),
-    transfers: f.transfers,
-    attention: f.attention,
-    timestamp: f.timestamp,
-  };
 }

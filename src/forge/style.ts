@@ -93,8 +93,3 @@ export function formatBytes(bytes: number): string {
   if (gib >= 100) return `${gib.toFixed(0)} GiB`;
   return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${(bytes / 1024 ** 2).toFixed(0)} MiB`;
 }
-
-/** A failure as a person reads it: what happened, then what to do. */
-export function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -36,19 +36,25 @@ export interface FusedAttention {
 }
 
 /** Makes every attention of the graph one vertex. */
-export function fuseAttention(graph: Graph, { attention: heads }: Pick<Capabilities, 'attention'>): void {
+export function fuseAttention(
+  graph: Graph,
+  { attention: heads, maxBuffers }: Pick<Capabilities, 'attention' | 'maxBuffers'>,
+): void {
   if (!heads || !graph.vertices.some((v) => v.op === 'matmul')) return;
   const outputs = new Set(graph.outputs.map(storedAs));
   for (const v of graph.vertices) {
     if (v.op !== 'matmul') continue;
     const fused = attentionOf(v, outputs, heads[v.dtype] ?? 0);
-    if (!fused) continue;
+    if (!fused || fused.inputs.length + operandsAndResult > maxBuffers) continue;
     const keys = fused.turned ? turnedKeys(fused) : fused.keys;
     const sources = [fused.queries, keys, fused.values, ...fused.inputs];
     Object.assign(v, { op: 'attention', sources, attention: fused } satisfies Partial<Vertex>);
     for (const { users } of sources) if (!users.includes(v)) users.push(v);
   }
 }
+
+/** Buffers that attention binds besides those of its function. */
+const operandsAndResult = 4;
 
 /** Keys that lie as depth × keys, turned: the first product, which is not computed any more, becomes the vertex for that. */
 function turnedKeys({ product, keys }: FusedAttention): Vertex {

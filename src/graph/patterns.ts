@@ -1,5 +1,5 @@
 // Patterns of ops and of launches that some devices compute as one. Loaded only where a device has a routine for one of them
-// (`patternRoutines` in plan.ts): no device of browsers has, so pages do not load it.
+// (`patternRoutines` in plan.ts): pages without a GPU do not load it.
 
 import type { Capabilities } from '../devices/device.ts';
 import { fuseAttention } from './attention.ts';
@@ -21,8 +21,8 @@ export const patterns: Patterns = {
     fuseAttention(graph, caps);
     keepFirst(graph, caps);
   },
-  join: (draft, lasting, { routines, maxBuffers }) => {
-    const stacked = routines.has('rows') ? stackRows(draft, lasting) : draft;
+  join: (draft, lasting, { routines, maxBuffers, rows }) => {
+    const stacked = rows ? stackRows(draft, lasting, { ...rows, maxBuffers }) : draft;
     return routines.has('products') ? joinProducts(stacked, maxBuffers) : stacked;
   },
 };

@@ -143,10 +143,14 @@ function draftStep(
     const work = { ...routine, scores: decomposeEpilogue(routine.scores, caps.native) };
     return { work, fused: routine, buffers, outputs: 1, scalars: vertex.attention!.scalars };
   }
+  const positions = vertex.users.find((u) => u.op === 'positions');
+  if (routine.op === 'sort' && !positions && caps.valueSorts) {
+    const work = { ...routine, name: `${routine.name}_values`, valuesOnly: true };
+    return { work, fused: work, buffers, outputs: 1, scalars: [] };
+  }
   let outputs = 1;
   if (vertex.op === 'sort' || vertex.op === 'topk') {
-    // Sorting always writes the positions too; a `positions` vertex names them.
-    const positions = vertex.users.find((u) => u.op === 'positions');
+    // A `positions` vertex names the positions. Most devices write them even if nobody reads them.
     if (positions) buffers.push(make(positions, 'i32'));
     else {
       buffers.push(leaves + made.length);

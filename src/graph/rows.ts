@@ -5,6 +5,7 @@
 
 import { byteSize } from '../base/dtype.ts';
 import { sizeOf } from '../base/shape.ts';
+import type { Capabilities } from '../devices/device.ts';
 import type { Kernel, RowStage, Rows } from '../kernel/kernel.ts';
 import { commonSizes, refine } from '../kernel/refine.ts';
 import { isColumnLoad, isElementLoad, isRowLoad, loadsOf } from '../kernel/rows.ts';
@@ -13,26 +14,25 @@ import type { Draft } from './plan.ts';
 /** Too few rows do not fill a device; too short ones are faster many at a time. */
 const fewest = 128;
 const shortest = 64;
-/** Bytes of one row's operands that a block of threads holds in registers. */
-const mostBytes = 64 * 1024;
-/** Bytes of a row where rows lie side by side: a warp holds it in registers. */
-const mostColumnBytes = 8 * 1024;
 
 interface Stage {
   readonly step: Draft;
   readonly kernel: Kernel;
 }
 
+type Chip = NonNullable<Capabilities['rows']> & Pick<Capabilities, 'maxBuffers'>;
+
 /** `lasting`: buffers that outlive the program. */
-export function stackRows(steps: readonly Draft[], lasting: ReadonlySet<number>): Draft[] {
+export function stackRows(steps: readonly Draft[], lasting: ReadonlySet<number>, chip: Chip): Draft[] {
   const done: Draft[] = [];
   let readers: Map<number, Draft[]> | undefined;
-  const needed = (buffer: number, within: ReadonlySet<Draft>): boolean => {
+  const needed: Needed = (buffer, within) => {
     readers ??= readersOf(steps);
     return lasting.has(buffer) || readers.get(buffer)!.some((s) => !within.has(s));
   };
   for (let i = 0; i < steps.length; i++) {
-    const stack = stackFrom(steps, i);
+    const stack = stackFrom(steps, i, chip);
+    while (stack.length > 1 && countBound(stack, needed) > chip.maxBuffers) stack.pop();
     if (stack.length > 1) {
       done.push(stacked(stack, needed));
       i += stack.length - 1;
@@ -53,7 +53,7 @@ function readersOf(steps: readonly Draft[]): Map<number, Draft[]> {
   return readers;
 }
 
-function stackFrom(steps: readonly Draft[], at: number): Stage[] {
+function stackFrom(steps: readonly Draft[], at: number, chip: Chip): Stage[] {
   const first = steps[at]!.work;
   if (first.kind !== 'kernel' || first.accumulators.length === 0) return [];
   const [rows, columns] = [sizeOf(first.space), sizeOf(first.reduced)];
@@ -70,7 +70,7 @@ function stackFrom(steps: readonly Draft[], at: number): Stage[] {
     if (work.accumulators.length === 0) break;
     for (const b of outputsOf(step)) results.add(b);
   }
-  while (stack.length > 1 && !worthIt(stack, columns) && !worthTurning(stack, columns)) stack.pop();
+  while (stack.length > 1 && !worthIt(stack, columns, chip) && !worthTurning(stack, columns, chip)) stack.pop();
   return stack;
 }
 
@@ -101,19 +101,19 @@ function fits({ step: s, kernel }: Stage, first: Kernel, results: ReadonlySet<nu
 const sameSizes = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((d, i) => d === b[i]);
 
-/** An operand of whole rows is read more than once, and all of them fit the registers of a block. */
-function worthIt(stack: readonly Stage[], columns: number): boolean {
+/** An operand of whole rows is read more than once, and all of them fit the chip. */
+function worthIt(stack: readonly Stage[], columns: number, chip: Chip): boolean {
   const held = heldBy(stack);
   let bytes = 0;
   for (const { size } of held.values()) bytes += Math.max(4, size) * columns;
-  return bytes <= mostBytes && [...held.values()].some(({ stages }) => stages > 1);
+  return bytes <= chip.bytes && [...held.values()].some(({ stages }) => stages > 1);
 }
 
 /** The same of rows that lie side by side, if every stage folds them. */
-function worthTurning(stack: readonly Stage[], columns: number): boolean {
+function worthTurning(stack: readonly Stage[], columns: number, chip: Chip): boolean {
   if (stack.some(({ kernel }) => kernel.accumulators.length === 0)) return false;
   const [held, another] = [...heldBy(stack, isColumnLoad).values()];
-  return !!held && !another && held.stages > 1 && Math.max(4, held.size) * columns <= mostColumnBytes;
+  return !!held && !another && held.stages > 1 && Math.max(4, held.size) * columns <= chip.columnBytes;
 }
 
 /** Buffers that are read element by element, and by how many stages. */
@@ -132,7 +132,11 @@ function heldBy(stack: readonly Stage[], isHeld = isElementLoad): Map<number, { 
   return held;
 }
 
-function stacked(stack: readonly Stage[], needed: (b: number, within: ReadonlySet<Draft>) => boolean): Draft {
+/** Whether a buffer is read by anything but these launches. */
+type Needed = (buffer: number, within: ReadonlySet<Draft>) => boolean;
+
+/** What a stack reads and stores, and the numbers of its results. */
+function boundBy(stack: readonly Stage[], needed: Needed) {
   const within = new Set(stack.map((s) => s.step));
   const results = new Map<number, number>();
   const inputs: number[] = [];
@@ -145,6 +149,16 @@ function stacked(stack: readonly Stage[], needed: (b: number, within: ReadonlySe
       if (needed(b, within)) stored.push(b);
     }
   }
+  return { results, inputs, stored };
+}
+
+function countBound(stack: readonly Stage[], needed: Needed): number {
+  const { inputs, stored } = boundBy(stack, needed);
+  return inputs.length + stored.length;
+}
+
+function stacked(stack: readonly Stage[], needed: Needed): Draft {
+  const { results, inputs, stored } = boundBy(stack, needed);
   const buffers = [...inputs, ...stored];
   const scalars: number[] = [];
   const stages = (of: (s: Stage) => Kernel): RowStage[] => {

@@ -48,7 +48,8 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
     }
     case 'sort': {
       const values = { type: work.type, elements: product(work.columns, work.rows) };
-      return { inputs: [values], outputs: [values, { type: 'i32', elements: values.elements }] };
+      const positions = { type: 'i32', elements: values.elements } as const;
+      return { inputs: [values], outputs: work.valuesOnly ? [values] : [values, positions] };
     }
     case 'topk': {
       const elements = product(work.count, work.rows);

@@ -117,7 +117,10 @@ export interface Attention {
   readonly estimate: Estimate;
 }
 
-/** Stable sort of each row; NaN last, as NumPy. Buffers: input, sorted values, their positions (i32). */
+/**
+ * Stable sort of each row; NaN last, as NumPy. Buffers: input, sorted values, their positions (i32). Where `caps.valueSorts`, positions
+ * that nobody reads are left out.
+ */
 export interface Sort {
   readonly kind: 'routine';
   readonly op: 'sort';
@@ -126,6 +129,8 @@ export interface Sort {
   readonly rows: number;
   readonly columns: number;
   readonly descending: boolean;
+  /** There is no buffer for the positions. */
+  readonly valuesOnly?: boolean;
   readonly estimate: Estimate;
 }
 

@@ -13,6 +13,8 @@ import { operands } from './walk.ts';
 export interface Together {
   /** All outputs (and accumulators) of the first neighbour, then all of the second, and so on. Its outputs are not written whole. */
   readonly kernel: Kernel;
+  /** The kernel that has every position by itself. */
+  readonly origin: Kernel;
   /** Neighbours in all. */
   readonly count: number;
   /** Axes along which they lie, and how many on each; the first counts fastest. */
@@ -25,6 +27,7 @@ export interface Together {
 /** Every position by itself. */
 export const alone = (kernel: Kernel): Together => ({
   kernel,
+  origin: kernel,
   count: 1,
   steps: [],
   sizes: kernel.space,
@@ -66,6 +69,7 @@ export function together(near: Together, axis: number, count: number, b = new Ex
       accumulators: copies.flatMap((c) => c.accumulators),
       outputs: copies.flatMap((c) => c.outputs),
     },
+    origin: near.origin,
     count: near.count * count,
     steps: [...near.steps, { axis, count }],
     sizes,

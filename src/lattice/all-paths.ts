@@ -3,6 +3,8 @@
 // One depth-first search per length, cut where the end is too far away for the steps that are left or cannot be reached in
 // their parity. Nothing is kept but the path being built, so the first paths come at once however many there are.
 
+import { notMade } from '../base/arguments.ts';
+
 export interface AllPathsOptions {
   /** The longest paths wanted, in steps. Default: the distance, which gives the shortest paths. */
   readonly maxLength?: number | undefined;
@@ -28,7 +30,8 @@ export class PathIterator implements IterableIterator<number[]> {
   #given = 0;
   #truncated = false;
 
-  constructor(search: PathSearch) {
+  /** @internal Made by `lattice.allPaths()`. */
+  constructor(search: PathSearch = notMade('PathIterator', 'lattice.allPaths(s, t)')) {
     this.#paths = enumerate(search);
     this.#limit = search.limit;
   }

@@ -49,6 +49,15 @@ export abstract class LatticeBase implements AsyncDisposable {
     this.session = new Session('lattice', { ...this.options, runtime: options.runtime });
   }
 
+  toString(): string {
+    const blocked = this.mask ? `, ${this.mask.blocked} of them blocked` : '';
+    return `Lattice(${this.dimensions} axes of ${this.size}, ${this.grid.vertices} vertices${blocked})`;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
+  }
+
   /** Vertices that are not blocked. */
   get vertices(): number {
     return this.grid.vertices - (this.mask?.blocked ?? 0);

@@ -25,11 +25,12 @@ export class LatticeBatch {
   readonly lattices: readonly LatticeBase[];
   readonly #groups = new Map<string, Waiting[]>();
 
+  /** @internal Use `createBatch`. */
   constructor(lattices: readonly LatticeBase[]) {
     this.lattices = lattices;
   }
 
-  /** Refuses a lattice that is not one of the batch. */
+  /** @internal Refuses a lattice that is not one of the batch. */
   check(lattice: LatticeBase, where: string): void {
     if (this.lattices.includes(lattice)) return;
     throw invalidArgument({
@@ -39,7 +40,7 @@ export class LatticeBatch {
     });
   }
 
-  /** The result of a call, done together with all of the same key. */
+  /** @internal The result of a call, done together with all of the same key. */
   join<C, R>(key: string, call: C, together: Together<C, R>): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       let group = this.#groups.get(key);

@@ -1,6 +1,7 @@
 // Any undirected graph, with or without weights: shortest paths, components, PageRank, centralities, communities. It lives in
 // host memory as compressed sparse rows and opens no device; `on` puts it on one. Grids have faster ways of their own: see Lattice.
 
+import { notMade } from '../base/arguments.ts';
 import { checkMethods } from '../base/signatures.ts';
 import type { Runtime } from '../index.ts';
 import { type Adjacency, edgeCount } from './adjacency.ts';
@@ -39,6 +40,7 @@ export class Graph {
   #search: Search | null = null;
 
   private constructor(adjacency: Adjacency) {
+    if (!adjacency?.offsets) notMade('Graph', 'Graph.fromEdges(vertices, edges)');
     this.#adjacency = adjacency;
   }
 
@@ -161,6 +163,14 @@ export class Graph {
   #searchFrom(s: number, t = -1): Search {
     this.#search ??= new Search(this.#adjacency);
     return this.#search.from(s, t);
+  }
+
+  toString(): string {
+    return `Graph(${this.vertices} vertices, ${this.edges} edges)`;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
   }
 
   /** @internal Refuses what is no vertex. */

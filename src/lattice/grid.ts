@@ -3,6 +3,7 @@
 //
 // The index is row-major, last axis fastest.
 
+import { shown } from '../base/arguments.ts';
 import { CoordinateError, LatticeConfigError, LatticeTooLargeError, VertexRangeError } from './errors.ts';
 
 export const limits = {
@@ -73,10 +74,11 @@ export class Grid {
   check(vertex: unknown, where: string): number {
     if (Number.isSafeInteger(vertex) && (vertex as number) >= 0 && (vertex as number) < this.vertices)
       return vertex as number;
+    const range = `Use a whole number from 0 to ${this.vertices - 1}.`;
     throw new VertexRangeError({
       where,
-      problem: `${String(vertex)} is no vertex of the lattice ${this}`,
-      fix: `Use a whole number from 0 to ${this.vertices - 1}.`,
+      problem: `${shown(vertex)} is no vertex of the lattice ${this}`,
+      fix: Array.isArray(vertex) ? `${range} Of coordinates: lattice.coordsToIndex(${shown(vertex)}).` : range,
     });
   }
 

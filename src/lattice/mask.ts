@@ -55,8 +55,8 @@ export class Mask {
     if (!mask?.bytes[vertex]) return vertex;
     throw new VertexBlockedError({
       where,
-      problem: `vertex ${vertex} is blocked by the mask`,
-      fix: 'Use a vertex that is not blocked, or change the mask with setBlocked().',
+      problem: `vertex ${vertex} is blocked`,
+      fix: 'Use a vertex that is not blocked, or change what is blocked with setBlocked().',
     });
   }
 }

@@ -208,7 +208,7 @@ export abstract class LatticePaths extends LatticeBase {
   protected noPath(s: number, t: number, where: string): never {
     throw new PathNotFoundError({
       where,
-      problem: `there is no path from ${s} to ${t}: the mask separates them`,
+      problem: `there is no path from ${s} to ${t}: blocked vertices separate them`,
       fix: 'Unblock vertices between them with setBlocked(), or ask distancesFrom() what can be reached.',
     });
   }

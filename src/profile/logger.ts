@@ -1,8 +1,10 @@
 // The newest 1000 metric records and what they come to: means, medians, percentiles, extremes per numeric field.
 
-import { checkMethods, plainKinds } from '../base/signatures.ts';
+import { notMade } from '../base/arguments.ts';
+import { layerKinds } from '../base/layer-kinds.ts';
+import { checkMethods } from '../base/signatures.ts';
 import { type Clock, systemClock } from './clock.ts';
-import type { MetricsInput } from './metrics.ts';
+import { type MetricsInput, metricsKind } from './metrics.ts';
 import { Shared } from './shared.ts';
 import { distribution } from './statistics.ts';
 
@@ -63,7 +65,7 @@ export class PerformanceLogger {
     return new PerformanceLogger(deps);
   }
 
-  private constructor(deps: LoggerDeps) {
+  private constructor(deps: LoggerDeps = notMade('PerformanceLogger', 'PerformanceLogger.create()')) {
     this.#clock = deps.clock ?? systemClock;
     this.#capacity = deps.capacity ?? 1000;
   }
@@ -154,16 +156,20 @@ function summarize(values: number[]): FieldSummary {
   return { count, mean, median, p95, p99, min, max };
 }
 
-checkMethods(PerformanceLogger.prototype, {
-  'getAverages clear dispose': '',
-  toJSON: 'key:text?',
-  logMetrics: 'metrics:object',
-});
+checkMethods(
+  PerformanceLogger.prototype,
+  {
+    'getAverages clear dispose': '',
+    toJSON: 'key:text?',
+    logMetrics: 'metrics:metrics',
+  },
+  { ...layerKinds, metrics: metricsKind },
+);
 checkMethods(
   PerformanceLogger,
   {
     getInstance: 'options:{capacity:number}?',
     create: 'options:{clock:clock,capacity:number}?',
   },
-  { ...plainKinds, clock: { is: (v: unknown) => plainKinds.object.is(v) && 'now' in (v as object), words: 'a clock' } },
+  { ...layerKinds, clock: { is: (v: unknown) => layerKinds.object.is(v) && 'now' in (v as object), words: 'a clock' } },
 );

@@ -1,5 +1,7 @@
 // The records of what was measured.
 
+import { layerKinds } from '../base/layer-kinds.ts';
+
 export interface MemoryUsage {
   readonly numTensors: number;
   readonly numBytes: number;
@@ -22,3 +24,16 @@ export interface PerformanceMetrics {
 
 /** A flat map of numbers, or the detailed record of the monitor. */
 export type MetricsInput = PerformanceMetrics | Readonly<Record<string, number | null | undefined>>;
+
+const isFigure = ([name, value]: readonly [string, unknown]): boolean =>
+  value === null ||
+  value === undefined ||
+  typeof value === 'number' ||
+  name === 'memoryUsage' ||
+  name === 'utilizationSource';
+
+/** What `logMetrics` takes. */
+export const metricsKind = {
+  is: (v: unknown): boolean => layerKinds.plain.is(v) && Object.entries(v as object).every(isFigure),
+  words: 'an object of numbers by name',
+};

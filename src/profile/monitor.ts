@@ -4,6 +4,7 @@
 // Times "since the previous call" are counted per reader: whoever asks by hand, the timer of `start`, and each `Reading`
 // that a caller opened have a point of their own, so none takes times away from another.
 
+import { takesNone } from '../base/signatures.ts';
 import { type Device, DisposedError, type LeakReport, type Runtime } from '../index.ts';
 import { AnomalyDetector } from './anomaly.ts';
 import type { Clock } from './clock.ts';
@@ -50,6 +51,7 @@ export interface Monitored {
 /** What a monitor watches. */
 export interface MonitorSource {
   readonly clock: Clock;
+  /** @internal */
   readonly timeline: Timeline;
   /** The device in use; null if there is none. */
   readonly current: Monitored | null;
@@ -67,6 +69,7 @@ export interface Reading {
 const busyWindowMs = 1000;
 
 export class Monitor {
+  /** @internal */
   readonly timeline: Timeline;
   readonly logger: PerformanceLogger;
   readonly #source: MonitorSource;
@@ -141,7 +144,7 @@ export class Monitor {
    * Runs a function, waits for the device, and returns the time in ms; with `{ result: true }` together with the function's
    * result. What fails is recorded too, and thrown on.
    */
-  trackOperation<T>(name: string, fn: () => T | Promise<T>): Promise<number>;
+  trackOperation<T>(name: string, fn: () => T | Promise<T>, options?: undefined): Promise<number>;
   trackOperation<T>(
     name: string,
     fn: () => T | Promise<T>,
@@ -246,7 +249,7 @@ export class Monitor {
     const look = (): { totals: Totals; at: number } => ({ totals: this.timeline.totals(), at: this.#clock.now() });
     let told = look();
     return {
-      next: () => {
+      next: takesNone('next', () => {
         const before = told;
         told = look();
         return {
@@ -254,7 +257,7 @@ export class Monitor {
           transferTime: told.totals.transferMs - before.totals.transferMs,
           interval: told.at - before.at,
         };
-      },
+      }),
     };
   }
 

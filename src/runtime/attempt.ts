@@ -4,6 +4,7 @@
 // Everything inside is computed on the device that the attempt runs on, as far as that has the dtypes. What fails inside is
 // not tried again there, but as a whole, by the one loop of attempts. What an attempt made is disposed of when it fails.
 
+import { checked } from '../base/signatures.ts';
 import type { DeviceId } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { Attempts, Maybe, Undefinable, Work } from '../governor/recovery/attempt.ts';
@@ -41,10 +42,10 @@ export function attempt<T>(
   const at = (place: Place | null): Maybe<T> => {
     const places = place ? { attempt: place } : {};
     // Where scopes follow promises it is inside already.
-    const run = <R>(body: () => R): R => {
+    const run = checked('run', 'body:function', <R>(body: () => R): R => {
       const inside = host.scopes.current();
       return inside && inside.prefer === place ? body() : host.scope(body, places);
-    };
+    });
     return host.scope(() => work({ device: place?.id ?? null, run }), places);
   };
   // Without a device each op is placed, and tried again, by itself.

@@ -6,6 +6,7 @@
 // in constant memory, and no tensor ever has a wrong value. A function whose old states do get read stops giving them up,
 // and one that draws random numbers never does: its steps are not to be repeated.
 
+import { takesNone } from '../base/signatures.ts';
 import { DisposedError } from '../errors.ts';
 import type { Node } from '../graph/node.ts';
 import { Tensor } from '../tensor/tensor.ts';
@@ -93,11 +94,11 @@ export function compile<A extends readonly CompileArgument[], R extends CompileR
   lastCalls.set(call, () => last);
   return Object.defineProperties(call, {
     dispose: {
-      value: () => {
+      value: takesNone('dispose', () => {
         disposed = true;
         abandoned.unregister(signatures);
         signatures.clear();
-      },
+      }),
     },
     kernels: { get: () => kernelsOf(last?.signature.executable) },
   }) as unknown as Compiled<A, R>;

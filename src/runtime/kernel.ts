@@ -10,6 +10,7 @@
 
 import type { DType } from '../base/dtype.ts';
 import { show } from '../base/shape.ts';
+import { takesNone } from '../base/signatures.ts';
 import { ArgumentError, ShapeError } from '../errors.ts';
 import { args } from '../graph/args.ts';
 import { makeNode, type Node } from '../graph/node.ts';
@@ -90,7 +91,7 @@ export function kernel<A extends readonly KernelInput[], R extends CompileResult
     return result;
   };
   return Object.defineProperties(call, {
-    dispose: { value: () => compiled.dispose() },
+    dispose: { value: takesNone('dispose', () => compiled.dispose()) },
     kernel: { get: () => name ?? compiled.kernels[0] ?? '' },
   }) as unknown as UserKernel<A, R>;
 }
@@ -164,6 +165,24 @@ function held(n: number, o: number): Node {
   return o > 0 ? alu('min', alu('add', here, away), number(n - 1)) : alu('sub', alu('max', here, away), away);
 }
 
+/** An axis moved by `o`: what is left of it, and its first or last slice as often as it takes. */
+function heldAtEnds(x: Node, axis: number, o: number): Node {
+  const { values } = x.shape;
+  const n = values[axis]!;
+  const missing = Math.min(Math.abs(o), n);
+  if (missing === 0) return x;
+  const part = (start: number, size: number): Node => {
+    const starts = values.map((_, i) => (i === axis ? start : 0));
+    const steps = values.map(() => 1);
+    return makeNode('slice', x.dtype, values.with(axis, size), [x], args.slice(starts, steps));
+  };
+  const edge = part(o > 0 ? n - 1 : 0, 1);
+  const border = makeNode('expand', x.dtype, values.with(axis, missing), [edge]);
+  if (missing === n) return border;
+  const rest = part(o > 0 ? missing : 0, n - missing);
+  return makeNode('concat', x.dtype, values, o > 0 ? [rest, border] : [border, rest], args.axis(axis));
+}
+
 const borders: Readonly<Record<Border, (x: Node, offsets: readonly number[]) => Node>> = {
   wrap: (x, offsets) => {
     const { values } = x.shape;
@@ -190,30 +209,13 @@ const borders: Readonly<Record<Border, (x: Node, offsets: readonly number[]) => 
   // Moves only, so that the body stays one kernel. Along the last axis, where neighbours are loaded together: what is left of the
   // axis, and its last slice as often as it takes. Along the others each position reads one place, wherever that is.
   clamp: (x, offsets) => {
-    let node = x;
-    const last = x.shape.values.reduce((found, d, i) => (d === 1 ? found : i), -1);
+    const { values } = x.shape;
+    const last = values.reduce((found, d, i) => (d === 1 ? found : i), -1);
+    // The last axis first: its parts are parts of the input itself, with nothing to compute that would have to be stored.
+    let node = last < 0 ? x : heldAtEnds(x, last, offsets[last]!);
     offsets.forEach((o, axis) => {
-      const { values } = node.shape;
-      const n = values[axis]!;
-      const missing = Math.min(Math.abs(o), n);
-      if (missing === 0) return;
-      if (axis !== last) {
-        node = makeNode('gather', node.dtype, values, [node, held(n, o)], args.axis(axis));
-        return;
-      }
-      const part = (start: number, size: number): Node => {
-        const starts = values.map((_, i) => (i === axis ? start : 0));
-        const steps = values.map(() => 1);
-        return makeNode('slice', node.dtype, values.with(axis, size), [node], args.slice(starts, steps));
-      };
-      const edge = part(o > 0 ? n - 1 : 0, 1);
-      const border = makeNode('expand', node.dtype, values.with(axis, missing), [edge]);
-      if (missing === n) {
-        node = border;
-        return;
-      }
-      const rest = part(o > 0 ? missing : 0, n - missing);
-      node = makeNode('concat', node.dtype, values, o > 0 ? [rest, border] : [border, rest], args.axis(axis));
+      if (axis === last || o === 0 || values[axis] === 0) return;
+      node = makeNode('gather', node.dtype, values, [node, held(values[axis]!, o)], args.axis(axis));
     });
     return node;
   },

@@ -1,5 +1,6 @@
 // rt.mark(): a point in the work of a runtime, to be waited for later while more is enqueued behind it.
 
+import { notMade } from '../base/arguments.ts';
 import type { Mark } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import type { WaitOptions } from '../tensor/core.ts';
@@ -9,8 +10,8 @@ export class RuntimeMark implements PromiseLike<undefined> {
   readonly #host: RuntimeHost;
   readonly #marks: readonly { readonly place: Place; readonly mark: Mark }[];
 
-  /** Made by `rt.mark()`. */
-  constructor(host: RuntimeHost, places: readonly Place[]) {
+  /** @internal Made by `rt.mark()`. */
+  constructor(host: RuntimeHost, places: readonly Place[] = notMade('RuntimeMark', 'rt.mark()')) {
     this.#host = host;
     this.#marks = places.flatMap((place) => (place.alive ? [{ place, mark: place.device.mark(false) }] : []));
   }

@@ -6,6 +6,7 @@
 
 import { byteSize, type DType } from '../base/dtype.ts';
 import { checkShape, type Shape, sizeOf } from '../base/shape.ts';
+import { checked } from '../base/signatures.ts';
 import type { DeviceBuffer, Program } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
 import { ArgumentError, DeviceUnavailable } from '../errors.ts';
@@ -16,6 +17,7 @@ import { Tensor } from '../tensor/tensor.ts';
 import type { Engine } from './engine.ts';
 import type { RuntimeHost } from './host.ts';
 import { releaseMade } from './results.ts';
+import { runtimeKinds } from './signatures.ts';
 import { anywhere, type Want } from './want.ts';
 
 export type RawLanguage = RawKernel['language'];
@@ -94,7 +96,7 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
       return made;
     });
 
-  return (inputs, scalars = []) => {
+  const call = (inputs: readonly Tensor[], scalars: readonly number[] = []): Tensor[] => {
     host.checkOpen('rawKernel');
     const outputs = options.outputs(...inputs);
     for (const o of outputs) checkShape(o.shape, name);
@@ -106,6 +108,7 @@ export function rawKernel(engine: Engine, host: RuntimeHost, places: readonly Pl
     const nodes = inputs.map((t) => t.node);
     return run(kernel, nodes, [...scalars]).map((node) => new Tensor(host, node));
   };
+  return checked(name, 'inputs:tensor[] scalars:numbers?', call, runtimeKinds);
 }
 
 /** A kernel of known inputs and outputs, in the language of whoever runs it. */

@@ -109,6 +109,15 @@ export class Runtime extends TensorMaking {
     });
   }
 
+  override toString(): string {
+    const open = this.#reports.flatMap((r) => (r.open ? [r.id] : []));
+    return `Runtime(${this.#closed ? 'closed' : open.join(', ')})`;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.toString();
+  }
+
   /**
    * An open device, for the library's own layers and for tests.
    * @example rt.device('cpu').id // → 'cpu'

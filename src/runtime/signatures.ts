@@ -1,8 +1,9 @@
 // What the methods of a runtime take. How signatures are written: base/signatures.ts.
 
-import { kindTable, plainKinds } from '../base/signatures.ts';
+import { isPlain, kindTable, plainKinds } from '../base/signatures.ts';
 import { tensorKinds } from '../tensor/signatures.ts';
 
+const isTensor = tensorKinds.tensor.is;
 const isPiece = (v: unknown): boolean => typeof v === 'object' && v !== null && 'dtype' in v && 'shape' in v;
 
 /** The kinds of arguments that there are, for this and the layers above. */
@@ -20,11 +21,20 @@ export const runtimeKinds = kindTable({
     is: (v: unknown) => Array.isArray(v) && v.every((s) => typeof (s as { do?: unknown } | null)?.do === 'function'),
     words: 'an array of { do, undo }',
   },
+  state: {
+    is: (v: unknown) => plainKinds.object.is(v) && isPlain(v as object) && Object.values(v as object).every(isTensor),
+    words: 'an object of tensors by name',
+  },
   runtime: {
     is: (v: unknown) => plainKinds.object.is(v) && typeof (v as { fromBytes?: unknown }).fromBytes === 'function',
     words: 'a runtime',
     many: 'runtimes',
   },
+  webgpu: {
+    is: (v: unknown) => plainKinds.object.is(v) && 'requestAdapter' in (v as object),
+    words: 'a WebGPU such as navigator.gpu',
+  },
+  never: { is: (v: unknown) => v === false, words: 'false' },
   mode: { is: (v: unknown) => v === true || v === false || v === 'detailed', words: "true, false or 'detailed'" },
   device: {
     is: (v: unknown) => typeof v === 'string' || plainKinds.object.is(v),
@@ -78,13 +88,30 @@ export const runtimeSignatures: Readonly<Record<string, string>> = {
   on: 'event:own listener:own',
 };
 
-export const createSignature =
-  'async options:{devices:device[],cpu:{id:text,threads:number,memoryBytes:number,blas:flag|text,tinyElements:number,' +
-  'programs:number,patience:number},cuda:object,webgpu:{gpu:object,powerPreference:text,memoryBytes:number,' +
-  "plans:'gpu'|'software',timestamps:flag,dawnToggles:text[]},wrap:function,isolation:text|text[],development:flag," +
-  'seed:number,routing:object,memory:object,recovery:object,signal:signal,logger:function|object}?';
+export const cpuOptions =
+  '{id:text,threads:number,memoryBytes:number,blas:flag|text,tinyElements:number,programs:number,patience:number}';
+export const cudaOptions =
+  "{cublas:flag|'always',fastMath:flag,pooled:flag,cacheDir:text|never,pinnedLimit:number,ordinals:numbers,processors:number," +
+  'tuning:{unroll:number,threads:number,streaming:flag,product:text,rows:{threads:number,resident:number}},' +
+  'architecture:number,ffi:object,host:object}';
+export const webGpuOptions =
+  "{gpu:webgpu,powerPreference:'low-power'|'high-performance',memoryBytes:number,plans:'gpu'|'software',timestamps:flag," +
+  'dawnToggles:text[]}';
+
+/** The options of a runtime, but for its devices. */
+export const runtimeOptions =
+  `cpu:${cpuOptions},cuda:${cudaOptions},webgpu:${webGpuOptions},wrap:function,isolation:text|text[],development:flag,` +
+  'seed:number,routing:object,memory:object,recovery:object,signal:signal,logger:function|object';
+
+export const createSignature = `async options:{devices:device[],${runtimeOptions}}?`;
 
 const device = 'device:text?';
+
+export const stepperSignatures: Readonly<Record<string, string>> = {
+  runSync: 'values:view state:state?',
+  run: 'async values:view state:state? options:{signal:signal}?',
+  'accept drop dispose': '',
+};
 
 export const memorySignatures: Readonly<Record<string, string>> = {
   'snapshots resetStats': '',

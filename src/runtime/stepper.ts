@@ -9,7 +9,7 @@
 
 import { byteSize, type DType, type TypedArray } from '../base/dtype.ts';
 import { checkShape, type Shape, show, sizeOf } from '../base/shape.ts';
-import { checked } from '../base/signatures.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
 import type { DeviceId } from '../devices/device.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
 import { internInts, noInts } from '../graph/intern.ts';
@@ -22,7 +22,7 @@ import { type Compiled, lastCall } from './compile.ts';
 import type { RuntimeHost } from './host.ts';
 import type { Runtime } from './runtime.ts';
 import { fits, type Remembered } from './signature.ts';
-import { runtimeKinds } from './signatures.ts';
+import { runtimeKinds, stepperSignatures } from './signatures.ts';
 
 /** The tensors of a recurrence, by name. */
 export type StepperState = Readonly<Record<string, Tensor>>;
@@ -58,7 +58,7 @@ export interface StepperOptions {
  */
 export const createStepper = checked(
   'createStepper',
-  'rt:runtime step:function options:{state:object!,input:{shape:shape!,dtype:dtype}!,reads:text!,fixed:tensor[],device:text!}',
+  'rt:runtime step:function options:{state:state!,input:{shape:shape!,dtype:dtype}!,reads:text!,fixed:tensor[],device:text!}',
   (rt: Runtime, step: StepperFunction, options: StepperOptions): Stepper => {
     const tensors = [...Object.values(options.state), ...(options.fixed ?? [])];
     const foreign = tensors.find((t) => !rt.owns(t));
@@ -92,7 +92,7 @@ export class Stepper {
   #running = false;
   #disposed = false;
 
-  /** Use `createStepper`. */
+  /** @internal Use `createStepper`. */
   constructor(host: RuntimeHost, step: StepperFunction, options: StepperOptions) {
     const { input, state, reads } = options;
     const dtype = input.dtype ?? 'f32';
@@ -299,6 +299,8 @@ export class Stepper {
     });
   }
 }
+
+checkMethods(Stepper.prototype, stepperSignatures, runtimeKinds);
 
 const where = 'stepper';
 

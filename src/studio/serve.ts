@@ -1,6 +1,6 @@
 // serveStudio: the hub, the door and the page as one thing that is started and closed.
 
-import { checked, plainKinds } from '../base/signatures.ts';
+import { checked, checkMethods, plainKinds } from '../base/signatures.ts';
 import { type BusEvents, EventBus, type Runtime } from '../index.ts';
 import { AlertFile } from './alert-file.ts';
 import { defaultAlerts } from './alerts.ts';
@@ -45,7 +45,7 @@ export class Studio {
   readonly #stopAlerts: () => void;
   #closed = false;
 
-  /** Use `serveStudio`. */
+  /** @internal Use `serveStudio`. */
   constructor(
     hub: Hub,
     front: Front,
@@ -111,6 +111,13 @@ export class Studio {
     await this.close();
   }
 }
+
+checkMethods(Studio.prototype, {
+  'link snapshot': '',
+  watch: 'runtime:own',
+  on: 'kind:own listener:own',
+  close: 'async',
+});
 
 const studioKinds = {
   ...plainKinds,

@@ -3,6 +3,7 @@
 // Classes above this one keep helpers `private`, not `#`: methods with a # are installed on every instance, and tensors are
 // made by the million.
 
+import { notMade } from '../base/arguments.ts';
 import { byteSize, type DType, dtypeInfo, type HostArrays, type TypedArray } from '../base/dtype.ts';
 import { type Shape, show } from '../base/shape.ts';
 import { ArgumentError, DisposedError } from '../errors.ts';
@@ -55,8 +56,8 @@ export abstract class TensorCore<D extends DType = DType> {
   /** For the library's own layers. */
   guard: object | null = null;
 
-  /** Tensors are made by a runtime: `rt.tensor(…)`. */
-  constructor(host: TensorHost, node: Node) {
+  /** @internal Tensors are made by a runtime: `rt.tensor(…)`. */
+  constructor(host: TensorHost, node: Node = notMade('Tensor', 'rt.tensor(data)')) {
     this.#host = host;
     this.#node = node;
     addHandle(node);
@@ -137,13 +138,13 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.make(this.node) as unknown as this;
   }
 
-  /** The lazy node behind this tensor. For the library's own layers. */
+  /** @internal The lazy node behind this tensor. For the library's own layers. */
   get node(): Node {
     if (this.#disposed !== false) throw usedAfterDispose(this, this.#disposed);
     return this.#node as Node;
   }
 
-  /** The runtime behind this tensor. For the library's own layers. */
+  /** @internal The runtime behind this tensor. For the library's own layers. */
   get host(): TensorHost {
     return this.#host;
   }

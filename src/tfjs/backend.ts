@@ -5,58 +5,65 @@
 // a flush.
 
 import type { KernelBackend } from '@tensorflow/tfjs-core';
-import { ArgumentError, type DType, type Tensor, type TypedArray } from '../index.ts';
-import { asArray, isNumeric, type NumericType, ours, typeInTfjs } from './convert.ts';
+import { ArgumentError, type DType, type Tensor } from '../index.ts';
+import { asArray, halves, isNumeric, merged, type NumericType, ours, typeInTfjs } from './convert.ts';
+import { onHost } from './on-host.ts';
 import type { Pending } from './pending.ts';
 import type { Session } from './session.ts';
-import { type Entry, newEntry } from './store.ts';
+import { type Source, sameShape, shaped } from './source.ts';
+import { Entry, Store } from './store.ts';
 import { type KernelTime, timeOf } from './time.ts';
+import { Turn } from './turn.ts';
 import type { BackendValues, ComplexPair, DataId, DataType, TensorInfo } from './types.ts';
 
 /** Host copies up to this many elements stay beside the device's: a read of them, or a routed kernel, then waits for nothing. */
 const keptElements = 1024;
 
-export class ForgeBackend implements KernelBackend {
+export class ForgeBackend implements KernelBackend, Source {
   readonly session: Session;
   readonly pending: Pending;
-  readonly #data: {
-    get(id: DataId): Entry;
-    set(id: DataId, e: Entry): void;
-    has(id: DataId): boolean;
-    delete(id: DataId): boolean;
-    numDataIds(): number;
-  };
+  /** The calls since the last flush. */
+  turn: Turn;
+  /** A kernel looked at values in host memory. */
+  looked = false;
+  readonly #data: Store;
+  /** What was put and does not wait yet. */
+  #put: Entry[] = [];
   /** How often the variable whose value was disposed of last had been assigned. */
   #replaced = 0;
 
   constructor(session: Session, pending: Pending) {
     this.session = session;
     this.pending = pending;
-    const { tf } = session;
-    this.#data = new tf.DataStorage<Entry>(this, tf.engine());
+    this.turn = new Turn(this, session.steps);
+    pending.onFlush = () => this.#endTurn();
+    this.#data = new Store(session.tf, this);
   }
 
   // Writing.
 
   write(values: BackendValues, shape: readonly number[], dtype: DataType): DataId {
-    const id = {};
-    this.move(id, values, shape, dtype, 1);
-    return id;
+    return this.#data.add(this.#written(values, shape, dtype));
   }
 
   move(id: DataId, values: BackendValues, shape: readonly number[], dtype: DataType, refCount: number): void {
+    const entry = this.#written(values, shape, dtype);
+    entry.refs = refCount;
+    this.#data.move(id, entry);
+  }
+
+  #written(values: BackendValues, shape: readonly number[], dtype: DataType): Entry {
+    const entry = new Entry(dtype);
     if (dtype === 'complex64') {
-      const [real, imag] = halves(values as Float32Array);
-      this.#setComplex(id, this.#written(real, shape), this.#written(imag, shape), refCount);
-    } else this.#data.set(id, newEntry(dtype, { values, refs: refCount }));
-  }
-
-  #written(values: Float32Array, shape: readonly number[]): TensorInfo {
-    return { dataId: this.write(values, shape, 'float32'), shape: [...shape], dtype: 'float32' };
-  }
-
-  #setComplex(id: DataId, real: TensorInfo, imag: TensorInfo, refs: number): void {
-    this.#data.set(id, newEntry('complex64', { parts: { real, imag }, refs }));
+      const [real, imag] = halves(values as Float32Array).map((half): TensorInfo => {
+        return { dataId: this.write(half, shape, 'float32'), shape: [...shape], dtype: 'float32' };
+      }) as [TensorInfo, TensorInfo];
+      entry.parts = { real, imag };
+    } else {
+      entry.values = values;
+      if (values.length === 1 && isNumeric(dtype)) entry.constant = Number(values[0]);
+    }
+    return entry;
   }
 
   // Results of kernels.
@@ -64,28 +71,30 @@ export class ForgeBackend implements KernelBackend {
   /** A tensor of ours under a new id. The backend owns it from here on. */
   put(made: Tensor): TensorInfo {
     const dtype = typeInTfjs(made.dtype);
-    const tensor = dtype === 'float32' ? this.#stored(made) : made;
-    const entry = newEntry(dtype, { tensor: tensor.keep() });
-    const dataId = {};
-    this.#data.set(dataId, entry);
-    if (!tensor.computed) this.pending.add(entry);
-    return { dataId, shape: [...tensor.shape], dtype };
-  }
-
-  /** A result of floats in the dtype that floats are stored in. */
-  #stored(made: Tensor): Tensor {
-    const { floats } = this.session;
-    if (made.dtype === floats) return made;
-    const tensor = made.cast(floats);
-    made.dispose();
-    return tensor;
+    const tensor = this.session.stored(made);
+    const entry = new Entry(dtype);
+    entry.tensor = tensor.keep();
+    this.#put.push(entry);
+    return { dataId: this.keep(entry), shape: [...tensor.shape], dtype };
   }
 
   /** A complex value under three new ids. */
   putComplex({ real, imag }: ComplexPair): TensorInfo {
-    const dataId = {};
-    this.#setComplex(dataId, this.put(real), this.put(imag), 1);
-    return { dataId, shape: [...real.shape], dtype: 'complex64' };
+    const entry = new Entry('complex64');
+    entry.parts = { real: this.put(real), imag: this.put(imag) };
+    return { dataId: this.keep(entry), shape: [...real.shape], dtype: 'complex64' };
+  }
+
+  /** An entry as a data id. */
+  keep(entry: Entry): DataId {
+    return this.#data.add(entry);
+  }
+
+  /** What was put since the last time waits to be computed. */
+  wait(): void {
+    const results = this.#put;
+    this.#put = [];
+    this.pending.add(results);
   }
 
   /** The same data under the same id, for a result of another shape. */
@@ -94,21 +103,36 @@ export class ForgeBackend implements KernelBackend {
     return { dataId: x.dataId, shape: [...shape], dtype: x.dtype };
   }
 
+  /** The result of a kernel whose operands are few numbers in host memory; null where they are not. */
+  computeOnHost(kernel: string, a: TensorInfo, b: TensorInfo): TensorInfo | null {
+    const values = onHost(kernel, a, b, this.#data.get(a.dataId), this.#data.get(b.dataId));
+    if (values === null) return null;
+    return { dataId: this.write(values, a.shape, 'float32'), shape: a.shape.slice(), dtype: 'float32' };
+  }
+
   // What kernels read.
 
-  /** A kernel that multiplies comes next; `x`: what a convolution reads. */
-  beforeProduct(x: TensorInfo | undefined): void {
-    this.pending.beforeProduct();
-    const tensor = x && this.session.beside ? this.#data.get(x.dataId).tensor : null;
+  /** A convolution reads `x` next. */
+  beforeConvolution(x: TensorInfo): void {
+    const tensor = this.session.beside ? this.#data.get(x.dataId).tensor : null;
     if (tensor) this.pending.beforeConvolution(tensor);
   }
 
   /** The tensor of an input, in the shape the kernel sees. It belongs to the backend. */
   tensorOf(x: TensorInfo): Tensor {
     const entry = this.#data.get(x.dataId);
-    entry.tensor ??= this.#upload(entry, x.shape);
-    const { tensor } = entry;
-    return sameShape(tensor.shape, x.shape) ? tensor : tensor.reshape(x.shape);
+    const tensor = entry.values === null ? this.#tensor(entry) : (entry.tensor ??= this.#upload(entry, x.shape));
+    return shaped(tensor, x.shape);
+  }
+
+  /** The tensor of a result. */
+  #tensor(entry: Entry): Tensor {
+    if (entry.tensor === null) entry.turn!.build();
+    return entry.tensor!;
+  }
+
+  entryOf(id: DataId): Entry {
+    return this.#data.get(id);
   }
 
   /** The tensor of a float32 input if there is one, as f32 and in the shape the kernel sees. */
@@ -135,6 +159,7 @@ export class ForgeBackend implements KernelBackend {
 
   /** The values of an input if they are in host memory; null if they would have to be read. */
   hostOf(x: TensorInfo): BackendValues | null {
+    this.looked = true;
     return this.#data.get(x.dataId).values;
   }
 
@@ -159,17 +184,21 @@ export class ForgeBackend implements KernelBackend {
       return merged(real as Float32Array, imag as Float32Array);
     }
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
-    const read = (await entry.tensor!.data()) as BackendValues;
+    // What is still held now would be computed at the end of the turn anyway.
+    if (entry.tensor === null) this.pending.flush();
+    const read = (await this.#tensor(entry).data()) as BackendValues;
     // What was waited for once is there when a synchronous call needs it.
     if (!this.session.synchronous) entry.values = read;
     return read;
   }
 
   readSync(id: DataId): BackendValues {
-    const { values, parts, dtype, tensor } = this.#data.get(id);
+    const entry = this.#data.get(id);
+    const { values, parts, dtype } = entry;
     if (parts) return merged(this.readSync(parts.real.dataId), this.readSync(parts.imag.dataId));
     if (values) return isNumeric(dtype) ? (asArray(values, dtype) as BackendValues) : values;
-    return this.session.readNow(tensor!) as BackendValues;
+    this.turn.read(entry);
+    return this.session.readNow(this.#tensor(entry)) as BackendValues;
   }
 
   // Reference counts.
@@ -193,18 +222,33 @@ export class ForgeBackend implements KernelBackend {
     entry.refs--;
     if (!force && entry.refs > 0) return false;
     this.#data.delete(id);
-    if (entry.variable) this.#replaced = entry.tensor?.computed ? 0 : entry.age;
+    if (entry.variable) this.#replaced = entry.lazy ? entry.age : 0;
     if (entry.parts) {
       this.disposeData(entry.parts.real.dataId, true);
       this.disposeData(entry.parts.imag.dataId, true);
     }
     this.pending.delete(entry);
-    entry.tensor?.dispose();
+    entry.gone = true;
+    // A disposed tensor that somebody still has in hand keeps its data id.
+    entry.values = null;
+    if (entry.holds === 0) entry.tensor?.dispose();
     return true;
   }
 
+  /** A turn does not need the tensor of an entry any more. */
+  letGo(entry: Entry): void {
+    if (--entry.holds === 0 && entry.gone) entry.tensor?.dispose();
+  }
+
+  #endTurn(): void {
+    if (this.turn.fresh) return;
+    const { turn } = this;
+    this.turn = new Turn(this, this.session.steps);
+    turn.end();
+  }
+
   numDataIds(): number {
-    return this.#data.numDataIds();
+    return this.#data.size;
   }
 
   // The rest of what TF.js asks.
@@ -254,29 +298,9 @@ export class ForgeBackend implements KernelBackend {
   }
 
   dispose(): void {
+    this.turn.abandon();
     this.pending.clear();
   }
-}
-
-function sameShape(a: readonly number[], b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-/** Real and imaginary parts out of values that alternate between them. */
-function halves(values: Float32Array): [Float32Array, Float32Array] {
-  const at = (part: number) => Float32Array.from({ length: values.length / 2 }, (_, i) => values[2 * i + part]!);
-  return [at(0), at(1)];
-}
-
-function merged(real: BackendValues, imag: BackendValues): Float32Array {
-  const out = new Float32Array(real.length * 2);
-  for (let i = 0; i < real.length; i++) {
-    out[2 * i] = (real as TypedArray)[i] as number;
-    out[2 * i + 1] = (imag as TypedArray)[i] as number;
-  }
-  return out;
 }
 
 const noInterchange = (where: string): ArgumentError =>

@@ -17,7 +17,9 @@ export type FloatPrecision = 'f32' | 'f16';
 
 const arrays = { float32: Float32Array, int32: Int32Array, bool: Uint8Array } as const;
 
-export const isNumeric = (dtype: DataType): dtype is NumericType => Object.hasOwn(ours, dtype);
+// Asked for every input of every call.
+export const isNumeric = (dtype: DataType): dtype is NumericType =>
+  dtype === 'float32' || dtype === 'int32' || dtype === 'bool';
 
 /** Values as the typed array that TF.js has for a dtype: itself where it is one already. */
 export function asArray(values: BackendValues, dtype: NumericType): TypedArray {
@@ -36,4 +38,20 @@ export function typeInTfjs(dtype: string): NumericType {
     fix: "Cast first: x.cast('f32'), x.cast('i32') or x.cast('bool').",
     where: 'tfjs',
   });
+}
+
+/** Real and imaginary parts out of values that alternate between them. */
+export function halves(values: Float32Array): [Float32Array, Float32Array] {
+  const at = (part: number) => Float32Array.from({ length: values.length / 2 }, (_, i) => values[2 * i + part]!);
+  return [at(0), at(1)];
+}
+
+/** The opposite of `halves`. */
+export function merged(real: BackendValues, imag: BackendValues): Float32Array {
+  const out = new Float32Array(real.length * 2);
+  for (let i = 0; i < real.length; i++) {
+    out[2 * i] = (real as TypedArray)[i] as number;
+    out[2 * i + 1] = (imag as TypedArray)[i] as number;
+  }
+  return out;
 }

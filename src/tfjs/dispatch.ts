@@ -1,14 +1,14 @@
-// One function per kernel that TF.js calls: native where there is an implementation, routed where there is none.
+// One function per kernel that TF.js calls: put off where the call is known, native where there is an implementation, routed where
+// there is none.
 
 import { Tensor } from '../index.ts';
 import type { ForgeBackend } from './backend.ts';
-import { Call, type Out, Reroute } from './kernel.ts';
-import { complexKernels, kernels, stringKernels } from './kernels/all.ts';
-import { type DirectBinary, directBinary } from './kernels/binary.ts';
-import { conv } from './kernels/conv.ts';
-import { products } from './kernels/matmul.ts';
-import { directUnary } from './kernels/unary.ts';
+import { convolves, evaluator, kernelNames, kindOf, multiplies } from './evaluate.ts';
+import { type Out, Reroute } from './kernel.ts';
+import { sharing } from './kernels/sharing.ts';
+import { canBeOnHost } from './on-host.ts';
 import type { Routed } from './routed.ts';
+import type { Session } from './session.ts';
 import type { ComplexPair, KernelInputs, NamedAttrMap, TensorInfo } from './types.ts';
 
 interface Params {
@@ -17,66 +17,59 @@ interface Params {
   readonly backend: unknown;
 }
 
-/** The kernels with an implementation here. */
-export const kernelNames: readonly string[] = Object.keys(kernels);
+type Dispatched = (params: Params) => TensorInfo | TensorInfo[];
 
-export function dispatch(kernel: string, routed: Routed): (params: Params) => TensorInfo | TensorInfo[] {
-  const native = pick(kernels, kernel);
-  const byKind = { numeric: native, complex64: pick(complexKernels, kernel), string: pick(stringKernels, kernel) };
-  const convolves = Object.hasOwn(conv, kernel);
-  const multiplies = convolves || Object.hasOwn(products, kernel);
-  const [one, two] = [pick(directUnary, kernel), pick(directBinary, kernel)];
+export function dispatch(kernel: string, session: Session, routed: Routed): Dispatched {
+  return Object.hasOwn(sharing, kernel) ? shares(kernel, session) : computes(kernel, session, routed);
+}
+
+/** Kernels that do nothing to the data, whatever it is and whether it is there yet. */
+function shares(kernel: string, session: Session): Dispatched {
+  const [evaluate, ran] = [evaluator(kernel), session.counter(kernel)];
   return ({ inputs, attrs, backend: given }) => {
     const backend = given as ForgeBackend;
-    const made = one ? directOne(backend, one, inputs.x!) : two ? directTwo(backend, two, inputs.a!, inputs.b!) : null;
-    if (made) {
-      backend.session.ranNative(kernel);
-      return backend.put(made);
-    }
-    const kind = kindOf(inputs);
-    const run = byKind[kind];
-    if (multiplies) backend.beforeProduct(convolves ? inputs.x : undefined);
-    if (!run) return routed.run(kernel, inputs, attrs, backend, native ? `it has ${kind} inputs` : 'no kernel of ours');
-    const { session } = backend;
-    const result = session.rt.scope(() => run(new Call(backend, inputs, attrs)));
-    if (result instanceof Reroute) return routed.run(kernel, inputs, attrs, backend, result.reason);
-    session.ranNative(kernel);
-    return Array.isArray(result) ? result.map((r) => put(backend, r)) : put(backend, result);
+    const out = evaluate(backend, inputs, attrs) as TensorInfo;
+    ran.times++;
+    return out;
   };
 }
 
-// A single op on floats that are tensors already makes nothing on the way: no scope has to be opened for it, which takes as long as the
-// op itself. Null where it must go the long way.
-
-function directOne(backend: ForgeBackend, f: (x: Tensor) => Tensor, x: TensorInfo): Tensor | null {
-  const tensor = backend.floats(x);
-  return tensor === null ? null : f(tensor);
+function computes(kernel: string, session: Session, routed: Routed): Dispatched {
+  const [evaluate, ran] = [evaluator(kernel), session.counter(kernel)];
+  const [product, convolution, small] = [multiplies(kernel), convolves(kernel), canBeOnHost(kernel)];
+  return ({ inputs, attrs, backend: given }) => {
+    const backend = given as ForgeBackend;
+    if (product) backend.pending.beforeProduct();
+    if (small && session.steps.readAtOnce.has(kernel) && backend.turn.fresh) {
+      const made = backend.computeOnHost(kernel, inputs.a!, inputs.b!);
+      if (made !== null) {
+        ran.times++;
+        return made;
+      }
+    }
+    const known = backend.turn.follow(kernel, inputs, attrs);
+    if (known !== null) {
+      ran.times++;
+      return known;
+    }
+    if (convolution && inputs.x) backend.beforeConvolution(inputs.x);
+    backend.looked = false;
+    const result = evaluate(backend, inputs, attrs);
+    if (result === null || result instanceof Reroute) {
+      backend.turn.learn(kernel, inputs, attrs, null, false);
+      return routed.run(kernel, inputs, attrs, backend, result === null ? reason(kernel, inputs) : result.reason);
+    }
+    ran.times++;
+    const list = Array.isArray(result);
+    const out = list ? result.map((r) => put(backend, r)) : [put(backend, result)];
+    backend.turn.learn(kernel, inputs, attrs, backend.looked ? null : out, list);
+    backend.wait();
+    return list ? out : out[0]!;
+  };
 }
 
-function directTwo(backend: ForgeBackend, { f, either }: DirectBinary, a: TensorInfo, b: TensorInfo): Tensor | null {
-  const [p, q] = [backend.floats(a), backend.floats(b)];
-  if (p !== null && q !== null) return f(p, q);
-  // A number that was just written, as in `x.mul(0.5)`, is an argument of the op: no tensor is made for it.
-  if (p !== null && b.shape.length <= a.shape.length) return withNumber(f, p, backend.numberOf(b));
-  if (either && q !== null && a.shape.length <= b.shape.length) return withNumber(f, q, backend.numberOf(a));
-  return null;
-}
-
-const withNumber = (f: DirectBinary['f'], x: Tensor, value: number | null): Tensor | null =>
-  value === null ? null : f(x, value);
-
-const pick = <F>(table: Readonly<Record<string, F>>, name: string): F | null =>
-  Object.hasOwn(table, name) ? table[name]! : null;
-
-function kindOf(inputs: KernelInputs): 'numeric' | 'complex64' | 'string' {
-  let kind: 'numeric' | 'complex64' = 'numeric';
-  for (const name in inputs) {
-    const dtype = inputs[name]?.dtype;
-    if (dtype === 'string') return 'string';
-    if (dtype === 'complex64') kind = 'complex64';
-  }
-  return kind;
-}
+const reason = (kernel: string, inputs: KernelInputs): string =>
+  kernelNames.includes(kernel) ? `it has ${kindOf(inputs)} inputs` : 'no kernel of ours';
 
 function put(backend: ForgeBackend, out: Out): TensorInfo {
   if (out instanceof Tensor) return backend.put(out);

@@ -4,9 +4,9 @@
 // freed when it returns, and what it returns belongs to the backend.
 
 import type { Runtime, Tensor } from '../index.ts';
-import type { ForgeBackend } from './backend.ts';
 import { type NumericType, ours } from './convert.ts';
 import { stored } from './kernels/types.ts';
+import type { Source } from './source.ts';
 import type { BackendValues, ComplexPair, KernelInputs, TensorInfo, Tf } from './types.ts';
 
 /** One result: a new tensor, a complex value, or an input's data in another shape. */
@@ -18,19 +18,19 @@ export class Call {
   readonly rt: Runtime;
   readonly inputs: KernelInputs;
   readonly #attrs: unknown;
-  readonly #backend: ForgeBackend;
+  readonly #source: Source;
 
-  constructor(backend: ForgeBackend, inputs: KernelInputs, attrs: unknown) {
-    this.#backend = backend;
-    this.tf = backend.session.tf;
-    this.rt = backend.session.rt;
+  constructor(source: Source, inputs: KernelInputs, attrs: unknown) {
+    this.#source = source;
+    this.tf = source.session.tf;
+    this.rt = source.session.rt;
     this.inputs = inputs;
     this.#attrs = attrs;
   }
 
   /** Whether f64 costs no other device. */
   get wide(): boolean {
-    return this.#backend.session.wide;
+    return this.#source.session.wide;
   }
 
   /** The attributes, by the type TF.js has for them. */
@@ -48,13 +48,13 @@ export class Call {
 
   /** An input as a tensor, in its own dtype; floats are f32 however they are stored. */
   x(name: string): Tensor {
-    const tensor = this.#backend.tensorOf(this.inputs[name]!);
+    const tensor = this.#source.tensorOf(this.inputs[name]!);
     return tensor.dtype === 'f16' ? tensor.cast('f32') : tensor;
   }
 
   /** An operand of a product, as it is stored: devices multiply half floats faster, and add in f32. Bools are numbers. */
   operand(name: string): Tensor {
-    const tensor = this.#backend.tensorOf(this.inputs[name]!);
+    const tensor = this.#source.tensorOf(this.inputs[name]!);
     return tensor.dtype === 'bool' ? tensor.cast('i32') : tensor;
   }
 
@@ -77,18 +77,18 @@ export class Call {
 
   /** An input as a complex value. */
   complex(name: string): ComplexPair {
-    return this.#backend.partsOf(this.inputs[name]!);
+    return this.#source.partsOf(this.inputs[name]!);
   }
 
   /** The values of an input if no device has to be asked. */
   host(name: string): ArrayLike<number> | null {
-    const values: BackendValues | null = this.#backend.hostOf(this.inputs[name]!);
+    const values: BackendValues | null = this.#source.hostOf(this.inputs[name]!);
     return values as ArrayLike<number> | null;
   }
 
   /** An input's own data, in another shape. */
   share(name: string, shape: readonly number[]): TensorInfo {
-    return this.#backend.share(this.inputs[name]!, shape);
+    return this.#source.share(this.inputs[name]!, shape);
   }
 }
 

@@ -35,12 +35,19 @@ const startAfter = 6;
 
 /** Of the free memory, what disposed inputs of waiting work may hold. */
 const heldShare = 1 / 4;
+
+/** Less than this is not worth asking how much is free. */
+const fewBytes = 1 << 22;
 const unknownFree = 1 << 30;
 
 export class Pending {
   readonly #rt: Runtime;
   readonly #options: { readonly auto: boolean; readonly results: number; readonly assigns: number };
-  readonly #waiting = new Set<Entry>();
+  /** Also such that are gone by now; those that are not say so themselves, and are counted. */
+  #list: Entry[] = [];
+  #waiting = 0;
+  /** Told before everything that waits is computed: what was put off becomes tensors. */
+  onFlush: () => void = () => {};
   #scheduled = false;
   /** Results since the last flush. */
   #made = 0;
@@ -55,18 +62,36 @@ export class Pending {
   }
 
   get size(): number {
-    return this.#waiting.size;
+    return this.#waiting;
   }
 
-  add(entry: Entry): void {
-    this.#waiting.add(entry);
-    this.#unstarted++;
-    if (++this.#made > this.#options.results) this.flush();
+  /** The results of a call. */
+  add(results: readonly Entry[]): void {
+    const count = results.length;
+    if (count === 0) return;
+    for (let i = 0; i < count; i++) this.#wait(results[i]!);
+    this.#unstarted += count;
+    this.#made += count;
+    if (this.#made > this.#options.results) this.flush();
     else if (!this.#scheduled && this.#options.auto) {
       this.#scheduled = true;
       // As a microtask of its own, at half the price.
       now.then(this.#turnEnded);
     }
+  }
+
+  #wait(entry: Entry): void {
+    if (entry.waits || !entry.lazy) return;
+    entry.waits = true;
+    this.#waiting++;
+    this.#list.push(entry);
+  }
+
+  /** Nothing waits any more. */
+  #forget(): void {
+    for (let i = 0; i < this.#list.length; i++) this.#list[i]!.waits = false;
+    this.#list = [];
+    this.#waiting = 0;
   }
 
   /** A kernel that multiplies matrices comes next. */
@@ -87,26 +112,32 @@ export class Pending {
 
   /** An entry is gone. Its bytes may be held by what waits. */
   delete(entry: Entry): void {
-    const waited = this.#waiting.delete(entry);
-    if (waited || this.#waiting.size === 0 || !entry.tensor?.computed) return;
+    if (entry.waits) {
+      entry.waits = false;
+      this.#waiting--;
+      return;
+    }
+    if (this.#waiting === 0 || !entry.tensor?.computed) return;
     this.#heldBytes += entry.tensor.nbytes;
+    if (this.#heldBytes < fewBytes) return;
     this.#heldLimit ||= this.#freeBytes() * heldShare;
     if (this.#heldBytes > this.#heldLimit) this.flush();
   }
 
   /** A variable takes a value, in place of one that had been assigned `age` times in a row without being computed. */
   assigned(entry: Entry, age: number): void {
-    entry.age = !entry.tensor || entry.tensor.computed ? 0 : age + 1;
+    entry.age = entry.lazy ? age + 1 : 0;
     if (entry.age > this.#options.assigns) this.flush();
   }
 
   /** Computes everything that waits, together. */
   flush(): void {
-    if (this.#waiting.size > 0) {
-      const open = [...this.#waiting].flatMap(({ tensor }) => (tensor && !tensor.computed ? [tensor] : []));
-      this.#rt.compute(...open);
-      this.#waiting.clear();
+    this.onFlush();
+    if (this.#waiting > 0) {
+      const open = this.#list.flatMap(({ waits, tensor }) => (waits && tensor && !tensor.computed ? [tensor] : []));
+      if (open.length > 0) this.#rt.compute(...open);
     }
+    this.#forget();
     this.#made = 0;
     this.#unstarted = 0;
     this.#heldBytes = 0;
@@ -115,7 +146,7 @@ export class Pending {
 
   /** Forgets what waits without computing it. */
   clear(): void {
-    this.#waiting.clear();
+    this.#forget();
   }
 
   readonly #turnEnded = (): void => {
@@ -124,7 +155,7 @@ export class Pending {
       this.flush();
     } catch {
       // Whoever reads the value is told; nobody could be told here.
-      this.#waiting.clear();
+      this.#forget();
     }
   };
 

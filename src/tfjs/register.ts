@@ -2,19 +2,22 @@
 //
 // The user's own modules are passed in, so there is one copy of TF.js's core, whichever package brought it.
 
-import { checkMethods } from '../base/signatures.ts';
+import { notMade } from '../base/arguments.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
 import {
   ArgumentError,
   argumentKinds,
   createRuntime,
   type Runtime,
   type RuntimeOptions,
+  runtimeOptions,
   type Stats,
   type Tensor,
 } from '../index.ts';
 import { ForgeBackend } from './backend.ts';
 import type { FloatPrecision } from './convert.ts';
-import { dispatch, kernelNames } from './dispatch.ts';
+import { dispatch } from './dispatch.ts';
+import { kernelNames } from './evaluate.ts';
 import { type FlushOptions, Pending } from './pending.ts';
 import { hostKernels, Routed } from './routed.ts';
 import { Session, type TfjsEvents } from './session.ts';
@@ -46,6 +49,8 @@ export interface BackendReport {
   readonly routed: Readonly<Record<string, number>>;
   /** Kernels that were asked for and that nothing could run. */
   readonly missing: readonly string[];
+  /** Turns of calls that came again and that one program computed, without their ops being put together anew. */
+  readonly repeated: number;
   /** Results that wait to be computed. */
   readonly pendingOps: number;
   readonly numDataIds: number;
@@ -59,8 +64,12 @@ export class TfjsBackend {
   readonly #owned: boolean;
   readonly #current: () => ForgeBackend | null;
 
-  /** Use `registerBackend`. */
-  constructor(session: Session, owned: boolean, current: () => ForgeBackend | null) {
+  /** @internal Use `registerBackend`. */
+  constructor(
+    session: Session,
+    owned: boolean,
+    current: () => ForgeBackend | null = notMade('TfjsBackend', 'await registerBackend(tf, { cpu })'),
+  ) {
     this.name = session.name;
     this.#session = session;
     this.#owned = owned;
@@ -73,15 +82,17 @@ export class TfjsBackend {
   }
 
   report(): BackendReport {
-    const { rt, native, routed, missing } = this.#session;
+    const { rt, native, routed, missing, repeated } = this.#session;
+    const ran = new Map([...native].flatMap(([k, { times }]) => (times > 0 ? [[k, times] as const] : [])));
     const counts = (map: ReadonlyMap<string, number>) => Object.fromEntries([...map].sort((a, b) => b[1] - a[1]));
     const current = this.#current();
     return {
       device: rt.devices().find((d) => d.open)?.id ?? 'none',
       native: kernelNames.length,
-      ran: counts(native),
+      ran: counts(ran),
       routed: counts(routed),
       missing: [...missing],
+      repeated,
       pendingOps: current?.pending.size ?? 0,
       numDataIds: current?.numDataIds() ?? 0,
       runtime: rt.stats(),
@@ -104,7 +115,9 @@ export class TfjsBackend {
   fromTensor(t: Tensor): TfTensor {
     if (!this.#session.rt.owns(t)) throw foreignTensor(t);
     const backend = this.#use('fromTensor');
-    return this.#session.tf.engine().makeTensorFromTensorInfo(backend.put(t.clone()), backend);
+    const info = backend.put(t.clone());
+    backend.wait();
+    return this.#session.tf.engine().makeTensorFromTensorInfo(info, backend);
   }
 
   /** Removes the backend from TF.js and closes the runtime, unless you brought it. */
@@ -115,6 +128,7 @@ export class TfjsBackend {
       tf.removeBackend(name);
       for (const kernel of tf.getKernelsForBackend(name)) tf.unregisterKernel(kernel.kernelName, name);
     }
+    this.#session.steps.clear();
     if (this.#owned) await rt.close();
   }
 
@@ -154,7 +168,20 @@ const registered = new WeakMap<object, Map<string, Registered>>();
  * await tf.setBackend('gpuforge');
  * ```
  */
-export async function registerBackend(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
+export const registerBackend: (tf: Tf, options?: BackendOptions) => Promise<TfjsBackend> = checked(
+  'registerBackend',
+  `async tf:own options:{cpu:cpu,runtime:runtime|{devices:device[],${runtimeOptions}},name:own,priority:number,flush:{auto:flag,results:number,assigns:number},precision:own}?`,
+  register,
+  {
+    ...argumentKinds,
+    cpu: {
+      is: (v: unknown) => argumentKinds.object.is(v) && 'MathBackendCPU' in (v as object),
+      words: "all of the CPU backend: import * as cpu from '@tensorflow/tfjs-backend-cpu'",
+    },
+  },
+);
+
+async function register(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
   checkCore(tf);
   const { cpu, name = 'gpuforge', priority = 10, precision = 'f32' } = options;
   checkName(name);
@@ -186,7 +213,7 @@ export async function registerBackend(tf: Tf, options: BackendOptions = {}): Pro
     priority,
   );
   for (const kernelName of new Set([...kernelNames, ...hostKernels, ...routed.names])) {
-    tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, routed) });
+    tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, session, routed) });
   }
   if (!registered.has(engine)) registered.set(engine, new Map());
   registered.get(engine)!.set(name, { backend, options });

@@ -4,6 +4,7 @@
 
 import { type BusEvents, DeviceUnavailable, EventBus, type Runtime, type Tensor, type TypedArray } from '../index.ts';
 import type { FloatPrecision } from './convert.ts';
+import { StepTree } from './steps.ts';
 import type { Tf, TfCpu } from './types.ts';
 
 /** A kernel ran on TF.js's CPU backend for the first time. */
@@ -17,6 +18,10 @@ export interface TfjsEvents extends BusEvents {
   readonly warning: { readonly message: string };
 }
 
+export interface Counter {
+  times: number;
+}
+
 export class Session {
   readonly tf: Tf;
   readonly cpu: TfCpu | null;
@@ -24,11 +29,15 @@ export class Session {
   readonly name: string;
   readonly events = new EventBus<TfjsEvents>(['error', 'routed', 'warning'], 'backend.on');
   /** Native kernels, by name: how often each ran. */
-  readonly native = new Map<string, number>();
+  readonly native = new Map<string, Counter>();
   /** Kernels that ran on TF.js's CPU backend, by name. */
   readonly routed = new Map<string, number>();
   /** Kernels that were asked for and that nothing can run. */
   readonly missing = new Set<string>();
+  /** The calls that the program made so far. */
+  readonly steps = new StepTree();
+  /** Turns that a program of an earlier one computed. */
+  repeated = 0;
   /** Tests switch it off to show that a kernel needs no help. */
   routing = true;
 
@@ -76,8 +85,19 @@ export class Session {
     return open.find(({ id }) => this.rt.device(id).caps.syncRead)?.id ?? null;
   }
 
-  ranNative(kernel: string): void {
-    this.native.set(kernel, (this.native.get(kernel) ?? 0) + 1);
+  /** A result of a kernel in the dtype that it is stored in; takes the result over. */
+  stored(made: Tensor): Tensor {
+    if (made.dtype !== 'f32' || this.floats === 'f32') return made;
+    const tensor = made.cast(this.floats);
+    made.dispose();
+    return tensor;
+  }
+
+  /** Counts how often a native kernel runs. */
+  counter(kernel: string): Counter {
+    let counter = this.native.get(kernel);
+    if (!counter) this.native.set(kernel, (counter = { times: 0 }));
+    return counter;
   }
 
   ranRouted(kernel: string, reason: string): void {

@@ -23,6 +23,11 @@ export async function timeOf(rt: Runtime, work: () => void, flush: () => void): 
       launched.add(id);
       names.push(name);
     }),
+    rt.on('replay', ({ id, kernels, recorded }) => {
+      if (!recorded) return;
+      launched.add(id);
+      names.push(...kernels);
+    }),
     rt.on('span', ({ ids, start, end }) => {
       if (ids.some((id) => launched.has(id))) spans.set(ids[0]!, end - start);
     }),
@@ -34,7 +39,7 @@ export async function timeOf(rt: Runtime, work: () => void, flush: () => void): 
     names.length = 0;
     work();
     flush();
-    stop.shift()!();
+    for (const end of stop.splice(0, 2)) end();
     await measuring;
     await rt.flush();
     const wallMs = performance.now() - start;

@@ -247,6 +247,16 @@ describe('functions', () => {
     );
   }, 120_000);
 
+  it('in worker threads that die take nothing with them but the item they worked on', async () => {
+    const module = join(folder, 'dies.mjs');
+    // Short items lie ready beside a thread when it dies.
+    writeFileSync(module, 'export const work = (n) => { if (n === 150) process.exit(3); return n * n; };');
+    await using batch = createBatch(numbers(300), { maxBatchSize: 100 });
+    const all = await batch.executeParallel<number>({ module, export: 'work' }, { onError: 'collect' });
+    expect(all.map((o) => (o.ok ? o.value : -1))).toEqual(numbers(300).map((n) => (n === 150 ? -1 : n * n)));
+    expect(all[150]).toMatchObject({ ok: false, error: { message: expect.stringContaining('ended with code 3') } });
+  }, 120_000);
+
   it('a processor that is disposed of while it works refuses the next call, and ends this one', async () => {
     const batch = createBatch(numbers(8), { maxBatchSize: 2 });
     const running = batch.executeParallel(async (n) => {

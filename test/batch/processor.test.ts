@@ -225,6 +225,31 @@ describe('executeParallel', () => {
     expect(error).toMatchObject({ code: 'TIMEOUT', index: 5 });
   });
 
+  it('a list that is one launch and never ends fails when its time is over, and is not run again behind itself', async () => {
+    let launches = 0;
+    const gpu = fakeGpu({ launched: () => launches++ });
+    const rt = (await gpu.open({ routing: { device: 'cuda:0' } })) as Runtime;
+    const x = numbers(8).map((i) => rt.tensor(values(40, i)) as Tensor);
+    await using batch = createBatch(x, { runtime: rt, timeoutMs: within(100) });
+    for (const t of await batch.batchElementwise(x, 'square')) t.dispose();
+    const [each, before] = [launches, rt.stats().tensors];
+    const mark = gpu.device().mark;
+    Object.assign(gpu.device(), {
+      mark: () => ({ done: () => false, whenDone: () => new Promise(() => {}), since: () => null }),
+    });
+    const start = performance.now();
+    const error = await batch.batchElementwise(x, 'square').catch((e) => e);
+    expect(performance.now() - start).toBeLessThan(1.9 * within(100));
+    expect(error).toBeInstanceOf(BatchOperationError);
+    expect(error).toMatchObject({ code: 'TIMEOUT', index: null, batch: { first: 0, size: 8 }, device: 'cuda:0' });
+    expect(launches).toBe(2 * each);
+    expect(rt.stats().tensors).toBe(before);
+    expect(batch.stats().operations.square).toMatchObject({ calls: 1, failures: 1 });
+    Object.assign(gpu.device(), { mark });
+    for (const t of await batch.batchElementwise(x, 'square')) t.dispose();
+    await rt.close();
+  });
+
   it('abort: no further batch starts, and the call ends although a function never does', async () => {
     await using batch = createBatch(numbers(100), {
       maxBatchSize: 5,

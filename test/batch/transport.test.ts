@@ -90,6 +90,35 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     await Promise.all(workers.map((w) => w.close()));
   });
 
+  test('a worker runs no more at once than it was told, and nothing waits behind a long chunk while another is free', async () => {
+    const most = [0, 0];
+    let release = (): void => {};
+    const long = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const workers = await Promise.all(
+      most.map((_, w) => {
+        let running = 0;
+        const step = async ({ params }: { params: unknown }) => {
+          most[w] = Math.max(most[w]!, ++running);
+          await (params === 60 ? long : new Promise((resolve) => setTimeout(resolve, 1)));
+          running--;
+          return { value: params as number };
+        };
+        return transport.worker(handlerOf({ ops: ops({ step }) }), cpu);
+      }),
+    );
+    const job = await transport.submit({ op: 'step' }, params(120));
+    for (const end = Date.now() + within(10_000); (await job.status()).done < 119 && Date.now() < end; )
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await job.status()).toMatchObject({ state: 'running', done: 119 });
+    release();
+    expect(await job.finished()).toMatchObject({ state: 'done', done: 120, dead: 0, duplicates: 0, retries: 0 });
+    expect(await values(job)).toEqual(numbers(120));
+    expect(most).toEqual([1, 1]);
+    await Promise.all(workers.map((w) => w.close()));
+  });
+
   test('an empty job is done at once; the same job again repeats nothing', async () => {
     const empty = await transport.submit({ op: 'double' }, []);
     expect(await empty.finished()).toMatchObject({ state: 'done', total: 0 });

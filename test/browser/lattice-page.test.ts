@@ -87,7 +87,8 @@ async function stroke(page: Page, from: readonly [number, number], to: readonly 
   ];
   await page.mouse.move(...at(from));
   await page.mouse.down();
-  await page.mouse.move(...at(to), { steps: 1.5 * side });
+  const cells = Math.max(Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]));
+  await page.mouse.move(...at(to), { steps: Math.ceil(1.5 * cells) });
   await page.mouse.up();
 }
 

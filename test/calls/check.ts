@@ -2,7 +2,7 @@
 
 import { ForgeError } from '../../src/index.ts';
 import { seed } from '../support/seed.ts';
-import { type WrongCall, wrongCalls } from './surface.ts';
+import { type Surface, type WrongCall, wrongCalls } from './surface.ts';
 
 /** An entry of the package, or a part of it. */
 export interface Part {
@@ -71,13 +71,14 @@ const kinds = [
   'rt.random',
 ];
 
-export interface Wrong {
-  readonly calls: readonly WrongCall[];
-  readonly functions: readonly string[];
-}
-
 /** About `count` calls that the compiler refuses, of the functions of all parts. */
-export function makeCalls(parts: readonly Part[], { types }: Names, count: number): Wrong {
+export function makeCalls(
+  parts: readonly Part[],
+  { types }: Names,
+  modules: readonly string[],
+  count: number,
+): Surface {
+  const instances = Object.keys(types).filter((name) => name !== 'rt' && !modules.includes(name));
   const prelude = Object.entries(types)
     .map(([name, type]) => `declare const ${name}: ${type};`)
     .join('\n');
@@ -87,7 +88,16 @@ export function makeCalls(parts: readonly Part[], { types }: Names, count: numbe
   ]);
   const leftOut = parts.flatMap((p) => p.leftOut ?? []);
   // A good part of what is drawn turns out to be right.
-  return wrongCalls({ prelude, targets, values: kinds, leftOut, count: Math.ceil(count * 1.4), roll: dice(seed) });
+  return wrongCalls({
+    prelude,
+    modules,
+    targets,
+    values: kinds,
+    fitting: instances,
+    leftOut,
+    count: Math.ceil(count * 1.4),
+    roll: dice(seed),
+  });
 }
 
 /** Makes the calls; tells, once for each kind, which were accepted or failed with an error that is none of the library's. */
@@ -119,6 +129,8 @@ async function problem(call: WrongCall, names: Names['values']): Promise<string 
     else await Reflect.apply(target[call.method]!, target, args);
     return `accepted, though ${call.why}`;
   } catch (e) {
+    if (e instanceof ForgeError && e.code === 'UNKNOWN_OPTION' && e.message.endsWith(`'${call.option}'`))
+      return `does not know its option '${call.option}'`;
     if (e instanceof ForgeError && e.fix.length > 0) return null;
     return `threw ${e instanceof Error ? (e.stack ?? e) : String(e)}`;
   }

@@ -8,6 +8,7 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { isInternal, isPublic, type Reach, reach } from './reach.ts';
 
 /** Something whose methods are called, or a function or class itself, as an expression in the generated file. */
 export interface Target {
@@ -29,14 +30,20 @@ export interface WrongCall {
   readonly args: readonly string[];
   /** What the compiler says. */
   readonly why: string;
+  /** An option that there is, with a value that does not fit: it must not be called unknown. */
+  readonly option?: string | undefined;
 }
 
 export interface SurfaceOptions {
   /** Declarations of what the expressions name. */
   readonly prelude: string;
   readonly targets: readonly Target[];
+  /** Names of modules in the prelude: all entries of the package. */
+  readonly modules: readonly string[];
   /** Expressions of values, of all kinds. */
   readonly values: readonly string[];
+  /** More of them, which are given only where they fit. */
+  readonly fitting: readonly string[];
   /** Methods that are not called, by name or as `target.method`. */
   readonly leftOut: readonly string[];
   readonly count: number;
@@ -83,18 +90,24 @@ interface Parameter {
   readonly options: readonly { readonly name: string; readonly fitting: readonly string[] }[];
 }
 
-const isInternal = (symbol: ts.Symbol): boolean => {
-  const flags = symbol.declarations?.map((d) => ts.getCombinedModifierFlags(d)) ?? [];
-  if (flags.some((f) => f & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected))) return true;
-  return symbol.getJsDocTags().some((t) => t.name === 'internal');
-};
+export interface Surface {
+  readonly calls: readonly WrongCall[];
+  /** Functions and methods that were called. */
+  readonly functions: readonly string[];
+  /** What there is to be called. */
+  readonly reach: Reach;
+  /** The types of targets, and what they are derived from. */
+  readonly covered: ReadonlySet<ts.Symbol>;
+}
 
-export function wrongCalls(options: SurfaceOptions): { readonly calls: WrongCall[]; readonly functions: string[] } {
+export function wrongCalls(options: SurfaceOptions): Surface {
   const { prelude, targets, values, roll } = options;
+  const all = [...values, ...options.fitting];
   const declared = [
     prelude,
+    ...options.modules.map((name) => `const m_${name} = ${name};`),
     ...targets.map((t, i) => `const t${i} = ${t.expression};`),
-    ...values.map((v, i) => `const v${i} = ${v};`),
+    ...all.map((v, i) => `const v${i} = ${v};`),
   ].join('\n');
   const first = programOf(declared);
   const checker = first.getTypeChecker();
@@ -110,7 +123,7 @@ export function wrongCalls(options: SurfaceOptions): { readonly calls: WrongCall
 
   const fits = (type: ts.Type): string[] => {
     const wanted = checker.getBaseConstraintOfType(type) ?? type;
-    return values.filter((_, i) => checker.isTypeAssignableTo(typeOf.get(`v${i}`)!, wanted));
+    return all.filter((_, i) => checker.isTypeAssignableTo(typeOf.get(`v${i}`)!, wanted));
   };
   const parameterOf = (symbol: ts.Symbol): Parameter => {
     const declaration = symbol.valueDeclaration as ts.ParameterDeclaration | undefined;
@@ -132,13 +145,19 @@ export function wrongCalls(options: SurfaceOptions): { readonly calls: WrongCall
   };
   const formsOf = (target: Target, method: string | null, type: ts.Type): Form[] => {
     const made = method === null && type.getCallSignatures().length === 0;
-    const signatures = made ? type.getConstructSignatures() : type.getCallSignatures();
+    const signatures = made ? type.getConstructSignatures().filter(isPublic) : type.getCallSignatures();
     return signatures.map((s) => ({ target, method, made, parameters: s.getParameters().map(parameterOf) }));
   };
 
+  const isHiddenExport = (expression: string): boolean => {
+    const [module, name] = expression.split('.');
+    const type = typeOf.get(`m_${module}`);
+    const exported = type && name ? checker.getPropertyOfType(type, name) : undefined;
+    return exported !== undefined && isInternal(exported);
+  };
   const forms = targets.flatMap((target, i) => {
     const type = typeOf.get(`t${i}`)!;
-    if (!target.methods) return formsOf(target, null, type);
+    if (!target.methods) return isHiddenExport(target.expression) ? [] : formsOf(target, null, type);
     return checker.getPropertiesOfType(type).flatMap((p) => {
       const left = isInternal(p) || /^(#|__)/.test(p.name) || p.name === 'prototype';
       if (left || options.leftOut.includes(p.name) || options.leftOut.includes(`${target.expression}.${p.name}`))
@@ -160,7 +179,21 @@ export function wrongCalls(options: SurfaceOptions): { readonly calls: WrongCall
     if (!isUnused(d)) why.set(text.getLineAndCharacterOfPosition(d.start ?? 0).line - offset, textOf(d));
   const calls = drafts.flatMap((d, i) => (why.has(i) ? [{ ...d, why: why.get(i)! }] : []));
   const functions = [...new Set(forms.map((f) => `${f.target.expression}${f.method === null ? '' : `.${f.method}`}`))];
-  return { calls, functions };
+  const modules = options.modules.map((name) => [name, typeOf.get(`m_${name}`)!.symbol] as const);
+  const covered = new Set<ts.Symbol>();
+  targets.forEach((_, i) => {
+    addBases(checker, typeOf.get(`t${i}`)!, covered);
+  });
+  return { calls, functions, reach: reach(checker, Object.fromEntries(modules)), covered };
+}
+
+/** A type and all that it is derived from. */
+function addBases(checker: ts.TypeChecker, type: ts.Type, into: Set<ts.Symbol>): void {
+  if (type.isUnionOrIntersection()) for (const t of type.types) addBases(checker, t, into);
+  if (!type.symbol || into.has(type.symbol)) return;
+  into.add(type.symbol);
+  const declared = checker.getDeclaredTypeOfSymbol(type.symbol);
+  if (declared.isClassOrInterface()) for (const t of checker.getBaseTypes(declared)) addBases(checker, t, into);
 }
 
 type Draft = Omit<WrongCall, 'why'>;
@@ -175,24 +208,35 @@ function draft(
   const given = parameters.filter((p) => !p.optional || roll(2) === 0).length;
   const args = parameters.slice(0, given).map((p) => pick(p.fitting));
   const at = roll(Math.max(1, parameters.length));
+  let option: string | undefined;
   const choices = [
     () => args.splice(at, 1, pick(values)),
     () => args.splice(at, args.length),
     () => args.splice(args.length, 0, ...parameters.slice(args.length).map((p) => pick(p.fitting)), pick(values)),
-    () => args.splice(at, 1, oddOptions(parameters[at], values, roll)),
+    () => {
+      const odd = oddOptions(parameters[at], values, roll);
+      option = odd.option;
+      args.splice(at, 1, odd.text);
+    },
   ];
   choices[roll(choices.length)]!();
-  return { part: target.part, target: target.expression, method, made, args: [...args].map((a) => a ?? 'undefined') };
+  const { part, expression } = target;
+  return { part, target: expression, method, made, args: [...args].map((a) => a ?? 'undefined'), option };
 }
 
 /** Options of which one is not known, or has a value that does not fit. */
-function oddOptions(parameter: Parameter | undefined, values: readonly string[], roll: (n: number) => number): string {
+function oddOptions(
+  parameter: Parameter | undefined,
+  values: readonly string[],
+  roll: (n: number) => number,
+): { readonly text: string; readonly option?: string } {
   const options = parameter?.options ?? [];
   const other = values[roll(values.length)]!;
-  if (options.length === 0) return other;
+  if (options.length === 0) return { text: other };
   const { name, fitting } = options[roll(options.length)]!;
   const known = `${JSON.stringify(name)}: ${fitting[roll(fitting.length)] ?? 'undefined'}`;
-  return roll(2) === 0 ? `{ ${known}, notAnOption: ${other} }` : `{ ${JSON.stringify(name)}: ${other} }`;
+  if (roll(2) === 0) return { text: `{ ${known}, notAnOption: ${other} }` };
+  return { text: `{ ${JSON.stringify(name)}: ${other} }`, option: name };
 }
 
 const textOf = (d: ts.Diagnostic): string => ts.flattenDiagnosticMessageText(d.messageText, ' ').slice(0, 200);

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.dont_write_bytecode = True
 
-from gen import convolution, creation, defaults, dynamic, edges, elementwise, linear, movement, ordering, reductions  # noqa: E402
+from gen import convolution, creation, defaults, dynamic, edges, elementwise, fourier, linear, movement, ordering, reductions  # noqa: E402
 from gen.core import Writer  # noqa: E402
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -19,7 +19,7 @@ DATA = pathlib.Path(__file__).parent / "data"
 
 def main():
     w = Writer()
-    for family in (elementwise, movement, reductions, linear, ordering, creation, edges, dynamic, defaults, convolution):
+    for family in (elementwise, movement, reductions, linear, ordering, creation, edges, dynamic, defaults, convolution, fourier):
         family.write(w)
     made = {f"{name}.jsonl": "\n".join(rows) + "\n" for name, rows in w.files.items()}
     if "--check" in sys.argv:

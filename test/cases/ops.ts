@@ -44,6 +44,11 @@ const calls: Readonly<Record<string, Call>> = {
       .mul(scale as number)
       .softmax(-1)
       .matmul(v!),
+  searchsortedIn: (_, [values, sorted], [options]) => invoke(sorted, 'searchsorted', [values, options]),
+  windowsAndFold: (_, [x], [sizes, options, shape]) =>
+    invoke(invoke(x, 'windows', [sizes, options]), 'fold', [shape, options]),
+  fft: (_, [x, imag], [options]) => invoke(x, 'fft', [{ ...(options as object), ...(imag && { imag }) }]),
+  irfft: (_, [x, imag], [options]) => invoke(x, 'irfft', [{ ...(options as object), ...(imag && { imag }) }]),
   einsum: (rt, inputs, [spec]) => invoke(rt, 'einsum', [spec, ...inputs]),
 };
 
@@ -72,6 +77,7 @@ const names = [
   ['values', 'indices'],
   ['values', 'inverse', 'counts'],
   ['counts', 'edges'],
+  ['real', 'imag'],
 ];
 
 function listed(result: unknown): Tensor[] {

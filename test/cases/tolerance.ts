@@ -41,6 +41,9 @@ const accumulatedWide = new Set([
   'conv3d',
   'avgPool',
   'cumsum',
+  'fft',
+  'rfft',
+  'irfft',
 ]);
 
 const epsilon = (dtype: DType): number => 2 ** -precision[dtype]![0];

@@ -13,6 +13,7 @@ import {
   FieldInputError,
   type FieldOptions,
   FieldStateError,
+  type StepResult,
 } from '../../src/field/index.ts';
 import { closeAll, kinds, runtimeOf } from './devices.ts';
 
@@ -49,6 +50,32 @@ describe.each(kinds)('a field on %s', (kind) => {
     const [a, b, c] = [await run(3), await run(3), await run(4)];
     expect(a).toBe(b);
     expect(c).not.toBe(a);
+  });
+
+  it('gives results that stay as they are, whenever they are looked at and whatever becomes of the input', async () => {
+    const settled = ({ state, motors }: StepResult) => ({
+      ...state,
+      timestamp: 0,
+      cycleTimeMs: 0,
+      motors: [...motors],
+    });
+    await using field = await make();
+    await using twin = await make();
+    const heard: Float32Array[] = [];
+    field.on('cycle', ({ sensors }) => heard.push(sensors));
+    const given = new Float32Array(4);
+    const [later, atOnce]: [StepResult[], object[]] = [[], []];
+    for (let t = 0; t < 12; t++) {
+      given.set(input(t));
+      const [result] = t % 2 ? [await field.step(given)] : await Field.stepBatch([field], [given]);
+      given.fill(9);
+      later.push(result!);
+      atOnce.push(settled(await twin.step(input(t))));
+    }
+    expect(later.map(settled)).toEqual(atOnce);
+    expect(heard).toEqual(later.map((_, t) => input(t)));
+    // What is remembered of the input too: it is saved with the field.
+    expect(await hashOf(field)).toBe(await hashOf(twin));
   });
 
   it('goes on bit by bit after saving and loading', async () => {

@@ -18,7 +18,6 @@ import {
   precisionOf,
   rounded,
   undecided,
-  unravel,
   whole,
   zeroOf,
 } from './value.ts';
@@ -277,7 +276,7 @@ export function runningTotal(op: 'sum' | 'prod', x: Bounded, axis: number): Boun
 }
 
 /** Σ a·b of pairs of elements, in any order. */
-function dotProduct(
+export function dotProduct(
   dtype: DType,
   a: Bounded,
   b: Bounded,
@@ -322,28 +321,6 @@ export function matmul(a: Bounded, b: Bounded): Bounded {
       y,
       Array.from({ length: k }, (_, j) => [p + row * k + j, q + j * n + column] as const),
     );
-  });
-}
-
-/** conv2d of [n, c, h, w] with [o, c, kh, kw], with stride and padding. */
-export function conv2d(x: Bounded, kernel: Bounded, stride: number, padding: number): Bounded {
-  const dtype = promote(x.dtype, kernel.dtype);
-  const [a, b] = [cast(x, dtype), cast(kernel, dtype)];
-  const [n, c, h, w] = a.shape as readonly [number, number, number, number];
-  const [o, , kh, kw] = b.shape as readonly [number, number, number, number];
-  const size = (d: number, k: number): number => Math.floor((d + 2 * padding - k) / stride) + 1;
-  const shape = [n, o, size(h, kh), size(w, kw)];
-  return fill(dtype, shape, (i) => {
-    const [batch, out, row, column] = unravel(i, shape) as [number, number, number, number];
-    const pairs: [number, number][] = [];
-    for (let ch = 0; ch < c; ch++)
-      for (let p = 0; p < kh; p++)
-        for (let q = 0; q < kw; q++) {
-          const [y, z] = [row * stride + p - padding, column * stride + q - padding];
-          if (y < 0 || y >= h || z < 0 || z >= w) continue;
-          pairs.push([((batch * c + ch) * h + y) * w + z, ((out * c + ch) * kh + p) * kw + q]);
-        }
-    return dotProduct(dtype, a, b, pairs);
   });
 }
 

@@ -5,7 +5,7 @@ import * as acc from './accumulate.ts';
 import { binary, cast, scalarBeside, unary } from './elementwise.ts';
 import { type Dice, one, pickOf, type Row } from './move.ts';
 import * as move from './rearrange.ts';
-import { type Bounded, fill } from './value.ts';
+import { type Bounded, epsilon, fill, largest, ravel, rounded, undecided, unravel } from './value.ts';
 
 const kept = (x: Bounded, axis: number): number[] => x.shape.map((d, i) => (i === axis ? 1 : d));
 const axisOf = (x: Bounded, dice: Dice): number => dice(x.shape.length);
@@ -48,6 +48,7 @@ const loosened = (x: Bounded, ulps: number): Bounded =>
 
 const empties: Readonly<Record<string, number>> = {
   segmentSum: 0,
+  segmentMean: 0,
   segmentMax: Number.NEGATIVE_INFINITY,
   segmentMin: Number.POSITIVE_INFINITY,
 };
@@ -57,9 +58,21 @@ export const segmentRow: Row = (x, dice, { indices }) => {
   const op = pickOf(Object.keys(empties), dice);
   const segments = 1 + dice(6);
   const ids = indices([x.shape[0]!], segments);
-  const type = op === 'segmentSum' ? accumulatorFor(x.dtype) : x.dtype;
+  const sums = op === 'segmentSum' || op === 'segmentMean';
+  const type = sums ? accumulatorFor(x.dtype) : x.dtype;
   const base = fill(type, [segments, ...x.shape.slice(1)], () => [empties[op]!, 0]);
-  const combined = move.scatter(base, ids, x, 0, { segmentSum: 'add', segmentMax: 'max', segmentMin: 'min' }[op]!);
+  const combined = move.scatter(base, ids, x, 0, sums ? 'add' : op === 'segmentMax' ? 'max' : 'min');
+  if (op === 'segmentMean') {
+    const counts = move.scatter(
+      fill(type, [segments], () => [0, 0]),
+      ids,
+      fill(type, ids.shape, () => [1, 0]),
+      0,
+      'add',
+    );
+    const beside = move.reshape(counts, [segments, ...x.shape.slice(1).map(() => 1)]);
+    return one(op, cast(binary('div', combined, beside), x.dtype), [segments], [ids]);
+  }
   return one(op, cast(combined, x.dtype), [segments], [ids]);
 };
 
@@ -95,6 +108,31 @@ export const splitRow: Row = (x, dice) => {
     ),
   );
   return { op: 'split', others: [], args: [parts, axis], results };
+};
+
+/** Frequencies of real values, by the definition: a device may sum in any order and split the length as it likes. */
+export const fourierRow: Row = (x, dice) => {
+  if (x.shape.length === 0 || x.values.length === 0 || x.dtype === 'bool') return null;
+  const axis = axisOf(x, dice);
+  const n = x.shape[axis]!;
+  if (n > 300) return null;
+  const type = floatFor(x.dtype);
+  const [y, wide] = [cast(x, type), accumulatorFor(type)];
+  const shape = x.shape.map((d, i) => (i === axis ? Math.floor(n / 2) + 1 : d));
+  const part = (turn: (angle: number) => number): Bounded =>
+    fill(type, shape, (i) => {
+      const at = unravel(i, shape);
+      const terms = Array.from({ length: n }, (_, k) => ravel(at.with(axis, k), x.shape));
+      const off = terms.reduce((s, p) => s + y.errors[p]!, 0);
+      const size = terms.reduce((s, p) => s + Math.abs(y.values[p] as number), 0);
+      const sum = terms.reduce(
+        (s, p, k) => s + (y.values[p] as number) * turn((-2 * Math.PI * ((k * at[axis]!) % n)) / n),
+        0,
+      );
+      if (!Number.isFinite(size) || size > 0.1 * largest[wide]!) return [0, undecided];
+      return rounded(type, sum, off + 4 * (Math.log2(n) + 8) * epsilon(wide) * size, 2);
+    });
+  return { op: 'rfft', others: [], args: [{ axis }], results: [part(Math.cos), part(Math.sin)] };
 };
 
 /** `softmax(x·kᵀ·scale)·v`, as users write it: devices may make one kernel of it. */

@@ -89,7 +89,8 @@ function wholeTotal(
   return whole(wrapped(dtype, sum), bad ? undecided : 0);
 }
 
-function wrapped(dtype: DType, v: bigint): Value {
+/** A whole number as the type holds it. */
+export function wrapped(dtype: DType, v: bigint): Value {
   if (dtype === 'bool') return v === 0n ? 0 : 1;
   return dtype === 'i64' || dtype === 'u64' ? roundTo[dtype](v) : roundTo[dtype](Number(BigInt.asIntN(32, v)));
 }

@@ -7,8 +7,11 @@ import type { AluOp } from '../../src/kernel/ops.ts';
 import { castValue, meaning, roundTo, type Value } from '../../src/kernel/semantics.ts';
 import { type Bounded, broadcastIndex, exactly, fill, interval, rounded, undecided, whole, zeroOf } from './value.ts';
 
-/** How an op treats the ends of an interval: its extremes are there (monotone), or its slope is at most 1. */
-type Shape = 'monotone' | 'lipschitz' | 'step';
+/**
+ * How an op treats the ends of an interval: its extremes are there (monotone), its slope is at most 1, or it has poles, so that it is
+ * only decided where the operand is exact.
+ */
+type Shape = 'monotone' | 'lipschitz' | 'step' | 'poles';
 
 interface UnaryRow {
   readonly op: AluOp | ((x: number) => number);
@@ -34,6 +37,8 @@ export const floatUnary: Readonly<Record<string, UnaryRow>> = {
   log1p: steep('log1p', 4),
   sin: { op: 'sin', shape: 'lipschitz', ulps: 4 },
   cos: { op: 'cos', shape: 'lipschitz', ulps: 4 },
+  tan: { op: 'tan', shape: 'poles', ulps: 8 },
+  cosh: steep('cosh', 6),
   asin: steep('asin', 4),
   acos: steep('acos', 4),
   atan: steep('atan', 4),
@@ -131,6 +136,7 @@ function unaryElement(
   if (e === undecided || (divides.has(name) && Math.abs(v) <= e)) return [0, undecided];
   const c = f(v);
   if (e === 0) return row.shape === 'step' || row.ulps === 0 ? [c, 0] : rounded(dtype, c, 0, row.ulps);
+  if (row.shape === 'poles') return [0, undecided];
   const [lo, hi] = interval(v, e);
   const [a, b] = [f(lo), f(hi)];
   if (Number.isNaN(a) || Number.isNaN(b) || !Number.isFinite(a) || !Number.isFinite(b)) return [0, undecided];
@@ -279,6 +285,53 @@ function binaryElement(
   if (corners.some((k) => !Number.isFinite(k)) || !Number.isFinite(c)) return [0, undecided];
   const spread = name === 'hypot' ? e + g : Math.max(...corners.map((k) => Math.abs(k - c)));
   return rounded(dtype, c, spread, Math.max(row.ulps, 1));
+}
+
+/** The same bits as another type of their width. The sign of zero and the bits of NaN are not tracked. */
+export function bitcast(x: Bounded, dtype: DType): Bounded {
+  const view = new DataView(new ArrayBuffer(8));
+  return fill(dtype, x.shape, (i) => {
+    const [v, e] = [x.values[i]!, x.errors[i]!];
+    if (e !== 0 || (isFloat(x.dtype) && (v === 0 || Number.isNaN(v)))) return [zeroOf(dtype), undecided];
+    stored[x.dtype]!.set(view, v);
+    const bits = stored[dtype]!.get(view);
+    // A device may flush what is below the normal numbers.
+    const small = isFloat(dtype) && Math.abs(bits as number) < (dtype === 'f64' ? 2.3e-308 : 1.2e-38);
+    return [small || Number.isNaN(bits) ? 0 : bits, small || Number.isNaN(bits) ? undecided : 0];
+  });
+}
+
+interface Stored {
+  readonly set: (view: DataView, v: Value) => void;
+  readonly get: (view: DataView) => Value;
+}
+
+const stored: Readonly<Partial<Record<DType, Stored>>> = {
+  f32: { set: (d, v) => d.setFloat32(0, v as number), get: (d) => d.getFloat32(0) },
+  i32: { set: (d, v) => d.setInt32(0, v as number), get: (d) => d.getInt32(0) },
+  u32: { set: (d, v) => d.setUint32(0, v as number), get: (d) => d.getUint32(0) },
+  f64: { set: (d, v) => d.setFloat64(0, v as number), get: (d) => d.getFloat64(0) },
+  i64: { set: (d, v) => d.setBigInt64(0, v as bigint), get: (d) => d.getBigInt64(0) },
+  u64: { set: (d, v) => d.setBigUint64(0, v as bigint), get: (d) => d.getBigUint64(0) },
+};
+
+export const bitcastsOf = (dtype: DType): readonly DType[] =>
+  [['f32', 'i32', 'u32'] as const, ['f64', 'i64', 'u64'] as const].find((l) =>
+    (l as readonly DType[]).includes(dtype),
+  ) ?? [];
+
+/** How many elements of a sorted row come before each value; NaN comes last. */
+export function searched(sorted: Bounded, values: Bounded, right: boolean): Bounded {
+  return fill('i32', values.shape, (i) => {
+    const [v, e] = [values.values[i]!, values.errors[i]!];
+    if (e === undecided) return [0, undecided];
+    const near = sorted.values.some((s) => e > 0 && Math.abs(Number(s) - Number(v)) <= e);
+    const before = (s: Value): boolean => {
+      if (Number.isNaN(v)) return right || !Number.isNaN(s);
+      return right ? s <= v : s < v;
+    };
+    return near ? [0, undecided] : [sorted.values.filter(before).length, 0];
+  });
 }
 
 export function where(condition: Bounded, a: Bounded, b: Bounded): Bounded {

@@ -6,14 +6,17 @@ import { readCases } from '../cases/files.ts';
 import type { Case, HostTensor } from '../cases/format.ts';
 import * as acc from './accumulate.ts';
 import { einsum } from './contract.ts';
+import { convolved } from './convolve.ts';
 import {
   binary,
   binaryAllows,
   binaryRows,
+  bitcast,
   cast,
   comparisonNames,
   logicNames,
   scalarBeside,
+  searched,
   unary,
   where,
 } from './elementwise.ts';
@@ -134,8 +137,20 @@ function evaluate(c: Case): Bounded[] | null {
       return [move.gather(x, y, normalizeAxis(c.args[0] as number, x.shape.length, c.op))];
     case 'takeAlongAxis':
       return [move.takeAlongAxis(x, y, normalizeAxis(c.args[0] as number, x.shape.length, c.op))];
+    case 'conv1d':
     case 'conv2d':
-      return c.args.length > 0 ? null : [acc.conv2d(x, y, 1, 0)];
+    case 'conv3d':
+    case 'convTranspose':
+    case 'convKernelGradient': {
+      const shape = (c.args.find((a) => Array.isArray(a)) ?? null) as readonly number[] | null;
+      return (options as { padding?: unknown }).padding === 'same'
+        ? null
+        : [convolved(c.op, x, y, shape, options as object)];
+    }
+    case 'searchsorted':
+      return x.dtype === y.dtype ? [searched(x, y, (options as { side?: string }).side === 'right')] : null;
+    case 'bitcast':
+      return [bitcast(x, c.args[0] as Bounded['dtype'])];
     case 'zeros':
       return null;
     default:
@@ -144,7 +159,7 @@ function evaluate(c: Case): Bounded[] | null {
 }
 
 const unaries = new Set(
-  'neg abs sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos asin acos atan sinh tanh asinh acosh atanh erf sigmoid relu floor ceil trunc round sign square logicalNot isnan isinf isfinite bitwiseNot'.split(
+  'neg abs sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan cosh asin acos atan sinh tanh asinh acosh atanh erf sigmoid relu floor ceil trunc round sign square logicalNot isnan isinf isfinite bitwiseNot'.split(
     ' ',
   ),
 );
@@ -165,6 +180,8 @@ const files = [
   'ordering',
   'indexing',
   'conv',
+  'conv-layouts',
+  'dynamic',
 ];
 
 describe("the fuzzer's evaluator agrees with NumPy", () => {

@@ -4,21 +4,25 @@
 import { type DType, dtypes, intRange, isFloat, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
-import { attentionRow, cosineRow, layerNormRow, segmentRow, sliceAtRow, splitRow } from './compound.ts';
+import { attentionRow, cosineRow, fourierRow, layerNormRow, segmentRow, sliceAtRow, splitRow } from './compound.ts';
+import { convKernelRow, convRow, convTransposeRow, windowsRow } from './convolve.ts';
 import {
   binary,
   binaryAllows,
   binaryRows,
+  bitcast,
+  bitcastsOf,
   cast,
   comparisonNames,
   floatUnary,
   logicNames,
   scalarBeside,
+  searched,
   unary,
   where,
 } from './elementwise.ts';
 import { type Move, one, pickOf, type Row } from './move.ts';
-import { convRow, einsumRow, matmulRow, outerRow, poolRow } from './products.ts';
+import { einsumRow, matmulRow, outerRow, poolRow } from './products.ts';
 import * as move from './rearrange.ts';
 import type { Bounded } from './value.ts';
 
@@ -363,6 +367,21 @@ const sortRow: Row = (x, dice) => {
   return one(which === 0 ? 'sort' : 'argsort', which === 0 ? values : positions, [axis, { descending }]);
 };
 
+const bitcastRow: Row = (x, dice) => {
+  const to = bitcastsOf(x.dtype).filter((t) => t !== x.dtype);
+  if (to.length === 0) return null;
+  const dtype = pickOf(to, dice);
+  return one('bitcast', bitcast(x, dtype), [dtype]);
+};
+
+/** Values of the graph are looked for in a sorted row that is given. */
+const searchRow: Row = (x, dice, { fresh }) => {
+  if (x.dtype === 'bool') return null;
+  const row = move.sorted(fresh(x.dtype, [dice(30)], dice(2) ? 'any' : 'whole'), 0, false).values;
+  const right = dice(2) === 1;
+  return one('searchsortedIn', searched(row, x, right), [{ side: right ? 'right' : 'left' }], [row]);
+};
+
 /** Elementwise work and movement come up more often: that is what fuses. */
 export const rows: readonly Row[] = [
   binaryRow,
@@ -407,6 +426,13 @@ export const rows: readonly Row[] = [
   sliceAtRow,
   splitRow,
   attentionRow,
+  convTransposeRow,
+  convRow,
+  convKernelRow,
+  windowsRow,
+  bitcastRow,
+  searchRow,
+  fourierRow,
 ];
 
 /** Whether a result may join the graph: not too large, and of a dtype the device has. */

@@ -1,4 +1,4 @@
-// The steps of a random graph that multiply and slide: matrix products, einsum, convolution, pooling.
+// The steps of a random graph that multiply and slide: matrix products, einsum, pooling.
 
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
@@ -105,18 +105,6 @@ function agrees(spec: Spec, operands: readonly Bounded[]): boolean {
     [...labels].every((l, i) => operands[k]!.shape[i] === 1 || operands[k]!.shape[i] === sizes.get(l)),
   );
 }
-
-export const convRow: Row = (x, dice, { fresh }) => {
-  if (x.shape.length !== 4) return null;
-  const [, c, h, w] = x.shape as readonly [number, number, number, number];
-  const padding = dice(2);
-  const fits = Math.min(h, w) + 2 * padding;
-  if (fits < 1) return null;
-  const k = 1 + dice(Math.min(fits, 3));
-  const stride = 1 + dice(2);
-  const kernel = fresh(x.dtype, [(1 + dice(4)) % 4, c, k, k], 'whole');
-  return one('conv2d', acc.conv2d(x, kernel, stride, padding), [{ stride, padding }], [kernel]);
-};
 
 export const poolRow: Row = (x, dice) => {
   if (x.shape.length === 0) return null;

@@ -29,7 +29,10 @@ describe('random graphs have', () => {
     ...'einsum matmul dot outer conv2d maxPool avgPool softmax logSoftmax gather takeAlongAxis scatter sort argsort topk'.split(
       ' ',
     ),
-    ...'layerNorm cosineSimilarity segmentSum segmentMax segmentMin sliceAt split attention'.split(' '),
+    ...'layerNorm cosineSimilarity segmentSum segmentMean segmentMax segmentMin sliceAt split attention'.split(' '),
+    ...'conv1d conv3d convTranspose convKernelGradient windows windowsAndFold bitcast searchsortedIn rfft tan cosh'.split(
+      ' ',
+    ),
     ...'diagonal trace clip where concat stack tile repeat pad roll slice flip permute reshape cast pow cumsum argmax'.split(
       ' ',
     ),
@@ -43,6 +46,9 @@ describe('random graphs have', () => {
     'dot',
     'outer',
     'conv2d',
+    'convKernelGradient',
+    'windows',
+    'searchsortedIn',
     'maxPool',
     'avgPool',
     'sum',

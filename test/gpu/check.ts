@@ -120,7 +120,11 @@ export function runKernelCase(device: Device, c: Case, seed: number): string | u
   return complaint;
 }
 
-export function runRoutineCase(device: Device, c: RoutineCase, seed: number): string | undefined {
+/** The bytes of every buffer, and what the reference makes of them. */
+export function routineData(
+  c: RoutineCase,
+  seed: number,
+): { bytes: readonly Uint8Array[]; wanted: readonly Uint8Array[] } {
   const inputCount = c.buffers.length - c.outputs;
   const bytes = c.buffers.map((p, i) =>
     i < inputCount
@@ -137,17 +141,23 @@ export function runRoutineCase(device: Device, c: RoutineCase, seed: number): st
     else runRoutine(c.routine, views, c.scalars ?? [], scratch);
     return bytes.slice(inputCount);
   });
+  return { bytes: bytes.slice(0, inputCount), wanted };
+}
+
+export function runRoutineCase(device: Device, c: RoutineCase, seed: number): string | undefined {
+  const { bytes, wanted } = routineData(c, seed);
   const program = device.prepare(c.routine);
-  const buffers = bytes.map((b, i) => {
+  const buffers = [...bytes, ...wanted].map((b, i) => {
     const made = device.allocate(b.length);
-    device.write(made, i < inputCount ? b : new Uint8Array(b.length).fill(poison));
+    device.write(made, i < bytes.length ? b : new Uint8Array(b.length).fill(poison));
     return made;
   });
   device.launch(program, buffers, c.scalars ?? []);
   let complaint: string | undefined;
-  for (let i = inputCount; i < buffers.length; i++) {
-    complaint ??= difference(c.buffers[i]!.type, device.readSync!(buffers[i]!), wanted[i - inputCount]!, c.tolerance);
-  }
+  wanted.forEach((want, i) => {
+    const at = bytes.length + i;
+    complaint ??= difference(c.buffers[at]!.type, device.readSync!(buffers[at]!), want, c.tolerance);
+  });
   for (const b of buffers) device.release(b);
   return complaint;
 }

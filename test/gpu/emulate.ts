@@ -71,12 +71,18 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'setp.gt.or.u32': (x, y, z) => Number(x > y) | z,
   'add.s32': (x, y) => (x + y) | 0,
   'sub.s32': (x, y) => (x - y) | 0,
+  'min.s32': (x, y) => Math.min(x, y),
   'mul.lo.s32': (x, y) => Math.imul(x, y),
   'mad.lo.s32': (x, y, z) => (Math.imul(x, y) + z) | 0,
   'mad.wide.s32': (x, y, z) => x * y + z,
   'setp.lt.s32': (x, y) => Number(x < y),
   'setp.le.s32': (x, y) => Number(x <= y),
   'setp.ge.s32': (x, y) => Number(x >= y),
+  'setp.gt.s32': (x, y) => Number(x > y),
+  'setp.ne.s32': (x, y) => Number(x !== y),
+  'setp.lt.f32': (x, y) => Number(x < y),
+  'setp.eq.f32': (x, y) => Number(x === y),
+  'setp.eq.or.f32': (x, y, z) => Number(x === y) | z,
   'setp.ne.u32': (x, y) => Number(x !== y),
   'setp.ge.u32': (x, y) => Number(x >= y),
   'selp.f32': (x, y, z) => (z ? x : y),
@@ -92,6 +98,11 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'add.rn.f32': (x, y) => Math.fround(x + y),
   'sub.rn.f32': (x, y) => Math.fround(x - y),
   'mul.rn.f32': (x, y) => Math.fround(x * y),
+  'mul.rn.ftz.f32': (x, y) => Math.fround(x * y),
+  'neg.f32': (x) => -x,
+  'max.NaN.f32': (x, y) => Math.max(x, y),
+  'sqrt.rn.f32': (x) => Math.fround(Math.sqrt(x)),
+  'rsqrt.approx.ftz.f32': (x) => Math.fround(1 / Math.sqrt(x)),
   'cvt.rn.f32.u32': (x) => Math.fround(x),
 };
 
@@ -109,11 +120,12 @@ export function emulate(
   buffers: readonly EmulatedBuffer[],
   land: CopiesLand,
   random: Random,
+  scalars: readonly number[] = [],
 ): void {
   for (const launch of recipe.launches) {
     const start = recipe.ptx.indexOf(`.entry ${launch.entry}(`);
     const entry = recipe.ptx.slice(start, recipe.ptx.indexOf('\n}', start)).split('\n');
-    const program = decode(entry, launch, buffers, land);
+    const program = decode(entry, launch, buffers, land, scalars);
     const [width, height, depth] = launch.grid;
     for (let z = 0; z < depth; z++) {
       for (let y = 0; y < height; y++) {
@@ -164,6 +176,7 @@ function decode(
   launch: LaunchRecipe,
   buffers: readonly EmulatedBuffer[],
   land: CopiesLand,
+  scalars: readonly number[],
 ): { readonly code: readonly Act[]; readonly registers: number; readonly sharedBytes: number } {
   const symbols = new Map<string, number>([['dyn', 0]]);
   let sharedBytes = launch.shared;
@@ -250,6 +263,15 @@ function decode(
         return undefined;
       };
     },
+    'ld.param.f32': ([to, from]) => {
+      const [at, n] = [address(from!), register(to!)];
+      return (t) => {
+        const argument = launch.args[at(t) / 8];
+        if (argument?.kind !== 'scalar') throw new Error(`${argument ? `a ${argument.kind}` : 'nothing'} at ${at(t)}`);
+        t.registers[n] = Math.fround(scalars[argument.index]!);
+        return undefined;
+      };
+    },
     'cp.async.cg.shared.global': ([to, from, , bytes = '16']) => {
       const [target, source, size] = [address(to!), address(from!), read(bytes)];
       return (t) => {
@@ -319,7 +341,9 @@ function decode(
     const [, not, predicate, op, rest = ''] = /^(?:@(!?)(%p\d+) )?(\S+)(?: (.*))?$/.exec(line)!;
     const args = rest.match(/\{[^}]*\}|[^,\s]+/g) ?? [];
     const act = ((): Act => {
-      const compute = arithmetic[op!];
+      // Floats keep their value on the way through registers of bits.
+      const bits = op === 'mov.b32' && args.some((a) => a.startsWith('%f'));
+      const compute = arithmetic[bits ? 'mov.f32' : op!];
       if (compute) {
         const to = register(args[0]!);
         const [x, y = x!, z = x!] = args.slice(1).map(read);

@@ -16,6 +16,7 @@ import { Report, runKernelCase, runRoutineCase } from './check.ts';
 import { allKernelCases } from './corpus.ts';
 import { fastMathTests } from './fast-math.ts';
 import { poolTests } from './pool-tests.ts';
+import { rootTests } from './roots.ts';
 import { epilogueCases, matmul, matmulCases, type RoutineCase, routineCases } from './routines.ts';
 import { decomposed, rowsCases } from './rows.ts';
 import { runtimeTests } from './runtime-tests.ts';
@@ -114,6 +115,7 @@ if (wants('epilogues')) {
   await checkRoutines('epilogues, code for Ampere', ampere, epilogueCases());
 }
 if (wants('fast') && part === 0) await fastMathTests(await open({ fastMath: true }), device, report);
+if (wants('fast') && part === 0) await rootTests(device, report);
 if (wants('pool') && part === 0) await poolTests(device, report);
 if (wants('runtime') && part === 0) await runtimeTests(device, report);
 if (wants('values') && part === 0) await valueTests(report);

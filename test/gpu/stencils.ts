@@ -1,4 +1,5 @@
-// Stencil kernels by hand: the sum of the 27 cells around on a periodic grid, and a difference, of each channel or summed over channels.
+// Kernels by hand: the sum of the 27 cells around on a periodic grid, and a difference, of each channel or summed over channels; and rows
+// that are summed several times over.
 
 import type { Expr } from '../../src/kernel/expr.ts';
 import type { Kernel } from '../../src/kernel/kernel.ts';
@@ -33,5 +34,17 @@ export function stencil(space: readonly number[], reduced: readonly number[], na
   const around = sum(sides.map((l) => sum(sides.map((j) => sum(sides.map((i) => at(i, j, l)))))));
   const slope = k.op('sub', at(0, 0, 1), at(0, 0, -1));
   for (const value of [around, slope]) k.output(reduced.length > 0 ? k.reduce('sum', value) : value);
+  return k.done(name);
+}
+
+/** Rows of an array, and sums of each: of its values, of their squares, of these times the value, and so on. */
+export function manySums(space: readonly number[], columns: number, sums: number, name = 'sums'): Kernel {
+  const k = new KernelBuilder(space, [columns]);
+  const x = k.whole('f32');
+  let value = x;
+  for (let i = 0; i < sums; i++) {
+    k.output(k.reduce(i === 1 ? 'max' : 'sum', value));
+    value = k.op('mul', value, x);
+  }
   return k.done(name);
 }

@@ -32,6 +32,32 @@ it('tells a mistake in a call as JSON where JSON was asked for', () => {
   expect(JSON.parse(gpuforge('stats', '--json', '--device', 'gpu').stdout).error.code).toBe('USAGE');
 });
 
+it('tells a failure as JSON where JSON was asked for, whatever the command', () => {
+  const fails = [
+    { args: ['profile', 'show', 'no-such-file'], code: 'NO_FILE' },
+    { args: ['lattice', 'path', 'a', '5'], code: 'BAD_NUMBER' },
+    { args: ['field', 'bench', '--cycles', 'many'], code: 'BAD_NUMBER' },
+    { args: ['stats', '--watch', 'often'], code: 'BAD_NUMBER' },
+    { args: ['jobs', 'show'], code: 'NO_ID' },
+    { args: ['explain'], code: 'FORGE_NO_TEXT' },
+  ];
+  for (const { args, code } of fails) {
+    const { status, stdout, stderr } = gpuforge(...args, '--json');
+    expect({ args, status, stderr }).toEqual({ args, status: 2, stderr: '' });
+    const { error } = JSON.parse(stdout) as { error: { code: string; message: string; fix: string } };
+    expect(error.code).toMatch(code);
+    expect(error.message).not.toContain(error.fix);
+    expect(error.fix.length).toBeGreaterThan(5);
+  }
+});
+
+it('says which help to read', () => {
+  expect(gpuforge('resolve', '--nothing').stderr).toContain('(gpuforge resolve --help shows how it is called)');
+  expect(gpuforge('lattice', 'path').stderr).toContain('(gpuforge lattice path --help shows how it is called)');
+  expect(gpuforge('jobs', 'lst').stderr).toMatch(/Allowed choices are list, show, cancel, retry, remove/);
+  expect(gpuforge('explain-route', 'matmul', '10').stderr).toMatch(/Allowed choices are matrix_multiply/);
+});
+
 it('completes the values of options', () => {
   const { stdout } = gpuforge('completion', 'bash');
   expect(stdout).toContain('"tour|--device") words="cuda webgpu cpu"');

@@ -3,6 +3,7 @@
 import { byteSize, type DType, dtypeInfo } from '../../src/base/dtype.ts';
 import { bf16ToNumber, f16ToNumber, numberToBf16, numberToF16 } from '../../src/base/half.ts';
 import { sizeOf } from '../../src/base/shape.ts';
+import { reach } from '../../src/devices/cpu/render/addresses.ts';
 import { argsLayout, type WasmKernel } from '../../src/devices/cpu/render/module.ts';
 import { renderKernel } from '../../src/devices/cpu/render/render.ts';
 import { type Elements, interpret } from '../../src/devices/reference/interpret.ts';
@@ -81,7 +82,8 @@ export class Run {
     this.wasm = renderKernel(this.kernel, { shared, ...(streamedBytes === undefined ? {} : { streamedBytes }) });
     const n = sizeOf(this.kernel.space);
     const layout = argsLayout(this.kernel);
-    let at = align(layout.bytes + 1024);
+    // As far from the beginning as the device's buffers are.
+    let at = align(reach + layout.bytes);
     const place = (bytes: number): number => {
       const here = at;
       at = align(at + Math.max(bytes, 1));

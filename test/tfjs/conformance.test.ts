@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleTfjs } from '../../scripts/bundle-tfjs.mjs';
-import { kernelNames } from '../../src/tfjs/dispatch.ts';
+import { kernelNames } from '../../src/tfjs/evaluate.ts';
 import { hostKernels } from '../../src/tfjs/routed.ts';
 import { type BuiltChild, buildChild } from '../recovery/child.ts';
 import { noWebGpu } from '../support/webgpu.ts';

@@ -1,11 +1,13 @@
 // The device checks on Dawn in Node with SwiftShader, or on whatever adapter VK_ICD_FILENAMES names.
 
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Device } from '../../src/devices/device.ts';
+import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { all } from '../support/extent.ts';
 import { needsWebGpu, noWebGpu } from '../support/webgpu.ts';
-import { allChecks, checksToRun } from './checks/index.ts';
+import { allChecks, checksToRun, gpuChecks } from './checks/index.ts';
+import { attentionVariants } from './variants.ts';
 
 let device: Device;
 
@@ -41,9 +43,17 @@ describe('with the plans for GPUs', () => {
   afterAll(async () => {
     await gpu?.close();
   });
+  it.runIf(all)('every cut of attention gives the same', { timeout: 240_000 }, async () => {
+    const { traits } = gpu as WebGpuDevice;
+    const names: string[] = [];
+    await attentionVariants(gpu as WebGpuDevice, traits, false, (name) => names.push(name));
+    expect(names.length).toBeGreaterThan(3);
+  });
+
   // Those that show whether threads are joined right; the rest runs on GPU hosts (host.ts).
   const joined = ['sum of f32', 'argmax of f32', 'max of i32', 'long f32 sums'];
-  for (const c of allChecks.reductions!.filter(({ name }) => joined.some((j) => name.startsWith(j)))) {
+  const reductions = allChecks.reductions!.filter(({ name }) => joined.some((j) => name.startsWith(j)));
+  for (const c of [...reductions, ...gpuChecks(all)]) {
     it(c.name, async (context) => {
       if (!gpu.caps.dtypes.has(c.needs)) context.skip(`this adapter has no ${c.needs}`);
       await c.run(gpu);

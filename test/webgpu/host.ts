@@ -1,7 +1,8 @@
 // The device on the adapter of this machine: a program, for GPU hosts without a test runner.
 //
 //   node webgpu.mjs                       all checks, the error of every function, the figures
-//     --only checks,accuracy,figures,variants   some of them; variants (shaders and tiles side by side) only on request
+//     --only checks,accuracy,figures,variants,attention   some of them; variants (shaders and tiles side by side) and attention
+//                                         (its tiles alone) only on request
 //     --groups elementwise,functions      some groups of checks
 //     --f16                               asks Dawn for f16 on NVIDIA, where it is off unless asked for
 //     --plans gpu|software                the other plans
@@ -10,9 +11,9 @@
 import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
 import { openWebGpuDevices } from '../../src/devices/webgpu/open.ts';
 import { measureAccuracy } from './accuracy.ts';
-import { allChecks } from './checks/index.ts';
+import { allChecks, gpuChecks } from './checks/index.ts';
 import { figures } from './figures.ts';
-import { variants } from './variants.ts';
+import { attentionVariants, variants } from './variants.ts';
 
 const args = process.argv.slice(2);
 const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
@@ -37,11 +38,15 @@ console.log(
   `max buffers ${device.caps.maxBuffers}`,
 );
 const count = { passed: 0, failed: 0, skipped: 0 };
-const groups = option('--groups')?.split(',') ?? Object.keys(allChecks);
+const checks: Readonly<Record<string, typeof allChecks.routines>> = {
+  ...allChecks,
+  ...(device.caps.rows ? { 'on-chip': gpuChecks(scale === 'full') } : {}),
+};
+const groups = option('--groups')?.split(',') ?? Object.keys(checks);
 if (only.includes('checks')) {
   for (const group of groups) {
     const start = performance.now();
-    for (const c of allChecks[group]!) {
+    for (const c of checks[group]!) {
       if (!device.caps.dtypes.has(c.needs)) {
         count.skipped++;
         continue;
@@ -71,6 +76,9 @@ const line = (name: string, f: { median: number; best: number }, unit: string): 
   console.log(`${name.padEnd(64)} ${f.median.toFixed(2).padStart(10)} ${unit}  (best ${f.best.toFixed(2)})`);
 if (only.includes('figures')) await figures(device, scale, (f) => line(f.name, f, f.unit));
 if (only.includes('variants')) await variants(device, device.traits, scale, (name, us) => line(name, us, 'µs'));
+if (only.includes('attention')) {
+  await attentionVariants(device, device.traits, scale === 'full', (name, us) => line(name, us, 'µs'));
+}
 await device.close();
 console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 ? 1 : 0;

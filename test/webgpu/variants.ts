@@ -4,11 +4,21 @@
 // been kept busy long enough to leave its idle clocks.
 
 import type { WebGpuDevice } from '../../src/devices/webgpu/device.ts';
+import { renderAttention } from '../../src/devices/webgpu/on-chip/attention.ts';
+import {
+  attentionChoices,
+  attentionTiles,
+  fitsChip,
+  keysOf,
+  queriesOf,
+} from '../../src/devices/webgpu/on-chip/attention-tiles.ts';
 import type { Pass, Traits } from '../../src/devices/webgpu/plan.ts';
 import { render } from '../../src/devices/webgpu/render.ts';
 import { type Tiles, tilesFor } from '../../src/devices/webgpu/routines/matmul-config.ts';
 import { renderTiles } from '../../src/devices/webgpu/routines/matmul-tiles.ts';
 import { decompose } from '../../src/kernel/decompose/index.ts';
+import type { Attention } from '../../src/kernel/kernel.ts';
+import { attention } from '../gpu/attention.ts';
 import { matmulOf } from './checks/routines.ts';
 import { chainKernel, fieldKernel } from './figures.ts';
 
@@ -66,6 +76,20 @@ class Runner {
     return { median: times[times.length >> 1]!, best: times[0]! };
   }
 
+  /** What lies in a buffer. */
+  async floats(index: number): Promise<Float32Array> {
+    const from = this.#buffers[index]!;
+    const [mapRead, copyTo] = [0x1, 0x8];
+    const staging = this.#gpu.createBuffer({ size: from.size, usage: mapRead | copyTo });
+    const encoder = this.#gpu.createCommandEncoder();
+    encoder.copyBufferToBuffer(from, 0, staging, 0, from.size);
+    this.#gpu.queue.submit([encoder.finish()]);
+    await staging.mapAsync(1);
+    const made = new Float32Array(staging.getMappedRange().slice(0));
+    staging.destroy();
+    return made;
+  }
+
   close(): void {
     for (const b of [...this.#buffers, this.#scalars, this.#veil]) b.destroy();
   }
@@ -120,6 +144,7 @@ export async function variants(
     report(`${name}, warm, ${division} division`, await runner.time(flipped.passes[0]!, count, batches, warm));
     runner.close();
   }
+  await attentionVariants(device, traits, full, report);
   for (const n of full ? [256, 512, 1024, 2048, 4096] : [64]) {
     const work = matmulOf('f32', n, n, n);
     const chosen = tilesFor(work, traits);
@@ -136,4 +161,30 @@ export async function variants(
     }
     runner.close();
   }
+}
+
+/** Attention of 128 heads of 1024 × 64, with every cut that the adapter has room for; all have to agree. */
+export async function attentionVariants(
+  device: WebGpuDevice,
+  traits: Traits,
+  full: boolean,
+  report: (name: string, us: { median: number; best: number }) => void,
+): Promise<void> {
+  const [batch, length, depth] = full ? [128, 1024, 64] : [2, 64, 32];
+  const elements = batch * length * depth;
+  const { routine } = attention('f32', [batch, length, length, depth, depth], 'plain');
+  const chosen = attentionTiles({ depth, width: depth }, traits);
+  const runner = new Runner(device.gpu, [elements * 4, elements * 4, elements * 4, elements * 4]);
+  let wanted: Float32Array | undefined;
+  for (const t of attentionChoices.filter((c) => fitsChip({ depth, width: depth }, c, traits))) {
+    const [pass] = renderAttention(routine as Attention, traits, t).passes;
+    const name = `${t.threads} threads, ${queriesOf(t)} queries, ${keysOf(t)} keys`;
+    const us = await runner.time(pass!, full ? 5 : 1, full ? 5 : 1, full ? 60 : 0);
+    const got = await runner.floats(3);
+    wanted ??= got;
+    const far = got.findIndex((v, i) => !(Math.abs(v - wanted![i]!) <= 2e-5));
+    if (far >= 0) throw new Error(`${name}: element ${far} is ${got[far]} instead of ${wanted[far]}`);
+    report(`attention ${batch}x${length}x${depth}, ${name}${t === chosen ? '  <- chosen' : ''}`, us);
+  }
+  runner.close();
 }

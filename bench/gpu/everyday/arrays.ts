@@ -3,9 +3,18 @@
 import type { Tensor } from '../../../src/index.ts';
 import { type Bench, first, near, random } from './measure.ts';
 
+/** Programs that share 64M numbers. */
+const large = [
+  'variance over the middle axis, 64x1024x1024',
+  'transpose + 1 of 8192² f32',
+  'cumulative sum of 64M f32',
+];
+
 export async function arrays(bench: Bench): Promise<void> {
   const { rt } = bench;
-  {
+  if (
+    bench.wants('softmax over rows of 4096² f32', 'topk 100 of each row of 4096²', 'topk 5 of each row of 65536 x 256')
+  ) {
     const host = random(4096 * 4096);
     const x = rt.tensor(host, [4096, 4096]);
     await bench.measure({
@@ -42,7 +51,7 @@ export async function arrays(bench: Bench): Promise<void> {
     });
     for (const t of [x, short]) t.dispose();
   }
-  {
+  if (bench.wants('layer norm 8192 x 1024 f32')) {
     const host = random(8192 * 1024);
     const x = rt.tensor(host, [8192, 1024]);
     const [scale, shift] = [rt.tensor(random(1024)), rt.tensor(random(1024))];
@@ -68,11 +77,11 @@ export async function arrays(bench: Bench): Promise<void> {
     });
     for (const t of [x, scale, shift]) t.dispose();
   }
-  {
+  if (bench.wants(...large)) {
     const host = random(64 << 20);
     const x = rt.tensor(host, [64, 1024, 1024]);
     await bench.measure({
-      name: 'variance over the middle axis, 64x1024x1024',
+      name: large[0]!,
       run: () => x.variance({ axis: 1 }),
       calls: 10,
       check: async () => {
@@ -85,7 +94,7 @@ export async function arrays(bench: Bench): Promise<void> {
     x.dispose();
     const turned = rt.tensor(host, [8192, 8192]);
     await bench.measure({
-      name: 'transpose + 1 of 8192² f32',
+      name: large[1]!,
       run: () => turned.transpose().add(1),
       calls: 10,
       check: async () => {
@@ -96,7 +105,7 @@ export async function arrays(bench: Bench): Promise<void> {
     turned.dispose();
     const long = rt.tensor(host, [64 << 20]);
     await bench.measure({
-      name: 'cumulative sum of 64M f32',
+      name: large[2]!,
       run: () => long.cumsum(0),
       calls: 10,
       check: async () => {
@@ -110,7 +119,7 @@ export async function arrays(bench: Bench): Promise<void> {
     });
     long.dispose();
   }
-  {
+  if (bench.wants('sort of 16M f32')) {
     const host = random(16 << 20);
     const x = rt.tensor(host, [16 << 20]);
     await bench.measure({

@@ -5,7 +5,9 @@ import { type Bench, first, near, random } from './measure.ts';
 
 export async function attention(bench: Bench): Promise<void> {
   const { rt } = bench;
-  for (const dtype of ['bf16', 'f32'] as const) {
+  const narrow = bench.has('bf16') ? 'bf16' : 'f16';
+  for (const dtype of [narrow, 'f32'] as const) {
+    if (!bench.has(dtype) || !bench.wants(`causal attention 128x1024x64 ${dtype}`)) continue;
     const [q, k, v] = [0, 1, 2].map(() => rt.tensor(random(128 * 1024 * 64), [128, 1024, 64]).cast(dtype));
     await rt.flush(q!, k!, v!);
     const attend = (): Tensor =>

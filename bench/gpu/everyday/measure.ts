@@ -2,7 +2,7 @@
 //
 // The median over rounds, per call, in µs. A wrong value ends the run.
 
-import type { Runtime, Tensor } from '../../../src/index.ts';
+import type { DType, Runtime, Tensor } from '../../../src/index.ts';
 
 export interface Measured {
   readonly name: string;
@@ -44,6 +44,11 @@ export class Bench {
   wants(...names: readonly string[]): boolean {
     const { only } = this.#options;
     return !only || names.some((name) => only.some((text) => name.includes(text)));
+  }
+
+  /** Whether the device computes with a type. */
+  has(dtype: DType): boolean {
+    return this.rt.device(this.rt.devices().find((d) => d.open)!.id).caps.dtypes.has(dtype);
   }
 
   async measure({ name, run, calls, check }: Program): Promise<void> {

@@ -4,9 +4,11 @@
 // (keys.ts), so that what counts is one atomic step. Whoever waits is told by a message, and looks every two seconds all the same.
 
 import { createHash } from 'node:crypto';
+import { checkMethods } from '../../base/signatures.ts';
 import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
+import { batchKinds, transportSignatures } from '../signatures.ts';
 import {
   type Capability,
   type ChunkDescriptor,
@@ -59,8 +61,19 @@ export interface Queue {
 /** As `chunkIdOf`, at once: ten thousand promises of hashes take longer than the hashes. */
 const chunkId = (chunk: ChunkDescriptor): string => createHash('sha256').update(chunkText(chunk)).digest('hex');
 
-/** Chunks that are added with one call. */
-const bulk = 500;
+/** Chunks that are added with one call: Redis does nothing else meanwhile. */
+const bulk = 200;
+/** Bulks under way at once: Redis need not wait for the next one. */
+const mostAdding = 2;
+
+/** A job whose chunks are being added. */
+interface Submitted {
+  readonly id: string;
+  readonly needs: Capability;
+  readonly attempts: number;
+  /** It was submitted before. */
+  readonly known: boolean;
+}
 
 export async function redisTransport(url: string, options: RedisOptions = {}): Promise<Transport> {
   const address = checkRedisUrl(url);
@@ -115,19 +128,26 @@ class RedisTransport implements Transport {
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
     await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
     const handle = new RedisJob(this.#queue, id, needs);
+    const add = (list: readonly ChunkDescriptor[], submitted: number): Promise<boolean> =>
+      this.#add({ id, needs, attempts, known }, list, submitted);
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
+    /** Bulks that Redis takes while the next one is put together; false if nobody wants more. */
+    const adding: Promise<boolean>[] = [];
     try {
       for await (const input of chunks) {
         this.#check('submit');
         batch.push(describe(checked, index++, input));
         if (batch.length < bulk) continue;
-        await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
         // A source that never ends is left when nobody wants its chunks any more.
-        if ((await redis.hget(keys.job(id), 'cancelled')) !== null) return handle;
-        await redis.hset(keys.job(id), 'submitted', index);
+        if (adding.length === mostAdding && !(await adding.shift())) return handle;
+        const added = add(batch, index);
+        // Heard where it is awaited; the source may take its time until then.
+        added.catch(() => {});
+        adding.push(added);
         batch = [];
       }
-      await this.#add(needs, attempts, known ? await this.#undone(id, batch) : batch);
+      if ((await Promise.all(adding)).includes(false)) return handle;
+      await add(batch, index);
     } catch (error) {
       // Half a job would never end.
       await handle.cancel();
@@ -146,19 +166,33 @@ class RedisTransport implements Transport {
     return chunks.filter((_, i) => results[i] === null);
   }
 
-  async #add(needs: Capability, attempts: number, chunks: readonly ChunkDescriptor[]): Promise<void> {
-    if (chunks.length === 0) return;
+  /** Adds chunks and notes how many there are now; whether more are wanted. */
+  async #add(job: Submitted, all: readonly ChunkDescriptor[], submitted: number): Promise<boolean> {
+    const { id, needs, attempts } = job;
+    const { redis, keys } = this.#queue;
+    const chunks = job.known ? await this.#undone(id, all) : all;
     const bull = this.#bull(needs);
     while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
     this.#check('submit');
-    await bull.addBulk(
-      chunks.map((data) => ({
-        name: data.op,
-        data,
-        // The same chunk twice is one job of BullMQ.
-        opts: { jobId: chunkId(data), attempts, backoff: { type: 'exponential', delay: 100 }, removeOnComplete: true },
-      })),
-    );
+    if (chunks.length > 0)
+      await bull.addBulk(
+        chunks.map((data) => ({
+          name: data.op,
+          data,
+          // The same chunk twice is one job of BullMQ.
+          opts: {
+            jobId: chunkId(data),
+            attempts,
+            backoff: { type: 'exponential', delay: 100 },
+            removeOnComplete: true,
+          },
+        })),
+      );
+    const [cancelled] = await Promise.all([
+      redis.hget(keys.job(id), 'cancelled'),
+      redis.hset(keys.job(id), 'submitted', submitted),
+    ]);
+    return cancelled === null;
   }
 
   async worker(handler: ChunkHandler, caps: WorkerCaps, options: WorkerOptions = {}): Promise<WorkerHandle> {
@@ -208,3 +242,5 @@ class RedisTransport implements Transport {
     return bull;
   }
 }
+
+checkMethods(RedisTransport.prototype, transportSignatures, batchKinds);

@@ -25,6 +25,7 @@ export async function loadPackages(): Promise<Packages> {
         });
         // Without a listener an error of the connection would end the process; it connects again by itself.
         redis.on('error', () => {});
+        redis.on('connect', () => together(redis.stream));
         return redis;
       },
     };
@@ -34,6 +35,24 @@ export async function loadPackages(): Promise<Packages> {
       { cause },
     );
   }
+}
+
+/** Commands that are given at the same time go with one call to the system, instead of one for each. */
+function together(stream: Redis['stream']): void {
+  const write = stream.write;
+  let waiting = false;
+  const flush = (): void => {
+    waiting = false;
+    stream.uncork();
+  };
+  stream.write = function (this: typeof stream, ...args: readonly unknown[]): boolean {
+    if (!waiting) {
+      waiting = true;
+      stream.cork();
+      process.nextTick(flush);
+    }
+    return Reflect.apply(write, stream, args) as boolean;
+  } as typeof write;
 }
 
 /** How long a Redis may take to answer when the queue is opened. Later on it may be away for as long as it likes. */

@@ -1,6 +1,8 @@
 // A job in Redis, seen from whoever submitted it or asks for it.
 
+import { checkMethods } from '../../base/signatures.ts';
 import { aborted, badArgument } from '../failures.ts';
+import { batchKinds, jobSignatures } from '../signatures.ts';
 import type {
   Capability,
   ChunkDescriptor,
@@ -170,3 +172,5 @@ export class RedisJob implements JobHandle {
     }
   }
 }
+
+checkMethods(RedisJob.prototype, jobSignatures, batchKinds);

@@ -1,11 +1,14 @@
 // A worker on Redis: takes chunks of the queues it can serve, runs them, and commits each result once.
 //
 // The lock of a chunk is renewed by BullMQ as long as this process's event loop turns, every third of the lock's time or sooner: what
-// computes belongs into another process (executor.ts). A helper of a slower kind takes from a faster kind's queue only while
-// that has too much to do. A worker with nothing to do may start a chunk of another one a second time, if its job asks for that.
+// computes belongs into another process (executor.ts). Short chunks are fetched ahead (ahead.ts). A helper of a slower kind takes from
+// a faster kind's queue only while that has too much to do. A worker with nothing to do may start a chunk of another one a second
+// time, if its job asks for that.
 
+import { checkMethods } from '../../base/signatures.ts';
 import { serves } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
+import { batchKinds, workerSignatures } from '../signatures.ts';
 import { straggleMs } from '../stragglers.ts';
 import {
   type Capability,
@@ -17,6 +20,7 @@ import {
   type WorkerHandle,
   type WorkerStats,
 } from '../transport.ts';
+import { Ahead } from './ahead.ts';
 import type { Queue } from './bullmq.ts';
 import type { Redis } from './connect.ts';
 import { queueOf } from './keys.ts';
@@ -56,6 +60,7 @@ export class RedisWorker implements WorkerHandle {
   readonly #caps: WorkerCaps;
   readonly #concurrency: number;
   readonly #bulls = new Map<Capability, BullWorker>();
+  readonly #aheads: Ahead[] = [];
   readonly #connections: Redis[] = [];
   readonly #stop = new AbortController();
   /** Jobs that were looked up. */
@@ -88,6 +93,7 @@ export class RedisWorker implements WorkerHandle {
     this.#timer = null;
     this.#stop.abort();
     for (const { stop } of this.#running) stop.abort();
+    for (const ahead of this.#aheads) ahead.close();
     // A handler may never end: without its connection the lock runs out, and its chunk goes to another worker.
     await endsWithin(closeMs, Promise.all([...this.#bulls.values()].map((b) => b.close())));
     // BullMQ leaves connections open that it was given.
@@ -189,7 +195,11 @@ export class RedisWorker implements WorkerHandle {
     const { packages, prefix, lockMs, checkMs } = this.#queue;
     const connection = this.#queue.connect();
     this.#connections.push(connection);
-    const bull = new packages.bullmq.Worker(queueOf(needs), (job) => this.#run(job), {
+    const ahead = new Ahead(this.#concurrency, (chunks) => {
+      bull.concurrency = chunks;
+    });
+    this.#aheads.push(ahead);
+    const bull = new packages.bullmq.Worker(queueOf(needs), (job, token) => this.#enter(job, token, ahead), {
       connection,
       prefix: `${prefix}:bull`,
       concurrency: this.#concurrency,
@@ -203,7 +213,23 @@ export class RedisWorker implements WorkerHandle {
     this.#bulls.set(needs, bull);
   }
 
-  async #run(job: BullJob): Promise<void> {
+  /** Runs a chunk when it is its turn. One that was fetched ahead for nothing goes back, as if nobody had taken it. */
+  async #enter(job: BullJob, token: string | undefined, ahead: Ahead): Promise<void> {
+    if (await ahead.enter()) {
+      let left = false;
+      const leave = (ms: number): void => {
+        if (!left) ahead.left(ms);
+        left = true;
+      };
+      const start = performance.now();
+      return this.#run(job, leave).finally(() => leave(performance.now() - start));
+    }
+    await job.moveToWait(token);
+    throw new this.#queue.packages.bullmq.WaitingError();
+  }
+
+  /** `ended`: told how long the handler took, as soon as it has ended: what follows is for others. */
+  async #run(job: BullJob, ended: (ms: number) => void): Promise<void> {
     const chunk = job.data as ChunkDescriptor;
     const { redis, keys, steps } = this.#queue;
     // What is known of a cancelled job may be old: it may have been removed, and submitted anew.
@@ -213,7 +239,7 @@ export class RedisWorker implements WorkerHandle {
     const repeated = job.attemptsStarted > 1 || job.stalledCounter > 0;
     if (repeated && (await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) return;
     try {
-      await this.#attempt(chunk, job.id!, attempt);
+      await this.#attempt(chunk, job.id!, attempt, ended);
     } catch (error) {
       // It was told to stop, since it was done elsewhere.
       if ((await redis.hexists(keys.results(chunk.jobId), `${chunk.index}`)) === 1) {
@@ -234,7 +260,12 @@ export class RedisWorker implements WorkerHandle {
   }
 
   /** Runs a chunk and commits its result. */
-  async #attempt(chunk: ChunkDescriptor, chunkId: string, attempt: number): Promise<void> {
+  async #attempt(
+    chunk: ChunkDescriptor,
+    chunkId: string,
+    attempt: number,
+    ended: (ms: number) => void = () => {},
+  ): Promise<void> {
     const alone = (await this.#job(chunk.jobId)).stragglers === null;
     // A signal of its own costs as much as the rest: only chunks that may be done elsewhere have one.
     const run = { chunk, stop: alone ? this.#stop : new AbortController() };
@@ -242,8 +273,9 @@ export class RedisWorker implements WorkerHandle {
     const start = performance.now();
     try {
       const result = await this.#handler(chunk, { chunkId, attempt, signal: run.stop.signal });
-      const ms = alone ? null : performance.now() - start;
-      if (await this.#queue.steps.commit(chunk, result, ms)) this.#stats.done++;
+      const ms = performance.now() - start;
+      ended(ms);
+      if (await this.#queue.steps.commit(chunk, result, alone ? null : ms)) this.#stats.done++;
       else this.#stats.duplicates++;
     } finally {
       this.#running.delete(run);
@@ -264,6 +296,8 @@ export class RedisWorker implements WorkerHandle {
     return job;
   }
 }
+
+checkMethods(RedisWorker.prototype, workerSignatures, batchKinds);
 
 const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers'] as const;
 

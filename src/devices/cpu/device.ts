@@ -129,6 +129,7 @@ class Cpu implements CpuDevice {
       native: cpuNative,
       routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
       matmulEpilogue: false,
+      valueSorts: true,
       maxBuffers,
       maxBufferBytes: memory.heap.capacity,
       syncRead: true,

@@ -18,8 +18,9 @@ import { compileTiny, type TinyKernel, tinyWork } from './tiny/compile.ts';
 
 /** Launches after which an interpreted kernel of some size is worth compiling. */
 const hotLaunches = 32;
-/** Loop iterations below which WebAssembly cannot win: a launch of it costs as much. */
+/** Loop iterations below which WebAssembly cannot win: a launch of it costs as much. Starting a loop costs as much as some of its turns. */
 const smallWork = 512;
+const loopStart = 16;
 
 interface Compiled {
   readonly wasm: WasmKernel;
@@ -42,6 +43,8 @@ export class KernelProgram implements CpuProgram {
   readonly #inputs: number;
   readonly #nanoseconds: number;
   #launches = 0;
+  /** Interpreted, but worth compiling if it is launched often. */
+  #worthCode = false;
 
   /** `tinyElements`: the most loop iterations that are interpreted. */
   constructor(kernel: Kernel, engine: WasmEngine, tinyElements: number) {
@@ -65,8 +68,11 @@ export class KernelProgram implements CpuProgram {
         where: kernel.name,
       });
     }
-    if (tinyWork(kernel) <= tinyElements) this.#tiny = compileTiny(kernel);
-    else this.#compile();
+    if (tinyWork(kernel) <= tinyElements) {
+      this.#tiny = compileTiny(kernel);
+      const { work, loops, exact } = this.#tiny;
+      this.#worthCode = exact && work + loops * loopStart > smallWork;
+    } else this.#compile();
   }
 
   get source(): string {
@@ -83,7 +89,7 @@ export class KernelProgram implements CpuProgram {
     if (!tiny) this.#launch(buffers, scalars);
     else {
       tiny.run(buffers, scalars, this.#engine.memory.views);
-      if (tiny.work > smallWork && tiny.exact && ++this.#launches === hotLaunches) this.#tiny = null;
+      if (this.#worthCode && ++this.#launches === hotLaunches) this.#tiny = null;
     }
   }
 

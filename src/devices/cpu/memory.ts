@@ -1,6 +1,6 @@
 // The WebAssembly memory of one CPU device: a fixed region for control and staging, then the heap.
 //
-//   0          never used, so that a zero pointer is always wrong
+//   0          never used, so that a zero pointer is always wrong; no buffer is nearer than `reach` (render/addresses.ts)
 //   control    what the worker pool and its workers tell each other (pool/control.ts)
 //   args       the argument block of the launch in progress
 //   staging    copies of small buffers while a launch needs them in this memory

@@ -473,6 +473,64 @@ describe('the CUDA device over a recording driver', () => {
     expect(await to()).toBe(await to());
   });
 
+  describe('marks that are waited for at once', () => {
+    /** A device that has done as many launches as it is told. */
+    async function steered() {
+      const { ffi, device } = await open();
+      const b = device.allocate(1024);
+      const program = device.prepare(addScalar(256));
+      const recorded = new Map<number, number>();
+      const state = { launched: 0, done: 0, asked: new Set<number>() };
+      ffi.handlers.set('cuLaunchKernel', () => {
+        state.launched++;
+        return 0;
+      });
+      ffi.handlers.set('cuEventRecord', (event) => {
+        recorded.set(event!, state.launched);
+        return 0;
+      });
+      ffi.handlers.set('cuEventQuery', (event) => {
+        state.asked.add(event!);
+        return recorded.get(event!)! <= state.done ? 0 : 600;
+      });
+      const marks = (count: number) =>
+        Array.from({ length: count }, () => {
+          device.launch(program, [b, b], [1]);
+          return device.mark(false);
+        });
+      return { state, marks };
+    }
+
+    it('are asked about one at a time, the earliest first', async () => {
+      const { state, marks } = await steered();
+      const ended: number[] = [];
+      const waits = marks(20).map((m, i) => m.whenDone().then(() => ended.push(i)));
+      for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+      expect(state.asked.size).toBe(1);
+      state.done = 10;
+      await waits[9];
+      expect(ended).toEqual(Array.from({ length: 10 }, (_, i) => i));
+      state.done = 20;
+      await Promise.all(waits);
+      expect(ended).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    });
+
+    it('do not wait for later ones, whichever was asked for first', async () => {
+      const { state, marks } = await steered();
+      const [early, late] = marks(2);
+      let over = false;
+      const ends = late!.whenDone().then(() => {
+        over = true;
+      });
+      const first = early!.whenDone();
+      state.done = 1;
+      await first;
+      expect(over).toBe(false);
+      state.done = 2;
+      await ends;
+    });
+  });
+
   it('lets the event loop turn now and then, however soon everything is done', async () => {
     const { device } = await open();
     const b = device.allocate(64);

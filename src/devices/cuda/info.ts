@@ -36,6 +36,8 @@ export function capabilities(info: CudaDeviceInfo, libraries: Libraries): Capabi
     dtypes: new Set(dtypes),
     native,
     routines: new Set(['matmul', 'products', 'attention', 'sort', 'topk', 'scan', 'scatter', 'rows', 'raw']),
+    // A block of threads holds a row in registers; where rows lie side by side, a warp does.
+    rows: { bytes: 64 * 1024, columnBytes: 8 * 1024 },
     attention: attentionHeads(info.target),
     raw: 'ptx',
     matmulEpilogue: true,

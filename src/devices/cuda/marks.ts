@@ -1,5 +1,6 @@
 // Points on a device's timeline that somebody may wait for, or measure between.
 
+import { turnIfDue } from '../../base/turn.ts';
 import type { Mark } from '../device.ts';
 import type { Driver } from './driver.ts';
 import { isDone } from './events.ts';
@@ -35,8 +36,13 @@ export class CudaMark implements Mark {
   }
 
   done(): boolean {
-    if (!this.#done && isDone(this.#driver, this.event)) this.#finish();
+    if (!this.#done && (this.#passed || isDone(this.#driver, this.event))) this.#finish();
     return this.#done;
+  }
+
+  /** Later work was seen to be done: the driver need not be asked, unless the event's own time may be. */
+  get #passed(): boolean {
+    return this.#once !== null && this.#progress.done >= this.#number;
   }
 
   #finish(): void {
@@ -46,14 +52,22 @@ export class CudaMark implements Mark {
     this.#once?.recycle();
   }
 
-  async whenDone(): Promise<void> {
-    if (this.#done) return;
+  whenDone(): Promise<void> {
+    if (this.#done) return Promise.resolve();
     // Of many waits at once only the first spins, and only when the caller has nothing more to enqueue.
     const spin = this.#waits.open++ === 0 ? spinMs : 0;
+    const before = this.#waits.behind(this.#number);
+    const wait = this.#wait(before, spin);
+    this.#waits.newest = { number: this.#number, end: wait.catch(() => {}) };
+    return wait;
+  }
+
+  async #wait(before: Promise<void> | undefined, spin: number): Promise<void> {
     try {
-      await undefined;
+      await before;
       // Somebody else may have seen its end meanwhile, and its event may be another mark's.
-      if (!this.#done) await whenDone(this.#driver, this.event, this.#waits, spin, this.#once?.bed);
+      if (this.#done || this.#passed) await turnIfDue(performance.now());
+      else await whenDone(this.#driver, this.event, this.#waits, spin, this.#once?.bed);
       this.#finish();
     } finally {
       this.#waits.open--;

@@ -31,7 +31,14 @@ export type WaitStep = 'look' | 'sleep' | 'leave';
 export class Waits {
   /** Those in progress. */
   open = 0;
+  /** The wait for the latest point, and its end, which never rejects. */
+  newest: { readonly number: number; readonly end: Promise<void> } | null = null;
   readonly #lately: number[] = [];
+
+  /** What a wait for a point goes behind: points are reached in order, so that of many waits only one asks the driver. */
+  behind(number: number): Promise<void> | undefined {
+    return this.newest && this.newest.number <= number && this.open > 1 ? this.newest.end : undefined;
+  }
 
   /** A wait beyond the first milliseconds took so long. */
   took(ms: number): void {

@@ -100,7 +100,7 @@ const isNaNValue = (v: Value): boolean => typeof v === 'number' && Number.isNaN(
 
 /** Of each row the first `count` are stored. */
 const sortRows = (r: Sort | TopK, count: number, buffers: readonly Elements[]): void => {
-  const [input, values, positions] = buffers as [Elements, Elements, Elements];
+  const [input, values, positions] = buffers as [Elements, Elements, Elements | undefined];
   for (let row = 0; row < r.rows; row++) {
     const at = row * r.columns;
     const order = Array.from({ length: r.columns }, (_, i) => i);
@@ -112,7 +112,7 @@ const sortRows = (r: Sort | TopK, count: number, buffers: readonly Elements[]): 
     });
     order.slice(0, count).forEach((from, to) => {
       values.set(row * count + to, input.get(at + from));
-      positions.set(row * count + to, from);
+      positions?.set(row * count + to, from);
     });
   }
 };

@@ -20,6 +20,7 @@ import { Launcher } from './launcher.ts';
 import { Life } from './loss.ts';
 import { Marks } from './marks.ts';
 import { GpuBuffer, Pool } from './memory.ts';
+import type { OnChip } from './on-chip/index.ts';
 import { Pipelines } from './pipelines.ts';
 import type { Traits } from './plan.ts';
 import { WebGpuProgram } from './program.ts';
@@ -36,6 +37,8 @@ export interface WebGpuSetup {
   readonly gpu: GPUDevice;
   readonly caps: Capabilities;
   readonly traits: Traits;
+  /** Kernels for GPUs; null on software adapters. */
+  readonly onChip: OnChip | null;
   readonly memoryBytes: number;
   readonly timestamps: boolean;
   /** Pipelines that bind alike may share a layout. */
@@ -160,7 +163,7 @@ export class WebGpuDevice implements Device {
     this.#life.check('prepare');
     let known = this.#programs.get(work);
     if (!known) {
-      known = new WebGpuProgram(work, this.#setup.traits, this.#pipelines);
+      known = new WebGpuProgram(work, this.#setup.traits, this.#setup.onChip, this.#pipelines);
       this.#programs.set(work, known);
     }
     return known;

@@ -119,9 +119,14 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
   // Plans give the same bits with and without subgroups.
   const wanted: GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
   const features = wanted.filter((f) => adapter.features.has(f));
-  const gpu = await adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) });
-  const { cpu: software, ...found } = traitsOf(adapter, gpu);
-  const traits: Traits = { ...found, cpu: options.plans ? options.plans === 'software' : software };
+  const software = isSoftware(adapter.info);
+  const cpu = options.plans ? options.plans === 'software' : software;
+  const [gpu, kernels] = await Promise.all([
+    adapter.requestDevice({ requiredFeatures: features, requiredLimits: limitsOf(adapter) }),
+    cpu ? null : import('./on-chip/index.ts'),
+  ]);
+  const onChip = kernels?.onChip ?? null;
+  const traits: Traits = { ...traitsOf(adapter, gpu, software), cpu };
   const dtypes = dtypesOf(traits.f16);
   const { info } = adapter;
   const memoryBytes = options.memoryBytes ?? assumedMemory(gpu, software, source.hostBytes);
@@ -129,6 +134,7 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
     id,
     gpu,
     traits,
+    onChip,
     memoryBytes,
     sharedLayouts: await mayShareLayouts(gpu),
     timestamps: features.includes('timestamp-query') && options.timestamps !== false,
@@ -136,7 +142,15 @@ async function openDevice(source: Source, options: WebGpuOptions): Promise<WebGp
       name: info.description || info.device || `${info.vendor} ${info.architecture}`.trim() || 'WebGPU',
       dtypes,
       native: nativeOps(dtypes),
-      routines: new Set(['matmul', 'sort', 'scan', 'scatter', 'raw']),
+      routines: new Set([
+        'matmul',
+        'sort',
+        'scan',
+        'scatter',
+        'raw',
+        ...(onChip ? (['rows', 'attention'] as const) : []),
+      ]),
+      ...onChip?.caps(traits),
       raw: 'wgsl',
       matmulEpilogue: true,
       // One binding is kept for scratch.
@@ -174,21 +188,20 @@ function limitsOf(adapter: GPUAdapter): Record<string, number> {
   return Object.fromEntries(limitNames.map((n) => [n, adapter.limits[n]]));
 }
 
-function traitsOf(adapter: GPUAdapter, gpu: GPUDevice): Traits {
-  const { info, limits } = { info: adapter.info, limits: gpu.limits };
-  const cpu = /swiftshader|llvmpipe|lavapipe|basic render/i.test(
-    `${info.architecture} ${info.device} ${info.description}`,
-  );
+const isSoftware = ({ architecture, device, description }: GPUAdapterInfo): boolean =>
+  /swiftshader|llvmpipe|lavapipe|basic render/i.test(`${architecture} ${device} ${description}`);
+
+function traitsOf({ info }: GPUAdapter, gpu: GPUDevice, software: boolean): Omit<Traits, 'cpu'> {
+  const { limits } = gpu;
   return {
-    cpu,
     f16: gpu.features.has('shader-f16'),
     // Barriers of software adapters are dear, but their subgroups are of four.
     subgroup: gpu.features.has('subgroups') ? (info.subgroupMinSize ?? 0) : 0,
     maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
     maxInvocations: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
     workgroupBytes: limits.maxComputeWorkgroupStorageSize,
-    exactDivision: cpu,
-    keepsNaN: cpu,
+    exactDivision: software,
+    keepsNaN: software,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { plainWork } from '../../kernel/plain.ts';
 import type { Program } from '../device.ts';
 import { needsOf } from '../fit.ts';
+import type { OnChip } from './on-chip/index.ts';
 import type { Compiled, Pipelines } from './pipelines.ts';
 import { type PassPlan, sourceOf, type Traits } from './plan.ts';
 import { render } from './render.ts';
@@ -25,14 +26,16 @@ export class WebGpuProgram implements Program {
   readonly plain: Variant;
   readonly #pipelines: Pipelines;
   readonly #traits: Traits;
+  readonly #onChip: OnChip | null;
   readonly #variants = new Map<string, Variant>();
 
-  constructor(work: Kernel | Routine, traits: Traits, pipelines: Pipelines) {
+  constructor(work: Kernel | Routine, traits: Traits, onChip: OnChip | null, pipelines: Pipelines) {
     this.work = plainWork(work);
     this.needs = needsOf(work);
     this.#traits = traits;
+    this.#onChip = onChip;
     this.#pipelines = pipelines;
-    this.plain = this.#compile(this.work ? render(this.work, traits) : nothing(work));
+    this.plain = this.#compile(this.work ? this.#render(this.work) : nothing(work));
     this.name = work.name;
     this.source = sourceOf(this.plain.plan);
   }
@@ -47,10 +50,14 @@ export class WebGpuProgram implements Program {
     const key = [...pairs].map(([i, o]) => `${i}>${o}`).join();
     let known = this.#variants.get(key);
     if (!known) {
-      known = this.work ? this.#compile(render(this.work, this.#traits, pairs)) : this.plain;
+      known = this.work ? this.#compile(this.#render(this.work, pairs)) : this.plain;
       this.#variants.set(key, known);
     }
     return known;
+  }
+
+  #render(work: Kernel | Routine, pairs?: InPlace): PassPlan {
+    return render(work, this.#traits, pairs, this.#onChip);
   }
 
   #compile(plan: PassPlan): Variant {

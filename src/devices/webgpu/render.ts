@@ -1,11 +1,14 @@
 // From a kernel or routine to its plan.
 
 import { sizeOf } from '../../base/shape.ts';
+import { bindingsOf } from '../../kernel/bindings.ts';
 import { type Bounds, bounds, cutOf } from '../../kernel/bounds.ts';
-import type { Kernel, Routine } from '../../kernel/kernel.ts';
+import type { Expr } from '../../kernel/expr.ts';
+import type { Attention, Kernel, Routine } from '../../kernel/kernel.ts';
 import { below } from '../../kernel/walk.ts';
 import { tooManyPositions } from './errors.ts';
-import type { PassPlan, Traits } from './plan.ts';
+import type { OnChip } from './on-chip/index.ts';
+import type { Pass, PassPlan, Traits } from './plan.ts';
 import { renderMatmul } from './routines/matmul.ts';
 import { renderRaw } from './routines/raw.ts';
 import { renderScan } from './routines/scan.ts';
@@ -15,23 +18,35 @@ import { type InPlace, nothingInPlace } from './wgsl/buffers.ts';
 import { renderElementwise } from './wgsl/elementwise.ts';
 import { renderReduction } from './wgsl/reduce.ts';
 
-export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace = nothingInPlace): PassPlan {
-  if (work.kind === 'kernel') return renderKernel(work, traits, inPlace);
+/** `onChip`: kernels for GPUs, where the adapter is one. */
+export function render(
+  work: Kernel | Routine,
+  traits: Traits,
+  inPlace: InPlace = nothingInPlace,
+  onChip: OnChip | null = null,
+): PassPlan {
+  if (work.kind === 'kernel') return renderKernel(work, traits, inPlace, onChip);
   switch (work.op) {
     case 'matmul':
       return renderMatmul(work, traits);
     case 'sort':
       return renderSort(work, traits);
     case 'scan':
-      return renderScan(work, traits);
+      return onChip?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
     case 'products':
-      throw new Error(`webgpu: ${work.name}: lists of products are not among the capabilities`);
+      throw notAmong(work);
     case 'rows':
+      if (!onChip) throw notAmong(work);
+      for (const { kernel } of work.stages) checkPositions(kernel);
+      return onChip.rows(work, traits);
     case 'attention':
+      if (!onChip) throw notAmong(work);
+      checkAttention(work);
+      return onChip.attention(work, traits);
     case 'topk':
-      throw new Error(`webgpu: ${work.name}: ${work.op} is not among the capabilities`);
+      throw notAmong(work);
     case 'raw':
       return renderRaw(work);
     default:
@@ -39,12 +54,28 @@ export function render(work: Kernel | Routine, traits: Traits, inPlace: InPlace 
   }
 }
 
+const notAmong = ({ name, op }: Routine): Error => new Error(`webgpu: ${name}: ${op} is not among the capabilities`);
+
 /** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
 function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel): void {
+  if (sizeOf(space) >= limit || sizeOf(reduced) >= limit) throw tooManyPositions(name);
+  checkIndices(
+    name,
+    [...accumulators, ...outputs].map((x) => x.value),
+  );
+}
+
+/** Scores have no positions of their own: only what is bound does, and what their function reads. */
+function checkAttention(work: Attention): void {
+  const { inputs, outputs } = bindingsOf(work);
+  if ([...inputs, ...outputs].some((b) => b.elements >= limit)) throw tooManyPositions(work.name);
+  checkIndices(work.name, [work.scores.output.value]);
+}
+
+function checkIndices(name: string, values: readonly Expr[]): void {
   const fits = ({ min, max }: Bounds): boolean =>
     !(Number.isFinite(max) && max >= limit) && !(min < -limit && min > -Infinity);
-  if (sizeOf(space) >= limit || sizeOf(reduced) >= limit) throw tooManyPositions(name);
-  for (const e of below([...accumulators, ...outputs].map((x) => x.value))) {
+  for (const e of below(values)) {
     const cut = e.kind === 'cast' && e.type === 'index' ? (cutOf(e.src[0]) ?? 0) : 0;
     if (e.type === 'index' && (cut >= limit || !fits(bounds(e)))) throw tooManyPositions(name);
   }
@@ -52,12 +83,14 @@ function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel)
 
 const limit = 2 ** 31;
 
-function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace): PassPlan {
+function renderKernel(kernel: Kernel, traits: Traits, inPlace: InPlace, onChip: OnChip | null): PassPlan {
   checkPositions(kernel);
+  const elementwise = (): Pass =>
+    onChip?.squares(kernel, traits, inPlace) ?? renderElementwise(kernel, traits, inPlace);
   const { passes, scratch } =
     kernel.accumulators.length > 0
       ? renderReduction(kernel, traits, inPlace)
-      : { passes: [renderElementwise(kernel, traits, inPlace)], scratch: [] };
+      : { passes: [elementwise()], scratch: [] };
   return {
     name: kernel.name,
     passes,

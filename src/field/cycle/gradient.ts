@@ -1,4 +1,4 @@
-// The gradient of a grid of cells: 3D Sobel, (1, 2, 1) × (1, 2, 1) × (−1, 0, 1), divided by 32.
+// The gradient of a grid of cells: 3D Sobel, (1, 2, 1) × (1, 2, 1) × (−1, 0, 1). Divided by `gradientScale` it is a slope.
 //
 // At the walls of a reflecting grid, the cell behind the wall is extrapolated along a straight line: a constant gives 0 and a unit
 // ramp gives 1 everywhere, faces, edges and corners included.
@@ -12,7 +12,10 @@ interface Pair {
   readonly slope: Tensor;
 }
 
-/** The three components, along the axes from `firstAxis` on. */
+/** What a unit ramp gives. A power of two: dividing sums by it is as good as dividing what is summed. */
+export const gradientScale = 32;
+
+/** The three components times `gradientScale`, along the axes from `firstAxis` on. */
 export function gradient(
   rt: Runtime,
   x: Tensor,
@@ -30,7 +33,8 @@ export function gradient(
       const [low, high] = [at.mul(2).sub(after), at.mul(2).sub(before)];
       [before, after] = [rt.where(wall.first, low, before), rt.where(wall.last, high, after)];
     }
-    return { smooth: before.add(after).add(at.mul(2)), slope: after.sub(before) };
+    // As sums of two neighbours: the next cell has one of them too.
+    return { smooth: before.add(at).add(at.add(after)), slope: after.sub(before) };
   };
   // Along the last axis last: what two neighbours there have in common is computed once.
   const around = near.around(x, firstAxis);
@@ -57,6 +61,5 @@ export function gradient(
       planes.map((p) => p[part]),
       2,
     );
-  const [first, second, third] = [along('first').smooth, along('second').smooth, along('smooth').slope];
-  return [first.mul(1 / 32), second.mul(1 / 32), third.mul(1 / 32)];
+  return [along('first').smooth, along('second').smooth, along('smooth').slope];
 }

@@ -25,11 +25,15 @@ export interface Planes {
 export function planesOf(rt: Runtime, x: Tensor, { shape, plan }: CycleParts): Planes {
   const channels = totalChannels(shape.layout);
   const c = rt.iota([1, 1, 1, 1, channels], 4);
-  const within = ([first, end]: readonly [number, number], value: Tensor): Tensor =>
-    rt.where(c.greaterEqual(first).logicalAnd(c.less(end)).broadcastTo(x.shape), value, 0);
+  // One condition for each group, however often it is asked: conditions with numbers of their own would be computed each.
+  const channelsOf = ([first, end]: readonly [number, number]): Tensor => {
+    const below = c.less(end);
+    return (first === 0 ? below : below.logicalAnd(c.greaterEqual(first))).broadcastTo(x.shape);
+  };
+  const isContent = channelsOf(rangeOf(shape.layout, 'content'));
+  const content = (value: Tensor): Tensor => rt.where(isContent, value, 0);
   const size = x.abs();
-  const content = rangeOf(shape.layout, 'content');
-  const [own, ownSize] = [within(content, x), within(content, size)];
+  const [own, ownSize] = [content(x), content(size)];
   const axis = 4;
   return {
     absoluteAll: size.sum({ axis }),
@@ -37,9 +41,10 @@ export function planesOf(rt: Runtime, x: Tensor, { shape, plan }: CycleParts): P
     absolute: ownSize.sum({ axis }),
     squares: own.square().sum({ axis }),
     largest: ownSize.max({ axis }),
-    sparse: within(content, size.less(0.01).cast('f32')).sum({ axis }),
-    weak: shape.model === 'full' ? within(content, size.less(0.1).cast('f32')).sum({ axis }) : null,
-    temporal: plan.readout === 'slab' ? within(rangeOf(shape.layout, 'temporal'), size).sum({ axis }) : null,
+    sparse: content(size.less(0.01).cast('f32')).sum({ axis }),
+    weak: shape.model === 'full' ? content(size.less(0.1).cast('f32')).sum({ axis }) : null,
+    temporal:
+      plan.readout === 'slab' ? rt.where(channelsOf(rangeOf(shape.layout, 'temporal')), size, 0).sum({ axis }) : null,
   };
 }
 

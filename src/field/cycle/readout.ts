@@ -5,7 +5,7 @@
 //   trained   0 here: weights on the host make motors of the features that the cycle brings along
 
 import type { Runtime, Tensor } from '../../index.ts';
-import { gradient } from './gradient.ts';
+import { gradient, gradientScale } from './gradient.ts';
 import type { Planes, Totals } from './measure.ts';
 import { type CycleParts, cellsOf } from './shape.ts';
 
@@ -29,7 +29,7 @@ const readouts: Readonly<Record<'gradient' | 'slab' | 'trained', Part>> = {
   gradient: (rt, planes, totals, gain, { shape, near }) => {
     const cells = cellsOf(shape);
     // Where the field is 0 everywhere there is no gradient either.
-    const scale = gain.mul(1 / shape.layout.content);
+    const scale = gain.mul(1 / (gradientScale * shape.layout.content));
     const weight = totals.absolute.maximum(1e-30);
     return gradient(rt, planes.sum, near, 1).map((component) =>
       component.mul(planes.absolute).reshape([-1, cells]).sum({ axis: 1 }).div(weight).mul(scale),

@@ -34,10 +34,6 @@ export const recordLength = ({ motorDim }: FieldShape): number => motorDim + sta
 export const tailLength = (shape: FieldShape): number =>
   recordLength(shape) + shape.edges[0] + shape.edges[1] + shape.edges[2];
 
-/** Rows of a tail, however long they are. */
-export const tailRow = (tail: Float32Array, row: number, rows: number): Float32Array =>
-  tail.subarray((row * tail.length) / rows, ((row + 1) * tail.length) / rows);
-
 /** Where the profile of an axis begins. */
 export function profileStart(shape: FieldShape, axis: number): number {
   let at = recordLength(shape);
@@ -45,19 +41,16 @@ export function profileStart(shape: FieldShape, axis: number): number {
   return at;
 }
 
-/** In the order of `statisticNames`. Written out: it is made for every field in every cycle. */
-export function statisticsOf(tail: Float32Array, { motorDim: m }: FieldShape): Statistics {
-  return {
-    absoluteAll: tail[m]!,
-    sum: tail[m + 1]!,
-    absolute: tail[m + 2]!,
-    squares: tail[m + 3]!,
-    largest: tail[m + 4]!,
-    sparse: tail[m + 5]!,
-    temporal: tail[m + 6]!,
-    weak: tail[m + 7]!,
-    place0: tail[m + 8]!,
-    place1: tail[m + 9]!,
-    place2: tail[m + 10]!,
-  };
+/** Where each statistic lies behind the motors. */
+export const statisticAt = Object.fromEntries(statisticNames.map((name, i) => [name, i])) as Record<
+  StatisticName,
+  number
+>;
+
+/** The statistics of a record that begins with `motorDim` motors. */
+export function statisticsOf(record: ArrayLike<number>, motorDim: number): Statistics {
+  return Object.fromEntries(statisticNames.map((name, i) => [name, record[motorDim + i]!])) as Record<
+    StatisticName,
+    number
+  >;
 }

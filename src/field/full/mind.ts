@@ -2,12 +2,12 @@
 //
 // `think` works everything out and changes nothing; `learn` takes it over once the cycle has succeeded.
 
-import { type Statistics, statisticsOf } from '../cycle/record.ts';
+import { statisticAt } from '../cycle/record.ts';
 import { cellsOf, valuesOf } from '../cycle/shape.ts';
 import { type CheckedInput, writeInput } from '../input.ts';
-import type { Mind, Thought } from '../mind.ts';
+import type { Mind, Past, Thought } from '../mind.ts';
 import type { ResolvedField } from '../options.ts';
-import { legacyPrediction, type Recent } from '../predictor.ts';
+import { legacyPrediction } from '../predictor.ts';
 import { HostRandom } from '../random.ts';
 import { loadedArray, type SavedTensor, savedArray } from '../snapshot.ts';
 import { type Carried, contentMeans } from '../state.ts';
@@ -101,11 +101,11 @@ export class FullMind implements Mind {
     return used / (mostImprints + mostSamples + mostAttractors + mostRegions);
   }
 
-  think(input: CheckedInput, carried: Carried, before: Statistics | null, error: number | null): FullThought {
+  think(input: CheckedInput, carried: Carried, { statistics }: Past, error: number | null): FullThought {
     const { shape, settings } = this.#options;
     const errors = error === null ? this.#mood.errors : [error, ...this.#mood.errors].slice(0, errorMemory);
     const mood: Mood = { ...this.#mood, errors };
-    const means = before ? contentMeans(before, shape) : emptyMeans;
+    const means = statistics ? contentMeans(statistics, shape) : emptyMeans;
     const idle = input.active ? 0 : carried.idle + 1;
     const facts = { mood, carried, means, sparsity: this.#sparsity, idle, reward: input.reward, settings };
     const modulation = modulate(facts);
@@ -165,7 +165,7 @@ export class FullMind implements Mind {
     const { cycle } = carried;
     this.#mood = thought.mood;
     this.#attractors = thought.attractors;
-    this.#sparsity = statisticsOf(tail, shape).weak / (cellsOf(shape) * shape.layout.content);
+    this.#sparsity = tail[shape.motorDim + statisticAt.weak]! / (cellsOf(shape) * shape.layout.content);
     this.#activity.set(tail.subarray(t.blockActivity, t.blockActivity + t.blockCount));
     this.#content.set(tail.subarray(t.blockContent, t.blockContent + t.blockCount * shape.layout.content));
     if (input.active) this.#remember(input.sensors, [...tail.subarray(t.extra, t.extra + 3)], cycle);
@@ -182,7 +182,7 @@ export class FullMind implements Mind {
       );
   }
 
-  predict(recent: Recent, statistics: Statistics | null): Float32Array | null {
+  predict({ recent, statistics }: Past): Float32Array | null {
     const { shape, settings } = this.#options;
     if (settings.prediction !== 'legacy' || !statistics) return null;
     return legacyPrediction(recent, contentMeans(statistics, shape).absolute, shape.sensorDim);
@@ -229,7 +229,7 @@ export class FullMind implements Mind {
       );
       this.#imprints.splice(oldest, 1);
     }
-    this.#imprints.push({ sensors, cell, matched: cycle });
+    this.#imprints.push({ sensors: sensors.slice(), cell, matched: cycle });
   }
 
   /** How new the field looks, and one more look to compare with later. */

@@ -1,17 +1,29 @@
 // A client of the field server: sensor values out, motors back, with times and a limited number of reconnects.
 
 import { connect as openSocket, type Socket } from 'node:net';
+import { checkMethods } from '../../base/signatures.ts';
 import { ForgeError } from '../../index.ts';
 import {
   decodeError,
   decodeValues,
   encodeFrame,
   encodeValues,
+  errorCodes,
   type Frame,
   FrameReader,
   type FrameType,
 } from './frames.ts';
 import { decodeWelcome, encodeHello, type Hello, type Welcome } from './handshake.ts';
+import { clientMakers, clientSignatures, wireKinds } from './signatures.ts';
+
+/** What helps, by the server's number. */
+const fixes: Readonly<Record<number, string>> = {
+  0: 'See whether the server runs (gpuforge field serve), and connect again with its host and port.',
+  [errorCodes.sensorCount]: 'Connect with as many sensors as the field has.',
+  [errorCodes.motorCount]: 'Connect with as many motors as the field has.',
+  [errorCodes.wrongToken]: 'Give the token that the server was started with.',
+  [errorCodes.unknownField]: 'Give the name of a field that the server shares, or none.',
+};
 
 /** The server said no, or nothing. */
 export class FieldWireError extends ForgeError {
@@ -21,7 +33,8 @@ export class FieldWireError extends ForgeError {
   readonly number: number;
 
   constructor(number: number, text: string) {
-    super({ where: 'FieldClient', message: `FieldClient: ${text}`, fix: 'docs/field.md lists what the numbers mean.' });
+    const fix = fixes[number] ?? 'docs/field-wire.md lists what the numbers mean.';
+    super({ where: 'FieldClient', message: `FieldClient: ${text}`, fix });
     this.number = number;
   }
 }
@@ -61,6 +74,7 @@ export class FieldClient implements AsyncDisposable {
     this.#left = options.reconnects ?? 3;
   }
 
+  /** Connects to a field server, and agrees with it on sensors and motors. */
   static async connect(options: ClientOptions): Promise<FieldClient> {
     const client = new FieldClient(options);
     await client.#open();
@@ -176,3 +190,6 @@ export class FieldClient implements AsyncDisposable {
     for (const w of [...this.#waiting.values()]) w.reject(error);
   }
 }
+
+checkMethods(FieldClient.prototype, clientSignatures, wireKinds);
+checkMethods(FieldClient, clientMakers, wireKinds);

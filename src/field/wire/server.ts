@@ -4,8 +4,10 @@
 // name. Connections do not wait for each other: one that never reads fills its own buffer and is closed.
 
 import { createServer, type Server } from 'node:net';
+import { checked, checkMethods } from '../../base/signatures.ts';
 import { FieldConfigError } from '../errors.ts';
 import { Connection, type Served, type ServeOptions } from './connection.ts';
+import { serverSignatures, serveSignature, wireKinds } from './signatures.ts';
 import { type ServerView, WatchedField } from './watch.ts';
 
 export type { ServeOptions } from './connection.ts';
@@ -23,7 +25,15 @@ export interface FieldServer {
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
 
-export async function serveField(options: ServeOptions = {}): Promise<FieldServer> {
+/** Serves fields on a port: of this machine only, unless there is a token. */
+export const serveField: (options?: ServeOptions) => Promise<FieldServer> = checked(
+  'serveField',
+  serveSignature,
+  serve,
+  wireKinds,
+);
+
+async function serve(options: ServeOptions = {}): Promise<FieldServer> {
   const host = options.host ?? '127.0.0.1';
   if (!loopback.has(host) && !options.token)
     throw new FieldConfigError({
@@ -72,7 +82,7 @@ export async function serveField(options: ServeOptions = {}): Promise<FieldServe
     server.listen(port, host, () => resolve());
   });
   const address = server.address();
-  return {
+  const served: FieldServer = {
     port: typeof address === 'object' && address ? address.port : 0,
     host,
     get connections() {
@@ -98,4 +108,6 @@ export async function serveField(options: ServeOptions = {}): Promise<FieldServe
       await closed;
     },
   };
+  checkMethods(served, serverSignatures);
+  return served;
 }

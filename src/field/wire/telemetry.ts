@@ -11,8 +11,10 @@
 // A field made with `telemetry: 'off'` is not told of. Nothing is computed for it before somebody asks.
 
 import { createServer } from 'node:http';
+import { checked, checkMethods } from '../../base/signatures.ts';
 import { FieldConfigError } from '../errors.ts';
 import type { FieldServer } from './server.ts';
+import { answerSignature, telemetrySignature, wireKinds } from './signatures.ts';
 import type { ServerView, WatchedField } from './watch.ts';
 
 export interface TelemetryOptions {
@@ -64,7 +66,9 @@ const requests: Readonly<Record<string, (view: ServerView, name: string | undefi
 export const telemetryRequests: readonly string[] = Object.keys(requests);
 
 /** The answer to a path such as `/field/active`; undefined where there is none. */
-export function answerTelemetry(server: FieldServer, path: string): unknown {
+export const answerTelemetry = checked('answerTelemetry', answerSignature, answer, wireKinds);
+
+function answer(server: FieldServer, path: string): unknown {
   const [, root, request = '', name, more] = path.split('/');
   if (root !== 'field' || more !== undefined || !Object.hasOwn(requests, request)) return undefined;
   if (request !== 'telemetry' && name !== undefined) return undefined;
@@ -75,7 +79,14 @@ export function answerTelemetry(server: FieldServer, path: string): unknown {
 const ownHost = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/;
 
 /** Answers on a port of this machine, to this machine. */
-export async function serveTelemetry(server: FieldServer, options: TelemetryOptions = {}): Promise<TelemetryServer> {
+export const serveTelemetry: (server: FieldServer, options?: TelemetryOptions) => Promise<TelemetryServer> = checked(
+  'serveTelemetry',
+  telemetrySignature,
+  serve,
+  wireKinds,
+);
+
+async function serve(server: FieldServer, options: TelemetryOptions = {}): Promise<TelemetryServer> {
   const http = createServer((request, reply) => {
     const tell = (status: number, body: unknown): void => {
       reply.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
@@ -83,9 +94,9 @@ export async function serveTelemetry(server: FieldServer, options: TelemetryOpti
     };
     if (!ownHost.test(request.headers.host ?? '')) return tell(403, { error: 'only for this machine' });
     if (request.method !== 'GET') return tell(405, { error: 'read-only: use GET' });
-    const answer = answerTelemetry(server, (request.url ?? '').split('?')[0]!);
-    if (answer === undefined) return tell(404, { error: `there is /field/ with ${telemetryRequests.join(', ')}` });
-    return tell(200, answer);
+    const found = answer(server, (request.url ?? '').split('?')[0]!);
+    if (found === undefined) return tell(404, { error: `there is /field/ with ${telemetryRequests.join(', ')}` });
+    return tell(200, found);
   });
   await new Promise<void>((resolve, reject) => {
     http.once('error', (e) =>
@@ -100,7 +111,7 @@ export async function serveTelemetry(server: FieldServer, options: TelemetryOpti
     http.listen(options.port ?? 9998, '127.0.0.1', () => resolve());
   });
   const address = http.address();
-  return {
+  const served: TelemetryServer = {
     port: typeof address === 'object' && address ? address.port : 0,
     close: () =>
       new Promise((resolve) => {
@@ -108,6 +119,8 @@ export async function serveTelemetry(server: FieldServer, options: TelemetryOpti
         http.closeAllConnections();
       }),
   };
+  checkMethods(served, { close: 'async' });
+  return served;
 }
 
 function decoded(name: string): string {

@@ -7,9 +7,11 @@
 // frame, or holds values that a field would refuse, is counted and left out. Loopback only, unless the senders are named.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { argumentsOf, checked, checkMethods } from '../../base/signatures.ts';
 import { FieldConfigError, FieldInputError } from '../errors.ts';
 import { inputLimit } from '../input.ts';
 import { decodeValues, encodeFrame, encodeValues, FrameReader } from './frames.ts';
+import { receiveSignature, senderOptions, senderSignatures, streamSignatures, wireKinds } from './signatures.ts';
 
 export interface SensorStreamOptions {
   /** Values in a datagram; one more is taken for the reward. */
@@ -50,7 +52,15 @@ export interface SensorStream extends AsyncDisposable {
 const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
 const where = 'receiveSensors';
 
-export async function receiveSensors(options: SensorStreamOptions): Promise<SensorStream> {
+/** Takes sensor values from a port: of this machine only, unless the senders are named. */
+export const receiveSensors: (options: SensorStreamOptions) => Promise<SensorStream> = checked(
+  where,
+  receiveSignature,
+  receive,
+  wireKinds,
+);
+
+async function receive(options: SensorStreamOptions): Promise<SensorStream> {
   const { sensors, port = 10002, host = '127.0.0.1', from, staleMs = 1000, onStale = 'zero' } = options;
   checkOptions(options);
   const counts = { taken: 0, wrong: 0, old: 0, foreign: 0 };
@@ -72,7 +82,7 @@ export async function receiveSensors(options: SensorStreamOptions): Promise<Sens
     }
   };
   const socket = await bound(host, port, take);
-  return {
+  const stream: SensorStream = {
     port: socket.address().port,
     counts,
     source: () => {
@@ -87,6 +97,8 @@ export async function receiveSensors(options: SensorStreamOptions): Promise<Sens
     close: () => closed(socket),
     [Symbol.asyncDispose]: () => closed(socket),
   };
+  checkMethods(stream, streamSignatures);
+  return stream;
 }
 
 /** Sends sensor values to `receiveSensors`. */
@@ -95,7 +107,10 @@ export class SensorSender implements AsyncDisposable {
   readonly #to: { readonly port: number; readonly host: string };
   #sequence = 0;
 
-  constructor({ port = 10002, host = '127.0.0.1' }: { readonly port?: number; readonly host?: string } = {}) {
+  constructor(options: { readonly port?: number; readonly host?: string } = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
+    const { port = 10002, host = '127.0.0.1' } = options;
     this.#to = { port, host };
     this.#socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
     this.#socket.unref();
@@ -119,6 +134,9 @@ export class SensorSender implements AsyncDisposable {
     await this.close();
   }
 }
+
+const takes = argumentsOf('SensorSender', senderOptions, wireKinds);
+checkMethods(SensorSender.prototype, senderSignatures, wireKinds);
 
 const unsent = (host: string, port: number, cause: Error): FieldConfigError =>
   new FieldConfigError({

@@ -1,5 +1,6 @@
 // What a server knows of its fields and clients, for those who look on. Noting a cycle costs a few assignments.
 
+import { checkMethods } from '../../base/signatures.ts';
 import type { Field, StepResult } from '../field.ts';
 
 /** Latencies that figures are taken of: those of the last cycles. */
@@ -37,18 +38,20 @@ export class WatchedField {
   #cycles = 0;
   #first = 0;
 
+  /** @internal */
   constructor(name: string, field: Field) {
     this.name = name;
     this.field = field;
   }
 
-  /** A cycle took so long, from the request to its motors. */
+  /** @internal A cycle took so long, from the request to its motors. */
   done(result: StepResult, ms: number): void {
     if (this.#cycles === 0) this.#first = performance.now();
     this.#latencies[this.#cycles++ % mostLatencies] = ms;
     this.last = result;
   }
 
+  /** Latencies of the last cycles. */
   performance(): CyclePerformance {
     const sorted = this.#latencies.slice(0, Math.min(this.#cycles, mostLatencies)).sort();
     const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
@@ -57,6 +60,8 @@ export class WatchedField {
     return { cycles: this.#cycles, p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, cyclesPerSecond };
   }
 }
+
+checkMethods(WatchedField.prototype, { performance: '' });
 
 /** All that a server tells. */
 export interface ServerView {

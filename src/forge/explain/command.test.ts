@@ -66,7 +66,7 @@ describe('gpuforge explain', () => {
     expect(JSON.parse(out).explanations[0].fix[0].command).toContain('torch==2.11.0+cu128');
   });
 
-  it('answers an unknown text honestly with status 1', async () => {
+  it('says that it does not recognise a text, with status 1', async () => {
     const { status, out } = await run(['everything is fine']);
     expect(status).toBe(1);
     expect(out).toMatch(/No known error was recognised/);

@@ -63,7 +63,7 @@ export function runExplain(
 export function renderExplanations(found: readonly Explanation[], style: Style, width: number): string {
   const columns = Math.max(60, Math.min(width, 110)) - 4;
   if (found.length === 0) {
-    return 'No known error was recognised in this text.\nThat is an honest "no": gpuforge report makes a block with the facts of this machine to paste into an issue.\n';
+    return 'No known error was recognised in this text.\nTo ask somebody, run gpuforge report: it prints the facts of this machine, to paste beside the text.\n';
   }
   const paint = { critical: style.red, error: style.red, warning: style.yellow, information: style.dim } as const;
   return found

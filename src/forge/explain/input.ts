@@ -23,12 +23,14 @@ const STDIN = new Set(['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0']);
 
 export async function textOf(words: readonly string[], input: Input): Promise<string> {
   const [first] = words;
-  if (first === undefined && input.isTTY) {
+  if (first === undefined) {
+    const text = input.isTTY ? '' : await input.read();
+    if (text.trim() !== '') return text;
     throw refused('FORGE_NO_TEXT', 'there is nothing to explain', {
       fix: 'Give a text, a file, or - for standard input: python train.py 2>&1 | gpuforge explain -',
     });
   }
-  if (first === undefined || (words.length === 1 && STDIN.has(first))) return input.read();
+  if (words.length === 1 && STDIN.has(first)) return input.read();
   return (words.length === 1 ? await fromPath(first) : undefined) ?? words.join(' ');
 }
 

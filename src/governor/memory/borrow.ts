@@ -6,6 +6,7 @@
 // this safe is that each step can be undone, so a step that throws must have changed nothing. If the device is lost or
 // the process ends in the middle, the contents are lost too: lend only what could be made again, or accept the risk.
 
+import { checked } from '../../base/signatures.ts';
 import { turn, turnIfDue } from '../../base/turn.ts';
 import type { Device, DeviceBuffer, DeviceId } from '../../devices/device.ts';
 import { ArgumentError, DeviceLost } from '../../errors.ts';
@@ -156,9 +157,9 @@ class Loan {
   async run<T>(program: ReversibleProgram<T>, signal: AbortSignal | undefined): Promise<T> {
     const start = this.#now();
     const base = this.#inUse();
-    const clean = (bytes: number): void => {
+    const clean = checked('clean', 'bytes:number', (bytes: number): void => {
       this.#declared += bytes;
-    };
+    });
     const source: StepSource<T> =
       typeof program === 'function'
         ? program(this.#memory, clean)

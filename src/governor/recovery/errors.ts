@@ -59,6 +59,7 @@ export class RecoveryExhausted extends ForgeError {
   }
 }
 
+/** @internal */
 export function aborted(what: string, signal: AbortSignal): Aborted {
   return new Aborted({
     code: 'ABORTED',
@@ -69,6 +70,7 @@ export function aborted(what: string, signal: AbortSignal): Aborted {
   });
 }
 
+/** @internal */
 export function deadlineExceeded(what: string, limitMs: number): DeadlineExceeded {
   return new DeadlineExceeded({
     code: 'DEADLINE_EXCEEDED',

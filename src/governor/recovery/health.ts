@@ -5,6 +5,7 @@
 // one piece of work at a time: at a higher price it might never be tried. Whoever remembers what was decided by it is told when it
 // changes, also by the mere passing of time. The history is bounded; the oldest events go first.
 
+import { checkMethods } from '../../base/signatures.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { Breaker, type BreakerState } from './breaker.ts';
 import { type Clock, idleClock } from './clock.ts';
@@ -59,25 +60,25 @@ export class Health {
   readonly #history: HealthEvent[] = [];
   readonly #changed: () => void;
 
-  /** `changed` is told when a device's penalty, or whether it is usable, is not what it was. */
+  /** @internal `changed` is told when a device's penalty, or whether it is usable, is not what it was. */
   constructor(options: ResolvedRecovery = resolveRecovery(), clock: Clock = idleClock, changed: () => void = () => {}) {
     this.#options = options;
     this.#clock = clock;
     this.#changed = changed;
   }
 
-  /** Stops watching the time. */
+  /** @internal Stops watching the time. */
   close(): void {
     for (const { cancel } of this.#devices.values()) cancel();
   }
 
-  /** Whether work may be sent; asking changes nothing. */
+  /** @internal Whether work may be sent; asking changes nothing. */
   usable(device: DeviceId): boolean {
     const known = this.#devices.get(device);
     return known === undefined || known.breaker.admits;
   }
 
-  /** Work begins on a device. True if it is the probe of one that is being tried again: say when it is over. */
+  /** @internal Work begins on a device. True if it is the probe of one that is being tried again: say when it is over. */
   admit(device: DeviceId): boolean {
     const known = this.#devices.get(device);
     // Almost every device, almost always.
@@ -87,7 +88,7 @@ export class Health {
     return true;
   }
 
-  /** The probe of a device is over; how it went is told when its result is read, or by its failure. */
+  /** @internal The probe of a device is over; how it went is told when its result is read, or by its failure. */
   over(device: DeviceId): void {
     const known = this.#devices.get(device);
     if (known?.breaker.state !== 'half-open') return;
@@ -95,12 +96,13 @@ export class Health {
     this.#tell(known);
   }
 
-  /** Whether it matters to be told of good results. */
+  /** @internal Whether it matters to be told of good results. */
   doubts(device: DeviceId): boolean {
     const known = this.#devices.get(device);
     return known !== undefined && (known.fallenBack || known.breaker.state !== 'closed');
   }
 
+  /** @internal `of` tells it too. */
   penalty(device: DeviceId): number {
     const known = this.#devices.get(device);
     if (known === undefined) return 1;
@@ -109,7 +111,7 @@ export class Health {
     return state === 'half-open' ? 1 : 1 + penaltyPerFailure * recentFailures;
   }
 
-  /** Work on the device went well. Devices that never failed have no record, and cost nothing here. */
+  /** @internal Work on the device went well. Devices that never failed have no record, and cost nothing here. */
   succeeded(device: DeviceId): void {
     const known = this.#devices.get(device);
     if (!known) return;
@@ -119,6 +121,7 @@ export class Health {
     if (probation) this.#tell(known);
   }
 
+  /** @internal */
   failed(device: DeviceId, error: unknown): void {
     const r = this.#entry(device);
     this.#note(device, 'failure', (r.lastError = firstLine(error)));
@@ -127,6 +130,7 @@ export class Health {
     this.#tell(r);
   }
 
+  /** @internal */
   lost(device: DeviceId, reason: string): void {
     const r = this.#entry(device);
     this.#note(device, 'lost', (r.lastError = reason));
@@ -134,20 +138,21 @@ export class Health {
     r.breaker.lost();
   }
 
-  /** Whether the device may be opened anew now; counts as a reset if so. */
+  /** @internal Whether the device may be opened anew now; counts as a reset if so. */
   reset(device: DeviceId): boolean {
     const may = this.#entry(device).breaker.reset();
     if (may) this.#note(device, 'reset', '');
     return may;
   }
 
+  /** @internal */
   reborn(device: DeviceId, detail = ''): void {
     const r = this.#entry(device);
     this.#note(device, 'reborn', detail);
     r.breaker.reborn();
   }
 
-  /** Another device takes over. True the first time only, so that it is reported once. */
+  /** @internal Another device takes over. True the first time only, so that it is reported once. */
   fellBack(device: DeviceId, to: DeviceId): boolean {
     const r = this.#entry(device);
     if (r.fallenBack) return false;
@@ -156,7 +161,7 @@ export class Health {
     return true;
   }
 
-  /** The device does its own work again. True if another had taken over; not while it is not trusted. */
+  /** @internal The device does its own work again. True if another had taken over; not while it is not trusted. */
   returned(device: DeviceId): boolean {
     const r = this.#devices.get(device);
     if (!r?.fallenBack || r.breaker.state !== 'closed') return false;
@@ -166,11 +171,12 @@ export class Health {
     return true;
   }
 
-  /** Ends a quarantine by hand. */
+  /** Lets a device be used again at once, whatever failed on it. */
   release(device: DeviceId): void {
     this.#devices.get(device)?.breaker.release();
   }
 
+  /** How a device is doing. One that never failed has the state `closed` and the penalty 1. */
   of(device: DeviceId): DeviceHealth {
     const r = this.#devices.get(device);
     return {
@@ -227,6 +233,8 @@ export class Health {
     if (this.#history.length > this.#options.history) this.#history.shift();
   }
 }
+
+checkMethods(Health.prototype, { 'of release': 'device:text', history: 'device:text?' });
 
 const firstLine = (error: unknown): string =>
   (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).split('\n', 1)[0]!;

@@ -58,7 +58,8 @@ export async function openRouter(
     if (p) profiles.set(d.id, p);
   }
   const setup: RouterSetup = {
-    ...more,
+    freeBytes: more.freeBytes,
+    clock: more.clock,
     devices: left.map((d) => d.id),
     hosts: left.filter((d) => d.caps.host).map((d) => d.id),
   };

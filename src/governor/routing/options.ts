@@ -3,6 +3,7 @@
 // Options given in code win over the environment, which wins over the defaults. A value that cannot be used is an error
 // that names the key (or the variable); nothing is clamped or ignored in silence. The environment is read here and nowhere else.
 
+import { shown } from '../../base/arguments.ts';
 import { type Environment, environment } from '../../base/platform.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
@@ -160,7 +161,7 @@ export type { Environment };
 function refuse(name: string, value: unknown, must: string): never {
   throw new ArgumentError({
     code: 'BAD_OPTION',
-    message: `${name}: ${typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? String(value))} is not ${must}`,
+    message: `${name}: ${shown(value)} is not ${must}`,
     fix: `Use ${must}.`,
     where: name,
   });

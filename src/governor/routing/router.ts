@@ -4,17 +4,21 @@
 // the least wins; within 10 % the data stays where it is (costs.ts). Measured times correct the predictions. In mode `rules`, and for
 // devices that were not measured, the rule table decides. A pinned device wins over all of this (rule-router.ts).
 
+import { argumentsOf, checkMethods } from '../../base/signatures.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
 import { Costs } from './costs.ts';
 import { type RoutingOptions, resolveRouting } from './options.ts';
 import type { Profile } from './profile.ts';
 import { type RouterSetup, RuleRouter } from './rule-router.ts';
+import { routerArguments, routingKinds, sharedArguments } from './signatures.ts';
 
 export type { RouteExplanation, RouterSetup } from './rule-router.ts';
 
 export class Router extends RuleRouter {
   constructor(options: RoutingOptions, profiles: ReadonlyMap<DeviceId, Profile>, setup: RouterSetup = {}) {
+    // biome-ignore lint/complexity/noArguments: one too many is refused as well.
+    takes(...arguments);
     super(options, { ...setup, devices: setup.devices ?? [...profiles.keys()] });
     this.measured(profiles, Costs);
   }
@@ -40,3 +44,6 @@ export class Router extends RuleRouter {
     return router;
   }
 }
+
+const takes = argumentsOf('Router', routerArguments, routingKinds);
+checkMethods(Router, { shared: sharedArguments }, routingKinds);

@@ -3,6 +3,7 @@
 //
 // The router knows no tensors, graphs or devices: requests come in as numbers, decisions go out as names.
 
+import { checkMethods } from '../../base/signatures.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { DeviceUnavailable } from '../../errors.ts';
 import type { Costs } from './costs.ts';
@@ -12,6 +13,7 @@ import { type Analysis, analyze, type CallOptions, requestOf, type Sized } from 
 import { covers, type Routing, type RoutingOptions, resolveRouting } from './options.ts';
 import type { Profile } from './profile.ts';
 import { applyRules, wantsGpu } from './rules.ts';
+import { routerSignatures, routingKinds } from './signatures.ts';
 import { type RouteStats, StatsTable } from './stats.ts';
 import type { Candidate, Decision, Operation, Outcome, RouteRequest, WorkItem } from './types.ts';
 import { largest, typicalWork } from './work.ts';
@@ -87,7 +89,7 @@ export class RuleRouter {
   }
 
   /**
-   * Takes in measurements of a device: after calibration, or when a device came back as another one. A router that was made without
+   * @internal Takes in measurements of a device: after calibration, or when a device came back as another one. A router that was made without
    * any also needs what decides by them.
    */
   calibrated(profiles: ReadonlyMap<DeviceId, Profile>, decides?: typeof Costs): void {
@@ -309,6 +311,8 @@ export class RuleRouter {
     this.epoch++;
   }
 }
+
+checkMethods(RuleRouter.prototype, routerSignatures, routingKinds);
 
 const unavailable = (message: string, fix: string): DeviceUnavailable =>
   new DeviceUnavailable({ code: 'DEVICE_NOT_ROUTABLE', message: `routing: ${message}`, fix, where: 'routing' });

@@ -61,8 +61,11 @@ export function clampExponent(f: Float, x: Expr): Expr {
   return f.min(f.max(x, t.lowest), t.highest);
 }
 
+/** e^r - 1 - r for a reduced argument. */
+export const expTail = (f: Float, r: Expr): Expr => f.mul(f.mul(r, r), f.poly(r, tables[f.type].tail));
+
 /** e^r - 1 for a reduced argument, without loss near 0. */
-export const expm1Reduced = (f: Float, r: Expr): Expr => f.add(f.mul(f.mul(r, r), f.poly(r, tables[f.type].tail)), r);
+export const expm1Reduced = (f: Float, r: Expr): Expr => f.add(expTail(f, r), r);
 
 /** e^r for a reduced argument. */
 export const expReduced = (f: Float, r: Expr): Expr => f.add(expm1Reduced(f, r), 1);

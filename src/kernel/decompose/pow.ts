@@ -3,7 +3,7 @@
 // Numbers are pairs of a head (half the bits, so that products of heads are exact) and a tail.
 
 import type { Expr } from '../expr.ts';
-import { expm1Reduced } from './exp.ts';
+import { expTail } from './exp.ts';
 import type { Float, FloatType } from './float.ts';
 import { split } from './log.ts';
 
@@ -86,11 +86,9 @@ function exp2Pair(f: Float, high: Expr, low: Expr): Expr {
   const tail = f.sub(l, f.sub(head, h));
   const u = f.mul(head, t.ln2[0]);
   const v = f.add(f.mul(tail, t.ln2[0] + t.ln2[1]), f.mul(head, t.ln2[1]));
-  const r = f.add(u, v);
-  const lost = f.sub(v, f.sub(r, u));
-  // e^(r + lost) = 1 + (e^r - 1) + lost·e^r
-  const p = expm1Reduced(f, r);
-  return f.scale(f.add(f.add(p, f.add(lost, f.mul(lost, r))), 1), bits);
+  // e^(u + v) = 1 + u + (v + what follows), the small parts first: only the last two sums round where it counts.
+  const rest = f.add(v, expTail(f, f.add(u, v)));
+  return f.scale(f.add(f.add(u, rest), 1), bits);
 }
 
 export function pow(f: Float, x: Expr, y: Expr): Expr {

@@ -1,7 +1,7 @@
 // Second-order automata: next = f(current) XOR previous, for any local rule f. Reversible whatever f is: swapping the two states
 // and going on runs time backwards. Only two states are kept, however many steps are made.
 
-import { checked } from '../../base/signatures.ts';
+import { checked, checkMethods } from '../../base/signatures.ts';
 import type { Border, KernelValue, Runtime, Tensor } from '../../index.ts';
 import { invalidArgument, wholeNumber } from '../errors.ts';
 import { latticeKinds } from '../signatures.ts';
@@ -46,7 +46,7 @@ export const secondOrder = checked(
     };
     let [current, previous] = [begin('current'), begin('previous')];
     const next = rt.kernel((x, before) => rule(x).cast(dtype).bitwiseXor(before), { border });
-    return {
+    const automaton: SecondOrder = {
       step: (n = 1) => {
         wholeNumber('secondOrder', 'steps', n);
         for (let i = 0; i < n; i++) {
@@ -67,6 +67,8 @@ export const secondOrder = checked(
         previous.dispose();
       },
     };
+    checkMethods(automaton, { step: 'n:number?', 'swap dispose': '' });
+    return automaton;
   },
   latticeKinds,
 );

@@ -1,6 +1,7 @@
 // A graph on a device: what is worth it for large graphs. Results are those of the host's methods; where no open device has f64, or
 // the device fails, the host does the work and `fallbacks` says so.
 
+import { notMade } from '../../base/arguments.ts';
 import { checkMethods } from '../../base/signatures.ts';
 import type { DeviceId, Runtime } from '../../index.ts';
 import type { Adjacency } from '../adjacency.ts';
@@ -32,7 +33,12 @@ export class DeviceGraph implements Disposable {
   #rows: DeviceRows | null = null;
   #giving: Giving | null = null;
 
-  constructor(graph: Graph, rt: Runtime, { device = 'auto' }: DeviceGraphOptions) {
+  /** @internal Made by `graph.on(rt)`. */
+  constructor(
+    graph: Graph,
+    rt: Runtime,
+    { device = 'auto' }: DeviceGraphOptions = notMade('DeviceGraph', 'graph.on(rt)'),
+  ) {
     this.#graph = graph;
     this.#rt = rt;
     this.#session = new Session('graph', { runtime: rt, device, routing: true });

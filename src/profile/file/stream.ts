@@ -1,6 +1,7 @@
 // Scopes as lines of JSON in a file, written as they end: a day can be profiled in constant memory.
 
 import { idle, importNode } from '../../base/platform.ts';
+import { checkMethods } from '../../base/signatures.ts';
 import type { ProfileSpan } from '../record/span.ts';
 import { unwritable } from './save.ts';
 
@@ -25,6 +26,7 @@ export class EntryStream {
   #failed: unknown = null;
   #open = true;
 
+  /** @internal */
   static async open(file: string, closed: () => void): Promise<EntryStream> {
     const fs = (await importNode('fs/promises')) as Fs;
     try {
@@ -41,6 +43,7 @@ export class EntryStream {
     this.#timer = idle(setInterval(() => void this.#write(), everyMs));
   }
 
+  /** @internal */
   add(span: ProfileSpan): void {
     if (this.#waiting.length >= mostWaiting) {
       this.dropped++;
@@ -89,3 +92,5 @@ export class EntryStream {
     return this.#writing;
   }
 }
+
+checkMethods(EntryStream.prototype, { close: 'async' });

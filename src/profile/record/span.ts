@@ -1,5 +1,7 @@
 // A span of the program: a name, a start, an end, a parent. What devices do while it is the innermost one is booked to it.
 
+import { layerKinds } from '../../base/layer-kinds.ts';
+import { checked, checkMethods } from '../../base/signatures.ts';
 import type { OpenSpans } from './spans.ts';
 import type { Tracked } from './tracked.ts';
 
@@ -21,6 +23,8 @@ export interface OpenSpan extends Disposable {
   /** Data about it, kept with what it already has. */
   note(meta: Readonly<Record<string, unknown>>): void;
 }
+
+const spanSignatures = { run: 'body:function', end: 'failed:flag?', note: 'meta:plain' };
 
 export class ProfileSpan implements OpenSpan {
   readonly id: number;
@@ -97,13 +101,15 @@ export class ProfileSpan implements OpenSpan {
   }
 }
 
+checkMethods(ProfileSpan.prototype, spanSignatures, layerKinds);
+
 /** What a profiler that is off hands out. */
 export const noSpan: OpenSpan = Object.freeze({
   id: 0,
   operation: '',
   durationMs: null,
-  run: <T>(body: () => T): T => body(),
-  end: () => {},
-  note: () => {},
+  run: checked('run', spanSignatures.run, <T>(body: () => T): T => body()),
+  end: checked('end', spanSignatures.end, () => {}),
+  note: checked('note', spanSignatures.note, () => {}, layerKinds),
   [Symbol.dispose]: () => {},
 });

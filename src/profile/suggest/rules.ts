@@ -167,7 +167,7 @@ export const rules = {
     return [
       {
         about: 'programs',
-        evidence: `${made.length} programs were compiled in ${ms(total)}, ${percent(total / wallMs)} of the time: ${shown}`,
+        evidence: `${made.length === 1 ? 'One program was' : `${made.length} programs were`} compiled in ${ms(total)}, ${percent(total / wallMs)} of the time: ${shown}`,
         advice: 'Keep shapes fixed, and pass values that change as tensors instead of constants.',
       },
     ];

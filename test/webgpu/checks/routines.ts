@@ -253,7 +253,7 @@ const sortCheck = (type: DType, length: 'short' | 'long'): Check =>
       }
     },
     type,
-    length === 'long' && type !== 'f32' && type !== 'u8',
+    type !== 'f32' && (length === 'long' ? type !== 'u8' : type !== 'i32' && type !== 'bool'),
   );
 
 const sorts: Check[] = (['f32', 'i32', 'u32', 'u8', 'bool', 'f16'] as const).flatMap((type) => [

@@ -7,8 +7,14 @@ import type { Emitter } from './emitter.ts';
 import type { WasmScope } from './scope.ts';
 
 /**
+ * A distance that an instruction may add to an address by itself. Elements that lie so near have one address then, instead of one each.
+ * The address alone may lie before its buffer: every buffer begins further than this from the beginning of the memory.
+ */
+export const reach = 16384;
+
+/**
  * The byte address of element `index` of a buffer (for the vector axis: of lane 0), each part of the sum computed in the
- * outermost loop that knows it. `bytes` is added at the end.
+ * outermost loop that knows it. `bytes` is added at the end. Returns what is left for the instruction to add, at most `within`.
  */
 export function emitAddress(
   em: Emitter,
@@ -17,7 +23,8 @@ export function emitAddress(
   shift: number,
   s: WasmScope,
   bytes: number,
-): void {
+  within = 0,
+): number {
   const { offset, terms } = linear(index);
   const byDepth = new Map<number, Map<Expr, number>>();
   for (const [term, k] of terms) {
@@ -26,7 +33,9 @@ export function emitAddress(
     if (group) group.set(term, k);
     else byDepth.set(depth, new Map([[term, k]]));
   }
-  const start = offset * 2 ** shift + bytes;
+  const whole = offset * 2 ** shift + bytes;
+  const rest = whole > 0 && whole <= within ? whole : 0;
+  const start = whole - rest;
   let key = `a${buffer}.${shift}.${start}`;
   const root = s.at(0);
   let local = root.memo.get(key);
@@ -55,6 +64,7 @@ export function emitAddress(
     local = next;
   }
   s.code.get(local);
+  return rest;
 }
 
 /** A term times a constant: kept, since addresses of one loop share it. */

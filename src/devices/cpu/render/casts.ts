@@ -4,7 +4,7 @@
 // goes by way of another type, each step exact or saturating in a way that the next one keeps.
 
 import { bounds } from '../../../kernel/bounds.ts';
-import type { Cast } from '../../../kernel/expr.ts';
+import type { Cast, Expr } from '../../../kernel/expr.ts';
 import type { PlainOp } from '../wasm/ops.ts';
 import type { Emitter } from './emitter.ts';
 import { isHalf, roundHalf, roundToOdd } from './half.ts';
@@ -28,8 +28,7 @@ export function emitCast(em: Emitter, e: Cast, p: number, s: WasmScope): void {
     s.code.v128(splatBytes(e.type, 1)).op('v128.and');
     return;
   }
-  // Positions that reach beyond 2^31 are unsigned.
-  const lane: LaneType = from.type === 'index' && bounds(from).min >= 0 ? 'u32' : laneType(from.type);
+  const lane = wordOf(from);
   const { varying } = em.info(from);
   const source: Source = (q) => em.vec(from, varying ? q : 0, s);
   const c = new Converter(em, s, varying);
@@ -43,6 +42,34 @@ export function emitCast(em: Emitter, e: Cast, p: number, s: WasmScope): void {
     c.oddF32(p, (q) => convert(c, lane, 'f64', q, exact));
   }
   roundHalf(s.code, e.type, em.temp);
+}
+
+/** The type to take lanes for. Converting unsigned words takes several instructions: those below 2^31 are taken for signed ones. */
+function wordOf(e: Expr): LaneType {
+  const unsigned = e.type === 'u32' || (e.type === 'index' && bounds(e).min >= 0);
+  if (!unsigned) return laneType(e.type);
+  return largestWord(e) < 2 ** 31 ? 'i32' : 'u32';
+}
+
+function largestWord(e: Expr): number {
+  const any = 2 ** 32 - 1;
+  if (e.type === 'index') return bounds(e).max;
+  if (e.kind === 'const') return Number(e.value);
+  if (e.kind !== 'alu') return any;
+  const [a, b] = e.src as [Expr, Expr];
+  switch (e.op) {
+    case 'shr':
+      return b.kind === 'const' ? Math.floor(largestWord(a) / 2 ** Number(b.value)) : any;
+    case 'and':
+      return Math.min(largestWord(a), largestWord(b));
+    case 'add': {
+      // A sum beyond that is cut to 32 bits.
+      const most = largestWord(a) + largestWord(b);
+      return most <= any ? most : any;
+    }
+    default:
+      return any;
+  }
 }
 
 export function emitToBool(em: Emitter, e: Cast, p: number, s: WasmScope): void {

@@ -20,6 +20,13 @@ export function emitDivision(
   p: number,
   s: WasmScope,
 ): void {
+  const mask = a.type === 'index' && bounds(a).min >= 0 && b.kind === 'const' ? Number(b.value) - 1 : -1;
+  if (mask > 0 && Number.isInteger(Math.log2(mask + 1))) {
+    em.vec(a, p, s);
+    if (op === 'imod') s.code.v128(splatBytes('i32', mask)).op('v128.and');
+    else s.code.i32(Math.log2(mask + 1)).op('i32x4.shr_u');
+    return;
+  }
   const x = em.vecLocal(a, p, s);
   const y = em.vecLocal(b, p, s);
   if (a.type === 'index' && b.kind === 'const' && bounds(a).max < 2 ** 31) reciprocal(x, Number(b.value), s);

@@ -8,7 +8,7 @@ import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import { operands } from '../../../kernel/walk.ts';
 import type { ValType } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
-import { emitAddress } from './addresses.ts';
+import { emitAddress, reach } from './addresses.ts';
 import { type Arms, costlyArms } from './arms.ts';
 import { emitCast } from './casts.ts';
 import { partsFor, shapes, splatBytes, type Width, widthOf } from './lanes.ts';
@@ -327,5 +327,10 @@ export class Emitter {
   /** The byte address of element `index` of a buffer (for the vector axis: of lane 0); `bytes` is added at the end. */
   address(buffer: number, index: Expr, shift: number, s: WasmScope, bytes = 0): void {
     emitAddress(this, buffer, index, shift, s, bytes);
+  }
+
+  /** The same for a load: returns what its instruction has to add. */
+  nearAddress(buffer: number, index: Expr, shift: number, s: WasmScope, bytes = 0): number {
+    return emitAddress(this, buffer, index, shift, s, bytes, reach);
   }
 }

@@ -57,8 +57,8 @@ function raw(em: Emitter, e: Load, p: number, s: WasmScope): void {
   const gateVaries = gate !== null && em.info(gate).varying;
   if (!em.info(e.index).varying && !gateVaries) {
     branch(em, e, s, () => {
-      em.address(e.slot, e.index, shift, s);
-      return () => s.code.mem(splatLoads[width]);
+      const rest = em.nearAddress(e.slot, e.index, shift, s);
+      return () => s.code.mem(splatLoads[width], rest);
     });
     return;
   }
@@ -71,16 +71,16 @@ function raw(em: Emitter, e: Load, p: number, s: WasmScope): void {
   const bytes = width / 8;
   if (stride === 1) {
     branch(em, e, s, () => {
-      em.address(e.slot, e.index, shift, s);
-      return () => neighbours(s, lanes * bytes, p * 16, shift);
+      const rest = em.nearAddress(e.slot, e.index, shift, s);
+      return () => neighbours(s, lanes * bytes, rest + p * 16, shift);
     });
     return;
   }
   // With a negative stride the address is that of the last lane of all, so that offsets stay positive.
   const start = stride < 0 ? (s.lanes - 1) * stride * bytes : 0;
-  const offset = (lane: number): number => (p * (128 / width) + lane) * stride * bytes - start;
   branch(em, e, s, () => {
-    em.address(e.slot, e.index, shift, s, start);
+    const rest = em.nearAddress(e.slot, e.index, shift, s, start);
+    const offset = (lane: number): number => (p * (128 / width) + lane) * stride * bytes - start + rest;
     return () => {
       if (stride === -1 && lanes * width === 128) {
         const v = em.temp();

@@ -12,6 +12,8 @@ import { within } from '../../../../test/support/time.ts';
 import type { DType } from '../../../base/dtype.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Value } from '../../../kernel/semantics.ts';
+import { stagingAddress } from '../memory.ts';
+import { reach } from './addresses.ts';
 import { renderKernel } from './render.ts';
 
 function expectSame(spec: Spec, label = ''): void {
@@ -178,6 +180,36 @@ describe('index expressions', () => {
     expectSame({ space: [rows, columns], outputs, inputs: [data('f32', samples('f32', rows * columns, 1))] });
   });
 
+  it('divide positions by powers of two and by other numbers', () => {
+    for (const divisor of [1, 2, 3, 16, 64, 100, 128]) {
+      const b = new Exprs();
+      const [i, j] = [b.axis(0, 3), b.axis(1, 150)];
+      const at = b.alu('add', b.alu('mul', i, n$(b, 151)), j);
+      const parts = (['idiv', 'imod'] as const).map((op) => b.alu(op, at, n$(b, divisor)));
+      const outputs = parts.flatMap((part) => [b.cast('i32', part), b.load('f32', 0, part)]);
+      expectSame({ space: [3, 150], outputs, inputs: [data('f32', samples('f32', 512, 5))] }, `${divisor}`);
+    }
+  });
+
+  it('have one address for elements that lie a little apart, before and behind the position', () => {
+    const b = new Exprs();
+    const [i, j] = [b.axis(0, 40), b.axis(1, 64)];
+    const near = [-3, -1, 0, 1, 2, 5, 70].map((by) => {
+      const row = b.alu('max', b.alu('min', b.alu('add', i, n$(b, by)), n$(b, 39)), n$(b, 0));
+      return b.load('f32', 0, b.alu('add', b.alu('mul', row, n$(b, 64)), j));
+    });
+    const back = b.load('f32', 0, b.alu('sub', n$(b, 40 * 64 - 1), b.alu('add', b.alu('mul', i, n$(b, 64)), j)));
+    const ahead = [64, 128, 4095].map((by) =>
+      b.load('f32', 1, b.alu('add', b.alu('add', b.alu('mul', i, n$(b, 64)), j), n$(b, by))),
+    );
+    const outputs = [...near, back, ...ahead].map((value) => ({ type: 'f32' as const, value }));
+    const inputs = [data('f32', samples('f32', 40 * 64, 6)), data('f32', samples('f32', 40 * 64 + 4096, 7))];
+    expectSame({ space: [40, 64], outputs, inputs });
+    const { text } = new Run({ space: [40, 64], outputs: outputs.slice(-3), inputs }).wasm;
+    for (const by of [64, 128, 4095]) expect(text).toMatch(new RegExp(`offset=${4 * by}\\b`));
+    expect(stagingAddress).toBeGreaterThan(reach);
+  });
+
   it('turn positions into numbers of every type', () => {
     const [rows, columns] = [3, 37];
     for (const type of ['u8', 'i32', 'u32', 'i64', 'u64', 'f16', 'bf16', 'f32', 'f64'] as const) {
@@ -212,6 +244,52 @@ describe('index expressions', () => {
 
 /** Byte by byte; the matcher for arrays is slow on long ones. */
 const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+
+describe('words', () => {
+  const words: readonly number[] = [0, 1, 5, 255, 256, 0x12345678, 0x7fffffff, 0x80000000, 0xdeadbeef, 0xffffffff];
+  const given = data(
+    'u32',
+    Array.from({ length: 70 }, (_, i) => words[i % words.length]!),
+  );
+  const input = (b: Exprs): Expr => b.load('u32', 0, b.axis(0, 70));
+
+  it('turn by any number of bits', () => {
+    for (let n = 1; n < 32; n++) {
+      const b = new Exprs();
+      const x = input(b);
+      const part = (op: 'shl' | 'shr', by: number): Expr => b.alu(op, x, b.const('u32', by));
+      const outputs = [
+        b.alu('or', part('shl', n), part('shr', 32 - n)),
+        b.alu('or', part('shr', 32 - n), part('shl', n)),
+        // Not quite a turn.
+        b.alu('or', part('shl', n), part('shr', 31 - n)),
+        b.alu('or', part('shl', n), b.alu('shr', b.alu('xor', x, part('shr', 1)), b.const('u32', 32 - n))),
+      ];
+      expectSame({ space: [70], outputs, inputs: [given] }, `by ${n}`);
+    }
+  });
+
+  it('become numbers of every type, whether they reach beyond 2^31 or not', () => {
+    const b = new Exprs();
+    const x = input(b);
+    const c = (v: number): Expr => b.const('u32', v);
+    const values = [
+      x,
+      b.alu('shr', x, c(1)),
+      b.alu('shr', x, c(8)),
+      b.alu('add', b.alu('shr', x, c(8)), c(1)),
+      b.alu('add', b.alu('shr', x, c(1)), b.alu('shr', x, c(1))),
+      b.alu('add', b.alu('shr', x, c(1)), c(1)),
+      b.alu('and', x, c(0x7fffffff)),
+      b.alu('and', x, c(0x80000001)),
+    ];
+    const outputs = values.flatMap((v) =>
+      (['f32', 'f64', 'f16', 'i64', 'u64', 'u8', 'i32'] as const).map((type) => b.cast(type, v)),
+    );
+    for (let at = 0; at < outputs.length; at += 8)
+      expectSame({ space: [70], outputs: outputs.slice(at, at + 8), inputs: [given] }, `from output ${at}`);
+  });
+});
 
 describe('items', () => {
   const long = (): Spec => {
@@ -371,6 +449,29 @@ describe('kernels', () => {
       };
       expectSame(spec, `${rows} × ${columns}`);
     }
+  });
+
+  it('reduce rows with many accumulators, few vectors of each at a time', () => {
+    const lanesOf = (accumulators: number): number => {
+      const b = new Exprs();
+      const x = b.load('f32', 0, indexOf(b, [50, 96], [b.axis(0, 50), b.axis(1, 96)]));
+      let value: Expr = x;
+      const sums = Array.from({ length: accumulators }, (_, i) => {
+        value = b.alu('add', value, b.const('f32', i));
+        return { op: i % 3 === 2 ? ('max' as const) : ('sum' as const), type: 'f32' as const, value };
+      });
+      const values = Array.from({ length: 50 * 96 }, (_, i) => ((i * 7) % 23) - 11);
+      const spec: Spec = {
+        space: [50],
+        reduced: [96],
+        accumulators: sums,
+        outputs: sums.map((_, i) => b.acc('f32', i)),
+        inputs: [data('f32', values)],
+      };
+      expectSame(spec, `${accumulators} accumulators`);
+      return new Run(spec).wasm.lanes;
+    };
+    expect([2, 3, 6, 12, 14].map(lanesOf)).toEqual([16, 8, 4, 4, 4]);
   });
 
   it('sum 4M random f32 within 2 ulp', () => {

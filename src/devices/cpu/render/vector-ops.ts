@@ -57,6 +57,17 @@ const effective = (e: Expr): LaneType => (e.type === 'index' && bounds(e).min >=
 /** The one instruction that combines two vectors of a type, or undefined. */
 export const directOp = (op: AluOp, type: LaneType): PlainOp | undefined => direct[type][op];
 
+/** A word turned by whole bytes, as (x shl n) or (x shr (32 - n)): one shuffle. */
+function byteTurn(a: Expr, b: Expr): { readonly value: Expr; readonly bytes: number } | null {
+  const [left, right] = [a, b].map((e) => (e.kind === 'alu' && e.src[1]?.kind === 'const' ? e : null));
+  if (left?.op !== 'shl' || right?.op !== 'shr' || left.src[0] !== right.src[0] || left.type !== 'u32') return null;
+  const [n, m] = [left, right].map((e) => Number((e.src[1] as Const).value)) as [number, number];
+  return n > 0 && n < 32 && n + m === 32 && n % 8 === 0 ? { value: left.src[0]!, bytes: n / 8 } : null;
+}
+
+/** Whether all of its bits are 0. */
+const isZero = (e: Expr): boolean => e.kind === 'const' && (Object.is(e.value, 0) || e.value === 0n);
+
 export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
   const type = e.src.every((x) => effective(x) === 'u32') ? 'u32' : laneType(e.type);
   const [a, b] = e.src as [Expr, Expr, Expr];
@@ -67,8 +78,16 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
       em.vec(e, p, s);
       return;
     }
+    const other = e.src[2]!;
+    if (isZero(other)) {
+      // The mask alone clears the other lanes.
+      em.vec(b, p, s);
+      em.mask(a, p, w, s);
+      s.code.op('v128.and');
+      return;
+    }
     em.vec(b, p, s);
-    em.vec(e.src[2]!, p, s);
+    em.vec(other, p, s);
     em.mask(a, p, w, s);
     em.select(s, w);
     return;
@@ -89,6 +108,15 @@ export function emitAlu(em: Emitter, e: Alu, p: number, s: WasmScope): void {
     // The comparison lets -0 pass a limit of +0; adding +0 makes it +0 and changes nothing else.
     if (e.op === 'max' && Object.is((b as Const).value, 0))
       s.code.v128(splatBytes(e.type, 0)).op(`${shapeOf[type] as 'f32x4'}.add`);
+    return;
+  }
+  const turned = e.op === 'or' && widthOf(e.type) === 32 ? byteTurn(a, b) : null;
+  if (turned) {
+    const v = em.vecLocal(turned.value, p, s);
+    s.code
+      .get(v)
+      .get(v)
+      .shuffle(Array.from({ length: 16 }, (_, i) => (i & ~3) | ((i - turned.bytes) & 3)));
     return;
   }
   const bits = signBits(e.op, type);

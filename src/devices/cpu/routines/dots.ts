@@ -1,8 +1,9 @@
 // Thin products whose B is transposed: every element of C is the dot product of a row of A and a row of B, both contiguous.
 //
-// Four rows of B are read at once: they share what is read of A, and the memory is asked for four streams. Each row has a sum of
-// its own in a register, the same for a row alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every
-// `stretch` additions: a long sum in one f32 register forgets what it adds.
+// Two rows of B are read at once, from their beginnings to their ends: they share what is read of A, and few streams are what
+// processors fetch ahead best. Each row has two sums, so that an addition need not wait for the one before; they are the same for a row
+// alone, so results do not depend on its neighbours. Sums of f32 move to f64 after every `stretch` additions: a long sum in one f32
+// register forgets what it adds.
 
 import type { Code } from '../wasm/code.ts';
 import type { Func } from '../wasm/module.ts';
@@ -12,14 +13,14 @@ import type { ThinLocals } from './thin.ts';
 
 /** Columns of C of one item. */
 export const dotColumns = 32;
-const rowsAtOnce = 4;
+const rowsAtOnce = 2;
+const sumsPerRow = 2;
 const stretch = 256;
 
 export function dots(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals): void {
   const c = f.code;
   const j = f.local('i32');
-  const long = s.type === 'f32' && s.k > stretch;
-  const group = new DotGroup(f, s, v, l, j, long);
+  const group = new DotGroup(f, s, v, l, j);
   c.i32(0).set(j);
   rising(
     c,
@@ -51,11 +52,11 @@ class DotGroup {
   readonly #left: number;
   readonly #right: number;
   readonly #shared: number;
-  /** Of each row: its sum, and the total of its stretches. */
-  readonly #sums: readonly number[];
+  /** Of each row: its sums, and their total. */
+  readonly #sums: readonly (readonly number[])[];
   readonly #totals: readonly number[];
 
-  constructor(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals, j: number, long: boolean) {
+  constructor(f: Func, s: GemmShape, v: VectorMachine, l: ThinLocals, j: number) {
     const local = (): number => f.local('i32');
     const vector = (): number => f.local('v128');
     this.#f = f;
@@ -63,11 +64,11 @@ class DotGroup {
     this.#v = v;
     this.#l = l;
     this.#j = j;
-    this.#long = long;
+    this.#long = s.type === 'f32' && s.k > stretch;
     [this.#x, this.#until, this.#left, this.#right] = [local(), local(), local(), local()];
     this.#shared = vector();
-    this.#sums = Array.from({ length: rowsAtOnce }, vector);
-    this.#totals = Array.from({ length: rowsAtOnce }, () => f.local(long ? 'f64' : v.value));
+    this.#sums = Array.from({ length: rowsAtOnce }, () => Array.from({ length: sumsPerRow }, vector));
+    this.#totals = this.#sums.map(() => f.local(this.#long ? 'f64' : v.value));
   }
 
   emit(rows: number): void {
@@ -81,6 +82,7 @@ class DotGroup {
   #rowOfA(r: number, rows: number): void {
     const { k, n } = this.#s;
     const [c, v, l] = [this.#f.code, this.#v, this.#l];
+    const step = v.lanes * sumsPerRow;
     c.get(l.a)
       .i32(r * this.#rowBytes)
       .op('i32.add')
@@ -89,20 +91,13 @@ class DotGroup {
     this.#clear(rows);
     c.i32(0).set(this.#x);
     if (this.#long) this.#stretches(rows);
-    this.#walk(
-      () => c.i32(k - (k % v.lanes)),
-      v.lanes,
-      () => this.#products(rows),
-    );
+    this.#walk(k - (k % step), step, () => this.#products(rows, sumsPerRow));
+    this.#walk(k - (k % v.lanes), v.lanes, () => this.#products(rows, 1));
     for (let i = 0; i < rows; i++) {
       if (this.#long) this.#moveUp(i);
       else this.#folded(i).set(this.#totals[i]!);
     }
-    this.#walk(
-      () => c.i32(k),
-      1,
-      () => this.#single(rows),
-    );
+    this.#walk(k, 1, () => this.#single(rows));
     for (let i = 0; i < rows; i++) {
       c.get(l.c).get(l.first).get(this.#j).op('i32.add').i32(v.bytes).ops('i32.mul', 'i32.add').get(this.#totals[i]!);
       if (this.#long) c.op('f32.demote_f64');
@@ -110,12 +105,14 @@ class DotGroup {
     }
   }
 
-  #walk(end: () => void, step: number, body: () => void): void {
-    rising(this.#f.code, this.#x, end, step, body);
+  #walk(end: number, step: number, body: () => void): void {
+    const c = this.#f.code;
+    rising(c, this.#x, () => c.i32(end), step, body);
   }
 
   #clear(rows: number): void {
-    for (const sum of this.#sums.slice(0, rows)) this.#f.code.v128(new Uint8Array(16)).set(sum);
+    for (const sums of this.#sums.slice(0, rows))
+      for (const sum of sums) this.#f.code.v128(new Uint8Array(16)).set(sum);
   }
 
   #advance(bytes: number): void {
@@ -123,16 +120,22 @@ class DotGroup {
     for (const p of [this.#left, this.#right]) c.get(p).i32(bytes).op('i32.add').set(p);
   }
 
-  #products(rows: number): void {
+  /** So many vectors of the depth, each added to a sum of its own. */
+  #products(rows: number, vectors: number): void {
     const [c, v] = [this.#f.code, this.#v];
-    c.get(this.#left).mem('v128.load', 0, 2).set(this.#shared);
-    this.#sums.slice(0, rows).forEach((sum, i) => {
-      c.get(sum).get(this.#shared).get(this.#right);
-      c.mem('v128.load', i * this.#rowBytes, 2)
-        .ops(v.mul, v.add)
-        .set(sum);
-    });
-    this.#advance(16);
+    for (let u = 0; u < vectors; u++) {
+      c.get(this.#left)
+        .mem('v128.load', u * 16, 2)
+        .set(this.#shared);
+      for (let i = 0; i < rows; i++) {
+        const sum = this.#sums[i]![u]!;
+        c.get(sum).get(this.#shared).get(this.#right);
+        c.mem('v128.load', i * this.#rowBytes + u * 16, 2)
+          .ops(v.mul, v.add)
+          .set(sum);
+      }
+    }
+    this.#advance(vectors * 16);
   }
 
   #single(rows: number): void {
@@ -145,24 +148,29 @@ class DotGroup {
     this.#advance(v.bytes);
   }
 
-  /** All lanes of the sum of a row in one value. */
+  /** All lanes of the sums of a row in one value. */
   #folded(i: number): Code {
-    const [c, v, sum] = [this.#f.code, this.#v, this.#sums[i]!];
-    c.get(sum).lane(v.extract, 0);
-    for (let lane = 1; lane < v.lanes; lane++) c.get(sum).lane(v.extract, lane).op(v.scalarAdd);
+    const [c, v] = [this.#f.code, this.#v];
+    const [first, ...others] = this.#sums[i]!;
+    if (others.length > 0) {
+      c.get(first!);
+      for (const sum of others) c.get(sum).op(v.add);
+      c.set(first!);
+    }
+    c.get(first!).lane(v.extract, 0);
+    for (let lane = 1; lane < v.lanes; lane++) c.get(first!).lane(v.extract, lane).op(v.scalarAdd);
     return c;
   }
 
   #moveUp(i: number): void {
-    this.#f.code.get(this.#totals[i]!);
-    this.#folded(i).ops('f64.promote_f32', 'f64.add').set(this.#totals[i]!);
+    this.#folded(i).op('f64.promote_f32').get(this.#totals[i]!).op('f64.add').set(this.#totals[i]!);
   }
 
   /** Whole stretches of the depth, each on its own. */
   #stretches(rows: number): void {
     const c = this.#f.code;
-    const { lanes } = this.#v;
-    const length = stretch * lanes;
+    const step = this.#v.lanes * sumsPerRow;
+    const length = stretch * step;
     for (let i = 0; i < rows; i++) c.f64(0).set(this.#totals[i]!);
     c.i32(length).set(this.#until);
     rising(
@@ -171,10 +179,12 @@ class DotGroup {
       () => c.i32(this.#s.k + 1),
       length,
       () => {
-        this.#walk(
+        rising(
+          c,
+          this.#x,
           () => c.get(this.#until),
-          lanes,
-          () => this.#products(rows),
+          step,
+          () => this.#products(rows, sumsPerRow),
         );
         for (let i = 0; i < rows; i++) this.#moveUp(i);
         this.#clear(rows);

@@ -156,6 +156,8 @@ class BlasMatmul implements CpuProgram {
   readonly #engine: WasmEngine;
   readonly #blas: Blas;
   readonly #pointers: number[] = [];
+  /** Views of the operands of the last run: products of the same operands are common, and making a view takes longer than looking at it. */
+  readonly #views: Uint8Array[] = [];
 
   constructor(routine: Matmul, type: 'f32' | 'f64', engine: WasmEngine, blas: Blas) {
     this.name = routine.name;
@@ -172,18 +174,26 @@ class BlasMatmul implements CpuProgram {
     stage(memory, buffers, 2, this.#pointers);
     const [a, b, c] = this.#pointers as [number, number, number];
     const size = byteSize(r.type);
-    // OpenBLAS asks for no alignment beyond the element's; views say where an operand ends.
-    const view = (at: number, elements: number): Uint8Array => new Uint8Array(memory.views.buffer, at, elements * size);
     for (let batch = 0; batch < r.batch; batch++) {
       this.#blas.run(
         r,
-        view(a + (r.batchA === 1 ? 0 : batch * r.m * r.k * size), r.m * r.k),
-        view(b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n),
-        view(c + batch * r.m * r.n * size, r.m * r.n),
+        this.#view(0, a + (r.batchA === 1 ? 0 : batch * r.m * r.k * size), r.m * r.k * size),
+        this.#view(1, b + (r.batchB === 1 ? 0 : batch * r.k * r.n * size), r.k * r.n * size),
+        this.#view(2, c + batch * r.m * r.n * size, r.m * r.n * size),
       );
     }
     unstage(memory, buffers, 2, this.#pointers);
   }
 
-  dispose(): void {}
+  /** OpenBLAS asks for no alignment beyond the element's; views say where an operand ends. */
+  #view(slot: number, at: number, bytes: number): Uint8Array {
+    const { buffer } = this.#engine.memory.views;
+    const last = this.#views[slot];
+    if (last && last.byteOffset === at && last.buffer === buffer) return last;
+    return (this.#views[slot] = new Uint8Array(buffer, at, bytes));
+  }
+
+  dispose(): void {
+    this.#views.length = 0;
+  }
 }

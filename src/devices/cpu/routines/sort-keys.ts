@@ -114,3 +114,70 @@ export function emitValue(c: Code, p: KeyOrder, key: number): void {
   }
   if (shift) c.i32(shift).op('i32.shr_u');
 }
+
+/** Whether keys can be made several at a time: the value fills its key. */
+export const inVectors = (type: DType): boolean => keys[type].shift === 0 && machines[type].bytes >= 4;
+
+const sameBytes = (word: 'i32' | 'i64', v: bigint): Uint8Array => {
+  const bytes = new Uint8Array(16);
+  const view = new DataView(bytes.buffer);
+  for (let at = 0; at < 16; at += word === 'i64' ? 8 : 4) {
+    if (word === 'i64') view.setBigInt64(at, BigInt.asIntN(64, v), true);
+    else view.setInt32(at, Number(BigInt.asIntN(32, v)), true);
+  }
+  return bytes;
+};
+
+/** Constants and comparisons of vectors of keys. */
+function vectorKeys(word: 'i32' | 'i64') {
+  const shape = word === 'i64' ? 'i64x2' : 'i32x4';
+  return {
+    sign: sameBytes(word, word === 'i64' ? 1n << 63n : 1n << 31n),
+    ones: sameBytes(word, -1n),
+    zero: new Uint8Array(16),
+    eq: `${shape}.eq`,
+    lt: `${shape}.lt_s`,
+    differs: word === 'i64' ? 'f64x2.ne' : 'f32x4.ne',
+  } as const;
+}
+
+/**
+ * Leaves the keys of a vector of values on the stack. `bits` holds the values and is changed; what a key does not keep, NaN and -0,
+ * is noted in `lost`.
+ */
+export function emitVectorKeys(c: Code, p: KeyOrder, bits: number, lost: number): void {
+  const { word, kind } = keys[p.type];
+  const v = vectorKeys(word);
+  const turn = (): void => {
+    if (p.descending) c.v128(v.ones).op('v128.xor');
+  };
+  if (kind !== 'float') {
+    c.get(bits);
+    if (kind === 'signed') c.v128(v.sign).op('v128.xor');
+    turn();
+    return;
+  }
+  // -0 becomes 0.
+  c.get(lost).get(bits).v128(v.sign).op(v.eq).op('v128.or').set(lost);
+  c.get(bits).get(bits).v128(v.sign).ops(v.eq, 'v128.andnot').set(bits);
+  c.get(bits).get(bits).v128(v.zero).op(v.lt).v128(v.sign).ops('v128.or', 'v128.xor');
+  turn();
+  c.get(bits).get(bits).op(v.differs).op('v128.or');
+  c.get(lost).get(bits).get(bits).op(v.differs).op('v128.or').set(lost);
+}
+
+/** Leaves the values of a vector of keys on the stack. */
+export function emitVectorValues(c: Code, p: KeyOrder, key: number): void {
+  const { word, kind } = keys[p.type];
+  const v = vectorKeys(word);
+  if (p.descending) c.get(key).v128(v.ones).op('v128.xor').set(key);
+  c.get(key);
+  if (kind === 'signed') c.v128(v.sign).op('v128.xor');
+  else if (kind === 'float') c.get(key).v128(v.zero).ops(v.lt, 'v128.not').v128(v.sign).ops('v128.or', 'v128.xor');
+}
+
+/** The key of zero. */
+export function zeroKey(p: KeyOrder): bigint {
+  const sign = keys[p.type].word === 'i64' ? 1n << 63n : 1n << 31n;
+  return p.descending ? sign - 1n : sign;
+}

@@ -2,7 +2,8 @@
 //
 // Bytes of the keys that are the same in the whole row are skipped, so small integers and clustered values take fewer
 // passes. An item is a group of rows with a scratch of its own; the outputs serve as half of the space that passes
-// alternate between. Few long rows are sorted by all threads together: sort-long.ts.
+// alternate between. Few long rows are sorted by all threads together: sort-long.ts. Where nobody asks for the positions there is
+// less to move: sort-values.ts.
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Sort } from '../../../kernel/kernel.ts';
@@ -15,6 +16,8 @@ import { CodeProgram } from './code-program.ts';
 import { address, aligned, machines, rising } from './emit.ts';
 import { emitKey, type KeyInfo, keys } from './sort-keys.ts';
 import { isLong, LongSort } from './sort-long.ts';
+import { prepareValueSort } from './sort-values.ts';
+import { LongValueSort } from './sort-values-long.ts';
 
 /** Rows up to this length are sorted by insertion. */
 const shortRow = 32;
@@ -54,6 +57,8 @@ function plan(r: Sort): SortPlan {
 }
 
 export function prepareSort(routine: Sort, engine: WasmEngine): CpuProgram {
+  if (routine.valuesOnly)
+    return isLong(routine) ? new LongValueSort(routine, engine) : prepareValueSort(routine, engine);
   if (isLong(routine)) return new LongSort(routine, engine);
   const p = plan(routine);
   const bytes = render(p, engine.memory.shared);

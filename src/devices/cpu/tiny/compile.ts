@@ -18,7 +18,8 @@ import { type Fold, folds } from './folds.ts';
 import { aluLoop, castLoop, copyLoop, gatedLoop, gatherLoop, type Loop, narrow, widen } from './loops.ts';
 
 export interface TinyKernel {
-  /** Loop iterations of one launch. */
+  /** Loops of one launch, and all of their iterations. */
+  readonly loops: number;
   readonly work: number;
   /** The WebAssembly kernel gives the same bits. */
   readonly exact: boolean;
@@ -283,6 +284,7 @@ export function compileTiny(kernel: Kernel): TinyKernel {
   const count = types.length;
   const scalarTypes = kernel.scalars;
   return {
+    loops: steps.length,
     work: compiler.work,
     exact: !kernel.accumulators.some((a) => isFloat(a.type) && (a.op === 'sum' || a.op === 'prod')),
     run(buffers, scalars, memory) {
@@ -299,10 +301,8 @@ export function compileTiny(kernel: Kernel): TinyKernel {
       for (let i = 0; i < steps.length; i++) {
         const s = steps[i]!;
         if ('fold' in s) {
-          const values = arrays[s.from.table]!;
-          const at = offsets[s.from.table]! + s.from.base;
-          const from = at === 0 ? values : values.subarray(at);
-          s.fold(from, s.from.step, s.rows, s.length, arrays[s.to]!);
+          const { from } = s;
+          s.fold(arrays[from.table]!, offsets[from.table]! + from.base, from.step, s.rows, s.length, arrays[s.to]!);
           continue;
         }
         const { to, a, b, c } = s;

@@ -1,13 +1,21 @@
 // Reductions of the tiny-kernel interpreter: `rows` results, each from `length` neighbouring values.
 //
-// Float sums and products are pairwise and rounded at every step, as a device computes them; the order depends on the
+// Float sums and products are pairwise and rounded at every step, as a device computes them, but for long sums of f32; the order depends on the
 // length, the type and whether the values lie side by side, and on nothing else. Positions of extremes are the first, and the first NaN wins.
 
 import { type DType, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import type { ReduceOp } from '../../../kernel/ops.ts';
 import { meaning, roundTo, type Value } from '../../../kernel/semantics.ts';
 
-export type Fold = (values: TypedArray, step: number, rows: number, length: number, out: TypedArray) => void;
+/** The first value is at `base`. */
+export type Fold = (
+  values: TypedArray,
+  base: number,
+  step: number,
+  rows: number,
+  length: number,
+  out: TypedArray,
+) => void;
 
 type Combine = (a: Value, b: Value) => Value;
 
@@ -31,10 +39,35 @@ function pairwise(values: TypedArray, at: number, step: number, n: number, combi
   );
 }
 
-// Sums of neighbouring f32 are by far the most common. They have NumPy's order: up to 128 elements in eight sums side by side, which do
-// not wait for each other, and halves of more.
+// Sums of neighbouring f32 are by far the most common. Short ones have NumPy's order: up to 128 elements in eight sums side by side, and
+// halves of more. Rounding every step to f32 takes JavaScript three conversions, so longer ones are added up in double precision
+// and rounded once: that is NumPy's value or one nearer to the truth. What is beyond f32 then is left to the steps.
 
 const { fround } = Math;
+const longSum = 64;
+const largest32 = 2 ** 127 * (2 - 2 ** -23);
+
+function sum32Of(v: Float32Array, base: number, n: number): number {
+  if (n < longSum) return neighbours32(v, base, n);
+  // Tells the engine that positions are whole numbers, so that it need not look at every step.
+  const at = base | 0;
+  let [a, b, c, d] = [v[at]!, v[at + 1]!, v[at + 2]!, v[at + 3]!];
+  let [e, f, g, h] = [v[at + 4]!, v[at + 5]!, v[at + 6]!, v[at + 7]!];
+  const whole = at + (n & ~7);
+  for (let i = at + 8; i < whole; i += 8) {
+    a += v[i]!;
+    b += v[i + 1]!;
+    c += v[i + 2]!;
+    d += v[i + 3]!;
+    e += v[i + 4]!;
+    f += v[i + 5]!;
+    g += v[i + 6]!;
+    h += v[i + 7]!;
+  }
+  let sum = a + b + (c + d) + (e + f + (g + h));
+  for (let i = whole; i < at + n; i++) sum += v[i]!;
+  return Math.abs(sum) <= largest32 ? sum : neighbours32(v, at, n);
+}
 
 function neighbours32(v: Float32Array, at: number, n: number): number {
   if (n > 128) {
@@ -67,27 +100,28 @@ function onwards32(v: Float32Array, from: number, end: number, start: number): n
   return sum;
 }
 
-const sum32: Fold = (values, step, rows, length, out) => {
-  if (step !== 1) return anySum32(values, step, rows, length, out);
-  for (let r = 0; r < rows; r++) out[r] = neighbours32(values as Float32Array, r * length, length);
+const sum32: Fold = (values, base, step, rows, length, out) => {
+  if (step !== 1) return anySum32(values, base, step, rows, length, out);
+  for (let r = 0; r < rows; r++) out[r] = sum32Of(values as Float32Array, base + r * length, length);
 };
 
 const combining =
   (op: 'add' | 'mul' | 'max' | 'min') =>
   (type: DType): Fold => {
     const combine = rounded(op, type);
-    return (values, step, rows, length, out) => {
-      for (let r = 0; r < rows; r++) out[r] = pairwise(values, r * length * step, step, length, combine);
+    return (values, base, step, rows, length, out) => {
+      for (let r = 0; r < rows; r++) out[r] = pairwise(values, base + r * length * step, step, length, combine);
     };
   };
 
 const anySum32 = combining('add')('f32');
 
 const logic = (stopsAt: 0 | 1): Fold => {
-  return (values, step, rows, length, out) => {
+  return (values, base, step, rows, length, out) => {
     for (let r = 0; r < rows; r++) {
       let found: number = 1 - stopsAt;
-      for (let i = 0; i < length; i++) if ((values[(r * length + i) * step] ? 1 : 0) === stopsAt) found = stopsAt;
+      for (let i = 0; i < length; i++)
+        if ((values[base + (r * length + i) * step] ? 1 : 0) === stopsAt) found = stopsAt;
       out[r] = found;
     }
   };
@@ -97,9 +131,9 @@ const position =
   (better: (a: Value, b: Value) => boolean) =>
   (type: DType): Fold => {
     const float = isFloat(type);
-    return (values, step, rows, length, out) => {
+    return (values, base, step, rows, length, out) => {
       for (let r = 0; r < rows; r++) {
-        const at = r * length * step;
+        const at = base + r * length * step;
         let best = 0;
         for (let i = 0; i < length; i++) {
           const v = values[at + i * step]!;

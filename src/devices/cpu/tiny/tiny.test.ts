@@ -31,6 +31,61 @@ it('a large constant is no tiny kernel: storing it is work', async () => {
   await device.close();
 });
 
+it('is compiled once it was launched often, if its loops are many or long', async () => {
+  const device = await createCpuDevice({ threads: 1, blas: false });
+  const chain = (n: number, ops: number): Kernel =>
+    elementwise(n, ['f32'], 'f32', (b, [x]) => {
+      let y = x!;
+      for (let i = 0; i < ops; i++) y = b.alu(i % 2 ? 'mul' : 'add', y, x!);
+      return y;
+    });
+  for (const [n, ops, code] of [
+    [5, 1, false],
+    [5, 40, true],
+    [600, 1, true],
+  ] as const) {
+    const program = device.prepare(chain(n, ops));
+    const [x, y] = [device.allocate(4 * n), device.allocate(4 * n)];
+    device.write(x, new Uint8Array(Float32Array.from({ length: n }, (_, i) => i / 7).buffer));
+    device.launch(program, [x, y], []);
+    const first = (await device.read(y)).slice();
+    for (let i = 0; i < 40; i++) device.launch(program, [x, y], []);
+    expect(program.source.includes('interpreted'), `${ops} ops on ${n}`).toBe(!code);
+    expect(sameBytes(await device.read(y), first)).toBe(true);
+    for (const buffer of [x, y]) device.release(buffer);
+  }
+  await device.close();
+});
+
+describe('sums of f32 side by side', () => {
+  const total = (values: readonly number[]): number => {
+    const n = values.length;
+    const b = new Exprs();
+    const kernel = makeKernel({
+      space: [1],
+      reduced: [n],
+      inputs: [{ type: 'f32', elements: n }],
+      accumulators: [{ op: 'sum', type: 'f32', value: b.load('f32', 0, b.axis(1, n)) }],
+      outputs: [{ type: 'f32', value: b.acc('f32', 0) }],
+    });
+    return asType('f32', runOn(interpreted, kernel, [Float32Array.from(values)], [4])[0]!)[0] as number;
+  };
+  it.each([1, 7, 8, 63, 64, 65, 71, 1000, 1003])('are within a rounding of the true sum, %i of them', (n) => {
+    const next = random(n);
+    const values = Array.from({ length: n }, () => Math.fround(next()));
+    const exact = values.reduce((a, b) => a + b, 0);
+    expect(Math.abs(total(values) - exact)).toBeLessThanOrEqual(exact * 2 ** (n < 64 ? -22 : -24));
+  });
+  it.each([10, 100])('overflow, and keep infinities and NaN, %i of them', (n) => {
+    const with2 = (a: number, b: number): number => total(Array.from({ length: n }, (_, i) => [a, b][i] ?? 0));
+    expect(with2(3e38, 3e38)).toBe(Infinity);
+    expect(with2(-3e38, -3e38)).toBe(-Infinity);
+    expect(with2(Infinity, -1)).toBe(Infinity);
+    expect(with2(Infinity, -Infinity)).toBeNaN();
+    expect(with2(Number.NaN, 1)).toBeNaN();
+  });
+});
+
 it('bits of a signalling NaN survive a bitcast, as floats and back', async () => {
   const bits = Uint32Array.of(0x7f812345, 0xff800001, 0x7fc00000, 1);
   for (const [from, to] of [

@@ -7,7 +7,7 @@
 import type { DType } from '../../../base/dtype.ts';
 import { identityOf } from '../../../kernel/identity.ts';
 import type { Accumulator } from '../../../kernel/kernel.ts';
-import { combineOp, type ReduceOp } from '../../../kernel/ops.ts';
+import { type AluOp, combineOp, type ReduceOp } from '../../../kernel/ops.ts';
 import { type AluContext, emitAlu } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
 import { bitsSuffix, type IndexBits, isFloatType, kindOf, literal, suffixOf } from './types.ts';
@@ -32,6 +32,9 @@ export function startState(block: Block, acc: Accumulator, bits: IndexBits): Sta
     return r;
   });
 }
+
+/** The op that combines two values of an accumulator that has no position. */
+export const combineOf = (op: ReduceOp): AluOp => combineOp[op as keyof typeof combineOp];
 
 /** Folds `other` into the registers of `state`. */
 export function fold(c: AluContext, acc: Accumulator, state: State, other: State): void {

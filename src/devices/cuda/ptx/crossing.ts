@@ -2,12 +2,11 @@
 //
 // Read element by element such an operand costs a line of memory for each. So a block covers a square of the two axes: it reads
 // the operand along its own lines into shared memory, and then computes and stores along the output's. Lines in shared memory
-// are a word longer than the square, so that neither way of reading meets the same bank twice.
+// are a word longer than the square, so that neither way of reading meets the same bank twice. Which kernels: `kernel/crossing.ts`.
 
 import { dtypeInfo } from '../../../base/dtype.ts';
 import { sizeOf } from '../../../base/shape.ts';
-import { strideAlong } from '../../../kernel/bounds.ts';
-import type { Load } from '../../../kernel/expr.ts';
+import { type Crossing, crossingOf, lineOf, squareBytes } from '../../../kernel/crossing.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { alone } from '../../../kernel/together.ts';
 import { type Block, EntryPoint, entryName } from './code.ts';
@@ -18,57 +17,17 @@ import type { Target } from './target.ts';
 import { kindOf } from './types.ts';
 import { reachable } from './values.ts';
 
-export interface Crossing {
-  /** The axis along which the operands are contiguous. */
-  readonly across: number;
-  /** The axis along which the output is. */
-  readonly along: number;
-  readonly loads: readonly Load[];
-  /** Positions of a square's edge. */
-  readonly edge: number;
-}
-
 const threads = 256;
-const smallest = 32;
-/** Below this the kernel is over before its memory accesses matter. */
-const worthwhile = 2 ** 16;
 /** Three blocks of a multiprocessor and more have their squares at the same time. */
 const sharedLimit = 36 * 1024;
 
-/** Elements of a line in shared memory: an odd number of words. */
-const lineOf = (edge: number, bytes: number): number => edge + Math.max(1, 4 / bytes);
-const squareBytes = ({ type }: Load, edge: number): number =>
-  edge * lineOf(edge, dtypeInfo[type].bytes) * dtypeInfo[type].bytes;
-
 /** What a kernel reads across, if that is worth a square; null otherwise. */
-export function crossingOf(kernel: Kernel, target: Target): Crossing | null {
-  if (sizeOf(kernel.space) < worthwhile) return null;
-  const along = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
-  if (kernel.space[along]! < smallest) return null;
-  const exprs = reachable(rootsOf(kernel));
-  const candidates = new Map<number, Load[]>();
-  for (const e of exprs) {
-    if (e.kind !== 'load' || e.gate !== null) continue;
-    const stride = strideAlong(e.index, along);
-    if (stride === null || Math.abs(stride) < 2) continue;
-    const across = kernel.space.findIndex((d, axis) => d >= smallest && strideAlong(e.index, axis) === 1);
-    if (across >= 0) candidates.set(across, [...(candidates.get(across) ?? []), e]);
-  }
-  const bytes = (loads: readonly Load[]): number => loads.reduce((n, l) => n + dtypeInfo[l.type].bytes, 0);
-  const best = [...candidates].sort(([, a], [, b]) => bytes(b) - bytes(a))[0];
-  if (!best) return null;
-  const [across, loads] = best;
-  const fits = (edge: number): boolean => loads.reduce((n, l) => n + squareBytes(l, edge), 0) <= sharedLimit;
-  if (!fits(smallest)) return null;
-  // Large squares keep more loads in flight, if there are enough of them for the device.
-  const squares = sizeOf(kernel.space) / 64 ** 2;
-  const roomy =
-    Math.min(kernel.space[along]!, kernel.space[across]!) >= 64 &&
-    squares >= target.processors * 2 &&
-    fits(64) &&
-    exprs.length * 16 <= 1200;
-  return { across, along, loads, edge: roomy ? 64 : smallest };
-}
+export const squaresOf = (kernel: Kernel, target: Target): Crossing | null =>
+  crossingOf(kernel, {
+    bytes: sharedLimit,
+    enough: target.processors * 2,
+    held: (type) => dtypeInfo[type].bytes,
+  });
 
 export function renderCrossing(kernel: Kernel, { across, along, loads, edge }: Crossing, target: Target): Rendered {
   const bits = indexBitsFor(kernel, reachable(rootsOf(kernel)));
@@ -117,7 +76,7 @@ export function renderCrossing(kernel: Kernel, { across, along, loads, edge }: C
       load,
       bytes,
       line: lineOf(edge, bytes) * bytes,
-      base: body.def('r', 'mov.u32', entry.sharedArray(squareBytes(load, edge))),
+      base: body.def('r', 'mov.u32', entry.sharedArray(squareBytes(edge, bytes))),
     };
   });
   const values = squares.map(({ load }) => read.map((scope) => scope.value(load)));

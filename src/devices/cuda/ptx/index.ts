@@ -4,7 +4,7 @@ import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { alone, lessWork, loadsEach } from '../../../kernel/together.ts';
 import { moduleText } from './code.ts';
-import { crossingOf, renderCrossing } from './crossing.ts';
+import { renderCrossing, squaresOf } from './crossing.ts';
 import { type Rendered, renderElementwise } from './elementwise.ts';
 import { neighboursOf } from './neighbours.ts';
 import { planesOf, renderPlanes, runOf } from './planes.ts';
@@ -22,7 +22,7 @@ export function renderKernel(kernel: Kernel, target: Target): Rendered {
   if (blocks) return renderElementwise(stencil ? lessWork(stencil, blocks) : blocks, target);
   const near = stencil ?? alone(kernel);
   if (kernel.accumulators.length > 0) return renderReduction(near, target);
-  const crossing = crossingOf(kernel, target);
+  const crossing = squaresOf(kernel, target);
   if (crossing) return renderCrossing(kernel, crossing, target);
   const planes = planesOf(kernel);
   // Boxes of neighbours along two axes read less than runs of planes do, where each position reads much.

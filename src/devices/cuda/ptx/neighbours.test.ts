@@ -3,7 +3,7 @@ import { assemble, hasPtxas } from '../../../../test/gpu/assemble.ts';
 import { KernelBuilder } from '../../../../test/gpu/build.ts';
 import { Random } from '../../../../test/gpu/data.ts';
 import { emulate } from '../../../../test/gpu/emulate.ts';
-import { stencil } from '../../../../test/gpu/stencils.ts';
+import { manySums, stencil } from '../../../../test/gpu/stencils.ts';
 import { sizeOf } from '../../../base/shape.ts';
 import { alone } from '../../../kernel/together.ts';
 import { kernelRecipe } from '../recipe.ts';
@@ -15,14 +15,34 @@ const hopper: Target = { sm: 90, ptx: 78, processors: 132, fastMath: false };
 const tiny: Target = { ...hopper, processors: 1 };
 
 describe('neighbours that a thread computes together', () => {
-  it('are four cells in each of two rows of a stencil, or in one, if enough threads are left', () => {
+  it('are four cells in each of two rows of two planes of a stencil, or fewer, if enough threads are left', () => {
+    const [plane, row] = [64 * 64 * 32, 64 * 32];
     expect(neighboursOf(stencil([64, 64, 64, 32], []), hopper)).toMatchObject({
-      count: 8,
-      offsets: [0, 32, 64, 96, 2048, 2080, 2112, 2144],
+      count: 16,
+      // Those along outer axes first.
+      offsets: [0, 32, 64, 96].flatMap((cell) => [0, plane, row, plane + row].map((o) => o + cell)),
     });
+    expect(neighboursOf(stencil([33, 32, 32, 64], []), hopper)).toMatchObject({ count: 8 });
     expect(neighboursOf(stencil([32, 32, 24, 64], []), hopper)).toMatchObject({ count: 4, offsets: [0, 64, 128, 192] });
     expect(neighboursOf(stencil([16, 16, 16, 64], []), hopper)).toBeNull();
-    expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({ count: 4, offsets: [0, 1, 2, 3] });
+  });
+
+  it('of a reduced stencil are four cells in each of two rows where a thread has a vector of each', () => {
+    expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({
+      count: 8,
+      offsets: [0, 64, 1, 65, 2, 66, 3, 67],
+    });
+    for (const columns of [24, 256])
+      expect(neighboursOf(stencil([64, 64, 64], [columns]), hopper)).toMatchObject({ count: 4 });
+    expect(neighboursOf(stencil([32, 32, 32], [32]), hopper)).toMatchObject({ count: 4 });
+  });
+
+  it('are rows of many accumulators, which then exchange fewer of them', () => {
+    expect(neighboursOf(manySums([1 << 16], 64, 6), hopper)).toMatchObject({ count: 4, offsets: [0, 1, 2, 3] });
+    expect(neighboursOf(manySums([1 << 16], 64, 3), hopper)).toBeNull();
+    expect(neighboursOf(manySums([1 << 16], 64, 9), hopper)).toBeNull();
+    expect(neighboursOf(manySums([1 << 12], 64, 6), hopper)).toBeNull();
+    expect(neighboursOf(manySums([(1 << 16) + 2], 64, 6), hopper)).toBeNull();
   });
 
   it('are not the lanes of a vector, and none where they have little in common', () => {
@@ -39,7 +59,7 @@ describe('neighbours that a thread computes together', () => {
     const of = (space: number[], reduced: number[] = []) => neighboursOf(stencil(space, reduced), hopper)!;
     const wish = { threads: 256, vector: 4, lanes: 8 };
     // Four cells along the third axis are one thread's.
-    expect(tileOf(of([32, 32, 32, 64]), wish)).toEqual([4, 4, 2, 8]);
+    expect(tileOf(of([32, 32, 32, 64]), { ...wish, vector: 2, lanes: 16 })).toEqual([2, 4, 2, 16]);
     expect(tileOf(of([64, 64, 64], [32]), { threads: 32, vector: 1, lanes: 1 })).toEqual([4, 4, 2]);
     // Layers of boxes are thin where the planes between them would not stay in the device's cache.
     expect(tileOf(of([256, 128, 128, 64]), wish)![0]).toBeLessThanOrEqual(2);

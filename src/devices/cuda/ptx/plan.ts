@@ -21,6 +21,8 @@ export interface ReducePlan {
   /** row: threads per row. column: threads side by side along the columns. */
   readonly group: number;
   readonly vector: number;
+  /** row: lanes of a vector are folded into one state, instead of having one each. */
+  readonly folds: boolean;
   readonly unroll: number;
   readonly splits: number;
   readonly chunk: number;
@@ -28,12 +30,12 @@ export interface ReducePlan {
 
 const threads = 256;
 const heavyOperations = 128;
-const manyAccumulators = 4;
+export const manyAccumulators = 4;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
 
-/** `count`: neighbours that are computed together. */
-export function planReduction(kernel: Kernel, target: Target, count = 1): ReducePlan {
+/** `spreads`: rows of neighbours are combined together, see reduce/spread.ts. */
+export function planReduction(kernel: Kernel, target: Target, spreads = false): ReducePlan {
   const values = kernel.accumulators.map((a) => a.value);
   const exprs = reachable(values);
   const form = formOf(kernel, exprs);
@@ -41,7 +43,7 @@ export function planReduction(kernel: Kernel, target: Target, count = 1): Reduce
   const stateBytes = kernel.accumulators.flatMap((a) => stateKinds(a, 64)).reduce((n, k) => n + widthOf[k], 0);
   const operations = exprs.length + 2 * kernel.accumulators.length;
   return form === 'row'
-    ? rowPlan(kernel, target, bytes, operations, stateBytes, count)
+    ? rowPlan(kernel, target, bytes, operations, stateBytes, spreads)
     : columnPlan(kernel, target, bytes, operations, stateBytes);
 }
 
@@ -58,6 +60,13 @@ function formOf(kernel: Kernel, exprs: readonly Expr[]): 'row' | 'column' {
   return score < 0 ? 'column' : 'row';
 }
 
+/** Whether everything that changes along a row is read in vectors. */
+function readsRows({ accumulators, reduced, space }: Kernel): boolean {
+  const last = space.length + reduced.reduce((at, d, i) => (d === 1 ? at : i), 0);
+  const loads = reachable(accumulators.map((a) => a.value)).filter((e) => e.kind === 'load');
+  return loads.every((e) => [0, 1].includes(strideAlong(e.index, last) ?? -1));
+}
+
 /** How many independent accumulators a thread may keep without spilling. */
 function unrollFor(vector: number, operations: number, stateBytes: number): number {
   let unroll = 4;
@@ -71,7 +80,7 @@ function rowPlan(
   bytes: number,
   operations: number,
   stateBytes: number,
-  count: number,
+  spreads: boolean,
 ): ReducePlan {
   const rows = sizeOf(kernel.space);
   const columns = sizeOf(kernel.reduced);
@@ -79,25 +88,29 @@ function rowPlan(
   let vector = Math.min(16 / bytes, 8);
   while (vector > 1 && ((wide.length > 1 && wide[wide.length - 1]! % vector !== 0) || columns < vector * 2))
     vector /= 2;
-  while (vector > 1 && vector * stateBytes > 64 * Math.min(count, 2)) vector /= 2;
+  const many = kernel.accumulators.length >= manyAccumulators;
+  // One state for all lanes takes few registers. What lies apart is loaded lane by lane, and takes as many more.
+  const folds = many && readsRows(kernel);
+  while (vector > 1 && !folds && vector * stateBytes > 64) vector /= 2;
   const enoughRows = rows >= target.processors * 32;
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
   // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
-  if (enoughRows && group > 8 && group <= 32 && kernel.accumulators.length >= manyAccumulators) group = 8;
+  if (enoughRows && group > 8 && group <= 32 && many && !spreads) group = 8;
   let unroll = unrollFor(vector, operations, stateBytes);
   const heavy = operations >= heavyOperations;
   // Work that takes long at each position is spread over all processors before a thread gets a second position.
   const least = heavy ? target.processors : 1;
   while (unroll > 1 && columns < group * vector * unroll * (group === threads ? least : 1)) unroll /= 2;
   const step = group * vector * unroll;
-  const wanted = Math.floor((target.processors * 4) / rows);
+  // What blocks combine of many accumulators takes as long as some positions.
+  const wanted = Math.floor((target.processors * (many ? 2 : 4)) / rows);
   let chunk = columns;
   if (group === threads && wanted > 1 && columns >= step * 4) {
     chunk = Math.max(heavy ? 1 : 2, Math.ceil(columns / wanted / step)) * step;
   }
-  return { form: 'row', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
+  return { form: 'row', threads, group, vector, folds, unroll, splits: Math.ceil(columns / chunk), chunk };
 }
 
 function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {
@@ -117,5 +130,5 @@ function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: n
   const wanted = Math.floor((target.processors * 4) / blocks);
   let chunk = columns;
   if (wanted > 1 && columns >= step * 4) chunk = Math.max(2, Math.ceil(columns / wanted / step)) * step;
-  return { form: 'column', threads, group, vector, unroll, splits: Math.ceil(columns / chunk), chunk };
+  return { form: 'column', threads, group, vector, folds: false, unroll, splits: Math.ceil(columns / chunk), chunk };
 }

@@ -2,9 +2,6 @@
 
 import type { Kit } from './kit.ts';
 
-/** A thread of a slice computes as many results along each side. */
-export const perThread = 4;
-
 /** Four neighbours in shared memory. */
 export function loadFour(kit: Kit, address: string): string[] {
   const four = Array.from({ length: 4 }, () => kit.entry.reg('f'));
@@ -26,6 +23,8 @@ interface Side {
   readonly start: string;
   readonly extent: number;
   readonly tile: number;
+  /** Rows (or columns) of a thread: a multiple of four. */
+  readonly each: number;
   /** Which of the slice's threads along this side this one is. */
   readonly position: string;
   /** Whether neighbours in memory follow each other along the depth. */
@@ -34,7 +33,7 @@ interface Side {
 
 /**
  * One operand: copies stages from global to shared memory, reads a thread's values from there. Its n-th value belongs to row
- * (or column) `step` · position + `spread` · n of the tile.
+ * (or column) `step` · position + `place(n)` of the tile.
  */
 export function side(kit: Kit, p: Side) {
   const { b } = kit;
@@ -46,14 +45,18 @@ export function side(kit: Kit, p: Side) {
   const rounds = lines / linesPerRound;
   const line = b.def('r', 'shr.u32', p.thread, Math.log2(pieces));
   const piece = b.def('r', 'and.b32', p.thread, pieces - 1);
-  const place = b.def('r', 'mad.lo.u32', line, pitch, b.def('r', 'shl.b32', piece, 4));
+  const corner = b.def('r', 'mad.lo.u32', line, pitch, b.def('r', 'shl.b32', piece, 4));
   const run = p.alongDepth ? p.depth : p.extent;
   const [startOuter, startInner] = p.alongDepth ? [p.start, p.k] : [p.k, p.start];
   const inner = b.def('r', 'mad.lo.u32', piece, 4, startInner);
   const outer = b.def('r', 'add.u32', startOuter, line);
   const element = b.def('d', 'add.u64', b.def('d', 'mul.wide.u32', outer, run), kit.wide(inner));
   const from = b.def('d', 'mad.lo.u64', element, 4, p.base);
-  const [step, spread] = p.alongDepth ? [1, p.tile / perThread] : [perThread, 1];
+  // Along the depth a thread's lines lie as far apart as can be; else they come in groups of four.
+  const step = p.alongDepth ? 1 : 4;
+  const groups = p.each / 4;
+  const offset = (n: number): number =>
+    p.alongDepth ? (n * p.tile) / p.each : Math.floor(n / 4) * (p.tile / groups) + (n % 4);
 
   /** What has to hold for a round's piece to be inside; none where the tiles fit. */
   const gates = (round: number): string[] => {
@@ -72,7 +75,7 @@ export function side(kit: Kit, p: Side) {
   };
 
   const copy = (stage: string): void => {
-    const to = b.def('r', 'add.u32', stage, place);
+    const to = b.def('r', 'add.u32', stage, corner);
     for (let round = 0; round < rounds; round++) {
       const source = b.def('d', 'add.u64', from, round * linesPerRound * run * 4);
       const at = `[${to}+${round * linesPerRound * pitch}]`;
@@ -94,13 +97,16 @@ export function side(kit: Kit, p: Side) {
     const at = b.def('r', 'mad.lo.u32', p.position, p.alongDepth ? pitch : 16, stage);
     let held: string[][] = [];
     return (d: number): string[] => {
-      if (!p.alongDepth) return loadFour(kit, `[${at}+${d * pitch}]`);
+      if (!p.alongDepth) {
+        const four = (g: number): string[] => loadFour(kit, `[${at}+${d * pitch + 4 * offset(4 * g)}]`);
+        return Array.from({ length: groups }, (_, g) => four(g)).flat();
+      }
       if (d % 4 === 0) {
-        held = Array.from({ length: perThread }, (_, n) => loadFour(kit, `[${at}+${n * spread * pitch + 4 * d}]`));
+        held = Array.from({ length: p.each }, (_, n) => loadFour(kit, `[${at}+${offset(n) * pitch + 4 * d}]`));
       }
       return held.map((depths) => depths[d % 4]!);
     };
   };
 
-  return { bytes: lines * pitch, step, spread, copy, reader };
+  return { bytes: lines * pitch, step, place: offset, copy, reader };
 }

@@ -19,6 +19,17 @@ const tiles = (rows: number, columns: number, down: number, across: number): Pro
   across,
 });
 
+const sliced = (
+  rows: number,
+  columns: number,
+  down: number,
+  across: number,
+  slices: number,
+  depth: number,
+  stages: number,
+  resident: number,
+): ProductPlan => ({ kind: 'sliced', rows, columns, down, across, slices, depth, stages, resident });
+
 /** Every plan by its name. */
 export const plans = {
   'tiles 128': tiles(128, 128, 8, 8),
@@ -26,24 +37,46 @@ export const plans = {
   'tiles 128x32': tiles(128, 32, 8, 4),
   'tiles 64': tiles(64, 64, 4, 4),
   'tiles 32': tiles(32, 32, 4, 4),
-  '32x32 two slices': { kind: 'sliced', rows: 32, columns: 32, slices: 2, depth: 16, stages: 3, resident: 5 },
+  '32x32 two slices': sliced(32, 32, 4, 4, 2, 16, 3, 5),
+  '32x32 four slices': sliced(32, 32, 8, 4, 4, 16, 2, 5),
 } as const satisfies Readonly<Record<string, ProductPlan>>;
 
 export type PlanName = keyof typeof plans;
 
-interface Usual {
-  readonly plan: PlanName;
-  /** `blocks` counts tiles of a side. */
-  readonly when: (blocks: (side: number) => number, target: Target, wide: boolean, n: number) => boolean;
+/** A product, as the table below looks at it. */
+interface Asked {
+  /** Tiles of a side. */
+  blocks(side: number): number;
+  /** Its sums take 8 bytes each. */
+  readonly wide: boolean;
+  readonly n: number;
+  readonly k: number;
+  /** Its second operand is read along the depth. */
+  readonly transposeB: boolean;
+  /** What fills the device. */
+  readonly processors: number;
 }
 
-/** The first that can do it. On an H200 slices win or tie up to 2048²; at 4096² they take 3,875 µs, tiles of 128 3,538. */
+interface Usual {
+  readonly plan: PlanName;
+  readonly when: (asked: Asked) => boolean;
+}
+
+/**
+ * The first that can do it. On an H200 slices win or tie up to 2048²; at 4096² they take 3,875 µs, tiles of 128 3,538. Four of them
+ * make ten products of 256² in 11.6 µs, two in 15.3; two are sooner done with little depth to divide (1024×64×1024: 6.5 µs, four 7.3),
+ * with much of it (640²: 19.6, 20.1) and where both operands are read along the depth (ten of 256²: 12.8, 14.7).
+ */
 const usual: readonly Usual[] = [
-  { plan: '32x32 two slices', when: (blocks, { processors }) => blocks(128) < 4 * processors },
-  { plan: 'tiles 128x32', when: (blocks, { processors }, wide, n) => !wide && n <= 32 && blocks(128) >= processors },
-  { plan: 'tiles 128x64', when: (blocks, { processors }, wide, n) => !wide && n <= 64 && blocks(128) >= processors },
-  { plan: 'tiles 128', when: (blocks, { processors }, wide) => !wide && blocks(128) >= processors },
-  { plan: 'tiles 32', when: (blocks, { processors }, wide) => !wide && blocks(64) < 1.5 * processors },
+  {
+    plan: '32x32 four slices',
+    when: ({ blocks, processors, k, transposeB }) => blocks(128) < 4 * processors && k > 128 && k <= 512 && !transposeB,
+  },
+  { plan: '32x32 two slices', when: ({ blocks, processors }) => blocks(128) < 4 * processors },
+  { plan: 'tiles 128x32', when: ({ blocks, processors, wide, n }) => !wide && n <= 32 && blocks(128) >= processors },
+  { plan: 'tiles 128x64', when: ({ blocks, processors, wide, n }) => !wide && n <= 64 && blocks(128) >= processors },
+  { plan: 'tiles 128', when: ({ blocks, processors, wide }) => !wide && blocks(128) >= processors },
+  { plan: 'tiles 32', when: ({ blocks, processors, wide }) => !wide && blocks(64) < 1.5 * processors },
   { plan: 'tiles 64', when: () => true },
 ];
 
@@ -51,9 +84,15 @@ const usual: readonly Usual[] = [
 export function planFor(r: Matmul, target: Target): ProductPlan {
   const named = (plans as Readonly<Record<string, ProductPlan>>)[target.tuning?.product ?? ''];
   if (named && takes(r, target, named)) return named;
-  const wide = dtypeInfo[sumType(r.type)].bytes === 8;
-  const blocks = (side: number): number => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch;
-  return plans[usual.find((u) => u.when(blocks, target, wide, r.n) && takes(r, target, plans[u.plan]))!.plan];
+  const asked: Asked = {
+    blocks: (side) => Math.ceil(r.m / side) * Math.ceil(r.n / side) * r.batch,
+    wide: dtypeInfo[sumType(r.type)].bytes === 8,
+    n: r.n,
+    k: r.k,
+    transposeB: r.transposeB,
+    processors: target.processors,
+  };
+  return plans[usual.find((u) => u.when(asked) && takes(r, target, plans[u.plan]))!.plan];
 }
 
 /** `count`: as many products with operands and results of their own. */

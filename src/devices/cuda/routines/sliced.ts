@@ -14,12 +14,15 @@ import { basesOf } from './bases.ts';
 import { inlineEpilogue, outputType } from './epilogue.ts';
 import { Kit } from './kit.ts';
 import { crossed } from './lanes.ts';
-import { loadFour, perThread, side } from './operand.ts';
+import { loadFour, side } from './operand.ts';
 import { recipeOf } from './recipe-of.ts';
 
 export interface SlicedTiles {
   readonly rows: number;
   readonly columns: number;
+  /** Results of a thread: rows and columns. */
+  readonly down: number;
+  readonly across: number;
   /** Into how many parts the depth is divided. */
   readonly slices: number;
   /** Depth of a stage, and how many stages a slice has. */
@@ -29,11 +32,11 @@ export interface SlicedTiles {
   readonly resident: number;
 }
 
-const perSlice = (t: SlicedTiles): number => (t.rows * t.columns) / perThread ** 2;
+const perSlice = (t: SlicedTiles): number => (t.rows * t.columns) / (t.down * t.across);
 
 export const slicedThreads = (t: SlicedTiles): number => perSlice(t) * t.slices;
 
-export const slicedResultsPerThread = (t: SlicedTiles): number => perThread ** 2 / t.slices;
+export const slicedResultsPerThread = (t: SlicedTiles): number => (t.down * t.across) / t.slices;
 
 /** Whether this can be multiplied so: sixteen bytes at a time, on a device that copies asynchronously. */
 export function takesSliced(r: Matmul, target: Target): boolean {
@@ -69,7 +72,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 
   const stride = t.depth * t.slices;
   const steps = Math.ceil(r.k / stride);
   const k = b.def('r', 'mul.lo.u32', slice, t.depth);
-  const { row, column } = crossed(kit, thread, t.columns / perThread);
+  const { row, column } = crossed(kit, thread, t.columns / t.across);
   const shared = { thread, group, k, stride, depth: r.k, stageDepth: t.depth };
   const sideA = side(kit, {
     ...shared,
@@ -77,6 +80,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 
     start: m0,
     extent: r.m,
     tile: t.rows,
+    each: t.down,
     position: row,
     alongDepth: !r.transposeA,
   });
@@ -86,6 +90,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 
     start: n0,
     extent: r.n,
     tile: t.columns,
+    each: t.across,
     position: column,
     alongDepth: r.transposeB,
   });
@@ -113,9 +118,7 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 
   }
 
   const [zero, use, step] = [kit.constant('f32', 0), b.def('r', 'mov.u32', ring), b.def('r', 'mov.u32', 0)];
-  const sums = Array.from({ length: perThread }, () =>
-    Array.from({ length: perThread }, () => kit.variable('f32', zero)),
-  );
+  const sums = Array.from({ length: t.down }, () => Array.from({ length: t.across }, () => kit.variable('f32', zero)));
   const syncSlice = sliceBarrier(kit, slice, group, t.slices);
   kit.while(
     () => b.def('p', 'setp.lt.u32', step, steps),
@@ -154,9 +157,10 @@ export function slicedRecipe(r: Matmul, target: Target, t: SlicedTiles, count = 
     b.def('r', 'mad.lo.u32', column, 4 * sideB.step, own),
   );
   sums.forEach((line, i) => {
-    const at = (j: number): string => `[${corner}+${i * sideA.spread * pitch + 4 * j * sideB.spread}]`;
-    if (sideB.spread === 1) b.emit(`st.shared.v4.f32 ${at(0)}, {${line.join(', ')}}`);
-    else for (const [j, v] of line.entries()) b.emit(`st.shared.f32 ${at(j)}, ${v}`);
+    const at = (j: number): string => `[${corner}+${sideA.place(i) * pitch + 4 * sideB.place(j)}]`;
+    if (sideB.place(1) === 1) {
+      for (let j = 0; j < t.across; j += 4) b.emit(`st.shared.v4.f32 ${at(j)}, {${line.slice(j, j + 4).join(', ')}}`);
+    } else for (const [j, v] of line.entries()) b.emit(`st.shared.f32 ${at(j)}, ${v}`);
   });
   kit.sync();
 

@@ -6,6 +6,7 @@ import type { Pass, Traits } from '../plan.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
 import { renderElementwise } from '../wgsl/elementwise.ts';
 
+/** `first`: the word of the scratch buffer that the first element is in. */
 export function packPass(
   name: string,
   type: DType,
@@ -13,8 +14,10 @@ export function packPass(
   scratch: number,
   output: number,
   traits: Traits,
+  first = 0,
 ): Pass {
   const b = new Exprs();
+  const word = b.alu('add', b.axis(0, elements), b.const('index', first));
   const pass = renderElementwise(
     {
       kind: 'kernel',
@@ -22,8 +25,8 @@ export function packPass(
       space: [elements],
       reduced: [],
       accumulators: [],
-      outputs: [{ type, value: b.cast(type, b.load('u32', 0, b.axis(0, elements))) }],
-      inputs: [{ type: 'u32', elements }],
+      outputs: [{ type, value: b.cast(type, b.load('u32', 0, word)) }],
+      inputs: [{ type: 'u32', elements: first + elements }],
       scalars: [],
       inPlace: [],
       estimate: { flops: 0, bytesRead: 4 * elements, bytesWritten: elements },

@@ -104,9 +104,11 @@ class ScanWriter {
   }
 
   #pieces(from: Level, to: Level): string[] {
+    // Where lines lie side by side, neighbouring threads have neighbouring lines.
+    const beside = this.#w.inner > 1;
     return [
-      `let line = item / ${to.length}u;`,
-      `let piece = item % ${to.length}u;`,
+      `let line = item ${beside ? `% ${this.#lines}u` : `/ ${to.length}u`};`,
+      `let piece = item ${beside ? `/ ${this.#lines}u` : `% ${to.length}u`};`,
       `let begin = piece * ${this.#piece}u;`,
       `let end = min(begin + ${this.#piece}u, ${from.length}u);`,
     ];

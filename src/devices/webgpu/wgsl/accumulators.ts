@@ -79,7 +79,12 @@ export class AccumulatorText {
 
   /** Statements that take `from` (value, and position for argmax) into the variables. */
   take(prefix: string, from: readonly string[], width: Width): string[] {
-    const [value, at] = this.names(prefix) as [string, string];
+    return this.takeInto(this.names(prefix), from, width);
+  }
+
+  /** The same, into variables of any name. */
+  takeInto(names: readonly string[], from: readonly string[], width: Width): string[] {
+    const [value, at] = names as readonly [string, string];
     if (!this.isArg) return [`${value} = ${this.combined(value, from[0]!, width)};`];
     const better = this.#better(from[0]!, from[1]!, value, at, width);
     const flag = `${value}_better`;

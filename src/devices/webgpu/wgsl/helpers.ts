@@ -70,11 +70,16 @@ const helpers: Readonly<Record<HelperName, Helper>> = {
   at_least_f32: bound('<'),
   at_most_f32: bound('>'),
   // Where division only promises 2.5 ulp and no large divisors: bring both operands into the middle of the range, correct
-  // the quotient by its residual, and scale back.
+  // the quotient by its residual, and scale back. Most are there already.
   div_f32: {
     text: ({ F, U, B }, name) => `fn ${name}(a: ${F}, b: ${F}) -> ${F} {
   let ea = (bitcast<${U}>(a) >> ${U}(23u)) & ${U}(255u);
   let eb = (bitcast<${U}>(b) >> ${U}(23u)) & ${U}(255u);
+  let middle: ${B} = (ea - ${U}(64u) < ${U}(127u)) & (eb - ${U}(64u) < ${U}(127u));
+  if (${F === 'f32' ? 'middle' : 'all(middle)'}) {
+    let plain = a / b;
+    return fma(fma(-plain, b, a), ${F}(1.0f) / b, plain);
+  }
   let up = ${F}(0x1p+64f);
   let down = ${F}(0x1p-64f);
   let one = ${F}(1.0f);

@@ -173,7 +173,7 @@ export class Module {
     const text = [...this.#bound.map(declaration), ...uniform, ...veil, parts].join('\n');
     const enables = [
       ...(/\bf16\b/.test(text) ? ['enable f16;\n'] : []),
-      ...(/\bsubgroupShuffleDown\b/.test(text) ? ['enable subgroups;\n'] : []),
+      ...(/\bsubgroupShuffle\w+\b/.test(text) ? ['enable subgroups;\n'] : []),
     ].join('');
     const source = enables + text;
     const bindings = this.#bound.map((b) => b.binding);

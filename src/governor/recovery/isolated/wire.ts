@@ -171,7 +171,8 @@ export function buffersOf(work: Kernel | Routine): number {
 function outputsOf(work: Kernel | Routine): number {
   if (work.kind === 'kernel' || work.op === 'raw' || work.op === 'rows') return work.outputs.length;
   if (work.op === 'products') return work.count;
-  return work.op === 'sort' || work.op === 'topk' ? 2 : 1;
+  if (work.op === 'sort') return work.valuesOnly ? 1 : 2;
+  return work.op === 'topk' ? 2 : 1;
 }
 
 export function scalarsOf(work: Kernel | Routine): number {

@@ -3,8 +3,9 @@
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import type { Kernel } from '../../../../kernel/kernel.ts';
 import type { Together } from '../../../../kernel/together.ts';
+import { emitAlu } from '../alu.ts';
 import type { EntryPoint, RegKind } from '../code.ts';
-import { fold, resultOf, type State, startState, stateKinds } from '../combine.ts';
+import { combineOf, fold, resultOf, type State, startState, stateKinds } from '../combine.ts';
 import { emitStore, firstOf } from '../memory.ts';
 import type { ReducePlan } from '../plan.ts';
 import type { PtxScope } from '../scope.ts';
@@ -70,6 +71,29 @@ export function foldValues(
         lanesReduce && l > 0 && state.length > 1 ? scope.block.def(b.kind, `add.${b.s}`, position, l) : position;
       fold(scope.context, a, state, [lane(values, l), at]);
     });
+  });
+}
+
+/** The same with one state for all lanes, which are positions: they are folded with each other first. */
+export function foldLanes(b: Builder, scope: PtxScope, into: States, position: string, width: number): void {
+  b.kernel.accumulators.forEach((a, i) => {
+    const values = scope.values(a.value);
+    const state = into[i]!;
+    if (state.length > 1) {
+      for (let l = 0; l < width; l++)
+        fold(scope.context, a, state, [
+          lane(values, l),
+          l === 0 ? position : scope.block.def(b.kind, `add.${b.s}`, position, l),
+        ]);
+      return;
+    }
+    let open = Array.from({ length: width }, (_, l) => lane(values, l));
+    for (; open.length > 1; open = open.slice(0, open.length / 2)) {
+      const half = open.length / 2;
+      for (let l = 0; l < half; l++)
+        open[l] = emitAlu(scope.context, combineOf(a.op), a.type, [open[l]!, open[l + half]!]);
+    }
+    fold(scope.context, a, state, [open[0]!]);
   });
 }
 

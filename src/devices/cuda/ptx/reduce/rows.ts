@@ -8,6 +8,7 @@ import {
   type Builder,
   type Combining,
   foldAll,
+  foldLanes,
   foldTree,
   foldValues,
   moveSuffix,
@@ -20,6 +21,7 @@ import {
 } from './builder.ts';
 import { countedLoop, loopWhile, reducedAxes, tailLoop } from './loops.ts';
 import { loadPartial, partialOffset, storePartial, waitForAll } from './partials.ts';
+import { finishSpread, isSpread } from './spread.ts';
 
 export function renderRows(b: Builder): number {
   const { kernel, plan, entry, tid } = b;
@@ -32,10 +34,12 @@ export function renderRows(b: Builder): number {
   const ragged = b.rows % perBlock !== 0;
   const scope = b.frame.root.extend({ axes });
   const { begin, end, index } = part(b);
-  const states = Array.from({ length: unroll }, () => Array.from({ length: vector }, () => start(b)));
+  const apart = plan.folds ? 1 : vector;
+  const states = Array.from({ length: unroll }, () => Array.from({ length: apart }, () => start(b)));
   const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
 
-  loopWhile(b, scope, begin, group * vector * unroll, end, (inner) => {
+  const step = group * vector * unroll;
+  const fill = (inner: PtxScope): void => {
     for (let u = 0; u < unroll; u++) {
       const first = inner.block.def(b.kind, `mad.lo.${b.s}`, member, vector, begin);
       const at = u === 0 ? first : inner.block.def(b.kind, `add.${b.s}`, first, u * group * vector);
@@ -44,14 +48,23 @@ export function renderRows(b: Builder): number {
         width: vector,
         laneAxis: vector > 1 ? lastReduced : -1,
       });
-      foldValues(b, copy, states[u]!, at, true);
+      if (plan.folds) foldLanes(b, copy, states[u]![0]!, at, vector);
+      else foldValues(b, copy, states[u]!, at, true);
     }
-  });
-  const at = body.def(b.kind, `add.${b.s}`, begin, member);
-  tailLoop(b, scope, at, group, end, (one, position) => foldValues(b, one, [states[0]![0]!], position, true));
+  };
+  if (plan.splits === 1 && b.columns === step) fill(scope);
+  else loopWhile(b, scope, begin, step, end, fill);
+  if (plan.splits > 1 || b.columns % step !== 0) {
+    const at = body.def(b.kind, `add.${b.s}`, begin, member);
+    tailLoop(b, scope, at, group, end, (one, position) => foldValues(b, one, [states[0]![0]!], position, true));
+  }
   const all = states.flat();
   foldTree(b, scope, all);
   const total = all[0]!;
+  if (isSpread(b)) {
+    finishSpread(b, scope, total, axes, row);
+    return blocks;
+  }
   combineGroup(b, scope, total, group);
   const finish = entry.label('finish');
   if (plan.splits > 1) {

@@ -3,6 +3,7 @@
 // A plain scale is one multiplication; a causal one beside it costs something only where a tile has keys of both kinds. Everything else
 // is evaluated at each score's own place; places beyond the matrix, in the last tiles, read what is at its edge.
 
+import { bandOf } from '../../../../kernel/band.ts';
 import type { Expr } from '../../../../kernel/expr.ts';
 import type { Attention } from '../../../../kernel/kernel.ts';
 import { PtxScope } from '../../ptx/scope.ts';
@@ -10,7 +11,6 @@ import { indexBitsFor } from '../../ptx/shape.ts';
 import { f32Literal } from '../../ptx/types.ts';
 import { dependencies, reachable } from '../../ptx/values.ts';
 import type { Kit } from '../kit.ts';
-import { bandOf } from './band.ts';
 
 const log2e = f32Literal(Math.LOG2E);
 const nothing = '0fFF800000';

@@ -7,6 +7,7 @@
 
 import type { Load } from '../../../../kernel/expr.ts';
 import type { Rows } from '../../../../kernel/kernel.ts';
+import { elementLoads, inOneLanguage, type Stage, sharedLoads } from '../../../../kernel/row-stages.ts';
 import { EntryPoint, entryName, moduleText } from '../../ptx/code.ts';
 import { moveSuffix } from '../../ptx/reduce/builder.ts';
 import { PtxScope } from '../../ptx/scope.ts';
@@ -18,7 +19,6 @@ import type { ModuleRecipe } from '../../recipe.ts';
 import type { Argument } from '../../step.ts';
 import { type Layout, layoutOf } from './layout.ts';
 import { foldRow, type Here, storeElements } from './passes.ts';
-import { elementLoads, inOneLanguage, type Stage, sharedLoads } from './stages.ts';
 
 export function rowsRecipe(stack: Rows, target: Target): ModuleRecipe {
   const layout = layoutOf(stack, target);

@@ -7,8 +7,9 @@
 // read several vectors at once are better than more of them (an RMS norm of 8192 x 4096 in bf16: 38 µs by 128 threads, 44 by 512).
 
 import { dtypeInfo } from '../../../../base/dtype.ts';
-import type { Kernel, Rows } from '../../../../kernel/kernel.ts';
-import { isColumnLoad, isElementLoad, loadsOf } from '../../../../kernel/rows.ts';
+import type { Rows } from '../../../../kernel/kernel.ts';
+import { innermost, isTurned } from '../../../../kernel/row-stages.ts';
+import { isElementLoad, loadsOf } from '../../../../kernel/rows.ts';
 import { rootsOf } from '../../ptx/shape.ts';
 import type { Target } from '../../ptx/target.ts';
 import { reachable } from '../../ptx/values.ts';
@@ -71,12 +72,3 @@ function operandsOf({ stages }: Rows): number {
   }
   return held.size;
 }
-
-/** Whether what is held of rows lies in columns. */
-function isTurned({ stages }: Rows): boolean {
-  const all = stages.flatMap(({ kernel }) => loadsOf(kernel).map((load) => ({ load, kernel })));
-  return !all.some((l) => isElementLoad(l.load, l.kernel)) && all.some((l) => isColumnLoad(l.load, l.kernel));
-}
-
-/** The size of the axis whose elements lie side by side. */
-const innermost = ({ space, reduced }: Kernel): number => [...space, ...reduced].reduce((n, d) => (d === 1 ? n : d), 1);

@@ -3,6 +3,7 @@
 import { dtypeInfo } from '../../../../base/dtype.ts';
 import { identityOf } from '../../../../kernel/identity.ts';
 import type { Accumulator } from '../../../../kernel/kernel.ts';
+import type { Stage } from '../../../../kernel/row-stages.ts';
 import { emitAlu } from '../../ptx/alu.ts';
 import type { EntryPoint } from '../../ptx/code.ts';
 import { fold, resultOf } from '../../ptx/combine.ts';
@@ -13,7 +14,6 @@ import type { PtxScope } from '../../ptx/scope.ts';
 import { bitsSuffix, type IndexBits, kindOf, literal } from '../../ptx/types.ts';
 import { lane, type Values } from '../../ptx/values.ts';
 import type { Layout } from './layout.ts';
-import type { Stage } from './stages.ts';
 
 /** Where a thread is: its row, and its places in it. */
 export interface Here {

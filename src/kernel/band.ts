@@ -1,7 +1,7 @@
 // Causal functions of scores: a query sees keys up to its own number plus a distance, and others count as one value, mostly −∞.
 
-import type { Expr } from '../../../../kernel/expr.ts';
-import { dependencies } from '../../ptx/values.ts';
+import type { Expr } from './expr.ts';
+import { below } from './walk.ts';
 
 export interface Band {
   /** Seen are keys up to the query's number plus this. */
@@ -20,7 +20,7 @@ export function bandOf(value: Expr): Band | null {
   const cut = cutOf(condition);
   if (!cut) return null;
   const [seen, hidden] = cut.below ? [yes, no] : [no, yes];
-  return dependencies(hidden).size === 0 && !loads(hidden) ? { reach: cut.reach, seen, hidden } : null;
+  return isFixed(hidden) ? { reach: cut.reach, seen, hidden } : null;
 }
 
 /** Where a condition on the distance of key and query changes: true up to `reach` (`below`), or beyond it. */
@@ -42,7 +42,11 @@ function cutOf(e: Expr): { readonly reach: number; readonly below: boolean } | n
 const isBool = (e: Expr, value: number): boolean =>
   e.kind === 'const' && e.type === 'bool' && Number(e.value) === value;
 
-const loads = (e: Expr): boolean => e.kind === 'load' || ((e.kind === 'alu' || e.kind === 'cast') && e.src.some(loads));
+/** The same at every position: made of constants and scalars. */
+const isFixed = (e: Expr): boolean => {
+  for (const { kind } of below([e])) if (kind === 'axis' || kind === 'acc' || kind === 'load') return false;
+  return true;
+};
 
 /** A whole number as a sum of the query's and the key's numbers and a constant. */
 interface Places {

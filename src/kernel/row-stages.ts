@@ -1,11 +1,12 @@
-// The stages of a stack in one language: what two of them have in common is one expression, and is computed once.
+// What renderers ask of a stack of rows: its stages in one language, where what two of them have in common is one expression and is
+// computed once; which of its loads are whole rows; and how those lie in memory.
 
-import { type Expr, Exprs, type Load } from '../../../../kernel/expr.ts';
-import type { Accumulator, Kernel, Output, Rows } from '../../../../kernel/kernel.ts';
-import { rewriter } from '../../../../kernel/rewrite.ts';
-import { isColumnLoad, isFlat } from '../../../../kernel/rows.ts';
-import { below } from '../../../../kernel/walk.ts';
-import { dependencies } from '../../ptx/values.ts';
+import { axesOf } from './bounds.ts';
+import { type Expr, Exprs, type Load } from './expr.ts';
+import type { Accumulator, Kernel, Output, Rows } from './kernel.ts';
+import { rewriter } from './rewrite.ts';
+import { isColumnLoad, isElementLoad, isFlat, loadsOf } from './rows.ts';
+import { below } from './walk.ts';
 
 /** A stage whose expressions share one builder with those of the others: results of rows are accumulators, buffers the launch's. */
 export interface Stage {
@@ -51,6 +52,16 @@ export const elementLoads = (stages: readonly Stage[], sizes: readonly number[],
 /** Operands that are the same for every row: their axes are those of elements, from `first` on. */
 export const sharedLoads = (stages: readonly Stage[], first: number): Load[] =>
   loadsIn(stages).filter((e) => {
-    const depends = [...dependencies(e)];
-    return depends.length > 0 && depends.every((axis) => axis >= first);
+    const axes = [...axesOf(e)];
+    return axes.length > 0 && axes.every((axis) => axis >= first);
   });
+
+/** Whether what is held of rows lies in columns: rows are side by side. */
+export function isTurned({ stages }: Rows): boolean {
+  const all = stages.flatMap(({ kernel }) => loadsOf(kernel).map((load) => ({ load, kernel })));
+  return !all.some((l) => isElementLoad(l.load, l.kernel)) && all.some((l) => isColumnLoad(l.load, l.kernel));
+}
+
+/** The size of the axis whose elements lie side by side. */
+export const innermost = ({ space, reduced }: Kernel): number =>
+  [...space, ...reduced].reduce((n, d) => (d === 1 ? n : d), 1);

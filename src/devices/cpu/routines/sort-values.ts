@@ -1,0 +1,145 @@
+// Sort of rows without positions: each row is turned into keys, sorted by one thread, and turned back.
+//
+// An item is a group of rows with a scratch of its own. Few long rows are sorted by all threads together: sort-values-long.ts.
+
+import { byteSize } from '../../../base/dtype.ts';
+import type { Sort } from '../../../kernel/kernel.ts';
+import { WasmCode, type WasmEngine } from '../engine.ts';
+import type { CpuProgram } from '../program.ts';
+import { WasmModule } from '../wasm/module.ts';
+import { moduleText } from '../wasm/text.ts';
+import { CodeProgram } from './code-program.ts';
+import { aligned, rising } from './emit.ts';
+import { keys } from './sort-keys.ts';
+import { localBytes, localSort } from './sort-local.ts';
+import { keysPass, lostPass, note, valuesPass } from './sort-passes.ts';
+
+const maxGroups = 64;
+
+interface Layout {
+  readonly groups: number;
+  readonly groupRows: number;
+  /** Where the parts of a group's scratch begin, and where it ends. */
+  readonly source: number;
+  readonly spare: number;
+  /** null where sorted keys fit the place of the values. */
+  readonly sorted: number | null;
+  readonly counts: number;
+  readonly notes: number;
+  readonly bytes: number;
+}
+
+function layoutOf(r: Sort): Layout {
+  const keyBytes = keys[r.type].word === 'i64' ? 8 : 4;
+  const groupRows = Math.ceil(r.rows / maxGroups);
+  const row = aligned(r.columns * keyBytes);
+  const inPlace = byteSize(r.type) === keyBytes;
+  const counts = row * (inPlace ? 2 : 3);
+  const notes = counts + localBytes;
+  return {
+    groups: Math.ceil(r.rows / groupRows),
+    groupRows,
+    source: 0,
+    spare: row,
+    sorted: inPlace ? null : 2 * row,
+    counts,
+    notes,
+    bytes: notes + aligned(note.bytes),
+  };
+}
+
+export function prepareValueSort(r: Sort, engine: WasmEngine): CpuProgram {
+  const layout = layoutOf(r);
+  const bytes = render(r, layout, engine.memory.shared);
+  const elements = r.rows * r.columns;
+  const values = elements * byteSize(r.type);
+  return new CodeProgram(
+    {
+      code: new WasmCode(r.name, bytes, () => moduleText(bytes)),
+      needs: [values, values],
+      inputs: 1,
+      items: layout.groups,
+      grain: 1,
+      nanoseconds: elements * 8,
+      scratchBytes: layout.groups * layout.bytes,
+    },
+    engine,
+  );
+}
+
+function render(r: Sort, layout: Layout, shared: boolean): Uint8Array {
+  const { word, kind } = keys[r.type];
+  const module = new WasmModule({ module: 'env', name: 'memory', shared });
+  const f = module.func(['i32', 'i32', 'i32'], [], 'run');
+  const toKeys = keysPass(module, r);
+  const sort = localSort(module, word);
+  const toValues = valuesPass(module, r);
+  const restore = kind === 'float' ? lostPass(module, r) : null;
+  const c = f.code;
+  const [args, item, end] = [0, 1, 2] as const;
+  const local = (): number => f.local('i32');
+  const [input, values, scratch, sorted, row, rowEnd] = [local(), local(), local(), local(), local(), local()];
+  const differing = f.local(word);
+  const part = (offset: number): void => {
+    c.get(scratch).i32(offset).op('i32.add');
+  };
+  const oneRow = (): void => {
+    for (const [slot, pointer] of [
+      [0, input],
+      [1, values],
+    ] as const) {
+      c.get(args)
+        .mem('i32.load', slot * 4)
+        .get(row)
+        .i32(r.columns * byteSize(r.type))
+        .ops('i32.mul', 'i32.add')
+        .set(pointer);
+    }
+    if (layout.sorted === null) c.get(values).set(sorted);
+    else {
+      part(layout.sorted);
+      c.set(sorted);
+    }
+    c.get(input).get(input);
+    part(layout.source);
+    c.i32(r.columns);
+    part(layout.notes);
+    c.call(toKeys.index);
+    c.get(scratch)
+      .mem(`${word}.load`, layout.notes + note.differing)
+      .set(differing);
+    part(layout.source);
+    c.get(sorted);
+    part(layout.spare);
+    part(layout.counts);
+    c.i32(r.columns);
+    // If no bit differs there are none from the word's end to its beginning.
+    if (word === 'i64') {
+      c.get(differing).ops('i64.ctz', 'i32.wrap_i64');
+      c.i32(64).get(differing).ops('i64.clz', 'i32.wrap_i64', 'i32.sub');
+    } else {
+      c.get(differing).op('i32.ctz');
+      c.i32(32).get(differing).ops('i32.clz', 'i32.sub');
+    }
+    c.call(sort.index);
+    c.get(sorted).get(values).i32(r.columns).call(toValues.index);
+    if (!restore) return;
+    c.get(scratch).mem('i32.load', layout.notes + note.lost);
+    c.if();
+    c.get(input).get(values).i32(r.columns).call(restore.index);
+    c.end();
+  };
+  rising(
+    c,
+    item,
+    () => c.get(end),
+    1,
+    () => {
+      c.get(args).mem('i32.load', 8).get(item).i32(layout.bytes).ops('i32.mul', 'i32.add').set(scratch);
+      c.get(item).i32(layout.groupRows).op('i32.mul').tee(row).i32(layout.groupRows).op('i32.add').tee(rowEnd);
+      c.i32(r.rows).get(rowEnd).i32(r.rows).ops('i32.lt_u', 'select').set(rowEnd);
+      rising(c, row, () => c.get(rowEnd), 1, oneRow);
+    },
+  );
+  return module.bytes();
+}
