@@ -2,7 +2,6 @@
 
 import type { DType } from '../base/dtype.ts';
 import { normalizeAxis } from '../base/shape.ts';
-import type { Node } from '../graph/node.ts';
 import type { FloatOf } from './arithmetic.ts';
 import { firstOf, fourierNodes, hermitian } from './fourier.ts';
 import { Segments } from './segments.ts';
@@ -34,7 +33,7 @@ export abstract class Transforms<D extends DType = DType> extends Segments<D> {
   fft(options: ComplexFourierOptions & { readonly inverse?: boolean | undefined } = {}): Complex<FloatOf<D>> {
     const { axis = -1, inverse = false } = options;
     const imag = options.imag ? this.sibling(options.imag, 'fft').node : null;
-    return this.complex(fourierNodes(this.host, [this.node, imag], axis, inverse, 'fft'));
+    return complexOf(this.makeAll(fourierNodes(this.host, [this.node, imag], axis, inverse, 'fft')));
   }
 
   /**
@@ -46,7 +45,7 @@ export abstract class Transforms<D extends DType = DType> extends Segments<D> {
     const [real, imag] = fourierNodes(this.host, [this.node, null], axis, false, 'rfft');
     const n = this.shape[normalizeAxis(axis, this.rank, 'rfft')]!;
     const count = Math.floor(n / 2) + 1;
-    return this.complex([firstOf(real, axis, count, 'rfft'), firstOf(imag, axis, count, 'rfft')]);
+    return complexOf(this.makeAll([real, imag].map((part) => firstOf(part, axis, count, 'rfft'))));
   }
 
   /**
@@ -62,9 +61,6 @@ export abstract class Transforms<D extends DType = DType> extends Segments<D> {
     const whole = hermitian([this.node, imag], axis, length, 'irfft');
     return this.make(fourierNodes(this.host, whole, axis, true, 'irfft')[0]);
   }
-
-  private complex(parts: readonly Node[]): Complex<FloatOf<D>> {
-    const [real, imag] = this.makeAll(parts) as [Tensor<FloatOf<D>>, Tensor<FloatOf<D>>];
-    return { real, imag };
-  }
 }
+
+const complexOf = <D extends DType>([real, imag]: readonly Tensor[]): Complex<D> => ({ real, imag }) as Complex<D>;

@@ -5,7 +5,7 @@ import * as acc from './accumulate.ts';
 import { binary, cast, scalarBeside, unary } from './elementwise.ts';
 import { type Dice, one, pickOf, type Row } from './move.ts';
 import * as move from './rearrange.ts';
-import { type Bounded, fill } from './value.ts';
+import { type Bounded, epsilon, fill, largest, ravel, rounded, undecided, unravel } from './value.ts';
 
 const kept = (x: Bounded, axis: number): number[] => x.shape.map((d, i) => (i === axis ? 1 : d));
 const axisOf = (x: Bounded, dice: Dice): number => dice(x.shape.length);
@@ -108,6 +108,31 @@ export const splitRow: Row = (x, dice) => {
     ),
   );
   return { op: 'split', others: [], args: [parts, axis], results };
+};
+
+/** Frequencies of real values, by the definition: a device may sum in any order and split the length as it likes. */
+export const fourierRow: Row = (x, dice) => {
+  if (x.shape.length === 0 || x.values.length === 0 || x.dtype === 'bool') return null;
+  const axis = axisOf(x, dice);
+  const n = x.shape[axis]!;
+  if (n > 300) return null;
+  const type = floatFor(x.dtype);
+  const [y, wide] = [cast(x, type), accumulatorFor(type)];
+  const shape = x.shape.map((d, i) => (i === axis ? Math.floor(n / 2) + 1 : d));
+  const part = (turn: (angle: number) => number): Bounded =>
+    fill(type, shape, (i) => {
+      const at = unravel(i, shape);
+      const terms = Array.from({ length: n }, (_, k) => ravel(at.with(axis, k), x.shape));
+      const off = terms.reduce((s, p) => s + y.errors[p]!, 0);
+      const size = terms.reduce((s, p) => s + Math.abs(y.values[p] as number), 0);
+      const sum = terms.reduce(
+        (s, p, k) => s + (y.values[p] as number) * turn((-2 * Math.PI * ((k * at[axis]!) % n)) / n),
+        0,
+      );
+      if (!Number.isFinite(size) || size > 0.1 * largest[wide]!) return [0, undecided];
+      return rounded(type, sum, off + 4 * (Math.log2(n) + 8) * epsilon(wide) * size, 2);
+    });
+  return { op: 'rfft', others: [], args: [{ axis }], results: [part(Math.cos), part(Math.sin)] };
 };
 
 /** `softmax(x·kᵀ·scale)·v`, as users write it: devices may make one kernel of it. */

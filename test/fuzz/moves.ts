@@ -4,7 +4,7 @@
 import { type DType, dtypes, intRange, isFloat, promote } from '../../src/base/dtype.ts';
 import { sizeOf } from '../../src/base/shape.ts';
 import * as acc from './accumulate.ts';
-import { attentionRow, cosineRow, layerNormRow, segmentRow, sliceAtRow, splitRow } from './compound.ts';
+import { attentionRow, cosineRow, fourierRow, layerNormRow, segmentRow, sliceAtRow, splitRow } from './compound.ts';
 import { convKernelRow, convRow, convTransposeRow, windowsRow } from './convolve.ts';
 import {
   binary,
@@ -432,6 +432,7 @@ export const rows: readonly Row[] = [
   windowsRow,
   bitcastRow,
   searchRow,
+  fourierRow,
 ];
 
 /** Whether a result may join the graph: not too large, and of a dtype the device has. */

@@ -30,7 +30,7 @@ describe('random graphs have', () => {
       ' ',
     ),
     ...'layerNorm cosineSimilarity segmentSum segmentMean segmentMax segmentMin sliceAt split attention'.split(' '),
-    ...'conv1d conv3d convTranspose convKernelGradient windows windowsAndFold bitcast searchsortedIn tan cosh'.split(
+    ...'conv1d conv3d convTranspose convKernelGradient windows windowsAndFold bitcast searchsortedIn rfft tan cosh'.split(
       ' ',
     ),
     ...'diagonal trace clip where concat stack tile repeat pad roll slice flip permute reshape cast pow cumsum argmax'.split(

@@ -31,11 +31,13 @@ export interface ReducePlan {
 const threads = 256;
 const heavyOperations = 128;
 export const manyAccumulators = 4;
+/** Of a thread at a time: what more have in common would not stay in registers. */
+export const mostElements = 32;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
 
-/** `spreads`: rows of neighbours are combined together, see reduce/spread.ts. */
-export function planReduction(kernel: Kernel, target: Target, spreads = false): ReducePlan {
+/** `count`: rows of so many neighbours are combined together, see reduce/spread.ts. */
+export function planReduction(kernel: Kernel, target: Target, count = 1): ReducePlan {
   const values = kernel.accumulators.map((a) => a.value);
   const exprs = reachable(values);
   const form = formOf(kernel, exprs);
@@ -43,7 +45,7 @@ export function planReduction(kernel: Kernel, target: Target, spreads = false): 
   const stateBytes = kernel.accumulators.flatMap((a) => stateKinds(a, 64)).reduce((n, k) => n + widthOf[k], 0);
   const operations = exprs.length + 2 * kernel.accumulators.length;
   return form === 'row'
-    ? rowPlan(kernel, target, bytes, operations, stateBytes, spreads)
+    ? rowPlan(kernel, target, bytes, operations, stateBytes, count)
     : columnPlan(kernel, target, bytes, operations, stateBytes);
 }
 
@@ -80,7 +82,7 @@ function rowPlan(
   bytes: number,
   operations: number,
   stateBytes: number,
-  spreads: boolean,
+  count: number,
 ): ReducePlan {
   const rows = sizeOf(kernel.space);
   const columns = sizeOf(kernel.reduced);
@@ -92,12 +94,13 @@ function rowPlan(
   // One state for all lanes takes few registers. What lies apart is loaded lane by lane, and takes as many more.
   const folds = many && readsRows(kernel);
   while (vector > 1 && !folds && vector * stateBytes > 64) vector /= 2;
+  while (vector > 2 && vector * count > mostElements) vector /= 2;
   const enoughRows = rows >= target.processors * 32;
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
   // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
-  if (enoughRows && group > 8 && group <= 32 && many && !spreads) group = 8;
+  if (enoughRows && group > 8 && group <= 32 && many && count === 1) group = 8;
   let unroll = unrollFor(vector, operations, stateBytes);
   const heavy = operations >= heavyOperations;
   // Work that takes long at each position is spread over all processors before a thread gets a second position.
