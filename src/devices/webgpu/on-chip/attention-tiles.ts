@@ -73,9 +73,8 @@ const tiles = (threads: number, across: number, rows: number, fours = 1): Attent
 
 /** From the fastest on. */
 export const attentionChoices: readonly AttentionTiles[] = [
-  tiles(256, 8, 4),
-  tiles(128, 8, 4),
   tiles(256, 4, 4),
+  tiles(128, 8, 4),
   tiles(64, 8, 4),
   tiles(64, 4, 4),
   tiles(64, 4, 2),
@@ -85,13 +84,25 @@ export const attentionChoices: readonly AttentionTiles[] = [
 export const fitsChip = (head: Head, t: AttentionTiles, chip: Chip): boolean =>
   t.threads <= chip.maxInvocations && heldBy(head, t) <= mostHeld && bytesOf(head, t, chip) <= chip.workgroupBytes;
 
-export const attentionTiles = (head: Head, chip: Chip): AttentionTiles | undefined =>
-  attentionChoices.find((t) => fitsChip(head, t, chip));
+/** Workgroups that keep a large GPU busy. */
+const enough = 264;
+
+/** The fastest that fits and keeps the GPU busy; where none does, the one with the most workgroups. Undefined if none fits. */
+export function attentionTiles(
+  r: Pick<Attention, 'depth' | 'width' | 'batch' | 'queries'>,
+  chip: Chip,
+): AttentionTiles | undefined {
+  const fitting = attentionChoices.filter((t) => fitsChip(r, t, chip));
+  const groups = (t: AttentionTiles): number => r.batch * Math.ceil(r.queries / queriesOf(t));
+  const busy = fitting.find((t) => groups(t) >= enough);
+  return busy ?? fitting.reduce<AttentionTiles | undefined>((a, b) => (a && groups(a) >= groups(b) ? a : b), undefined);
+}
 
 /** `caps.attention` of a device: the largest depth and width of heads. */
 export function attentionHeads(
   traits: Chip & Pick<Traits, 'f16'>,
 ): Readonly<Partial<Record<Attention['type'], number>>> {
-  const widest = [256, 128, 96, 64, 32].find((d) => attentionTiles({ depth: d, width: d }, traits) !== undefined) ?? 0;
+  const fits = (d: number): boolean => attentionChoices.some((t) => fitsChip({ depth: d, width: d }, t, traits));
+  const widest = [256, 128, 96, 64, 32].find(fits) ?? 0;
   return { f32: widest, ...(traits.f16 ? { f16: widest } : {}) };
 }
