@@ -99,7 +99,7 @@ export function fewestLoads(
   let best: Together | null = null;
   let least = mostLeft;
   near.kernel.space.forEach((size, axis) => {
-    for (const count of [4, 2]) {
+    for (const count of [8, 4, 2]) {
       if (size % count !== 0 || countAlong(near, axis) > 1 || !allowed(axis, count)) continue;
       const made = together(near, axis, count, b);
       const exprs = exprsOf(made.kernel);

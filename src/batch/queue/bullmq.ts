@@ -128,11 +128,16 @@ class RedisTransport implements Transport {
     const known = (await redis.hsetnx(keys.job(id), 'createdAt', Date.now())) === 0;
     await redis.multi().hset(keys.job(id), descriptor).sadd(keys.jobs, id).exec();
     const handle = new RedisJob(this.#queue, id, needs);
-    const add = (list: readonly ChunkDescriptor[], submitted: number): Promise<boolean> =>
-      this.#add({ id, needs, attempts, known }, list, submitted);
     let [index, batch]: [number, ChunkDescriptor[]] = [0, []];
     /** Bulks that Redis takes while the next one is put together; false if nobody wants more. */
     const adding: Promise<boolean>[] = [];
+    const add = async (list: readonly ChunkDescriptor[]): Promise<void> => {
+      await this.#room(needs);
+      const added = this.#add({ id, needs, attempts, known }, list, index, adding.at(-1));
+      // Heard where it is awaited; the source may take its time until then.
+      added.catch(() => {});
+      adding.push(added);
+    };
     try {
       for await (const input of chunks) {
         this.#check('submit');
@@ -140,14 +145,12 @@ class RedisTransport implements Transport {
         if (batch.length < bulk) continue;
         // A source that never ends is left when nobody wants its chunks any more.
         if (adding.length === mostAdding && !(await adding.shift())) return handle;
-        const added = add(batch, index);
-        // Heard where it is awaited; the source may take its time until then.
-        added.catch(() => {});
-        adding.push(added);
+        await add(batch);
         batch = [];
       }
       if ((await Promise.all(adding)).includes(false)) return handle;
-      await add(batch, index);
+      await add(batch);
+      await adding.at(-1);
     } catch (error) {
       // Half a job would never end.
       await handle.cancel();
@@ -166,16 +169,25 @@ class RedisTransport implements Transport {
     return chunks.filter((_, i) => results[i] === null);
   }
 
-  /** Adds chunks and notes how many there are now; whether more are wanted. */
-  async #add(job: Submitted, all: readonly ChunkDescriptor[], submitted: number): Promise<boolean> {
-    const { id, needs, attempts } = job;
-    const { redis, keys } = this.#queue;
-    const chunks = job.known ? await this.#undone(id, all) : all;
+  /** Waits while too many chunks wait. */
+  async #room(needs: Capability): Promise<void> {
     const bull = this.#bull(needs);
     while (!this.#closed && (await bull.getWaitingCount()) >= mostWaiting) await new Promise((r) => setTimeout(r, 50));
     this.#check('submit');
+  }
+
+  /** Adds chunks and notes how many there are now, after those `before`; whether more are wanted. */
+  async #add(
+    job: Submitted,
+    all: readonly ChunkDescriptor[],
+    submitted: number,
+    before: Promise<unknown> | undefined,
+  ): Promise<boolean> {
+    const { id, needs, attempts } = job;
+    const { redis, keys } = this.#queue;
+    const chunks = job.known ? await this.#undone(id, all) : all;
     if (chunks.length > 0)
-      await bull.addBulk(
+      await this.#bull(needs).addBulk(
         chunks.map((data) => ({
           name: data.op,
           data,
@@ -188,6 +200,7 @@ class RedisTransport implements Transport {
           },
         })),
       );
+    await before;
     const [cancelled] = await Promise.all([
       redis.hget(keys.job(id), 'cancelled'),
       redis.hset(keys.job(id), 'submitted', submitted),

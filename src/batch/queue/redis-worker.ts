@@ -24,6 +24,7 @@ import { Ahead } from './ahead.ts';
 import type { Queue } from './bullmq.ts';
 import type { Redis } from './connect.ts';
 import { queueOf } from './keys.ts';
+import { jobFields, type KnownJob, knownJob, type Overflow } from './known-job.ts';
 
 type BullWorker = import('bullmq').Worker;
 type BullJob = import('bullmq').Job;
@@ -31,21 +32,6 @@ type BullJob = import('bullmq').Job;
 /** How often the queues of other kinds are looked at, and how long a silent worker counts as there. */
 const lookMs = 500;
 const silentMs = 5000;
-
-interface Overflow {
-  readonly to: Capability;
-  readonly slowdown: number;
-}
-
-/** What a worker knows of a job that has not ended. */
-interface KnownJob {
-  readonly id: string;
-  readonly needs: Capability;
-  readonly overflow: Overflow | null;
-  readonly cancelled: boolean;
-  /** From which multiple of the median on a chunk is a straggler; null if none is. */
-  readonly stragglers: number | null;
-}
 
 /** A chunk that this worker runs. */
 interface Run {
@@ -298,20 +284,6 @@ export class RedisWorker implements WorkerHandle {
 }
 
 checkMethods(RedisWorker.prototype, workerSignatures, batchKinds);
-
-const jobFields = ['needs', 'overflow', 'cancelled', 'stragglers'] as const;
-
-function knownJob(id: string, fields: readonly (string | null)[] | undefined): KnownJob | null {
-  const [needs, overflow, cancelled, stragglers] = fields ?? [];
-  if (!needs) return null;
-  return {
-    id,
-    needs,
-    overflow: overflow ? (JSON.parse(overflow) as Overflow) : null,
-    cancelled: cancelled === '1',
-    stragglers: stragglers ? Number(stragglers) : null,
-  };
-}
 
 /** Jobs that a worker keeps in mind. */
 const mostJobs = 64;

@@ -29,7 +29,7 @@ export const chunkAxis = -2;
 export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const blocks = besideVectors(inBlocks(given, exprs));
   // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
-  const stencil = fewestLoads(alone(given), (axis) => axis !== outputAxis(given).axis, exprs);
+  const stencil = fewestLoads(alone(given), (axis, count) => axis !== outputAxis(given).axis && count <= 4, exprs);
   const near = (blocks && stencil ? lessWork(stencil, blocks) : (blocks ?? stencil)) ?? alone(given);
   const v = outputAxis(near === blocks ? near.kernel : given);
   const { kernel } = near;
