@@ -46,7 +46,7 @@ const manyLoads = 8;
 const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2, 8: 2, 16: 2, 32: 2 };
 
 /** Results of so many bytes are not in the cache any more when somebody reads them (8192² sums of f32: 77 µs, written past it 62). */
-const cacheBytes = 64 * 2 ** 20;
+export const cacheBytes = 64 * 2 ** 20;
 
 /** Of the cache: what a warp reads of one row should fill it. */
 const lineBytes = 128;
