@@ -43,9 +43,9 @@ function elementwise(kernel: Kernel, target: Target): Together | null {
   const allowed =
     (near: Together, most: number) =>
     (axis: number, count: number): boolean => {
-      const together = near.count * count;
-      const each = Math.min(4, mostElements / together);
-      return axis !== lanes && count <= 4 && together <= most && elements / each / together >= leastOfMore;
+      const joined = near.count * count;
+      const each = Math.min(4, mostElements / joined);
+      return axis !== lanes && count <= 4 && joined <= most && elements / each / joined >= leastOfMore;
     };
   const second = fewestLoads(first, allowed(first, 8), undefined, mostOfMore);
   const most = all * elementBytes <= cacheBytes ? 32 : 16;
