@@ -121,13 +121,13 @@ const cut = ['kernels', 'routines', 'rows', 'attention', 'cublas', 'matmul', 'am
 
 /** Long ones first. The limits end what hangs: several times what each took on an H200 beside the others. */
 const tests = () => [
-  ...shared('device', 6, 500, (part) => node('test.mjs', '--part', part, ...cut)),
-  ...shared('cases', 6, 500, (part) => node('suite.mjs', '--part', part, 'cases')),
   ...shared('graphs', 6, 500, (part) => node('suite.mjs', '--part', part, 'fuzz', '5000', seed)),
-  one('lattices and graphs', 400, node('lattice.mjs')),
+  ...shared('device', 6, 500, (part) => node('test.mjs', '--part', part, ...cut)),
   ...(existsSync(join(out, 'tfjs.mjs')) ? [one('TF.js suite', 400, node('tfjs.mjs', '--device', 'cuda'))] : []),
-  one('values', 400, node('test.mjs', 'fast', 'values')),
   one('lists', 400, node('batch-test.mjs', few(1000))),
+  one('lattices and graphs', 400, node('lattice.mjs')),
+  ...shared('cases', 6, 500, (part) => node('suite.mjs', '--part', part, 'cases')),
+  one('values', 400, node('test.mjs', 'fast', 'values')),
   one('streams', 400, node('suite.mjs', 'streams', few(30))),
   one('order and clocks', 90, node('test.mjs', 'pool', 'runtime', 'spans'), true),
   ...(soak > 0 ? [one('soak', soak + 60, node('test.mjs', 'soak', `${soak}`), true)] : []),

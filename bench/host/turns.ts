@@ -1,9 +1,10 @@
 // Works beside NumPy's: one process each, in turns, so that a busy machine slows all alike; medians of all samples in microseconds.
-// Results are compared with NumPy's before anything is timed. Between turns nothing is measured for a moment: threads of a BLAS wait
-// for more work for tens of milliseconds without giving up their core, which the next side would lack.
+// Results are compared with NumPy's before anything is timed.
+//
+// OpenBLAS keeps its threads awake for hundreds of milliseconds after a product, and the next side would lack their core. NumPy's are told
+// to sleep at once, which changes no time of its own.
 
 import { cpus, loadavg } from 'node:os';
-import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Digest, disagreement } from '../lib/data.mjs';
 import { Peer } from '../lib/peer.mjs';
@@ -39,9 +40,6 @@ export interface Turns {
   };
 }
 
-/** Until threads that wait without giving up their core have gone to sleep. */
-const restMs = 60;
-
 interface Answer {
   readonly error?: string;
   readonly unsupported?: boolean;
@@ -62,7 +60,7 @@ export async function takeTurns({ file, extra = [], numpy, titles, values }: Tur
   const sides = [
     new Peer('gpuforge', process.execPath, node(file), bench),
     ...(values.against ? [new Peer('other', process.execPath, node(values.against), process.cwd())] : []),
-    new Peer('numpy', python, [numpy], bench),
+    new Peer('numpy', python, [numpy], bench, { OPENBLAS_THREAD_TIMEOUT: '4' }),
   ];
   const names = ['gpuforge', ...(values.against ? ['other'] : []), 'numpy'];
   await Promise.all(sides.map((s) => s.opened));
@@ -78,7 +76,6 @@ export async function takeTurns({ file, extra = [], numpy, titles, values }: Tur
     for (let round = 0; round < Number(values.rounds); round++)
       for (const [i, side] of sides.entries()) {
         if (!first[i]!.digest) continue;
-        await setTimeout(restMs);
         const { times } = (await side.ask('measure', work, Number(values.seconds))) as Answer;
         samples[i]!.push(...(times ?? []));
       }

@@ -9,9 +9,9 @@ export class Peer {
   #stderr = '';
   #ended = null;
 
-  constructor(name, command, args, cwd) {
+  constructor(name, command, args, cwd, env = {}) {
     this.name = name;
-    this.#child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...env } });
     this.#child.stderr.on('data', (d) => {
       this.#stderr = (this.#stderr + d).slice(-2000);
     });

@@ -105,6 +105,7 @@ export const settings: ReadonlySet<string> = new Set([
   'docs/cuda.md#Options',
   'docs/failure.md#What can fail, and what happens then',
   'docs/field-wire.md#Frames',
+  'docs/webgpu.md#What stays on the chip',
 ]);
 
 /** Those whose section names no file of results, or one that is not there. */

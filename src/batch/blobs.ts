@@ -3,6 +3,7 @@
 // Blobs that are written here are named by their content, files under a temporary name first: writing the same bytes twice, or at the
 // same time, leaves one of them. The shared folder may be a part of a bucket: `s3://bucket/prefix`.
 
+import { makeFolder } from '../base/folder.ts';
 import { importNode, isNode } from '../base/platform.ts';
 import { checked } from '../base/signatures.ts';
 import { byteSize, type DType } from '../index.ts';
@@ -11,7 +12,7 @@ import { isS3, readS3, writeS3 } from './s3.ts';
 import { arraySignature, batchKinds, blobSignature } from './signatures.ts';
 import { answerMs, type BlobRef, PermanentFailure } from './transport.ts';
 
-type Files = typeof import('node:fs/promises');
+type Files = typeof import('node:fs');
 type Paths = typeof import('node:path');
 type Urls = typeof import('node:url');
 
@@ -74,7 +75,13 @@ async function fromFile(
   if (!isNode()) throw new PermanentFailure(`${uri}: there are no files here`);
   if (folder !== undefined && isS3(folder))
     throw new PermanentFailure(`${uri}: a file, and the shared folder is ${folder}`);
-  const [{ open, realpath }, path, { fileURLToPath }] = await nodeParts();
+  const [
+    {
+      promises: { open, realpath },
+    },
+    path,
+    { fileURLToPath },
+  ] = await nodeParts();
   const file = fileURLToPath(uri);
   if (folder !== undefined) {
     // Links are followed first: nothing outside of the shared folder is read for a job.
@@ -111,10 +118,11 @@ export const writeBlob = checked(
       await writeS3(uri, data.bytes);
       return { uri, ...about };
     }
-    const [{ mkdir, rename, writeFile }, path, { pathToFileURL }] = await nodeParts();
+    const [fs, path, { pathToFileURL }] = await nodeParts();
     const file = path.join(folder, 'blobs', hash.slice(0, 2), hash);
     const ref = { uri: pathToFileURL(file).href, ...about };
-    await mkdir(path.dirname(file), { recursive: true });
+    makeFolder(fs, path.dirname(file));
+    const { rename, writeFile } = fs.promises;
     const temporary = `${file}.${process.pid}.${crypto.randomUUID()}`;
     await writeFile(temporary, data.bytes);
     await rename(temporary, file);
@@ -126,9 +134,5 @@ export const writeBlob = checked(
 const trimmed = (folder: string): string => folder.replace(/\/+$/, '');
 
 async function nodeParts(): Promise<[Files, Paths, Urls]> {
-  return [
-    (await importNode('fs/promises')) as Files,
-    (await importNode('path')) as Paths,
-    (await importNode('url')) as Urls,
-  ];
+  return [(await importNode('fs')) as Files, (await importNode('path')) as Paths, (await importNode('url')) as Urls];
 }

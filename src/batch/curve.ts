@@ -3,6 +3,7 @@
 // The best is the smallest size within 3 % of the highest rate: larger batches that gain nothing only cost memory. Curves are
 // remembered per device, in the folder where routing keeps its measurements; in browsers for as long as the page lives.
 
+import { makeFolder } from '../base/folder.ts';
 import { importNode, isNode } from '../base/platform.ts';
 import { routingFolder } from '../governor/routing/index.ts';
 import type { Clock } from '../profile/clock.ts';
@@ -89,10 +90,9 @@ export class CurveStore {
     remembered.set(key, curve);
     if (this.#folder === null) return;
     try {
-      const { mkdir, readFile, rename, writeFile } = (await importNode(
-        'fs/promises',
-      )) as typeof import('node:fs/promises');
-      await mkdir(this.#folder, { recursive: true });
+      const fs = (await importNode('fs')) as typeof import('node:fs');
+      const { readFile, rename, writeFile } = fs.promises;
+      makeFolder(fs, this.#folder);
       const text = await readFile(this.#file(), 'utf8').catch(() => '{}');
       const all = { ...(JSON.parse(text) as object), [key]: curve };
       const temporary = `${this.#file()}.${process.pid}`;

@@ -67,6 +67,8 @@ const scatter = (outer: number, length: number, inner: number, count: number): S
   inner,
   count,
   perElement: false,
+  clips: false,
+  uniform: false,
   estimate,
 });
 

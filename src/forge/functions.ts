@@ -44,12 +44,18 @@ const kinds = kindTable({
   place: having('a place such as what nodePorts() returned', 'platform', 'home', 'env'),
   machine: having('a machine: (await detect(ports)).machine', 'gpus', 'drivers'),
   detection: having('what detect() returned', 'machine', 'cached'),
-  doctor: having('what examine() returned', 'findings'),
+  doctor: having('what examine() returned', 'verdict', 'exitStatus'),
   block: having('what buildReport() returned', 'rows'),
   gpu: having('a GPU of a machine', 'vendor', 'memoryBytes'),
   tables: having('tables: loadTables().tables', 'pytorch', 'profiles'),
   loaded: having('what loadTables() returned', 'tables', 'reviewed'),
-  profile: having('a profile', 'name', 'packages'),
+  profile: having('a profile of allProfiles()', 'name', 'origin'),
+  userProfiles: {
+    is: (v: unknown) =>
+      isObject(v) &&
+      Object.values(v as object).every((p) => isObject(p) && Array.isArray((p as { packages?: unknown }).packages)),
+    words: 'an object of { packages: […] } by name',
+  },
   choice: having('a choice of a resolution', 'framework', 'version'),
   target: having('a target of packages', 'memoryGiB'),
   plan: having('what planEnvironment() returned', 'choice', 'profile'),
@@ -142,7 +148,7 @@ export const nodePorts = checked(
   kinds,
 );
 /** All profiles of packages, yours included. */
-export const allProfiles = checked('allProfiles', 'tables:tables own:plain?', profiles.allProfiles, kinds);
+export const allProfiles = checked('allProfiles', 'tables:tables own:userProfiles?', profiles.allProfiles, kinds);
 /** A profile by its name. */
 export const findProfile = checked('findProfile', 'profiles:profile[] name:text', profiles.findProfile, kinds);
 /** How well profiles suit a machine, the best first. */

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from '../base/folder.ts';
 import { clock } from './clock.ts';
 import { loadFfi, loadNative } from './detect/ffi.ts';
 import { type Nvml, startNvml } from './detect/nvml.ts';
@@ -347,7 +348,7 @@ function folderCache(folder: string): CachePort {
     read: (name) => readText(`${folder}${path.sep}${name}`),
     write(name, text) {
       attempt(() => {
-        fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+        makeFolder(fs, folder, 0o700);
         if (!ownFolder(folder)) return;
         const temporary = path.join(folder, `${name}.${process.pid}.${process.hrtime.bigint().toString(36)}.tmp`);
         fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });

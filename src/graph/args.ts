@@ -74,12 +74,13 @@ export const args = {
   }),
   sort: (descending: boolean): Ints => internInts([descending ? 1 : 0]),
   sortOf: (n: { arg: Ints }): boolean => n.arg.values[0] === 1,
-  scatter: (combine: Combine, axis: number, perElement: boolean): Ints =>
-    internInts([combines.indexOf(combine), axis, perElement ? 1 : 0]),
-  scatterOf: (n: { arg: Ints }): { combine: Combine; axis: number; perElement: boolean } => ({
+  scatter: (combine: Combine, axis: number, perElement: boolean, clips = false): Ints =>
+    internInts([combines.indexOf(combine), axis, perElement ? 1 : 0, clips ? 1 : 0]),
+  scatterOf: (n: { arg: Ints }): { combine: Combine; axis: number; perElement: boolean; clips: boolean } => ({
     combine: combines[n.arg.values[0]!]!,
     axis: n.arg.values[1]!,
     perElement: n.arg.values[2] === 1,
+    clips: n.arg.values[3] === 1,
   }),
 };
 

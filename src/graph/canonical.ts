@@ -34,6 +34,8 @@ export interface Vertex {
   held: boolean;
   /** Of an attention: what it computes. */
   readonly attention?: FusedAttention;
+  /** Of a topk: the rank of the first one. */
+  readonly first?: number;
 }
 
 export interface Graph {

@@ -15,15 +15,25 @@ export interface RoutineSource {
   readonly transposed: boolean;
 }
 
-/** What a routine reads, with transposes of matmul operands seen through instead of copied. */
+/** What a routine reads. Transposes of matmul operands are seen through instead of copied, and so is one update that is spread over all. */
 export function routineSources(v: Vertex): RoutineSource[] {
-  return v.sources.map((s) => {
+  return v.sources.map((s, i) => {
+    if (v.op === 'scatter' && i === 2) return { vertex: storedAs(oneUpdate(s) ?? s), transposed: false };
     if (v.op === 'matmul') {
       const inner = s.op === 'permute' && swapsLastTwo(args.listOf(s)) ? s.sources[0]! : undefined;
       if (inner) return { vertex: storedAs(inner), transposed: true };
     }
     return { vertex: storedAs(s), transposed: false };
   });
+}
+
+const spreads = new Set<Vertex['op']>(['expand', 'reshape', 'permute']);
+
+/** The one element that all updates of a scatter are, if that can be seen. */
+function oneUpdate(updates: Vertex): Vertex | null {
+  let v = updates;
+  while (v.size > 1 && spreads.has(v.op)) v = v.sources[0]!;
+  return v.size === 1 && v.op !== 'const' ? v : null;
 }
 
 function swapsLastTwo(order: readonly number[]): boolean {
@@ -88,15 +98,17 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
       const [source] = v.sources as [Vertex];
       const columns = source.shape[source.shape.length - 1]!;
       const count = v.shape[v.shape.length - 1]!;
+      const first = v.first ?? 0;
       const descending = args.sortOf(v);
       const positions: BufferParam = { type: 'i32', elements: v.size };
       return {
         kind: 'routine',
         op: 'topk',
-        name: `${descending ? 'largest' : 'smallest'}${count}_${v.dtype}_${source.shape.join('x')}`,
+        name: `${descending ? 'largest' : 'smallest'}${first > 0 ? `${first}to` : ''}${first + count}_${v.dtype}_${source.shape.join('x')}`,
         type: v.dtype,
         rows: v.size / count,
         columns,
+        first,
         count,
         descending,
         estimate: estimateRoutine(4 * source.size, [param(source)], [param(v), positions]),
@@ -120,11 +132,12 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
       };
     }
     case 'scatter': {
-      const { combine, axis, perElement } = args.scatterOf(v);
+      const { combine, axis, perElement, clips } = args.scatterOf(v);
       const [base, at, updates] = v.sources as [Vertex, Vertex, Vertex];
       const inner = stridesOf(v.shape)[axis]!;
       const length = v.shape[axis]!;
       const outer = v.size / (inner * length);
+      const one = oneUpdate(updates);
       return {
         kind: 'routine',
         op: 'scatter',
@@ -136,7 +149,9 @@ export function routineOf(v: Vertex, fused: FusedEpilogue | null = null): Routin
         inner,
         count: updates.size / (outer * inner),
         perElement,
-        estimate: estimateRoutine(updates.size, [param(base), param(at), param(updates)], [param(v)]),
+        clips,
+        uniform: one !== null,
+        estimate: estimateRoutine(updates.size, [param(base), param(at), param(one ?? updates)], [param(v)]),
       };
     }
     default:

@@ -1,5 +1,5 @@
-// The first few of each sorted row, where the device finds them without sorting: a sort of which nothing but the same first elements is
-// read becomes a `topk`.
+// Some of each sorted row, where the device finds them without sorting: a sort of which nothing but the same elements is read, the first
+// ones or a few anywhere, becomes a `topk`.
 //
 // A tensor may hold the whole sort: if it is read later it is sorted then. Most such tensors are steps of an expression.
 
@@ -10,40 +10,83 @@ import { noInts } from './intern.ts';
 
 /** Shorter rows are sorted as fast. */
 const shortest = 8;
-/** Found elements are sorted within one block. */
+/** First elements that are found are sorted within one block. */
 const most = 1024;
+/** Elsewhere each is searched for by itself, in rows that a block holds. */
+const mostElsewhere = 4;
+const longestElsewhere = 16_384;
 
-export function keepFirst(graph: Graph, caps: Pick<Capabilities, 'routines'>): void {
+export function keepSome(graph: Graph, caps: Pick<Capabilities, 'routines'>): void {
   if (!caps.routines.has('topk')) return;
   const outputs = new Set(graph.outputs);
   for (const sort of graph.vertices) {
     if (sort.op !== 'sort' || outputs.has(sort)) continue;
     const columns = sort.shape.at(-1)!;
-    const slices = slicesOf(sort, outputs);
-    const count = slices?.[0]?.shape.at(-1) ?? 0;
-    if (!slices || count === 0 || slices.some((s) => s.shape.at(-1) !== count)) continue;
-    if (columns < shortest || count > most || 4 * count > columns) continue;
-    const { shape, size } = slices[0]!;
-    Object.assign(sort, { op: 'topk', shape, size, held: false } satisfies Partial<Vertex>);
+    const found = slicesOf(sort, outputs);
+    if (!found || columns < shortest) continue;
+    const { slices, turned, first, count } = found;
+    const few = first === 0 && count <= most && 4 * count <= columns;
+    const elsewhere = first > 0 && count <= mostElsewhere && columns <= longestElsewhere;
+    if (!few && !elsewhere) continue;
+    const shape = [...sort.shape.slice(0, -1), count];
+    const size = (sort.size / columns) * count;
+    Object.assign(sort, { op: 'topk', shape, size, first, held: false } satisfies Partial<Vertex>);
     for (const result of sort.users) Object.assign(result, { shape, size, held: false } satisfies Partial<Vertex>);
+    for (const t of turned) {
+      const order = args.listOf(t);
+      Object.assign(t, { shape: order.map((axis) => shape[axis]!), size, held: false } satisfies Partial<Vertex>);
+    }
     // What was cut out is the whole now.
     for (const s of slices) Object.assign(s, { op: 'reshape', arg: noInts } satisfies Partial<Vertex>);
   }
 }
 
-/** Everything that reads the results of a sort, if all of it takes the first elements of every row; else null. */
-function slicesOf(sort: Vertex, outputs: ReadonlySet<Vertex>): Vertex[] | null {
-  const slices: Vertex[] = [];
+interface Slices {
+  readonly slices: readonly Vertex[];
+  /** Permutations between the sort and its slices: of a sort along another axis than the last. */
+  readonly turned: readonly Vertex[];
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Everything that reads the results of a sort, if all of it takes the same neighbours of every row; else null. */
+function slicesOf(sort: Vertex, outputs: ReadonlySet<Vertex>): Slices | null {
+  const [slices, turned]: [Vertex[], Vertex[]] = [[], []];
+  const last = sort.shape.length - 1;
+  let range: Range | undefined;
+  const takes = (reader: Vertex, axis: number): boolean => {
+    const own = rangeOf(reader, axis);
+    if (!own) return false;
+    range ??= own;
+    slices.push(reader);
+    return own.first === range.first && own.count === range.count;
+  };
   for (const result of sort.users) {
     if (outputs.has(result) || (result.op !== 'sorted' && result.op !== 'positions')) return null;
     for (const reader of result.users) {
-      if (reader.op !== 'slice' || reader.slot >= 0) return null;
-      const { starts, steps } = args.sliceOf(reader);
-      const last = sort.shape.length - 1;
-      const first = starts.every((s) => s === 0) && steps.every((s) => s === 1);
-      if (!first || reader.shape.some((d, i) => i < last && d !== sort.shape[i])) return null;
-      slices.push(reader);
+      if (reader.op !== 'permute') {
+        if (!takes(reader, last)) return null;
+        continue;
+      }
+      const axis = args.listOf(reader).indexOf(last);
+      if (outputs.has(reader) || reader.users.some((u) => !takes(u, axis))) return null;
+      turned.push(reader);
     }
   }
-  return slices;
+  return range && range.count > 0 ? { slices, turned, ...range } : null;
+}
+
+interface Range {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Which part of an axis a slice takes, if it takes all of the others; else null. */
+function rangeOf(reader: Vertex, axis: number): Range | null {
+  if (reader.op !== 'slice' || reader.slot >= 0) return null;
+  const { starts, steps } = args.sliceOf(reader);
+  const [of] = reader.sources as [Vertex];
+  const whole =
+    steps.every((s) => s === 1) && starts.every((s, i) => i === axis || (s === 0 && reader.shape[i] === of.shape[i]));
+  return whole ? { first: starts[axis]!, count: reader.shape[axis]! } : null;
 }

@@ -67,10 +67,11 @@ export function bindingsOf(work: Kernel | Routine): Bindings {
       return { inputs: [values], outputs: [values] };
     }
     case 'scatter': {
-      const { type, inner, outer, count, perElement } = work;
+      const { type, inner, outer, count, perElement, uniform } = work;
       const base = { type, elements: product(work.length, inner, outer) };
-      const updates = { type, elements: product(inner, outer, count) };
-      const at = { type: 'i32', elements: perElement ? updates.elements : product(count) } as const;
+      const all = product(inner, outer, count);
+      const updates = { type, elements: uniform ? 1 : all };
+      const at = { type: 'i32', elements: perElement ? all : product(count) } as const;
       return { inputs: [base, at, updates], outputs: [base] };
     }
     case 'rows':

@@ -135,8 +135,8 @@ export interface Sort {
 }
 
 /**
- * The first `count` of each row as if it were sorted: stable, NaN last. Buffers: input, values, their positions (i32); of the results
- * each row has `count`.
+ * So many of each row as if it were sorted, from rank `first` on: stable, NaN last. Buffers: input, values, their positions (i32); of the
+ * results each row has `count`.
  */
 export interface TopK {
   readonly kind: 'routine';
@@ -145,6 +145,7 @@ export interface TopK {
   readonly type: DType;
   readonly rows: number;
   readonly columns: number;
+  readonly first: number;
   readonly count: number;
   readonly descending: boolean;
   readonly estimate: Estimate;
@@ -167,7 +168,9 @@ export interface Scan {
 /**
  * A copy of `base` [outer, length, inner] in which, for every o, j, n in order of j:
  * out[o, at[j], n] = combine(out[o, at[j], n], updates[o, j, n]). With `perElement`, `at` has the shape of `updates`.
- * Positions are within 0 … length-1. For `set` the last j wins. Buffers: base, at (i32), updates, output.
+ * Positions below 0 count from the end, or with `clips` are the first; what is outside then is held at the nearest end, so that nothing
+ * is ever written elsewhere. For `set` the last j wins. Buffers: base, at (i32), updates, output. With `uniform` all updates
+ * are the same value, which is the only element of `updates`.
  */
 export interface Scatter {
   readonly kind: 'routine';
@@ -180,6 +183,8 @@ export interface Scatter {
   readonly inner: number;
   readonly count: number;
   readonly perElement: boolean;
+  readonly clips: boolean;
+  readonly uniform: boolean;
   readonly estimate: Estimate;
 }
 

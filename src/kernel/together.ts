@@ -77,6 +77,12 @@ export function together(near: Together, axis: number, count: number, b = new Ex
   };
 }
 
+/** The same neighbours, those along outer axes first: what the next ones along inner axes share with them is at hand then. */
+export function outerFirst({ origin, steps }: Together, b?: Exprs): Together {
+  const ordered = [...steps].sort((p, q) => p.axis - q.axis);
+  return ordered.reduce((near, { axis, count }) => together(near, axis, count, b), alone(origin));
+}
+
 /** Fewer loads than this are not worth it. */
 const fewLoads = 9;
 /** At most this part of the loads may be left. */
@@ -99,7 +105,7 @@ export function fewestLoads(
   let best: Together | null = null;
   let least = mostLeft;
   near.kernel.space.forEach((size, axis) => {
-    for (const count of [4, 2]) {
+    for (const count of [8, 4, 2]) {
       if (size % count !== 0 || countAlong(near, axis) > 1 || !allowed(axis, count)) continue;
       const made = together(near, axis, count, b);
       const exprs = exprsOf(made.kernel);

@@ -4,8 +4,10 @@
 // Processes that the program starts are measured as well. One that opened no runtime and made no scope writes nothing. The one that
 // ends last, which is the program itself, gets the file; those before it are beside it, numbered.
 
-import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import * as fs from 'node:fs';
+import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { makeFolder } from '../base/folder.ts';
 import { whenRuntimeOpens } from '../index.ts';
 import { profilePage } from './export/page.ts';
 import type { ProfileFile } from './file/types.ts';
@@ -14,7 +16,7 @@ import { profileProgram } from './shared-profiler.ts';
 
 /** Whole or not at all. */
 function put(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(fs, dirname(file));
   writeFileSync(`${file}.${process.pid}.tmp`, text);
   renameSync(`${file}.${process.pid}.tmp`, file);
 }

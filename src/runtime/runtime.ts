@@ -109,6 +109,10 @@ export class Runtime extends TensorMaking {
     });
   }
 
+  /**
+   * The open devices, as text.
+   * @example String(rt) // → Runtime(cpu)
+   */
   override toString(): string {
     const open = this.#reports.flatMap((r) => (r.open ? [r.id] : []));
     return `Runtime(${this.#closed ? 'closed' : open.join(', ')})`;

@@ -92,8 +92,7 @@ export const cpuOptions =
   '{id:text,threads:number,memoryBytes:number,blas:flag|text,tinyElements:number,programs:number,patience:number}';
 export const cudaOptions =
   "{cublas:flag|'always',fastMath:flag,pooled:flag,cacheDir:text|never,pinnedLimit:number,ordinals:numbers,processors:number," +
-  'tuning:{unroll:number,threads:number,streaming:flag,product:text,rows:{threads:number,resident:number}},' +
-  'architecture:number,ffi:object,host:object}';
+  'tuning:object,architecture:number,ffi:object,host:object}';
 export const webGpuOptions =
   "{gpu:webgpu,powerPreference:'low-power'|'high-performance',memoryBytes:number,plans:'gpu'|'software',timestamps:flag," +
   'dawnToggles:text[]}';

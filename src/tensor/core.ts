@@ -138,13 +138,13 @@ export abstract class TensorCore<D extends DType = DType> {
     return this.make(this.node) as unknown as this;
   }
 
-  /** @internal The lazy node behind this tensor. For the library's own layers. */
+  /** The lazy node behind this tensor. For the library's own layers. @internal */
   get node(): Node {
     if (this.#disposed !== false) throw usedAfterDispose(this, this.#disposed);
     return this.#node as Node;
   }
 
-  /** @internal The runtime behind this tensor. For the library's own layers. */
+  /** The runtime behind this tensor. For the library's own layers. @internal */
   get host(): TensorHost {
     return this.#host;
   }

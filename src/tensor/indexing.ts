@@ -120,8 +120,14 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
       const node = this.sibling(indices, where).node;
       checkIndexDType(node, where);
       const { values } = node.shape;
-      if (mode === 'clip' && size > 0) return { shape: values, node: () => clipped(node, size), check: () => null };
-      return { shape: values, node: () => node, check: () => rangeCheck(node, size, where, whole) };
+      const clips = mode === 'clip' && size > 0;
+      return {
+        shape: values,
+        clips,
+        given: () => node,
+        node: () => (clips ? clipped(node, size) : node),
+        check: () => (clips ? null : rangeCheck(node, size, where, whole)),
+      };
     }
     const { flat, shape } = flattenIndices(indices, where);
     if (mode === 'clip' && size > 0)
@@ -137,7 +143,8 @@ export abstract class Indexing<D extends DType = DType> extends Movement<D> {
       const list = dtype === 'i32' ? Int32Array.from(flat) : BigInt64Array.from(flat, BigInt);
       return this.host.upload(new Uint8Array(list.buffer), dtype, shape);
     };
-    return { shape, node: () => (uploaded ??= upload()), check: () => null };
+    const node = (): Node => (uploaded ??= upload());
+    return { shape, clips: false, given: node, node, check: () => null };
   }
 }
 
@@ -175,14 +182,12 @@ export function scattered(
   }
   const values = expand(cast(updates, dtype), shape);
   if (size === 0 || values.size === 0) return base;
-  const wrapped = wrapNegative(cast(at.node(), 'i32'), whole.values[axis]!);
-  const node = makeNode(
-    'scatter',
-    dtype,
-    whole.values,
-    [base, wrapped, values],
-    args.scatter(combine, axis, perElement),
-  );
+  // Devices bring positions of i32 into the axis by themselves; others are brought there before they become i32.
+  const raw = at.given();
+  const direct = raw.dtype === 'i32';
+  const places = direct ? raw : cast(at.node(), 'i32');
+  const how = args.scatter(combine, axis, perElement, direct && at.clips);
+  const node = makeNode('scatter', dtype, whole.values, [base, places, values], how);
   node.check = at.check();
   return node;
 }
@@ -190,6 +195,11 @@ export function scattered(
 /** Indices of a call, with the node and the check of their range made on demand. */
 export interface Positions {
   readonly shape: Shape;
+  /** Indices outside the axis stand for the nearest position. */
+  readonly clips: boolean;
+  /** As they were given. */
+  given(): Node;
+  /** As positions, if they clip; from -size on if not. */
   node(): Node;
   check(): IndexCheck | null;
 }
@@ -210,13 +220,6 @@ function rangeCheck(indices: Node, size: number, where: string, shape: Shape): I
     bad: makeNode('reduce', 'bool', [], [reshape(bad, [bad.size])], args.reduce('any', [0])),
     message: outOfRange(where, 'an index', size, shape).message,
   };
-}
-
-function wrapNegative(indices: Node, size: number): Node {
-  const negative = alu('lt', indices, constant('i32', 0));
-  const wrapped = alu('where', negative, alu('add', indices, constant('i32', size)), indices);
-  // Checked before use; clamped so that a bad index can never touch foreign memory.
-  return alu('max', alu('min', wrapped, constant('i32', Math.max(0, size - 1))), constant('i32', 0));
 }
 
 export function outOfRange(where: string, what: string, size: number, shape: Shape): IndexError {

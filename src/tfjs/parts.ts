@@ -3,9 +3,8 @@
 import { multiplies } from './evaluate.ts';
 import type { Step } from './steps.ts';
 
-/** Products after which a device that works beside the host is given what it can compute, and again: the rest is put together meanwhile. */
-const beginAfter = 4;
-const againAfter = 10;
+/** Products after which a device that works beside the host is given what it can compute: the rest is put together meanwhile. */
+const beginAfter = 9;
 
 /** The values that steps make. */
 function madeBy(steps: readonly Step[]): Set<number> {
@@ -44,7 +43,7 @@ export function isWhole(steps: readonly Step[], there: readonly number[], wanted
 /** From the next time on a turn of many products is computed in parts. */
 export function beginEarlier(steps: readonly Step[], wanted: readonly number[]): void {
   const products = steps.flatMap(({ kernel }, i) => (multiplies(kernel) ? [i] : []));
-  for (let k = beginAfter; k + againAfter / 2 < products.length; k += againAfter) {
+  for (let k = beginAfter; k + beginAfter / 2 < products.length; k += beginAfter) {
     const at = products[k]!;
     steps[at - 1]!.needed ??= { read: null, values: neededAfter(steps, at, wanted, null) };
   }

@@ -2,7 +2,7 @@
 //
 // A call is known by its kernel, its attributes, and its inputs: which value of the turn each is, in which shape. Values of a turn are
 // numbered as they appear, so equal turns have equal numbers, whatever tensors they are about. A value that is a single number from the
-// program, as in `x.mul(0.5)`, is known by the number.
+// program, as in `x.mul(0.5)`, is known by the number, unless it was another one every time so far: then it varies.
 
 import type { Tensor } from '../index.ts';
 import { sameShape } from './source.ts';
@@ -18,6 +18,9 @@ const mostBranches = 32;
 const mostNews = 64;
 const notedNews = 16;
 
+/** Calls that differ in numbers alone, after which these vary. */
+const enoughAlike = 2;
+
 /** Sets of results that are kept of those that were wanted after one call. */
 const mostEndings = 4;
 
@@ -28,8 +31,9 @@ const mostPrograms = 256;
 export interface Given extends TensorInfo {
   /** Which value of the turn it is. */
   readonly value: number;
-  /** The number that it is; null for values of tensors. */
+  /** The number that it is; null for values of tensors, and for numbers that vary. */
   readonly constant: number | null;
+  readonly varies: boolean;
 }
 
 /** A result of a step: a new value, or the data of an input in another shape. */
@@ -82,6 +86,8 @@ export class Step {
   readonly list: boolean;
   /** The calls that came next, the last one used first. */
   readonly next: Step[] = [];
+  /** Some of its numbers vary. */
+  readonly varies: boolean;
   /** Calls that came next and were new, since the last that was not. */
   news = 0;
   /** A turn that began with it was read at once: there is nothing to gain by waiting. */
@@ -92,7 +98,15 @@ export class Step {
   readonly #given: readonly Given[];
   readonly #endings: Ending[] = [];
 
-  constructor(kernel: string, attrs: unknown, described: Described, results: readonly Result[], list: boolean) {
+  /** `alike`: calls that differed in numbers alone. */
+  constructor(
+    kernel: string,
+    attrs: unknown,
+    described: Described,
+    results: readonly Result[],
+    list: boolean,
+    alike: readonly Step[] = [],
+  ) {
     this.kernel = kernel;
     this.attrs = attrs;
     this.results = results;
@@ -100,19 +114,25 @@ export class Step {
     const { count } = described;
     this.#names = described.names.slice(0, count);
     this.#given = described.infos.slice(0, count).map(({ shape, dtype }, i) => {
-      const given = { shape: [...shape], dtype, value: described.values[i]!, constant: described.constants[i]! };
+      const number = described.constants[i]!;
+      const varies = number !== null && alike.some((s) => s.#given[i]!.varies || s.#given[i]!.constant !== number);
+      const given = { shape: [...shape], dtype, value: described.values[i]!, constant: varies ? null : number, varies };
       return Object.assign(given, { dataId: given });
     });
+    this.varies = this.#given.some((g) => g.varies);
     this.inputs = Object.fromEntries(this.#names.map((name, i) => [name, this.#given[i]!]));
   }
 
-  /** Whether a call is this one again. */
-  is(kernel: string, attrs: unknown, { count, names, infos, values, constants }: Described): boolean {
+  /** Whether a call is this one again; `alike`: but for its numbers. */
+  is(kernel: string, attrs: unknown, described: Described, alike = false): boolean {
+    const { count, names, infos, values, constants } = described;
     if (kernel !== this.kernel || count !== this.#given.length) return false;
     for (let i = 0; i < count; i++) {
       const given = this.#given[i]!;
       const info = infos[i]!;
-      if (values[i] !== given.value || !Object.is(constants[i], given.constant)) return false;
+      if (values[i] !== given.value) return false;
+      if (!given.varies && !alike && !Object.is(constants[i], given.constant)) return false;
+      if (alike && !given.varies && (constants[i] === null) !== (given.constant === null)) return false;
       if (names[i] !== this.#names[i] || info.dtype !== given.dtype) return false;
       if (!sameShape(info.shape, given.shape)) return false;
     }
@@ -173,7 +193,8 @@ export class StepTree {
       this.clear();
       return null;
     }
-    const step = new Step(kernel, kept, described, results, list);
+    const alike = after.next.filter((s) => s.is(kernel, attrs, described, true));
+    const step = new Step(kernel, kept, described, results, list, alike.length < enoughAlike ? [] : alike);
     after.next.unshift(step);
     if (after.next.length > mostBranches) after.next.pop();
     return step;

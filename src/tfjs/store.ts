@@ -31,6 +31,8 @@ export class Entry {
   age = 0;
   /** The number that was written, if it was one. */
   constant: number | null = null;
+  /** That number is another one every time: it is an input like others. */
+  varies = false;
   /** The turn it appeared in last, and its number there. */
   turn: Turn | null = null;
   number = 0;

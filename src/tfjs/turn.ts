@@ -72,6 +72,7 @@ export class Turn {
     }
     this.#at = step;
     this.#steps.push(step);
+    if (step.varies) this.#vary(step, inputs);
     const out = this.#putOff(step, inputs);
     const { needed } = step;
     // Its results may have been so many that the turn is over.
@@ -88,6 +89,19 @@ export class Turn {
     else {
       this.#at = step;
       this.#steps.push(step);
+      if (step.varies) this.#vary(step, inputs);
+    }
+  }
+
+  /** Numbers of a call that vary are inputs from here on. */
+  #vary(step: Step, inputs: KernelInputs): void {
+    for (const [name, { varies }] of Object.entries(step.inputs)) {
+      const entry = this.#backend.entryOf(inputs[name]!.dataId);
+      if (!varies || entry.varies || entry.constant === null) continue;
+      entry.varies = true;
+      if (this.#mode !== 'follows') continue;
+      this.#backend.tensorOf(inputs[name]!);
+      this.#hold(entry.number);
     }
   }
 
@@ -260,7 +274,7 @@ export class Turn {
       names[count] = name;
       infos[count] = info;
       values[count] = entry.number;
-      constants[count++] = entry.constant;
+      constants[count++] = entry.varies ? null : entry.constant;
     }
     described.count = count;
     return true;
@@ -268,7 +282,8 @@ export class Turn {
 
   /** A value from before the turn appears. Its tensor stays until the turn does not need it. */
   #begin(entry: Entry, info: TensorInfo): void {
-    const tensor = entry.constant === null && this.#mode === 'follows' ? this.#backend.tensorOf(info) : null;
+    const isTensor = entry.constant === null || entry.varies;
+    const tensor = isTensor && this.#mode === 'follows' ? this.#backend.tensorOf(info) : null;
     const number = this.#number(entry);
     if (tensor !== null) this.#hold(number);
   }

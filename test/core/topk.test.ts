@@ -64,6 +64,32 @@ it('a sort of which only the beginning is taken is a selection too', async () =>
   await same(make(rt), make(cpu));
 });
 
+it.each(['f32', 'f16', 'i32', 'u8', 'i64'] as const)(
+  'so is a sort of %s of which the middle is taken',
+  async (dtype) => {
+    for (const [shape, axis] of [
+      [[3, 80], 1],
+      [[90, 4], 0],
+      [[2, 70, 3], 1],
+    ] as const) {
+      for (const descending of [false, true]) {
+        const middle = shape[axis]! / 2;
+        const range = shape.map((_, i) => (i === axis ? ([middle - 1, middle + 1] as [number, number]) : null));
+        const [got, want] = [rt, cpu].map((on) => {
+          const data = values(on, shape, dtype);
+          return [data.sort(axis, { descending }).slice(range), data.argsort(axis, { descending }).slice(range)];
+        }) as [[Tensor, Tensor], [Tensor, Tensor]];
+        const launched = await launchesOf(...got);
+        const name = `${descending ? 'largest' : 'smallest'}${middle - 1}to${middle + 1}_${dtype}`;
+        expect(launched.filter((n) => n.startsWith(name))).toHaveLength(1);
+        expect(launched.filter((n) => n.startsWith('sort'))).toEqual([]);
+        await same(got[0], want[0]);
+        await same(got[1], want[1]);
+      }
+    }
+  },
+);
+
 it('the whole sort can still be read afterwards', async () => {
   const whole = values(rt, [4, 128], 'i32').sort();
   await same(
@@ -86,6 +112,11 @@ const sorts: Readonly<Record<string, (on: Runtime) => readonly Tensor[]>> = {
     values(on, [2, 100], 'f32')
       .sort()
       .slice([null, [90, 100]]),
+  ],
+  'of which one is taken, but whose rows are long': (on) => [
+    values(on, [1, 20_000], 'i32')
+      .sort()
+      .slice([null, [10_000, 10_001]]),
   ],
   'of which every second is taken': (on) => [
     values(on, [2, 100], 'f32')

@@ -129,6 +129,30 @@ describe('names of GPUs', () => {
     expect(wrong).toEqual([]);
   });
 
+  it.each([
+    ['NVIDIA Corporation AD102 [GeForce RTX 4090]', 'sm_89'],
+    [
+      '01:00.0 VGA compatible controller [0300]: NVIDIA Corporation AD102 [GeForce RTX 4090] [10de:2684] (rev a1)',
+      'sm_89',
+    ],
+    ['3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev a1)', 'sm_80'],
+    ['NVIDIA Corporation Device [10de:2684]', 'sm_89'],
+    ['Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XT/7900 XTX/7900M] (rev c8)', 'gfx1100'],
+    ['Advanced Micro Devices, Inc. [AMD/ATI] Ellesmere [Radeon RX 470/480/570/570X/580/580X/590]', 'gfx803'],
+    ['GRID A100-40C', 'sm_80'],
+    ['A100D-80C', 'sm_80'],
+    ['GRID T4-16Q', 'sm_75'],
+    ['NVIDIA A100-1-5C', 'sm_80'],
+    ['NVIDIA L40S-48Q', 'sm_89'],
+    ['DGX A100', 'sm_80'],
+    ['Quadro RTX 6000 Passive', 'sm_75'],
+    ['ＲＴＸ ４０９０', 'sm_89'],
+    ['gfx90a:sramecc+:xnack-', 'gfx90a'],
+    ['amdgcn-amd-amdhsa--gfx1030', 'gfx1030'],
+  ])('"%s", as tools print it, is %s', (name, target) => {
+    expect(answer(name)).toBe(target);
+  });
+
   it.each(Object.entries(NO_SUCH))('"%s" is refused, because a guess would install a wrong build', (name, reason) => {
     const found = answer(name);
     expect(found).toMatch(/^error: /);
@@ -145,6 +169,10 @@ describe('names of GPUs', () => {
     ['RX 7900 XTY', 'RX 7900 XT'],
     ['Arc B581', 'B580'],
     ['GTX 1081', 'GTX 108'],
+    ['GTX 1090', 'GTX 10'],
+    ['RTX 4090Ti', 'GeForce RTX 4090,'],
+    ['RTX 3090M', 'GeForce RTX 3090'],
+    ['2x RTX 3090', 'RTX 3090'],
   ])('"%s" gets a suggestion', (name, near) => {
     let fix = '';
     try {

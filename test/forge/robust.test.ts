@@ -125,6 +125,14 @@ describe.runIf(posix)('links', () => {
   });
 });
 
+describe.runIf(process.platform === 'linux')('a cache that cannot be', () => {
+  it.each(['/proc/1', '/proc/self/x', '/dev/null', '/sys/x'])('does not hang in %s', (place) => {
+    const { cache } = nodePorts({ env: { HOME: folder }, cacheFolder: join(place, 'gpuforge') });
+    cache.write('entry.json', 'new');
+    expect(cache.read('entry.json')).toBeUndefined();
+  });
+});
+
 describe('a disk that is full', () => {
   it('leaves no half-written file', () => {
     writeFileSync(join(folder, 'blocked'), '');

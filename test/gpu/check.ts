@@ -133,6 +133,10 @@ export function routineData(
   );
   for (const [buffer, element] of c.infinite ?? [])
     elementsOf(bytes[buffer]!, c.buffers[buffer]!.type).set(element, Number.POSITIVE_INFINITY);
+  for (const [buffer, by] of c.moved ?? []) {
+    const view = elementsOf(bytes[buffer]!, c.buffers[buffer]!.type);
+    for (let i = 0; i < c.buffers[buffer]!.elements; i++) view.set(i, Number(view.get(i)) + by);
+  }
   const wanted = once(`${c.routine.name} ${seed}`, () => {
     const views = bytes.map((b, i) => elementsOf(b, c.buffers[i]!.type));
     const scratch = (type: DType, n: number): Elements => elementsOf(new Uint8Array(n * dtypeInfo[type].bytes), type);

@@ -8,6 +8,8 @@ export interface RoutineCase {
   readonly routine: Routine;
   /** Buffers that hold positions: how many there are to choose from. */
   readonly positions?: ReadonlyMap<number, number>;
+  /** By how much those positions are moved. */
+  readonly moved?: ReadonlyMap<number, number>;
   readonly buffers: readonly { readonly type: DType; readonly elements: number }[];
   /** How many of the buffers, from the end, are outputs. */
   readonly outputs: number;
@@ -176,14 +178,15 @@ function sort(type: DType, rows: number, columns: number, descending: boolean): 
   };
 }
 
-function topk(type: DType, rows: number, columns: number, count: number, descending: boolean): RoutineCase {
+function topk(type: DType, rows: number, columns: number, count: number, descending: boolean, first = 0): RoutineCase {
   const routine: TopK = {
     kind: 'routine',
     op: 'topk',
-    name: `topk${count}_${type}_${rows}x${columns}_${descending ? 'down' : 'up'}`,
+    name: `topk${first > 0 ? `${first}to` : ''}${first + count}_${type}_${rows}x${columns}_${descending ? 'down' : 'up'}`,
     type,
     rows,
     columns,
+    first,
     count,
     descending,
     estimate,
@@ -242,11 +245,12 @@ function scatter(
   combine: Scatter['combine'],
   [outer, length, inner, count]: readonly [number, number, number, number],
   perElement: boolean,
+  uniform = false,
 ): RoutineCase {
   const routine: Scatter = {
     kind: 'routine',
     op: 'scatter',
-    name: `scatter_${combine}_${type}_${outer}x${length}x${inner}_${count}${perElement ? '_each' : ''}`,
+    name: `scatter_${combine}_${type}_${outer}x${length}x${inner}_${count}${perElement ? '_each' : ''}${uniform ? '_same' : ''}`,
     type,
     combine,
     outer,
@@ -254,16 +258,20 @@ function scatter(
     inner,
     count,
     perElement,
+    clips: uniform,
+    uniform,
     estimate,
   };
   const updates = outer * count * inner;
   return {
     routine,
-    positions: new Map([[1, length]]),
+    // Some from the end, some outside.
+    positions: new Map([[1, length + 4]]),
+    moved: new Map([[1, -2]]),
     buffers: [
       { type, elements: outer * length * inner },
       { type: 'i32', elements: perElement ? updates : count },
-      { type, elements: updates },
+      { type, elements: uniform ? 1 : updates },
       { type, elements: outer * length * inner },
     ],
     outputs: 1,
@@ -316,6 +324,9 @@ export function routineCases(): RoutineCase[] {
       cases.push(sort(type, 2, 9000, descending));
       cases.push(topk(type, 13, 100, 7, descending), topk(type, 5, 100, 40, descending));
       cases.push(topk(type, 9, 8, 2, descending), topk(type, 3, 5000, 1000, descending));
+      // A few that are not the first ones, in rows of a warp and of a block.
+      cases.push(topk(type, 13, 100, 2, descending, 49), topk(type, 7, 1000, 1, descending, 999));
+      cases.push(topk(type, 3, 1500, 4, descending, 3), topk(type, 2, 16_384, 1, descending, 8000));
       // Rows in parts.
       cases.push(topk(type, 2, 70_000, 100, descending));
     }
@@ -326,6 +337,11 @@ export function routineCases(): RoutineCase[] {
     for (const combine of ['set', 'sum', 'prod', 'max', 'min'] as const) {
       cases.push(scatter(type, combine, [2, 30, 4, 12], false), scatter(type, combine, [2, 30, 4, 100], false));
       cases.push(scatter(type, combine, [2, 30, 4, 90], true), scatter(type, combine, [1, 700, 1, 3000], false));
+      cases.push(
+        scatter(type, combine, [2, 30, 3, 80], true, true),
+        scatter(type, combine, [1, 700, 1, 3000], false, true),
+      );
+      cases.push(scatter(type, combine, [2, 30, 3, 12], false, true));
     }
   }
   cases.push(
@@ -352,9 +368,19 @@ export function routineCases(): RoutineCase[] {
       cases.push(scatter(type, combine, [1, 1, 1, 40_000], false), scatter(type, combine, [2, 3, 2, 900], true));
     }
   }
+  // Few targets, which every lane has for itself: more columns than lanes, as many as no power of two, one for each element.
+  for (const type of ['f32', 'f64', 'bf16', 'i32', 'u8'] as const) {
+    cases.push(scatter(type, 'sum', [1, 40, 100, 700], false), scatter(type, 'max', [3, 9, 5, 2000], false));
+    cases.push(scatter(type, 'min', [2, 20, 3, 500], true), scatter(type, 'sum', [1, 200, 1, 100_000], false));
+  }
+  // Sums of floats in any order: many targets, rows of them, each element by itself, halves.
+  for (const type of ['f32', 'f16', 'bf16'] as const) {
+    cases.push(scatter(type, 'sum', [1, 5000, 1, 40_000], false), scatter(type, 'sum', [2, 1000, 3, 5000], false));
+    cases.push(scatter(type, 'sum', [2, 600, 4, 3000], true), scatter(type, 'sum', [1, 2000, 1, 9001], false, true));
+  }
   // Few targets of very many whole numbers: every block has targets of its own.
   for (const type of ['i32', 'u64'] as const) {
-    for (const combine of ['sum', 'min'] as const) cases.push(scatter(type, combine, [1, 50, 1, 300_001], false));
+    for (const combine of ['sum', 'min'] as const) cases.push(scatter(type, combine, [1, 2000, 1, 300_001], false));
   }
   return cases;
 }

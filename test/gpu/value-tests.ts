@@ -1,9 +1,10 @@
-// Programs whose values were wrong on some device, on the GPU; then empty operands, which once cost the whole device, random numbers, and
+// Programs whose values were wrong on some device, on the GPU; then empty operands, which once cost the whole device, exact sums, random numbers, and
 // real tensors of more elements than 32 bits count.
 
 import { createRuntime, type Runtime, type Tensor } from '../../src/index.ts';
 import { valuePrograms } from '../devices/programs.ts';
 import { assert, type Report } from './check.ts';
+import { exactSums } from './exact-sums.ts';
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((v, i) => Object.is(v, b[i]) || v === b[i]);
@@ -60,6 +61,14 @@ const large: Readonly<Record<string, readonly [(rt: Runtime) => Tensor, number |
   ],
 };
 
+/** Targets, updates, whether most updates are for few targets: all of them many enough not to be sorted. */
+const scattered = [
+  [3000, 50_000, false],
+  [700, 100_000, true],
+  [10_000, 1 << 20, false],
+  [65_536, 1 << 20, true],
+] as const;
+
 /** Lengths beside the blocks in which numbers are drawn. */
 const drawn = [0, 1, 2, 63, 64, 65, 127, 128, 129, 162, 192, 240, 250, 500, 512, 1000, 4097, 100_000];
 
@@ -104,6 +113,18 @@ export async function valueTests(report: Report): Promise<void> {
         `got ${got.slice(0, 8)}`,
       );
       await alive();
+    });
+  }
+  report.group('scattered sums of f32: exact, rounded once, the same every time');
+  for (const [targets, count, hot] of scattered) {
+    await report.test(`${count} into ${targets}${hot ? ', most into five of them' : ''}`, async () => {
+      const { base, at, updates, wanted } = exactSums(targets, count, hot);
+      for (let round = 0; round < 3; round++) {
+        const sums = rt.tensor(base).scatter(rt.tensor(at), rt.tensor(updates), { mode: 'add', bounds: 'clip' });
+        const got = (await sums.data()) as Float32Array;
+        const wrong = got.findIndex((v, i) => !Object.is(v, wanted[i]!));
+        assert(wrong < 0, `target ${wrong}: got ${got[wrong]} instead of ${wanted[wrong]}`);
+      }
     });
   }
   report.group('random numbers, bit for bit as on the CPU');

@@ -63,7 +63,7 @@ const works = [
   { args: ['hello.cjs'], prints: /^2 3\n$/ },
   { args: [cli, '--version'], prints: /^\d+\.\d+\.\d+\n$/ },
 ];
-const tooOld = /gpuforge needs Node 20\.19 or later, and this is Node 18\.20\.8/;
+const tooOld = /gpuforge:? needs Node 20\.19 or later, and this is Node 18\.20\.8/;
 const nodes = [
   node(18, [
     { args: ['hello.mjs'], prints: tooOld },

@@ -78,7 +78,8 @@ const steps: readonly Step[] = [
   (x) => (x.rank === 3 ? tf.conv2d(tf.tanh(x) as tf.Tensor3D, tf.fill([2, 2, x.shape[2]!, 2], 0.1), 1, 'same') : x),
   (x) => tf.expandDims(x, 0),
   (x) => tf.squeeze(x),
-  (x) => tf.cast(tf.cast(tf.greater(x, 0), 'int32'), 'float32'),
+  // Not at 0: what is left of x - mean(x) when all elements are equal is rounding.
+  (x) => tf.cast(tf.cast(tf.greater(x, 0.001), 'int32'), 'float32'),
   (x) => tf.round(x),
   (x) => tf.sub(x, tf.mean(x)),
   // Refused by both, or by none.

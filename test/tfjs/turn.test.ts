@@ -285,10 +285,30 @@ describe('a turn that comes again', () => {
     expect(Array.from(tf.add(tf.tensor1d([1, 2], 'int32'), tf.tensor1d([3, 4], 'int32')).dataSync())).toEqual([4, 6]);
   });
 
+  it('takes numbers that are others every time as inputs', async () => {
+    const x = tf.tensor1d([1, 2]);
+    const v = tf.variable(tf.scalar(0));
+    for (let i = 0; i < 12; i++) {
+      expect(
+        await turn(() =>
+          x
+            .mul(i + 0.5)
+            .add(1)
+            .mul(i + 0.5),
+        ),
+      ).toEqual([i + 1.5, 2 * i + 2].map((y) => y * (i + 0.5)));
+      v.assign(tf.scalar(i));
+      expect(await turn(() => x.add(v).mul(2))).toEqual([2 * i + 2, 2 * i + 4]);
+      expect(await turn(() => x.toInt().mul(tf.scalar(i, 'int32')))).toEqual([i, 2 * i]);
+    }
+    expect(repeated()).toBeGreaterThan(15);
+    tf.dispose([x, v]);
+  });
+
   it('is found again after many that were new every time', async () => {
     const x = tf.tensor1d([1, 2]);
     const known = () => turn(() => x.add(3).mul(2));
-    for (let i = 0; i < 300; i++) expect(await turn(() => x.mul(i + 0.5).add(1))).toEqual([i + 1.5, 2 * i + 2]);
+    for (let i = 1; i < 200; i++) expect(await turn(() => tf.tile(x, [i]).max())).toEqual([2]);
     expect(repeated()).toBe(0);
     for (let i = 0; i < 40; i++) expect(await known()).toEqual([8, 10]);
     expect(repeated()).toBeGreaterThan(20);

@@ -4,6 +4,7 @@
 //     --only checks,accuracy,figures,variants,attention   some of them; variants (shaders and tiles side by side) and attention
 //                                         (its tiles alone) only on request
 //     --groups elementwise,functions      some groups of checks
+//     --part I/N                          every N-th check only, so that N processes share them
 //     --f16                               asks Dawn for f16 on NVIDIA, where it is off unless asked for
 //     --plans gpu|software                the other plans
 //     --small                             small sizes, for software adapters
@@ -19,6 +20,7 @@ const args = process.argv.slice(2);
 const option = (name: string): string | undefined => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
 const only =
   option('--only')?.split(',') ?? (args.includes('--groups') ? ['checks'] : ['checks', 'accuracy', 'figures']);
+const [part, parts] = (option('--part') ?? '0/1').split('/').map(Number) as [number, number];
 const scale = args.includes('--small') ? 'small' : 'full';
 const plans = option('--plans') as 'gpu' | 'software' | undefined;
 const { devices, refused } = await openWebGpuDevices({
@@ -46,7 +48,7 @@ const groups = option('--groups')?.split(',') ?? Object.keys(checks);
 if (only.includes('checks')) {
   for (const group of groups) {
     const start = performance.now();
-    for (const c of checks[group]!) {
+    for (const c of checks[group]!.filter((_, i) => i % parts === part)) {
       if (!device.caps.dtypes.has(c.needs)) {
         count.skipped++;
         continue;

@@ -121,6 +121,8 @@ describe('f16', () => {
       inner: 2,
       count: 5,
       perElement: false,
+      clips: false,
+      uniform: false,
       estimate: noEstimate,
     } as const;
     const works: (Kernel | Routine)[] = [

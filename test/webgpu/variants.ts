@@ -173,7 +173,7 @@ export async function attentionVariants(
   const [batch, length, depth] = full ? [128, 1024, 64] : [2, 64, 32];
   const elements = batch * length * depth;
   const { routine } = attention('f32', [batch, length, length, depth, depth], 'plain');
-  const chosen = attentionTiles({ depth, width: depth }, traits);
+  const chosen = attentionTiles(routine as Attention, traits);
   const runner = new Runner(device.gpu, [elements * 4, elements * 4, elements * 4, elements * 4]);
   let wanted: Float32Array | undefined;
   for (const t of attentionChoices.filter((c) => fitsChip({ depth, width: depth }, c, traits))) {

@@ -4,6 +4,7 @@ import type { Routine } from '../../kernel/kernel.ts';
 import { Blas, type Product } from './blas.ts';
 import { createCpuDevice } from './device.ts';
 import { openHost, type ThreadHost } from './host.ts';
+import { withVariables } from './node-host.ts';
 
 interface Call {
   readonly name: string;
@@ -48,6 +49,29 @@ describe('a system BLAS', () => {
     );
     expect(blas.name).toBe('BLIS (libblis.so.4)');
     expect(calls).toEqual([{ name: 'bli_thread_set_num_threads', args: [3] }]);
+  });
+
+  it('is told, while it is loaded, that its threads shall sleep soon', () => {
+    const told: Readonly<Record<string, string>>[] = [];
+    const host: ThreadHost = {
+      ...hostWith({ 'libopenblas.so.0': [...gemm, 'openblas_set_num_threads'] }, []),
+      withVariables: (variables, load) => {
+        told.push(variables);
+        return load();
+      },
+    };
+    expect(new Blas(host, true, 2).name).toBe('OpenBLAS (libopenblas.so.0)');
+    expect(told.at(-1)).toEqual({ OPENBLAS_THREAD_TIMEOUT: '16' });
+  });
+
+  it('sees variables that nobody has set, and only while it is loaded', () => {
+    const env: Record<string, string | undefined> = { A: 'mine' };
+    expect(withVariables(env, { A: '1', B: '2' }, () => ({ ...env }))).toEqual({ A: 'mine', B: '2' });
+    const fail = (): never => {
+      throw new Error('not installed');
+    };
+    expect(() => withVariables(env, { C: '3' }, fail)).toThrow('not installed');
+    expect(env).toEqual({ A: 'mine' });
   });
 
   it('gets leading dimensions of operands as they lie', () => {

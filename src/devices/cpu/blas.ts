@@ -2,7 +2,8 @@
 //
 // Found and loaded through `koffi` when first wanted, synchronously; until then, and where there is none, the built-in
 // WebAssembly kernels do the work. Matrices are passed as views of the device's memory: nothing is copied. A reference
-// BLAS would be slower than the built-in kernels, so a library counts only if it can say how many threads it may use.
+// BLAS would be slower than the built-in kernels, so a library counts only if it can say how many threads it may use. Its threads
+// shall sleep soon after a product: the device's own workers need their cores next.
 
 import type { ThreadHost } from './host.ts';
 
@@ -33,6 +34,8 @@ interface Candidate {
   readonly paths: readonly string[];
   /** The function that sets the number of threads; Accelerate has none and chooses by itself. */
   readonly threads: string | null;
+  /** Variables that it reads when it is loaded. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 const candidates: readonly Candidate[] = [
@@ -46,6 +49,8 @@ const candidates: readonly Candidate[] = [
     name: 'OpenBLAS',
     paths: ['libopenblas.so.0', 'libopenblas.so', 'libblas.so.3', 'libopenblas.dylib', 'libopenblas.dll'],
     threads: 'openblas_set_num_threads',
+    // Threads that have nothing to do stay awake for 2^16 cycles: from one product to the next. The default is a hundredth of a second and more.
+    variables: { OPENBLAS_THREAD_TIMEOUT: '16' },
   },
   { name: 'BLIS', paths: ['libblis.so.4', 'libblis.so', 'libblas.so.3'], threads: 'bli_thread_set_num_threads' },
 ];
@@ -122,7 +127,9 @@ export class Blas {
   }
 
   #load(koffi: Koffi, candidate: Candidate, path: string): Library {
-    const library = koffi.load(path);
+    const load = (): ReturnType<Koffi['load']> => koffi.load(path);
+    const { withVariables } = this.#host;
+    const library = candidate.variables && withVariables ? withVariables(candidate.variables, load) : load();
     const f32 = library.func(gemmPrototype('cblas_sgemm', 'float')) as Gemm;
     const f64 = library.func(gemmPrototype('cblas_dgemm', 'double')) as Gemm;
     if (candidate.threads) library.func(`void ${candidate.threads}(int n)`)(this.#threads);

@@ -15,10 +15,13 @@ export interface ThreadHost {
   readonly answers?: () => Promise<boolean>;
   /** Loads an installed package synchronously; throws if there is none. Null in browsers. */
   readonly require: ((name: string) => unknown) | null;
+  /** Loads something with variables of the environment that nobody has set, and takes them back. Missing where libraries see none. */
+  readonly withVariables?: <T>(variables: Readonly<Record<string, string>>, load: () => T) => T;
 }
 
 export interface NodeProcess {
   readonly versions?: { readonly node?: string };
+  readonly env?: Record<string, string | undefined>;
   getBuiltinModule?(name: string): unknown;
 }
 

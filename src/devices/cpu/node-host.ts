@@ -7,6 +7,7 @@ import type * as Fs from 'node:fs';
 import type * as Module from 'node:module';
 import type * as Os from 'node:os';
 import type * as Threads from 'node:worker_threads';
+import { permitted } from '../../base/platform.ts';
 import type { NodeProcess, ThreadHost } from './host.ts';
 
 export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
@@ -33,7 +34,27 @@ export async function nodeHost(node: NodeProcess): Promise<ThreadHost> {
       };
     },
     require: (name) => module.createRequire(import.meta.url)(name),
+    withVariables: (variables, load) => withVariables(node.env ?? {}, variables, load),
   };
+}
+
+/** Libraries read the environment of the process when they are loaded, so it is changed for as long as that takes. */
+export function withVariables<T>(
+  env: Record<string, string | undefined>,
+  variables: Readonly<Record<string, string>>,
+  load: () => T,
+): T {
+  const take = (name: string, value: string): boolean => {
+    if (env[name] !== undefined) return false;
+    env[name] = value;
+    return true;
+  };
+  const ours = Object.entries(variables).filter(([name, value]) => permitted(() => take(name, value), false));
+  try {
+    return load();
+  } finally {
+    for (const [name] of ours) delete env[name];
+  }
 }
 
 /** Whole CPUs that the container's quota allows; containers often see all cores of the machine but may not use them. */

@@ -5,6 +5,8 @@
 // share the folder; a file that does not check out is treated as missing. When the folder outgrows its limit, the least
 // recently used files go. Any failure of the disk only means a slower start, never an error.
 
+import { makeFolder } from '../../base/folder.ts';
+
 export interface CubinStore {
   get(ptx: string): Uint8Array | undefined;
   put(ptx: string, cubin: Uint8Array): void;
@@ -88,7 +90,7 @@ class DiskCache implements CubinStore {
     const file = this.#fileOf(ptx);
     const temporary = `${file}.${crypto.randomUUID()}.tmp`;
     try {
-      if (!this.#made) fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      if (!this.#made) makeFolder(fs, this.#folder, 0o700);
       this.#made = true;
       fs.writeFileSync(temporary, Buffer.concat([Buffer.from(magicText, 'latin1'), this.#sum(cubin), cubin]));
       fs.renameSync(temporary, file);

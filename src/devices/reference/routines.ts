@@ -98,8 +98,8 @@ function runEpilogue(
 
 const isNaNValue = (v: Value): boolean => typeof v === 'number' && Number.isNaN(v);
 
-/** Of each row the first `count` are stored. */
-const sortRows = (r: Sort | TopK, count: number, buffers: readonly Elements[]): void => {
+/** Of each row `count` are stored, from rank `first` on. */
+const sortRows = (r: Sort | TopK, first: number, count: number, buffers: readonly Elements[]): void => {
   const [input, values, positions] = buffers as [Elements, Elements, Elements | undefined];
   for (let row = 0; row < r.rows; row++) {
     const at = row * r.columns;
@@ -110,7 +110,7 @@ const sortRows = (r: Sort | TopK, count: number, buffers: readonly Elements[]): 
       if (isNaNValue(x) || isNaNValue(y)) return Number(isNaNValue(x)) - Number(isNaNValue(y)) || i - j;
       return (x < y ? -1 : x > y ? 1 : 0) * (r.descending ? -1 : 1) || i - j;
     });
-    order.slice(0, count).forEach((from, to) => {
+    order.slice(first, first + count).forEach((from, to) => {
       values.set(row * count + to, input.get(at + from));
       positions?.set(row * count + to, from);
     });
@@ -143,12 +143,16 @@ const scatter: Run<Scatter> = (r, buffers, _, scratch) => {
   const combine = r.combine === 'set' ? (_: Value, v: Value) => v : meaning(combineOp[r.combine], type)!;
   const sums = type === r.type ? out : scratch(type, total);
   for (let i = 0; i < total; i++) sums.set(i, base.get(i));
+  const placeOf = (given: number): number => {
+    const counted = given < 0 && !r.clips ? given + r.length : given;
+    return Math.max(0, Math.min(r.length - 1, counted));
+  };
   for (let o = 0; o < r.outer; o++) {
     for (let j = 0; j < r.count; j++) {
       for (let n = 0; n < r.inner; n++) {
         const u = (o * r.count + j) * r.inner + n;
-        const to = (o * r.length + Number(at.get(r.perElement ? u : j))) * r.inner + n;
-        sums.set(to, combine(sums.get(to), updates.get(u), 0));
+        const to = (o * r.length + placeOf(Number(at.get(r.perElement ? u : j)))) * r.inner + n;
+        sums.set(to, combine(sums.get(to), updates.get(r.uniform ? 0 : u), 0));
       }
     }
   }
@@ -228,10 +232,10 @@ export function runRoutine(
       attention(routine, buffers, scalars, scratch);
       break;
     case 'sort':
-      sortRows(routine, routine.columns, buffers);
+      sortRows(routine, 0, routine.columns, buffers);
       break;
     case 'topk':
-      sortRows(routine, routine.count, buffers);
+      sortRows(routine, routine.first, routine.count, buffers);
       break;
     case 'scan':
       scan(routine, buffers, scalars, scratch);

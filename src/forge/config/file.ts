@@ -4,8 +4,9 @@
 // reported and left out. Writing is atomic; a broken file is kept beside the new one before it is replaced.
 
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../base/folder.ts';
 import { ArgumentError } from '../../errors.ts';
 import { lineOfKey, parseJson } from '../data/json.ts';
 import { isObject, nearest } from '../data/schema.ts';
@@ -177,7 +178,7 @@ function keep(path: string): string {
 function writeAtomically(path: string, content: string): void {
   const staged = join(dirname(path), `.config-${randomBytes(6).toString('hex')}.tmp`);
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder({ statSync, mkdirSync }, dirname(path));
     writeFileSync(staged, content, { flag: 'wx', mode: 0o600 });
     renameSync(staged, path);
   } catch (cause) {

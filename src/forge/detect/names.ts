@@ -13,7 +13,8 @@ import { amdArchitecture, gfxIds } from './tables/amd-products.ts';
 import { architectureOf } from './tables/nvidia-chips.ts';
 import { appleChips, computeCapabilities } from './tables/product-names.ts';
 
-export function gpuFromText(text: string, index: number): Gpu {
+export function gpuFromText(given: string, index: number): Gpu {
+  const text = fromLspci(given.normalize('NFKC'));
   const wanted = read(text);
   const target = fromTarget(text, wanted, index);
   if (target) return target;
@@ -27,7 +28,24 @@ export function gpuFromText(text: string, index: number): Gpu {
     const [first] = gpus;
     if (first) return sized(first, gpus, wanted);
   }
+  const part = partOf(text);
+  if (part !== undefined) return gpuFromText(part, index);
   throw unknown(text, wanted, all);
+}
+
+/** "AD102 [GeForce RTX 4090] [10de:2684] (rev a1)": lspci names the chip first, and several products by strokes. */
+function fromLspci(text: string): string {
+  const brackets = [...text.matchAll(/\[([^[\]]*\d[^[\]]*)\]/g)].map(([, inside]) => inside!.trim());
+  const id = brackets.find((inside) => /^[\da-f]{4}:[\da-f]{4}$/i.test(inside));
+  const product = brackets.find((inside) => !/^[\da-f]{4}(?::[\da-f]{4})?$/i.test(inside));
+  return product?.split(/ ?\/ ?/)[0] ?? id ?? text;
+}
+
+/** A part of a card that a virtual machine is given ("GRID A100D-40C", "H100-1-10C"), and a DGX or HGX of one kind. */
+function partOf(text: string): string | undefined {
+  const share = /^(?:nvidia )?(?:grid )?([a-z]{1,3}\d{1,4}[a-z]?)(?:-\d)?-(\d{1,3})[abcq]$/i.exec(text.trim());
+  if (share) return `${share[1]!.replace(/^(a100)d$/i, '$1')} ${share[2]}GB`;
+  return /^(?:nvidia )?(?:dgx|hgx)[ -]([a-z]\d{3})$/i.exec(text.trim())?.[1];
 }
 
 interface Wanted {
@@ -39,7 +57,7 @@ interface Wanted {
 }
 
 const NOISE =
-  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|oc)\b|\((?:r|tm|c)\)|[®™©]/g;
+  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|passive|oc)\b|\((?:r|tm|c)\)|[®™©]/g;
 const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
 const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
 
@@ -134,16 +152,18 @@ function fromTarget(text: string, wanted: Wanted, index: number): Gpu | undefine
       mig: missing('not detected: given by the user'),
     });
   }
-  if (/^gfx[0-9a-f]+$/.test(plain)) {
-    const architecture = amdArchitecture(plain);
-    if (!architecture) throw noTarget(text, plain, gfxIds);
+  // rocminfo writes the features of a target behind it: "gfx90a:sramecc+:xnack-".
+  const gfx = /^(?:amdgcn-amd-amdhsa--)?(gfx[0-9a-f]+)(?::[a-z]+[+-])*$/.exec(plain)?.[1];
+  if (gfx !== undefined) {
+    const architecture = amdArchitecture(gfx);
+    if (!architecture) throw noTarget(text, gfx, gfxIds);
     return newGpu({
       id: `override:${index}`,
       vendor: 'amd',
-      name: known(`AMD ${plain}`, 'override'),
+      name: known(`AMD ${gfx}`, 'override'),
       kind: known(architecture.integrated ? 'integrated' : 'discrete', 'pci-table'),
       architecture: known(architecture.architecture, 'pci-table'),
-      gfx: known(plain, 'override'),
+      gfx: known(gfx, 'override'),
       memoryBytes: missing('a target id tells no memory size'),
     });
   }
@@ -200,20 +220,37 @@ const refusal = (text: string, what: string, fix: string): ArgumentError =>
     where: 'override',
   });
 
-/** Products whose name differs by an edit or two, then those with nearly the same number. */
+/** The product within the name, those it begins, those that differ by an edit or two, then those with nearly the same number. */
 function suggestions(wanted: Wanted, all: readonly Candidate[]): readonly string[] {
   if (wanted.key === '' || wanted.key.length > 60) return [];
   const labels = new Map<string, string>();
-  for (const { entry, names } of rowsOf(all)) for (const name of names) labels.set(name.words.join(''), entry.label);
+  for (const { entry, names } of rowsOf(all))
+    for (const name of names) {
+      const key = name.words.join('');
+      if (!labels.has(key) || /laptop/i.test(labels.get(key)!)) labels.set(key, entry.label);
+    }
   const joined = wanted.words.join('');
-  const close = nearest(joined, [...labels.keys()]);
-  const longer = [...labels].filter(([key]) => key.startsWith(joined)).map(([, label]) => label);
-  const digits = /\d{2,4}/.exec(wanted.key)?.[0];
-  const alike = [...labels]
-    .filter(([key]) =>
-      digits === undefined ? key.startsWith(wanted.words.join('')) : key.includes(digits.slice(0, -1)),
-    )
-    .map(([, label]) => label);
-  const near = close === undefined ? [] : [labels.get(close)!];
-  return [...new Set([...longer.slice(0, 2), ...near, ...alike])].slice(0, 4);
+  const keys = [...labels.keys()];
+  const within = keys
+    .filter((key) => /\d{2}/.test(key) && joined.startsWith(key))
+    .sort((one, other) => other.length - one.length)
+    .slice(0, 1);
+  const longer = keys.filter((key) => key.startsWith(joined)).slice(0, 2);
+  const close = nearest(joined, keys);
+  const near = [...within, ...longer, ...(close === undefined ? [] : [close]), ...alike(wanted, keys)];
+  return [...new Set(near.map((key) => labels.get(key)!))].slice(0, 4);
+}
+
+/** Numbers of the same length that differ in the last digit, else in the last two: of the same line first. */
+function alike(wanted: Wanted, keys: readonly string[]): readonly string[] {
+  const digits = /\d{2,5}/.exec(wanted.key)?.[0];
+  if (digits === undefined) return [];
+  const line = /^[a-z]+/.exec(wanted.key)?.[0] ?? '';
+  const numbered = (free: number) => {
+    const number = new RegExp(`(?<!\\d)${digits.slice(0, -free)}\\d{${free}}(?!\\d)`);
+    return keys.filter((key) => number.test(key));
+  };
+  const [one, two] = [numbered(1), digits.length > 2 ? numbered(2) : []];
+  const same = (key: string) => line !== '' && key.startsWith(line);
+  return [...one.filter(same), ...two.filter(same), ...one];
 }

@@ -3,6 +3,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from '../../base/folder.ts';
 import type { Ports } from '../ports.ts';
 import type { FixPort } from './fix.ts';
 import type { World } from './types.ts';
@@ -49,7 +50,7 @@ async function reach(host: string, timeoutMs: number): Promise<{ readonly ok: bo
 export const nodeFixPort: FixPort = {
   create(file, text) {
     try {
-      fs.mkdirSync(path.dirname(file), { recursive: true });
+      makeFolder(fs, path.dirname(file));
       fs.writeFileSync(file, text, { flag: 'wx' });
       return 'written';
     } catch (error) {

@@ -4,8 +4,9 @@
 // link in the way is never written through.
 
 import { randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../base/folder.ts';
 import { ArgumentError } from '../../errors.ts';
 import type { EnvFile } from './writers.ts';
 
@@ -46,7 +47,7 @@ export function writeFiles(folder: string, files: readonly EnvFile[], force: boo
       const placement = placements[i]!;
       if (placement.state === 'same') continue;
       refuseLinks(folder, file.path);
-      mkdirSync(dirname(placement.path), { recursive: true });
+      makeFolder({ statSync, mkdirSync }, dirname(placement.path));
       const from = join(dirname(placement.path), `.gpuforge-${randomBytes(6).toString('hex')}.tmp`);
       // Listed before it is written: a disk that fills up half way leaves nothing behind.
       staged.push({ from, to: placement.path });

@@ -45,6 +45,12 @@ describe('gpuforge explain', () => {
     );
   });
 
+  it("reads what PowerShell's > wrote", async () => {
+    const file = join(folder, 'err.txt');
+    writeFileSync(file, Buffer.from(`\ufeff${text}\r\n`, 'utf16le'));
+    expect((await run([file])).out).toMatch(/line 1: RuntimeError/);
+  });
+
   it('prints cause, evidence, numbered steps and links, with the facts of the machine', async () => {
     const { out, status } = await run([text], {}, {}, machines['gtx1080ti-580']!);
     expect(status).toBe(0);

@@ -109,7 +109,10 @@ class Tail {
   }
 
   text(): string {
-    return Buffer.concat(this.#parts).subarray(-KEPT).toString('utf8');
+    const bytes = Buffer.concat(this.#parts).subarray(-KEPT);
+    // PowerShell's ">" writes UTF-16 with its mark.
+    const wide = this.seen === bytes.length && bytes[0] === 0xff && bytes[1] === 0xfe;
+    return wide ? bytes.toString('utf16le').slice(1) : bytes.toString('utf8');
   }
 }
 

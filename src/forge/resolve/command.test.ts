@@ -47,6 +47,10 @@ describe('a machine that is not this one', () => {
 
   it('implies the processor and the system of a product', () => {
     expect(overrideOf({ for: ['M3 Max'] })).toMatchObject({ platform: 'macos', arch: 'arm64' });
+    expect(
+      overrideOf({ gpu: ['Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XTX],RTX 4090'] }).gpus,
+    ).toHaveLength(2);
+    for (const empty of ['', ' ', ',,']) expect(() => overrideOf({ gpu: [empty] }), empty).toThrow(/names no GPU/);
     expect(overrideOf({ for: ['GB10'] })).toMatchObject({ arch: 'arm64' });
     expect(overrideOf({ os: 'win32', arch: 'AMD64' })).toEqual({ platform: 'windows', arch: 'x64' });
     expect(overrideOf({})).toEqual({});

@@ -61,10 +61,20 @@ export async function machineFor(
 export function overrideOf(flags: MachineFlags): Override {
   const instance = flags.forInstance === undefined ? undefined : instanceOf(flags.forInstance);
   const cards = instance ? Array.from({ length: instance.count }, () => instance.gpu) : [];
-  const gpus = [...cards, ...(flags.for ?? []), ...(flags.gpu ?? [])]
-    .flatMap((text) => text.split(','))
+  const named = [...(flags.for ?? []), ...(flags.gpu ?? [])];
+  const gpus = [...cards, ...named]
+    .flatMap((text) => text.split(/,(?! ?inc\b)/i))
     .map((text) => text.trim())
     .filter((text) => text !== '');
+  // An empty name comes from an empty variable of a script: this machine instead would be a guess.
+  if (named.length > 0 && gpus.length === 0) {
+    throw new ArgumentError({
+      code: 'UNKNOWN_GPU',
+      message: `--gpu: "${named.join(',')}" names no GPU`,
+      fix: 'Give a product name ("RTX 4090"), or leave the option out to use this machine.',
+      where: 'forge.resolve',
+    });
+  }
   const hint = implied.find((row) => gpus.some((text) => row.name.test(text)));
   const platform = flags.os === undefined ? (instance ? 'linux' : hint?.platform) : oneOf(flags.os, PLATFORMS, '--os');
   const arch =

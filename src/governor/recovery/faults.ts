@@ -6,7 +6,6 @@
 // that was released: mistakes that a real driver answers with a crash. Counters tell what was called and what is alive.
 
 import type { DType, TypedArray } from '../../base/dtype.ts';
-import { checkMethods, kindTable, plainKinds } from '../../base/signatures.ts';
 import type {
   Capabilities,
   ClockReading,
@@ -26,7 +25,7 @@ import type { DeviceLost } from '../../errors.ts';
 import type { Kernel, Routine } from '../../kernel/kernel.ts';
 import { deadlineExceeded } from './errors.ts';
 import { closedError, foreign, injectedError, releasedError } from './fault-errors.ts';
-import { type FaultKind, type FaultPlan, type FaultSite, FaultTurns, faultKinds } from './fault-plan.ts';
+import { type FaultKind, type FaultPlan, type FaultSite, FaultTurns } from './fault-plan.ts';
 
 export {
   type Fault,
@@ -376,19 +375,3 @@ class FaultyMark implements Mark {
     return earlier instanceof FaultyMark ? this.#inner.since(earlier.#inner) : null;
   }
 }
-
-/** What `withFaults` and what it returns take. */
-export const faultTypes = kindTable({
-  ...plainKinds,
-  plan: {
-    is: (v: unknown) => plainKinds.object.is(v) && Array.isArray((v as { faults?: unknown }).faults),
-    words: '{ faults: [{ at, nth, as }] }',
-  },
-  fault: {
-    is: (v: unknown) => faultKinds.some((k) => k === v),
-    words: `one of ${faultKinds.join(', ')}`,
-    many: `any of ${faultKinds.join(', ')}`,
-  },
-});
-
-checkMethods(Faulty.prototype, { counters: '', lose: 'reason:text?', plan: 'plan:plan' }, faultTypes);

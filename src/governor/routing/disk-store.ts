@@ -3,6 +3,7 @@
 // A file is written under a temporary name and renamed, so that processes can share the folder; it holds its own checksum, and
 // one that does not check out is treated as missing.
 
+import { makeFolder } from '../../base/folder.ts';
 import { environment, importNode } from '../../base/platform.ts';
 import type { Device } from '../../devices/device.ts';
 import type { SavedCorrections } from './corrections.ts';
@@ -71,7 +72,7 @@ class DiskStore implements ProfileStore {
     const temporary = `${file}.${crypto.randomUUID()}.tmp`;
     try {
       const body = JSON.stringify({ fingerprint, ...known } satisfies Body);
-      fs.mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+      makeFolder(fs, this.folder, 0o700);
       fs.writeFileSync(temporary, JSON.stringify({ sum: this.#hash(body), body }));
       fs.renameSync(temporary, file);
     } catch {

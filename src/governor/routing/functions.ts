@@ -4,10 +4,10 @@ import { layerKinds } from '../../base/layer-kinds.ts';
 import { checked, checkMethods, kindTable, plainKinds } from '../../base/signatures.ts';
 import * as curve from './curve.ts';
 import * as disk from './disk-store.ts';
+import { makingKinds, setupOptions } from './more-signatures.ts';
 import * as opening from './open.ts';
 import * as options from './options.ts';
 import * as reason from './reason.ts';
-import { routingKinds, setupOptions } from './signatures.ts';
 import * as store from './store.ts';
 import { operationTypes } from './types.ts';
 import * as work from './work.ts';
@@ -19,7 +19,7 @@ const having =
     isObject(v) && names.every((name) => name in (v as object));
 
 const kinds = kindTable({
-  ...routingKinds,
+  ...makingKinds,
   device: {
     is: (v: unknown) => isObject(v) && 'allocate' in (v as object) && 'caps' in (v as object),
     words: 'a device',

@@ -86,7 +86,16 @@ export const probes: Readonly<Record<Exclude<KernelClass, 'raw'>, (n: number) =>
   scatter: (n) => {
     const inputs = [f32(n), i32(n), f32(n)];
     const estimate = estimateRoutine(n, inputs, [f32(n)]);
-    const shape = { combine: 'sum' as const, outer: 1, length: n, inner: 1, count: n, perElement: false };
+    const shape = {
+      combine: 'sum' as const,
+      outer: 1,
+      length: n,
+      inner: 1,
+      count: n,
+      perElement: false,
+      clips: false,
+      uniform: false,
+    };
     const name = `probe_scatter_${n}`;
     return routine({ kind: 'routine', op: 'scatter', name, type: 'f32', ...shape, estimate }, inputs, [f32(n)]);
   },

@@ -8,10 +8,10 @@ import { argumentsOf, checkMethods } from '../../base/signatures.ts';
 import type { DeviceId } from '../../devices/device.ts';
 import { ArgumentError } from '../../errors.ts';
 import { Costs } from './costs.ts';
+import { makingKinds, routerArguments, sharedArguments } from './more-signatures.ts';
 import { type RoutingOptions, resolveRouting } from './options.ts';
 import type { Profile } from './profile.ts';
 import { type RouterSetup, RuleRouter } from './rule-router.ts';
-import { routerArguments, routingKinds, sharedArguments } from './signatures.ts';
 
 export type { RouteExplanation, RouterSetup } from './rule-router.ts';
 
@@ -45,5 +45,5 @@ export class Router extends RuleRouter {
   }
 }
 
-const takes = argumentsOf('Router', routerArguments, routingKinds);
-checkMethods(Router, { shared: sharedArguments }, routingKinds);
+const takes = argumentsOf('Router', routerArguments, makingKinds);
+checkMethods(Router, { shared: sharedArguments }, makingKinds);

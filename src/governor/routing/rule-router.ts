@@ -98,16 +98,18 @@ export class RuleRouter {
     this.touch();
   }
 
+  /** What was measured of a device; undefined if nothing was. */
   profile(id: DeviceId): Profile | undefined {
     return this.#costs?.profile(id);
   }
 
-  /** Something outside changed (a penalty, a device): remembered placements should be decided anew. */
+  /** @internal Something outside changed (a penalty, a device): remembered placements should be decided anew. */
   touch(): void {
     this.#lastEpoch = Number.NEGATIVE_INFINITY;
     this.#turn();
   }
 
+  /** @internal Where a program runs, as the runtime asks. */
   decide(request: RouteRequest): Decision {
     const decision = this.#decide(request, true);
     this.#stats.decided(request.op, decision.device, decision.explored);
@@ -118,7 +120,7 @@ export class RuleRouter {
     return decision;
   }
 
-  /** Where new host data of this size is best brought. */
+  /** @internal Where new host data of this size is best brought. */
   home(bytes: number, dtypeAllowed: readonly DeviceId[]): DeviceId {
     const { device, forbid, mode } = this.routing;
     if (device !== null) {
@@ -131,7 +133,7 @@ export class RuleRouter {
   }
 
   /**
-   * The launches of a program took `measuredUs` on a device, where `predictedUs` were expected: launches and work, without
+   * @internal The launches of a program took `measuredUs` on a device, where `predictedUs` were expected: launches and work, without
    * transfers.
    */
   observe(op: Operation, work: readonly WorkItem[], device: DeviceId, predictedUs: number, measuredUs: number): void {
@@ -142,7 +144,7 @@ export class RuleRouter {
   }
 
   /**
-   * A call as a whole took `measuredUs`: from where its inputs were when `decision` was made to its result being where it was
+   * @internal A call as a whole took `measuredUs`: from where its inputs were when `decision` was made to its result being where it was
    * wanted. This teaches transfers and waiting too, which `observe` cannot.
    */
   observeCall(decision: Decision, measuredUs: number): void {
@@ -166,7 +168,7 @@ export class RuleRouter {
     return this.#costs?.exploration ?? { routedUs: 0, lostUs: 0 };
   }
 
-  /** What measurements have taught, per device, to be kept. */
+  /** @internal What measurements have taught, per device, to be kept. */
   learned(): Map<DeviceId, Learned> {
     return new Map(
       this.#devices.flatMap((id) => {
@@ -176,6 +178,7 @@ export class RuleRouter {
     );
   }
 
+  /** @internal */
   relearn(saved: ReadonlyMap<DeviceId, Learned>): void {
     for (const [id, learned] of saved) this.#costs?.load(id, learned);
     this.touch();

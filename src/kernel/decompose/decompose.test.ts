@@ -152,6 +152,23 @@ describe('halves', () => {
   });
 });
 
+describe('erf of bf16', () => {
+  it('is that of f32, rounded, for every bf16', () => {
+    const [short, long] = [evaluator(decomposed('erf', 'bf16')), evaluator(decomposed('erf', 'f32'))];
+    const word = new Uint32Array(1);
+    const value = new Float32Array(word.buffer);
+    const different: number[] = [];
+    for (let bits = 0; bits < 65_536; bits++) {
+      word[0] = bits * 65_536;
+      const x = value[0]!;
+      if (!Object.is(short(x), roundTo.bf16(long(x) as number))) different.push(x);
+    }
+    expect(different).toEqual([]);
+    const operations = (type: 'f32' | 'bf16'): number => expressions(decomposed('erf', type)).length;
+    expect(operations('bf16')).toBeLessThan(operations('f32') / 2);
+  });
+});
+
 describe('accuracy', () => {
   it('is documented in docs/accuracy.md', async () => {
     const rows = Object.entries(accuracy).map(([op, { f32, f64 }]) => `| \`${op}\` | ${f32} | ${f64} |`);

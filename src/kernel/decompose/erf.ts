@@ -44,6 +44,23 @@ const tables: Readonly<Record<FloatType, Table>> = {
   },
 };
 
+/**
+ * erf of a bf16, as an f32 that rounds to the same bf16 as erf itself does: for each of them, so that a short polynomial
+ * will do. From `one` on erf rounds to 1.
+ */
+const ofBf16 = {
+  one: 2.203125,
+  odd: [
+    1.1283791065216064, -0.3761731684207916, 0.11306388676166534, -0.026779916137456894, 0.0048079825937747955,
+    -0.000563352252356708, 3.045221819775179e-5,
+  ],
+} as const;
+
+export function erfOfBf16(f: Float, x: Expr): Expr {
+  const near = f.min(f.max(x, -ofBf16.one), ofBf16.one);
+  return f.mul(near, f.poly(f.mul(near, near), ofBf16.odd));
+}
+
 export function erf(f: Float, x: Expr): Expr {
   const t = tables[f.type];
   const z = f.mul(x, x);

@@ -1,8 +1,10 @@
 // Where programs that may be looked at have their sockets: a folder of the user's own, which nobody else can enter.
 
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import * as fs from 'node:fs';
+import { chmodSync, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { makeFolder } from '../../base/folder.ts';
 import { ForgeError } from '../../index.ts';
 
 /** $XDG_RUNTIME_DIR is the user's and has mode 0700; elsewhere a folder with the user's number among the temporary files. */
@@ -16,7 +18,7 @@ export const socketPath = (pid: number, folder = socketFolder()): string =>
 /** Makes the folder, and refuses one that somebody else made or can enter. */
 export function ensureFolder(folder: string): void {
   if (process.platform === 'win32') return;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(fs, folder, 0o700);
   const found = lstatSync(folder);
   const own = found.isDirectory() && found.uid === userInfo().uid;
   if (own && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700);

@@ -358,7 +358,7 @@ for (const type of ['f32', 'i32', 'u32', 'u8', 'f16'] as const) {
 const scatterOf = (
   type: DType,
   combine: Scatter['combine'],
-  s: Pick<Scatter, 'outer' | 'length' | 'inner' | 'count' | 'perElement'>,
+  s: Pick<Scatter, 'outer' | 'length' | 'inner' | 'count' | 'perElement' | 'clips' | 'uniform'>,
 ): Scatter => ({
   kind: 'routine',
   op: 'scatter',
@@ -376,8 +376,11 @@ function scattered(w: Scatter, base: readonly number[], at: readonly number[], u
     for (let j = 0; j < w.count; j++) {
       for (let n = 0; n < w.inner; n++) {
         const u = (o * w.count + j) * w.inner + n;
-        const i = (o * w.length + at[w.perElement ? u : j]!) * w.inner + n;
-        const v = w.combine === 'set' ? updates[u]! : combineValue(w.type, w.combine, out[i]!, updates[u]!);
+        const given = at[w.perElement ? u : j]!;
+        const counted = given < 0 && !w.clips ? given + w.length : given;
+        const i = (o * w.length + Math.max(0, Math.min(w.length - 1, counted))) * w.inner + n;
+        const update = updates[w.uniform ? 0 : u]!;
+        const v = w.combine === 'set' ? update : combineValue(w.type, w.combine, out[i]!, update);
         out[i] = isFloat(w.type) ? (castValue(v, 'f64', accumulatorFor(w.type)) as number) : v;
       }
     }
@@ -401,11 +404,17 @@ for (const type of ['f32', 'i32', 'u32', 'u8', 'bool', 'f16'] as const) {
             [3, 100, 5, 40],
             [1, 3000, 2, 2500],
           ] as const) {
-            for (const perElement of type === 'f32' ? [false, true] : [inner > 1]) {
-              const w = scatterOf(type, combine, { outer, length, inner, count, perElement });
-              const n = outer * count * inner;
+            const ways = type === 'f32' ? [false, true] : [inner > 1];
+            for (const [perElement, uniform] of [
+              ...ways.map((each) => [each, false] as const),
+              [inner > 1, true] as const,
+            ]) {
+              const w = scatterOf(type, combine, { outer, length, inner, count, perElement, clips: uniform, uniform });
+              const n = uniform ? 1 : outer * count * inner;
               const base = valuesOf(type, bytesOf(type, plain(type, outer * length * inner, 1)));
-              const at = plain('u8', perElement ? n : count, 2).map((v, i) => (v * 7 + i * 13) % length);
+              const at = plain('u8', perElement ? outer * count * inner : count, 2).map(
+                (v, i) => ((v * 7 + i * 13) % (3 * length)) - length,
+              );
               const updates = valuesOf(
                 type,
                 bytesOf(
@@ -429,7 +438,7 @@ for (const type of ['f32', 'i32', 'u32', 'u8', 'bool', 'f16'] as const) {
                 got!,
                 bytesOf(type, scattered(w, base, at, updates)),
                 tolerance,
-                `${w.name} [${outer}, ${length}, ${inner}] × ${count}${perElement ? ' per element' : ''}`,
+                `${w.name} [${outer}, ${length}, ${inner}] × ${count}${perElement ? ' per element' : ''}${uniform ? ', all the same' : ''}`,
               );
             }
           }

@@ -216,23 +216,26 @@ describe('a worker that dies', () => {
   it('does not hide a kernel that traps everywhere', async () => {
     const device = await open({ threads: 2, patience: 150 });
     await warm(device, 1);
-    const scatter: Routine = {
-      kind: 'routine',
-      op: 'scatter',
-      name: 'scatter',
-      type: 'f32',
-      combine: 'set',
-      outer: 400,
-      length: 500,
-      inner: 1,
-      count: 10,
-      perElement: false,
+    // Reads far beyond the end of all memory.
+    const b = new Exprs();
+    const at = b.cast('index', b.load('i32', 0, b.axis(0, n)));
+    const astray: Kernel = {
+      kind: 'kernel',
+      name: 'astray',
+      space: [n],
+      reduced: [],
+      accumulators: [],
+      outputs: [{ type: 'f32', value: b.load('f32', 1, at) }],
+      inputs: [
+        { type: 'i32', elements: n },
+        { type: 'f32', elements: n },
+      ],
+      scalars: [],
+      inPlace: [],
       estimate,
     };
-    const bad = elementsOf('i32', 10, () => 500);
-    expect(() => runOn(device, scatter, [sample('f32', 200_000, 1), bad, sample('f32', 4000, 2)], [800_000])).toThrow(
-      KernelError,
-    );
+    const bad = elementsOf('i32', n, () => 2 ** 29 + 2 ** 28);
+    expect(() => runOn(device, astray, [bad, sample('f32', n, 2)], [n * 4])).toThrow(KernelError);
   });
 });
 

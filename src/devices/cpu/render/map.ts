@@ -3,7 +3,15 @@
 import { inBlocks } from '../../../kernel/blocks.ts';
 import type { Expr, Exprs } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone, countAlong, fewestLoads, lessWork, strideOf, type Together } from '../../../kernel/together.ts';
+import {
+  alone,
+  countAlong,
+  fewestLoads,
+  lessWork,
+  outerFirst,
+  strideOf,
+  type Together,
+} from '../../../kernel/together.ts';
 import { Code } from '../wasm/code.ts';
 import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
@@ -29,7 +37,7 @@ export const chunkAxis = -2;
 export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, options: RenderOptions): Rendered {
   const blocks = besideVectors(inBlocks(given, exprs));
   // A stencil reads at one position most of what it reads at the next: neighbours are computed together.
-  const stencil = fewestLoads(alone(given), (axis) => axis !== outputAxis(given).axis, exprs);
+  const stencil = stencilOf(given, exprs);
   const near = (blocks && stencil ? lessWork(stencil, blocks) : (blocks ?? stencil)) ?? alone(given);
   const v = outputAxis(near === blocks ? near.kernel : given);
   const { kernel } = near;
@@ -104,6 +112,17 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     scratchBytes: 0,
     lanes: bodiesNeeded(bodies, v.size)[0]!,
   };
+}
+
+/** Longer code than this is not computed for a second row. */
+const mostOfTwo = 2000;
+
+/** Neighbours along one axis, or four in each of two rows. */
+function stencilOf(given: Kernel, exprs: Exprs): Together | null {
+  const { axis: lanes } = outputAxis(given);
+  const first = fewestLoads(alone(given), (axis, count) => axis !== lanes && count <= 4, exprs);
+  const second = first && fewestLoads(first, (axis, count) => axis !== lanes && count === 2, exprs, mostOfTwo);
+  return second ? outerFirst(second, exprs) : first;
 }
 
 /** Neighbours that are computed together, unless vectors lie along their axis: the elements of a vector are neighbours themselves. */

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { asType, elementsOf, elementwise, random, runOn, sameBytes, sample } from '../../../../test/support/cpu.ts';
 import { byteSize, type DType, dtypes, isFloat, type TypedArray } from '../../../base/dtype.ts';
 import { bf16ToNumber, f16ToNumber } from '../../../base/half.ts';
-import { KernelError } from '../../../errors.ts';
 import { Exprs } from '../../../kernel/expr.ts';
 import type { Matmul, Routine, Scan, Scatter, Sort } from '../../../kernel/kernel.ts';
 import { createReferenceDevice } from '../../reference/device.ts';
@@ -251,6 +250,8 @@ describe('scatter', () => {
     combine: Scatter['combine'],
     sizes: readonly [number, number, number, number],
     perElement: boolean,
+    uniform = false,
+    clips = false,
   ): Scatter => {
     const [outer, length, inner, count] = sizes;
     return {
@@ -264,11 +265,13 @@ describe('scatter', () => {
       inner,
       count,
       perElement,
+      clips,
+      uniform,
       estimate,
     };
   };
   it.each(dtypes.flatMap((t) => combines.map((c) => [t, c] as const)))(
-    '%s %s, with repeated positions',
+    '%s %s, with repeated positions, some of them from the end or outside',
     (type, combine) => {
       for (const sizes of [
         [1, 1, 1, 1],
@@ -277,15 +280,22 @@ describe('scatter', () => {
         [2, 50, 33, 0],
         [4, 300, 1, 100],
       ] as const) {
-        for (const perElement of [false, true]) {
+        for (const [perElement, uniform] of [
+          [false, false],
+          [true, false],
+          [false, true],
+          [true, true],
+        ] as const) {
           const [outer, length, inner, count] = sizes;
           const next = random(5);
           const small = (i: number): number => (isFloat(type) ? ((i * 7) % 5) - 2 : (i * 5) % 7);
           const base = elementsOf(type, outer * length * inner, small);
-          const at = elementsOf('i32', perElement ? outer * count * inner : count, () => Math.floor(next() * length));
-          const updates = elementsOf(type, outer * count * inner, (i) => small(i + 3));
+          const at = elementsOf('i32', perElement ? outer * count * inner : count, () =>
+            Math.floor((next() * 3 - 1) * length),
+          );
+          const updates = elementsOf(type, uniform ? 1 : outer * count * inner, (i) => small(i + 3));
           const [[got, want]] = both(
-            scatter(type, combine, sizes, perElement),
+            scatter(type, combine, sizes, perElement, uniform, perElement !== uniform),
             [base, at, updates],
             [base.byteLength],
           ) as [[Uint8Array, Uint8Array]];
@@ -295,11 +305,15 @@ describe('scatter', () => {
     },
   );
 
-  it('stops at a position outside the axis instead of writing elsewhere', () => {
-    const work = scatter('f32', 'set', [1, 4, 1, 1], false);
-    const run = (position: number): unknown =>
-      runOn(device, work, [new Float32Array(4), Int32Array.of(position), new Float32Array(1)], [16]);
-    for (const bad of [-1, 4]) expect(() => run(bad)).toThrow(KernelError);
+  it('counts positions below 0 from the end, and holds those outside the axis at its ends', () => {
+    const run = (clips: boolean, ...positions: number[]): number[] => {
+      const work = scatter('f32', 'sum', [1, 4, 1, positions.length], false, true, clips);
+      const [got] = runOn(device, work, [new Float32Array(4), Int32Array.from(positions), Float32Array.of(1)], [16]);
+      return [...new Float32Array(got!.slice().buffer)];
+    };
+    expect(run(false, -1, -4, 2)).toEqual([1, 0, 1, 1]);
+    expect(run(false, -5, -2147483648, 4, 2147483647)).toEqual([2, 0, 0, 2]);
+    expect(run(true, -1, -2147483648, 4, 2147483647, 1)).toEqual([2, 1, 0, 2]);
   });
 });
 
@@ -340,6 +354,8 @@ describe('routines on no elements', () => {
           inner: 0,
           count: 3,
           perElement: false,
+          clips: false,
+          uniform: false,
           estimate,
         },
         3,

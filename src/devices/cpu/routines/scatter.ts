@@ -1,7 +1,7 @@
 // Scatter: a copy of the base in which updates land at looked-up positions, in their order.
 //
 // An item is one outer position: it copies its part of the base, then applies its updates one after the other, so that
-// `set` leaves the last and sums have one order. A position outside the axis traps instead of writing elsewhere.
+// `set` leaves the last and sums have one order. No position writes outside the axis.
 
 import { byteSize } from '../../../base/dtype.ts';
 import type { Scatter } from '../../../kernel/kernel.ts';
@@ -20,7 +20,8 @@ const shortRow = 32;
 export function prepareScatter(routine: Scatter, engine: WasmEngine): CpuProgram {
   const { outer, length, inner, count, perElement } = routine;
   const base = outer * length * inner;
-  const updates = outer * count * inner;
+  const all = outer * count * inner;
+  const updates = routine.uniform ? 1 : all;
   if (isHalf(routine.type) && routine.combine !== 'set') {
     const wide = prepareScatter({ ...routine, type: 'f32' }, engine);
     return new Widened(wide, routine.type, 'f32', [base, null, updates, base], 3, engine);
@@ -30,11 +31,11 @@ export function prepareScatter(routine: Scatter, engine: WasmEngine): CpuProgram
   return new CodeProgram(
     {
       code: new WasmCode(routine.name, bytes, () => moduleText(bytes)),
-      needs: [base * size, (perElement ? updates : count) * 4, updates * size, base * size],
+      needs: [base * size, (perElement ? all : count) * 4, updates * size, base * size],
       inputs: 3,
       items: outer,
-      grain: Math.max(1, Math.ceil((20_000 * outer) / Math.max(1, base + updates))),
-      nanoseconds: base * 0.3 + updates * 2,
+      grain: Math.max(1, Math.ceil((20_000 * outer) / Math.max(1, base + all))),
+      nanoseconds: base * 0.3 + all * 2,
       scratchBytes: 0,
     },
     engine,
@@ -57,11 +58,20 @@ function render(r: Scatter, shared: boolean): Uint8Array {
   ];
   const rowBytes = r.inner * machine.bytes;
   const part = r.length * rowBytes;
-  /** Checks the position on the stack and turns it into the address of its row. */
+  /** Turns the position on the stack into the address of its row. */
   const target = (): void => {
-    c.tee(to).i32(r.length).op('i32.ge_u');
+    c.set(to);
+    // Most are where they belong.
+    c.get(to).i32(r.length).op('i32.ge_u');
     c.if();
-    c.op('unreachable');
+    if (!r.clips) c.get(to).i32(r.length).op('i32.add').get(to).get(to).i32(0).ops('i32.lt_s', 'select').set(to);
+    c.i32(0).get(to).get(to).i32(0).ops('i32.lt_s', 'select').set(to);
+    c.i32(r.length - 1)
+      .get(to)
+      .get(to)
+      .i32(r.length - 1)
+      .ops('i32.gt_s', 'select')
+      .set(to);
     c.end();
     address(c, out, to, rowBytes);
   };
@@ -73,7 +83,7 @@ function render(r: Scatter, shared: boolean): Uint8Array {
       combineOps[r.type as keyof typeof combineOps][r.combine](f);
       c.mem(machine.store);
     }
-    c.get(from).i32(machine.bytes).op('i32.add').set(from);
+    if (!r.uniform) c.get(from).i32(machine.bytes).op('i32.add').set(from);
   };
   rising(
     c,
@@ -83,12 +93,12 @@ function render(r: Scatter, shared: boolean): Uint8Array {
     () => {
       c.get(args).mem('i32.load', 12).get(item).i32(part).ops('i32.mul', 'i32.add').tee(out);
       c.get(args).mem('i32.load').get(item).i32(part).ops('i32.mul', 'i32.add').i32(part).memoryCopy();
-      c.get(args)
-        .mem('i32.load', 8)
-        .get(item)
-        .i32(r.count * rowBytes)
-        .ops('i32.mul', 'i32.add')
-        .set(from);
+      c.get(args).mem('i32.load', 8);
+      if (!r.uniform)
+        c.get(item)
+          .i32(r.count * rowBytes)
+          .ops('i32.mul', 'i32.add');
+      c.set(from);
       c.get(args).mem('i32.load', 4);
       if (r.perElement)
         c.get(item)
@@ -107,7 +117,7 @@ function render(r: Scatter, shared: boolean): Uint8Array {
             c.get(at).mem('i32.load');
             target();
             c.set(row).get(at).i32(4).op('i32.add').set(at);
-            if (r.combine === 'set' && rowBytes > shortRow) {
+            if (r.combine === 'set' && rowBytes > shortRow && !r.uniform) {
               c.get(row).get(from).i32(rowBytes).memoryCopy().get(from).i32(rowBytes).op('i32.add').set(from);
               return;
             }

@@ -107,7 +107,6 @@ class Steps {
   readonly #target: number;
   readonly #slot: number;
   readonly #place: number;
-  readonly #key: number;
   readonly #from: number;
   readonly #whole: number;
   readonly #origin: number;
@@ -122,7 +121,6 @@ class Steps {
     const local = (): number => f.local('i32');
     [this.#first, this.#width, this.#at, this.#end, this.#table] = [local(), local(), local(), local(), local()];
     [this.#shift, this.#mask, this.#target, this.#slot, this.#place] = [local(), local(), local(), local(), local()];
-    this.#key = f.local(this.#word);
     [this.#from, this.#whole, this.#origin, this.#factor] = [local(), local(), f.local('f32'), f.local('f32')];
   }
 
@@ -161,9 +159,10 @@ class Steps {
     this.#offset('starts', 1, 4 * mostBuckets)
       .i32(4 * mostBuckets)
       .memoryCopy();
-    this.#eachKey(evenly, () => {
+    this.#eachKey(evenly, (load) => {
       c.tee(this.#slot).get(this.#slot).mem('i32.load').tee(this.#place).i32(1).op('i32.add').mem('i32.store');
-      address(c, this.#target, this.#place, this.#keyBytes).get(this.#key).mem(`${this.#word}.store`);
+      address(c, this.#target, this.#place, this.#keyBytes);
+      load().mem(`${this.#word}.store`);
     });
   }
 
@@ -224,8 +223,8 @@ class Steps {
     return this.given(name).get(index).i32(size).ops('i32.mul', 'i32.add');
   }
 
-  /** Walks the keys of the block with the address of each one's bucket on the stack. */
-  #eachKey(evenly: boolean, body: () => void): void {
+  /** Walks the keys of the block with the address of each one's bucket on the stack; `load` pushes the key. */
+  #eachKey(evenly: boolean, body: (load: () => Code) => void): void {
     const c = this.#f.code;
     this.given('mask').i32(2).op('i32.shl').set(this.#mask);
     if (evenly) {
@@ -242,19 +241,20 @@ class Steps {
     this.#offset('keys', this.#first, this.#keyBytes).tee(this.#at);
     c.get(this.#width).i32(this.#keyBytes).ops('i32.mul', 'i32.add').set(this.#end);
     fourfold(c, { at: this.#at, end: this.#end, whole: this.#whole }, this.#keyBytes, (offset) => {
-      c.get(this.#at).mem(`${this.#word}.load`, offset).set(this.#key).get(this.#table);
+      const load = (): Code => c.get(this.#at).mem(`${this.#word}.load`, offset);
+      c.get(this.#table);
       if (evenly) {
         // Values lie as far apart as their keys.
         c.get(this.#at).get(this.#from).op('i32.add').mem('f32.load', offset);
         c.get(this.#origin).op('f32.sub').get(this.#factor).op('f32.mul');
         c.f32(shifter).ops('f32.add', 'i32.reinterpret_f32');
       } else {
-        c.get(this.#key).get(this.#shift);
+        load().get(this.#shift);
         if (this.#word === 'i64') c.ops('i64.extend_i32_u', 'i64.shr_u', 'i32.wrap_i64');
         else c.op('i32.shr_u');
       }
       c.i32(2).op('i32.shl').get(this.#mask).ops('i32.and', 'i32.add');
-      body();
+      body(load);
     });
   }
 }

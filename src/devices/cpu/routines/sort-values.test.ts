@@ -102,6 +102,24 @@ describe('a sort without positions', () => {
     }
   });
 
+  it.each([
+    ['evenly spread', (u: number) => u * 2 - 1],
+    ['evenly spread, with zeros of both signs', (u: number) => (u < 0.1 ? -0 : u < 0.2 ? 0 : u - 0.5)],
+    ['crowded in the middle', (u: number) => (u - 0.5) ** 5],
+    ['crowded but for one', (u: number) => (u === 0.5 ? 1e30 : u)],
+    ['whole', (u: number) => Math.floor(u * 1000)],
+    ['tiny', (u: number) => u * 1e-40],
+    ['farther apart than a float can say', (u: number) => (u - 0.5) * 6.8e38],
+    ['far from zero', (u: number) => 1e6 + u],
+    ['in order', (u: number, i: number) => i + u],
+  ] as const)('of long rows of floats that are %s', (_, make) => {
+    for (const n of [33_000, 200_001]) {
+      const next = random(n);
+      const values = Float32Array.from({ length: n }, (_, i) => make(i === 77 ? 0.5 : next(), i));
+      for (const device of devices) check('f32', 1, n, new Uint8Array(values.buffer), device);
+    }
+  });
+
   it('survives a worker that dies in the middle', async () => {
     const device = await createCpuDevice({ threads: 2, blas: false, patience: 150 });
     const columns = 300_000;

@@ -60,7 +60,7 @@ export function prepareValueSort(r: Sort, engine: WasmEngine): CpuProgram {
       inputs: 1,
       items: layout.groups,
       grain: 1,
-      nanoseconds: elements * 8,
+      nanoseconds: elements * 4,
       scratchBytes: layout.groups * layout.bytes,
     },
     engine,

@@ -159,6 +159,10 @@ function extreme(op: 'max' | 'min'): Emit {
 /** Rounds an f32 register to a narrow float type, keeping it in an f32 register. */
 export function roundNarrow(c: AluContext, type: ScalarType, value: string): string {
   if (!isNarrowFloat(type)) return value;
+  if (type === 'bf16' && c.target.sm >= 80) {
+    // The upper half of a pair whose lower half is 0 is where a bf16 is in an f32.
+    return c.block.def('f', 'mov.b32', c.block.def('r', 'cvt.rn.bf16x2.f32', value, '0f00000000'));
+  }
   return widen(c, type as DType, narrow(c, type as DType, value));
 }
 
@@ -173,6 +177,12 @@ export function narrow(c: AluContext, type: DType, value: string): string {
   const top = block.def('r', 'shr.u32', rounded, 16);
   const nan = block.def('p', 'setp.nan.f32', value, value);
   return block.def('h', 'cvt.u16.u32', block.def('r', 'selp.b32', 0x7fc0, top, nan));
+}
+
+/** Two f32 registers as a word of two f16 or bf16, rounded; the first one is the lower half. */
+export function narrowPair(c: AluContext, type: 'f16' | 'bf16', first: string, second: string): string {
+  if (c.target.sm >= 80) return c.block.def('r', `cvt.rn.${type}x2.f32`, second, first);
+  return c.block.def('r', 'mov.b32', `{${narrow(c, type, first)}, ${narrow(c, type, second)}}`);
 }
 
 /** The 16 bits of f16 or bf16 as an f32 register. */

@@ -14,7 +14,7 @@ import { bitsSuffix, type IndexBits, isFloatType, kindOf, literal, suffixOf } fr
 
 export type State = readonly string[];
 
-const isArg = (op: ReduceOp): op is 'argmax' | 'argmin' => op === 'argmax' || op === 'argmin';
+export const isArg = (op: ReduceOp): op is 'argmax' | 'argmin' => op === 'argmax' || op === 'argmin';
 
 /** The register kinds of an accumulator's state. */
 export function stateKinds(acc: Accumulator, bits: IndexBits): readonly RegKind[] {

@@ -10,6 +10,7 @@ import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Together } from '../../../kernel/together.ts';
 import { EntryPoint, entryName } from './code.ts';
 import { emitStore, firstOf, isWholeVector } from './memory.ts';
+import { mostElements } from './plan.ts';
 import type { PtxScope } from './scope.ts';
 import { type Frame, indexBitsFor, openFrame, rootsOf, unravel } from './shape.ts';
 import type { Target } from './target.ts';
@@ -32,8 +33,9 @@ export interface Rendered {
 
 const usualThreads = 256;
 
-/** Of a thread: more would not stay in registers. */
+/** Of a thread: more would not stay in registers. So much for one position, and for neighbours that have much in common. */
 const mostOperations = 2400;
+const mostTogether = 4000;
 
 /**
  * Work with so many loads waits for them: registers to have many in flight are worth more than further threads. So few blocks of a
@@ -41,13 +43,10 @@ const mostOperations = 2400;
  * 11.6 µs without, 10.1 with four blocks of one cell, 8.0 with two blocks of four).
  */
 const manyLoads = 8;
-const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2, 8: 2, 16: 2 };
-
-/** Elements of a thread: more results would not stay in registers. */
-const mostResults = 32;
+const blocksOf: Readonly<Record<number, number>> = { 1: 4, 2: 3, 4: 2, 8: 2, 16: 2, 32: 2 };
 
 /** Results of so many bytes are not in the cache any more when somebody reads them (8192² sums of f32: 77 µs, written past it 62). */
-const cacheBytes = 64 * 2 ** 20;
+export const cacheBytes = 64 * 2 ** 20;
 
 /** Of the cache: what a warp reads of one row should fill it. */
 const lineBytes = 128;
@@ -75,7 +74,8 @@ export function chooseTiling({ kernel, offsets, count }: Together, operations: n
   while (vector > 1 && offsets.some((o) => o % vector !== 0)) vector /= 2;
   while (vector > 1 && total < vector) vector /= 2;
   while (vector > 2 && operations * vector > mostOperations) vector /= 2;
-  while (vector > 2 && count * vector > mostResults) vector /= 2;
+  while (vector > 1 && count * vector > mostElements) vector /= 2;
+  while (vector > 2 && count > 4 && operations * count * vector > mostTogether) vector /= 2;
   // Small arrays need threads more than long ones need vectors.
   while (vector > 1 && total / vector < threads * target.processors && vector * widest > 8) vector /= 2;
   // One vector of 16 bytes per thread is best (measured: 34.9 µs against 36.2 with two and 36.9 with four, 16M u32 in

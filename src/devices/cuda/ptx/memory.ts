@@ -1,10 +1,10 @@
 // Loads and stores of elements, as wide as their alignment allows: up to 16 bytes in one instruction.
 
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
-import { linear, strideAlong } from '../../../kernel/bounds.ts';
+import { bounds, linear, strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr, Load } from '../../../kernel/expr.ts';
 import { strideOf, type Together } from '../../../kernel/together.ts';
-import { type AluContext, emitAlu, narrow, widen } from './alu.ts';
+import { type AluContext, emitAlu, narrow, narrowPair, widen } from './alu.ts';
 import type { Block, RegKind } from './code.ts';
 import type { PtxScope } from './scope.ts';
 import { literal, memorySuffix } from './types.ts';
@@ -32,10 +32,10 @@ function divisorOf(e: Expr): number {
   }
 }
 
-/** The largest power of two, up to `width`, that divides the index at lane 0 (which is itself a multiple of `width`). */
-function alignment(index: Expr, laneAxis: number, width: number): number {
+/** The largest power of two, up to `width`, that divides the index `before` lane 0 (whose own axis gives a multiple of `width`). */
+function alignment(index: Expr, laneAxis: number, width: number, before = 0): number {
   const form = linear(index);
-  let common = gcd(width, form.offset);
+  let common = gcd(width, form.offset - before);
   for (const [term, k] of form.terms) {
     if (term.kind === 'axis' && term.axis === laneAxis) continue;
     common = gcd(common, k * divisorOf(term));
@@ -95,6 +95,7 @@ export function emitLoad(scope: PtxScope, e: Load): Values {
     for (const [i, value] of values.entries()) scope.elements.set(nameOf(i), { value, gate: gateOf(0) });
     return values;
   }
+  if (!gates && stride === 2) loadBetween(scope, e, op, register, offset, nameOf);
   return Array.from({ length: width }, (_, i) => {
     const gate = gateOf(i);
     const known = scope.elements.get(nameOf(i));
@@ -104,6 +105,37 @@ export function emitLoad(scope: PtxScope, e: Load): Values {
     scope.elements.set(nameOf(i), { value, gate });
     return value;
   });
+}
+
+/**
+ * Every other element: those between are loaded along, in vectors, if they are in the buffer. They lie in the same lines of memory, and
+ * something else often wants them, as in a window of 2.
+ */
+function loadBetween(
+  scope: PtxScope,
+  { type, slot, index }: Load,
+  op: string,
+  register: string,
+  offset: number,
+  nameOf: (lane: number) => string,
+): void {
+  const { width, laneAxis, bindings, elements } = scope;
+  const all = bindings.readOnly[slot] ? bindings.elements?.[slot] : undefined;
+  const lanes = Array.from({ length: width }, (_, i) => nameOf(i));
+  if (all === undefined || lanes.some((name) => elements.has(name))) return;
+  const size = dtypeInfo[type].bytes;
+  const { min, max } = bounds(index);
+  // From an even place on.
+  const before = Math.abs(linear(index).offset % 2);
+  if (min - before < 0 || max + 1 - before >= all) return;
+  const chunk = Math.min(alignment(index, laneAxis, 2 * width, before), 16 / size);
+  if (chunk < 2) return;
+  for (let i = 0; i < 2 * width; i += chunk) {
+    const place = offset + (i - before) * size;
+    loadChunk(scope, op, type, chunk, register, place, null).forEach((value, k) => {
+      elements.set(`${slot} ${register} ${place + k * size}`, { value, gate: null });
+    });
+  }
 }
 
 /** Whether a load gives a whole vector at once. */
@@ -283,10 +315,20 @@ export function emitStore(
 ): void {
   const { block, context } = scope;
   const size = dtypeInfo[type].bytes;
-  const stored = Array.from({ length: width }, (_, i) => toMemory(context, type, lane(values, i)));
   const chunk = Math.min(width, 16 / size);
+  const each = Array.from({ length: width }, (_, i) => lane(values, i));
   for (let i = 0; i < width; i += chunk) {
-    storeChunk(block, type, stored.slice(i, i + chunk), register, offset + i * size);
+    const place = offset + i * size;
+    const some = each.slice(i, i + chunk);
+    if (chunk > 1 && (type === 'f16' || type === 'bf16')) {
+      const words = Array.from({ length: chunk / 2 }, (_, k) =>
+        narrowPair(context, type, some[2 * k]!, some[2 * k + 1]!),
+      );
+      storeWords(block, 'b32', words, register, place, globalStore(block));
+    } else {
+      const stored = some.map((v) => toMemory(context, type, v));
+      storeChunk(block, type, stored, register, place);
+    }
   }
 }
 
@@ -305,22 +347,32 @@ function storeChunk(
     return;
   }
   if (size * values.length < 4) {
-    const word = packWord(block, type, values);
+    const word = packWord(block, values);
     block.emit(`${op}.b16 ${place}, ${block.def('h', 'cvt.u16.u32', word)}`);
     return;
   }
   const perWord = size >= 4 ? 1 : 4 / size;
   const words: string[] = [];
   for (let i = 0; i < values.length; i += perWord) {
-    words.push(perWord === 1 ? values[i]! : packWord(block, type, values.slice(i, i + perWord)));
+    words.push(perWord === 1 ? values[i]! : packWord(block, values.slice(i, i + perWord)));
   }
-  const suffix = size >= 4 ? memorySuffix[type] : 'b32';
-  const wide = words.length === 1 ? '' : `.v${words.length}`;
-  block.emit(`${op}${wide}.${suffix} ${place}, ${words.length === 1 ? words[0] : `{${words.join(', ')}}`}`);
+  storeWords(block, size >= 4 ? memorySuffix[type] : 'b32', words, register, offset, op);
 }
 
-function packWord(block: Block, type: DType, values: readonly string[]): string {
-  if (dtypeInfo[type].bytes === 2) return block.def('r', 'mov.b32', `{${values[0]}, ${values[1]}}`);
+function storeWords(
+  block: Block,
+  suffix: string,
+  words: readonly string[],
+  register: string,
+  offset: number,
+  op: string,
+): void {
+  const wide = words.length === 1 ? '' : `.v${words.length}`;
+  const value = words.length === 1 ? words[0] : `{${words.join(', ')}}`;
+  block.emit(`${op}${wide}.${suffix} ${at(register, offset)}, ${value}`);
+}
+
+function packWord(block: Block, values: readonly string[]): string {
   // Constant bytes come as immediates; bfi wants registers or immediates alike.
   let word = values[0]!;
   for (let i = 1; i < values.length; i++) word = block.def('r', 'bfi.b32', values[i]!, word, 8 * i, 8);

@@ -23,12 +23,18 @@ describe('neighbours that a thread computes together', () => {
       offsets: [0, 32, 64, 96].flatMap((cell) => [0, plane, row, plane + row].map((o) => o + cell)),
     });
     expect(neighboursOf(stencil([33, 32, 32, 64], []), hopper)).toMatchObject({ count: 8 });
+    // Of what the cache holds, in four planes.
+    expect(neighboursOf(stencil([32, 32, 32, 64], []), hopper)).toMatchObject({ count: 32 });
     expect(neighboursOf(stencil([32, 32, 24, 64], []), hopper)).toMatchObject({ count: 4, offsets: [0, 64, 128, 192] });
     expect(neighboursOf(stencil([16, 16, 16, 64], []), hopper)).toBeNull();
   });
 
-  it('of a reduced stencil are four cells in each of two rows where a thread has a vector of each', () => {
+  it('of a reduced stencil are eight cells in each of two rows where a thread has a vector of each, or fewer', () => {
     expect(neighboursOf(stencil([64, 64, 64], [32]), hopper)).toMatchObject({
+      count: 16,
+      offsets: [0, 1, 2, 3, 4, 5, 6, 7].flatMap((cell) => [cell, 64 + cell]),
+    });
+    expect(neighboursOf(stencil([64, 64, 64], [128]), hopper)).toMatchObject({
       count: 8,
       offsets: [0, 64, 1, 65, 2, 66, 3, 67],
     });
@@ -59,8 +65,8 @@ describe('neighbours that a thread computes together', () => {
     const of = (space: number[], reduced: number[] = []) => neighboursOf(stencil(space, reduced), hopper)!;
     const wish = { threads: 256, vector: 4, lanes: 8 };
     // Four cells along the third axis are one thread's.
-    expect(tileOf(of([32, 32, 32, 64]), { ...wish, vector: 2, lanes: 16 })).toEqual([2, 4, 2, 16]);
-    expect(tileOf(of([64, 64, 64], [32]), { threads: 32, vector: 1, lanes: 1 })).toEqual([4, 4, 2]);
+    expect(tileOf(of([32, 32, 32, 64]), { ...wish, vector: 1, lanes: 32 })).toEqual([1, 4, 2, 32]);
+    expect(tileOf(of([64, 64, 64], [32]), { threads: 16, vector: 1, lanes: 1 })).toEqual([4, 4, 1]);
     // Layers of boxes are thin where the planes between them would not stay in the device's cache.
     expect(tileOf(of([256, 128, 128, 64]), wish)![0]).toBeLessThanOrEqual(2);
     // Axes that no power of two divides stay as they are.

@@ -1,21 +1,24 @@
 // Which kernels compute neighbouring positions together: stencils, where that saves a good part of the loads, and rows of many accumulators.
 //
 // A thread then has several positions, along one axis or more. Reading from the cache and working out addresses takes most of a
-// stencil's time: 27 values around a cell are 13.5 loads a cell for four cells in a row, 9 for two such rows, and 6 for two rows in each of
-// two planes. Rows are summed by several threads each; the more rows these have in common, the fewer sums they exchange for each.
+// stencil's time: 27 values around a cell are 13.5 loads a cell for four cells in a row, 9 for two such rows, 6 for two rows in each of
+// two planes, and 4.5 in four. Rows are summed by several threads each; the more rows these have in common, the fewer sums they exchange for each.
 
 import { sizeOf } from '../../../base/shape.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { alone, fewestLoads, type Together, together } from '../../../kernel/together.ts';
-import { manyAccumulators, planReduction } from './plan.ts';
+import { alone, fewestLoads, outerFirst, type Together, together } from '../../../kernel/together.ts';
+import { manyAccumulators, mostElements, planReduction } from './plan.ts';
 import type { Target } from './target.ts';
 
 /** Threads of a multiprocessor, at least: of a reduction, of elementwise work, and of that along further axes. */
 const [leastReducing, leastThreads, leastOfMore] = [32, 512, 480];
 
-/** Longer code than this is not computed for several rows at once: its values would not stay in registers. */
-const mostOfTwo = 500;
-const mostOfThree = 1000;
+/** Longer code than this is not computed for more rows at once: its values would not stay in registers. */
+const mostOfMore = 2400;
+
+/** Arrays up to this size stay in the cache: reading little of it is worth more than reading in wide vectors. */
+const cacheBytes = 2 ** 24;
+const elementBytes = 4;
 
 /** Rows whose accumulators one thread has, and registers for all of them. */
 const rowsTogether = 4;
@@ -29,37 +32,56 @@ export function neighboursOf(kernel: Kernel, target: Target): Together | null {
 function elementwise(kernel: Kernel, target: Target): Together | null {
   // Neighbours along the last axis are lanes already.
   const lanes = kernel.space.reduce((at, d, i) => (d === 1 ? at : i), -1);
-  const elements = sizeOf(kernel.space) / target.processors;
-  /** Four elements along the last axis, or two of so many neighbours that four would not stay in registers. */
-  const first = fewestLoads(alone(kernel), (axis, count) => axis !== lanes && elements / 4 / count >= leastThreads);
+  const all = sizeOf(kernel.space);
+  const elements = all / target.processors;
+  const first = fewestLoads(
+    alone(kernel),
+    (axis, count) => axis !== lanes && count <= 4 && elements / 4 / count >= leastThreads,
+  );
   if (!first) return null;
+  /** The more neighbours, the shorter the vectors of each; the threads stay as many. */
   const allowed =
-    (near: Together, most: number, vector: number) =>
-    (axis: number, count: number): boolean =>
-      axis !== lanes && near.count * count <= most && elements / vector / (near.count * count) >= leastOfMore;
-  const second = fewestLoads(first, allowed(first, 8, 4), undefined, mostOfTwo);
-  const third = second && fewestLoads(second, allowed(second, 16, 2), undefined, mostOfThree);
-  return inTurn(third ?? second ?? first);
+    (near: Together, most: number) =>
+    (axis: number, count: number): boolean => {
+      const together = near.count * count;
+      const each = Math.min(4, mostElements / together);
+      return axis !== lanes && count <= 4 && together <= most && elements / each / together >= leastOfMore;
+    };
+  const second = fewestLoads(first, allowed(first, 8), undefined, mostOfMore);
+  const most = all * elementBytes <= cacheBytes ? 32 : 16;
+  const third = second && fewestLoads(second, allowed(second, most));
+  return outerFirst(third ?? second ?? first);
 }
 
 function reducing(kernel: Kernel, target: Target): Together | null {
   const { form } = planReduction(kernel, target);
   const rows = sizeOf(kernel.space) / target.processors;
+  if (form === 'row') {
+    const several = partOfRows(kernel, rows);
+    if (several) return several;
+  }
   // Neighbours along the last axis are lanes already, but where lanes are positions of a row that is reduced.
   const lanes = form === 'row' ? -1 : kernel.space.reduce((at, d, i) => (d === 1 ? at : i), -1);
-  const first = fewestLoads(alone(kernel), (axis, count) => axis !== lanes && rows / count >= leastReducing);
-  const threads = form === 'row' ? threadsOfRow(kernel) : 0;
-  if (!first) return threads > 0 ? severalRows(kernel, rows * threads) : null;
-  // Accumulators of more neighbours stay in registers only where a thread has a single part of its row.
-  const second = (_: number, count: number): boolean =>
-    first.count * count <= 8 && (rows * threads) / (first.count * count) >= leastOfMore;
-  return inTurn(fewestLoads(first, second, undefined, mostOfThree) ?? first);
+  return fewestLoads(alone(kernel), (axis, count) => axis !== lanes && count <= 4 && rows / count >= leastReducing);
 }
 
-/** Threads of a row that has a vector for each; 0 where it has more. */
-function threadsOfRow({ reduced }: Kernel): number {
-  const threads = sizeOf(reduced) / 4;
-  return threads >= 4 && threads <= 32 && Number.isInteger(Math.log2(threads)) ? threads : 0;
+/** Neighbours of which a thread has a single vector each: then their accumulators need no registers between one part and the next. */
+function partOfRows(kernel: Kernel, rows: number): Together | null {
+  const columns = sizeOf(kernel.reduced);
+  for (const [vector, most] of [
+    [2, 16],
+    [4, 8],
+  ] as const) {
+    const threads = columns / vector;
+    if (threads < 4 || threads > 32 || !Number.isInteger(Math.log2(threads))) continue;
+    if ((rows * threads) / most < leastOfMore) continue;
+    // Along two axes: the first leaves room for the second.
+    const first = fewestLoads(alone(kernel), (_, count) => 2 * count <= most, undefined, mostOfMore);
+    const second = first && fewestLoads(first, (_, count) => first.count * count <= most, undefined, mostOfMore);
+    if (second?.count === most) return outerFirst(second);
+    if (!first && vector === 4) return severalRows(kernel, rows * threads);
+  }
+  return null;
 }
 
 function severalRows(kernel: Kernel, threads: number): Together | null {
@@ -68,10 +90,4 @@ function severalRows(kernel: Kernel, threads: number): Together | null {
   const many = accumulators.length >= manyAccumulators && accumulators.length * rowsTogether <= mostStates;
   const fits = axis >= 0 && space[axis]! % rowsTogether === 0 && threads / rowsTogether >= leastOfMore;
   return many && fits ? together(alone(kernel), axis, rowsTogether) : null;
-}
-
-/** The same neighbours, those along outer axes first: what the next ones along inner axes share is still in registers then. */
-function inTurn({ origin, steps }: Together): Together {
-  const ordered = [...steps].sort((a, b) => a.axis - b.axis);
-  return ordered.reduce((near, { axis, count }) => together(near, axis, count), alone(origin));
 }

@@ -11,7 +11,7 @@ import { sizeOf } from '../../../base/shape.ts';
 import { strideAlong } from '../../../kernel/bounds.ts';
 import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
-import { stateKinds, widthOf } from './combine.ts';
+import { isArg, stateKinds, widthOf } from './combine.ts';
 import type { Target } from './target.ts';
 import { reachable } from './values.ts';
 
@@ -31,11 +31,15 @@ export interface ReducePlan {
 const threads = 256;
 const heavyOperations = 128;
 export const manyAccumulators = 4;
+/** Loads of a thread beyond which it does not matter how many threads there are. */
+const manySteps = 16;
+/** Of a thread at a time: what more have in common would not stay in registers. */
+export const mostElements = 32;
 const powerBelow = (n: number): number => 2 ** Math.floor(Math.log2(Math.max(1, n)));
 const powerAbove = (n: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, n)));
 
-/** `spreads`: rows of neighbours are combined together, see reduce/spread.ts. */
-export function planReduction(kernel: Kernel, target: Target, spreads = false): ReducePlan {
+/** `count`: rows of so many neighbours are combined together, see reduce/spread.ts. */
+export function planReduction(kernel: Kernel, target: Target, count = 1): ReducePlan {
   const values = kernel.accumulators.map((a) => a.value);
   const exprs = reachable(values);
   const form = formOf(kernel, exprs);
@@ -43,7 +47,7 @@ export function planReduction(kernel: Kernel, target: Target, spreads = false): 
   const stateBytes = kernel.accumulators.flatMap((a) => stateKinds(a, 64)).reduce((n, k) => n + widthOf[k], 0);
   const operations = exprs.length + 2 * kernel.accumulators.length;
   return form === 'row'
-    ? rowPlan(kernel, target, bytes, operations, stateBytes, spreads)
+    ? rowPlan(kernel, target, bytes, operations, stateBytes, count)
     : columnPlan(kernel, target, bytes, operations, stateBytes);
 }
 
@@ -80,7 +84,7 @@ function rowPlan(
   bytes: number,
   operations: number,
   stateBytes: number,
-  spreads: boolean,
+  count: number,
 ): ReducePlan {
   const rows = sizeOf(kernel.space);
   const columns = sizeOf(kernel.reduced);
@@ -92,12 +96,15 @@ function rowPlan(
   // One state for all lanes takes few registers. What lies apart is loaded lane by lane, and takes as many more.
   const folds = many && readsRows(kernel);
   while (vector > 1 && !folds && vector * stateBytes > 64) vector /= 2;
+  while (vector > 2 && vector * count > mostElements) vector /= 2;
   const enoughRows = rows >= target.processors * 32;
   let group: number;
   if (columns >= 4096 || (!enoughRows && columns >= 512)) group = threads;
   else group = Math.min(32, powerBelow(columns / vector));
   // Exchanging many accumulators costs more than folding a few values more: fewer threads a row.
-  if (enoughRows && group > 8 && group <= 32 && many && !spreads) group = 8;
+  if (enoughRows && group > 8 && group <= 32 && many && count === 1) group = 8;
+  // So does exchanging a value with its position.
+  if (enoughRows && group > 4 && group <= 32 && kernel.accumulators.some((a) => isArg(a.op))) group = 4;
   let unroll = unrollFor(vector, operations, stateBytes);
   const heavy = operations >= heavyOperations;
   // Work that takes long at each position is spread over all processors before a thread gets a second position.
@@ -119,16 +126,20 @@ function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: n
   const width = kernel.space.reduce((n, d) => (d === 1 ? n : d), 1);
   let vector = Math.min(16 / bytes, 4);
   while (vector > 1 && (width % vector !== 0 || vector * stateBytes > 32)) vector /= 2;
-  // Narrow or few columns: threads along the reduction matter more than wide loads.
-  while (vector > 1 && rows / vector < target.processors * 32 && width / vector < 32) vector /= 2;
+  // Narrow or few columns: threads along the reduction matter more than wide loads, unless each of them has much to read anyway.
+  const much = rows * columns >= target.processors * 4 * threads * vector * manySteps;
+  while (!much && vector > 1 && rows / vector < target.processors * 32 && width / vector < 32) vector /= 2;
   const group = Math.min(32, powerAbove(width / vector));
-  const deep = threads / group;
+  // Larger blocks have fewer parts, which the last one puts together while all others are done.
+  const side = much ? 2 * threads : threads;
+  const deep = side / group;
   let unroll = unrollFor(vector, operations, stateBytes);
   while (unroll > 1 && columns < deep * unroll) unroll /= 2;
   const step = deep * unroll;
   const blocks = (rows / width) * Math.ceil(width / (group * vector));
-  const wanted = Math.floor((target.processors * 4) / blocks);
+  const wanted = Math.floor((target.processors * 4 * threads) / side / blocks);
   let chunk = columns;
   if (wanted > 1 && columns >= step * 4) chunk = Math.max(2, Math.ceil(columns / wanted / step)) * step;
-  return { form: 'column', threads, group, vector, folds: false, unroll, splits: Math.ceil(columns / chunk), chunk };
+  const splits = Math.ceil(columns / chunk);
+  return { form: 'column', threads: side, group, vector, folds: false, unroll, splits, chunk };
 }

@@ -21,7 +21,7 @@ import { reachable } from './values.ts';
 export function renderReduction(near: Together, target: Target): Rendered {
   const { kernel, count } = near;
   const bits = indexBitsFor({ ...kernel, space: [...kernel.space, count] }, reachable(rootsOf(kernel)));
-  const plan = planReduction(kernel, target, count > 1);
+  const plan = planReduction(kernel, target, count);
   const entry = new EntryPoint(entryName(kernel.name), target);
   const frame = openFrame(entry, near, bits, plan.splits > 1);
   const b: Builder = {

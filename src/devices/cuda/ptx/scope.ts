@@ -23,6 +23,8 @@ export interface Bindings {
   readonly scalars: readonly string[];
   /** Inputs that no output of this kernel may overlap: they can be read through the read-only path. */
   readonly readOnly: readonly boolean[];
+  /** How many elements each input has, where that is known. */
+  readonly elements?: readonly number[];
   readonly bits: IndexBits;
 }
 

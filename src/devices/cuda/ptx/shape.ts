@@ -51,7 +51,8 @@ export function openFrame(entry: EntryPoint, { kernel, count }: Together, bits: 
   const scratch = scratches ? pointer() : null;
   const scalars = kernel.scalars.map(() => entry.param());
   const readOnly = kernel.inputs.map((_, i) => !kernel.inPlace.includes(i));
-  const bindings: Bindings = { inputs, scalars, readOnly, bits };
+  const elements = kernel.inputs.map((p) => p.elements);
+  const bindings: Bindings = { inputs, scalars, readOnly, elements, bits };
   return { root: PtxScope.root(entry, bindings), outputs, scratch };
 }
 

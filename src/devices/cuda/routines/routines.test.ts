@@ -21,6 +21,9 @@ function crossSection(): RoutineCase[] {
     if (r.op === 'products') return r.count === 3 && (r.product.type === 'f32' || r.product.type === 'i64');
     if (r.op === 'raw' || r.op === 'rows' || r.op === 'attention' || !['f32', 'f16', 'i64', 'u8'].includes(r.type))
       return r.op === 'sort' && r.type === 'bool';
+    // Widths of keys, and of one update for all, are few.
+    if (r.op === 'topk' && r.first > 0 && r.type !== 'f32' && r.type !== 'i64') return false;
+    if (r.op === 'scatter' && r.uniform && r.type !== 'f32') return false;
     const size =
       r.op === 'matmul'
         ? `${r.m}x${r.n}`
@@ -142,6 +145,17 @@ describe.skipIf(!hasPtxas)('the routines', () => {
     expect(launches(matmul('bf16', 256, 128, 256))).toBe(2);
     expect(launches(matmul('bf16', 256, 128, 256, { transposeA: true }))).toBe(3);
     expect(launches(matmul('bf16', 256, 130, 256, { transposeB: true }))).toBe(3);
+  });
+
+  it('ask for no more shared memory than a block of the architecture may have', () => {
+    const limits = [70, 75, 80, 86, 87, 89, 90, 100, 120].map((sm) => sharedLimit(sm) / 1024);
+    expect(limits).toEqual([96, 64, 163, 99, 163, 99, 227, 227, 99]);
+    for (const target of [...targets, ...ampere]) {
+      for (const { routine } of routineCases().filter((c) => c.routine.op === 'scatter')) {
+        const { launches } = routineRecipe(routine, target);
+        for (const l of launches) expect(l.shared).toBeLessThanOrEqual(sharedLimit(target.sm));
+      }
+    }
   });
 
   it('keep true f32 off the tensor cores', () => {

@@ -8,6 +8,7 @@ import { identityOf } from '../../../kernel/identity.ts';
 import type { Scan } from '../../../kernel/kernel.ts';
 import { combineOp } from '../../../kernel/ops.ts';
 import { shuffle } from '../ptx/combine.ts';
+import { cacheBytes } from '../ptx/elementwise.ts';
 import type { Target } from '../ptx/target.ts';
 import { bitsSuffix } from '../ptx/types.ts';
 import type { ModuleRecipe } from '../recipe.ts';
@@ -24,9 +25,16 @@ interface Shape {
   readonly perThread: number;
 }
 
-/** Long rows have large chunks: their totals are scanned by one block. */
+/** Shapes from the smallest on: a row that fits one is scanned in one launch. */
+const shapes: readonly Shape[] = [
+  { threads: 256, perThread: 8 },
+  { threads: 256, perThread: 16 },
+  { threads: 512, perThread: 16 },
+];
+
+/** Rows that fit no block are cut: very long ones into large chunks, as their totals are scanned by one block. */
 const shapeOf = (length: number): Shape =>
-  length >= 2 ** 18 ? { threads: 512, perThread: 16 } : { threads: 256, perThread: 8 };
+  shapes.find((s) => length <= chunkOf(s)) ?? (length >= 2 ** 18 ? shapes.at(-1)! : shapes[0]!);
 
 const chunkOf = ({ threads, perThread }: Shape): number => threads * perThread;
 
@@ -274,6 +282,8 @@ function chunkPass(
     kit.when(leader, () => kit.store(type, kept, slot, total));
     return kit.finish([chunks * scan.rows, 1, 1], threads);
   }
+  const past = scan.rows * scan.length * dtypeInfo[scan.type].bytes >= cacheBytes;
+  const store = past ? 'st.global.cs' : 'st.global';
   const together = striped ? scanStriped : scanTogether;
   const { running, before } = together(kit, type, scan.combine, values, tid, shared, threads);
   const offset = totals ? kit.alu(op, type, kit.load(type, kept, slot), before) : before;
@@ -284,7 +294,7 @@ function chunkPass(
   for (let i = 0; i < perThread; i += vector ? 4 : 1) {
     if (vector) {
       const address = kit.at(output, elements[i]!, 4);
-      b.emit(`@${inside[i]} st.global.v4.${suffix} [${address}], {${results.slice(i, i + 4).join(', ')}}`);
+      b.emit(`@${inside[i]} ${store}.v4.${suffix} [${address}], {${results.slice(i, i + 4).join(', ')}}`);
     } else {
       kit.when(inside[i]!, () => kit.store(scan.type, output, elements[i]!, kit.cast(type, scan.type, results[i]!)));
     }

@@ -30,6 +30,17 @@ export type MakeCore = (kit: Kit, type: DType, base: string, tid: string) => Ten
 /** Bytes of one tile row in shared memory. */
 export const rowBytes = 128;
 
+/** KiB of shared memory that a block may have, by the first architecture that has it so. */
+const sharedKiB: readonly (readonly [sm: number, kib: number])[] = [
+  [120, 99],
+  [90, 227],
+  [89, 99],
+  [87, 163],
+  [86, 99],
+  [80, 163],
+  [75, 64],
+  [0, 96],
+];
+
 /** Bytes of shared memory that a block may have. */
-export const sharedLimit = (sm: number): number =>
-  (sm >= 90 && sm < 120 ? 227 : sm === 80 || sm === 87 ? 163 : 99) * 1024;
+export const sharedLimit = (sm: number): number => sharedKiB.find(([first]) => sm >= first)![1] * 1024;

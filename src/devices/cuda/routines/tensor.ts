@@ -7,7 +7,7 @@
 
 import { type DType, dtypeInfo } from '../../../base/dtype.ts';
 import type { Matmul } from '../../../kernel/kernel.ts';
-import { narrow } from '../ptx/alu.ts';
+import { narrow, narrowPair } from '../ptx/alu.ts';
 import type { Target } from '../ptx/target.ts';
 import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
@@ -257,15 +257,15 @@ function product(r: Matmul, argumentA: Argument, argumentB: Argument, depth: num
       }
       return;
     }
-    const isNarrow = r.type === 'f16' || r.type === 'bf16';
-    const [x, y] = isNarrow ? [narrow(kit.c, r.type, first), narrow(kit.c, r.type, second)] : [first, second];
+    const half = r.type === 'f16' || r.type === 'bf16' ? r.type : null;
     if (pairs) {
       const ok = inside(gc);
-      if (isNarrow) b.emit(`@${ok} st.global.b32 [${address}], ${b.def('r', 'mov.b32', `{${x}, ${y}}`)}`);
-      else b.emit(`@${ok} st.global.v2.f32 [${address}], {${x}, ${y}}`);
+      if (half) b.emit(`@${ok} st.global.b32 [${address}], ${narrowPair(kit.c, half, first, second)}`);
+      else b.emit(`@${ok} st.global.v2.f32 [${address}], {${first}, ${second}}`);
       return;
     }
-    const suffix = isNarrow ? 'b16' : 'f32';
+    const [x, y] = half ? [narrow(kit.c, half, first), narrow(kit.c, half, second)] : [first, second];
+    const suffix = half ? 'b16' : 'f32';
     b.emit(`@${inside(gc)} st.global.${suffix} [${address}], ${x}`);
     b.emit(`@${inside(b.def('r', 'add.u32', gc, 1))} st.global.${suffix} [${address}+${size}], ${y}`);
   });

@@ -3,7 +3,8 @@
 // A block has a row, or a part of one where there are too few rows: then the parts' own first ones are selected from once more. Every
 // pass counts the next digit of those keys that agree with what is known of the last one so far, and ends the search where
 // all of them belong to the result. If keys alone do not say which, because some are equal, the places of those are counted the
-// same way. What is found is sorted in shared memory. A few of short rows are found by a warp (topk-warp.ts).
+// same way. What is found is sorted in shared memory. A few of short rows are found by a warp (topk-warp.ts), a few that are not the
+// first ones by their ranks (ranks.ts).
 
 import { dtypeInfo, isFloat } from '../../../base/dtype.ts';
 import type { TopK } from '../../../kernel/kernel.ts';
@@ -13,6 +14,7 @@ import type { ModuleRecipe } from '../recipe.ts';
 import type { Argument } from '../step.ts';
 import { eachOf, sortPairs } from './bitonic.ts';
 import { Kit, Layout } from './kit.ts';
+import { ranksRecipe } from './ranks.ts';
 import { recipeOf } from './recipe-of.ts';
 import { keyBytes, sortKey } from './sort-key.ts';
 import { fitsWarp, warpRecipe } from './topk-warp.ts';
@@ -43,6 +45,7 @@ interface Stage extends TopK {
 }
 
 export function topkRecipe(r: TopK, target: Target): ModuleRecipe {
+  if (r.first > 0) return ranksRecipe(r, target);
   if (fitsWarp(r)) return warpRecipe(r, target);
   const layout = new Layout();
   const stages: Stage[] = [];

@@ -3,20 +3,18 @@
 import type { Attention } from '../../../kernel/kernel.ts';
 import type { Traits } from '../plan.ts';
 
-/** A thread has `rows` queries, some fours of neighbouring keys of a step, and columns of the result in groups of four. */
+/** A thread has `rows` queries, four neighbouring keys of a step, and columns of the result in groups of four. */
 export interface AttentionTiles {
   readonly threads: number;
   /** Threads of one query. */
   readonly across: number;
   readonly rows: number;
-  /** Fours of keys. */
-  readonly fours: number;
 }
 
 type Head = Pick<Attention, 'depth' | 'width'>;
 
 export const queriesOf = (t: AttentionTiles): number => t.rows * (t.threads / t.across);
-export const keysOf = (t: AttentionTiles): number => 4 * t.across * t.fours;
+export const keysOf = (t: AttentionTiles): number => 4 * t.across;
 
 /** Groups of columns, as many as there are threads of a query, that a thread has a vector of. */
 export const columnGroups = ({ width }: Pick<Head, 'width'>, t: AttentionTiles): number =>
@@ -40,11 +38,10 @@ export function regionsOf(head: Head, t: AttentionTiles): Record<'keys' | 'value
     const pitch = cells + ((cells + 1) % 2);
     return { count: lines * pitch, vectors: vectors + ((vectors + 1) % 2), pitch };
   };
-  const fours = keysOf(t) / 4;
   return {
-    keys: region(head.depth / 4, fours, 4),
-    values: region(fours, t.across, 4 * columnGroups(head, t)),
-    weights: region(fours, t.threads / t.across, t.rows),
+    keys: region(head.depth / 4, t.across, 4),
+    values: region(t.across, t.across, 4 * columnGroups(head, t)),
+    weights: region(t.across, t.threads / t.across, t.rows),
   };
 }
 
@@ -62,20 +59,14 @@ function bytesOf(head: Head, t: AttentionTiles, chip: Chip): number {
 
 /** Numbers that a thread holds of results and scores. */
 const mostHeld = 144;
-const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + t.fours);
+const heldBy = (head: Head, t: AttentionTiles): number => 4 * t.rows * (columnGroups(head, t) + 1);
 
-const tiles = (threads: number, across: number, rows: number, fours = 1): AttentionTiles => ({
-  threads,
-  across,
-  rows,
-  fours,
-});
+const tiles = (threads: number, across: number, rows: number): AttentionTiles => ({ threads, across, rows });
 
 /** From the fastest on. */
 export const attentionChoices: readonly AttentionTiles[] = [
-  tiles(256, 8, 4),
-  tiles(128, 8, 4),
   tiles(256, 4, 4),
+  tiles(128, 8, 4),
   tiles(64, 8, 4),
   tiles(64, 4, 4),
   tiles(64, 4, 2),
@@ -85,13 +76,25 @@ export const attentionChoices: readonly AttentionTiles[] = [
 export const fitsChip = (head: Head, t: AttentionTiles, chip: Chip): boolean =>
   t.threads <= chip.maxInvocations && heldBy(head, t) <= mostHeld && bytesOf(head, t, chip) <= chip.workgroupBytes;
 
-export const attentionTiles = (head: Head, chip: Chip): AttentionTiles | undefined =>
-  attentionChoices.find((t) => fitsChip(head, t, chip));
+/** Workgroups that keep a large GPU busy. */
+const enough = 264;
+
+/** The fastest that fits and keeps the GPU busy; where none does, the one with the most workgroups. Undefined if none fits. */
+export function attentionTiles(
+  r: Pick<Attention, 'depth' | 'width' | 'batch' | 'queries'>,
+  chip: Chip,
+): AttentionTiles | undefined {
+  const fitting = attentionChoices.filter((t) => fitsChip(r, t, chip));
+  const groups = (t: AttentionTiles): number => r.batch * Math.ceil(r.queries / queriesOf(t));
+  const busy = fitting.find((t) => groups(t) >= enough);
+  return busy ?? fitting.reduce<AttentionTiles | undefined>((a, b) => (a && groups(a) >= groups(b) ? a : b), undefined);
+}
 
 /** `caps.attention` of a device: the largest depth and width of heads. */
 export function attentionHeads(
   traits: Chip & Pick<Traits, 'f16'>,
 ): Readonly<Partial<Record<Attention['type'], number>>> {
-  const widest = [256, 128, 96, 64, 32].find((d) => attentionTiles({ depth: d, width: d }, traits) !== undefined) ?? 0;
+  const fits = (d: number): boolean => attentionChoices.some((t) => fitsChip({ depth: d, width: d }, t, traits));
+  const widest = [256, 128, 96, 64, 32].find(fits) ?? 0;
   return { f32: widest, ...(traits.f16 ? { f16: widest } : {}) };
 }

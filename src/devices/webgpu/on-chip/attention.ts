@@ -155,7 +155,7 @@ class AttentionPass {
 
   #step(): string[] {
     const { keys, depth, width, batchK, batchV } = this.#r;
-    const { rows, across, fours } = this.#t;
+    const { rows, across } = this.#t;
     const regions = this.#regions;
     const groups = this.#groups;
     const column = groups === 1 ? '' : ` + column / ${across}u`;
@@ -164,18 +164,14 @@ class AttentionPass {
       ...this.#copy('k', batchK, depth, `keys[column * ${regions.keys.pitch}u + row / 4u][row % 4u]`),
       ...this.#copy('v', batchV, width, valueAt),
       'workgroupBarrier();',
-      ...each(rows, (i) => each(fours, (f) => `var s${i}_${f} = vec4<f32>();`)).flat(),
+      ...each(rows, (i) => `var s${i} = vec4<f32>();`),
       ...this.#products(depth),
-      ...each(fours, (f) => [
-        `let key${f} = first + i32(tx + ${f * across}u) * 4;`,
-        `let inside${f} = vec4<i32>(key${f}) + vec4<i32>(0, 1, 2, 3) < vec4<i32>(${keys});`,
-      ]).flat(),
+      'let key = first + i32(tx) * 4;',
+      `let inside = vec4<i32>(key) + vec4<i32>(0, 1, 2, 3) < vec4<i32>(${keys});`,
       ...each(rows, (i) => this.#scores(i)).flat(),
       ...this.#across('top', (a, b) => `max(${a}, ${b})`),
       ...each(rows, (i) => this.#weights(i)).flat(),
-      ...each(fours, (f) =>
-        each(rows, (i) => `weights[(tx + ${f * across}u) * ${regions.weights.pitch}u + ty][${i}] = w${i}_${f};`),
-      ).flat(),
+      ...each(rows, (i) => `weights[tx * ${regions.weights.pitch}u + ty][${i}] = w${i};`),
       'workgroupBarrier();',
       `for (var k = 0u; k < ${this.#keys / 4}u; k++) {`,
       `let weightCell = k * ${regions.weights.pitch}u + ty;`,
@@ -195,7 +191,7 @@ class AttentionPass {
 
   /** Scores of this thread's queries and keys. */
   #products(depth: number): string[] {
-    const { rows, across, fours } = this.#t;
+    const { rows } = this.#t;
     const { batchQ, queries } = this.#r;
     const base = batchQ === 1 ? '' : `batch * ${queries * depth} + `;
     const starts = each(rows, (i) => {
@@ -203,11 +199,11 @@ class AttentionPass {
       this.#module.quarters.set(`query_at${i}`, `query_start${i} + d`);
       return `let query_start${i} = u32(${base}query${i} * ${depth}) >> 2u;`;
     });
-    const taken = (f: number, j: number): string[] => [
-      `let k${f}_${j} = keys[keyCell + ${f * across}u][${j}];`,
+    const taken = (j: number): string[] => [
+      `let k${j} = keys[keyCell][${j}];`,
       ...each(rows, (i) => {
-        const own = `s${i}_${f}.${lanes[j]}`;
-        return `${own} = ${lanes.reduce((sum, l) => `fma(q${i}.${l}, k${f}_${j}.${l}, ${sum})`, own)};`;
+        const own = `s${i}.${lanes[j]}`;
+        return `${own} = ${lanes.reduce((sum, l) => `fma(q${i}.${l}, k${j}.${l}, ${sum})`, own)};`;
       }),
     ];
     return [
@@ -215,25 +211,19 @@ class AttentionPass {
       `for (var d = 0u; d < ${depth / 4}u; d++) {`,
       `let keyCell = d * ${this.#regions.keys.pitch}u + tx;`,
       ...each(rows, (i) => `let q${i} = vec4<f32>(${this.#operands.q.four(`query_at${i}`)});`),
-      ...each(fours, (f) => each(4, (j) => taken(f, j)).flat()).flat(),
+      ...each(4, taken).flat(),
       '}',
     ];
   }
 
   /** What happens to a query's scores, in units of log₂, and the largest of them. */
   #scores(i: number): string[] {
-    const { fours } = this.#t;
     const last = this.#r.keys - 1;
-    const changed = (f: number): string =>
-      each(4, (j) => `score(batch, query${i}, min(key${f} + ${j}, ${last}), s${i}_${f}.${lanes[j]})`).join(', ');
-    const largest = (f: number): string =>
-      `max(max(seen${i}_${f}.x, seen${i}_${f}.y), max(seen${i}_${f}.z, seen${i}_${f}.w))`;
+    const changed = each(4, (j) => `score(batch, query${i}, min(key + ${j}, ${last}), s${i}.${lanes[j]})`);
     return [
-      ...each(fours, (f) => [
-        `s${i}_${f} = vec4<f32>(${changed(f)}) * ${literal('f32', Math.fround(Math.LOG2E))};`,
-        `let seen${i}_${f} = select(vec4<f32>(${lowest}), s${i}_${f}, inside${f});`,
-      ]).flat(),
-      `var top${i} = ${each(fours, largest).reduce((a, b) => `max(${a}, ${b})`)};`,
+      `s${i} = vec4<f32>(${changed.join(', ')}) * ${literal('f32', Math.fround(Math.LOG2E))};`,
+      `let seen${i} = select(vec4<f32>(${lowest}), s${i}, inside);`,
+      `var top${i} = max(max(seen${i}.x, seen${i}.y), max(seen${i}.z, seen${i}.w));`,
     ];
   }
 
@@ -261,19 +251,14 @@ class AttentionPass {
 
   /** Weights of a query's scores, and what was known of it scaled down to them. */
   #weights(i: number): string[] {
-    const { fours } = this.#t;
-    const added = (f: number): string => `(w${i}_${f}.x + w${i}_${f}.y) + (w${i}_${f}.z + w${i}_${f}.w)`;
     return [
       `let next${i} = max(most${i}, top${i});`,
       // Differences of infinite ones would be NaN where the weight is 0.
       `let base${i} = select(next${i}, 0.0f, (bitcast<u32>(next${i}) & 0x7f800000u) == 0x7f800000u);`,
       `let factor${i} = exp2(max(most${i} - base${i}, -200.0f));`,
       `most${i} = next${i};`,
-      ...each(
-        fours,
-        (f) => `let w${i}_${f} = select(vec4<f32>(), power(s${i}_${f} - vec4<f32>(base${i})), inside${f});`,
-      ),
-      `sum${i} = fma(sum${i}, factor${i}, ${each(fours, added).join(' + ')});`,
+      `let w${i} = select(vec4<f32>(), power(s${i} - vec4<f32>(base${i})), inside);`,
+      `sum${i} = fma(sum${i}, factor${i}, (w${i}.x + w${i}.y) + (w${i}.z + w${i}.w));`,
       ...each(this.#groups, (g) => `o${i}_${g} *= factor${i};`),
     ];
   }

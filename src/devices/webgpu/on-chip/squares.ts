@@ -7,6 +7,7 @@
 
 import type { DType } from '../../../base/dtype.ts';
 import { sizeOf, stridesOf } from '../../../base/shape.ts';
+import { inBlocks } from '../../../kernel/blocks.ts';
 import { type Crossing, crossingOf, lineOf } from '../../../kernel/crossing.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import type { Pass, Traits } from '../plan.ts';
@@ -22,8 +23,9 @@ const enoughLarge = Number.POSITIVE_INFINITY;
 
 const bytesOf = (type: DType): number => (heldAs(type).value === 'f16' ? 2 : 4);
 
-/** Null where the kernel reads nothing across, or stores bytes at columns that share words. */
+/** Null where the kernel reads nothing across, stores bytes at columns that share words, or shares work between stretches of a block. */
 export function renderSquares(kernel: Kernel, traits: Traits, inPlace: InPlace): Pass | null {
+  if (inBlocks(kernel)) return null;
   const crossing = crossingOf(kernel, { bytes: traits.workgroupBytes, enough: enoughLarge, held: bytesOf });
   if (!crossing) return null;
   const whole = kernel.space[crossing.along]! % 4 === 0;

@@ -6,7 +6,7 @@ import type { Rows } from '../../../kernel/kernel.ts';
 import { dtypesOf } from '../device.ts';
 import type { Traits } from '../plan.ts';
 import { nativeOps } from '../wgsl/ops.ts';
-import { attentionChoices, attentionHeads, attentionTiles, fitsChip } from './attention-tiles.ts';
+import { attentionChoices, attentionHeads, attentionTiles, fitsChip, queriesOf } from './attention-tiles.ts';
 import { rowLayout, rowRoom } from './row-layout.ts';
 import { renderRows } from './rows.ts';
 
@@ -85,7 +85,17 @@ describe('attention', () => {
   it('has tiles for every head up to that, all of them multiples of 8', () => {
     for (const traits of [large, least])
       for (let head = 8; head <= attentionHeads(traits).f32!; head += 8)
-        for (const other of [8, head]) expect(attentionTiles({ depth: head, width: other }, traits)).toBeDefined();
+        for (const other of [8, head])
+          expect(attentionTiles({ depth: head, width: other, batch: 1, queries: 8 }, traits)).toBeDefined();
+  });
+
+  it('has large tiles where there are enough of them, and many where there are not', () => {
+    const head = { depth: 64, width: 64, queries: 1024 };
+    const most = attentionTiles({ ...head, batch: 128 }, large)!;
+    const fewer = attentionTiles({ ...head, batch: 32 }, large)!;
+    expect(queriesOf(most)).toBe(256);
+    expect(queriesOf(fewer)).toBeLessThan(256);
+    expect(queriesOf(attentionTiles({ ...head, batch: 1 }, large)!)).toBeLessThanOrEqual(queriesOf(fewer));
   });
 
   it('has no choice that no adapter would ever come to', () => {

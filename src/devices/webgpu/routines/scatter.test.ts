@@ -25,6 +25,8 @@ const sumOf = (type: Scatter['type']): Scatter => ({
   inner: 1,
   count: 3000,
   perElement: false,
+  clips: false,
+  uniform: false,
   estimate: { flops: 0, bytesRead: 0, bytesWritten: 0 },
 });
 

@@ -23,6 +23,12 @@ export function renderScatter(w: Scatter, traits: Traits): PassPlan {
   return { name: w.name, passes, scratch, scalars: [], buffers: 4, firstOutput: 3 };
 }
 
+/** A given position, on the axis. */
+const placeOf = (w: Scatter, given: string): string => {
+  const counted = w.clips ? given : `select(${given}, ${given} + ${w.length}, ${given} < 0)`;
+  return `u32(clamp(${counted}, 0, ${w.length - 1}))`;
+};
+
 type Work = Pick<PassPlan, 'passes' | 'scratch'>;
 
 function itemPass(module: Module, name: string, items: number, traits: Traits, body: readonly string[]): Pass {
@@ -49,9 +55,9 @@ function renderSet(w: Scatter, traits: Traits): Work {
         `let n = item % ${w.inner}u;`,
         `let j = (item / ${w.inner}u) % ${w.count}u;`,
         `let o = item / ${w.inner * w.count}u;`,
-        `let place = (o * ${w.length}u + u32(places[item])) * ${w.inner}u + n;`,
+        `let place = (o * ${w.length}u + ${placeOf(w, 'places[item]')}) * ${w.inner}u + n;`,
       ]
-    : ['let j = item;', 'let place = u32(places[item]);'];
+    : ['let j = item;', `let place = ${placeOf(w, 'places[item]')};`];
   return {
     passes: [
       itemPass(clear, `${w.name}_clear`, places, traits, ['winners[item] = -1;']),
@@ -76,16 +82,12 @@ function choosePass(w: Scatter, places: number, traits: Traits): Pass {
   ]);
   const winner = b.load('i32', 1, w.perElement ? own : l);
   const won = b.alu('le', b.const('i32', 0), winner);
-  const update = b.load(
-    w.type,
-    2,
-    row([
-      [o, w.outer],
-      [b.cast('index', winner), w.count],
-      [n, w.inner],
-    ]),
-    won,
-  );
+  const place = row([
+    [o, w.outer],
+    [b.cast('index', winner), w.count],
+    [n, w.inner],
+  ]);
+  const update = b.load(w.type, 2, w.uniform ? b.const('index', 0) : place, won);
   const pass = renderElementwise(
     {
       kind: 'kernel',
@@ -97,7 +99,7 @@ function choosePass(w: Scatter, places: number, traits: Traits): Pass {
       inputs: [
         { type: w.type, elements: w.outer * w.length * w.inner },
         { type: 'i32', elements: places },
-        { type: w.type, elements: w.outer * w.count * w.inner },
+        { type: w.type, elements: w.uniform ? 1 : w.outer * w.count * w.inner },
       ],
       scalars: [],
       inPlace: [],
@@ -123,7 +125,7 @@ function renderCombine(w: Scatter, combine: Exclude<Scatter['combine'], 'set'>, 
     const at = w.perElement
       ? `((row / ${w.inner}u) * ${w.count}u + column) * ${w.inner}u + row % ${w.inner}u`
       : 'column';
-    module.global(`fn key_at(row: u32, column: u32) -> u32 { return u32(targets[${at}]); }`);
+    module.global(`fn key_at(row: u32, column: u32) -> u32 { return ${placeOf(w, `targets[${at}]`)}; }`);
     return module;
   };
   const sorted = sortPairs(lines, source, 0, traits, () => new Module(traits));
@@ -143,6 +145,7 @@ function takePass(w: Scatter, combine: Exclude<Scatter['combine'], 'set'>, resul
   const updates = module.buffer('updates', w.type, { from: 'buffer', index: 2, access: 'read' });
   module.words('pairs', { from: 'scratch', index: result, access: 'read' }, 'vec2<u32>');
   const acc = new AccumulatorText(module, { op: combine, type }, 0);
+  const place = w.uniform ? '0' : `i32((o * ${w.count}u + pair.y) * ${w.inner}u + n)`;
   const packed = isPacked(w.type);
   const store = packed
     ? `${module.words('words', { from: 'scratch', index: 2, access: 'write' })}[item] = acc0;`
@@ -164,7 +167,7 @@ function takePass(w: Scatter, combine: Exclude<Scatter['combine'], 'set'>, resul
     `for (var s = first; s < ${w.count}u; s++) {`,
     'let pair = pairs[line + s];',
     'if (pair.x != l) { break; }',
-    `let next = ${convert}(${updates.at(`i32((o * ${w.count}u + pair.y) * ${w.inner}u + n)`)});`,
+    `let next = ${convert}(${updates.at(place)});`,
     `acc0 = ${acc.combined('acc0', 'next', 1)};`,
     '}',
     store,

@@ -20,6 +20,9 @@ import {
 import { countedLoop, loopWhile, reducedAxes, tailLoop } from './loops.ts';
 import { loadPartial, partialOffset, storePartial, waitForAll, widthOfSpace } from './partials.ts';
 
+/** Parts that a thread of the last block loads before it folds them. */
+const partsAtOnce = 4;
+
 export function renderColumns(b: Builder): number {
   const { kernel, plan, entry, tid } = b;
   const { body } = entry;
@@ -77,12 +80,17 @@ export function renderColumns(b: Builder): number {
     waitForAll(b, cta, finish);
     const again = Array.from({ length: vector }, () => start(b));
     const p = body.def('r', 'mov.u32', depth);
-    countedLoop(b, scope, p, deep, plan.splits, (inner) => {
-      const place = partialOffset(b, p, row, inner);
+    const take = (inner: PtxScope, at: string): void => {
+      const place = partialOffset(b, at, row, inner);
       again.forEach((states_, l) => {
         loadPartial(b, inner, states_, place, l * stateBytes(b));
       });
+    };
+    // Several at a time, so that not each is waited for by itself: the whole device waits for this block.
+    countedLoop(b, scope, p, deep * partsAtOnce, Math.max(0, plan.splits - deep * (partsAtOnce - 1)), (inner) => {
+      for (let i = 0; i < partsAtOnce; i++) take(inner, i === 0 ? p : inner.block.def('r', 'add.u32', p, i * deep));
     });
+    countedLoop(b, scope, p, deep, plan.splits, (inner) => take(inner, p));
     combineDeep(b, scope, again, depth, tx, deep);
     again.forEach((states_, l) => {
       states_.forEach((state, i) => {

@@ -5,10 +5,12 @@
 // register in every thread. Places beyond the end of the row read the row's last elements instead, count as the neutral value, and
 // are not stored. A block that stays (`resident`) loads its next row before it computes the one it has.
 
+import { dtypeInfo } from '../../../../base/dtype.ts';
 import type { Load } from '../../../../kernel/expr.ts';
 import type { Rows } from '../../../../kernel/kernel.ts';
 import { elementLoads, inOneLanguage, type Stage, sharedLoads } from '../../../../kernel/row-stages.ts';
 import { EntryPoint, entryName, moduleText } from '../../ptx/code.ts';
+import { cacheBytes } from '../../ptx/elementwise.ts';
 import { moveSuffix } from '../../ptx/reduce/builder.ts';
 import { PtxScope } from '../../ptx/scope.ts';
 import { indexBitsFor, rootsOf, unravel } from '../../ptx/shape.ts';
@@ -63,6 +65,7 @@ class RowsEntry {
     this.#blocks = blocks;
     this.#entry = new EntryPoint(entryName(stack.name), target);
     this.#stages = inOneLanguage(stack);
+    this.#entry.writesPast = stack.outputs.some((o) => o.elements * dtypeInfo[o.type].bytes >= cacheBytes);
     const wide = stack.stages.some(({ kernel }) => indexBitsFor(kernel, reachable(rootsOf(kernel))) === 64);
     this.#bits = wide ? 64 : 32;
     this.#s = wide ? 's64' : 's32';

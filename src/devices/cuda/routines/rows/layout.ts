@@ -31,8 +31,14 @@ export interface Layout {
 const mostThreads = (widest: number): number => (widest === 8 ? 1024 : 512);
 /** Operations on an element from which it is much: a softmax has more, a layer norm fewer. */
 const heavyFrom = 100;
-/** Shorter rows are read fast enough by many blocks at a time. */
-const shortest = 2048;
+/**
+ * Rows for which blocks stay, by operations on an element and by length, and the most threads of such a block. Shorter rows are read fast
+ * enough by many blocks at a time. (The sum of a log softmax of 8192²: 137 µs by blocks of a row each, 106 by 256 threads that stay.)
+ */
+const stayFor = [
+  { operations: heavyFrom, shortest: 2048, longest: Number.POSITIVE_INFINITY, threads: 1024 },
+  { operations: 64, shortest: 4096, longest: 8192, threads: 256 },
+] as const;
 /** Elements of a row that a thread of a staying block holds, and threads of a multiprocessor that have registers for two rows of them. */
 const heldElements = 16;
 const stayingThreads = { few: 768, many: 1024 } as const;
@@ -46,10 +52,14 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   // A vector must not run over the end of a row, nor of its innermost axis.
   while (vector > 1 && stack.stages.some(({ kernel }) => innermost(kernel) % vector !== 0)) vector /= 2;
   const { threads: asked, resident: wanted } = target.tuning?.rows ?? {};
-  const stays = asked === undefined && columns >= shortest && vector === 4 && isHeavy(stack) && operandsOf(stack) === 1;
-  const most = asked ?? (stays ? 1024 : mostThreads(widest));
+  const operations = operationsOf(stack);
+  const heavy = operations >= heavyFrom;
+  const may = asked === undefined && vector === 4 && operandsOf(stack) === 1;
+  const stays = may
+    ? stayFor.find((s) => operations >= s.operations && columns >= s.shortest && columns <= s.longest)
+    : undefined;
+  const most = asked ?? stays?.threads ?? mostThreads(widest);
   let group = 32;
-  const heavy = isHeavy(stack);
   const each = stays ? heldElements : asked !== undefined || heavy ? vector : vector * (widest < 4 ? 4 : 2);
   while (group < most && group * each < columns) group *= 2;
   const threads = group === 32 ? 256 : group;
@@ -58,8 +68,8 @@ export function layoutOf(stack: Rows, target: Target): Layout {
   return { group, threads, vector, places: Math.ceil(columns / (group * vector)), turned: false, resident };
 }
 
-const isHeavy = ({ stages }: Rows): boolean =>
-  stages.reduce((n, { kernel }) => n + reachable(rootsOf(kernel)).length, 0) >= heavyFrom;
+const operationsOf = ({ stages }: Rows): number =>
+  stages.reduce((n, { kernel }) => n + reachable(rootsOf(kernel)).length, 0);
 
 /** Operands of whole rows. */
 function operandsOf({ stages }: Rows): number {

@@ -9,7 +9,7 @@ import type { Scatter } from '../../../../kernel/kernel.ts';
 import type { Target } from '../../ptx/target.ts';
 import { blocksFor, Kit } from '../kit.ts';
 import type { Part } from '../recipe-of.ts';
-import { columnPlaces, columnsOf, keyOf, pairsOf, threads } from './parts.ts';
+import { columnPlaces, columnsOf, keyOf, pairsOf, placeAt, threads } from './parts.ts';
 
 const instructions: Readonly<Partial<Record<Scatter['combine'], string>>> = { sum: 'add', max: 'max', min: 'min' };
 const suffixes: Readonly<Partial<Record<Scatter['type'], { readonly sum: string; readonly extreme: string }>>> = {
@@ -34,7 +34,7 @@ const manyUpdates = 1 << 16;
 
 export function changeInPlace(s: Scatter, target: Target): Part {
   const fewTargets = columnsOf(s) === 1 && !s.perElement && s.length * dtypeInfo[s.type].bytes <= ownBytes;
-  return fewTargets && s.count >= manyUpdates ? withOwnTargets(s, target) : oneByOne(s, target);
+  return fewTargets && s.count >= manyUpdates ? withTargetsOfBlock(s, target) : oneByOne(s, target);
 }
 
 function oneByOne(s: Scatter, target: Target): Part {
@@ -50,7 +50,7 @@ function oneByOne(s: Scatter, target: Target): Part {
   const pair = columns === 1 ? thread : b.def('d', 'div.u64', thread, columns);
   const column = columns === 1 ? '0' : b.def('d', 'sub.u64', thread, b.def('d', 'mul.lo.u64', pair, columns));
   const places = columnPlaces(kit, s, column);
-  const key = keyOf(kit, s, pair, kit.wide(kit.load('i32', at, pair)));
+  const key = keyOf(kit, s, pair, kit.wide(placeAt(kit, s, at, pair)));
   const value = kit.load(s.type, updates, places.update(pair));
   const to = kit.at(output, places.target(key), dtypeInfo[s.type].bytes);
   b.emit(`red.global.${changing(s)} [${to}], ${value}`);
@@ -61,7 +61,7 @@ const ownThreads = 512;
 /** Updates that a thread reads before it changes anything. */
 const together = 8;
 
-function withOwnTargets(s: Scatter, target: Target): Part {
+function withTargetsOfBlock(s: Scatter, target: Target): Part {
   const kit = new Kit(`${s.name}_change`, target);
   const { b } = kit;
   const bytes = dtypeInfo[s.type].bytes;
@@ -91,7 +91,10 @@ function withOwnTargets(s: Scatter, target: Target): Part {
   const change = (pairs: readonly (readonly [place: string, value: string])[]): void => {
     for (const [place, value] of pairs) b.emit(`red.shared.${changing(s)} [${ofTarget(place)}], ${value}`);
   };
-  const read = (j: string): readonly [string, string] => [kit.load('i32', at, j), kit.load(s.type, updates, j)];
+  const read = (j: string): readonly [string, string] => [
+    placeAt(kit, s, at, j),
+    kit.load(s.type, updates, s.uniform ? '0' : j),
+  ];
   kit.while(
     () => b.def('p', 'setp.lt.u64', b.def('d', 'add.u64', i, step * (together - 1)), s.count),
     () => {

@@ -4,7 +4,7 @@ import type { Scatter } from '../../../../kernel/kernel.ts';
 import type { Target } from '../../ptx/target.ts';
 import { blocksFor, Kit } from '../kit.ts';
 import type { Part } from '../recipe-of.ts';
-import { combined, loaded, split3, sumType, threads, totalOf } from './parts.ts';
+import { combined, loaded, placeAt, split3, sumType, threads, totalOf } from './parts.ts';
 
 export function lookThrough(s: Scatter, target: Target): Part {
   const kit = new Kit(s.name, target);
@@ -23,9 +23,11 @@ export function lookThrough(s: Scatter, target: Target): Part {
     () => b.def('p', 'setp.lt.u64', j, s.count),
     () => {
       const u = b.def('d', 'mad.lo.u64', b.def('d', 'mad.lo.u64', o, s.count, j), s.inner, n);
-      const place = kit.load('i32', at, s.perElement ? u : j);
+      const place = placeAt(kit, s, at, s.perElement ? u : j);
       const hit = b.def('p', 'setp.eq.u32', place, wanted);
-      kit.when(hit, () => kit.assign(sumType(s), sum, combined(kit, s, sum, loaded(kit, s, updates, u))));
+      kit.when(hit, () =>
+        kit.assign(sumType(s), sum, combined(kit, s, sum, loaded(kit, s, updates, s.uniform ? '0' : u))),
+      );
       b.set(j, 'add.u64', j, 1);
     },
   );

@@ -36,6 +36,18 @@ export function split3(kit: Kit, flat: string, size: number, inner: number): [st
   return [outer, middle, n];
 }
 
+/** The position of pair `i` on its axis (32 bits). */
+export function placeAt(kit: Kit, s: Scatter, at: string, i: string): string {
+  const { b } = kit;
+  const given = kit.load('i32', at, i);
+  const low = s.clips
+    ? given
+    : b.def('r', 'selp.b32', b.def('r', 'add.s32', given, s.length), given, isNegative(kit, given));
+  return b.def('r', 'max.s32', b.def('r', 'min.s32', low, s.length - 1), 0);
+}
+
+const isNegative = (kit: Kit, r: string): string => kit.b.def('p', 'setp.lt.s32', r, 0);
+
 /** The place of pair `i` among the targets, which lies at `place` of its axis. */
 export function keyOf(kit: Kit, s: Scatter, i: string, place: string): string {
   if (!s.perElement) return place;
@@ -47,12 +59,13 @@ export function keyOf(kit: Kit, s: Scatter, i: string, place: string): string {
 /** Where a column's element of a target lies in the output, and that of an update among the updates. */
 export function columnPlaces(kit: Kit, s: Scatter, column: string) {
   const { b } = kit;
-  if (columnsOf(s) === 1) return { target: (key: string) => key, update: (j: string) => j };
+  const one = (): string => '0';
+  if (columnsOf(s) === 1) return { target: (key: string) => key, update: s.uniform ? one : (j: string) => j };
   const o = b.def('d', 'div.u64', column, s.inner);
   const n = b.def('d', 'sub.u64', column, b.def('d', 'mul.lo.u64', o, s.inner));
   const at = (size: number) => (i: string) =>
     b.def('d', 'mad.lo.u64', b.def('d', 'mad.lo.u64', o, size, i), s.inner, n);
-  return { target: at(s.length), update: at(s.count) };
+  return { target: at(s.length), update: s.uniform ? one : at(s.count) };
 }
 
 /** The output as it is before the first update. */

@@ -23,6 +23,7 @@ import {
   keyOf,
   loaded,
   pairsOf,
+  placeAt,
   sumType,
   threads,
   totalOf,
@@ -86,7 +87,7 @@ function keysOf(s: Scatter, keyType: 'u32' | 'u64', to: Argument, target: Target
   const out = kit.pointer(to);
   const i = kit.globalThread(threads);
   kit.exitWhen(b.def('p', 'setp.ge.u64', i, pairsOf(s)));
-  const key = keyOf(kit, s, i, kit.wide(kit.load('i32', at, i)));
+  const key = keyOf(kit, s, i, kit.wide(placeAt(kit, s, at, i)));
   kit.store(keyType, out, i, keyType === 'u64' ? key : b.def('r', 'cvt.u32.u64', key));
   return kit.finish([blocksFor(pairsOf(s), threads), 1, 1], threads);
 }
