@@ -85,7 +85,9 @@ export async function fastMathTests(fast: CudaDevice, accurate: CudaDevice, repo
     const k = new KernelBuilder([n]);
     k.output(k.op('sqrt', k.op('div', k.whole('f32'), k.b.const('f32', 3))));
     const { source } = accurate.prepare(k.done('accurate'));
-    assert(source.includes('div.rn.f32') && source.includes('sqrt.rn.f32'), source.slice(0, 2000));
-    assert(!/approx|div\.full/.test(source), 'approximate instructions');
+    assert(source.includes('div.rn.f32'), source.slice(0, 2000));
+    // A root begins with an approximation and ends rounded correctly: roots.ts looks at those of all floats.
+    const others = source.replaceAll('rsqrt.approx.ftz.f32', '');
+    assert(others !== source && !/approx|div\.full/.test(others), 'approximate instructions');
   });
 }

@@ -111,6 +111,16 @@ describe('fastMath', () => {
     expect(nativeOps('f64', fast).has('exp')).toBe(false);
   });
 
+  it('without it nothing is approximate but the beginning of a root', () => {
+    const k = new KernelBuilder([1000]);
+    k.output(k.op('sqrt', k.op('div', k.whole('f32'), k.b.const('f32', 3))));
+    const { text } = renderKernel(k.done('accurate'), target);
+    const others = text.replaceAll('rsqrt.approx.ftz.f32', '');
+    expect(others).not.toBe(text);
+    expect(others).toContain('div.rn.f32');
+    expect(others).not.toMatch(/approx|div\.full/);
+  });
+
   it('divides approximately only when asked', () => {
     const divide = (t: Target): string =>
       elementwise(1 << 20, (k) => k.output(k.op('div', k.whole('f32'), k.whole('f32'))), t);
