@@ -5,14 +5,14 @@
 
 import type { DeviceBuffer } from '../devices/device.ts';
 import type { Place } from '../devices/place.ts';
-import { IndexError } from '../errors.ts';
+import { DeviceLost, IndexError } from '../errors.ts';
 import type { Recovery } from '../governor/recovery/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import type { DeferredCheck, Storage } from '../graph/storage.ts';
 import type { Trace } from '../graph/trace.ts';
 import type { Executable } from './executable.ts';
 
-/** How often a flag is asked for before the results it guards are given up. */
+/** How often a flag is asked for, at once, before the results it guards are given up. */
 const mostAttempts = 3;
 
 export class Checks {
@@ -72,23 +72,24 @@ export class Checks {
   #defer(place: Place, buffer: DeviceBuffer, message: string): DeferredCheck {
     const { generation } = place;
     let outcome: Promise<void> | null = null;
-    let attempts = 0;
     const settled = (): void => {
       this.#open.delete(check);
       if (place.generation === generation) place.release(buffer);
     };
     const read = async (): Promise<void> => {
-      // If the flag went with its device, so did the results it guards.
-      if (place.generation !== generation) return settled();
       let flag: number | undefined;
-      try {
-        const reading = place.device.read(buffer, 0, 1);
-        [flag] = await this.#recovery.within(reading, `read of an index check (${place.id})`);
-      } catch (e) {
-        // The next who asks may have more luck.
-        if (++attempts < mostAttempts && place.generation === generation) outcome = null;
-        else settled();
-        throw e;
+      for (let attempt = 1; flag === undefined; attempt++) {
+        // If the flag went with its device, so did the results it guards.
+        if (place.generation !== generation) return settled();
+        try {
+          const reading = place.device.read(buffer, 0, 1);
+          [flag] = await this.#recovery.within(reading, `read of an index check (${place.id})`);
+        } catch (e) {
+          if (attempt < mostAttempts && !(e instanceof DeviceLost)) continue;
+          // Nobody may ask again: what a flag guards may be computed elsewhere next.
+          settled();
+          throw e;
+        }
       }
       settled();
       if (flag !== 0) throw badIndex(message);

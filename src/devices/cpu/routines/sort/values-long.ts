@@ -2,24 +2,24 @@
 //
 // The row is cut into blocks, which are turned into keys. Keys are put into buckets: blocks are counted and moved, so that each bucket
 // lies together. Buckets of floats have equal widths, if that makes them of about equal size; else, and of other types, they are by the
-// highest bits that differ. Then buckets are sorted one by one, in the cache of one thread (sort-local.ts). What a step reads is never
+// highest bits that differ. Then buckets are sorted one by one, in the cache of one thread (local.ts). What a step reads is never
 // written by it: a step that lost a worker is repeated. Equal keys are equal values, so results do not depend
 // on how a row was cut.
 
-import { byteSize } from '../../../base/dtype.ts';
-import type { Sort } from '../../../kernel/kernel.ts';
-import { stage, unstage } from '../arguments.ts';
-import type { CpuBuffer } from '../buffer.ts';
-import { WasmCode, type WasmEngine } from '../engine.ts';
-import { argsAddress } from '../memory.ts';
-import type { CpuProgram } from '../program.ts';
-import { moduleText } from '../wasm/text.ts';
-import { aligned } from './emit.ts';
-import { keys } from './sort-keys.ts';
-import { localBytes } from './sort-local.ts';
-import { mostNetwork } from './sort-network.ts';
-import { note } from './sort-passes.ts';
-import { arg, hasEven, mostBuckets, renderLongValues, step, together } from './sort-values-steps.ts';
+import { byteSize } from '../../../../base/dtype.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import { stage, unstage } from '../../arguments.ts';
+import type { CpuBuffer } from '../../buffer.ts';
+import { WasmCode, type WasmEngine } from '../../engine.ts';
+import { argsAddress } from '../../memory.ts';
+import type { CpuProgram } from '../../program.ts';
+import { moduleText } from '../../wasm/text.ts';
+import { aligned } from '../emit.ts';
+import { keys } from './keys.ts';
+import { localBytes } from './local.ts';
+import { mostNetwork } from './network.ts';
+import { note } from './passes.ts';
+import { arg, hasEven, mostBuckets, renderLongValues, step, together } from './values-steps.ts';
 
 const minimumBlock = 1 << 13;
 const blocksPerThread = 3;

@@ -1,9 +1,9 @@
 // The two ends of a sort of values: keys from values, and values from sorted keys.
 
-import type { Sort } from '../../../kernel/kernel.ts';
-import type { Func, WasmModule } from '../wasm/module.ts';
-import { machines, rising } from './emit.ts';
-import { emitKey, emitValue, emitVectorKeys, emitVectorValues, inVectors, keys, zeroKey } from './sort-keys.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import type { Func, WasmModule } from '../../wasm/module.ts';
+import { machines, rising } from '../emit.ts';
+import { emitKey, emitValue, emitVectorKeys, emitVectorValues, inVectors, keys, zeroKey } from './keys.ts';
 
 /**
  * What is noted about keys: the bits that differ from the first, whether there were values that a key does not keep, and, of 32-bit

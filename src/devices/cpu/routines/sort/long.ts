@@ -5,17 +5,17 @@
 // of threads. Key and position travel as one element, so a move is one write. Values come back from their keys without
 // looking at the input again, unless the row holds a NaN or -0, whose bits a key does not keep.
 
-import { byteSize } from '../../../base/dtype.ts';
-import type { Sort } from '../../../kernel/kernel.ts';
-import { stage, unstage } from '../arguments.ts';
-import type { CpuBuffer } from '../buffer.ts';
-import { WasmCode, type WasmEngine } from '../engine.ts';
-import { argsAddress } from '../memory.ts';
-import type { CpuProgram } from '../program.ts';
-import { WasmModule } from '../wasm/module.ts';
-import { moduleText } from '../wasm/text.ts';
-import { address, machines, rising } from './emit.ts';
-import { emitKey, emitValue, keys } from './sort-keys.ts';
+import { byteSize } from '../../../../base/dtype.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import { stage, unstage } from '../../arguments.ts';
+import type { CpuBuffer } from '../../buffer.ts';
+import { WasmCode, type WasmEngine } from '../../engine.ts';
+import { argsAddress } from '../../memory.ts';
+import type { CpuProgram } from '../../program.ts';
+import { WasmModule } from '../../wasm/module.ts';
+import { moduleText } from '../../wasm/text.ts';
+import { address, machines, rising } from '../emit.ts';
+import { emitKey, emitValue, keys } from './keys.ts';
 
 const longRow = 1 << 15;
 const fewRows = 32;

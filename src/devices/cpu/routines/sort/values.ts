@@ -1,18 +1,18 @@
 // Sort of rows without positions: each row is turned into keys, sorted by one thread, and turned back.
 //
-// An item is a group of rows with a scratch of its own. Few long rows are sorted by all threads together: sort-values-long.ts.
+// An item is a group of rows with a scratch of its own. Few long rows are sorted by all threads together: values-long.ts.
 
-import { byteSize } from '../../../base/dtype.ts';
-import type { Sort } from '../../../kernel/kernel.ts';
-import { WasmCode, type WasmEngine } from '../engine.ts';
-import type { CpuProgram } from '../program.ts';
-import { WasmModule } from '../wasm/module.ts';
-import { moduleText } from '../wasm/text.ts';
-import { CodeProgram } from './code-program.ts';
-import { aligned, rising } from './emit.ts';
-import { keys } from './sort-keys.ts';
-import { localBytes, localSort } from './sort-local.ts';
-import { keysPass, lostPass, note, valuesPass } from './sort-passes.ts';
+import { byteSize } from '../../../../base/dtype.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import { WasmCode, type WasmEngine } from '../../engine.ts';
+import type { CpuProgram } from '../../program.ts';
+import { WasmModule } from '../../wasm/module.ts';
+import { moduleText } from '../../wasm/text.ts';
+import { CodeProgram } from '../code-program.ts';
+import { aligned, rising } from '../emit.ts';
+import { keys } from './keys.ts';
+import { localBytes, localSort } from './local.ts';
+import { keysPass, lostPass, note, valuesPass } from './passes.ts';
 
 const maxGroups = 64;
 

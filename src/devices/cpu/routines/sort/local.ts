@@ -4,9 +4,9 @@
 // Digits are as wide as the number of keys makes worth while: each pass goes through all of its buckets. Keys that are read are
 // never written, so that the work can be repeated.
 
-import type { Func, WasmModule } from '../wasm/module.ts';
-import { fourfold, rising } from './emit.ts';
-import { inOrder, leastNetwork, mostNetwork, network } from './sort-network.ts';
+import type { Func, WasmModule } from '../../wasm/module.ts';
+import { fourfold, rising } from '../emit.ts';
+import { inOrder, leastNetwork, mostNetwork, network } from './network.ts';
 
 /** Keys up to this many are sorted by insertion. */
 const few = 12;

@@ -6,8 +6,8 @@
 // time. Steps within columns compare whole vectors, up to three steps on eight vectors in registers. Only the last two merges, of
 // columns with each other, compare lanes. Sorted keys go down the first column, then down the second, and so on.
 
-import type { Func, WasmModule } from '../wasm/module.ts';
-import { rising } from './emit.ts';
+import type { Func, WasmModule } from '../../wasm/module.ts';
+import { rising } from '../emit.ts';
 
 /** Keys that a network sorts: powers of two from here to there. */
 export const leastNetwork = 32;

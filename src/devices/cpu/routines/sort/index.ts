@@ -2,22 +2,22 @@
 //
 // Bytes of the keys that are the same in the whole row are skipped, so small integers and clustered values take fewer
 // passes. An item is a group of rows with a scratch of its own; the outputs serve as half of the space that passes
-// alternate between. Few long rows are sorted by all threads together: sort-long.ts. Where nobody asks for the positions there is
-// less to move: sort-values.ts.
+// alternate between. Few long rows are sorted by all threads together: long.ts. Where nobody asks for the positions there is
+// less to move: values.ts.
 
-import { byteSize } from '../../../base/dtype.ts';
-import type { Sort } from '../../../kernel/kernel.ts';
-import { WasmCode, type WasmEngine } from '../engine.ts';
-import type { CpuProgram } from '../program.ts';
-import type { Code } from '../wasm/code.ts';
-import { type Func, WasmModule } from '../wasm/module.ts';
-import { moduleText } from '../wasm/text.ts';
-import { CodeProgram } from './code-program.ts';
-import { address, aligned, machines, rising } from './emit.ts';
-import { emitKey, type KeyInfo, keys } from './sort-keys.ts';
-import { isLong, LongSort } from './sort-long.ts';
-import { prepareValueSort } from './sort-values.ts';
-import { LongValueSort } from './sort-values-long.ts';
+import { byteSize } from '../../../../base/dtype.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import { WasmCode, type WasmEngine } from '../../engine.ts';
+import type { CpuProgram } from '../../program.ts';
+import type { Code } from '../../wasm/code.ts';
+import { type Func, WasmModule } from '../../wasm/module.ts';
+import { moduleText } from '../../wasm/text.ts';
+import { CodeProgram } from '../code-program.ts';
+import { address, aligned, machines, rising } from '../emit.ts';
+import { emitKey, type KeyInfo, keys } from './keys.ts';
+import { isLong, LongSort } from './long.ts';
+import { prepareValueSort } from './values.ts';
+import { LongValueSort } from './values-long.ts';
 
 /** Rows up to this length are sorted by insertion. */
 const shortRow = 32;

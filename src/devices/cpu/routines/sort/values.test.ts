@@ -2,11 +2,11 @@
 // in the order of the input.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { random, runOn, sameBytes } from '../../../../test/support/cpu.ts';
-import { byteSize, type DType, dtypes, isFloat } from '../../../base/dtype.ts';
-import type { Sort } from '../../../kernel/kernel.ts';
-import { createReferenceDevice } from '../../reference/device.ts';
-import { type CpuDevice, createCpuDevice } from '../device.ts';
+import { random, runOn, sameBytes } from '../../../../../test/support/cpu.ts';
+import { byteSize, type DType, dtypes, isFloat } from '../../../../base/dtype.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import { createReferenceDevice } from '../../../reference/device.ts';
+import { type CpuDevice, createCpuDevice } from '../../device.ts';
 
 const estimate = { flops: 0, bytesRead: 0, bytesWritten: 0 };
 const reference = createReferenceDevice();

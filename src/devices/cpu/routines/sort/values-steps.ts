@@ -1,13 +1,13 @@
-// The steps of sort-values-long.ts as a WebAssembly module.
+// The steps of values-long.ts as a WebAssembly module.
 
-import { byteSize } from '../../../base/dtype.ts';
-import type { Sort } from '../../../kernel/kernel.ts';
-import type { Code } from '../wasm/code.ts';
-import { type Func, WasmModule } from '../wasm/module.ts';
-import { address, fourfold, rising } from './emit.ts';
-import { keys } from './sort-keys.ts';
-import { localBytes, localSort } from './sort-local.ts';
-import { keysPass, lostPass, note, valuesPass } from './sort-passes.ts';
+import { byteSize } from '../../../../base/dtype.ts';
+import type { Sort } from '../../../../kernel/kernel.ts';
+import type { Code } from '../../wasm/code.ts';
+import { type Func, WasmModule } from '../../wasm/module.ts';
+import { address, fourfold, rising } from '../emit.ts';
+import { keys } from './keys.ts';
+import { localBytes, localSort } from './local.ts';
+import { keysPass, lostPass, note, valuesPass } from './passes.ts';
 
 export const mostBuckets = 4096;
 /** Buckets beside each other are sorted together up to this many keys. */

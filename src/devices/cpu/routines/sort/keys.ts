@@ -3,9 +3,9 @@
 // The sign bit of integers flips, negative floats are complemented, -0 counts as 0, a descending sort complements the
 // key, and NaN is the largest key in either direction.
 
-import type { DType } from '../../../base/dtype.ts';
-import type { Code } from '../wasm/code.ts';
-import { address, machines } from './emit.ts';
+import type { DType } from '../../../../base/dtype.ts';
+import type { Code } from '../../wasm/code.ts';
+import { address, machines } from '../emit.ts';
 
 export interface KeyInfo {
   readonly word: 'i32' | 'i64';
