@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime, type RuntimeOptions, type Tensor } from '../../src/index.ts';
 import { Profiler, readProfile } from '../../src/profile/index.ts';
+import { sleep } from '../support/time.ts';
 
 const machines: readonly (readonly [string, RuntimeOptions])[] = [
   ['cpu', { devices: ['cpu'], cpu: { threads: 1 } }],
@@ -15,8 +16,6 @@ function chain(x: Tensor, steps: number): Tensor {
   for (let i = 0; i < steps; i++) y = y.mul(0.999).add(0.001).sub(y.mul(y).mul(1e-6));
   return y;
 }
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function profiled(rt: Runtime, options: { detailed?: boolean } = {}): Promise<Profiler> {
   return new Profiler({ runtimes: [rt], ...options }).ready();

@@ -4,8 +4,7 @@ import ts from 'typescript';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ArgumentError, createRuntime, whenRuntimeOpens } from '../../src/index.ts';
 import { getProfiler, Profiler } from '../../src/profile/index.ts';
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+import { sleep } from '../support/time.ts';
 
 /** Keeps the processor busy for some ms of the clock. */
 function spin(ms: number): void {
