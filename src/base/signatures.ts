@@ -88,6 +88,19 @@ export const plainKinds = kindTable({
   },
 });
 
+/** Objects that have all of these. */
+export const having = (words: string, names: readonly string[], many?: string): Kind => ({
+  is: (v) => isObject(v) && names.every((name) => name in v),
+  words,
+  ...(many && { many }),
+});
+
+/** One value of a list. */
+export const oneOf = (values: readonly (string | number)[]): Kind => {
+  const names = values.join(', ');
+  return { is: (v) => values.some((value) => value === v), words: `one of ${names}`, many: `any of ${names}` };
+};
+
 // Reading signatures. They are read with the first call.
 
 function read(text: string, kinds: Kinds): Signature {
