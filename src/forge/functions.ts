@@ -1,7 +1,8 @@
 // The public functions of Forge, with checks of what they are given. Forge itself calls them without.
 
+import { having, kindTable, oneOf } from '../base/kinds.ts';
 import { layerKinds } from '../base/layer-kinds.ts';
-import { checked, having, kindTable, oneOf } from '../base/signatures.ts';
+import { checked } from '../base/signatures.ts';
 import * as config from './config/file.ts';
 import * as data from './data/tables.ts';
 import * as cache from './detect/cache.ts';

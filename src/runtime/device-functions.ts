@@ -1,7 +1,8 @@
 // The functions of `gpuforge/devices`, with checks of what they are given. The library itself calls them without.
 
 import type { DType } from '../base/dtype.ts';
-import { checked, kindTable } from '../base/signatures.ts';
+import { kindTable } from '../base/kinds.ts';
+import { checked } from '../base/signatures.ts';
 import { isDevice } from '../devices/argument.ts';
 import * as clock from '../devices/clock.ts';
 import { createCpuDevice as openCpu } from '../devices/cpu/device.ts';

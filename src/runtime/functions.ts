@@ -1,7 +1,8 @@
 // Functions of the main entry that are cheap inside and checked outside: the library itself calls them without checks.
 
 import * as dtype from '../base/dtype.ts';
-import { checked, checkMethods, oneOf } from '../base/signatures.ts';
+import { oneOf } from '../base/kinds.ts';
+import { checked, checkMethods } from '../base/signatures.ts';
 import { isDevice } from '../devices/argument.ts';
 import type { Device } from '../devices/device.ts';
 import * as faults from '../governor/recovery/faults.ts';

@@ -1,8 +1,9 @@
 // The functions of `gpuforge/routing`, with checks of what they are given. The library itself calls them without.
 
+import { having, kindTable, oneOf } from '../../base/kinds.ts';
 import { layerKinds } from '../../base/layer-kinds.ts';
 import { operationTypes } from '../../base/operations.ts';
-import { checked, checkMethods, having, kindTable, oneOf } from '../../base/signatures.ts';
+import { checked, checkMethods } from '../../base/signatures.ts';
 import { isDevice } from '../../devices/argument.ts';
 import * as curve from './curve.ts';
 import * as disk from './disk-store.ts';
