@@ -393,6 +393,35 @@ describe('models', () => {
     tf.dispose([x, y, ...model.weights]);
   });
 
+  it('learn by one program though the rate of learning is another one in every step', async () => {
+    const rates = Array.from({ length: 24 }, (_, i) => 0.01 / (1 + i));
+    const curve = async (): Promise<number[]> => {
+      const model = mlp(tf, [8, 16, 16, 3]);
+      const [x, y] = [batchOf(tf, model, 12), labelsOf(tf, 12, 3)];
+      const optimizer = tf.train.adam(0.01);
+      const losses: number[] = [];
+      for (const rate of rates) {
+        Object.assign(optimizer, { learningRate: rate });
+        const loss = optimizer.minimize(() => tf.losses.softmaxCrossEntropy(y, model.predict(x)) as tf.Scalar, true)!;
+        losses.push((await loss.data())[0]!);
+        loss.dispose();
+        seen.push([repeated(), backend.report().runtime.programs]);
+      }
+      optimizer.dispose();
+      tf.dispose([x, y, ...model.weights]);
+      return losses;
+    };
+    const seen: (readonly [number, number])[] = [];
+    const got = await curve();
+    // From the fifth step on.
+    expect(seen.at(-1)![0]).toBeGreaterThanOrEqual(rates.length - 5);
+    expect(seen.at(-1)![1]).toBe(seen[6]![1]);
+    await tf.setBackend('cpu');
+    const want = await curve();
+    await tf.setBackend('forge');
+    expect(difference(got, want)).toBeLessThan(1e-5);
+  });
+
   it('learn as on the TF.js CPU backend', async () => {
     const losses: number[][] = [];
     for (const name of ['forge', 'cpu']) {
