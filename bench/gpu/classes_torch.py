@@ -7,6 +7,8 @@
 # FILE is what classes.mjs wrote. After N seconds nothing more is compiled; `--known` has PyTorch's times of an earlier run.
 import json
 import math
+import os
+import signal
 import statistics
 import sys
 import time
@@ -263,6 +265,29 @@ for name, inputs, calls, f, _, fused, tolerance in wanted:
         out[name] = {}
     del args
 print(f"eager took {time.perf_counter() - start:.1f} s")
+def table():
+    ratios = []
+    for name, *_ in rows:
+        if name not in out:
+            continue
+        times = [t for t in (out[name].get("eager"), out[name].get("compiled")) if t]
+        ratio = ours[name]["us"] / min(times) if times else float("nan")
+        if times:
+            ratios.append(ratio)
+        show = lambda t: f"{t:9.1f}" if t else "        -"
+        print(f"{name:52s} {ours[name]['us']:9.1f} {show(out[name].get('eager'))} {show(out[name].get('compiled'))} {ratio:7.2f}")
+    print(f"geometric mean over {len(ratios)} rows: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}", flush=True)
+    if option("--json"):
+        json.dump(out, open(option("--json"), "w"))
+
+
+def stopped(*_):
+    """What was measured until then is shown."""
+    table()
+    os._exit(1)
+
+
+signal.signal(signal.SIGTERM, stopped)
 # First where compiling is most likely to help.
 wanted.sort(key=lambda r: ours[r[0]]["us"] / out[r[0]].get("eager", 1e9))
 for name, inputs, calls, f, compiled, _, _ in wanted:
@@ -279,16 +304,4 @@ for name, inputs, calls, f, compiled, _, _ in wanted:
     except Exception as e:
         print(f"{name}: torch.compile: {type(e).__name__}")
     del args
-ratios = []
-for name, *_ in rows:
-    if name not in out:
-        continue
-    times = [t for t in (out[name].get("eager"), out[name].get("compiled")) if t]
-    ratio = ours[name]["us"] / min(times) if times else float("nan")
-    ratios.append(ratio)
-    show = lambda t: f"{t:9.1f}" if t else "        -"
-    print(f"{name:52s} {ours[name]['us']:9.1f} {show(out[name].get('eager'))} {show(out[name].get('compiled'))} {ratio:7.2f}")
-ratios = [r for r in ratios if r == r]
-print(f"geometric mean over {len(ratios)} rows: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
-if option("--json"):
-    json.dump(out, open(option("--json"), "w"))
+table()

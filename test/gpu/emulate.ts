@@ -57,6 +57,7 @@ const arithmetic: Readonly<Record<string, (x: number, y: number, z: number) => n
   'mad.lo.u32': (x, y, z) => (Math.imul(x, y) + z) >>> 0,
   'div.u32': (x, y) => Math.floor(x / y),
   'rem.u32': (x, y) => x % y,
+  'mul.hi.u32': (x, y) => Number((BigInt(x) * BigInt(y)) >> 32n),
   'shr.u32': (x, y) => x >>> y,
   'shl.b32': (x, y) => (x << y) >>> 0,
   'and.b32': (x, y) => (x & y) >>> 0,
