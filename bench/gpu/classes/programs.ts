@@ -130,10 +130,8 @@ const moves: ClassProgram[] = [
   ),
   program('difference to the neighbour 8192² f32', [f(8192, 8192)], 10, (_, x) => x.sub(x.roll(1, 1))),
   program('flip of rows 4096² f32', [f(4096, 4096)], 20, (_, x) => x.flip(1)),
-  program('NCHW to NHWC 32x128x64x64 f32', [f(32, 128, 64, 64)], 10, (_, x) => x.permute([0, 2, 3, 1]).clone()),
-  program('heads apart 8x1024x16x64 bf16', [of('bf16', 8, 1024, 16, 64)], 20, (_, x) =>
-    x.permute([0, 2, 1, 3]).clone(),
-  ),
+  program('NCHW to NHWC 32x128x64x64 f32', [f(32, 128, 64, 64)], 10, (_, x) => x.permute([0, 2, 3, 1])),
+  program('heads apart 8x1024x16x64 bf16', [of('bf16', 8, 1024, 16, 64)], 20, (_, x) => x.permute([0, 2, 1, 3])),
   program('lower triangle 8192² f32', [f(8192, 8192)], 10, (_, x) => x.tril()),
   program('twice as large 32x64x56x56 f32', [f(32, 64, 56, 56)], 10, (_, x) => x.repeat(2, 2).repeat(2, 3)),
   program('bytes of images to f32 64x512x512x3', [below(256, 'u8', 64, 512, 512, 3)], 10, (_, x) =>
