@@ -169,7 +169,7 @@ export class CudaDevice implements Device {
     if (known) return known;
     this.#enter();
     const needs = needsOf(work);
-    const full = plainWork(work);
+    const full = plainWork(work, true);
     if (!full) return this.#programs.find(work, `nothing\n${needs}`, () => nothing(work.name, needs));
     const build = (recipe: ModuleRecipe): CudaProgram => this.#build(recipe, needs);
     if (full.kind === 'kernel') {
