@@ -218,9 +218,9 @@ export class WebGpuDevice implements Device {
     return made;
   }
 
-  mark(): Mark {
+  mark(timed = true): Mark {
     this.#life.check('mark');
-    return this.#marks.mark();
+    return this.#marks.mark(timed);
   }
 
   memory(): { readonly total: number; readonly free: number } {
