@@ -34,7 +34,7 @@ export function render(
     case 'matmul':
       return renderMatmul(work, traits);
     case 'sort':
-      return renderSort(work, traits);
+      return gpuKernels ? gpuKernels.sort(work, traits) : renderSort(work, traits);
     case 'scan':
       return gpuKernels?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':

@@ -1,10 +1,10 @@
-// Kernels that keep data on the chip, beside the reference: squares of transposes, stacks of rows, attention, selections. For devices with the plans for GPUs.
+// Kernels that keep data on the chip, beside the reference: squares of transposes, stacks of rows, attention, sorts and selections. For devices with the plans for GPUs.
 
 import type { DType } from '../../../src/base/dtype.ts';
 import type { Device } from '../../../src/devices/device.ts';
 import { isPacked } from '../../../src/devices/webgpu/wgsl/types.ts';
 import { decompose, decomposeEpilogue } from '../../../src/kernel/decompose/index.ts';
-import type { Attention, Routine, TopK } from '../../../src/kernel/kernel.ts';
+import type { Attention, Routine, Sort, TopK } from '../../../src/kernel/kernel.ts';
 import { attentionCases } from '../../gpu/attention.ts';
 import { routineData } from '../../gpu/check.ts';
 import { movementCases } from '../../gpu/corpus.ts';
@@ -107,10 +107,10 @@ const attentions = attentionCases().flatMap((c) => {
   );
 });
 
-const selections = routineCases().flatMap((c) => {
-  const { op, name, type } = c.routine as TopK;
-  if (op !== 'topk' || !types.includes(type)) return [];
+const orders = routineCases().flatMap((c) => {
+  const { op, name, type } = c.routine as Sort | TopK;
+  if ((op !== 'topk' && op !== 'sort') || !types.includes(type)) return [];
   return check(name, (device) => agrees(device, c, c.routine), type, !soon.has(name));
 });
 
-export const onChip: Check[] = [...squares, ...rows, ...attentions, ...selections];
+export const onChip: Check[] = [...squares, ...rows, ...attentions, ...orders];

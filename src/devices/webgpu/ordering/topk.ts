@@ -5,22 +5,23 @@
 // tell, because some are equal, their places are counted the same way, so that the order is that of a stable sort. First ones are
 // sorted in workgroup memory; others, a median for example, are searched for one by one.
 
-import { Exprs } from '../../../kernel/expr.ts';
 import type { TopK } from '../../../kernel/kernel.ts';
 import type { Binding, Pass, PassPlan, Traits } from '../plan.ts';
 import { keyFunction } from '../routines/sort.ts';
-import { sortNetwork } from '../routines/sort-core.ts';
-import { nothingInPlace } from '../wgsl/buffers.ts';
-import { renderElementwise } from '../wgsl/elementwise.ts';
 import { gridOf } from '../wgsl/grid.ts';
 import { Module } from '../wgsl/module.ts';
 import { isPacked } from '../wgsl/types.ts';
+import { lastPair, networkGlobals, sortNetwork } from './network.ts';
+import { bindInput, bindResults, fetchPasses, storesValues } from './results.ts';
+import { fitsRowSort, rowSort } from './row-sort.ts';
 
 /** Every adapter has workgroups of so many. Each thread has one of the numbers that a digit can be. */
-export const threads = 256;
+const threads = 256;
 const digitBits = 8;
 /** Counters of one number: keys of a row are alike, and threads that count the same one wait for each other. */
 const copies = 4;
+/** Rows up to this length are sorted. */
+const sortedRow = 256;
 /** A row is cut until there are so many workgroups; parts are at least so long, and so many times what is kept of each. */
 const enoughGroups = 512;
 const shortestPart = 8192;
@@ -36,6 +37,12 @@ interface Stage {
 }
 
 export function renderTopK(r: TopK, traits: Traits): PassPlan {
+  const plan = (passes: Pass[], scratch: number[]): PassPlan => {
+    return { name: r.name, passes, scratch, scalars: [], buffers: 3, firstOutput: 1 };
+  };
+  if (r.columns <= sortedRow && fitsRowSort(r.columns, traits)) {
+    return plan(rowSort(r, r.first, r.descending, traits), []);
+  }
   const stages: Stage[] = [];
   const scratch: number[] = [];
   let [columns, from]: [number, number | null] = [r.columns, null];
@@ -46,9 +53,7 @@ export function renderTopK(r: TopK, traits: Traits): PassPlan {
     [columns, from] = [parts * r.count, to];
   }
   stages.push({ name: r.name, columns, parts: 1, from, to: null });
-  const passes = stages.map((s) => new Selection(r, s, traits).render());
-  if (isPacked(r.type)) passes.push(fetchPass(r, traits));
-  return { name: r.name, passes, scratch, scalars: [], buffers: 3, firstOutput: 1 };
+  return plan([...stages.map((s) => new Selection(r, s, traits).render()), ...fetchPasses(r, traits)], scratch);
 }
 
 /** Into how many parts a row is cut. Those that are not the first ones cannot be had of parts. */
@@ -80,14 +85,12 @@ class Selection {
     this.#stage = stage;
     this.#traits = traits;
     this.#longest = Math.ceil(columns / parts);
-    this.#slots = r.first > 0 ? 0 : Math.max(2, 2 ** Math.ceil(Math.log2(r.count)));
+    this.#slots = r.first > 0 ? 0 : Math.max(4, 2 ** Math.ceil(Math.log2(r.count)));
     const others = 4 * (threads * (copies + 1) + 2 * this.#slots + 64);
     this.#kept = 4 * this.#longest + others <= traits.workgroupBytes;
     const module = (this.#module = new Module(traits));
-    const own = (index: number, access: Binding['access']): Binding => ({ from: 'buffer', index, access });
     const scratch = (index: number, access: Binding['access']): Binding => ({ from: 'scratch', index, access });
-    const stores = to === null && !isPacked(r.type);
-    const input = from === null || stores ? module.buffer('input', r.type, own(0, 'read')) : null;
+    const input = from === null || (to === null && storesValues(r)) ? bindInput(module, r) : null;
     if (from === null) {
       module.global(keyFunction(r.type, r.descending));
       this.#key = (i) => `key_of(${input!.at(`i32(start + ${i})`)})`;
@@ -107,14 +110,8 @@ class Selection {
       ];
       return;
     }
-    const values = stores ? module.buffer('values', r.type, own(1, 'write')) : null;
-    const positions = module.buffer('positions', 'i32', own(2, 'write'));
-    this.#store = (i, _, place) => [
-      `let slot = i32(row * ${r.count}u + ${i});`,
-      `let at = i32(${origin(place)});`,
-      positions.store('slot', 'at', 1),
-      ...(values ? [values.store('slot', input!.at(`i32(row) * ${r.columns}i + at`), 1)] : []),
-    ];
+    const store = bindResults(module, r, input);
+    this.#store = (i, _, place) => store('row', i, origin(place));
   }
 
   render(): Pass {
@@ -148,25 +145,21 @@ class Selection {
     const { count } = this.#r;
     const slots = this.#slots;
     this.#module.global('var<workgroup> taken: atomic<u32>;');
-    this.#module.global(`var<workgroup> keys: array<u32, ${slots}>;`);
-    this.#module.global(`var<workgroup> places: array<u32, ${slots}>;`);
+    for (const line of networkGlobals(slots)) this.#module.global(line);
     return [
       ...this.#search(`${count}u`, 'left'),
       // Slots beyond the last one sort behind everything.
-      ...strided('i', `${slots}u`, ['keys[i] = 0xffffffffu;', 'places[i] = 0xffffffffu;']),
+      ...strided('i', `${slots}u`, [`pairs[i] = ${lastPair};`]),
       'if (lid == 0u) { atomicStore(&taken, 0u); }',
       'workgroupBarrier();',
       ...this.#each((key, place) => [
         `let high = ${key} & mask;`,
         `if (high < known || (high == known && (${place} & placeMask) <= knownPlace)) {`,
-        'let slot = atomicAdd(&taken, 1u);',
-        `keys[slot] = ${key};`,
-        `places[slot] = ${place};`,
+        `pairs[atomicAdd(&taken, 1u)] = vec2<u32>(${key}, ${place});`,
         '}',
       ]),
-      'workgroupBarrier();',
-      ...sortNetwork(slots, threads),
-      ...strided('i', `${count}u`, this.#store('i', 'keys[i]', 'places[i]')),
+      ...sortNetwork(slots, slots, threads),
+      ...strided('i', `${count}u`, this.#store('i', 'pairs[i].x', 'pairs[i].y')),
     ];
   }
 
@@ -280,33 +273,3 @@ const strided = (i: string, count: string, body: readonly string[]): string[] =>
   ...body,
   '}',
 ];
-
-/** Values that are bytes, of which nobody but the owner of the word may store one, from the positions. */
-function fetchPass(r: TopK, traits: Traits): Pass {
-  const b = new Exprs();
-  const [row, column] = [b.axis(0, r.rows), b.axis(1, r.count)];
-  const times = (e: typeof row, k: number): typeof row => b.alu('mul', e, b.const('index', k));
-  const at = b.cast('index', b.load('i32', 0, b.alu('add', times(row, r.count), column)));
-  const pass = renderElementwise(
-    {
-      kind: 'kernel',
-      name: `${r.name}_fetch`,
-      space: [r.rows, r.count],
-      reduced: [],
-      accumulators: [],
-      outputs: [{ type: r.type, value: b.load(r.type, 1, b.alu('add', times(row, r.columns), at)) }],
-      inputs: [
-        { type: 'i32', elements: r.rows * r.count },
-        { type: r.type, elements: r.rows * r.columns },
-      ],
-      scalars: [],
-      inPlace: [],
-      estimate: r.estimate,
-    },
-    traits,
-    nothingInPlace,
-  );
-  // Kernel buffers: positions, input, values. Launch buffers: input, values, positions.
-  const bindings = pass.bindings.map((p) => ({ ...p, index: [2, 0, 1][p.index]! }));
-  return { ...pass, bindings };
-}

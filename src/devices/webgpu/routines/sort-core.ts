@@ -47,38 +47,11 @@ function blockPass(r: Rows, block: number, module: Module, out: Binding, traits:
   module.words('pairs', out, 'vec2<u32>');
   module.global(`var<workgroup> keys: array<u32, ${block}>;`);
   module.global(`var<workgroup> places: array<u32, ${block}>;`);
-  const body = [
-    `let group = ${grid.group};`,
-    `let row = group / ${blocks}u;`,
-    `let start = (group % ${blocks}u) * ${block}u;`,
-    ...strided('i', threads, block, [
-      'let column = start + i;',
-      `let inside = row < ${r.rows}u && column < ${r.columns}u;`,
-      'keys[i] = 0xffffffffu;',
-      'places[i] = 0xffffffffu;',
-      'if (inside) {',
-      'keys[i] = key_at(row, column);',
-      'places[i] = column;',
-      '}',
-    ]),
-    'workgroupBarrier();',
-    ...sortNetwork(block, threads),
-    ...strided('i', threads, block, [
-      'let column = start + i;',
-      `if (row < ${r.rows}u && column < ${r.columns}u) { pairs[row * ${r.columns}u + column] = vec2<u32>(keys[i], places[i]); }`,
-    ]),
-  ].join('\n');
-  return module.pass(`${r.name}_blocks`, [threads, 1, 1], grid.workgroups, body);
-}
-
-const strided = (i: string, threads: number, count: number, body: readonly string[]): string[] => [
-  `for (var ${i} = lid; ${i} < ${count}u; ${i} += ${threads}u) {`,
-  ...body,
-  '}',
-];
-
-/** Sorts the pairs in `keys` and `places`, a power of two of them. A barrier is behind it. */
-export function sortNetwork(pairs: number, threads: number): string[] {
+  const each = (i: string, body: readonly string[], count = block): string[] => [
+    `for (var ${i} = lid; ${i} < ${count}u; ${i} += ${threads}u) {`,
+    ...body,
+    '}',
+  ];
   // Step (k, j) of the network compares elements whose numbers differ in bit j; direction follows bit k.
   const compare = [
     'let i = ((t & ~(j - 1u)) << 1u) | (t & (j - 1u));',
@@ -89,14 +62,33 @@ export function sortNetwork(pairs: number, threads: number): string[] {
     'let place = places[i]; places[i] = places[o]; places[o] = place;',
     '}',
   ];
-  return [
-    `for (var k = 2u; k <= ${pairs}u; k <<= 1u) {`,
+  const body = [
+    `let group = ${grid.group};`,
+    `let row = group / ${blocks}u;`,
+    `let start = (group % ${blocks}u) * ${block}u;`,
+    ...each('i', [
+      'let column = start + i;',
+      `let inside = row < ${r.rows}u && column < ${r.columns}u;`,
+      'keys[i] = 0xffffffffu;',
+      'places[i] = 0xffffffffu;',
+      'if (inside) {',
+      'keys[i] = key_at(row, column);',
+      'places[i] = column;',
+      '}',
+    ]),
+    'workgroupBarrier();',
+    `for (var k = 2u; k <= ${block}u; k <<= 1u) {`,
     'for (var j = k >> 1u; j > 0u; j >>= 1u) {',
-    ...strided('t', threads, pairs / 2, compare),
+    ...each('t', compare, block / 2),
     'workgroupBarrier();',
     '}',
     '}',
-  ];
+    ...each('i', [
+      'let column = start + i;',
+      `if (row < ${r.rows}u && column < ${r.columns}u) { pairs[row * ${r.columns}u + column] = vec2<u32>(keys[i], places[i]); }`,
+    ]),
+  ].join('\n');
+  return module.pass(`${r.name}_blocks`, [threads, 1, 1], grid.workgroups, body);
 }
 
 function mergePass(r: Rows, run: number, module: Module, from: Binding, to: Binding, traits: Traits): Pass {
