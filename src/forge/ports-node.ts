@@ -181,7 +181,7 @@ const nodeFiles: FilePort = {
     return stat?.isSymbolicLink() ? attempt(() => fs.readlinkSync(file)) : undefined;
   },
   resolve(file) {
-    return fs.existsSync(file) ? attempt(() => fs.realpathSync(file)) : undefined;
+    return fs.existsSync(file) ? attempt(() => fs.realpathSync.native(file)) : undefined;
   },
   stat(file) {
     const stat = attempt(() => fs.statSync(file, { throwIfNoEntry: false }));
@@ -280,8 +280,8 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
 
 /** NVML in this process: its start overlaps with whatever the caller does after `prepare`. */
 function directNvml(): NvmlPort {
-  let prepared: { readonly library: string; readonly opening: Promise<() => Nvml> } | undefined;
-  const open = async (library: string): Promise<() => Nvml> => startNvml(await loadFfi(), library);
+  let prepared: { readonly library: string; readonly opening: Promise<Nvml> } | undefined;
+  const open = async (library: string): Promise<Nvml> => startNvml(await loadFfi(), library);
   return {
     prepare(library) {
       // NVML must have started when this returns: what the caller reads next then takes no time of its own. What goes wrong
@@ -297,7 +297,7 @@ function directNvml(): NvmlPort {
       const opening = prepared?.library === library ? prepared.opening : open(library);
       prepared = undefined;
       try {
-        const nvml = (await opening)();
+        const nvml = await opening;
         const devices = nvml.devices();
         // Closing takes milliseconds; the answer need not wait for it, and the card may sleep again after it.
         setImmediate(() => nvml.close());
