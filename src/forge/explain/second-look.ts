@@ -5,8 +5,8 @@
 // equally near ones the narrower family. Only a short text is looked at this way. Python's plain exceptions are a programmer's business and count only where a
 // package of the GPU stack is asked for something that it does not have.
 
-import { type Family, joined } from './catalogue/families/index.ts';
-import { NOTICE, RECORD } from './clean.ts';
+import { buildCodes, type Family, joined } from './catalogue/families/index.ts';
+import { COMPILER, NOTICE, RECORD } from './clean.ts';
 import { GPU_PACKAGES } from './packages.ts';
 
 export interface SecondLook {
@@ -64,7 +64,10 @@ function offsetsOf(lines: readonly string[]): readonly number[] {
 
 function nearest(lines: readonly string[], at: number): Family | undefined {
   const line = lines[at]!;
-  const fitting = joined.filter(({ trouble }) => caseless(trouble).test(line));
+  const compiler = COMPILER.test(line);
+  const fitting = joined.filter(
+    ({ code, trouble }) => caseless(trouble).test(line) && (!compiler || buildCodes.has(code)),
+  );
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
       .map((i) => lines[i])

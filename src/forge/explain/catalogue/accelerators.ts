@@ -104,7 +104,7 @@ export const acceleratorClasses: readonly ErrorClass[] = [
       phrase(/not current(?:ly)? (?:implemented|supported) (?:for|on) the MPS (?:device|backend)/i),
       capture(/(?<op>\w+)(?:\(\))?(?: op)? (?:is )?not (?:yet )?(?:implemented|supported) (?:for|on) MPS\b/i),
       phrase(
-        /MPS: (?:Unsupported|no support)|only supported (?:natively )?starting from macOS|MPS backend (?:doesn't|does not) support/i,
+        /MPS: (?:Unsupported|no support)|(?:only )?supported (?:natively )?starting from macOS|MPS backend (?:doesn't|does not) support/i,
       ),
       capture(/Could not run '(?<op>[\w:.]+)' with arguments from the '\w*MPS' backend/i),
       symptom(/MPSGraph\w*[^\n]*error:|'mps\.\w+' op |\bmps_\w+[^\n]*: error:|MPSNDArray[^\n]*(?:assert|error)/),

@@ -54,12 +54,10 @@ export const buildClasses: readonly ErrorClass[] = [
     title: 'The driver cannot compile the PTX of this build',
     patterns: [
       phrase(/provided PTX was compiled with an unsupported toolchain/i),
-      code(/cudaErrorUnsupportedPtxVersion|CUDA_ERROR_UNSUPPORTED_PTX_VERSION/),
       capture(/Unsupported \.version (?<ptx>[\d.]+); current version is '(?<known>[\d.]+)'/i),
-      code(/CUDA_ERROR_(?:INVALID_PTX|JIT_COMPILER_NOT_FOUND)|cudaErrorInvalidPtx/),
       phrase(/a PTX JIT compilation failed/i),
     ],
-    cuda: [218, 221, 222],
+    cuda: [218, 221, 222, 223],
     explains: ['cuda-invalid-value', 'ptxas-arch'],
     cause: (context) =>
       `The driver${context.facts?.driver ? ` (${context.facts.driver})` : ''} is older than the toolkit of the build; minor-version compatibility does not cover PTX.`,

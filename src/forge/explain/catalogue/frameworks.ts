@@ -72,7 +72,7 @@ export const frameworkClasses: readonly ErrorClass[] = [
         /\b(?:reverting|falling back|fall back|switching|defaulting) to (?:the )?CPU\b|CPU[- ]only mode|will be using CPU/i,
       ),
     ],
-    unless: /bitsandbytes|quantization method|ollama|level=/i,
+    unless: /bitsandbytes|quantization method|ollama|level=|\bTPU\b/i,
     cause: (context) => {
       const { facts } = context;
       if (facts && facts.gpus.length === 0) return 'This machine shows no GPU.';

@@ -121,6 +121,7 @@ export const installClasses: readonly ErrorClass[] = [
       ),
       capture(/No module named (?<module>torch|tensorflow|jax|cupy|onnxruntime|tensorrt|pycuda)\b/),
     ],
+    unless: /\bUserWarning\b/,
     cause: ({ got }) =>
       `${got.module ?? 'The package'} is missing in the Python that ran: another environment is active, or it was never installed.`,
     fix: (context) => [

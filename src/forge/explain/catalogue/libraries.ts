@@ -269,6 +269,7 @@ export const libraryClasses: readonly ErrorClass[] = [
       capture(
         /(?:LoadLibrary failed with error \d+|Failed to load library|Error loading)[^\n]*onnxruntime_providers_(?<provider>cuda|tensorrt|rocm|shared)/i,
       ),
+      capture(/\bEP_FAIL : (?<provider>[A-Z]\w+) EP could not open shared library/),
       capture(/Specified provider '(?<provider>\w+)ExecutionProvider' is not in available provider names/i),
       capture(/onnxruntime_providers_(?<provider>cuda|tensorrt)\.(?:so|dll)[^\n]*(?:cannot open|not found|failed)/i),
       phrase(/\w+ExecutionProvider\b[^\n]{0,40}does not contain a subset of available providers/i),

@@ -192,12 +192,11 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The sharing daemon of CUDA (MPS) is not there',
     patterns: [
-      code(/CUDA_ERROR_MPS_\w+|cudaErrorMps\w+/),
       phrase(/MPS client failed to connect|between the MPS server and (?:the )?MPS client failed/i),
       symptom(/nvidia-cuda-mps-(?:server|control)[^\n]{0,40}(?:failed|exited with status [1-9]|error)/i),
       phrase(/Failed to send command to MPS daemon|MPS daemon[^\n]{0,30}(?:not healthy|not running|failed)/i),
     ],
-    cuda: [805, 806, 807, 808, 809],
+    cuda: [805, 806, 807, 808, 809, 810],
     explains: ['no-devices', 'cuda-failed', 'cuda-unknown'],
     cause: () =>
       'CUDA_MPS_PIPE_DIRECTORY, or a pipe in /tmp/nvidia-mps, leads to a daemon that does not run, runs as another user, or is outside this container.',
