@@ -70,13 +70,19 @@ function nearest(lines: readonly string[], at: number): Family | undefined {
   );
   for (let distance = 0; distance <= BEFORE; distance++) {
     const around = [at - distance, ...(distance <= AFTER ? [at + distance] : [])]
-      .map((i) => lines[i])
+      .map((i) => (i === at ? line : lines[i] && spoken(lines[i])))
       .filter((other) => other !== undefined && !RECORD.test(other) && !NOTICE.test(other));
     const found = fitting.find(({ subject }) => around.some((other) => caseless(subject).test(other!)));
     if (found) return found;
   }
   return undefined;
 }
+
+/** A frame of a traceback tells who speaks; any other path is a name, and names tell nothing. */
+const spoken = (line: string): string =>
+  FRAME.test(line) ? line : line.replaceAll(/(?:[A-Za-z]:)?[\w.~@+-]*[\\/][^\s'",:;()]*/g, ' ');
+
+const FRAME = /\bFile "|\bmake(?:\[\d+\])?: |(?:site|dist)-packages|^\s*(?:at|in|from) |#\d+ |\.\w{1,4}[:(]\d+|\+0x[0-9a-f]+/;
 
 const known = new Map<RegExp, RegExp>();
 
