@@ -98,7 +98,7 @@ const CLOCK_MEMORY = 2;
 /** Starts NVML and opens every device. */
 export function openNvml(ffi: Ffi, path: string): Nvml {
   const native = bindings(load(ffi, path));
-  started(native('nvmlInit_v2')!());
+  checkStarted(native('nvmlInit_v2')!());
   const devices = Array.from({ length: deviceCount(native) }, (_, index) => {
     const out = new BigUint64Array(1);
     return opened(native('nvmlDeviceGetHandleByIndex_v2')?.(index, out), out);
@@ -107,14 +107,18 @@ export function openNvml(ffi: Ffi, path: string): Nvml {
 }
 
 /**
- * As `openNvml`, with its two slow parts on another thread: starting NVML takes as long as reading all files of a detection,
- * opening a device nearly as long. Meanwhile the functions that will be asked are looked up here.
+ * As `openNvml`, with its two slow parts on another thread, and told apart. NVML forks while it starts, and every page that is
+ * written meanwhile is copied: the caller does best to wait for `started`. Opening a device is mostly waiting: there is time
+ * for other work until `opened`.
  */
-export async function startNvml(ffi: Ffi, path: string): Promise<Nvml> {
+export function startNvml(ffi: Ffi, path: string): { readonly started: Promise<void>; readonly opened: Promise<Nvml> } {
   const native = bindings(load(ffi, path));
-  const init = aside(native('nvmlInit_v2')!);
+  const begun = aside(native('nvmlInit_v2')!).then(checkStarted);
   for (const name of ASKED) native(name);
-  started(await init);
+  return { started: begun, opened: begun.then(() => openDevices(native)) };
+}
+
+async function openDevices(native: Bindings): Promise<Nvml> {
   const devices: bigint[] = [];
   for (let index = 0, count = deviceCount(native); index < count; index++) {
     const out = new BigUint64Array(1);
@@ -151,7 +155,7 @@ function aside(call: Native, ...args: Argument[]): Promise<number> {
   });
 }
 
-function started(status: number): void {
+function checkStarted(status: number): void {
   if (status !== 0) throw new NvmlError('nvmlInit_v2', status);
 }
 

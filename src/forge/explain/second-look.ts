@@ -82,7 +82,8 @@ function nearest(lines: readonly string[], at: number): Family | undefined {
 const spoken = (line: string): string =>
   FRAME.test(line) ? line : line.replaceAll(/(?:[A-Za-z]:)?[\w.~@+-]*[\\/][^\s'",:;()]*/g, ' ');
 
-const FRAME = /\bFile "|\bmake(?:\[\d+\])?: |(?:site|dist)-packages|^\s*(?:at|in|from) |#\d+ |\.\w{1,4}[:(]\d+|\+0x[0-9a-f]+/;
+const FRAME =
+  /\bFile "|\bmake(?:\[\d+\])?: |(?:site|dist)-packages|^\s*(?:at|in|from) |#\d+ |\.\w{1,4}[:(]\d+|\+0x[0-9a-f]+/;
 
 const known = new Map<RegExp, RegExp>();
 

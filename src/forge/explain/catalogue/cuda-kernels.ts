@@ -21,6 +21,7 @@ export const kernelClasses: readonly ErrorClass[] = [
     title: 'An assertion failed inside a kernel',
     patterns: [
       phrase(/device-side assert triggered/i),
+      capture(/\.cuh?:\d+:? Assertion `(?<assertion>[^`]+)` failed/),
       capture(/\.cu:\d+: [^\n]*block: \[\d+,\d+,\d+\], thread: \[[\d,]+\] Assertion `(?<assertion>[^`]+)` failed/i),
       phrase(
         /Assertion `(?:srcIndex < srcSelectDimSize|t >= 0 && t < n_classes|input_val >= zero|index >= -sizes|probability tensor)/i,

@@ -42,7 +42,7 @@ export const extensionClasses: readonly ErrorClass[] = [
     patterns: [
       capture(
         /No module named '(?<module>torch|packaging|wheel|numpy)'/i,
-        /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
+        /Getting requirements to build wheel|setup\.py|build_meta|get_requires_for_build|originates from a subprocess|subprocess-exited-with-error|Failed to build|build-env|No module named 'packaging'[\s\S]*flash/i,
       ),
       capture(/Failed to build `?(?<package>[\w-]+)[\s\S]{0,400}No module named '(?<module>torch)'/i),
     ],

@@ -114,7 +114,7 @@ export const graphicsClasses: readonly ErrorClass[] = [
     title: 'WebGPU finds no adapter',
     patterns: [
       phrase(
-        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics )?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
+        /Failed to (?:create|get|find|request)(?: a| an)?(?: suitable| appropriate)? (?:(?:Web)?GPU )?adapter|No (?:available|appropriate|suitable) (?:WebGPU |GPU |graphics |GPU)?adapters?\b|No (?:Web)?GPU adapters? found|Unable to find a suitable (?:Web)?GPU adapter/i,
       ),
       phrase(
         /navigator\.gpu is undefined|WebGPU is not (?:supported|available|enabled)|(?:Your browser|This browser) does(?: not|n't) support WebGPU/i,

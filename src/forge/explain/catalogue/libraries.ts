@@ -92,7 +92,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     title: 'cuBLAS could not start',
     patterns: [
       code(/CUBLAS_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)/),
-      phrase(/failed to create cublas handle(?!:)/i),
+      phrase(/failed to create cublas handle(?!:)|\bcublas: not initialized/i),
       phrase(/StreamExecutor without BLAS support/i),
     ],
     cause: () => 'Usually the memory of the GPU is full; else two versions of the libraries are mixed.',

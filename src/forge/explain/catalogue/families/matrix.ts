@@ -128,7 +128,7 @@ const SPEAKERS: readonly Speaker[] = [
   },
   {
     voice:
-      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray|Matrix|CNN)|\bMTL\w+|\bAGX\w+|\bIOGPU\w+|\bmlx(?:\.core|::)|\.metal(?:lib)?\b|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|'|$)/,
+      /\bMPS\b|\bMPS(?:Graph|Device|Core|NDArray|Matrix|CNN)|\bMTL\w+|\bAGX\w+|\bIOGPU\w+|\bmlx(?:\.core|::|: )|\bmetal::\w+|\.metal(?:lib)?\b|ggml_metal|\bmetal_\w+|\bMetal\b|\bmps(?:_device|:\d|'|$)/,
     kinds: { crash: 'native-crash', memory: 'oom', none: 'mps-unavailable', unbuilt: 'mps-unavailable' },
     otherwise: 'mps-failed',
   },
