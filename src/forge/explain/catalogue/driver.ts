@@ -111,7 +111,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The NVIDIA kernel module is not loaded',
     patterns: [
-      phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?missing/i),
+      phrase(/couldn't communicate with the NVIDIA driver|NVIDIA kernel module (?:is )?(?:missing|not found)/i),
       phrase(/modprobe: FATAL: Module nvidia\S* not found in directory/i),
       symptom(
         /\bnvidia-smi\b['"\]]{0,3}[^\n]{0,12}(?:returned non-zero exit status|failed with exit|exited with (?:code|status) [1-9])/i,

@@ -214,7 +214,6 @@ export const frameworkClasses: readonly ErrorClass[] = [
       symptom(/TF-TRT Warning: Could not find TensorRT|Cannot dlopen some TensorRT libraries/i),
       symptom(/successful NUMA node read from SysFS had negative value/i),
       symptom(/Could not load dynamic library 'libnvinfer/i),
-      symptom(/TensorFlow binary is optimized (?:with|to use available)/i),
     ],
     cause: () => 'TensorFlow prints it on healthy machines too; it is not the reason for a failure.',
     fix: () => [

@@ -84,6 +84,9 @@ export const installClasses: readonly ErrorClass[] = [
         ),
       ),
       capture(
+        /(?<first>(?:torch|tensorflow|jax|mxnet|cupy|cudf|numba|paddle|onnx|nvidia)[\w.-]*) \S+ has requirement (?<package>[\w-]+)[^\n]*, but you'll have (?<have>[^\n]+?) which is incompatible/i,
+      ),
+      capture(
         new RegExp(
           `No solution found when resolving[\\s\\S]{0,300}?depends? on (?<package>${GPU_PACKAGE.source})`,
           'i',

@@ -60,6 +60,10 @@ const SPEAKERS: readonly Speaker[] = [
     otherwise: 'tensorrt-engine',
   },
   {
+    voice: /\[\w+ @ (?:0x)?[0-9a-f]{6,16}\]|\bAVHWDeviceContext\b/,
+    kinds: { none: 'nvenc', memory: 'nvenc', absent: 'nvenc' },
+  },
+  {
     voice:
       /onnxruntime|\bOrt(?:Exception|Session|Status|Api)\w*|\w+ExecutionProvider\b|\bDml(?:Operator|Device|Execution)\w*|\bDirectML\b/i,
     kinds: { ...CRASH, memory: 'oom' },
