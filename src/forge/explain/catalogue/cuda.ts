@@ -14,6 +14,7 @@ export const cudaClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The build has no kernels for this GPU',
     patterns: [
+      capture(/only supported (?:for|on) (?<needed>sm_\d+) and (?:up|above|newer)/i),
       capture(
         /(?<name>[A-Z][\w .()/-]{2,60}?) with CUDA capabilit(?:y|ies) (?<sm>sm_\d+) is not compatible with (?:the current |your )?PyTorch/i,
       ),

@@ -17,6 +17,7 @@ export const driverClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'No NVIDIA driver is found',
     patterns: [
+      capture(/Function "(?<call>cu[A-Z]\w+)" not found/),
       capture(
         /(?:unable|cannot|could not|failed) (?:to )?(?:load|open)[^\n]{0,20}(?<library>libnvidia-(?:ptxjitcompiler|nvvm|fatbinaryloader)\.so[.\d]*)/i,
       ),

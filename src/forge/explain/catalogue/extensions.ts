@@ -14,7 +14,7 @@ export const extensionClasses: readonly ErrorClass[] = [
       capture(
         /importing (?<package>flash_attn\w*|xformers\w*|torchvision\w*|exllama\w*|\w+_cuda): The specified procedure could not be found/i,
       ),
-      capture(/undefined symbol: (?<symbol>_Z\w*(?:2at|3c10|5torch)\w*|THPVariable\w*|_ZNSt\w*)/i),
+      capture(/undefined\s+symbol: (?<symbol>_Z\w*(?:2at|3c10|5torch)\w*|THPVariable\w*|_ZNSt\w*)/i),
       capture(
         /(?<package>flash_attn\w*|xformers|detectron2|torch_\w+|mmcv\w*|pytorch3d|apex|vllm|exllama\w*|selective_scan\w*|causal_conv1d\w*|scatter_\w+|\w+_cuda\w*)[^\n]*undefined symbol: (?<symbol>(?!__nvJitLink|cu[a-z]+|nccl|c(?:get|quant|dequant|gemm|adam))\w+)/i,
       ),

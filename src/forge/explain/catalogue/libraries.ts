@@ -294,6 +294,7 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'CuPy is not correctly installed',
     patterns: [
+      capture(/\bcupy[\w.]* has the wrong size, try recompiling|'cupy[\w.]*' has no attribute '__reduce_cython__'/),
       phrase(
         /CuPy is not correctly installed|make sure that the (?:version of CuPy|package)[^\n]*matches with the version of CUDA/i,
       ),
@@ -322,6 +323,9 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'bitsandbytes does not fit the CUDA version',
     patterns: [
+      capture(
+        /['"](?<symbol>c(?:adam|adagrad|lion|momentum|rmsprop|ademamix|quantize|dequantize|gemm|igemmlt)\w*(?:\d+bit|blockwise|fp\d+|nf4)\w*)['"]/,
+      ),
       phrase(
         /take the information from python -m bitsandbytes|run the following command to get more information:\s+python -m bitsandbytes/i,
       ),
@@ -359,6 +363,10 @@ export const libraryClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'TensorRT cannot build or load the engine',
     patterns: [
+      phrase(/Failed to parse (?:the )?ONNX (?:model|file)/i),
+      symptom(
+        /'NoneType' object has no attribute '(?:create_execution_context|num_bindings|get_binding_\w+|max_batch_size)'/,
+      ),
       phrase(
         /[Dd]eserialize (?:the )?cuda engine|deserialize with an empty memory buffer|kPLAN_MAGIC_TAG|Serialization assertion|engine plan file is (?:not compatible|generated)/,
       ),

@@ -35,6 +35,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'The video encoder or decoder of the GPU cannot be used',
     patterns: [
+      phrase(/A hardware device reference is required to upload frames/i),
       capture(
         /Driver does not support the required nvenc API version\. Required: (?<wanted>[\d.]+) Found: (?<found>[\d.]+)/i,
       ),
@@ -117,6 +118,7 @@ export const toolClasses: readonly ErrorClass[] = [
     severity: 'error',
     title: 'An OpenCL call failed',
     patterns: [
+      phrase(/\bProgram build failure\b/),
       code(
         /\bCL_(?:OUT_OF_RESOURCES|OUT_OF_HOST_MEMORY|MEM_OBJECT_ALLOCATION_FAILURE|INVALID_[A-Z_]+|DEVICE_NOT_AVAILABLE|COMPILER_NOT_AVAILABLE)\b/,
       ),
