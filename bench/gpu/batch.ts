@@ -130,7 +130,36 @@ async function products(rt: Runtime): Promise<void> {
     gpu ? '≤ 15 µs' : '(no bound)',
     gpu ? batch! <= 15 : null,
   );
+  if (kind === 'cuda') await idleKernel(rt);
   free([...a, ...b, ...got]);
+}
+
+const idlePtx = `.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry idle(.param .u64 out) { ret; }
+`;
+
+/** What every wait costs: of the time of a batch, this is neither the batch's nor the products'. */
+async function idleKernel(rt: Runtime): Promise<void> {
+  const idle = rt.rawKernel({
+    sources: { ptx: idlePtx },
+    entry: 'idle',
+    outputs: () => [{ dtype: 'f32', shape: [1] }],
+    grid: () => [1],
+    block: [1],
+  });
+  const [awaited, issued] = await sides(
+    quick ? 20 : 200,
+    async () => {
+      const made = idle([]);
+      await rt.flush();
+      free(made);
+    },
+    () => free(idle([])),
+  );
+  await rt.flush();
+  row('  a kernel that does nothing, awaited', `${us(awaited!)} (issued: ${us(issued!)})`, '(no bound)', null);
 }
 
 function compiledProducts(rt: Runtime, a: readonly Tensor[], b: readonly Tensor[]): () => unknown {
@@ -218,9 +247,19 @@ async function elementwise(rt: Runtime): Promise<void> {
 }
 
 async function xors(rt: Runtime): Promise<void> {
-  const data = Array.from({ length: 10 }, (_, i) => values(10_000, i));
-  const keys = Array.from({ length: 10 }, (_, i) => values(10_000, i + 20));
-  const words = (x: Float32Array): Uint32Array => new Uint32Array(x.buffer);
+  const floats = (from: number): Float32Array[] => Array.from({ length: 10 }, (_, i) => values(10_000, i + from));
+  await xorsOf(rt, 'f32', floats(0), floats(20));
+  const bytes = (list: readonly Float32Array[]): Uint8Array[] => list.map((x) => new Uint8Array(x.buffer, 0, 10_000));
+  await xorsOf(rt, 'bytes', bytes(floats(0)), bytes(floats(20)));
+}
+
+async function xorsOf<T extends Float32Array | Uint8Array>(
+  rt: Runtime,
+  kind: string,
+  data: readonly T[],
+  keys: readonly T[],
+): Promise<void> {
+  const words = (x: T): Uint32Array => new Uint32Array(x.buffer, x.byteOffset, x.byteLength / 4);
   const [batch, inTurn] = await sides(
     1,
     () => batchXor(data, keys, { runtime: rt }),
@@ -234,7 +273,7 @@ async function xors(rt: Runtime): Promise<void> {
     },
   );
   row(
-    '10 × 10,000 XOR (arrays)',
+    `10 × 10,000 XOR (arrays of ${kind})`,
     `batch ${us(batch!)}, in turn ${us(inTurn!)}: ${(inTurn! / batch!).toFixed(2)} ×`,
     gpu ? '≥ 3 ×' : 'not slower',
     inTurn! / batch! >= (gpu ? 3 : 0.95),
