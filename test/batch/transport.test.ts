@@ -245,11 +245,15 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     const slow = await transport.worker(handlerOf({ ops: named('cpu', 10) }), cpu);
     const small = await transport.worker(handlerOf({ ops: named('small', 10) }), cuda(8 * 1024));
     const large = await transport.worker(handlerOf({ ops: named('large', 10) }), cuda(80 * 1024));
+    const there = async () => (await transport.workers()).map((w) => `${w.backend} ${w.freeMb}`).sort();
+    expect(await there()).toEqual(['cpu null', 'cuda 8192', 'cuda 81920']);
     const job = await transport.submit({ op: 'where', needs: 'gpu:cuda:>=16g' }, params(5));
     expect(new Set(await values(job))).toEqual(new Set(['large']));
+    expect((await job.status()).needs).toBe('gpu:cuda:>=16g');
     const plain = await transport.submit({ op: 'where', needs: 'cpu' }, params(5));
     expect(new Set(await values(plain))).toEqual(new Set(['cpu']));
     await Promise.all([small.close()]);
+    expect(await there()).toEqual(['cpu null', 'cuda 81920']);
     ran.length = 0;
     const over = { op: 'where', needs: 'gpu:cuda:>=16g', overflow: { to: 'cpu', slowdown: 20 } } as const;
     const few = await transport.submit(over, params(10));

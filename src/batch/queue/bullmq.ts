@@ -31,6 +31,7 @@ import { type Keys, keysOf, queueOf, Steps } from './keys.ts';
 import { News } from './news.ts';
 import { checkRedisUrl } from './redis-url.ts';
 import { RedisWorker } from './redis-worker.ts';
+import { workersThere } from './roll-call.ts';
 
 export interface RedisOptions {
   /** Begins every key. Default 'gpuforge'. */
@@ -226,6 +227,10 @@ class RedisTransport implements Transport {
     const ids = await redis.smembers(keys.jobs);
     const all = await Promise.all(ids.map((id) => statusOf(this.#queue, id)));
     return all.filter((s) => s !== null).sort((a, b) => a.createdAt - b.createdAt);
+  }
+
+  workers(): Promise<readonly WorkerCaps[]> {
+    return workersThere(this.#queue);
   }
 
   async close(): Promise<void> {
