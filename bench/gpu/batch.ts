@@ -8,6 +8,7 @@
 import { batchElementwise, batchMatmul, batchXor } from '../../src/batch/index.ts';
 import { DeviceManager, GPUCompute } from '../../src/compute/index.ts';
 import { createRuntime, type DeviceKind, type Runtime, type Tensor } from '../../src/index.ts';
+import { BareDriver } from './bare-driver.ts';
 import { DeviceTimes, overlap, total } from './device-times.ts';
 
 const args = process.argv.slice(2);
@@ -130,8 +131,9 @@ async function products(rt: Runtime): Promise<void> {
     gpu ? '≤ 15 µs' : '(no bound)',
     gpu ? batch! <= 15 : null,
   );
-  if (kind === 'cuda') await idleKernel(rt);
-  free([...a, ...b, ...got]);
+  free(got);
+  if (kind === 'cuda') await bareCalls(a, b);
+  free([...a, ...b]);
 }
 
 const idlePtx = `.version 7.8
@@ -140,26 +142,29 @@ const idlePtx = `.version 7.8
 .visible .entry idle(.param .u64 out) { ret; }
 `;
 
-/** What every wait costs: of the time of a batch, this is neither the batch's nor the products'. */
-async function idleKernel(rt: Runtime): Promise<void> {
-  const idle = rt.rawKernel({
+/** A kernel that does nothing, and the products: by the driver's own two calls. What a batch takes beyond is the library's. */
+async function bareCalls(a: readonly Tensor[], b: readonly Tensor[]): Promise<void> {
+  const bare = await BareDriver.open();
+  const own = await createRuntime({ devices: ['cuda'], cuda: { ffi: bare.ffi } });
+  const idle = own.rawKernel({
     sources: { ptx: idlePtx },
     entry: 'idle',
     outputs: () => [{ dtype: 'f32', shape: [1] }],
     grid: () => [1],
     block: [1],
   });
-  const [awaited, issued] = await sides(
-    quick ? 20 : 200,
-    async () => {
-      const made = idle([]);
-      await rt.flush();
-      free(made);
-    },
-    () => free(idle([])),
-  );
-  await rt.flush();
-  row('  a kernel that does nothing, awaited', `${us(awaited!)} (issued: ${us(issued!)})`, '(no bound)', null);
+  const made = idle([]);
+  const nothing = bare.lastLaunch();
+  const copies = async (list: readonly Tensor[]): Promise<Tensor[]> =>
+    Promise.all(list.map(async (t) => own.tensor((await t.data()) as Float32Array, t.shape) as Tensor));
+  const [x, y] = [await copies(a), await copies(b)];
+  const got = await batchMatmul(x, y, { runtime: own });
+  const same = bare.lastLaunch();
+  const [empty, products] = await sides(quick ? 20 : 200, nothing, same);
+  row('  by the driver alone: a kernel that does nothing', us(empty!), '(no bound)', null);
+  row('  by the driver alone: the same products', us(products!), '(no bound)', null);
+  free([...made, ...got, ...x, ...y]);
+  await own.close();
 }
 
 function compiledProducts(rt: Runtime, a: readonly Tensor[], b: readonly Tensor[]): () => unknown {

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  type ChunkDescriptor,
+  type ChunkHandler,
   type ChunkInput,
   chunkIdOf,
   createBatch,
@@ -230,6 +232,19 @@ describe.each(kinds)('the %s transport', (kind, open) => {
     await expect(transport.submit({ op: '() => 1' }, [])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     const large = [{ params: 'x'.repeat(70_000) }];
     await expect(transport.submit({ op: 'double' }, large)).rejects.toThrow(/65536/);
+    await worker.close();
+  });
+
+  test('a chunk has the id that its description has', async () => {
+    const ids: [string, ChunkDescriptor][] = [];
+    const handler: ChunkHandler = async (chunk, { chunkId }) => {
+      ids.push([chunkId, chunk]);
+      return { value: null, outputs: [] };
+    };
+    const worker = await transport.worker(handler, cpu);
+    await (await transport.submit({ op: 'named' }, params(3))).finished();
+    expect(ids).toHaveLength(3);
+    for (const [id, chunk] of ids) expect(id).toBe(await chunkIdOf(chunk));
     await worker.close();
   });
 

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { checkMethods } from '../../base/signatures.ts';
-import { checkConcurrency, checkJob, chunkText, describe } from '../chunk-id.ts';
+import { checkConcurrency, checkJob, chunkText, describe, idOfHash } from '../chunk-id.ts';
 import { endsWithin } from '../ends-within.ts';
 import { badArgument, badOption } from '../failures.ts';
 import { batchKinds, transportSignatures } from '../signatures.ts';
@@ -60,7 +60,8 @@ export interface Queue {
 }
 
 /** As `chunkIdOf`, at once: ten thousand promises of hashes take longer than the hashes. */
-const chunkId = (chunk: ChunkDescriptor): string => createHash('sha256').update(chunkText(chunk)).digest('hex');
+const chunkId = (chunk: ChunkDescriptor): string =>
+  idOfHash(createHash('sha256').update(chunkText(chunk)).digest('hex'));
 
 /** Chunks that are added with one call: Redis does nothing else meanwhile. */
 const bulk = 200;
