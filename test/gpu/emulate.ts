@@ -332,11 +332,6 @@ function decode(
       t.done = true;
       return stop;
     },
-    'bar.warp.sync': () => (t) => {
-      t.waiting = `warp ${t.number >>> 5} at ${t.pc}`;
-      t.awaited = 32;
-      return stop;
-    },
     'bar.sync': ([id, count = String(launch.block[0])]) => {
       const awaited = Number(count);
       return (t) => {

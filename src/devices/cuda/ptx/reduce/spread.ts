@@ -9,7 +9,6 @@ import type { Block, RegKind } from '../code.ts';
 import { fold, shuffle, stateKinds } from '../combine.ts';
 import { PtxScope } from '../scope.ts';
 import { type Builder, closeSums, moveSuffix, type States, storeOutputs, toIndex } from './builder.ts';
-import { handOut, handsOut } from './handout.ts';
 
 /** Whether a reduction ends this way. */
 export const isSpread = ({ near, plan }: Pick<Builder, 'near' | 'plan'>): boolean =>
@@ -27,11 +26,6 @@ export function finishSpread(
   const { entry, tid, near, plan } = b;
   const { body } = entry;
   const each = near.origin.accumulators.length;
-  if (handsOut(b)) {
-    const { states: sums, number, sharing } = handOut(b, scope, states);
-    finishCells(b, scope, [sums], { axes, row, number, sharing, open });
-    return;
-  }
   let cells: States[] = Array.from({ length: near.count }, (_, u) => states.slice(u * each, (u + 1) * each));
   /** Which neighbour the first of `cells` is. */
   let number: string | null = null;
@@ -50,39 +44,22 @@ export function finishSpread(
     const first = body.def('r', 'selp.b32', half, 0, upper);
     number = number === null ? first : body.def('r', 'add.s32', number, first);
   }
-  /** Threads that share a neighbour. */
-  const sharing = 2 * distance;
+  /** Threads that share a neighbour differ in these bits of their numbers. */
+  const shared = 2 * distance - 1;
   for (; distance >= 1; distance /= 2) for (const cell of cells) exchange(b, scope, cell, cell, distance);
-  finishCells(b, scope, cells, { axes, row, number, sharing, open });
-}
-
-interface Finish {
-  readonly axes: ReadonlyMap<number, string>;
-  readonly row: string;
-  /** Which neighbour the first cell is; null for the first. */
-  readonly number: string | null;
-  /** So many threads have the same. */
-  readonly sharing: number;
-  readonly open: boolean;
-}
-
-/** Results of the cells that a thread has, each stored once. */
-function finishCells(b: Builder, scope: PtxScope, cells: readonly States[], f: Finish): void {
-  const { entry, tid, near, plan } = b;
-  const { body } = entry;
   const finish = entry.label('finish');
-  if (f.sharing > 1) {
-    const repeats = body.def('p', 'setp.ne.u32', body.def('r', 'and.b32', tid, f.sharing - 1), 0);
+  if (shared > 0) {
+    const repeats = body.def('p', 'setp.ne.u32', body.def('r', 'and.b32', tid, shared), 0);
     body.emit(`@${repeats} bra ${finish}`);
   }
   if (b.rows % (plan.threads / plan.group) !== 0) {
-    const outside = body.def('p', `setp.ge.${b.s}`, f.row, b.rows);
+    const outside = body.def('p', `setp.ge.${b.s}`, row, b.rows);
     body.emit(`@${outside} bra ${finish}`);
   }
   cells.forEach((cell, i) => {
-    const at = placeOf(b, f.axes, f.number, i);
+    const at = placeOf(b, axes, number, i);
     const own = { ...b, kernel: near.origin, near: alone(near.origin) };
-    if (f.open) closeSums(own, scope, cell);
+    if (open) closeSums(own, scope, cell);
     // Expressions of another builder: nothing that is known of ours holds for them.
     const finished = PtxScope.root(entry, scope.bindings).extend({ axes: at });
     storeOutputs(own, finished, [cell], flatOf(b, near.origin.space, at), 1);
