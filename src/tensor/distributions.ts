@@ -37,7 +37,8 @@ export function threefry(key0: Node, key1: Node, [low, high]: readonly [Node, No
       y = alu('xor', y, x);
     }
     x = alu('add', x, keys[(block + 1) % 3]!);
-    y = alu('add', alu('add', y, keys[(block + 2) % 3]!), constant('u32', block + 1, true));
+    // Of the key and the number first: that sum is the same for all elements.
+    y = alu('add', y, alu('add', keys[(block + 2) % 3]!, constant('u32', block + 1, true)));
   }
   return [x, y];
 }
