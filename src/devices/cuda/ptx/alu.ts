@@ -5,10 +5,11 @@
 // the transcendental functions use the approximate instructions.
 
 import type { DType } from '../../../base/dtype.ts';
-import type { ScalarType } from '../../../kernel/expr.ts';
+import type { Alu, ScalarType } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
+import { atLeast, isLongSum } from './bounded.ts';
 import type { Block } from './code.ts';
-import { rootOf } from './roots.ts';
+import { rootOf, smallestPlainRoot } from './roots.ts';
 import type { Target } from './target.ts';
 import { bitsSuffix, f32Literal, type IndexBits, isFloatType, isNarrowFloat, kindOf, suffixOf } from './types.ts';
 
@@ -16,6 +17,8 @@ export interface AluContext {
   readonly block: Block;
   readonly target: Target;
   readonly bits: IndexBits;
+  /** The operation as an expression, where there is one: what is known of its operands. */
+  readonly of?: Alu;
 }
 
 type Emit = (c: AluContext, type: ScalarType, a: string, b: string, d: string) => string;
@@ -51,7 +54,8 @@ const bitwise =
  */
 const sumOfWords: Emit = (c, type, a, b, d) => {
   const { one } = c.block.entry;
-  if (type === 'u32' && one && !isLiteral(a) && !isLiteral(b)) return c.block.def('r', 'mad.lo.u32', a, one, b);
+  const mixes = type === 'u32' && one && !isLiteral(a) && !isLiteral(b);
+  if (mixes && !(c.of && isLongSum(c.of))) return c.block.def('r', 'mad.lo.u32', a, one, b);
   return wrap(simple('add'))(c, type, a, b, d);
 };
 
@@ -76,6 +80,14 @@ function division(want: 'quotient' | 'remainder'): Emit {
       return block.def(kind, `selp.${bit}`, 0, r, zero);
     }
     const signed = signedSuffix(c, type);
+    if (/^[1-9]\d*$/.test(b)) {
+      // Floor: the complement of a negative number is not negative, and its quotient is the complement of what is wanted.
+      const sign = block.def(kind, `shr.${signed}`, a, kind === 'd' ? 63 : 31);
+      const quotient = block.def(kind, `div.${unsigned}`, block.def(kind, `xor.${bit}`, a, sign), b);
+      const floored = block.def(kind, `xor.${bit}`, quotient, sign);
+      if (want === 'quotient') return floored;
+      return block.def(kind, `sub.${signed}`, a, block.def(kind, `mul.lo.${signed}`, floored, b));
+    }
     // Dividing by 0 and the smallest value by -1 are undefined in hardware: both are taken out before the division.
     const zero = block.def('p', `setp.eq.${signed}`, b, 0);
     const minusOne = block.def('p', `setp.eq.${signed}`, b, -1);
@@ -208,7 +220,8 @@ const divide: Emit = (c, type, a, b) => {
 
 const squareRoot: Emit = (c, type, a) => {
   if (type === 'f64') return c.block.def('g', 'sqrt.rn.f64', a);
-  return roundNarrow(c, type, c.target.fastMath ? c.block.def('f', 'sqrt.approx.f32', a) : rootOf(c.block, a));
+  const isPlain = c.of !== undefined && atLeast(c.of.src[0]!) >= smallestPlainRoot;
+  return roundNarrow(c, type, c.target.fastMath ? c.block.def('f', 'sqrt.approx.f32', a) : rootOf(c.block, a, isPlain));
 };
 
 const toWhole =

@@ -3,7 +3,7 @@
 // A `Block` is a run of instructions under construction. Blocks nest: code that does not change inside a loop is put into
 // the block around it while the loop's own block is still open, and lands before the loop when that is appended.
 
-import { divideByLiteral } from './division.ts';
+import { dividedByNumber } from './divide.ts';
 import type { Target } from './target.ts';
 
 /** Register files: predicate, 16, 32 and 64 bits, single and double floats. */
@@ -109,9 +109,9 @@ export class Block {
     this.lines.push(`  // ${text}`);
   }
 
-  /** A new register set by one instruction; a division by a number that is known takes others. */
+  /** A new register set by one instruction; by a few where a known number divides. */
   def(kind: RegKind, op: string, ...operands: readonly (string | number)[]): string {
-    const quotient = op.startsWith('div') || op.startsWith('rem') ? divideByLiteral(this, op, operands) : null;
+    const quotient = op.startsWith('div') || op.startsWith('rem') ? dividedByNumber(this, op, operands) : null;
     if (quotient !== null) return quotient;
     const r = this.entry.reg(kind);
     this.lines.push(`  ${op} ${r}, ${operands.join(', ')};`);

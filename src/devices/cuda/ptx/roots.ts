@@ -10,13 +10,21 @@ import type { Block } from './code.ts';
 import type { PtxScope } from './scope.ts';
 import { reachable, type Values } from './values.ts';
 
-/** Where the plain step begins to be right, and the number of floats from there to infinity, as words. */
+/** Where the plain step begins to be right. */
+export const smallestPlainRoot = 2 ** -100;
+
+/** The same, and the number of floats from there to infinity, as words. */
 const [leastBits, plainFloats] = [0x0d800000, 0x72000000];
 
 /** Roots of a thread for which one question is worth its branch. */
 const manyRoots = 8;
 
-export function rootOf(block: Block, x: string): string {
+/** The root of a number; `isPlain` if it is known not to be below `smallestPlainRoot`. */
+export function rootOf(block: Block, x: string, isPlain = false): string {
+  if (isPlain) {
+    const infinite = block.def('p', 'setp.eq.f32', x, '0f7F800000');
+    return block.def('f', 'selp.f32', x, plainRoot(block, x), infinite);
+  }
   const tiny = block.def('p', 'setp.lt.f32', x, '0f0D800000');
   const scaled = block.def('f', 'mov.f32', x);
   block.emit(`@${tiny} mul.rn.f32 ${scaled}, ${x}, 0f5F800000`);

@@ -182,7 +182,8 @@ export class PtxScope {
         if (agreed) return agreed;
         const src = e.src.map((s) => this.values(s));
         const type = e.src[e.src.length - 1]!.type;
-        return this.#lanes(src, (args) => emitAlu(this.context, e.op, type, args));
+        const context = { ...this.context, of: e };
+        return this.#lanes(src, (args) => emitAlu(context, e.op, type, args));
       }
       case 'cast': {
         const from = e.src[0].type;
