@@ -40,6 +40,12 @@ function root(a: number, n: number, sign: number): readonly [number, number] {
   return [Math.cos((Math.PI / 2) * turns), sign * Math.sin((Math.PI / 2) * turns)];
 }
 
+/** Tables of the transforms made last, by what is in them: computing one takes longer than using it. */
+const tables = new Map<string, Float32Array | Float64Array>();
+const mostTables = 32;
+/** Elements; longer ones are not kept. */
+const longestTable = 2 ** 16;
+
 /** The largest divisor of n up to `largest`; 1 if there is none. */
 function divisor(n: number): number {
   for (let d = Math.min(largest, n); d > 1; d--) if (n % d === 0) return d;
@@ -82,7 +88,7 @@ class Transform {
     const first = both(this.#matrix(inner, a, sign), (t) => reshape(t, [count, b, a]));
     const turned = product(
       first,
-      this.#table([b, a], count, (k, p) => root(k * p, n, sign)),
+      this.#table(`split ${sign}`, [b, a], count, (k, p) => root(k * p, n, sign)),
     );
     const outer = both(turned, (t) => reshape(permute(t, [0, 2, 1]), [count * a, b]));
     return both(this.rows(outer, sign), (t) => reshape(permute(reshape(t, [count, a, b]), [0, 2, 1]), [count, n]));
@@ -92,7 +98,7 @@ class Transform {
   #matrix([real, imag]: Pair, n: number, sign: number): Whole {
     const [count] = real.shape.values as readonly [number, number];
     const height = imag ? 2 * n : n;
-    const matrix = this.#numbers([height, 2 * n], (j, k) => {
+    const matrix = this.#numbers(`matrix ${sign}`, [height, 2 * n], (j, k) => {
       const [cos, sin] = root((j % n) * (k % n), n, sign);
       return j < n ? (k < n ? cos : sin) : k < n ? -sin : cos;
     });
@@ -105,9 +111,13 @@ class Transform {
     const [count] = x[0].shape.values as readonly [number, number];
     const size = 2 ** Math.ceil(Math.log2(2 * n - 1));
     // k² modulo 2n stays exact where k² itself would not.
-    const chirp = this.#table([1, n], count, (_, k) => root((k * k) % (2 * n), 2 * n, sign), [count, n]);
+    const chirp = this.#table(`chirp ${sign}`, [1, n], count, (_, k) => root((k * k) % (2 * n), 2 * n, sign), [
+      count,
+      n,
+    ]);
     const around = (k: number): number => (k < n ? k : size - k < n ? size - k : -1);
     const wrapped = this.#table(
+      `wrapped ${n} ${sign}`,
       [1, size],
       1,
       (_, k) => {
@@ -137,25 +147,32 @@ class Transform {
     );
   }
 
-  /** A table of roots, the same for every row. */
+  /** A table of roots, the same for every row. `name`: what is in it, together with its size. */
   #table(
+    name: string,
     size: readonly [number, number],
     count: number,
     at: (i: number, j: number) => readonly [number, number],
     shape: Shape = [count, ...size],
   ): Whole {
     const part = (k: 0 | 1): Node => {
-      const table = this.#numbers(size, (i, j) => at(i, j)[k]);
+      const table = this.#numbers(`${name} ${k}`, size, (i, j) => at(i, j)[k]);
       return expand(shape.length === 2 ? table : reshape(table, [1, ...size]), shape);
     };
     return [part(0), part(1)];
   }
 
-  #numbers([rows, columns]: readonly [number, number], at: (i: number, j: number) => number): Node {
-    const wide = this.#dtype === 'f64';
-    const table = new (wide ? Float64Array : Float32Array)(rows * columns);
-    for (let i = 0; i < table.length; i++) table[i] = at(Math.floor(i / columns), i % columns);
-    return this.#host.upload(new Uint8Array(table.buffer), this.#dtype, [rows, columns]);
+  #numbers(name: string, [rows, columns]: readonly [number, number], at: (i: number, j: number) => number): Node {
+    const key = `${name} ${rows} ${columns} ${this.#dtype}`;
+    let table = tables.get(key);
+    if (!table) {
+      table = new (this.#dtype === 'f64' ? Float64Array : Float32Array)(rows * columns);
+      for (let i = 0; i < table.length; i++) table[i] = at(Math.floor(i / columns), i % columns);
+      if (tables.size === mostTables) tables.delete(tables.keys().next().value!);
+      if (table.length <= longestTable) tables.set(key, table);
+    }
+    // A copy: what is uploaded belongs to the runtime.
+    return this.#host.upload(new Uint8Array(table.slice().buffer), this.#dtype, [rows, columns]);
   }
 }
 

@@ -254,7 +254,11 @@ function decode(
     };
   };
   /** Instructions that do more than set a register from registers. */
+  // Launches run one after the other here.
+  const nothing = (): Act => () => undefined;
   const others: Readonly<Record<string, (args: readonly string[]) => Act>> = {
+    'griddepcontrol.wait': nothing,
+    'griddepcontrol.launch_dependents': nothing,
     'ld.param.u64': ([to, from]) => {
       const [at, n] = [address(from!), register(to!)];
       return (t) => {

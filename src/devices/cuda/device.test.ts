@@ -44,6 +44,73 @@ describe('the CUDA device over a recording driver', () => {
     expect(Buffer.from(part).equals(copy.subarray(Math.floor(n / 2)))).toBe(true);
   });
 
+  describe('a launch that may begin before the one before it has ended', () => {
+    const launched = async (change?: (ffi: MockCuda) => void) => {
+      const { ffi, device } = await open(change);
+      const p = device.prepare(addScalar(1000));
+      const buffers = [device.allocate(4000), device.allocate(4000)];
+      device.launch(p, buffers, [2.5]);
+      device.launch(p, buffers, [2.5]);
+      const source = (p as unknown as { readonly source: string }).source;
+      return { ffi, device, p, buffers, source };
+    };
+
+    it('is asked for where the kernel waits before it touches memory', async () => {
+      const { ffi, source } = await launched();
+      const lines = source.split('\n').map((l) => l.trim());
+      const wait = lines.indexOf('griddepcontrol.wait;');
+      expect(wait).toBeGreaterThan(0);
+      expect(lines.slice(0, wait).filter((l) => /^(@\S+ )?(ld|st|red|atom|cp)\./.test(l))).toEqual([]);
+      expect(lines[wait + 1]).toBe('griddepcontrol.launch_dependents;');
+      expect(ffi.early).toHaveLength(2);
+    });
+
+    it('is not one of kernels of a user, of older GPUs, or where the driver has no such launch', async () => {
+      const old = await launched((ffi) => {
+        ffi.capability = [8, 0];
+      });
+      expect(old.source).not.toContain('griddepcontrol');
+      expect(old.ffi.early).toEqual([]);
+      const without = await launched((ffi) => ffi.missing.add('cuLaunchKernelEx'));
+      expect(without.ffi.early).toEqual([]);
+      expect(without.ffi.names().filter((n) => n === 'cuLaunchKernel')).toHaveLength(2);
+      const { ffi, device } = await open();
+      const raw = device.prepare({
+        kind: 'routine',
+        op: 'raw',
+        name: 'own',
+        language: 'ptx',
+        // A user may write the line too: what comes before it is not ours to know.
+        source:
+          '.version 7.8\n.target sm_90\n.address_size 64\n.visible .entry own(.param .u64 p0)\n{\n  griddepcontrol.wait;\n  ret;\n}\n',
+        entry: 'own',
+        inputs: [],
+        outputs: [{ type: 'f32', elements: 4 }],
+        scalars: [],
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        estimate: { flops: 0, bytesRead: 0, bytesWritten: 16 },
+      });
+      device.launch(raw, [device.allocate(16)], []);
+      expect(ffi.early).toEqual([]);
+    });
+
+    it('is not one that is captured or that notes its own time', async () => {
+      const { ffi, device, p, buffers } = await launched();
+      ffi.early.length = 0;
+      const recorded = device.record!([{ program: p, buffers: [0, 1], scalars: [0] }]);
+      recorded.exchange!(buffers, [1], 0, pattern(4000), 1);
+      expect(ffi.names().filter((n) => n === 'cuStreamBeginCapture_v2')).toHaveLength(1);
+      device.spans('detailed' as never);
+      device.launch(p, buffers, [2.5], 7);
+      expect(ffi.early).toEqual([]);
+      device.spans(false);
+      device.launch(p, buffers, [2.5]);
+      expect(ffi.early).toHaveLength(1);
+      recorded.dispose();
+    });
+  });
+
   it('launches with one call, arguments packed as pointers and scalars of eight bytes', async () => {
     const { ffi, device } = await open();
     const p = device.prepare(addScalar(1000));

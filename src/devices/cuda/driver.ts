@@ -96,6 +96,9 @@ export const status = {
   unknown: 999,
 } as const;
 
+/** Other threads may do what they like meanwhile. */
+const relaxedCapture = 2;
+
 /** After these the context is dead, and with it CUDA in the whole process: no reset brings it back. */
 const fatal = new Set([4, 46, 214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 999]);
 
@@ -118,9 +121,12 @@ export class Driver {
   readonly call: Readonly<Record<DriverFunction, ForeignFunction>>;
   /** Null if the library lacks one of them. */
   readonly virtual: Readonly<Record<VirtualFunction, ForeignFunction>> | null;
+  /** A launch with attributes; null if the library lacks it: from CUDA 11.8 on. */
+  readonly launchWith: ForeignFunction | null;
   readonly out = new Uint32Array(new ArrayBuffer(64));
   readonly outAddress: number;
   #current = 0;
+  #capturing = false;
   /** Told about every fatal error: it concerns all devices of the process. */
   readonly onFatal = new Set<(error: DeviceLost) => void>();
 
@@ -133,7 +139,26 @@ export class Driver {
     this.call = call;
     const virtual = bindAll(library, virtualTable);
     this.virtual = typeof virtual === 'string' ? null : virtual;
+    this.launchWith = library.bind('cuLaunchKernelEx', 'i32', [u, u, u, u]) ?? null;
     this.outAddress = ffi.address(this.out);
+  }
+
+  /** Whether what is enqueued now becomes part of a graph. */
+  get capturing(): boolean {
+    return this.#capturing;
+  }
+
+  /** The graph of what `run` enqueues on a stream. */
+  capture(stream: number, run: () => void): number {
+    this.check(this.call.cuStreamBeginCapture_v2(stream, relaxedCapture), 'cuStreamBeginCapture');
+    this.#capturing = true;
+    try {
+      run();
+    } finally {
+      this.#capturing = false;
+      this.check(this.call.cuStreamEndCapture(stream, this.outAddress), 'cuStreamEndCapture');
+    }
+    return this.u64();
   }
 
   /** The 64-bit number at position i of `out`, in words of 8 bytes. */
