@@ -18,8 +18,6 @@ const hostBase = 0x100000000;
 export class MockCuda implements Ffi {
   readonly name = 'mock';
   readonly calls: MockCall[] = [];
-  /** Functions that were launched so that they may begin before the launch before them has ended. */
-  readonly early: number[] = [];
   readonly handlers = new Map<string, (...args: number[]) => number>();
   readonly missing = new Set<string>();
   /** What can be opened, by a part of the name; add `libcublasLt` or `libnvidia-ml` to have those. */
@@ -125,23 +123,10 @@ export class MockCuda implements Ffi {
 
   #bind(symbol: string): ForeignFunction {
     const call = (...args: number[]): number => {
-      // With its configuration read it is a launch like any other.
-      if (symbol === 'cuLaunchKernelEx') return this.#launchWith(...(args as [number, number, number, number]));
       this.calls.push({ name: symbol, args });
       return this.handlers.get(symbol)?.(...args) ?? 0;
     };
     return Object.assign(call, { threaded: async (...args: number[]) => call(...args) });
-  }
-
-  /** A launch whose grid, stream and attributes are in memory: recorded as `cuLaunchKernel`, and in `early` if it may begin early. */
-  #launchWith(config: number, fn: number, params: number, extra: number): number {
-    const view = new DataView(this.view(config, 56));
-    const sizes = Array.from({ length: 7 }, (_, i) => view.getUint32(4 * i, true));
-    const attribute = new Uint32Array(this.view(Number(view.getBigUint64(40, true)), 72));
-    if (view.getUint32(48, true) === 1 && attribute[0] === 6 && attribute[2] === 1) this.early.push(fn);
-    const args = [fn, ...sizes, Number(view.getBigUint64(32, true)), params, extra];
-    this.calls.push({ name: 'cuLaunchKernel', args });
-    return this.handlers.get('cuLaunchKernel')?.(...args) ?? 0;
   }
 
   #take(buffer: ArrayBufferLike): number {

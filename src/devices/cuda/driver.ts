@@ -121,12 +121,9 @@ export class Driver {
   readonly call: Readonly<Record<DriverFunction, ForeignFunction>>;
   /** Null if the library lacks one of them. */
   readonly virtual: Readonly<Record<VirtualFunction, ForeignFunction>> | null;
-  /** A launch with attributes; null if the library lacks it: from CUDA 11.8 on. */
-  readonly launchWith: ForeignFunction | null;
   readonly out = new Uint32Array(new ArrayBuffer(64));
   readonly outAddress: number;
   #current = 0;
-  #capturing = false;
   /** Told about every fatal error: it concerns all devices of the process. */
   readonly onFatal = new Set<(error: DeviceLost) => void>();
 
@@ -139,23 +136,15 @@ export class Driver {
     this.call = call;
     const virtual = bindAll(library, virtualTable);
     this.virtual = typeof virtual === 'string' ? null : virtual;
-    this.launchWith = library.bind('cuLaunchKernelEx', 'i32', [u, u, u, u]) ?? null;
     this.outAddress = ffi.address(this.out);
-  }
-
-  /** Whether what is enqueued now becomes part of a graph. */
-  get capturing(): boolean {
-    return this.#capturing;
   }
 
   /** The graph of what `run` enqueues on a stream. */
   capture(stream: number, run: () => void): number {
     this.check(this.call.cuStreamBeginCapture_v2(stream, relaxedCapture), 'cuStreamBeginCapture');
-    this.#capturing = true;
     try {
       run();
     } finally {
-      this.#capturing = false;
       this.check(this.call.cuStreamEndCapture(stream, this.outAddress), 'cuStreamEndCapture');
     }
     return this.u64();

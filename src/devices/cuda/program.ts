@@ -6,7 +6,7 @@ import type { Compiler } from './compile.ts';
 import type { Driver } from './driver.ts';
 import { stamped } from './ptx/stamps.ts';
 import type { ModuleRecipe } from './recipe.ts';
-import { KernelStep, type StepHome, type StreamStep, waitsForEarlier } from './step.ts';
+import { KernelStep, type StepHome, type StreamStep } from './step.ts';
 
 /** The steps of a program. Making them loads a module, so they are made when they are first wanted: see `once`. */
 export interface ProgramSteps {
@@ -59,16 +59,15 @@ export interface BuildContext {
 
 export function buildProgram(recipe: ModuleRecipe, needs: readonly number[], context: BuildContext): CudaProgram {
   const { driver, compiler, keep } = context;
-  // A kernel that notes when it ran begins when all before it is done: what is measured is itself.
-  const load = (r: ModuleRecipe, early: boolean): readonly KernelStep[] => {
+  const load = (r: ModuleRecipe): readonly KernelStep[] => {
     const module = compiler.load(r.name, r.ptx);
     const home: StepHome = { kept: r.keptBytes > 0 ? keep(r.keptBytes) : 0 };
     compiler.lend(module.handle, home);
-    return r.launches.map((l) => new KernelStep(driver, r.name, module.entry(l.entry, l.shared), l, home, early));
+    return r.launches.map((l) => new KernelStep(driver, r.name, module.entry(l.entry, l.shared), l, home));
   };
   const make = {
-    plain: once(() => load(recipe, !recipe.raw && recipe.ptx.includes(waitsForEarlier))),
-    stamped: recipe.raw ? null : once(() => load(stamped(recipe, context.processors), false)),
+    plain: once(() => load(recipe)),
+    stamped: recipe.raw ? null : once(() => load(stamped(recipe, context.processors))),
   };
   const { assembled } = compiler;
   ((context.measured && make.stamped) || make.plain)();

@@ -3,7 +3,6 @@
 import type { DType } from '../../base/dtype.ts';
 import { castValue, roundTo } from '../../kernel/semantics.ts';
 import type { Driver } from './driver.ts';
-import type { ForeignFunction } from './ffi/port.ts';
 
 /** What fills one 8-byte argument. */
 export type Argument =
@@ -16,9 +15,6 @@ export type Argument =
   /** Where the launch notes when it ran. */
   | { readonly kind: 'slot' }
   | { readonly kind: 'number'; readonly value: number };
-
-/** The line of a kernel before which it touches no memory: all launches before it are done then. See `EntryPoint.render`. */
-export const waitsForEarlier = 'griddepcontrol.wait;';
 
 export interface StepShape {
   readonly grid: readonly [number, number, number];
@@ -64,14 +60,10 @@ export class KernelStep implements StreamStep {
   readonly #borrowed: readonly { readonly word: number; readonly offset: number }[];
   readonly #singles: readonly { readonly word: number; readonly index: number }[];
   readonly #scalars: readonly { readonly at: number; readonly index: number; readonly type: DType }[];
-  /** Null if it has to begin after the launch before it has ended. */
-  readonly #early: EarlyLaunch | null;
   /** The word of the slot; -1 if it has none. */
   #slot = -1;
 
-  /** `early`: its blocks may be placed while those of the launch before end; they wait before they touch memory. */
-  constructor(driver: Driver, name: string, fn: number, shape: StepShape, home: StepHome, early = false) {
-    this.#early = early && driver.launchWith ? new EarlyLaunch(driver, driver.launchWith, shape) : null;
+  constructor(driver: Driver, name: string, fn: number, shape: StepShape, home: StepHome) {
     this.#driver = driver;
     this.#shape = shape;
     this.#home = home;
@@ -134,7 +126,7 @@ export class KernelStep implements StreamStep {
       if (a.kind === 'buffer') return { kind: 'buffer', index: buffers[a.index]! };
       return a.kind === 'scalar' ? { ...a, index: scalars[a.index]! } : a;
     });
-    return new KernelStep(this.#driver, this.name, this.fn, { ...this.#shape, args }, this.#home, this.#early !== null);
+    return new KernelStep(this.#driver, this.name, this.fn, { ...this.#shape, args }, this.#home);
   }
 
   /** The next launch notes its times there: at an address, in two words. */
@@ -178,17 +170,8 @@ export class KernelStep implements StreamStep {
 
   run(stream: number, buffers: readonly Located[], borrowed: number, scalars: readonly number[]): void {
     this.bind(buffers, borrowed, scalars);
-    // In graphs such launches would be another kind of edge.
-    const code =
-      this.#early && !this.#driver.capturing
-        ? this.#early.launch(this.fn, stream, this.extraAddress)
-        : this.#launch(stream);
-    if (code !== 0) throw this.#driver.error(code, `launch of ${this.name}`);
-  }
-
-  #launch(stream: number): number {
     const { grid, block } = this;
-    return this.#driver.call.cuLaunchKernel(
+    const code = this.#driver.call.cuLaunchKernel(
       this.fn,
       grid[0],
       grid[1],
@@ -201,45 +184,13 @@ export class KernelStep implements StreamStep {
       0,
       this.extraAddress,
     );
+    if (code !== 0) throw this.#driver.error(code, `launch of ${this.name}`);
   }
 
   #put(word: number, value: number): void {
     const low = value % 2 ** 32;
     this.#words[word] = low;
     this.#words[word + 1] = (value - low) / 2 ** 32;
-  }
-}
-
-/** CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
-const beginsEarly = 6;
-
-/** A CUlaunchConfig with the one attribute that lets a launch begin early, and the call that takes it. */
-class EarlyLaunch {
-  readonly #call: ForeignFunction;
-  readonly #config = new DataView(new ArrayBuffer(56));
-  readonly #address: number;
-  /** CUlaunchAttribute: which, padding, and 64 bytes of value. The configuration points at it. */
-  readonly #attribute = new Uint32Array(18);
-  #stream = 0;
-
-  constructor({ ffi }: Driver, call: ForeignFunction, { grid, block, shared }: StepShape) {
-    this.#call = call;
-    this.#attribute[0] = beginsEarly;
-    this.#attribute[2] = 1;
-    [...grid, ...block, shared].forEach((v, i) => {
-      this.#config.setUint32(4 * i, v, true);
-    });
-    this.#config.setBigUint64(40, BigInt(ffi.address(this.#attribute)), true);
-    this.#config.setUint32(48, 1, true);
-    this.#address = ffi.address(this.#config);
-  }
-
-  launch(fn: number, stream: number, extra: number): number {
-    if (stream !== this.#stream) {
-      this.#config.setBigUint64(32, BigInt(stream), true);
-      this.#stream = stream;
-    }
-    return this.#call(this.#address, fn, 0, extra);
   }
 }
 

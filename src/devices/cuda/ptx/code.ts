@@ -23,13 +23,6 @@ export interface SharedArray {
   readonly bytes: number;
 }
 
-/**
- * The way from the end of one launch to the work of the next takes some µs. Blocks that are placed before that, where the device can, wait
- * here until all that was launched earlier is done and can be seen; then the next launch may place its own.
- */
-const early = ['  griddepcontrol.wait;', '  griddepcontrol.launch_dependents;'];
-const beginsEarly = ({ sm, ptx, tuning }: Target): boolean => sm >= 90 && ptx >= 78 && tuning?.early !== false;
-
 /** One kernel entry: its parameters, registers, labels and shared memory. */
 export class EntryPoint {
   readonly name: string;
@@ -90,7 +83,6 @@ export class EntryPoint {
       '{',
       ...registers,
       ...this.shared.map((s) => `  ${s.name};`),
-      ...(beginsEarly(this.target) ? early : []),
       ...this.body.lines,
       '}',
     ].join('\n');

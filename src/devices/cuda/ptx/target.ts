@@ -14,8 +14,6 @@ export interface Target {
     readonly unroll?: number;
     readonly threads?: number;
     readonly streaming?: boolean;
-    /** `false`: blocks of a launch are placed only when the launch before it has ended. */
-    readonly early?: boolean;
     /** The name of the plan by which products without tensor cores are done. */
     readonly product?: string;
     /** Threads of a long row, and blocks of a multiprocessor that stay for many rows (0: none do). */
