@@ -131,6 +131,20 @@ function rowPlan(
   return { form: 'row', threads: side, group, vector, folds, unroll, splits: Math.ceil(columns / chunk), chunk };
 }
 
+/** Columns, as vectors, up to which all of them may lie side by side in a block, and the part of threads that may be left over. */
+const mostAcross = 128;
+const mayBeIdle = 1.1;
+
+/**
+ * Threads side by side along so many columns: a warp at most, or exactly as many as there are columns, where a warp would be idle in part (37
+ * columns would take two). Then the rows of a block are read as one stretch of memory.
+ */
+function acrossColumns(columns: number): number {
+  const usual = Math.min(32, powerAbove(columns));
+  const taken = Math.ceil(columns / usual) * usual;
+  return columns <= mostAcross && taken > mayBeIdle * columns ? columns : usual;
+}
+
 function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: number, stateBytes: number): ReducePlan {
   const rows = sizeOf(kernel.space);
   const columns = sizeOf(kernel.reduced);
@@ -140,10 +154,11 @@ function columnPlan(kernel: Kernel, target: Target, bytes: number, operations: n
   // Narrow or few columns: threads along the reduction matter more than wide loads, unless each of them has much to read anyway.
   const much = rows * columns >= target.processors * 4 * threads * vector * manySteps;
   while (!much && vector > 1 && rows / vector < target.processors * 32 && width / vector < 32) vector /= 2;
-  const group = Math.min(32, powerAbove(width / vector));
+  const group = acrossColumns(Math.ceil(width / vector));
   // Larger blocks have fewer parts, which the last one puts together while all others are done.
-  const side = much ? 2 * threads : threads;
-  const deep = side / group;
+  const most = much ? 2 * threads : threads;
+  const deep = powerBelow(most / group);
+  const side = deep * group;
   let unroll = unrollFor(vector, operations, stateBytes);
   while (unroll > 1 && columns < deep * unroll) unroll /= 2;
   const step = deep * unroll;
