@@ -17,8 +17,18 @@ import type { WasmModule } from '../wasm/module.ts';
 import { Emitter } from './emitter.ts';
 import { storedWidth } from './lanes.ts';
 import { argsLayout, type RenderOptions } from './module.ts';
-import { type Counted, emitCase, itemLoops, vectorLoop } from './nest.ts';
-import { bodiesFor, bodiesNeeded, chunksOf, grainOf, outputAxis, survey, tileAxis, tileLength } from './plan.ts';
+import { type Counted, countedLoop, emitCase, itemLoops, vectorLoop } from './nest.ts';
+import {
+  type AxisLoop,
+  bodiesFor,
+  bodiesNeeded,
+  chunksOf,
+  grainOf,
+  outputAxis,
+  survey,
+  tileAxis,
+  tileLength,
+} from './plan.ts';
 import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
 import { emitStores, type Target } from './store.ts';
@@ -54,8 +64,11 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
   const chunks = tiled
     ? { size: Math.max(tileLength, bodies[0]!), count: Math.ceil(v.size / Math.max(tileLength, bodies[0]!)) }
     : chunksOf(v.size, found.cost, bodies[0]!);
-  if (tiled) axes = [...axes.filter((a) => a !== beside), { axis: chunkAxis, size: chunks.count }, beside];
+  // A tile is one item: it goes along the vector axis a chunk at a time, so that the output is written in few long streams.
+  const tile = tiled ? tileOf(beside, chunks.count) : null;
+  if (tile) axes = [...axes.filter((a) => a !== beside), ...tile.axes];
   else if (chunks.count > 1) axes.push({ axis: chunkAxis, size: chunks.count });
+  const itemAxes = tile ? axes.length - 2 : axes.length;
   const depths = new Map(axes.map((a, k) => [a.axis, k + 1]));
   depths.set(v.axis, axes.length + 1);
   const em = new Emitter({
@@ -104,14 +117,50 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
       vectorLoop(position, hi, lanes, body.code, out);
     }
   });
-  func.code.append(itemLoops(em, loops, scopes, inner));
+  const [chunkLoop, besideLoop] = loops.slice(itemAxes);
+  const body = tile
+    ? countedLoop(chunkLoop!, scopes[itemAxes + 1]!, tileRows(em, tile, besideLoop!, scopes[itemAxes + 2]!, inner))
+    : inner;
+  func.code.append(itemLoops(em, loops.slice(0, itemAxes), scopes, body));
   return {
-    items: axes.reduce((n, a) => n * a.size, 1),
-    grain: grainOf(chunks.size, found.cost),
+    items: axes.slice(0, itemAxes).reduce((n, a) => n * a.size, 1),
+    grain: grainOf(tile ? tile.rows * v.size : chunks.size, found.cost),
     parts: 0,
     scratchBytes: 0,
     lanes: bodiesNeeded(bodies, v.size)[0]!,
   };
+}
+
+/** Number of a pseudo axis: the tiles along the axis beside the vector axis. */
+const tilesAxis = -3;
+
+/** Rows of a tile: what is read of each line of memory is then most of it, wherever the line begins. */
+const tileRowCount = 32;
+
+interface Tile {
+  readonly rows: number;
+  readonly beside: AxisLoop;
+  /** The tiles, which are items; the chunks and the rows within one. */
+  readonly axes: readonly AxisLoop[];
+}
+
+function tileOf(beside: AxisLoop, chunks: number): Tile {
+  const rows = Math.min(tileRowCount, beside.size);
+  const tiles = { axis: tilesAxis, size: Math.ceil(beside.size / rows) };
+  return { rows, beside, axes: [tiles, { axis: chunkAxis, size: chunks }, beside] };
+}
+
+/** The rows of the present tile; the last tile ends with the axis. */
+function tileRows(em: Emitter, tile: Tile, loop: Counted, scope: WasmScope, inner: Code): Code {
+  const out = new Code();
+  const end = em.local('i32');
+  const tiles = em.positions.get(tilesAxis)!;
+  out.get(tiles).i32(tile.rows).op('i32.mul').tee(loop.position).i32(tile.rows).op('i32.add').tee(end);
+  out.i32(tile.beside.size).get(end).i32(tile.beside.size).ops('i32.lt_u', 'select').set(end);
+  const top = out.loop();
+  out.append(scope.code).append(inner);
+  out.get(loop.position).i32(1).op('i32.add').tee(loop.position).get(end).op('i32.lt_u').brIf(top);
+  return out.end();
 }
 
 /** Longer code than this is not computed for a second row. */
