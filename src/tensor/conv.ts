@@ -1,7 +1,8 @@
 // Convolutions and their gradients, over any number of spatial axes, with the channels first or last.
 //
-// A convolution is a matrix product with a view of all windows. Where every channel has kernels of its own (depthwise) there is no
-// product to gain from: it is the sum of each window times its kernel, which is fused with what follows. Inside, shapes are those with the
+// A convolution is a matrix product with a view of all windows. Where every channel has kernels of its own (depthwise), or there is one
+// channel and one kernel (a filter), there is no product to gain from: it is the sum of each window times its kernel, which is fused
+// with what follows. Inside, shapes are those with the
 // channels last: inputs [N, …in, C], kernels […kernel, C / groups, O], results [N, …out, O].
 
 import { accumulatorFor, promote } from '../base/dtype.ts';
@@ -30,7 +31,7 @@ interface Conv {
   readonly inputs: number;
   readonly outputs: number;
   readonly window: Windowing;
-  /** Every channel has kernels of its own. */
+  /** Every channel has kernels of its own, or the only one has a single kernel. */
   readonly depthwise: boolean;
 }
 
@@ -57,7 +58,8 @@ function convOf(input: Shape, kernel: Shape, options: ConvOptions, spatial: numb
     });
   }
   const window = windowing(x, k.slice(0, spatial), options, where, range(1, spatial));
-  return { first, batch: x[0]!, groups, inputs, outputs: o / groups, window, depthwise: groups > 1 && inputs === 1 };
+  const depthwise = inputs === 1 && (groups > 1 || o === 1);
+  return { first, batch: x[0]!, groups, inputs, outputs: o / groups, window, depthwise };
 }
 
 // Layouts.
