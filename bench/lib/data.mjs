@@ -21,6 +21,15 @@ export function fractions(n, seed = 0) {
   return out;
 }
 
+/** Positions below a limit. */
+export function indices(n, limit, seed = 0) {
+  const out = new Int32Array(n);
+  for (let i = 0; i < n; i++) out[i] = (Math.imul(i + seed, 2654435761) >>> 0) % limit;
+  return out;
+}
+
+export const sizeOf = (shape) => shape.reduce((a, b) => a * b, 1);
+
 /** A few elements and the mean of them all: enough to tell a right result from a wrong one, small enough to send. */
 export function digest(array) {
   const n = array.length;

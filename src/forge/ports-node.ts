@@ -181,7 +181,7 @@ const nodeFiles: FilePort = {
     return stat?.isSymbolicLink() ? attempt(() => fs.readlinkSync(file)) : undefined;
   },
   resolve(file) {
-    return fs.existsSync(file) ? attempt(() => fs.realpathSync(file)) : undefined;
+    return fs.existsSync(file) ? attempt(() => fs.realpathSync.native(file)) : undefined;
   },
   stat(file) {
     const stat = attempt(() => fs.statSync(file, { throwIfNoEntry: false }));
@@ -278,26 +278,29 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
   };
 }
 
-/** NVML in this process: its start overlaps with whatever the caller does after `prepare`. */
+/** NVML in this process: its devices open while the caller does whatever it does after `prepare`. */
 function directNvml(): NvmlPort {
-  let prepared: { readonly library: string; readonly opening: Promise<() => Nvml> } | undefined;
-  const open = async (library: string): Promise<() => Nvml> => startNvml(await loadFfi(), library);
+  let prepared: { readonly library: string; readonly opening: Promise<Nvml> } | undefined;
+  const open = async (library: string): Promise<Nvml> => startNvml(await loadFfi(), library).opened;
   return {
-    prepare(library) {
-      // NVML must have started when this returns: what the caller reads next then takes no time of its own. What goes wrong
-      // is told by the query. If none comes, the library waits for the next one.
+    async prepare(library) {
+      // What the caller reads next is read while the devices open. What goes wrong is told by the query. If none comes, the
+      // library waits for the next one.
       const ffi = loadNative();
       if (ffi === undefined) return;
-      const opening = startNvml(ffi, library);
-      opening.catch(() => {});
-      prepared = { library, opening };
+      try {
+        const { started, opened } = startNvml(ffi, library);
+        opened.catch(() => {});
+        prepared = { library, opening: opened };
+        await started;
+      } catch {}
     },
     async query(library): Promise<NvmlAnswer> {
       const start = clock();
       const opening = prepared?.library === library ? prepared.opening : open(library);
       prepared = undefined;
       try {
-        const nvml = (await opening)();
+        const nvml = await opening;
         const devices = nvml.devices();
         // Closing takes milliseconds; the answer need not wait for it, and the card may sleep again after it.
         setImmediate(() => nvml.close());

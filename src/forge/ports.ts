@@ -89,10 +89,10 @@ export type NvmlAnswer =
 
 export interface NvmlPort {
   /**
-   * Starts the library without asking it anything, while the caller reads files; `query` with the same path then takes it
-   * over. Returns when the start is under way. Touches no device: none wakes up. Never throws.
+   * Starts the library and lets it open its devices while the caller reads files; `query` with the same path then takes it
+   * over. Done when the library has started. For cards that are awake. Never rejects.
    */
-  prepare?(library: string): void;
+  prepare?(library: string): Promise<void>;
   /** Asks the driver library in a child process that is ended after `timeoutMs`. Never rejects. */
   query(library: string, timeoutMs: number): Promise<NvmlAnswer>;
   /** Each question starts a second Node, which takes longer than nvidia-smi needs for its whole answer. */

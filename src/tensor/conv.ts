@@ -1,8 +1,7 @@
 // Convolutions and their gradients, over any number of spatial axes, with the channels first or last.
 //
-// A convolution is a matrix product with a view of all windows. Where every channel has kernels of its own (depthwise), or there is one
-// channel and one kernel (a filter), there is no product to gain from: it is the sum of each window times its kernel, which is fused
-// with what follows. Inside, shapes are those with the
+// A convolution is a matrix product with a view of all windows. Where every channel has kernels of its own (depthwise) there is no
+// product to gain from: it is the sum of each window times its kernel, which is fused with what follows. Inside, shapes are those with the
 // channels last: inputs [N, …in, C], kernels […kernel, C / groups, O], results [N, …out, O].
 
 import { accumulatorFor, promote } from '../base/dtype.ts';
@@ -31,9 +30,12 @@ interface Conv {
   readonly inputs: number;
   readonly outputs: number;
   readonly window: Windowing;
-  /** Every channel has kernels of its own, or the only one has a single kernel. */
+  /** Every channel has kernels of its own; or there is one channel, with a few kernels. */
   readonly depthwise: boolean;
 }
+
+/** Kernels of a single channel that are summed up one by one: a product of so few columns gains nothing. */
+const fewKernels = 4;
 
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 
@@ -58,7 +60,7 @@ function convOf(input: Shape, kernel: Shape, options: ConvOptions, spatial: numb
     });
   }
   const window = windowing(x, k.slice(0, spatial), options, where, range(1, spatial));
-  const depthwise = inputs === 1 && (groups > 1 || o === 1);
+  const depthwise = inputs === 1 && (groups > 1 || o <= fewKernels);
   return { first, batch: x[0]!, groups, inputs, outputs: o / groups, window, depthwise };
 }
 

@@ -23,8 +23,9 @@ const quarters = [
 /** exp(±2πi · a / n), with the angle reduced in whole numbers first. */
 export function root(a: number, n: number, sign: number): readonly [number, number] {
   const turns = (4 * (a % n)) / n;
-  const [cos, sin] = quarters[turns] ?? [Math.cos((Math.PI / 2) * turns), Math.sin((Math.PI / 2) * turns)];
-  return [cos, sign * sin];
+  // A list asked for a fraction makes text of it first, which takes longer than all else here.
+  if (Number.isInteger(turns)) return [quarters[turns]![0], sign * quarters[turns]![1]];
+  return [Math.cos((Math.PI / 2) * turns), sign * Math.sin((Math.PI / 2) * turns)];
 }
 
 /** A matrix of numbers on the device. Its name tells it from all others of its size and dtype. */
