@@ -123,16 +123,26 @@ describe('index expressions', () => {
       [100, 65, 1],
       [64, 96, 3],
       [37, 129, 2],
+      [3, 70, 1],
+      [4, 70, 1],
+      [5, 70, 2],
     ] as const) {
-      for (const type of ['f32', 'u8', 'f64', 'f16', 'bool'] as const) {
+      for (const type of ['f32', 'u8', 'f64', 'i64', 'f16', 'bool'] as const) {
         const b = new Exprs();
         const [o, r, c] = [b.axis(0, outer), b.axis(1, rows), b.axis(2, columns)];
-        const across = b.load(type, 0, indexOf(b, [outer, columns, rows], [o, c, r]));
+        const shape = [outer, columns, rows];
+        const back = b.alu('sub', n$(b, columns - 1), c);
+        const across = b.load(type, 0, indexOf(b, shape, [o, c, r]));
+        const flipped = b.load(type, 0, indexOf(b, shape, [o, back, r]));
+        const plain = b.load(type, 0, indexOf(b, [outer, rows, columns], [o, r, c]));
+        // The upper triangle as it lies, the lower one mirrored.
+        const mixed = b.alu('where', b.alu('lt', r, c), plain, across);
         const inputs = [data(type, samples(type, outer * rows * columns, 7))];
-        const spec = { space: [outer, rows, columns], outputs: [across], inputs };
+        const spec = { space: [outer, rows, columns], outputs: [across, flipped, mixed], inputs };
         expectSame(spec, `${outer} ${rows} ${columns} ${type}`);
         const cut = new Run(spec);
-        expect(cut.run(Math.ceil(cut.wasm.items / 2)).values()).toEqual(reference(spec)[0]);
+        cut.run(Math.ceil(cut.wasm.items / 2));
+        expect([0, 1, 2].map((k) => cut.values(k))).toEqual(reference(spec));
       }
     }
   });

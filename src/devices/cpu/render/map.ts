@@ -31,6 +31,7 @@ import {
 } from './plan.ts';
 import { WasmScope } from './scope.ts';
 import { casesOf, loopsOf } from './segments.ts';
+import { inSquares, type Squared } from './squares.ts';
 import { emitStores, type Target } from './store.ts';
 
 export interface Rendered {
@@ -50,22 +51,22 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
   const stencil = stencilOf(given, exprs);
   const near = (blocks && stencil ? lessWork(stencil, blocks) : (blocks ?? stencil)) ?? alone(given);
   const v = outputAxis(near === blocks ? near.kernel : given);
-  const { kernel } = near;
+  const squared = near.count === 1 && v.size > 2 * tileLength ? squaresAlong(given, v.axis, exprs) : null;
+  const { kernel } = squared ?? near;
   const roots = kernel.outputs.map((o) => o.value);
   const found = survey(roots);
-  const bodies = bodiesFor(
-    found,
-    kernel.outputs.map((o) => storedWidth(o.type)),
-  );
+  const widths = kernel.outputs.map((o) => storedWidth(o.type));
+  // Squares have as many results as registers hold in two vectors of each.
+  const bodies = bodiesFor(found, widths).filter((lanes) => !squared || lanes <= 2 * squared.count);
   const func = module.func(['i32', 'i32', 'i32'], [], 'run');
   let axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== v.axis);
-  const beside = tileAxis(found, v.axis, axes);
+  const beside = squared ? axes.find((a) => a.axis === squared.beside.axis) : tileAxis(found, v.axis, axes);
   const tiled = beside !== undefined && v.size > 2 * tileLength;
   const chunks = tiled
     ? { size: Math.max(tileLength, bodies[0]!), count: Math.ceil(v.size / Math.max(tileLength, bodies[0]!)) }
     : chunksOf(v.size, found.cost, bodies[0]!);
   // A tile is one item: it goes along the vector axis a chunk at a time, so that the output is written in few long streams.
-  const tile = tiled ? tileOf(beside, chunks.count) : null;
+  const tile = tiled ? tileOf(beside, chunks.count, squared?.count ?? 1) : null;
   if (tile) axes = [...axes.filter((a) => a !== beside), ...tile.axes];
   else if (chunks.count > 1) axes.push({ axis: chunkAxis, size: chunks.count });
   const itemAxes = tile ? axes.length - 2 : axes.length;
@@ -79,6 +80,7 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
     vectorAxis: v.axis,
     accVaries: false,
     relaxed: options.relaxed ?? false,
+    inSquares: squared !== null,
   });
   const loops: Counted[] = axes.map((a) => {
     const position = em.local('i32');
@@ -88,7 +90,7 @@ export function renderMap(given: Kernel, exprs: Exprs, module: WasmModule, optio
   const scopes = [new WasmScope(0, null)];
   for (let k = 0; k < axes.length; k++) scopes.push(new WasmScope(k + 1, scopes[k]!));
   const row = scopes[scopes.length - 1]!;
-  const indices = positionsOf(near, exprs);
+  const indices = squared ? squarePositions(given, squared, exprs) : positionsOf(near, exprs);
   const cases = casesOf(roots, {
     exprs,
     axis: v.axis,
@@ -144,8 +146,9 @@ interface Tile {
   readonly axes: readonly AxisLoop[];
 }
 
-function tileOf(beside: AxisLoop, chunks: number): Tile {
-  const rows = Math.min(tileRowCount, beside.size);
+/** `together`: rows of the output that are one position of the axis. */
+function tileOf(beside: AxisLoop, chunks: number, together: number): Tile {
+  const rows = Math.min(tileRowCount / together, beside.size);
   const tiles = { axis: tilesAxis, size: Math.ceil(beside.size / rows) };
   return { rows, beside, axes: [tiles, { axis: chunkAxis, size: chunks }, beside] };
 }
@@ -161,6 +164,27 @@ function tileRows(em: Emitter, tile: Tile, loop: Counted, scope: WasmScope, inne
   out.append(scope.code).append(inner);
   out.get(loop.position).i32(1).op('i32.add').tee(loop.position).get(end).op('i32.lt_u').brIf(top);
   return out.end();
+}
+
+/** The kernel in squares, if it reads anything across. */
+function squaresAlong(kernel: Kernel, vector: number, exprs: Exprs): Squared | null {
+  const axes = kernel.space.map((size, axis) => ({ axis, size })).filter((a) => a.size > 1 && a.axis !== vector);
+  const beside = tileAxis(survey(kernel.outputs.map((o) => o.value)), vector, axes);
+  return beside ? inSquares(kernel, vector, beside, exprs) : null;
+}
+
+/** Where the neighbours of a square lie in the output. */
+function squarePositions(kernel: Kernel, { beside, first, count }: Squared, exprs: Exprs): Expr[] {
+  return Array.from({ length: count }, (_, u) =>
+    kernel.space.reduceRight<Expr>(
+      (index, size, axis) => {
+        const at = axis === beside.axis ? exprs.alu('add', first, exprs.const('index', u)) : exprs.axis(axis, size);
+        const stride = kernel.space.slice(axis + 1).reduce((a, b) => a * b, 1);
+        return exprs.alu('add', index, exprs.alu('mul', at, exprs.const('index', stride)));
+      },
+      exprs.const('index', 0),
+    ),
+  );
 }
 
 /** Longer code than this is not computed for a second row. */
