@@ -3,7 +3,8 @@
 // A workgroup has a row, or a part of one where there are too few rows: then the first ones of the parts are selected from once more.
 // Every round counts the next digit of those keys that agree with what is known of the wanted one so far. If keys alone do not
 // tell, because some are equal, their places are counted the same way, so that the order is that of a stable sort. First ones are
-// sorted in workgroup memory; others, a median for example, are searched for one by one.
+// sorted in workgroup memory; others, a median for example, are searched for one by one. The first few of short rows are found by a
+// subgroup (topk-few.ts).
 
 import type { TopK } from '../../../kernel/kernel.ts';
 import type { Binding, Pass, PassPlan, Traits } from '../plan.ts';
@@ -14,6 +15,7 @@ import { isPacked } from '../wgsl/types.ts';
 import { lastPair, networkGlobals, sortNetwork } from './network.ts';
 import { bindInput, bindResults, fetchPasses, storesValues } from './results.ts';
 import { fitsRowSort, rowSort } from './row-sort.ts';
+import { fewOf, fitsFew } from './topk-few.ts';
 
 /** Every adapter has workgroups of so many. Each thread has one of the numbers that a digit can be. */
 const threads = 256;
@@ -42,6 +44,7 @@ export function renderTopK(r: TopK, traits: Traits): PassPlan {
   const plan = (passes: Pass[], scratch: number[]): PassPlan => {
     return { name: r.name, passes, scratch, scalars: [], buffers: 3, firstOutput: 1 };
   };
+  if (fitsFew(r, traits)) return plan(fewOf(r, traits), []);
   if (r.columns <= sortedRow && fitsRowSort(r.columns, traits)) {
     return plan(rowSort(r, r.first, r.descending, traits), []);
   }
