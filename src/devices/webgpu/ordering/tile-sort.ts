@@ -7,7 +7,7 @@ const numbers = 16;
 
 /** A gap after every sixteen: threads that read neighbours each then use all banks of the memory. */
 const spaced = (i: string): string => `(${i}) + ((${i}) >> 4u)`;
-const spacedSize = (count: number): number => count + (count >> 4);
+export const spacedSize = (count: number): number => count + (count >> 4);
 
 /** Pair number `i` of the tile. */
 export const pairAt = (i: string): string => `pairs[${spaced(i)}]`;

@@ -15,6 +15,7 @@ import { isPacked } from '../wgsl/types.ts';
 import { lastPair, networkGlobals, sortNetwork } from './network.ts';
 import { bindInput, bindResults, fetchPasses, storesValues } from './results.ts';
 import { fitsRowSort, rowSort } from './row-sort.ts';
+import { pairAt } from './tile-sort.ts';
 import { fewOf, fitsFew } from './topk-few.ts';
 
 /** Every adapter has workgroups of so many. Each thread has one of the numbers that a digit can be. */
@@ -155,17 +156,18 @@ class Selection {
     return [
       ...this.#search(`${count}u`, 'left'),
       // Slots beyond the last one sort behind everything.
-      ...strided('i', `${slots}u`, [`pairs[i] = ${lastPair};`]),
+      ...strided('i', `${slots}u`, [`${pairAt('i')} = ${lastPair};`]),
       'if (lid == 0u) { atomicStore(&taken, 0u); }',
       'workgroupBarrier();',
       ...this.#each((key, place) => [
         `let high = ${key} & mask;`,
         `if (high < known || (high == known && (${place} & placeMask) <= knownPlace)) {`,
-        `pairs[atomicAdd(&taken, 1u)] = vec2<u32>(${key}, ${place});`,
+        'let slot = atomicAdd(&taken, 1u);',
+        `${pairAt('slot')} = vec2<u32>(${key}, ${place});`,
         '}',
       ]),
       ...sortNetwork(slots, slots, threads),
-      ...strided('i', `${count}u`, this.#store('i', 'pairs[i].x', 'pairs[i].y')),
+      ...strided('i', `${count}u`, this.#store('i', `${pairAt('i')}.x`, `${pairAt('i')}.y`)),
     ];
   }
 

@@ -60,7 +60,8 @@ export function tilesFor(w: Sizes, traits: Traits): Choice {
   const empty = (t: Tiles): boolean => t.rows >= 2 * w.m || t.columns >= 2 * w.n;
   const most = traits.cpu || w.type === 'bool' ? 1 : Math.floor(w.k / shortestCut);
   const whole = fits.find((t) => groups(t) >= enough && (traits.cpu || !empty(t)));
-  if (whole && (most < 4 || groups(whole) >= wanted || whole.rows > 32)) return { tiles: whole, cuts: 1 };
+  if (whole && (most < 4 || groups(whole) >= wanted || whole.rows > 32 || (whole.rows === 32 && most < 8)))
+    return { tiles: whole, cuts: 1 };
   const cut = most < 4 ? null : cutTiles.find((t) => fitsAdapter(t, traits) && !empty(t));
   if (cut && groups(cut) < wanted) return { tiles: cut, cuts: Math.min(most, Math.ceil(wanted / groups(cut))) };
   return { tiles: whole ?? fits[fits.length - 1]!, cuts: 1 };
