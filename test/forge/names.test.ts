@@ -250,6 +250,26 @@ describe('names of GPUs', () => {
     );
   });
 
+  it.each([
+    ['MSI GeForce GTX 1070 Gaming X 8G', 'sm_61'],
+    ['EVGA RTX 3090 FTW3 Ultra', 'sm_86'],
+    ['ASUS ROG Astral GeForce RTX 5090', 'sm_120'],
+    ['XFX Speedster MERC 310 RX 7900 XT', 'gfx1100'],
+    ['PowerColor Red Devil RX 6900 XT', 'gfx1030'],
+    ['NVIDIA A10G Tensor Core GPU', 'sm_86'],
+    ['AMD Ryzen 7 7840HS w/ Radeon 780M Graphics', 'gfx1103'],
+    ['Apple M4 Pro (16-core GPU)', 'apple'],
+  ])('"%s" is found among words of a shop', (name, target) => {
+    expect(answer(name)).toBe(target);
+  });
+
+  it.each(['RTX 3090 + RTX 4090', '4x RTX 3090', 'RTX 6000 PRO', 'RTX 5080 Super', 'RTX 4090 Ti Gaming'])(
+    '"%s" is refused: a word beside the product may mean another',
+    (name) => {
+      expect(answer(name)).toMatch(/^error: /);
+    },
+  );
+
   it('print no escape sequence of the name', () => {
     expect(answer('RTX\u001b]0;owned\u0007 9\u202e').replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);
   });

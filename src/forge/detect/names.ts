@@ -76,7 +76,7 @@ interface Wanted {
 }
 
 const NOISE =
-  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|passive|oc|oem|developer kit|dev kit|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary)\b|\((?:r|tm|c)\)|[®™©]/g;
+  /\b(?:nvidia|geforce|amd|ati|radeon|intel|graphics|tesla|instinct|quadro|gpus?|cards?|video|series|generation|gen|edition|workstation|server|accelerator|data ?center|founders|corporation|inc|asus|msi|gigabyte|zotac|evga|palit|pny|sapphire|xfx|powercolor|tuf|rog strix|rog|aorus|ventus|suprim|nitro\+?|founder's|passive|oc|oem|developer kit|dev kit|lite hash rate|lhr|nvgpu|hbm[23]e?|gddr\d\w?|vf|gme|ls|ac|50th anniversary|rev\. ?[a-z]|\d+-core)\b|\((?:r|tm|c)\)|[®™©]/g;
 const LAPTOP = /\b(?:laptop|mobile|notebook|max-?q|max-?p|with max-?q design)\b/g;
 const SIZE = /\b(\d{1,3}) ?(?:gib|gb|g)\b/;
 
@@ -111,7 +111,25 @@ function matching(all: readonly Candidate[], wanted: Wanted): readonly Candidate
   const within = rows.filter(({ names }) =>
     names.some((name) => name.key.startsWith(`${wanted.key} `) || name.key.endsWith(` ${wanted.key}`)),
   );
-  return narrow(within, wanted);
+  return narrow(within.length > 0 ? within : inside(rows, wanted), wanted);
+}
+
+/** Words that make another product of the one before them, a count, or a second number: with one of these nothing is guessed. */
+const DECIDES = /^(?:ti|super|xtx?|gre|d|m|s|le|se|ada|blackwell|max|pro|v2|dual|plus|\d+x|x\d+|\d{4,})$/;
+
+/** A line with its number ("rtx 4090"), or a word that is one ("mi300x", "780m"). */
+const PRODUCT = /\b(?:rtx|gtx|gt|rx|arc|titan|vega)\b.*\d{2}|\b(?=\w*[a-z])(?=\w*\d{2})\w{4,}\b/;
+
+/** Shops add words of their own ("Gaming X Trio"): one product inside the name counts, where nothing beside it may mean another. */
+function inside(rows: readonly Row[], wanted: Wanted): readonly Row[] {
+  const text = ` ${wanted.key} `;
+  const found = (row: Row): readonly string[] =>
+    row.names.map(({ key }) => key).filter((key) => PRODUCT.test(key) && text.includes(` ${key} `));
+  const keys = [...new Set(rows.flatMap(found))].sort((one, other) => other.length - one.length);
+  const [best] = keys;
+  if (best === undefined || keys.some((key) => !` ${best} `.includes(` ${key} `))) return [];
+  const beside = text.replace(` ${best} `, ' ').split(' ');
+  return beside.some((word) => DECIDES.test(word)) ? [] : rows.filter((row) => found(row).includes(best));
 }
 
 type Row = { readonly entry: Candidate; readonly names: readonly Wanted[] };
