@@ -83,8 +83,37 @@ export function castCases(size: number): Case[] {
   return cases;
 }
 
+/** Powers of two, and numbers whose reciprocals take each form there is; small and large. */
+const divisors = [1, 2, 3, 7, 14, 64, 100, 127, 200] as const;
+const largeDivisors = [641, 50257, 65536, 274177, 0x7fffffff] as const;
+
+/** Whole numbers divided by numbers that are known when the kernel is made. */
+function dividedByKnown(): Case[] {
+  return (['u8', 'i32', 'u32', 'i64', 'u64'] as const).map((type) => {
+    const k = new KernelBuilder([4099]);
+    const x = k.whole(type);
+    for (const d of type === 'u8' ? divisors : [...divisors, ...largeDivisors]) {
+      k.output(k.b.raw('idiv', [x, k.b.const(type, d)]));
+      k.output(k.b.raw('imod', [x, k.b.const(type, d)]));
+    }
+    return exact(k.done(`divided_by_known_${type}`));
+  });
+}
+
+/** Roots of numbers with a known lower bound, infinity and NaN among them; and of what has none. */
+function boundedRoots(size: number): Case {
+  const k = new KernelBuilder([size]);
+  const x = k.whole('f32');
+  const number = (v: number): Expr => k.b.const('f32', v);
+  k.output(k.op('sqrt', k.op('max', x, number(2 ** -20))));
+  k.output(k.op('sqrt', k.op('add', k.op('mul', x, x), number(2 ** -99))));
+  k.output(k.op('sqrt', k.op('add', k.op('abs', x), number(2 ** -126))));
+  k.output(k.op('sqrt', k.op('mul', x, x)));
+  return exact(k.done(`bounded_roots_${size}`));
+}
+
 export function movementCases(): Case[] {
-  const cases: Case[] = [];
+  const cases: Case[] = [...dividedByKnown(), boundedRoots(4099), boundedRoots(1 << 16)];
   for (const type of ['f32', 'u8', 'f16', 'i64', 'bool'] as const) {
     cases.push(roll(type), pad(type), concat(type), transpose(type), flip(type), gather(type), broadcastRow(type));
     cases.push(reshaped(type), strided(type), offsetRead(type), twoOutputs(type), inPlace(type));

@@ -150,6 +150,10 @@ export function rowsCases(): RoutineCase[] {
   const sizes: Size[] = [
     { space: [130], reduced: [64] },
     { space: [131], reduced: [100] },
+    // So many that parts of a warp take them where there is one multiprocessor.
+    { space: [601], reduced: [64] },
+    { space: [600], reduced: [200] },
+    { space: [303], reduced: [37] },
     { space: [5, 29], reduced: [512] },
     { space: [128], reduced: [1000] },
     { space: [140], reduced: [1024] },

@@ -13,7 +13,7 @@ import type { Expr } from '../../../kernel/expr.ts';
 import type { Kernel } from '../../../kernel/kernel.ts';
 import { isArg, stateKinds, widthOf } from './combine.ts';
 import type { Target } from './target.ts';
-import { reachable } from './values.ts';
+import { dependencies, reachable } from './values.ts';
 
 export interface ReducePlan {
   readonly form: 'row' | 'column';
@@ -55,11 +55,14 @@ function formOf(kernel: Kernel, exprs: readonly Expr[]): 'row' | 'column' {
   const lastSpace = kernel.space.reduce((last, d, i) => (d === 1 ? last : i), -1);
   const lastReduced = kernel.space.length + kernel.reduced.reduce((last, d, i) => (d === 1 ? last : i), 0);
   if (lastSpace < 0) return 'row';
+  const sizes = [...kernel.space, ...kernel.reduced];
+  // What is read most decides: a matrix, not the vector that it is multiplied with.
   let score = 0;
   for (const e of exprs) {
     if (e.kind !== 'load') continue;
-    if (strideAlong(e.index, lastReduced) === 1) score++;
-    else if (strideAlong(e.index, lastSpace) === 1) score--;
+    const elements = [...dependencies(e.index)].reduce((n, axis) => n * (sizes[axis] ?? 1), 1);
+    if (strideAlong(e.index, lastReduced) === 1) score += elements;
+    else if (strideAlong(e.index, lastSpace) === 1) score -= elements;
   }
   return score < 0 ? 'column' : 'row';
 }

@@ -29,6 +29,18 @@ describe('how rows lie over threads', () => {
     expect(layoutOf(caseOf('softmax_f32_129x4099'), target)).toMatchObject({ vector: 1, resident: 0 });
   });
 
+  it('rows that a warp has too many threads for share one, if there are enough of them', () => {
+    const rows = (count: number, columns: number): Rows => ({
+      ...caseOf('softmax_f32_140x1024'),
+      rows: count,
+      columns,
+    });
+    expect(layoutOf(rows(1 << 20, 64), target)).toMatchObject({ group: 8, threads: 256, places: 2, vector: 4 });
+    expect(layoutOf(rows(1 << 20, 200), target)).toMatchObject({ group: 8, places: 7 });
+    expect(layoutOf(rows(40_000, 200), target)).toMatchObject({ group: 16, places: 4 });
+    expect(layoutOf(rows(200, 64), target)).toMatchObject({ group: 32, places: 1 });
+  });
+
   it('no more blocks are launched than stay, nor than there are rows', () => {
     const stack = caseOf('softmax_f32_128x4096');
     const blocks = (processors: number): number => rowsRecipe(stack, { ...target, processors }).launches[0]!.grid[0];
