@@ -125,7 +125,8 @@ export class TfjsBackend {
     const { tf, name, rt } = this.#session;
     if (registered.get(tf.engine())?.get(name)?.backend === this) {
       registered.get(tf.engine())!.delete(name);
-      tf.removeBackend(name);
+      // Unless its user did that already.
+      if (tf.findBackendFactory(name)) tf.removeBackend(name);
       for (const kernel of tf.getKernelsForBackend(name)) tf.unregisterKernel(kernel.kernelName, name);
     }
     this.#session.steps.clear();
@@ -149,8 +150,17 @@ export class TfjsBackend {
 }
 
 interface Registered {
-  readonly backend: TfjsBackend;
   readonly options: BackendOptions;
+  /** The same for all who ask while it is being opened. */
+  readonly opening: Promise<Opened>;
+  /** Null until it is open. */
+  backend: TfjsBackend | null;
+}
+
+interface Opened {
+  readonly backend: TfjsBackend;
+  /** Tells TF.js how the backend object is made: also again, after `tf.removeBackend`. */
+  readonly tell: () => void;
 }
 
 /** Per engine of TF.js: what was registered under which name. */
@@ -183,55 +193,82 @@ export const registerBackend: (tf: Tf, options?: BackendOptions) => Promise<Tfjs
 
 async function register(tf: Tf, options: BackendOptions = {}): Promise<TfjsBackend> {
   checkCore(tf);
-  const { cpu, name = 'gpuforge', priority = 10, precision = 'f32' } = options;
+  const { name = 'gpuforge' } = options;
   checkName(name);
   const engine = tf.engine();
-  const known = registered.get(engine)?.get(name);
+  if (!registered.has(engine)) registered.set(engine, new Map());
+  const names = registered.get(engine)!;
+  const known = names.get(name);
   if (known) {
-    if (sameOptions(known.options, options)) return known.backend;
-    throw new ArgumentError({
-      code: 'ALREADY_REGISTERED',
-      message: `registerBackend: '${name}' is registered with other options`,
-      fix: 'Close that backend first, or give another name.',
-      where: 'registerBackend',
-    });
+    if (!sameOption(known.options, options))
+      throw taken('ALREADY_REGISTERED', `'${name}' is registered with other options`);
+    const { backend, tell } = await known.opening;
+    if (!tf.findBackendFactory(name)) tell();
+    return backend;
   }
-  const given = options.runtime;
+  if (tf.findBackendFactory(name)) throw taken('BAD_NAME', `TF.js has another backend that is called '${name}'`);
+  const entry: Registered = { options, opening: open(tf, name, options), backend: null };
+  names.set(name, entry);
+  try {
+    const { backend, tell } = await entry.opening;
+    tell();
+    return (entry.backend = backend);
+  } catch (e) {
+    names.delete(name);
+    throw e;
+  }
+}
+
+/** Opens the runtime, unless it is given, and registers the kernels. */
+async function open(tf: Tf, name: string, options: BackendOptions): Promise<Opened> {
+  const { cpu, priority = 10, precision = 'f32', runtime: given } = options;
   const owned = !isRuntime(given);
-  const rt = isRuntime(given) ? given : await createRuntime(given);
-  checkPrecision(rt, precision);
+  const rt = owned ? await createRuntime(given) : given;
+  try {
+    checkPrecision(rt, precision);
+  } catch (e) {
+    if (owned) await rt.close();
+    throw e;
+  }
   const session = new Session(tf, cpu ?? null, rt, name, precision);
   const routed = new Routed(session);
   let current: ForgeBackend | null = null;
   const backend = new TfjsBackend(session, owned, () => current);
-  tf.registerBackend(
-    name,
-    () => {
-      current = new ForgeBackend(session, new Pending(rt, options.flush));
-      return current;
-    },
-    priority,
-  );
+  const make = (): ForgeBackend => (current = new ForgeBackend(session, new Pending(rt, options.flush)));
   for (const kernelName of new Set([...kernelNames, ...hostKernels, ...routed.names])) {
     tf.registerKernel({ kernelName, backendName: name, kernelFunc: dispatch(kernelName, session, routed) });
   }
-  if (!registered.has(engine)) registered.set(engine, new Map());
-  registered.get(engine)!.set(name, { backend, options });
   if (cpu && cpu.version_cpu !== tf.version_core) {
     session.events.emit('warning', {
       message: `@tensorflow/tfjs-backend-cpu is ${cpu.version_cpu}, the core is ${tf.version_core}: use one version`,
     });
   }
-  return backend;
+  return { backend, tell: () => tf.registerBackend(name, make, priority) };
 }
 
 const isRuntime = (given: BackendOptions['runtime']): given is Runtime => given !== undefined && 'scope' in given;
 
-const optionNames = ['cpu', 'runtime', 'name', 'priority', 'flush', 'precision'] as const;
-const sameOptions = (a: BackendOptions, b: BackendOptions): boolean => optionNames.every((k) => a[k] === b[k]);
+/** Whether options say the same: tables and lists by what is in them, everything else by identity. What is undefined was left out. */
+function sameOption(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (!isTable(a) || !isTable(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameOption(a[key], b[key]));
+}
+
+const isTable = (v: unknown): v is Record<string, unknown> =>
+  Array.isArray(v) || (typeof v === 'object' && v !== null && Object.getPrototypeOf(v) === Object.prototype);
+
+const taken = (code: string, problem: string): ArgumentError =>
+  new ArgumentError({
+    code,
+    message: `registerBackend: ${problem}`,
+    fix: 'Close that backend first, or give another name.',
+    where: 'registerBackend',
+  });
 
 const needed = [
   'registerBackend',
+  'findBackendFactory',
   'registerKernel',
   'getKernelsForBackend',
   'engine',
