@@ -17,8 +17,8 @@ export interface ThreadHost {
   readonly require: ((name: string) => unknown) | null;
   /** Loads something with variables of the environment that nobody has set, and takes them back. Missing where libraries see none. */
   readonly withVariables?: <T>(variables: Readonly<Record<string, string>>, load: () => T) => T;
-  /** Asks the system for large pages under a memory. Missing where it gives none, or gives them unasked. */
-  readonly largePages?: (bytes: Uint8Array) => void;
+  /** Asks the system for large pages under a memory, of which the first bytes are in use. Missing where it gives none. */
+  readonly largePages?: (memory: Uint8Array, used: number) => void;
 }
 
 export interface NodeProcess {

@@ -7,11 +7,11 @@ interface Koffi {
   load(path: null): { func(prototype: string): (...args: readonly unknown[]) => number };
 }
 
-/** From now on, and for what is there already. */
-const [forAll, atOnce] = [14, 25];
+/** For pages that are touched from now on, and for those that were before. */
+const [later, atOnce] = [14, 25];
 
-/** Asks for large pages under all of a memory; does nothing where it cannot. */
-export function largePages(require: (name: string) => unknown): (bytes: Uint8Array) => void {
+/** Asks for large pages under all of a memory, of which the first bytes are in use already; does nothing where it cannot. */
+export function largePages(require: (name: string) => unknown): (memory: Uint8Array, used: number) => void {
   let advise: ((...args: readonly unknown[]) => number) | null | undefined;
   const find = (): typeof advise => {
     try {
@@ -21,8 +21,10 @@ export function largePages(require: (name: string) => unknown): (bytes: Uint8Arr
       return null;
     }
   };
-  return (bytes) => {
-    if (advise === undefined) advise = find();
-    if (advise?.(bytes, bytes.byteLength, forAll) === 0) advise(bytes, bytes.byteLength, atOnce);
+  return (memory, used) => {
+    const first = advise === undefined;
+    if (first) advise = find();
+    // What was advised before keeps its pages: only the first time is there anything to put together.
+    if (advise?.(memory, memory.byteLength, later) === 0 && first) advise(memory, used, atOnce);
   };
 }

@@ -11,6 +11,7 @@
 
 import { OutOfMemory } from '../../errors.ts';
 import { type Block, Heap } from './heap.ts';
+import type { ThreadHost } from './host.ts';
 import { Views } from './views.ts';
 
 export const pageBytes = 65536;
@@ -38,11 +39,11 @@ export class CpuMemory {
   views!: Views;
   readonly shared: boolean;
   readonly #limit: number;
-  readonly #largePages: ((bytes: Uint8Array) => void) | undefined;
+  readonly #largePages: ThreadHost['largePages'];
   #maximum = 0;
 
   /** `largePages`: asks for large pages under a memory, once it holds more than a little. */
-  constructor(limit: number, shared: boolean, largePages?: (bytes: Uint8Array) => void) {
+  constructor(limit: number, shared: boolean, largePages?: ThreadHost['largePages']) {
     this.shared = shared;
     this.#limit = limit;
     this.#largePages = largePages;
@@ -101,7 +102,7 @@ export class CpuMemory {
     const step = Math.min(this.#maximum, Math.max(end, have + Math.max(stepBytes, have >>> 2)));
     if (!this.#grow(step) && !this.#grow(end)) return false;
     this.views = new Views(this.memory.buffer);
-    if (step > largeBytes) this.#largePages?.(this.views.u8);
+    if (step > largeBytes) this.#largePages?.(this.views.u8, have);
     return true;
   }
 
