@@ -94,6 +94,15 @@ describe('a bundle for browsers', () => {
     expect(more.size).toBeLessThanOrEqual(3);
   });
 
+  it('keeps sorts and selections for GPUs apart, too', () => {
+    const more = fetchedFor(chunks, 'ordering');
+    for (const c of [...webgpu, ...fetchedFor(chunks, 'onChip')]) more.delete(c);
+    console.log(`gzip: sorts and selections on top ${shown(more)}`);
+    expect(gzip(more)).toBeGreaterThan(2_000);
+    expect(gzip(more)).toBeLessThanOrEqual(7_000);
+    expect(more.size).toBe(1);
+  });
+
   it('has each device in a file of its own', () => {
     const [gpuAlone, cpuAlone] = [[...webgpu], [...cpu]].map((list) => list.filter((c) => !core.has(c)));
     expect(gpuAlone!.some((c) => c.exports.includes('createCpuDevice'))).toBe(false);

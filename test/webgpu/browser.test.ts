@@ -84,10 +84,15 @@ describe('the bundle', () => {
   it('of the device alone needs no shims and stays small', async () => {
     const input = '../../src/devices/webgpu/open.ts';
     // Kernels for GPUs are fetched where the adapter is one.
-    const [all, alone] = await Promise.all([bundle(input), bundle(input, [/on-chip\/index/])]);
+    const [all, some, alone] = await Promise.all([
+      bundle(input),
+      bundle(input, [/ordering\/index/]),
+      bundle(input, [/on-chip\/index/, /ordering\/index/]),
+    ]);
     expect(all).not.toMatch(/\bfrom\s*["'](node:|webgpu)/);
-    const sizes = [all, alone].map((code) => gzipSync(code).length) as [number, number];
-    expect(sizes[1]).toBeLessThan(42_000);
-    expect(sizes[0] - sizes[1]).toBeLessThan(12_000);
+    const sizes = [all, some, alone].map((code) => gzipSync(code).length) as [number, number, number];
+    expect(sizes[2]).toBeLessThan(42_000);
+    expect(sizes[1] - sizes[2]).toBeLessThan(12_000);
+    expect(sizes[0] - sizes[1]).toBeLessThan(7_000);
   });
 });

@@ -10,7 +10,6 @@ import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { BufferParam, Kernel, Matmul, Output } from '../../../kernel/kernel.ts';
 import type { Binding, PassPlan, Traits } from '../plan.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
-import { renderElementwise } from '../wgsl/elementwise.ts';
 import { renderReduction } from '../wgsl/reduce.ts';
 import { isPacked } from '../wgsl/types.ts';
 import { isReduction, tilesFor } from './matmul-config.ts';
@@ -114,25 +113,21 @@ function finishPasses(w: Matmul, cuts: number, traits: Traits): Pick<PassPlan, '
   const axes = [w.batch, w.m, w.n];
   const at = axes.reduce<Expr>(
     (s, n, axis) => b.alu('add', b.alu('mul', s, b.const('index', n)), b.axis(axis, n)),
-    cuts > 1 ? b.axis(axes.length, cuts) : b.const('index', 0),
+    b.axis(axes.length, cuts),
   );
-  const product = b.load(type, 0, at);
   const kernel: Kernel = {
     kind: 'kernel',
     name: `${w.name}_finish`,
     space: axes,
-    reduced: cuts > 1 ? [cuts] : [],
-    accumulators: cuts > 1 ? [{ op: 'sum', type, value: product }] : [],
-    outputs: [outputOf(b, w, b.cast(w.type, cuts > 1 ? b.acc(type, 0) : product), 1)],
+    reduced: [cuts],
+    accumulators: [{ op: 'sum', type, value: b.load(type, 0, at) }],
+    outputs: [outputOf(b, w, b.cast(w.type, b.acc(type, 0)), 1)],
     inputs: [{ type, elements: cuts * c }, ...extra],
     scalars: w.epilogue?.scalars ?? [],
     inPlace: [],
     estimate: w.estimate,
   };
-  const made =
-    cuts > 1
-      ? renderReduction(kernel, traits, nothingInPlace)
-      : { passes: [renderElementwise(kernel, traits, nothingInPlace)], scratch: [] };
+  const made = renderReduction(kernel, traits, nothingInPlace);
   // The kernel's buffers are scratch 0, the epilogue's inputs, C; the launch's are A, B, the epilogue's inputs, C.
   const rebound = (p: Binding): Binding => {
     if (p.from === 'buffer' && p.index === 0) return { ...p, from: 'scratch' };
