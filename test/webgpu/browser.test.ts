@@ -11,7 +11,7 @@ import { launch, needsBrowser, noBrowser } from '../support/browser.ts';
 import { all } from '../support/extent.ts';
 import { within } from '../support/time.ts';
 import type { PageResult } from './browser/page.ts';
-import { allChecks, checksToRun } from './checks/index.ts';
+import { allChecks, checksFor, forGpus } from './checks/index.ts';
 
 /** Dawn in Node runs every check (device.test.ts); a page runs every n-th of them, and all in `npm run test:all`. */
 const nth = all ? 1 : 5;
@@ -61,12 +61,12 @@ afterAll(async () => {
 describe('in headless Chromium', () => {
   needsBrowser();
 
-  for (const group of Object.keys(allChecks)) {
+  for (const group of [...Object.keys(allChecks), forGpus]) {
     it(
       `the ${group} checks pass`,
       async () => {
         const result: PageResult = await page.evaluate(([g, n]) => globalThis.runChecks(g, n), [group, nth] as const);
-        const asked = Math.ceil(checksToRun(group, all).length / nth);
+        const asked = Math.ceil(checksFor(group, all).length / nth);
         expect(result.failed).toEqual([]);
         expect(result.passed.length).toBe(asked - result.skipped.length);
         expect(result.passed.length).toBeGreaterThan(10 / nth);

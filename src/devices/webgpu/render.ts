@@ -58,7 +58,7 @@ export function render(
 
 function needed<T>(kernels: T | null, { name, op }: Routine): T {
   if (kernels) return kernels;
-  throw new Error(`webgpu: ${name}: ${op} is not among the capabilities`);
+  throw new Error(`webgpu: ${name}: no ${op} here`);
 }
 
 /** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
