@@ -14,7 +14,7 @@ const worthBranch = 60;
 
 /** What is computed only where a condition holds. */
 export interface Arms {
-  /** Choices that can be made behind the branch: what they take otherwise needs no other choice by the condition. */
+  /** Choices that can be made behind the branch: what they take otherwise is short, and needs no other choice by the condition. */
   readonly choices: readonly Alu[];
   /** First arms of the other choices. */
   readonly values: readonly Expr[];
@@ -41,12 +41,15 @@ export function costlyArms(roots: readonly Expr[]): ReadonlyMap<Expr, Arms> {
     if (costOf(own) < worthBranch) continue;
     const costly = all.filter((e) => own.has(e.src[1]!));
     const nested = (e: Alu): boolean => all.length > 1 && reaches(e.src[2]!, condition);
-    const choices = costly.filter((e) => !own.has(e) && !nested(e));
+    const choices = costly.filter((e) => !own.has(e) && !nested(e) && isShort(e.src[2]!));
     const rest = costly.filter((e) => !choices.includes(e)).map((e) => e.src[1]!);
     found.set(condition, { choices, values: [...new Set(rest)], own: [...own] });
   }
   return found;
 }
+
+/** Whether a value is soon there: a branch that has to wait for long work keeps the processor from going on with the next elements. */
+const isShort = (value: Expr): boolean => costOf(below([value])) <= worthBranch;
 
 /**
  * What nothing needs but the first arms of some choices: the arms are given up, then whatever has lost its last user. This takes time
