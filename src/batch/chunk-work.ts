@@ -54,6 +54,10 @@ export interface ChunkWork<T> {
   run(at: number, size: number, attempt: ChunkAttempt): Maybe<ChunkDone<T>>;
   /** A chunk took so long; `alone`: it was an item looked at by itself. Returns the rest that the device is due. */
   done(size: number, ms: number, busyMs: number, alone: boolean): Promise<void> | null;
+  /** The item at a place, where chunks are cut from the items in another order than the caller's. */
+  indexOf?(at: number): number;
+  /** Whether what took too long is out of the way by so many ms: what comes next would wait behind it. Missing where nothing does. */
+  isFree?(ms: number): Promise<boolean> | null;
   /** Whether an error ends the batch as it is. */
   ends(error: unknown): boolean;
   free(value: T): void;

@@ -1,7 +1,8 @@
 // The loop of a batch: items in their order, cut into chunks, some of them in flight at once.
 //
-// Between chunks the event loop turns, the signal is looked at and progress is told. A chunk for which there is no room, or that
-// takes longer than it may, is tried smaller; the size that fitted is remembered. A failure that stays is pinned to its item: the
+// Between chunks the event loop turns, the signal is looked at and progress is told. A listener that throws ends the batch with its error.
+// A chunk for which there is no room is tried smaller; the size that fitted is remembered. So is one that takes longer than it may, as soon
+// as it is out of the way; it has as long again for that. A failure that stays is pinned to its item: the
 // chunk's items are run one by one, and the error of the one that fails ends the batch or takes the place of its result. What the
 // batch has in flight when it ends is waited for, and what comes too late is freed.
 
@@ -212,8 +213,14 @@ class ChunkRun<T> {
     if (error instanceof OutOfMemory && size > 1) {
       sizer.failed(size);
       again(Number.POSITIVE_INFINITY, tries);
-    } else if (error instanceof Overdue && size > 1) again(Math.ceil(size / 2), 0);
-    else if (error instanceof ForgeError && error.retryable && tries + 1 < attempts) {
+    } else if (error instanceof Overdue && size > 1) {
+      const free = this.#work.isFree?.(this.#work.timeoutMs!) ?? null;
+      if (free) {
+        this.#progress();
+        return free.then((is) => (is ? again(Math.ceil(size / 2), 0) : this.#ended(error, this.#indexOf(at))));
+      }
+      again(Math.ceil(size / 2), 0);
+    } else if (error instanceof ForgeError && error.retryable && tries + 1 < attempts) {
       this.#progress();
       const ms = waits[Math.min(tries, waits.length - 1)] ?? 0;
       return pause(this.#work.clock, ms, this.#options.signal, () => aborted(operation, this.#options.signal)).then(
@@ -224,9 +231,13 @@ class ChunkRun<T> {
     else if (this.#options.onError === 'collect') {
       this.#made[at] = new Failure(error);
       this.#done++;
-    } else this.#ended(error, at);
+    } else this.#ended(error, this.#indexOf(at));
     this.#progress();
     return null;
+  }
+
+  #indexOf(at: number): number {
+    return this.#work.indexOf?.(at) ?? at;
   }
 
   /** Of several failures the one of the first item counts. */
@@ -234,8 +245,13 @@ class ChunkRun<T> {
     if (!this.#end || index < this.#end.index) this.#end = { error, index };
   }
 
+  /** What a listener throws is nobody's but the caller's: no item failed, and nothing is tried again for it. */
   #progress(): void {
-    this.#options.onProgress?.(this.#done, this.#work.total);
+    try {
+      this.#options.onProgress?.(this.#done, this.#work.total);
+    } catch (error) {
+      this.#ended(error, -1);
+    }
   }
 
   /** Waits for what is in flight, but not for ever, and frees what was made. */

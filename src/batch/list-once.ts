@@ -2,8 +2,8 @@
 //
 // It is enqueued when it is called, and costs little more than the compiled groups themselves: there are no sizes to choose, no
 // memory to ask about and no order to restore. What goes wrong is left to the loop of chunks (list-run.ts), which runs the list
-// again in the time that is left and names the item that fails. A list that takes too long is not run again: its device does things in
-// order, and smaller pieces would only wait behind it.
+// again in the time that is left and names the item that fails. A list that takes too long is run again in halves, once its device is
+// done with it: that does things in order, and smaller pieces would only wait behind it. It has as long again for that.
 
 import { type Runtime, Tensor, turnIfDue } from '../index.ts';
 import { listOverdue } from './chunk-failures.ts';
@@ -12,7 +12,7 @@ import { fusedOf, type Operands } from './fused.ts';
 import { type ListCall, type ListSettings, MiB, smallBytes } from './list-call.ts';
 import type { ListOp } from './list-op.ts';
 import { type BatchResult, reported } from './list-report.ts';
-import { spun, told, type Until } from './until.ts';
+import { isFreeWithin, spun, told, type Until } from './until.ts';
 
 /** A list that is enqueued. */
 interface Enqueued {
@@ -23,8 +23,8 @@ interface Enqueued {
   readonly start: number;
 }
 
-/** Runs a list the other way, within so many ms. */
-type Again<R> = (timeoutMs: number) => Promise<BatchResult<R>>;
+/** Runs a list the other way, within other limits. */
+type Again<R> = (limits: Pick<Partial<ListSettings>, 'timeoutMs' | 'maxBatchSize'>) => Promise<BatchResult<R>>;
 
 /** Null if the list is none of these; `again` runs it the other way if this fails. */
 export function runAtOnce<R>(
@@ -39,7 +39,7 @@ export function runAtOnce<R>(
   if (!(first[0] instanceof Tensor) || first.length > settings.maxBatchSize) return null;
   if (first.length * op.bytesOf(0) > smallBytes) return null;
   const enqueued = enqueue(runtime, op, settings);
-  return enqueued ? finished(enqueued, op, settings, call, again) : again(settings.timeoutMs);
+  return enqueued ? finished(runtime, enqueued, op, settings, call, again) : again({});
 }
 
 function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): Enqueued | null {
@@ -58,6 +58,7 @@ function enqueue(runtime: Runtime, op: ListOp, { clock, stats }: ListSettings): 
 }
 
 async function finished<R>(
+  runtime: Runtime,
   { made, launches, until, start }: Enqueued,
   op: ListOp,
   settings: ListSettings,
@@ -92,11 +93,13 @@ async function finished<R>(
     if (until && !spun(until)) inTime = await endsWithin(timeoutMs, told(until), (ms, then) => clock.after(ms, then));
   } catch {
     free(made);
-    return again(Math.max(1, timeoutMs - (clock.now() - start)));
+    return again({ timeoutMs: Math.max(1, timeoutMs - (clock.now() - start)) });
   }
   if (!inTime) {
     free(made);
     stats.failed(op.name);
+    if (items > 1 && (await isFreeWithin(runtime, device, timeoutMs, clock)))
+      return again({ maxBatchSize: Math.ceil(items / 2) });
     throw listOverdue(op.name, items, device, timeoutMs);
   }
   const ms = clock.now() - start;

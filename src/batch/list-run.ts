@@ -18,7 +18,7 @@ import { type BatchReport, type BatchResult, reported } from './list-report.ts';
 import { groupBy, type Item } from './lists.ts';
 import { defaults } from './settings.ts';
 import type { BatchStatistics } from './stats.ts';
-import { reached } from './until.ts';
+import { isFreeWithin, reached } from './until.ts';
 
 /** Runs something as part of an attempt. */
 type Run = <T>(body: () => T) => T;
@@ -36,8 +36,8 @@ export function runList<R>(
   call: ListCall,
 ): Promise<BatchResult<R>> {
   throwIfAborted(call.signal, op.name);
-  const again = (timeoutMs: number): Promise<BatchResult<R>> =>
-    inChunks(runtime, op, { ...settings, timeoutMs }, call, 1);
+  const again = (limits: Partial<ListSettings>): Promise<BatchResult<R>> =>
+    inChunks(runtime, op, { ...settings, ...limits }, call, 1);
   return runAtOnce<R>(runtime, op, settings, call, again) ?? inChunks(runtime, op, settings, call, 0);
 }
 
@@ -76,6 +76,8 @@ class ListRun implements ChunkWork<Item> {
   readonly #host: boolean;
   readonly #moved: BatchReport['moved'][number][] = [];
   #where: DeviceId | null = null;
+  /** Where the last tensors were computed, done or not. */
+  #enqueuedOn: DeviceId | null = null;
   #launches = 0;
   #retries = 0;
 
@@ -213,6 +215,7 @@ class ListRun implements ChunkWork<Item> {
     const device = tensors[0]!.device;
     // There a launch is done when it returns.
     if (device === null || this.#host) return tensors;
+    this.#enqueuedOn = device;
     return reached(this.#runtime.device(device).mark(false)).then(
       () => tensors,
       (error) => {
@@ -228,6 +231,16 @@ class ListRun implements ChunkWork<Item> {
 
   done(): Promise<void> | null {
     return null;
+  }
+
+  indexOf(at: number): number {
+    return this.#order?.[at] ?? at;
+  }
+
+  /** A device does things in order: smaller chunks would wait behind the one that took too long. */
+  isFree(ms: number): Promise<boolean> | null {
+    const device = this.#enqueuedOn ?? this.#device;
+    return device === undefined || this.#host ? null : isFreeWithin(this.#runtime, device, ms, this.clock);
   }
 
   ends(): boolean {

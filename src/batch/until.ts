@@ -3,6 +3,10 @@
 // What takes a few tens of µs is done before the event loop has turned, and waiting for it by promises takes as long again: so a batch
 // is looked at for a short while first. Of many batches that are waited for at once only one is.
 
+import type { DeviceId, Runtime } from '../index.ts';
+import type { Clock } from '../profile/clock.ts';
+import { endsWithin } from './ends-within.ts';
+
 /** A point on a device's timeline. */
 export interface Until {
   done(): boolean;
@@ -35,5 +39,14 @@ export async function told(until: Until): Promise<void> {
     await until.whenDone();
   } finally {
     waits--;
+  }
+}
+
+/** Whether a device has done all it was told by so many ms. A device that fails is free: whoever uses it next is told. */
+export async function isFreeWithin(runtime: Runtime, device: DeviceId, ms: number, clock: Clock): Promise<boolean> {
+  try {
+    return await endsWithin(ms, told(runtime.device(device).mark(false)), (after, then) => clock.after(after, then));
+  } catch {
+    return true;
   }
 }

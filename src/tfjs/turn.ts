@@ -100,7 +100,7 @@ export class Turn {
       if (!varies || entry.varies || entry.constant === null) continue;
       entry.varies = true;
       if (this.#mode !== 'follows') continue;
-      this.#backend.tensorOf(inputs[name]!);
+      this.#backend.ready(entry, inputs[name]!.shape);
       this.#hold(entry.number);
     }
   }
@@ -283,7 +283,7 @@ export class Turn {
   /** A value from before the turn appears. Its tensor stays until the turn does not need it. */
   #begin(entry: Entry, info: TensorInfo): void {
     const isTensor = entry.constant === null || entry.varies;
-    const tensor = isTensor && this.#mode === 'follows' ? this.#backend.tensorOf(info) : null;
+    const tensor = isTensor && this.#mode === 'follows' ? this.#backend.ready(entry, info.shape) : null;
     const number = this.#number(entry);
     if (tensor !== null) this.#hold(number);
   }

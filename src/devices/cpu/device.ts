@@ -127,6 +127,7 @@ class Cpu implements CpuDevice {
       name: `CPU, ${threads} ${threads === 1 ? 'thread' : 'threads'}, WebAssembly SIMD`,
       dtypes: new Set(dtypes),
       native: cpuNative,
+      skipsArms: true,
       routines: new Set(['matmul', 'sort', 'scan', 'scatter']),
       matmulEpilogue: false,
       valueSorts: true,

@@ -7,8 +7,9 @@
 import type { DType } from '../../../base/dtype.ts';
 import type { Alu, ScalarType } from '../../../kernel/expr.ts';
 import type { AluOp } from '../../../kernel/ops.ts';
-import { atLeast, isLongSum, smallestPlainRoot } from './bounded.ts';
+import { atLeast, isLongSum } from './bounded.ts';
 import type { Block } from './code.ts';
+import { rootOf, smallestPlainRoot } from './roots.ts';
 import type { Target } from './target.ts';
 import { bitsSuffix, f32Literal, type IndexBits, isFloatType, isNarrowFloat, kindOf, suffixOf } from './types.ts';
 
@@ -235,39 +236,9 @@ const divide: Emit = (c, type, a, b) => {
 
 const squareRoot: Emit = (c, type, a) => {
   if (type === 'f64') return c.block.def('g', 'sqrt.rn.f64', a);
-  return roundNarrow(c, type, c.target.fastMath ? c.block.def('f', 'sqrt.approx.f32', a) : rootOf(c, a));
+  const isPlain = c.of !== undefined && atLeast(c.of.src[0]!) >= smallestPlainRoot;
+  return roundNarrow(c, type, c.target.fastMath ? c.block.def('f', 'sqrt.approx.f32', a) : rootOf(c.block, a, isPlain));
 };
-
-/**
- * What `sqrt.rn` gives, without the branch that it has: so the assembler can mix the arithmetic of several roots (measured: the gradient of
- * 128³×64 cells, a root each, 454 µs with branches, 394 without). One step from the approximation rounds correctly where the remainder is
- * exact; numbers too small for that are made larger first. Equal to `sqrt.rn` for all 2³² floats (test/gpu/roots.ts).
- */
-function rootOf(c: AluContext, x: string): string {
-  const { block } = c;
-  if (c.of && atLeast(c.of.src[0]!) >= smallestPlainRoot) {
-    const infinite = block.def('p', 'setp.eq.f32', x, '0f7F800000');
-    return block.def('f', 'selp.f32', x, refinedRoot(block, x), infinite);
-  }
-  const tiny = block.def('p', 'setp.lt.f32', x, '0f0D800000');
-  const scaled = block.def('f', 'mov.f32', x);
-  block.emit(`@${tiny} mul.rn.f32 ${scaled}, ${x}, 0f5F800000`);
-  const root = refinedRoot(block, scaled);
-  block.emit(`@${tiny} mul.rn.f32 ${root}, ${root}, 0f2F800000`);
-  // The inverse of 0 is infinity, that of infinity 0: their product is no number.
-  const zero = block.def('p', 'setp.eq.f32', x, '0f00000000');
-  const either = block.def('p', 'setp.eq.or.f32', x, '0f7F800000', zero);
-  return block.def('f', 'selp.f32', x, root, either);
-}
-
-/** The root of a number that is neither tiny nor infinite: an approximation, and one step from it. */
-function refinedRoot(block: Block, x: string): string {
-  const inverse = block.def('f', 'rsqrt.approx.ftz.f32', x);
-  const near = block.def('f', 'mul.rn.ftz.f32', x, inverse);
-  const half = block.def('f', 'mul.rn.ftz.f32', inverse, '0f3F000000');
-  const left = block.def('f', 'fma.rn.f32', block.def('f', 'neg.f32', near), near, x);
-  return block.def('f', 'fma.rn.f32', left, half, near);
-}
 
 const toWhole =
   (mode: 'rmi' | 'rpi' | 'rzi' | 'rni'): Emit =>

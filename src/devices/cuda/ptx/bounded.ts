@@ -3,9 +3,6 @@
 import type { Alu, Expr } from '../../../kernel/expr.ts';
 import { dependencies } from './values.ts';
 
-/** Below this the remainder of a root's first approximation is not exact, see `alu.ts`. */
-export const smallestPlainRoot = 2 ** -100;
-
 /** How far operands are looked through. */
 const depth = 6;
 

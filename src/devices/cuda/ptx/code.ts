@@ -111,7 +111,7 @@ export class Block {
 
   /** A new register set by one instruction; by a few where a known number divides. */
   def(kind: RegKind, op: string, ...operands: readonly (string | number)[]): string {
-    const quotient = dividedByNumber(this, op, operands);
+    const quotient = op.startsWith('div') || op.startsWith('rem') ? dividedByNumber(this, op, operands) : null;
     if (quotient !== null) return quotient;
     const r = this.entry.reg(kind);
     this.lines.push(`  ${op} ${r}, ${operands.join(', ')};`);

@@ -36,20 +36,40 @@ const gpuTiles: readonly Tiles[] = [
   tile(32, 32, 16, 4, 4),
   tile(16, 16, 16, 4, 4),
 ];
+/** Of products that are cut along the depth; the thin ones are for few rows or few columns. */
+const cutTiles: readonly Tiles[] = [tile(64, 64, 16, 4, 4), tile(16, 64, 16, 4, 4), tile(64, 16, 16, 4, 4)];
 const cpuTiles: readonly Tiles[] = [tile(32, 32, 4, 4, 4, false), tile(16, 16, 4, 4, 4, false)];
 
 /** Workgroups that keep a large GPU busy. */
 const enough = 128;
+/** Workgroups that a product is cut into along its depth, if need be, and what is left of the depth for each at least. */
+const [wanted, shortestCut] = [512, 128];
 
-export function tilesFor(w: Pick<Matmul, 'batch' | 'm' | 'n'>, traits: Traits): Tiles {
-  const list = traits.cpu ? cpuTiles : gpuTiles;
-  const fits = list.filter((t) => {
-    const threads = (t.rows / t.threadRows) * (t.columns / t.threadColumns);
-    const bytes = t.shared ? (t.rows + t.columns) * t.depth * 4 : 0;
-    return threads <= traits.maxInvocations && bytes <= traits.workgroupBytes;
-  });
+/** `cuts`: workgroups that share the depth of each tile; 1 if the sums are whole. */
+export interface Choice {
+  readonly tiles: Tiles;
+  readonly cuts: number;
+}
+
+type Sizes = Pick<Matmul, 'batch' | 'm' | 'n' | 'k' | 'type'>;
+
+export function tilesFor(w: Sizes, traits: Traits): Choice {
+  const fits = (traits.cpu ? cpuTiles : gpuTiles).filter((t) => fitsAdapter(t, traits));
   const groups = (t: Tiles): number => w.batch * Math.ceil(w.m / t.rows) * Math.ceil(w.n / t.columns);
-  return fits.find((t) => groups(t) >= enough) ?? fits[fits.length - 1]!;
+  // Half of it would be empty.
+  const empty = (t: Tiles): boolean => t.rows >= 2 * w.m || t.columns >= 2 * w.n;
+  const most = traits.cpu || w.type === 'bool' ? 1 : Math.floor(w.k / shortestCut);
+  const whole = fits.find((t) => groups(t) >= enough && (traits.cpu || !empty(t)));
+  if (whole && (most < 4 || groups(whole) >= wanted || whole.rows > 32)) return { tiles: whole, cuts: 1 };
+  const cut = most < 4 ? null : cutTiles.find((t) => fitsAdapter(t, traits) && !empty(t));
+  if (cut && groups(cut) < wanted) return { tiles: cut, cuts: Math.min(most, Math.ceil(wanted / groups(cut))) };
+  return { tiles: whole ?? fits[fits.length - 1]!, cuts: 1 };
+}
+
+function fitsAdapter(t: Tiles, traits: Traits): boolean {
+  const threads = (t.rows / t.threadRows) * (t.columns / t.threadColumns);
+  const bytes = t.shared ? (t.rows + t.columns) * t.depth * 4 : 0;
+  return threads <= traits.maxInvocations && bytes <= traits.workgroupBytes;
 }
 
 /** Skinny and small products are sums of products like any other: a reduction reads them better than tiles do. */

@@ -1,13 +1,14 @@
 // Products of matrices, with what follows them fused.
 //
-// Three ways: as a reduction (skinny and small), in tiles with the epilogue applied before the store, and, where bytes
-// are stored at columns that share words, in tiles into scratch with the epilogue as a pass of its own.
+// Three ways: as a reduction (skinny and small), in tiles with the epilogue applied before the store, and in tiles into scratch with the
+// epilogue as a pass of its own: where bytes are stored at columns that share words, and where there are too few tiles for a GPU.
+// Then several workgroups share the depth of a tile, and the last pass adds their sums up.
 
 import { accumulatorFor, type DType } from '../../../base/dtype.ts';
 import { behind } from '../../../kernel/behind.ts';
 import { type Expr, Exprs } from '../../../kernel/expr.ts';
 import type { BufferParam, Kernel, Matmul, Output } from '../../../kernel/kernel.ts';
-import type { Pass, PassPlan, Traits } from '../plan.ts';
+import type { Binding, PassPlan, Traits } from '../plan.ts';
 import { nothingInPlace } from '../wgsl/buffers.ts';
 import { renderElementwise } from '../wgsl/elementwise.ts';
 import { renderReduction } from '../wgsl/reduce.ts';
@@ -26,16 +27,20 @@ export function renderMatmul(w: Matmul, traits: Traits): PassPlan {
     buffers: extra.length + 3,
     firstOutput: extra.length + 2,
   };
-  if (isReduction(w)) {
+  const { tiles, cuts } = tilesFor(w, traits);
+  if (cuts === 1 && isReduction(w)) {
     const kernel = asReduction(w);
     return { ...base, ...renderReduction(kernel, traits, nothingInPlace) };
   }
-  const tiles = tilesFor(w, traits);
   const output = w.epilogue?.output.type ?? w.type;
-  if (!isPacked(output) || w.n % 4 === 0)
+  if (cuts === 1 && (!isPacked(output) || w.n % 4 === 0))
     return { ...base, passes: [renderTiles(w, tiles, traits, 'outputs')], scratch: [] };
-  const [finish, bytes] = finishPass(w, traits);
-  return { ...base, passes: [renderTiles(w, tiles, traits, 'scratch'), finish], scratch: [bytes] };
+  const finish = finishPasses(w, cuts, traits);
+  return {
+    ...base,
+    passes: [renderTiles(w, tiles, traits, 'scratch', cuts), ...finish.passes],
+    scratch: finish.scratch,
+  };
 }
 
 const elementsOf = (w: Matmul): { a: number; b: number; c: number } => ({
@@ -100,32 +105,39 @@ function asReduction(w: Matmul): Kernel {
   };
 }
 
-/** The epilogue alone, reading the product from scratch 0. */
-function finishPass(w: Matmul, traits: Traits): [Pass, number] {
+/** The epilogue alone, of the sums of so many products that lie in scratch 0. */
+function finishPasses(w: Matmul, cuts: number, traits: Traits): Pick<PassPlan, 'passes' | 'scratch'> {
   const b = new Exprs();
   const { c } = elementsOf(w);
   const extra = w.epilogue?.inputs ?? [];
   const type = wordType(w.type);
-  const at = [w.batch, w.m, w.n].reduce<Expr>(
+  const axes = [w.batch, w.m, w.n];
+  const at = axes.reduce<Expr>(
     (s, n, axis) => b.alu('add', b.alu('mul', s, b.const('index', n)), b.axis(axis, n)),
-    b.const('index', 0),
+    cuts > 1 ? b.axis(axes.length, cuts) : b.const('index', 0),
   );
+  const product = b.load(type, 0, at);
   const kernel: Kernel = {
     kind: 'kernel',
     name: `${w.name}_finish`,
-    space: [w.batch, w.m, w.n],
-    reduced: [],
-    accumulators: [],
-    outputs: [outputOf(b, w, b.cast(w.type, b.load(type, 0, at)), 1)],
-    inputs: [{ type, elements: c }, ...extra],
+    space: axes,
+    reduced: cuts > 1 ? [cuts] : [],
+    accumulators: cuts > 1 ? [{ op: 'sum', type, value: product }] : [],
+    outputs: [outputOf(b, w, b.cast(w.type, cuts > 1 ? b.acc(type, 0) : product), 1)],
+    inputs: [{ type, elements: cuts * c }, ...extra],
     scalars: w.epilogue?.scalars ?? [],
     inPlace: [],
     estimate: w.estimate,
   };
-  const pass = renderElementwise(kernel, traits, nothingInPlace);
-  // The kernel's buffers are scratch, the epilogue's inputs, C; the launch's are A, B, the epilogue's inputs, C.
-  const bindings = pass.bindings.map((p) =>
-    p.index === 0 ? ({ ...p, from: 'scratch', index: 0 } as const) : { ...p, index: p.index + 1 },
-  );
-  return [{ ...pass, bindings }, c * 4];
+  const made =
+    cuts > 1
+      ? renderReduction(kernel, traits, nothingInPlace)
+      : { passes: [renderElementwise(kernel, traits, nothingInPlace)], scratch: [] };
+  // The kernel's buffers are scratch 0, the epilogue's inputs, C; the launch's are A, B, the epilogue's inputs, C.
+  const rebound = (p: Binding): Binding => {
+    if (p.from === 'buffer' && p.index === 0) return { ...p, from: 'scratch' };
+    return { ...p, index: p.index + 1 };
+  };
+  const passes = made.passes.map((pass) => ({ ...pass, bindings: pass.bindings.map(rebound) }));
+  return { passes, scratch: [cuts * c * 4, ...made.scratch] };
 }

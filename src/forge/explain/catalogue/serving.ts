@@ -11,6 +11,7 @@ export const servingClasses: readonly ErrorClass[] = [
     severity: 'warning',
     title: 'Ollama runs on the CPU',
     patterns: [
+      phrase(/amdgpu detected, but no compatible rocm library found/i),
       phrase(/gpu support may not be enabled|Unable to load nvcuda|nvcuda init failure/i),
       phrase(/Dynamic LLM libraries"? runners="?\[cpu\w*(?: cpu\w*)*\]/),
       phrase(
