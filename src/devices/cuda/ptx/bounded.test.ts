@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { KernelBuilder } from '../../../../test/gpu/build.ts';
 import type { Alu, Expr } from '../../../kernel/expr.ts';
-import { atLeast, isLongSum, turnOf } from './bounded.ts';
+import { atLeast, isLongSum } from './bounded.ts';
 
 const k = new KernelBuilder([64]);
 const x = k.whole('f32');
@@ -30,16 +30,6 @@ describe('what a float is not below', () => {
 describe('words that are mixed', () => {
   const y = k.whole('u32');
   const key = k.scalar('u32');
-  const turned = (by: number, back: number, other: Expr = y): Alu =>
-    k.op('or', k.op('shl', y, word(by)), k.op('shr', other, word(back))) as Alu;
-
-  it('are turned by a shift each way of the same word', () => {
-    expect(turnOf(turned(13, 19))).toBe(13);
-    expect(turnOf(turned(13, 18))).toBe(0);
-    expect(turnOf(turned(13, 19, k.whole('u32')))).toBe(0);
-    expect(turnOf(k.op('xor', y, word(1)) as Alu)).toBe(0);
-  });
-
   it('are added three at a time where one is the same for all elements', () => {
     const sum = k.op('add', y, k.whole('u32'));
     const withKey = k.op('add', sum, key) as Alu;
