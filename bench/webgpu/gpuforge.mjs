@@ -85,7 +85,7 @@ await serve(
       ),
     softmaxShort: () => on([262144, 64], (x) => x.softmax(1)),
     softmaxLong: () => on([64, 262144], (x) => x.softmax(1)),
-    sumAll: () => on([16777213], (x) => x.sum()),
+    sumAll: () => job([rt.tensor(fractions(16777213))], (x) => x.sum()),
     sumRows: () => on([4093, 4099], (x) => x.sum({ axis: 1 })),
     sumColumns: () => on([4093, 4099], (x) => x.sum({ axis: 0 })),
     argmaxRows: () => on([4096, 4096], (x) => x.argmax({ axis: 1 })),

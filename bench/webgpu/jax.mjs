@@ -1,7 +1,7 @@
 // jax-js on WebGPU over Dawn, with `jit` wherever that is faster.
 
 import { defaultDevice, init, jit, lax, nn, numpy as np } from '@jax-js/jax';
-import { floats, sizeOf } from '../lib/data.mjs';
+import { floats, fractions, sizeOf } from '../lib/data.mjs';
 import { chain4m, field, fieldStep, iterated, job, shaped, square } from '../lib/jax.mjs';
 import { serve } from '../lib/side.mjs';
 import { installDawn } from './dawn.mjs';
@@ -40,7 +40,7 @@ await serve(
     transpose4096: () => on([4096, 4096], (x) => x.transpose().add(1)),
     softmaxShort: () => on([262144, 64], (x) => nn.softmax(x, -1)),
     softmaxLong: () => on([64, 262144], (x) => nn.softmax(x, -1)),
-    sumAll: () => on([16777213], (x) => np.sum(x)),
+    sumAll: () => job([np.array(fractions(16777213))], (x) => np.sum(x)),
     sumRows: () => on([4093, 4099], (x) => np.sum(x, 1)),
     sumColumns: () => on([4093, 4099], (x) => np.sum(x, 0)),
     argmaxRows: () => on([4096, 4096], (x) => np.argmax(x, 1)),

@@ -108,7 +108,7 @@ await serve(
       ),
     softmaxShort: () => on([262144, 64], (x) => tf.softmax(x)),
     softmaxLong: () => on([64, 262144], (x) => tf.softmax(x)),
-    sumAll: () => on([16777213], (x) => x.sum()),
+    sumAll: () => job([tf.tensor1d(fractions(16777213))], (x) => x.sum()),
     sumRows: () => on([4093, 4099], (x) => x.sum(1)),
     sumColumns: () => on([4093, 4099], (x) => x.sum(0)),
     argmaxRows: () => on([4096, 4096], (x) => x.argMax(1)),

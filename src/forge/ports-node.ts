@@ -278,22 +278,19 @@ function childNvml(processes: ProcessPort, find: () => string | undefined): Nvml
   };
 }
 
-/** NVML in this process: its devices open while the caller does whatever it does after `prepare`. */
+/** NVML in this process: it starts while the caller does whatever it does after `prepare`. */
 function directNvml(): NvmlPort {
   let prepared: { readonly library: string; readonly opening: Promise<Nvml> } | undefined;
-  const open = async (library: string): Promise<Nvml> => startNvml(await loadFfi(), library).opened;
+  const open = async (library: string): Promise<Nvml> => startNvml(await loadFfi(), library);
   return {
-    async prepare(library) {
-      // What the caller reads next is read while the devices open. What goes wrong is told by the query. If none comes, the
-      // library waits for the next one.
+    prepare(library) {
+      // The start is under way when this returns: what the caller reads next takes no time of its own. What goes wrong is told
+      // by the query. If none comes, the library waits for the next one.
       const ffi = loadNative();
       if (ffi === undefined) return;
-      try {
-        const { started, opened } = startNvml(ffi, library);
-        opened.catch(() => {});
-        prepared = { library, opening: opened };
-        await started;
-      } catch {}
+      const opening = startNvml(ffi, library);
+      opening.catch(() => {});
+      prepared = { library, opening };
     },
     async query(library): Promise<NvmlAnswer> {
       const start = clock();

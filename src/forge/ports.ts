@@ -90,9 +90,9 @@ export type NvmlAnswer =
 export interface NvmlPort {
   /**
    * Starts the library and lets it open its devices while the caller reads files; `query` with the same path then takes it
-   * over. Done when the library has started. For cards that are awake. Never rejects.
+   * over. Returns when the start is under way. For cards that are awake. Never throws.
    */
-  prepare?(library: string): Promise<void>;
+  prepare?(library: string): void;
   /** Asks the driver library in a child process that is ended after `timeoutMs`. Never rejects. */
   query(library: string, timeoutMs: number): Promise<NvmlAnswer>;
   /** Each question starts a second Node, which takes longer than nvidia-smi needs for its whole answer. */

@@ -65,7 +65,7 @@ export class Checks {
 
   /** Fails if an index behind these bytes was out of range. */
   async verify(storage: Storage): Promise<void> {
-    for (const check of storage.checks ?? []) await check.verify();
+    await Promise.all((storage.checks ?? []).map((c) => c.verify()));
     storage.checks = null;
   }
 

@@ -251,9 +251,11 @@ export class Runtime extends TensorMaking {
     const nodes = first instanceof TensorCore ? [first.node] : [];
     for (const t of rest) nodes.push(t.node);
     if (nodes.length > 0) await this.#engine.computeAsync(nodes, this.host.want(anywhere), signal);
+    // Asked for before anything is waited for: flags come with the end of the work, not after it.
+    const checking = this.#engine.checks.verifyAll();
+    checking?.catch(() => {});
     const finished = this.host.finished(signal);
     await (this.#spans.on ? this.#spans.during(finished) : finished);
-    const checking = this.#engine.checks.verifyAll();
     if (checking) await checking;
     if (this.#spans.on) await this.#spans.settle();
   }

@@ -108,10 +108,10 @@ describe.skipIf(compiler === undefined)('the driver library in its child process
 
   it('may start while files are read; the question takes it over, a failed start included', async () => {
     const direct = nodePorts({ isolation: 'none', cacheFolder: folder, env: process.env });
-    await direct.nvml.prepare!(library);
+    direct.nvml.prepare!(library);
     expect(await direct.nvml.query(library, 5000)).toMatchObject({ outcome: 'ok', driver: '580.159.04' });
     expect(await direct.nvml.query(library, 5000)).toMatchObject({ outcome: 'ok' });
-    await direct.nvml.prepare!(build('libmismatch2.so', '-DMISMATCH'));
+    direct.nvml.prepare!(build('libmismatch2.so', '-DMISMATCH'));
     expect(await direct.nvml.query(path.join(folder, 'libmismatch2.so'), 5000)).toMatchObject({
       outcome: 'failed',
       detail: expect.stringContaining('driver and library versions differ'),
@@ -122,7 +122,7 @@ describe.skipIf(compiler === undefined)('the driver library in its child process
     const prepared = async (name: Parameters<typeof machine>[0], options: DetectOptions = {}): Promise<number> => {
       let calls = 0;
       const fixture = play(machine(name));
-      await detect({ ...fixture, nvml: { ...fixture.nvml, prepare: async () => void calls++ } }, options);
+      await detect({ ...fixture, nvml: { ...fixture.nvml, prepare: () => void calls++ } }, options);
       return calls;
     };
     expect(await prepared('h200')).toBe(1);

@@ -17,16 +17,16 @@ export class GpuMark implements Mark {
   time: bigint | null = null;
   finished = false;
   readonly arrival: Promise<void>;
-  readonly finish: () => void;
+  finish!: () => void;
 
   constructor(owner: Marks) {
     this.#owner = owner;
-    let finish = (): void => {};
-    this.arrival = new Promise((resolve) => (finish = resolve));
-    this.finish = () => {
-      this.finished = true;
-      finish();
-    };
+    this.arrival = new Promise((resolve) => {
+      this.finish = () => {
+        this.finished = true;
+        resolve();
+      };
+    });
   }
 
   done(): boolean {
@@ -71,12 +71,9 @@ export class Marks implements Rider {
   mark(timed: boolean): GpuMark {
     const mark = new GpuMark(this);
     if (timed) this.#stamp(mark);
-    else if (!this.#queue.collecting) {
-      // All of it was submitted before.
-      this.#whenIdle([mark]);
-      return mark;
-    }
-    this.#pending.push(mark);
+    // Else all of it was submitted before.
+    if (timed || this.#queue.collecting) this.#pending.push(mark);
+    else this.#whenIdle([mark]);
     return mark;
   }
 
@@ -105,7 +102,7 @@ export class Marks implements Rider {
       this.#whenIdle(marks);
       return;
     }
-    const finish = (): void => finishAll(marks);
+    const finish = finishing(marks);
     landing.mapAsync(mapMode.read).then(() => {
       const times = new BigUint64Array(landing.getMappedRange(0, timed.length * 8));
       timed.forEach((m, i) => {
@@ -121,7 +118,7 @@ export class Marks implements Rider {
   /** Lets nobody wait for marks that were never submitted. */
   close(): void {
     this.#closed = true;
-    finishAll(this.#pending);
+    finishing(this.#pending)();
     this.#pending = [];
     for (const b of this.#idle) b.destroy();
     this.#queries?.destroy();
@@ -140,11 +137,11 @@ export class Marks implements Rider {
 
   /** Finishes marks when everything submitted so far is done, or the device is gone. */
   #whenIdle(marks: readonly GpuMark[]): void {
-    const finish = (): void => finishAll(marks);
+    const finish = finishing(marks);
     this.#device.queue.onSubmittedWorkDone().then(finish, finish);
   }
 }
 
-function finishAll(marks: readonly GpuMark[]): void {
+const finishing = (marks: readonly GpuMark[]) => (): void => {
   for (const m of marks) m.finish();
-}
+};

@@ -34,24 +34,21 @@ export function render(
     case 'matmul':
       return renderMatmul(work, traits);
     case 'sort':
-      return gpuKernels ? gpuKernels.sort(work, traits) : renderSort(work, traits);
+      return (gpuKernels?.sort ?? renderSort)(work, traits);
     case 'scan':
       return gpuKernels?.scan(work, traits) ?? renderScan(work, traits);
     case 'scatter':
       return renderScatter(work, traits);
     case 'products':
-      throw notAmong(work);
+      return needed<PassPlan>(null, work);
     case 'rows':
-      if (!gpuKernels) throw notAmong(work);
       for (const { kernel } of work.stages) checkPositions(kernel);
-      return gpuKernels.rows(work, traits);
+      return needed(gpuKernels, work).rows(work, traits);
     case 'attention':
-      if (!gpuKernels) throw notAmong(work);
       checkAttention(work);
-      return gpuKernels.attention(work, traits);
+      return needed(gpuKernels, work).attention(work, traits);
     case 'topk':
-      if (!gpuKernels) throw notAmong(work);
-      return gpuKernels.topk(work, traits);
+      return needed(gpuKernels, work).topk(work, traits);
     case 'raw':
       return renderRaw(work);
     default:
@@ -59,7 +56,10 @@ export function render(
   }
 }
 
-const notAmong = ({ name, op }: Routine): Error => new Error(`webgpu: ${name}: ${op} is not among the capabilities`);
+function needed<T>(kernels: T | null, { name, op }: Routine): T {
+  if (kernels) return kernels;
+  throw new Error(`webgpu: ${name}: no ${op} here`);
+}
 
 /** Positions that an i32 does not hold would wrap, and read and count the wrong elements. */
 function checkPositions({ name, space, reduced, accumulators, outputs }: Kernel): void {

@@ -83,7 +83,7 @@ export async function detect(ports: Ports, options: DetectOptions = {}): Promise
 async function detectFresh(ports: Ports, options: DetectOptions, override: Override): Promise<Machine> {
   const tier = options.tier ?? 2;
   const probes: Probe[] = [];
-  if (tier >= 1 && isEmpty(override)) await prepareNvml(ports, options.wake ?? false);
+  if (tier >= 1 && isEmpty(override)) prepareNvml(ports, options.wake ?? false);
   const pci =
     ports.platform === 'linux' ? guard<readonly PciFacts[]>('pci', probes, [], () => scanPci(ports.files)) : [];
   const host = overriddenHost(readHost(ports), override);
@@ -112,14 +112,14 @@ async function detectFresh(ports: Ports, options: DetectOptions, override: Overr
   return machineOf(host, visible.gpus, drivers, { visibility, overrides, probes, warnings: visible.warnings });
 }
 
-/** Starts NVML, whose devices then open while the files are read, where nothing that is known yet speaks against asking it. */
-async function prepareNvml(ports: Ports, wake: boolean): Promise<void> {
+/** Lets NVML start while the files are read, where nothing that is known yet speaks against asking it. */
+function prepareNvml(ports: Ports, wake: boolean): void {
   if (!ports.nvml.prepare || !ports.files.exists('/dev/nvidiactl')) return;
   const cards = ports.files.list('/proc/driver/nvidia/gpus') ?? [];
   const asleep = (address: string): boolean => isAsleep(ports.files, address);
   if (cards.length === 0 || (!wake && cards.some(asleep))) return;
   const library = nvmlLibrary(ports);
-  if (library !== undefined) await ports.nvml.prepare(library);
+  if (library !== undefined) ports.nvml.prepare(library);
 }
 
 interface Rest {

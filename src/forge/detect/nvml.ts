@@ -107,18 +107,15 @@ export function openNvml(ffi: Ffi, path: string): Nvml {
 }
 
 /**
- * As `openNvml`, with its two slow parts on another thread, and told apart. NVML forks while it starts, and every page that is
- * written meanwhile is copied: the caller does best to wait for `started`. Opening a device is mostly waiting: there is time
- * for other work until `opened`.
+ * As `openNvml`, with its two slow parts on another thread: NVML starts (on an H200 it touches 15 MB of its own memory), then
+ * the devices open, which is mostly waiting. Meanwhile the functions that will be asked are looked up here, and the caller
+ * reads files.
  */
-export function startNvml(ffi: Ffi, path: string): { readonly started: Promise<void>; readonly opened: Promise<Nvml> } {
+export async function startNvml(ffi: Ffi, path: string): Promise<Nvml> {
   const native = bindings(load(ffi, path));
-  const begun = aside(native('nvmlInit_v2')!).then(checkStarted);
+  const init = aside(native('nvmlInit_v2')!);
   for (const name of ASKED) native(name);
-  return { started: begun, opened: begun.then(() => openDevices(native)) };
-}
-
-async function openDevices(native: Bindings): Promise<Nvml> {
+  checkStarted(await init);
   const devices: bigint[] = [];
   for (let index = 0, count = deviceCount(native); index < count; index++) {
     const out = new BigUint64Array(1);

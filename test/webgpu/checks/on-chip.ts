@@ -31,7 +31,7 @@ const soon = new Set([
   'attention_f32_3x70x45x32x24_causal_333',
   'topk7_f32_13x100_down',
   'topk7_u8_13x100_up',
-  'topk1000_i32_3x5000_down',
+  'topk16_f32_70x1000_down',
   'topk49to51_f32_13x100_up',
   'topk8000to8001_u8_2x16384_down',
   'topk100_f32_2x70000_up',

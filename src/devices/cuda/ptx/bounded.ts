@@ -33,10 +33,22 @@ const bounds: Readonly<Partial<Record<Alu['op'], (src: readonly Expr[], left: nu
 };
 
 /**
- * Whether a sum of words is best left to the assembler: one with a value that is the same for all elements, and a sum of such a sum. It adds
- * three words at once.
+ * Whether a sum of words is best left to the assembler: a sum plus a value that is the same for all elements, and what that is added to. It
+ * adds three words at once.
  */
 export const isLongSum = (e: Alu): boolean => addsKey(e) || e.src.some(addsKey);
 
+const isSum = (e: Expr): boolean => e.kind === 'alu' && e.op === 'add' && e.type === 'u32';
+
 const addsKey = (e: Expr): boolean =>
-  e.kind === 'alu' && e.op === 'add' && e.type === 'u32' && e.src.some((s) => dependencies(s).size === 0);
+  e.kind === 'alu' && isSum(e) && e.src.some((s) => dependencies(s).size === 0) && e.src.some(isSum);
+
+/** How far an `or` turns a word to the left: (x << n) | (x >> (32 - n)); 0 if it is something else. */
+export function turnOf({ op, src }: Alu): number {
+  const [left, right] = src;
+  if (op !== 'or' || left?.kind !== 'alu' || right?.kind !== 'alu') return 0;
+  if (left.op !== 'shl' || right.op !== 'shr' || left.type !== 'u32' || left.src[0] !== right.src[0]) return 0;
+  const [by, back] = [left.src[1]!, right.src[1]!];
+  if (by.kind !== 'const' || back.kind !== 'const') return 0;
+  return Number(by.value) + Number(back.value) === 32 ? Number(by.value) : 0;
+}

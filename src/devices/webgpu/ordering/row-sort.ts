@@ -8,22 +8,22 @@ import { gridOf } from '../wgsl/grid.ts';
 import { Module } from '../wgsl/module.ts';
 import { lastPair, networkGlobals, sortNetwork } from './network.ts';
 import { bindInput, bindResults, fetchPasses, type Ordered } from './results.ts';
+import { pairAt, spacedSize } from './tile-sort.ts';
 
 /** The longest row: longer ones take more steps of the network than rounds of digits. */
 const longest = 4096;
 /** Pairs of a workgroup, at least, and pairs of a thread. */
-const [fewestPairs, ofThread] = [512, 4];
-const mostThreads = 512;
+const [fewestPairs, ofThread] = [1024, 16];
 
 export const fitsRowSort = (columns: number, { workgroupBytes }: Traits): boolean =>
-  columns <= longest && roundUp(columns) * 8 <= workgroupBytes;
+  columns <= longest && spacedSize(Math.max(fewestPairs, roundUp(columns))) * 8 <= workgroupBytes;
 
 /** The elements of ranks `first` to `first + count` of each row. */
 export function rowSort(r: Ordered, first: number, descending: boolean, traits: Traits): Pass[] {
   const row = roundUp(r.columns);
   const rows = Math.max(1, fewestPairs / row);
   const pairs = row * rows;
-  const threads = Math.min(mostThreads, traits.maxInvocations, pairs / ofThread);
+  const threads = Math.min(traits.maxInvocations, pairs / ofThread);
   const grid = gridOf(Math.ceil(r.rows / rows), traits);
   const module = new Module(traits);
   const input = bindInput(module, r);
@@ -42,14 +42,14 @@ export function rowSort(r: Ordered, first: number, descending: boolean, traits: 
       `let row = min(top + i / ${row}u, ${r.rows - 1}u);`,
       `let at = i32(row * ${r.columns}u + min(place, ${r.columns - 1}u));`,
       `let key = key_of(${input.at('at')});`,
-      `pairs[i] = select(${lastPair}, vec2<u32>(key, place), place < ${r.columns}u);`,
+      `${pairAt('i')} = select(${lastPair}, vec2<u32>(key, place), place < ${r.columns}u);`,
     ]),
     ...sortNetwork(pairs, row, threads),
     ...each(rows * r.count, [
       `let row = top + i / ${r.count}u;`,
       `let rank = i % ${r.count}u;`,
       `if (row < ${r.rows}u) {`,
-      ...store('row', 'rank', `pairs[(i / ${r.count}u) * ${row}u + ${first}u + rank].y`),
+      ...store('row', 'rank', `${pairAt(`(i / ${r.count}u) * ${row}u + ${first}u + rank`)}.y`),
       '}',
     ]),
   ];

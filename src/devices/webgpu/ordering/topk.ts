@@ -3,7 +3,8 @@
 // A workgroup has a row, or a part of one where there are too few rows: then the first ones of the parts are selected from once more.
 // Every round counts the next digit of those keys that agree with what is known of the wanted one so far. If keys alone do not
 // tell, because some are equal, their places are counted the same way, so that the order is that of a stable sort. First ones are
-// sorted in workgroup memory; others, a median for example, are searched for one by one.
+// sorted in workgroup memory; others, a median for example, are searched for one by one. The first few of short rows are found by a
+// subgroup (topk-few.ts).
 
 import type { TopK } from '../../../kernel/kernel.ts';
 import type { Binding, Pass, PassPlan, Traits } from '../plan.ts';
@@ -14,12 +15,16 @@ import { isPacked } from '../wgsl/types.ts';
 import { lastPair, networkGlobals, sortNetwork } from './network.ts';
 import { bindInput, bindResults, fetchPasses, storesValues } from './results.ts';
 import { fitsRowSort, rowSort } from './row-sort.ts';
+import { pairAt } from './tile-sort.ts';
+import { fewOf, fitsFew } from './topk-few.ts';
 
 /** Every adapter has workgroups of so many. Each thread has one of the numbers that a digit can be. */
 const threads = 256;
 const digitBits = 8;
 /** Counters of one number: keys of a row are alike, and threads that count the same one wait for each other. */
 const copies = 4;
+/** Keys that a thread keeps in registers, at most. Those of longer rows are read once more for every digit. */
+const mostKept = 32;
 /** Rows up to this length are sorted. */
 const sortedRow = 256;
 /** A row is cut until there are so many workgroups; parts are at least so long, and so many times what is kept of each. */
@@ -40,6 +45,7 @@ export function renderTopK(r: TopK, traits: Traits): PassPlan {
   const plan = (passes: Pass[], scratch: number[]): PassPlan => {
     return { name: r.name, passes, scratch, scalars: [], buffers: 3, firstOutput: 1 };
   };
+  if (fitsFew(r, traits)) return plan(fewOf(r, traits), []);
   if (r.columns <= sortedRow && fitsRowSort(r.columns, traits)) {
     return plan(rowSort(r, r.first, r.descending, traits), []);
   }
@@ -74,8 +80,9 @@ class Selection {
   readonly #four: ((i: string) => string) | null;
   /** Statements that store the result number `i` of the part: its key and where it was in its row. */
   readonly #store: (i: string, key: string, place: string) => string[];
+  /** The longest part, and how many keys of it each thread has in registers; 0 if they do not fit. */
   readonly #longest: number;
-  readonly #kept: boolean;
+  readonly #kept: number;
   /** Slots for what is found, in the sizes that the sorting network has. */
   readonly #slots: number;
 
@@ -86,8 +93,8 @@ class Selection {
     this.#traits = traits;
     this.#longest = Math.ceil(columns / parts);
     this.#slots = r.first > 0 ? 0 : Math.max(4, 2 ** Math.ceil(Math.log2(r.count)));
-    const others = 4 * (threads * (copies + 1) + 2 * this.#slots + 64);
-    this.#kept = 4 * this.#longest + others <= traits.workgroupBytes;
+    const each = Math.ceil(this.#longest / (4 * threads)) * 4;
+    this.#kept = each <= mostKept ? each : 0;
     const module = (this.#module = new Module(traits));
     const scratch = (index: number, access: Binding['access']): Binding => ({ from: 'scratch', index, access });
     const input = from === null || (to === null && storesValues(r)) ? bindInput(module, r) : null;
@@ -123,8 +130,8 @@ class Selection {
       `var<workgroup> counters: array<atomic<u32>, ${threads * copies}>;`,
       `var<workgroup> totals: array<u32, ${threads}>;`,
       'var<workgroup> sums: array<u32, 16>;',
+      'var<workgroup> sixteen: vec2<u32>;',
       'var<workgroup> found: vec4<u32>;',
-      ...(this.#kept ? [`var<workgroup> held: array<u32, ${this.#longest}>;`] : []),
     ])
       this.#module.global(line);
     const body = [
@@ -135,7 +142,7 @@ class Selection {
       `let begin = part * ${even}u + min(part, ${more}u);`,
       `let length = ${even}u + u32(part < ${more}u);`,
       `let start = row * ${columns}u + begin;`,
-      ...(this.#kept ? [...this.#fromMemory((key, place) => [`held[${place}] = ${key};`]), 'workgroupBarrier();'] : []),
+      ...(this.#kept > 0 ? this.#keep() : []),
       ...(first > 0 ? this.#oneByOne() : this.#firstOnes()),
     ];
     return this.#module.pass(name, [threads, 1, 1], grid.workgroups, body.join('\n'));
@@ -149,17 +156,18 @@ class Selection {
     return [
       ...this.#search(`${count}u`, 'left'),
       // Slots beyond the last one sort behind everything.
-      ...strided('i', `${slots}u`, [`pairs[i] = ${lastPair};`]),
+      ...strided('i', `${slots}u`, [`${pairAt('i')} = ${lastPair};`]),
       'if (lid == 0u) { atomicStore(&taken, 0u); }',
       'workgroupBarrier();',
       ...this.#each((key, place) => [
         `let high = ${key} & mask;`,
         `if (high < known || (high == known && (${place} & placeMask) <= knownPlace)) {`,
-        `pairs[atomicAdd(&taken, 1u)] = vec2<u32>(${key}, ${place});`,
+        'let slot = atomicAdd(&taken, 1u);',
+        `${pairAt('slot')} = vec2<u32>(${key}, ${place});`,
         '}',
       ]),
       ...sortNetwork(slots, slots, threads),
-      ...strided('i', `${count}u`, this.#store('i', 'pairs[i].x', 'pairs[i].y')),
+      ...strided('i', `${count}u`, this.#store('i', `${pairAt('i')}.x`, `${pairAt('i')}.y`)),
     ];
   }
 
@@ -182,7 +190,8 @@ class Selection {
    * agree with them are wanted. Ends when `enough` of them agree.
    */
   #search(wanted: string, enough: string): string[] {
-    const places = Math.max(1, Math.ceil(Math.log2(this.#longest) / digitBits));
+    const longest = Math.max(this.#longest, this.#kept * threads);
+    const places = Math.max(1, Math.ceil(Math.log2(longest) / digitBits));
     // Keys of bytes differ in their last digit alone.
     const bytes = isPacked(this.#r.type);
     const high = bytes && this.#r.descending ? '0xffffff00u' : '0u';
@@ -208,16 +217,25 @@ class Selection {
       `for (var c = 0u; c < ${copies}u; c++) { own += atomicLoad(&counters[lid * ${copies}u + c]); }`,
       'totals[lid] = own;',
       'workgroupBarrier();',
+      // Sixteen threads look for the right sixteen numbers, and then for the right one of them.
       'if (lid < 16u) {',
       'var sum = 0u;',
       'for (var t = 0u; t < 16u; t++) { sum += totals[lid * 16u + t]; }',
       'sums[lid] = sum;',
       '}',
       'workgroupBarrier();',
+      'if (lid < 16u) {',
       'var before = 0u;',
-      'for (var s = 0u; s < lid / 16u; s++) { before += sums[s]; }',
-      'for (var t = lid & 0xfffffff0u; t < lid; t++) { before += totals[t]; }',
-      'if (before < left && left <= before + own) { found = vec4<u32>(lid, before, own, 0u); }',
+      'for (var s = 0u; s < lid; s++) { before += sums[s]; }',
+      'if (before < left && left <= before + sums[lid]) { sixteen = vec2<u32>(lid * 16u, before); }',
+      '}',
+      'workgroupBarrier();',
+      'if (lid < 16u) {',
+      'var before = sixteen.y;',
+      'for (var t = 0u; t < lid; t++) { before += totals[sixteen.x + t]; }',
+      'let own = totals[sixteen.x + lid];',
+      'if (before < left && left <= before + own) { found = vec4<u32>(sixteen.x + lid, before, own, 0u); }',
+      '}',
       'let here = workgroupUniformLoad(&found);',
       'left -= here.y;',
       'if (ofPlace) {',
@@ -232,10 +250,28 @@ class Selection {
     ];
   }
 
-  /** Statements for every element of the part. */
+  /** Statements for every element of the part, and beyond it for keys that sort behind all of them. */
   #each(body: (key: string, place: string) => string[]): string[] {
-    if (!this.#kept) return this.#fromMemory(body);
-    return strided('place', 'length', ['let key = held[place];', ...body('key', 'place')]);
+    if (this.#kept === 0) return this.#fromMemory(body);
+    return Array.from({ length: this.#kept }, (_, i) => ['{', ...body(`key${i}`, this.#placeOf(i)), '}']).flat();
+  }
+
+  /** Key number `i` of a thread: neighbours in fours where they are loaded so. */
+  #placeOf(i: number): string {
+    return this.#four ? `(lid * 4u + ${4 * threads * Math.floor(i / 4) + (i % 4)}u)` : `(lid + ${threads * i}u)`;
+  }
+
+  /** Loads the keys of each thread: `key0`, `key1` and so on. */
+  #keep(): string[] {
+    const key = (i: number, value: string): string =>
+      `let key${i} = select(0xffffffffu, ${value}, ${this.#placeOf(i)} < length);`;
+    const numbers = Array.from({ length: this.#kept }, (_, i) => i);
+    const four = this.#four;
+    if (!four) return numbers.map((i) => key(i, this.#key(`min(${this.#placeOf(i)}, length - 1u)`)));
+    const loads = numbers
+      .filter((i) => i % 4 === 0)
+      .map((i) => `let four${i} = ${four(`min(${this.#placeOf(i)}, length - 4u)`)};`);
+    return [...loads, ...numbers.map((i) => key(i, `key_of(four${i - (i % 4)}[${i % 4}])`))];
   }
 
   /** Four elements are loaded before the first of them is looked at. */

@@ -37,7 +37,7 @@ const gpuTiles: readonly Tiles[] = [
   tile(16, 16, 16, 4, 4),
 ];
 /** Of products that are cut along the depth; the thin ones are for few rows or few columns. */
-const cutTiles: readonly Tiles[] = [tile(64, 64, 16, 4, 4), tile(16, 64, 16, 4, 4), tile(64, 16, 16, 4, 4)];
+const cutTiles: readonly Tiles[] = [gpuTiles[1]!, tile(16, 64, 16, 4, 4), tile(64, 16, 16, 4, 4)];
 const cpuTiles: readonly Tiles[] = [tile(32, 32, 4, 4, 4, false), tile(16, 16, 4, 4, 4, false)];
 
 /** Workgroups that keep a large GPU busy. */
@@ -54,22 +54,21 @@ export interface Choice {
 type Sizes = Pick<Matmul, 'batch' | 'm' | 'n' | 'k' | 'type'>;
 
 export function tilesFor(w: Sizes, traits: Traits): Choice {
-  const fits = (traits.cpu ? cpuTiles : gpuTiles).filter((t) => fitsAdapter(t, traits));
+  const { workgroupBytes, maxInvocations, cpu } = traits;
+  // Of no use are tiles of which half would be empty.
+  const usable = (t: Tiles): boolean =>
+    (t.rows / t.threadRows) * (t.columns / t.threadColumns) <= maxInvocations &&
+    (!t.shared || (t.rows + t.columns) * t.depth * 4 <= workgroupBytes) &&
+    t.rows < 2 * w.m &&
+    t.columns < 2 * w.n;
   const groups = (t: Tiles): number => w.batch * Math.ceil(w.m / t.rows) * Math.ceil(w.n / t.columns);
-  // Half of it would be empty.
-  const empty = (t: Tiles): boolean => t.rows >= 2 * w.m || t.columns >= 2 * w.n;
-  const most = traits.cpu || w.type === 'bool' ? 1 : Math.floor(w.k / shortestCut);
-  const whole = fits.find((t) => groups(t) >= enough && (traits.cpu || !empty(t)));
-  if (whole && (most < 4 || groups(whole) >= wanted || whole.rows > 32)) return { tiles: whole, cuts: 1 };
-  const cut = most < 4 ? null : cutTiles.find((t) => fitsAdapter(t, traits) && !empty(t));
-  if (cut && groups(cut) < wanted) return { tiles: cut, cuts: Math.min(most, Math.ceil(wanted / groups(cut))) };
-  return { tiles: whole ?? fits[fits.length - 1]!, cuts: 1 };
-}
-
-function fitsAdapter(t: Tiles, traits: Traits): boolean {
-  const threads = (t.rows / t.threadRows) * (t.columns / t.threadColumns);
-  const bytes = t.shared ? (t.rows + t.columns) * t.depth * 4 : 0;
-  return threads <= traits.maxInvocations && bytes <= traits.workgroupBytes;
+  const list = cpu ? cpuTiles : gpuTiles;
+  const tiles = list.find((t) => usable(t) && groups(t) >= enough) ?? list.at(-1)!;
+  const cut = cutTiles.find(usable);
+  const most = cpu || w.type === 'bool' ? 1 : Math.floor(w.k / shortestCut);
+  // Large tiles are many enough.
+  const whole = !cut || most < 4 || (most < 8 && tiles.rows === 32) || tiles.rows > 32 || groups(cut) >= wanted;
+  return whole ? { tiles, cuts: 1 } : { tiles: cut, cuts: Math.min(most, Math.ceil(wanted / groups(cut))) };
 }
 
 /** Skinny and small products are sums of products like any other: a reduction reads them better than tiles do. */
