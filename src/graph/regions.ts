@@ -34,7 +34,8 @@ const functionWeight = 4;
 
 /** Those that become hundreds, in the same units: some dozen operations each. */
 const longFunctions: Readonly<Partial<Record<AluOp, (type: DType) => number>>> = {
-  mod: (type) => (type === 'f64' ? 90 : 32),
+  // Compilers of GPUs take the square of its length and more: twelve of f32 in a kernel took a second on an H200.
+  mod: (type) => (type === 'f64' ? 192 : 96),
   // Of integers it is a chain of squares, one step for each bit: as deep as it is long, and renderers go down into it.
   pow: (type) => (isFloat(type) ? 13 : is64BitInt(type) ? 54 : 27),
   sin: () => 13,
